@@ -1,0 +1,73 @@
+// Gives one call its answer: its own value, or its own error.
+//
+// It resolves or rejects and does nothing else: who takes the call out of the
+// books, and when, is decided in `calls.ts`.
+
+import type { Results } from "./arena.js";
+import { codeOf, FramebatchError, invalid, subject } from "./errors.js";
+import type { Call } from "./call.js";
+
+/** Resolves a call with its result, in the caller's `into` or in a new array. */
+export function deliver(
+  call: Call,
+  results: Results,
+  offset: number,
+  words: number,
+): void {
+  const into = call.terms === undefined ? undefined : call.terms.into;
+  try {
+    if (into === undefined) {
+      call.resolve(
+        call.method.gives === "float32"
+          ? results.floatsAt(offset, words)
+          : results.bytesAt(offset, words),
+      );
+    } else if (into.byteLength === words * 4) {
+      results.fill(into, offset);
+      call.resolve(into);
+    } else {
+      call.reject(
+        invalid(
+          about(call),
+          "into was detached or resized while the call was pending; keep it until the promise settles",
+        ),
+      );
+    }
+  } catch (error) {
+    // The page has no memory for a new array. The other calls may still fit.
+    call.reject(
+      new FramebatchError(
+        "out-of-memory",
+        `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,
+        { cause: error },
+      ),
+    );
+  }
+}
+
+/** Rejects a call with the status and message that the core settled it with. */
+export function refuse(call: Call, status: number, message: string): void {
+  call.reject(
+    new FramebatchError(codeOf(status), `${about(call)}: ${message}`),
+  );
+}
+
+/** Rejects a call because its session ended. */
+export function endWith(call: Call, end: FramebatchError): void {
+  call.reject(endedError(about(call), end));
+}
+
+/** The error of whatever is asked of a session that has ended. */
+export function endedError(
+  asked: string,
+  end: FramebatchError,
+): FramebatchError {
+  return new FramebatchError(end.code, `${asked}: ${end.message}`, {
+    cause: end,
+  });
+}
+
+/** How a message about this call begins. */
+export function about(call: Call): string {
+  return subject(call.method.name, call.terms?.label);
+}

@@ -1,0 +1,131 @@
+// The open batch's memory, as TypeScript writes to it and reads from it.
+//
+// Views and copies only: what lies where is the core's decision, which it tells
+// through two words of its memory. Short arrays are copied by a loop and long
+// ones by `set`, because a built-in costs more than a few dozen assignments.
+
+import type { Operand } from "./check.js";
+import type { Core } from "./core.js";
+
+/** From this many elements on, `set` and `slice` are faster than a loop. */
+const LOOP_LIMIT = 48;
+
+/** Wasm memory seen as the core's arena. */
+export class Arena {
+  /** Wasm memory as words. Read it after {@link refresh}, and do not keep it. */
+  words!: Uint32Array;
+  private floats!: Float32Array;
+  private bytes!: Uint8Array;
+  private readonly header: number;
+
+  constructor(
+    private readonly core: Core,
+    private readonly memory: WebAssembly.Memory,
+  ) {
+    this.header = core.header();
+    this.view();
+  }
+
+  /**
+   * Copies a call's operands to the cursor, each from a multiple of four words.
+   * Throws what the core throws when they fit no batch.
+   */
+  write(a: Operand, b: Operand | undefined, t: Float32Array | undefined): void {
+    const wordsOfA = aligned(wordsIn(a));
+    const wordsOfB = b === undefined ? 0 : wordsOfA;
+    const wordsOfT = t === undefined ? 0 : aligned(t.length);
+    const at = this.room(wordsOfA + wordsOfB + wordsOfT);
+    this.put(a, at);
+    if (b !== undefined) this.put(b, at + wordsOfA);
+    if (t !== undefined) copy(t, this.floats, at + wordsOfA + wordsOfB);
+  }
+
+  /** Makes the views whole again after wasm memory has grown. */
+  refresh(): void {
+    // Growing detaches the old buffer, and a view of it then has no length.
+    if (this.words.length === 0) this.view();
+  }
+
+  /** The memory that holds results which the core did not map. */
+  get buffer(): ArrayBuffer {
+    return this.memory.buffer;
+  }
+
+  private room(words: number): number {
+    this.refresh();
+    const cursor = this.words[this.header];
+    if (cursor + words <= this.words[this.header + 1]) return cursor;
+    this.core.reserve(words);
+    this.refresh();
+    return this.words[this.header];
+  }
+
+  private put(operand: Operand, word: number): void {
+    if (operand.BYTES_PER_ELEMENT === 4)
+      copy(operand as Float32Array, this.floats, word);
+    else copyBytes(operand as Uint8Array, this.bytes, word * 4);
+  }
+
+  private view(): void {
+    const { buffer } = this.memory;
+    this.words = new Uint32Array(buffer);
+    this.floats = new Float32Array(buffer);
+    this.bytes = new Uint8Array(buffer);
+  }
+}
+
+/** The results of one batch, wherever they lie. */
+export class Results {
+  private readonly floats: Float32Array;
+  private readonly bytes: Uint8Array;
+
+  constructor(source: ArrayBuffer) {
+    this.floats = new Float32Array(source);
+    this.bytes = new Uint8Array(source);
+  }
+
+  /** A new array with the `words` from word `offset` on. */
+  floatsAt(offset: number, words: number): Float32Array {
+    if (words > LOOP_LIMIT) return this.floats.slice(offset, offset + words);
+    const from = this.floats;
+    const result = new Float32Array(words);
+    for (let i = 0; i < words; i += 1) result[i] = from[offset + i];
+    return result;
+  }
+
+  /** A new array with the bytes of the `words` from word `offset` on. */
+  bytesAt(offset: number, words: number): Uint8Array {
+    return this.bytes.slice(offset * 4, (offset + words) * 4);
+  }
+
+  /** Fills an array, whose length is that of the result, from word `offset` on. */
+  fill(into: Operand, offset: number): void {
+    const from = into.BYTES_PER_ELEMENT === 4 ? this.floats : this.bytes;
+    const start = into.BYTES_PER_ELEMENT === 4 ? offset : offset * 4;
+    into.set(from.subarray(start, start + into.length));
+  }
+}
+
+function aligned(words: number): number {
+  return (words + 3) & ~3;
+}
+
+function wordsIn(operand: Operand): number {
+  return operand.BYTES_PER_ELEMENT === 4
+    ? operand.length
+    : (operand.length + 3) >> 2;
+}
+
+// Two functions of equal text: each stays fast because it only ever sees one
+// kind of array.
+function copy(from: Float32Array, to: Float32Array, at: number): void {
+  const length = from.length;
+  if (length > LOOP_LIMIT) to.set(from, at);
+  else for (let i = 0; i < length; i += 1) to[at + i] = from[i];
+}
+
+function copyBytes(from: Uint8Array, to: Uint8Array, at: number): void {
+  const length = from.length;
+  if (length > LOOP_LIMIT) to.set(from, at);
+  else for (let i = 0; i < length; i += 1) to[at + i] = from[i];
+}

@@ -1,0 +1,68 @@
+// The calls made before there is a core to take them.
+//
+// Their arguments are already checked, and are copied here, so the caller may
+// change its arrays at once. It keeps order; entering is done in `calls.ts`.
+
+import type { Fraction, Operand } from "./check.js";
+import { type Call, UNENTERED } from "./call.js";
+
+/** A call and its own copies of what it was given. */
+export interface Waiting {
+  readonly call: Call;
+  readonly a: Operand;
+  readonly b: Operand | undefined;
+  readonly t: Fraction | undefined;
+}
+
+/** Calls, and the flushes between them, in the order they were made. */
+export class Backlog {
+  private entries: (Waiting | "flush")[] = [];
+
+  /** Calls that still wait; those that were aborted do not. */
+  get size(): number {
+    return this.calls().length;
+  }
+
+  /** Adds a call with copies of its arguments. */
+  add(
+    call: Call,
+    a: Operand,
+    b: Operand | undefined,
+    t: Fraction | undefined,
+  ): void {
+    this.entries.push({
+      call,
+      a: a.slice(),
+      b: b?.slice(),
+      t: typeof t === "object" ? t.slice() : t,
+    });
+  }
+
+  /** Notes that everything up to here was to be sent. */
+  addFlush(): void {
+    this.entries.push("flush");
+  }
+
+  /** Hands every entry over, in order, and keeps none. */
+  replay(enter: (waiting: Waiting) => void, flush: () => void): void {
+    for (const entry of this.entries) {
+      if (entry === "flush") flush();
+      else if (entry.call.ticket === UNENTERED) enter(entry);
+    }
+    this.entries = [];
+  }
+
+  /** Removes and returns the calls that still wait. */
+  drain(): Call[] {
+    const calls = this.calls();
+    this.entries = [];
+    return calls;
+  }
+
+  private calls(): Call[] {
+    return this.entries
+      .filter((entry) => entry !== "flush")
+      .map((entry) => entry.call)
+      .filter((call) => call.ticket === UNENTERED);
+  }
+}

@@ -1,0 +1,66 @@
+// One call: its promise, and what is needed to answer it.
+//
+// Made for every call of the hot path, so it is one small object and no closure.
+// It knows nothing of other calls, and does not answer itself.
+
+import type { Operand } from "./check.js";
+import type { Method } from "./method.js";
+import type { Terms } from "./options.js";
+
+/** A call that still waits to be entered into the core. */
+export const UNENTERED = -1;
+
+/** A call that has been answered. */
+export const ANSWERED = -2;
+
+/** One call, from its method until its answer. */
+export class Call {
+  /** Its number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
+  ticket = UNENTERED;
+
+  /** What the caller awaits. */
+  readonly promise: Promise<Operand>;
+  readonly resolve: (result: Operand) => void;
+  readonly reject: (reason: unknown) => void;
+
+  constructor(
+    readonly method: Method,
+    /** What its options said; undefined when it had none. */
+    readonly terms: Terms | undefined,
+    /** Who gives it up when its signal aborts. */
+    private readonly owner: { abort(call: Call): void },
+  ) {
+    this.promise = new Promise(capture);
+    this.resolve = resolveNew;
+    this.reject = rejectNew;
+  }
+
+  /** Starts to listen to the call's signal, if it has one. */
+  watch(): void {
+    this.terms?.signal?.addEventListener("abort", this);
+  }
+
+  /** Stops listening. Invariant: done before a call is resolved or rejected. */
+  release(): void {
+    this.ticket = ANSWERED;
+    if (this.terms !== undefined) {
+      this.terms.signal?.removeEventListener("abort", this);
+    }
+  }
+
+  /** The signal's listener: the call itself, so that no closure is made. */
+  handleEvent(): void {
+    this.owner.abort(this);
+  }
+}
+
+// Captures a promise's functions without a closure of each call's own.
+let resolveNew!: (result: Operand) => void;
+let rejectNew!: (reason: unknown) => void;
+function capture(
+  resolve: (result: Operand) => void,
+  reject: (reason: unknown) => void,
+): void {
+  resolveNew = resolve;
+  rejectNew = reject;
+}

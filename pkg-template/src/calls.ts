@@ -1,0 +1,302 @@
+// Takes calls, enters them into the core, and answers them: each exactly once.
+//
+// This is the hot path. A call without options makes its promise, its record and
+// nothing else, and crosses into Rust once. When to flush is the clock's business,
+// what a batch becomes is the core's, and how a session is opened is in `open.ts`.
+
+import { about, deliver, endedError, endWith, refuse } from "./answer.js";
+import { Arena, Results } from "./arena.js";
+import { Backlog } from "./backlog.js";
+import { ANSWERED, Call } from "./call.js";
+import { checkCall, type Fraction, type Operand } from "./check.js";
+import type { Clock } from "./clock.js";
+import type { Core, Settle } from "./core.js";
+import {
+  type FramebatchError,
+  fromCore,
+  invalid,
+  isCoreFailure,
+  subject,
+} from "./errors.js";
+import { Explained, unsent } from "./explain.js";
+import { Keys } from "./keys.js";
+import { type Method, Structures } from "./method.js";
+import { checkCallOptions, type LerpOptions, type Terms } from "./options.js";
+import { Pending } from "./pending.js";
+import { Room } from "./room.js";
+import { openingStats, type Stats } from "./stats.js";
+import type { LonelyWarning } from "./warning.js";
+
+/** An open core and what the session needs beside it. */
+export interface Running {
+  readonly core: Core;
+  readonly memory: WebAssembly.Memory;
+  readonly clock: Clock;
+  /** Whether the core asks for keys (`overflow: "latest"`). */
+  readonly keyed: boolean;
+  /** Undefined where nobody would read it. */
+  readonly warning: LonelyWarning | undefined;
+}
+
+/** The calls of one session. */
+export class Calls {
+  /** Undefined while the session is opening. */
+  core: Core | undefined;
+  /** Why no more calls are taken; undefined while they are. */
+  ended: FramebatchError | undefined;
+  /** Tells producers when the queue has room. */
+  readonly room = new Room();
+
+  private readonly backlog = new Backlog();
+  private readonly pending = new Pending();
+  private arena!: Arena;
+  private structures!: Structures;
+  private clock!: Clock;
+  private warning: LonelyWarning | undefined;
+  private keys: Keys | undefined;
+  /** Calls taken since the last flush. */
+  private queued = 0;
+  /** The call that is being submitted, and has no ticket yet. */
+  private entering: Call | undefined;
+  /** The calls made inside `explain`, while it runs. */
+  private explained: Explained | undefined;
+  /** What the core counted until it ended. */
+  private finalStats: Stats | undefined;
+
+  /** Takes a call. Never throws: what is wrong with it rejects the promise. */
+  start<Result extends Operand>(
+    method: Method,
+    a: Operand,
+    b: Operand | undefined,
+    t: Fraction | undefined,
+    options: LerpOptions<Operand> | undefined,
+  ): Promise<Result> {
+    try {
+      const terms =
+        options === undefined ? undefined : checkCallOptions(method, options);
+      if (this.ended !== undefined) {
+        throw endedError(subject(method.name, terms?.label), this.ended);
+      }
+      checkCall(method, a, b, t, terms);
+      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
+      // No items: the answer is known without a core, and stays asynchronous.
+      if (a.length === 0)
+        return Promise.resolve(nothing<Result>(method, terms));
+      const call = new Call(method, terms, this);
+      if (terms !== undefined) call.watch();
+      if (this.core === undefined) this.backlog.add(call, a, b, t);
+      else {
+        this.enter(call, a, b, t);
+        if (this.explained !== undefined) this.explained.add(call);
+        else if (call.ticket !== ANSWERED) this.announce(call);
+      }
+      return call.promise as Promise<Result>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** The core is up: enters what was waiting for it, in order. */
+  run({ core, memory, clock, keyed, warning }: Running): void {
+    if (this.ended !== undefined) {
+      clock.dispose();
+      core.dispose();
+      return;
+    }
+    this.core = core;
+    this.arena = new Arena(core, memory);
+    this.structures = new Structures(core);
+    this.clock = clock;
+    this.warning = warning;
+    this.keys = keyed ? new Keys() : undefined;
+    this.backlog.replay(
+      ({ call, a, b, t }) => {
+        this.enter(call, a, b, t);
+        if (call.ticket !== ANSWERED) this.queued += 1;
+        if (call.terms?.now) this.flush();
+      },
+      () => this.flush(),
+    );
+    if (this.queued > 0 && this.core !== undefined) this.clock.called();
+    this.room.offer(core);
+  }
+
+  /** Sends what is queued, now; while the session opens, as soon as it is open. */
+  flush(): void {
+    const { core } = this;
+    if (this.ended !== undefined) return;
+    if (core === undefined) return this.backlog.addFlush();
+    // Told first: a CPU core answers inside `flush`.
+    this.queued = 0;
+    this.clock.flushed();
+    try {
+      core.flush();
+    } catch (thrown) {
+      this.end(fromCore("flush", thrown));
+    }
+    this.room.offer(core);
+  }
+
+  /** The clock's flush, which the warning about lonely batches goes by. */
+  flushByClock(): void {
+    if (this.queued > 0) this.warning?.sent(this.queued);
+    this.flush();
+  }
+
+  /** Answers the calls of a batch. The core calls this. */
+  readonly settle: Settle = (table, count, source, message) => {
+    this.arena.refresh();
+    const words = this.arena.words;
+    const results = new Results(source ?? this.arena.buffer);
+    const end = table + count * 4;
+    for (let at = table; at < end; at += 4) {
+      const call = this.pending.take(words[at]) ?? this.takeEntering();
+      if (call === undefined) continue;
+      this.release(call);
+      const status = words[at + 3];
+      if (status === 0) deliver(call, results, words[at + 1], words[at + 2]);
+      else refuse(call, status, message);
+    }
+    if (this.ended !== undefined) return;
+    this.room.offer(this.core!);
+    this.clock.settled();
+  };
+
+  /** Gives a call up because its signal says so. */
+  abort(call: Call): void {
+    const { ticket, terms } = call;
+    if (ticket === ANSWERED) return;
+    const entered = this.pending.take(ticket) !== undefined;
+    this.release(call);
+    call.reject(terms!.signal!.reason);
+    if (!entered) return;
+    try {
+      this.core!.abort(ticket);
+      this.room.offer(this.core!);
+    } catch (thrown) {
+      this.end(fromCore("abort", thrown));
+    }
+  }
+
+  /** The plan of the calls made in `make`, which are not sent. */
+  explain(make: () => unknown): string {
+    const { core } = this;
+    if (core === undefined) {
+      throw invalid(
+        "explain",
+        "the session is still opening; await gpu.ready first",
+      );
+    }
+    if (this.explained !== undefined) {
+      throw invalid("explain", "it cannot be used inside itself");
+    }
+    const explained = new Explained();
+    this.explained = explained;
+    try {
+      return explained.run(core, make);
+    } finally {
+      this.explained = undefined;
+      for (const call of explained.calls) {
+        if (this.pending.take(call.ticket) === undefined) continue;
+        this.release(call);
+        call.reject(unsent(call));
+      }
+    }
+  }
+
+  /** What was counted so far; zeros while the session opens. */
+  stats(): Stats {
+    if (this.core !== undefined) return this.core.stats() as Stats;
+    return this.finalStats ?? openingStats(this.backlog.size);
+  }
+
+  /** When the batch is due, for the clock. */
+  due(now: number): number {
+    try {
+      return this.core!.due(now);
+    } catch (thrown) {
+      this.end(fromCore("due", thrown));
+      return NaN;
+    }
+  }
+
+  /** Takes no more calls, and answers every one there is with this error. */
+  end(error: FramebatchError): void {
+    if (this.ended !== undefined) return;
+    this.ended = error;
+    if (this.core !== undefined) this.stop(this.core);
+    // After its own dispose the core has left none; after a defect it left all.
+    for (const call of [...this.backlog.drain(), ...this.pending.drain()]) {
+      this.release(call);
+      endWith(call, error);
+    }
+    this.room.close(error);
+  }
+
+  private enter(
+    call: Call,
+    a: Operand,
+    b: Operand | undefined,
+    t: Fraction | undefined,
+  ): void {
+    const { method, terms } = call;
+    const each = typeof t === "object" ? t : undefined;
+    const width = terms === undefined ? method.width : terms.width;
+    const rows = each === undefined ? a.length / method.width : each.length;
+    const scalar = typeof t === "number" ? t : 0;
+    const key = this.keys === undefined ? 0 : this.keys.hold(terms?.key);
+    try {
+      const id = this.structures.id(method, each !== undefined, width);
+      this.arena.write(a, b, each);
+      this.entering = call;
+      const ticket = this.core!.submit(id, rows, scalar, key);
+      if (this.entering === undefined) return;
+      call.ticket = ticket;
+      this.pending.put(call);
+    } catch (thrown) {
+      this.release(call);
+      call.reject(fromCore(about(call), thrown));
+      if (!isCoreFailure(thrown)) this.end(fromCore("submit", thrown));
+    } finally {
+      this.entering = undefined;
+    }
+  }
+
+  // A full batch is sent, and on the CPU answered, before `submit` returns.
+  private takeEntering(): Call | undefined {
+    const call = this.entering;
+    this.entering = undefined;
+    return call;
+  }
+
+  private announce(call: Call): void {
+    if (this.queued === 0) this.warning?.opened();
+    this.queued += 1;
+    if (call.terms !== undefined && call.terms.now) this.flush();
+    else this.clock.called();
+  }
+
+  private stop(core: Core): void {
+    this.clock.dispose();
+    // A core that failed cannot be trusted to clean up, and is left alone.
+    if (this.ended!.code !== "fatal") {
+      core.dispose();
+      this.finalStats = core.stats() as Stats;
+    }
+    this.core = undefined;
+  }
+
+  private release(call: Call): void {
+    call.release();
+    this.keys?.release(call.terms?.key);
+  }
+}
+
+function nothing<Result extends Operand>(
+  method: Method,
+  terms: Terms | undefined,
+): Result {
+  const { gives } = method;
+  const empty = gives === "float32" ? new Float32Array(0) : new Uint8Array(0);
+  return (terms?.into ?? empty) as Result;
+}

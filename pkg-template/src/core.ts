@@ -1,0 +1,73 @@
+// The Rust core as TypeScript sees it: the boundary, written down once.
+//
+// Types only. Nothing here runs, and no other file names the generated glue
+// except `load.ts`, which imports it when a session opens.
+
+/** One distinct shape of work. Calls of equal structure merge into one dispatch. */
+export type Structure =
+  | { op: "lerp"; width: number; each: boolean }
+  | { op: "slerp"; each: boolean }
+  | { op: "stateGradients" }
+  | { op: "stateInterpolate"; mode: "lerp" | "slerp"; each: boolean };
+
+/**
+ * Receives a batch's answers. `table` is a word index into wasm memory, where
+ * `count` entries of four words lie: ticket, offset, length, status. Status 0 is
+ * success, and the result is `length` words from word `offset` of `source`, or of
+ * wasm memory where `source` is null. Any other status is a one-based index into
+ * `CODES`, which `message` describes.
+ *
+ * Invariant: `source` is a mapped range, gone when this function returns.
+ */
+export type Settle = (
+  table: number,
+  count: number,
+  source: ArrayBuffer | null,
+  message: string,
+) => void;
+
+/**
+ * A session in Rust. Failing methods throw a plain `{ code, message }`; anything
+ * else that is thrown is a defect of the library, and ends the session.
+ */
+export interface Core {
+  /** The number under which calls of this structure are submitted. */
+  structure(structure: Structure): number;
+  /** Word index of two words that never move: the cursor and the limit. */
+  header(): number;
+  /** Makes room for this many words at the cursor. May grow wasm memory. */
+  reserve(words: number): void;
+  /** Takes the call whose operands lie at the cursor; returns its ticket. */
+  submit(structure: number, rows: number, scalar: number, key: number): number;
+  /** Encodes and submits what is queued, synchronously. */
+  flush(): void;
+  /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
+  due(now: number): number;
+  /** Gives a pending ticket up: it will not be settled. */
+  abort(ticket: number): boolean;
+  /** Calls that still fit before the queue is full; may be negative. */
+  desired_size(): number;
+  /** Calls made from here on are planned and never sent. */
+  begin_explain(): void;
+  /** The plan of those calls as text; their tickets are forgotten. */
+  end_explain(): string;
+  stats(): object;
+  info(): object;
+  raw_device(): GPUDevice | undefined;
+  /** Settles what is pending as `disposed` and destroys what the GPU holds. */
+  dispose(): void;
+}
+
+/** The class that the glue exports. */
+export interface CoreClass {
+  open(config: object, settle: Settle): Promise<Core>;
+}
+
+/** What a page may give as the WebAssembly file, instead of letting it be fetched. */
+export type WasmSource =
+  URL | string | Request | Response | BufferSource | WebAssembly.Module;
+
+/** The glue's default export: fetches, compiles and starts the WebAssembly file. */
+export type InitGlue = (input?: {
+  module_or_path?: WasmSource;
+}) => Promise<{ memory: WebAssembly.Memory }>;

@@ -1,0 +1,101 @@
+// The outside world that decides when a batch is sent: frames, timers, tasks.
+//
+// The clocks get it as an argument, so that tests can hold time in their hands.
+// Nothing here is looked up before a session opens; a server can import it.
+
+/** A message port; Node's can let go of the process. */
+export interface Port {
+  onmessage: ((event: MessageEvent) => void) | null;
+  postMessage(message: unknown): void;
+  close(): void;
+  ref?(): void;
+  unref?(): void;
+}
+
+/** What of `document` a clock needs. */
+export interface Page {
+  readonly hidden: boolean;
+  addEventListener(type: "visibilitychange", listener: () => void): void;
+  removeEventListener(type: "visibilitychange", listener: () => void): void;
+}
+
+/** Where a clock lives. */
+export interface Environment {
+  /** Milliseconds on the clock that the core uses too. */
+  now(): number;
+  setTimer(callback: () => void, milliseconds: number): unknown;
+  clearTimer(timer: unknown): void;
+  channel(): { port1: Port; port2: Port };
+  /** Undefined where there are no animation frames. */
+  readonly frames:
+    | {
+        request(callback: () => void): number;
+        cancel(frame: number): void;
+      }
+    | undefined;
+  /** Undefined where nothing can be hidden: a worker, Node. */
+  readonly page: Page | undefined;
+}
+
+/** The environment this script runs in. */
+export function surroundings(): Environment {
+  const hasFrames = typeof requestAnimationFrame === "function";
+  return {
+    now: () => performance.now(),
+    setTimer: (callback, milliseconds) => setTimeout(callback, milliseconds),
+    clearTimer: (timer) => clearTimeout(timer as number | undefined),
+    channel: () => new MessageChannel(),
+    frames: hasFrames
+      ? {
+          request: (callback) => requestAnimationFrame(callback),
+          cancel: (frame) => cancelAnimationFrame(frame),
+        }
+      : undefined,
+    page: typeof document === "undefined" ? undefined : document,
+  };
+}
+
+/**
+ * Runs a function at the end of the current task: as the next task, by a message
+ * to ourselves. Unlike a timer this is not delayed, and unlike a microtask it
+ * lets everything in the current task make its calls first.
+ */
+export class EndOfTask {
+  /** Whether it is on its way. */
+  posted = false;
+  private ports: { port1: Port; port2: Port } | undefined;
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly run: () => void,
+  ) {}
+
+  /** Asks for one run. Asking again before it comes changes nothing. */
+  post(): void {
+    if (this.posted) return;
+    this.posted = true;
+    const ports = (this.ports ??= this.connect());
+    // A message on its way keeps Node alive, an open channel does not.
+    ports.port1.ref?.();
+    ports.port2.postMessage(null);
+  }
+
+  /** Closes the channel; what is on its way does not run. */
+  close(): void {
+    if (this.ports === undefined) return;
+    this.ports.port1.onmessage = null;
+    this.ports.port1.close();
+    this.ports.port2.close();
+    this.ports = undefined;
+  }
+
+  private connect(): { port1: Port; port2: Port } {
+    const ports = this.environment.channel();
+    ports.port1.onmessage = () => {
+      this.posted = false;
+      ports.port1.unref?.();
+      this.run();
+    };
+    return ports;
+  }
+}

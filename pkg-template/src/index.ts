@@ -1,0 +1,15 @@
+// The package's public names, and nothing else.
+
+export { isSupported, open, shared } from "./open.js";
+export { CODES, type Code, FramebatchError } from "./errors.js";
+export type { Session } from "./session.js";
+export type { States } from "./states.js";
+export type { Fraction } from "./check.js";
+export type {
+  CallOptions,
+  LerpOptions,
+  OpenOptions,
+  Scheduler,
+} from "./options.js";
+export type { Info, Stats } from "./stats.js";
+export type { WasmSource } from "./core.js";

@@ -1,0 +1,64 @@
+// The calls that wait for their answer, found by ticket.
+//
+// Tickets only grow (and wrap at 2^32), so this is a ring of slots and not a
+// map: taking a ticket costs one index. It answers no call.
+
+import type { Call } from "./call.js";
+
+/** The entered calls, in a ring that grows to the widest span of open tickets. */
+export class Pending {
+  /** Calls in the ring. */
+  size = 0;
+  private slots: (Call | undefined)[] = new Array(64).fill(undefined);
+  private oldest = 0;
+
+  /** Adds a call under its ticket, which is newer than every other. */
+  put(call: Call): void {
+    const ticket = call.ticket;
+    if (this.size === 0) this.oldest = ticket;
+    const span = ((ticket - this.oldest) >>> 0) + 1;
+    if (span > this.slots.length) this.grow(span);
+    this.slots[ticket & (this.slots.length - 1)] = call;
+    this.size += 1;
+  }
+
+  /** Removes and returns the call of this ticket, if it is here. */
+  take(ticket: number): Call | undefined {
+    const slots = this.slots;
+    const mask = slots.length - 1;
+    const call = slots[ticket & mask];
+    if (call === undefined || call.ticket !== ticket) return undefined;
+    slots[ticket & mask] = undefined;
+    this.size -= 1;
+    if (ticket === this.oldest && this.size > 0) {
+      let next = ticket + 1;
+      while (slots[next & mask] === undefined) next += 1;
+      this.oldest = next >>> 0;
+    }
+    return call;
+  }
+
+  /** Removes every call; oldest first. */
+  drain(): Call[] {
+    const calls: Call[] = [];
+    const mask = this.slots.length - 1;
+    for (let ticket = this.oldest; this.size > 0; ticket += 1) {
+      const call = this.slots[ticket & mask];
+      if (call === undefined) continue;
+      this.slots[ticket & mask] = undefined;
+      this.size -= 1;
+      calls.push(call);
+    }
+    return calls;
+  }
+
+  private grow(span: number): void {
+    let length = this.slots.length;
+    while (length < span) length *= 2;
+    const slots: (Call | undefined)[] = new Array(length).fill(undefined);
+    for (const call of this.slots) {
+      if (call !== undefined) slots[call.ticket & (length - 1)] = call;
+    }
+    this.slots = slots;
+  }
+}

@@ -1,0 +1,181 @@
+// A session: what people hold, and call `gpu`.
+//
+// Every method that makes a call returns a promise and never throws; checking,
+// entering and answering is done in `calls.ts`, and opening in `open.ts`.
+
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import { endedError } from "./answer.js";
+import type { Calls } from "./calls.js";
+import type { Fraction } from "./check.js";
+import { FramebatchError } from "./errors.js";
+import { LERP, SLERP } from "./method.js";
+import type { CallOptions, LerpOptions } from "./options.js";
+import { States } from "./states.js";
+import type { Info, Stats } from "./stats.js";
+
+/**
+ * A device and the calls that share it. Calls made by anyone in a page during a
+ * frame are sent together, and each gets its own answer.
+ *
+ * @example
+ * const gpu = await open();
+ * const [a, b] = await Promise.all([
+ *   gpu.lerp(new Float32Array([0]), new Float32Array([8]), 0.25),
+ *   gpu.slerp(new Float32Array([0, 0, 0, 1]), new Float32Array([1, 0, 0, 0]), 0.5),
+ * ]); // one batch
+ */
+export class Session {
+  /** Calls on states: 16 bytes each, a magnitude and a phase in every byte. */
+  readonly states: States;
+  readonly #calls: Calls;
+
+  /** Sessions come from `open` and `shared`. */
+  constructor(calls: Calls) {
+    this.#calls = calls;
+    this.states = new States(calls);
+  }
+
+  /**
+   * Interpolates linearly: `a + (b - a) * t`, each float by itself.
+   *
+   * `a` and `b` have the same length. `t` is one number for all, or an array with
+   * one number an item, an item being `width` floats (1 unless given). Resolves to
+   * as many floats as `a` has. Rejects with `invalid-input` where these do not fit.
+   *
+   * @example
+   * const from = new Float32Array([0, 0, 0, 9, 9, 9]);
+   * const to = new Float32Array([2, 4, 6, 9, 9, 9]);
+   * const t = new Float32Array([0.5, 1]);
+   * await gpu.lerp(from, to, t, { width: 3 }); // [1, 2, 3, 9, 9, 9]
+   */
+  lerp<Into extends Float32Array = Float32Array<ArrayBuffer>>(
+    a: Float32Array,
+    b: Float32Array,
+    t: Fraction,
+    options?: LerpOptions<Into>,
+  ): Promise<Into> {
+    return this.#calls.start(LERP, a, b, t, options);
+  }
+
+  /**
+   * Interpolates between unit quaternions, xyzw, along the shorter arc.
+   *
+   * `qa` and `qb` hold four floats a quaternion and have the same length. `t` is one
+   * number for all, or an array with one a quaternion. Resolves to as many floats as
+   * `qa` has. Rejects with `invalid-input` where these do not fit.
+   *
+   * @example
+   * const still = new Float32Array([0, 0, 0, 1]);
+   * const halfTurn = new Float32Array([0, 1, 0, 0]);
+   * await gpu.slerp(still, halfTurn, 0.5); // [0, 0.7071, 0, 0.7071]: a quarter turn
+   */
+  slerp<Into extends Float32Array = Float32Array<ArrayBuffer>>(
+    qa: Float32Array,
+    qb: Float32Array,
+    t: Fraction,
+    options?: CallOptions<Into>,
+  ): Promise<Into> {
+    return this.#calls.start(SLERP, qa, qb, t, options);
+  }
+
+  /**
+   * Sends what is queued, now. While the session opens: as soon as it is open.
+   * Throws `disposed` after {@link dispose}.
+   *
+   * @example
+   * const result = gpu.lerp(a, b, 0.5);
+   * gpu.flush();
+   * await result;
+   */
+  flush(): void {
+    this.#refuseIfEnded("flush");
+    this.#calls.flush();
+  }
+
+  /**
+   * What the session has done so far; zeros while it opens, the last numbers once
+   * it is disposed.
+   *
+   * @example
+   * const { calls, submits } = gpu.stats();
+   * console.log(`${calls} calls in ${submits} submissions`);
+   */
+  stats(): Stats {
+    return this.#calls.stats();
+  }
+
+  /**
+   * The plan of the calls made in `make`, as text. They are not sent: their promises
+   * reject with `aborted`. Throws `invalid-input` while the session opens, or inside
+   * another `explain`.
+   *
+   * @example
+   * await gpu.ready;
+   * console.log(gpu.explain(() => gpu.lerp(a, b, 0.5)));
+   */
+  explain(make: () => unknown): string {
+    this.#refuseIfEnded("explain");
+    return this.#calls.explain(make);
+  }
+
+  /** Where the session runs; undefined while it opens. */
+  get info(): Info | undefined {
+    return this.#calls.core?.info() as Info | undefined;
+  }
+
+  /** The GPU device, for the page to share; undefined on the CPU and while the session opens. */
+  get device(): GPUDevice | undefined {
+    return this.#calls.core?.raw_device();
+  }
+
+  /**
+   * Resolves when the session is open and its queue has room. Rejects with the reason
+   * if it cannot be opened, and with `disposed` after {@link dispose}.
+   *
+   * @example
+   * for (const chunk of chunks) {
+   *   await gpu.ready;
+   *   results.push(gpu.states.gradients(chunk));
+   * }
+   */
+  get ready(): Promise<void> {
+    const { core, ended, room } = this.#calls;
+    return ended === undefined ? room.wait(core) : Promise.reject(ended);
+  }
+
+  /** Calls that still fit into the queue; 0 or less when it is full, or while the session opens. */
+  get desiredSize(): number {
+    return this.#calls.core?.desired_size() ?? 0;
+  }
+
+  /**
+   * Ends the session: pending calls reject with `disposed`, and what the GPU holds is
+   * destroyed. Await the calls first to keep their results. Disposing twice is fine.
+   *
+   * @example
+   * {
+   *   await using gpu = await open();
+   *   await gpu.lerp(a, b, 0.5);
+   * } // disposed here
+   */
+  dispose(): Promise<void> {
+    this.#calls.end(
+      new FramebatchError(
+        "disposed",
+        "the session is disposed; open a new one",
+      ),
+    );
+    return Promise.resolve();
+  }
+
+  /** Lets `await using` dispose of the session. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #refuseIfEnded(asked: string): void {
+    const { ended } = this.#calls;
+    if (ended !== undefined) throw endedError(asked, ended);
+  }
+}

@@ -1,0 +1,103 @@
+// The shapes of what a session reports about itself.
+//
+// Numbers are counted by the core; nothing is counted here. Only a session that
+// is still opening answers from this file, because it has no core to ask.
+
+/** Counts since the session opened, times in milliseconds, sizes in bytes. */
+export interface Stats {
+  /** Calls taken. */
+  calls: number;
+  /** Calls that resolved. */
+  settled: number;
+  /** Calls that rejected. */
+  rejected: number;
+  /** Calls taken and not yet answered. */
+  pending: number;
+  /** Batches sent. */
+  batches: number;
+  /** Pieces that large batches were sent in. */
+  subBatches: number;
+  /** Submissions with work in them. */
+  submits: number;
+  /** Empty submissions that hurried a read-back. */
+  nudges: number;
+  /** Buffers written. */
+  uploads: number;
+  /** Buffers mapped for reading. */
+  readbacks: number;
+  /** Dispatches encoded. */
+  dispatches: number;
+  /** Bytes sent to the device. */
+  bytesUp: number;
+  /** Bytes read back. */
+  bytesDown: number;
+  /** Calls a batch. */
+  meanBatchSize: number;
+  /** Share of the threads dispatched that had work. */
+  fillRate: number;
+  /** From a call until its batch was sent. */
+  waitMs: { p50: number; p95: number };
+  /** Spent encoding. */
+  encodeMs: number;
+  /** Spent copying inputs. */
+  transferMs: number;
+  /** Spent by the GPU, where it can be timed. */
+  gpuMs: number;
+  /** From submission until the results could be read. */
+  readMs: number;
+  /** Share of the GPU's time that was spent in kernels. */
+  kernelEfficiency: number;
+  /** Share of the wall clock in which the device was busy. */
+  utilization: number;
+  /** Calls by the device that ran them. */
+  ranOn: { gpu: number; cpu: number };
+  /** Memory held. */
+  pool: { bytes: number; peakBytes: number; buffers: number };
+  /** Pipelines made, and uses of one that was there. */
+  pipelines: { compiled: number; reused: number };
+}
+
+/** Where a session runs. */
+export interface Info {
+  /** The adapter's name, empty on the CPU. */
+  adapter: string;
+  /** Whether the adapter is software. */
+  software: boolean;
+  /** The device in use. */
+  engine: "gpu" | "cpu";
+  /** WebGPU features of the device. */
+  features: string[];
+  /** WebGPU limits of the device, by their WebGPU names. */
+  limits: Record<string, number>;
+}
+
+/** The numbers of a session that is still opening and holds this many calls. */
+export function openingStats(calls: number): Stats {
+  return {
+    calls,
+    settled: 0,
+    rejected: 0,
+    pending: calls,
+    batches: 0,
+    subBatches: 0,
+    submits: 0,
+    nudges: 0,
+    uploads: 0,
+    readbacks: 0,
+    dispatches: 0,
+    bytesUp: 0,
+    bytesDown: 0,
+    meanBatchSize: 0,
+    fillRate: 0,
+    waitMs: { p50: 0, p95: 0 },
+    encodeMs: 0,
+    transferMs: 0,
+    gpuMs: 0,
+    readMs: 0,
+    kernelEfficiency: 0,
+    utilization: 0,
+    ranOn: { gpu: 0, cpu: 0 },
+    pool: { bytes: 0, peakBytes: 0, buffers: 0 },
+    pipelines: { compiled: 0, reused: 0 },
+  };
+}

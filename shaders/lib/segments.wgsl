@@ -1,0 +1,42 @@
+// The segment table: which call a thread works for, and where that call's operands and result lie.
+// Concatenated in front of every kernel that merges calls; the kernel declares `segments` and `params`.
+
+// One dispatch. Mirrors `Params` in src/plan/table.rs.
+struct Params {
+    table:  u32, // Word of `segments` where this dispatch's entries begin.
+    shift:  u32, // A block is 1 << shift threads.
+    blocks: u32, // Entries in the table.
+    width:  u32, // Elements in a row.
+    each:   u32, // 1: every row has its own t; 0: the entry holds the call's t.
+    mode:   u32, // A variant of the kernel.
+}
+
+// An entry's words: first thread, threads in the call, word of the result, then a word for each operand.
+const FIRST    = 0u;
+const THREADS  = 1u;
+const RESULT   = 2u;
+const OPERANDS = 3u;
+
+const WORKGROUP = 64u;
+
+struct Thread {
+    index: u32,  // Counted within the call.
+    entry: u32,  // Word of `segments` where the call's entry begins.
+    idle:  bool, // Behind the end of the call or of the dispatch.
+}
+
+// Finds the work of a thread in a grid of up to two dimensions; `operands` is how many the kernel takes.
+fn find_thread(id: vec3<u32>, groups: vec3<u32>, operands: u32) -> Thread {
+    let flat = id.y * groups.x * WORKGROUP + id.x;
+    let block = flat >> params.shift;
+    if block >= params.blocks { return Thread(0u, 0u, true); }
+    let entry = params.table + block * (OPERANDS + operands);
+    let index = segments[entry + FIRST] + (flat & ((1u << params.shift) - 1u));
+    return Thread(index, entry, index >= segments[entry + THREADS]);
+}
+
+// Word where operand `k` of the entry begins, or the scalar itself.
+fn operand(entry: u32, k: u32) -> u32 { return segments[entry + OPERANDS + k]; }
+
+// Word where the result begins.
+fn result(entry: u32) -> u32 { return segments[entry + RESULT]; }

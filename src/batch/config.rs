@@ -1,0 +1,179 @@
+//! What a batcher may be told: policies, limits and the named presets.
+
+use crate::error::Error;
+
+/// A moment in milliseconds on a clock of the caller's choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Millis(pub f64);
+
+/// When an open batch is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Once a frame; the caller has the frame clock and seals.
+    #[default]
+    Frame,
+    /// At the end of the current task while the device is idle, otherwise as
+    /// soon as the batch in flight returns.
+    Eager,
+    /// When the caller says so.
+    Manual,
+}
+
+/// What happens to a call that finds the queue full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// It is taken; producers are told through the desired size.
+    #[default]
+    Wait,
+    /// It is refused.
+    Reject,
+    /// It takes the place of the oldest queued call of its key; without one it
+    /// is refused.
+    Latest,
+}
+
+/// How much may be pending: queued and in flight together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Calls.
+    pub calls: usize,
+    /// Bytes of operands and results.
+    pub bytes: u64,
+}
+
+/// Limits and policy of a batcher.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchConfig {
+    /// When an open batch is sent.
+    pub policy: Policy,
+    /// Items held before a batch is closed and sent; `None`: bytes alone decide.
+    pub max_batch_size: Option<u64>,
+    /// Bytes of operands and results in one batch, from the device's limits.
+    pub max_batch_bytes: u64,
+    /// Longest wait of a batch's oldest call, in milliseconds.
+    pub max_wait: Option<f64>,
+    /// Items for which an idle device waits, at most `max_wait`.
+    pub min_batch_size: u64,
+    /// How much may be pending.
+    pub queue_capacity: Capacity,
+    /// What happens beyond that.
+    pub overflow: Overflow,
+    /// Batches sent and not yet returned.
+    pub max_in_flight: usize,
+}
+
+/// Named settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preset {
+    /// One flush a frame.
+    #[default]
+    Frame,
+    /// As soon as the device is idle.
+    Eager,
+    /// Small batches, short waits, refusal when full.
+    Latency,
+    /// Between latency and throughput.
+    Balanced,
+    /// Large batches.
+    Throughput,
+    /// Token budgets for embedding models.
+    Embeddings,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Preset {
+    /// The preset's settings; a device lowers `max_batch_bytes` to its limits.
+    pub fn config(self) -> BatchConfig {
+        let base = BatchConfig {
+            policy: Policy::Eager,
+            max_batch_size: None,
+            max_batch_bytes: 64 * MIB,
+            max_wait: Some(5.0),
+            min_batch_size: 1,
+            queue_capacity: Capacity {
+                calls: 65_536,
+                bytes: 256 * MIB,
+            },
+            overflow: Overflow::Wait,
+            max_in_flight: 3,
+        };
+        let queue = |calls| Capacity {
+            calls,
+            ..base.queue_capacity
+        };
+        match self {
+            Preset::Frame => BatchConfig {
+                policy: Policy::Frame,
+                max_wait: None,
+                ..base
+            },
+            Preset::Eager => base,
+            Preset::Latency => BatchConfig {
+                max_batch_size: Some(256),
+                max_wait: Some(1.0),
+                queue_capacity: queue(128),
+                overflow: Overflow::Reject,
+                ..base
+            },
+            Preset::Balanced => BatchConfig {
+                max_batch_size: Some(1024),
+                queue_capacity: queue(128),
+                ..base
+            },
+            Preset::Throughput => BatchConfig {
+                max_batch_size: Some(2048),
+                max_wait: Some(10.0),
+                min_batch_size: 8,
+                queue_capacity: queue(128),
+                ..base
+            },
+            Preset::Embeddings => BatchConfig {
+                max_batch_size: Some(16_384),
+                max_wait: Some(10.0),
+                min_batch_size: 8,
+                queue_capacity: queue(512),
+                ..base
+            },
+        }
+    }
+}
+
+impl BatchConfig {
+    /// Checks that the settings can work.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] naming the setting.
+    pub fn validate(&self) -> Result<(), Error> {
+        let positive = [
+            ("max batch size", self.max_batch_size.unwrap_or(1)),
+            ("min batch size", self.min_batch_size),
+            ("queue capacity in calls", self.queue_capacity.calls as u64),
+            ("queue capacity in bytes", self.queue_capacity.bytes),
+        ];
+        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
+            return Err(Error::InvalidInput(format!("{name} is 0; give at least 1")));
+        }
+        if self
+            .max_wait
+            .is_some_and(|wait| !(wait >= 0.0 && wait.is_finite()))
+        {
+            return Err(Error::InvalidInput(format!(
+                "max wait is {:?} ms; give a finite number of 0 or more",
+                self.max_wait.unwrap_or_default()
+            )));
+        }
+        if self
+            .max_batch_size
+            .is_some_and(|most| most < self.min_batch_size)
+        {
+            return Err(Error::InvalidInput(format!(
+                "max batch size {} is below min batch size {}",
+                self.max_batch_size.unwrap_or_default(),
+                self.min_batch_size
+            )));
+        }
+        Ok(())
+    }
+}

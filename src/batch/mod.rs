@@ -1,0 +1,13 @@
+//! Decides WHEN a batch is sent, and which calls are in it.
+//!
+//! Holds tickets and numbers only. It has no clock, no futures, no memory and
+//! no GPU: the caller passes `now` in and acts on what comes out.
+
+mod batcher;
+mod config;
+
+pub use batcher::{Accepted, Batch, BatchId, Batcher, Due, Request, Ticket};
+pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The processor as a device: runs every plan where there is no GPU.
+//!
+//! It works on the host arena in place, so nothing is uploaded or read back;
+//! a launch is finished when it returns.
+
+mod kernels;
+
+use self::kernels::{Operands, Values, run};
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Generation, Readback};
+use crate::plan::{Dispatch, Operand, Plan, Segment, Slot, Step};
+use crate::tensor::{Arena, Span};
+
+/// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
+const MAX_SIDE_BYTES: u64 = 1 << 30;
+
+/// The processor.
+#[derive(Debug, Default)]
+pub struct Cpu {
+    counters: Counters,
+}
+
+impl Device for Cpu {
+    fn generation(&self) -> Generation {
+        Generation::default() // A processor is never lost.
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        DeviceLimits {
+            max_side_bytes: MAX_SIDE_BYTES,
+        }
+    }
+
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo {
+            engine: Engine::Cpu,
+            adapter: "cpu".into(),
+            driver: String::new(),
+            software: true,
+            features: Vec::new(),
+            limits: vec![("maxSideBytes", MAX_SIDE_BYTES)],
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+        let mut slots: Vec<Vec<u32>> = vec![Vec::new(); plan.slots.len()];
+        for step in &plan.steps {
+            match step {
+                Step::Dispatch(work) => dispatch(work, plan, arena, &mut slots),
+                Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
+                // The operands are read, and the results handed over, where they lie.
+                Step::Upload { .. } | Step::Download { .. } => {}
+            }
+        }
+        let results = slots
+            .get_mut(Slot::RESULTS.0 as usize)
+            .map(std::mem::take)
+            .unwrap_or_default();
+        Box::pin(std::future::ready(Ok(Readback::Host(results))))
+    }
+
+    fn destroy(&mut self) {}
+}
+
+fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>]) {
+    let home = work.output.0 as usize;
+    // Taken out while it is written, so that other slots can be read.
+    let mut output = std::mem::take(&mut slots[home]);
+    output.resize(plan.words(work.output) as usize, 0);
+    for segment in &work.segments {
+        let operands: Operands<'_> = std::array::from_fn(|k| match work.operands.get(k) {
+            Some(Operand::Rows { slot, words }) => {
+                Values::Rows(rows(segment, k, *slot, *words, (arena, slots)))
+            }
+            Some(Operand::Scalar) => Values::Scalar(segment.operands[k]),
+            None => Values::Scalar(0),
+        });
+        let start = segment.result as usize;
+        let words = (segment.rows * work.row_words) as usize;
+        run(
+            work.kernel,
+            &work.settings,
+            &operands,
+            &mut output[start..start + words],
+        );
+    }
+    slots[home] = output;
+}
+
+fn rows<'a>(
+    segment: &Segment,
+    operand: usize,
+    slot: Slot,
+    row_words: u32,
+    (arena, slots): (&'a Arena, &'a [Vec<u32>]),
+) -> &'a [u32] {
+    let words = segment.rows * row_words;
+    // A t of one value a row is read one word a row.
+    let at = segment.operands[operand];
+    if slot == Slot::INPUTS {
+        return arena.read(Span { at, words });
+    }
+    &slots[slot.0 as usize][at as usize..(at + words) as usize]
+}

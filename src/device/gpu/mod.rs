@@ -1,0 +1,273 @@
+//! A GPU through wgpu, in the browser and natively.
+//!
+//! A batch is one upload, one encoder, one compute pass, one copy of all
+//! results into one staging buffer, one submission and one map. Nothing is
+//! created for a batch no larger than the largest before. No module above this
+//! one names wgpu.
+
+mod faults;
+mod memory;
+mod open;
+mod pipelines;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "mapped_native.rs"]
+mod mapped;
+#[cfg(target_arch = "wasm32")]
+#[path = "mapped_web.rs"]
+mod mapped;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "poll_native.rs"]
+mod poll;
+#[cfg(target_arch = "wasm32")]
+#[path = "poll_web.rs"]
+mod poll;
+
+pub use mapped::Mapped;
+pub use open::{GpuOptions, PowerPreference};
+
+use self::faults::Faults;
+use self::memory::{Memory, Reads, Staged};
+use self::pipelines::Pipelines;
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Generation, Readback};
+use crate::error::Error;
+use crate::plan::{self, Dispatch, Operand, Params, Plan, Slot, Table};
+use crate::tensor::{Arena, WORD};
+
+/// WebGPU's largest alignment of a dynamic uniform offset, in words.
+const PARAMS_STRIDE: u32 = 256 / WORD as u32;
+
+/// A GPU.
+#[derive(Debug)]
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    info: DeviceInfo,
+    limits: wgpu::Limits,
+    generation: Generation,
+    faults: Faults,
+    memory: Memory,
+    reads: Reads,
+    pipelines: Pipelines,
+    counters: Counters,
+}
+
+/// A dispatch with its address in the arena, ready to be encoded.
+struct Ready<'a> {
+    work: &'a Dispatch,
+    /// Byte offset of its params.
+    params: u32,
+    grid: (u32, u32),
+}
+
+impl Device for Gpu {
+    fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        DeviceLimits {
+            max_side_bytes: self.max_buffer_bytes(),
+        }
+    }
+
+    fn info(&self) -> DeviceInfo {
+        self.info.clone()
+    }
+
+    fn counters(&self) -> Counters {
+        let held = self.memory.held().plus(self.reads.held());
+        Counters {
+            pool_bytes: held.bytes,
+            pool_peak_bytes: held.peak,
+            pool_buffers: held.buffers,
+            pipelines_compiled: self.pipelines.compiled(),
+            pipelines_reused: self.pipelines.reused(),
+            ..self.counters
+        }
+    }
+
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+        match self.try_launch(plan, arena) {
+            Ok(flight) => flight,
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn destroy(&mut self) {
+        self.memory.destroy();
+        self.reads.destroy();
+        self.device.destroy();
+    }
+}
+
+impl Gpu {
+    fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
+        self.faults.check()?;
+        let ready = self.append_tables(plan, arena)?;
+        self.make_room(plan, arena)?;
+        self.upload(arena);
+
+        let mut encoder = self
+            .device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+        self.encode(&mut encoder, &ready);
+        let bytes = u64::from(plan.words(Slot::RESULTS)) * WORD as u64;
+        let staged = self.reads.take(&self.device, bytes);
+        encoder.copy_buffer_to_buffer(
+            self.memory.buffer(Slot::RESULTS),
+            0,
+            staged.buffer(),
+            0,
+            bytes,
+        );
+        self.queue.submit([encoder.finish()]);
+        self.counters.submits += 1;
+        self.counters.readbacks += 1;
+        self.counters.bytes_down += bytes;
+        Ok(self.read(staged, bytes))
+    }
+
+    /// Writes segment tables and params behind the operands, so that they
+    /// travel in the same upload.
+    fn append_tables<'a>(
+        &self,
+        plan: &'a Plan,
+        arena: &mut Arena,
+    ) -> Result<Vec<Ready<'a>>, Error> {
+        let tables: Vec<(&Dispatch, Table)> = plan
+            .dispatches()
+            .map(|work| (work, plan::table(work)))
+            .collect();
+        let params_words = u32::try_from(tables.len()).expect("few dispatches") * PARAMS_STRIDE;
+        let table_words: usize = tables.iter().map(|(_, table)| table.words.len()).sum();
+        let total = u64::from(params_words) + table_words as u64;
+        let padding = arena.len().next_multiple_of(PARAMS_STRIDE) - arena.len();
+        let words = u32::try_from(u64::from(padding) + total)
+            .map_err(|_| self.too_large("a batch", total))?;
+        // Params, padding and tables are one run, so it starts right behind
+        // the operands even where the arena opens a chunk for it.
+        arena.reserve(words);
+        let start = arena.take(padding).at + padding;
+        let tail = arena.take(words - padding);
+        let mut next = start + params_words;
+        let mut ready = Vec::with_capacity(tables.len());
+        let target = arena.write(tail);
+        for (index, (work, table)) in tables.iter().enumerate() {
+            let params = Params {
+                table: next,
+                ..table.params
+            };
+            let at = index * PARAMS_STRIDE as usize;
+            let fields: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
+            target[at..at + fields.len()].copy_from_slice(fields);
+            let from = (next - start) as usize;
+            target[from..from + table.words.len()].copy_from_slice(&table.words);
+            next += u32::try_from(table.words.len()).expect("checked above");
+            let limit = self.limits.max_compute_workgroups_per_dimension;
+            let grid = plan::grid(table.threads, limit)
+                .ok_or_else(|| self.too_large(work.kernel.name(), table.threads))?;
+            let params = (start + u32::try_from(at).expect("checked above")) * WORD as u32;
+            ready.push(Ready { work, params, grid });
+        }
+        Ok(ready)
+    }
+
+    fn make_room(&mut self, plan: &Plan, arena: &Arena) -> Result<(), Error> {
+        for (slot, words) in (0..).map(Slot).zip(&plan.slots) {
+            let words = if slot == Slot::INPUTS {
+                arena.len()
+            } else {
+                *words
+            };
+            let need = u64::from(words) * WORD as u64;
+            let limit = self.max_buffer_bytes();
+            if need > limit {
+                return Err(Error::TooLarge {
+                    what: "a batch",
+                    need,
+                    limit,
+                });
+            }
+            if self.memory.grow(&self.device, slot, need, limit) {
+                self.pipelines.forget_bind_groups();
+            }
+        }
+        Ok(())
+    }
+
+    fn upload(&mut self, arena: &Arena) {
+        for (at, words) in arena.pieces() {
+            let bytes: &[u8] = bytemuck::cast_slice(words);
+            self.queue.write_buffer(
+                self.memory.buffer(Slot::INPUTS),
+                u64::from(at) * WORD as u64,
+                bytes,
+            );
+            self.counters.uploads += 1;
+            self.counters.bytes_up += bytes.len() as u64;
+        }
+    }
+
+    fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        for Ready { work, params, grid } in ready {
+            let operands: Vec<Slot> = work
+                .operands
+                .iter()
+                .map(|operand| match operand {
+                    Operand::Rows { slot, .. } => *slot,
+                    Operand::Scalar => Slot::INPUTS, // Bound and not read.
+                })
+                .collect();
+            let (pipeline, group) = self.pipelines.bind(
+                &self.device,
+                &self.memory,
+                work.kernel,
+                &operands,
+                work.output,
+            );
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, group, &[*params]);
+            pass.dispatch_workgroups(grid.0, grid.1, 1);
+            self.counters.dispatches += 1;
+        }
+    }
+
+    fn read(&self, staged: Staged, bytes: u64) -> Flight {
+        let (sender, receiver) = futures_channel::oneshot::channel();
+        staged
+            .buffer()
+            .map_async(wgpu::MapMode::Read, 0..bytes, move |result| {
+                // The flight may have been dropped by a disposed session.
+                let _ = sender.send(result);
+            });
+        let faults = self.faults.clone();
+        let device = self.device.clone();
+        Box::pin(async move {
+            poll::finish(&device);
+            let mapped = receiver.await;
+            faults.check()?;
+            match mapped {
+                Ok(Ok(())) => Ok(Readback::Mapped(Mapped::new(staged, bytes)?)),
+                Ok(Err(_)) | Err(_) => Err(Error::DeviceLost("a read-back was refused".into())),
+            }
+        })
+    }
+
+    /// Whole buffers are bound, so both limits hold.
+    fn max_buffer_bytes(&self) -> u64 {
+        self.limits
+            .max_buffer_size
+            .min(self.limits.max_storage_buffer_binding_size)
+    }
+
+    fn too_large(&self, what: &'static str, words: u64) -> Error {
+        Error::TooLarge {
+            what,
+            need: words * WORD as u64,
+            limit: self.max_buffer_bytes(),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Asks for an adapter and a device.
+
+use super::{Faults, Gpu, Memory, Pipelines, Reads};
+use crate::device::{Counters, DeviceInfo, Engine, Generation};
+use crate::error::Error;
+
+/// Which adapter to prefer where there are several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PowerPreference {
+    /// The platform decides.
+    #[default]
+    None,
+    /// The one that uses less energy.
+    LowPower,
+    /// The faster one.
+    HighPerformance,
+}
+
+/// What to ask of the platform.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuOptions {
+    /// Which adapter to prefer.
+    pub power: PowerPreference,
+    /// WebGPU names of features that must be there.
+    pub required_features: Vec<String>,
+    /// WebGPU names of limits, and what they must be at least.
+    pub required_limits: Vec<(String, u64)>,
+}
+
+/// Features that are used wherever they are offered.
+const WANTED: [(&str, wgpu::Features); 2] = [
+    ("timestamp-query", wgpu::Features::TIMESTAMP_QUERY),
+    ("shader-f16", wgpu::Features::SHADER_F16),
+];
+
+impl Gpu {
+    /// Opens a device with the adapter's own limits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAdapter`], or [`Error::InvalidInput`] for a feature or limit
+    /// that is unknown or not offered.
+    pub async fn open(options: &GpuOptions) -> Result<Gpu, Error> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let adapter = instance
+            .request_adapter(&wgpu::RequestAdapterOptions {
+                power_preference: match options.power {
+                    PowerPreference::None => wgpu::PowerPreference::None,
+                    PowerPreference::LowPower => wgpu::PowerPreference::LowPower,
+                    PowerPreference::HighPerformance => wgpu::PowerPreference::HighPerformance,
+                },
+                ..Default::default()
+            })
+            .await
+            .map_err(|error| Error::NoAdapter(error.to_string()))?;
+        let offered = adapter.features();
+        let limits = adapter.limits();
+        check_features(&options.required_features, offered)?;
+        check_limits(&options.required_limits, &limits)?;
+        let wanted = WANTED
+            .iter()
+            .fold(wgpu::Features::empty(), |all, (_, feature)| all | *feature);
+        let (device, queue) = adapter
+            .request_device(&wgpu::DeviceDescriptor {
+                label: Some("framebatch"),
+                required_features: wanted & offered,
+                required_limits: limits.clone(),
+                ..Default::default()
+            })
+            .await
+            .map_err(|error| Error::NoAdapter(format!("the device was refused: {error}")))?;
+        Ok(Gpu {
+            faults: Faults::watch(&device),
+            info: info(&adapter.get_info(), offered, &limits),
+            device,
+            queue,
+            limits,
+            generation: Generation(1),
+            memory: Memory::default(),
+            reads: Reads::default(),
+            pipelines: Pipelines::default(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// The device itself, to share with other users of it.
+    pub fn wgpu_device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
+    /// The device's queue.
+    pub fn wgpu_queue(&self) -> &wgpu::Queue {
+        &self.queue
+    }
+}
+
+fn check_features(required: &[String], offered: wgpu::Features) -> Result<(), Error> {
+    for name in required {
+        let Some((_, feature)) = WANTED.iter().find(|(known, _)| known == name) else {
+            let known = WANTED.map(|(name, _)| name).join(", ");
+            return Err(Error::InvalidInput(format!(
+                "unknown feature '{name}'; known are {known}"
+            )));
+        };
+        if !offered.contains(*feature) {
+            return Err(Error::InvalidInput(format!(
+                "this adapter does not offer the feature '{name}'"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_limits(required: &[(String, u64)], limits: &wgpu::Limits) -> Result<(), Error> {
+    let known = named_limits(limits);
+    for (name, least) in required {
+        let Some((_, offered)) = known.iter().find(|(known, _)| known == name) else {
+            let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            return Err(Error::InvalidInput(format!(
+                "unknown limit '{name}'; known are {}",
+                known.join(", ")
+            )));
+        };
+        if offered < least {
+            return Err(Error::InvalidInput(format!(
+                "{name} of {least} is required, but this adapter offers {offered}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The limits that decide what a batch can hold, by their WebGPU names.
+fn named_limits(limits: &wgpu::Limits) -> Vec<(&'static str, u64)> {
+    vec![
+        ("maxBufferSize", limits.max_buffer_size),
+        (
+            "maxStorageBufferBindingSize",
+            limits.max_storage_buffer_binding_size,
+        ),
+        (
+            "maxComputeWorkgroupsPerDimension",
+            limits.max_compute_workgroups_per_dimension.into(),
+        ),
+        (
+            "maxComputeInvocationsPerWorkgroup",
+            limits.max_compute_invocations_per_workgroup.into(),
+        ),
+        (
+            "maxComputeWorkgroupStorageSize",
+            limits.max_compute_workgroup_storage_size.into(),
+        ),
+        (
+            "maxStorageBuffersPerShaderStage",
+            limits.max_storage_buffers_per_shader_stage.into(),
+        ),
+    ]
+}
+
+fn info(adapter: &wgpu::AdapterInfo, offered: wgpu::Features, limits: &wgpu::Limits) -> DeviceInfo {
+    let name = adapter.name.to_lowercase();
+    DeviceInfo {
+        engine: Engine::Gpu,
+        adapter: adapter.name.clone(),
+        driver: adapter.driver.clone(),
+        // Browsers do not say so of their adapters; the names do.
+        software: adapter.device_type == wgpu::DeviceType::Cpu
+            || ["swiftshader", "llvmpipe", "lavapipe", "software"]
+                .iter()
+                .any(|soft| name.contains(soft)),
+        features: WANTED
+            .iter()
+            .filter(|(_, f)| offered.contains(*f))
+            .map(|(name, _)| (*name).into())
+            .collect(),
+        limits: named_limits(limits),
+    }
+}

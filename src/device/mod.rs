@@ -1,0 +1,167 @@
+//! WHERE a plan runs.
+//!
+//! Devices execute plans; they decide nothing. Results are read back in one
+//! piece and are never zeros for a failure: a failed batch is an error.
+
+mod cpu;
+mod gpu;
+
+pub use cpu::Cpu;
+pub use gpu::{Gpu, GpuOptions, Mapped, PowerPreference};
+
+use std::pin::Pin;
+
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::tensor::Arena;
+
+/// Which life of a device something belongs to. Nothing of an old generation
+/// settles anything of a newer one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Generation(pub u32);
+
+/// The kinds of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// A GPU, through wgpu.
+    Gpu,
+    /// The processor.
+    Cpu,
+}
+
+/// What a device can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Bytes of the operands, or of the results, of one batch.
+    pub max_side_bytes: u64,
+}
+
+/// What a device is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its kind.
+    pub engine: Engine,
+    /// The adapter's name, vendor or description, as the platform gives it.
+    pub adapter: String,
+    /// The driver or architecture, as the platform gives it.
+    pub driver: String,
+    /// Whether it is a software adapter.
+    pub software: bool,
+    /// Names of the features in use.
+    pub features: Vec<String>,
+    /// Names and values of the limits that matter here.
+    pub limits: Vec<(&'static str, u64)>,
+}
+
+/// What a device did so far, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Command buffers submitted.
+    pub submits: u64,
+    /// Copies of host memory to the device.
+    pub uploads: u64,
+    /// Mapped reads.
+    pub readbacks: u64,
+    /// Kernels run.
+    pub dispatches: u64,
+    /// Bytes copied to the device.
+    pub bytes_up: u64,
+    /// Bytes copied back.
+    pub bytes_down: u64,
+    /// Bytes of device buffers now.
+    pub pool_bytes: u64,
+    /// Most bytes of device buffers at any time.
+    pub pool_peak_bytes: u64,
+    /// Device buffers now.
+    pub pool_buffers: u64,
+    /// Pipelines compiled.
+    pub pipelines_compiled: u64,
+    /// Dispatches that found their pipeline ready.
+    pub pipelines_reused: u64,
+}
+
+/// The results of one batch on the host, kept until dropped.
+#[derive(Debug)]
+pub enum Readback {
+    /// Words in the host's memory.
+    Host(Vec<u32>),
+    /// A mapped range of the device's memory.
+    Mapped(Mapped),
+}
+
+/// A batch on its way.
+pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
+
+/// Something that executes plans.
+pub trait Device {
+    /// Which life this is.
+    fn generation(&self) -> Generation;
+
+    /// What it can hold.
+    fn limits(&self) -> DeviceLimits;
+
+    /// What it is.
+    fn info(&self) -> DeviceInfo;
+
+    /// What it did so far.
+    fn counters(&self) -> Counters;
+
+    /// Starts a batch. `arena` holds the operands at the plan's addresses; the
+    /// device may append to it, never change it. Failures come out of the
+    /// flight, whenever they happen.
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight;
+
+    /// Frees everything it holds. Flights on their way fail.
+    fn destroy(&mut self);
+}
+
+/// The device of a session: one of the two kinds.
+#[derive(Debug)]
+pub enum AnyDevice {
+    /// A GPU.
+    Gpu(Gpu),
+    /// The processor.
+    Cpu(Cpu),
+}
+
+impl AnyDevice {
+    fn device(&self) -> &dyn Device {
+        match self {
+            AnyDevice::Gpu(gpu) => gpu,
+            AnyDevice::Cpu(cpu) => cpu,
+        }
+    }
+
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match self {
+            AnyDevice::Gpu(gpu) => gpu,
+            AnyDevice::Cpu(cpu) => cpu,
+        }
+    }
+}
+
+impl Device for AnyDevice {
+    fn generation(&self) -> Generation {
+        self.device().generation()
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        self.device().limits()
+    }
+
+    fn info(&self) -> DeviceInfo {
+        self.device().info()
+    }
+
+    fn counters(&self) -> Counters {
+        self.device().counters()
+    }
+
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+        self.device_mut().launch(plan, arena)
+    }
+
+    fn destroy(&mut self) {
+        self.device_mut().destroy();
+    }
+}

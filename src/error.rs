@@ -1,0 +1,177 @@
+//! What can go wrong, as one enum with stable codes.
+//!
+//! Every message names what was given and what would be accepted. Nothing here
+//! knows JavaScript: `wasm/error.rs` is the one place that translates.
+
+/// The stable name of a kind of error, the same in Rust and in JavaScript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The platform has no WebGPU or no native graphics API.
+    Unsupported,
+    /// WebGPU exists, but the page is not a secure context.
+    InsecureContext,
+    /// No adapter answered the request.
+    NoAdapter,
+    /// The device was lost while the call was in flight.
+    DeviceLost,
+    /// The device had no memory left.
+    OutOfMemory,
+    /// The call does not fit the device's limits.
+    LimitExceeded,
+    /// An argument is wrong.
+    InvalidInput,
+    /// A shader did not compile.
+    Shader,
+    /// The queue is full and its policy is to reject.
+    QueueFull,
+    /// A newer call with the same key took this one's place.
+    Superseded,
+    /// The deadline passed.
+    Timeout,
+    /// The caller gave up.
+    Aborted,
+    /// The session was disposed.
+    Disposed,
+    /// The library itself failed.
+    Fatal,
+}
+
+impl Code {
+    /// Every code, in the order of their numbers on the wire (the first is 1).
+    pub const ALL: [Code; 14] = [
+        Code::Unsupported,
+        Code::InsecureContext,
+        Code::NoAdapter,
+        Code::DeviceLost,
+        Code::OutOfMemory,
+        Code::LimitExceeded,
+        Code::InvalidInput,
+        Code::Shader,
+        Code::QueueFull,
+        Code::Superseded,
+        Code::Timeout,
+        Code::Aborted,
+        Code::Disposed,
+        Code::Fatal,
+    ];
+
+    /// The code as JavaScript sees it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Code::Unsupported => "unsupported",
+            Code::InsecureContext => "insecure-context",
+            Code::NoAdapter => "no-adapter",
+            Code::DeviceLost => "device-lost",
+            Code::OutOfMemory => "out-of-memory",
+            Code::LimitExceeded => "limit-exceeded",
+            Code::InvalidInput => "invalid-input",
+            Code::Shader => "shader",
+            Code::QueueFull => "queue-full",
+            Code::Superseded => "superseded",
+            Code::Timeout => "timeout",
+            Code::Aborted => "aborted",
+            Code::Disposed => "disposed",
+            Code::Fatal => "fatal",
+        }
+    }
+
+    /// The code's number in a settle table; 0 is kept for success.
+    pub const fn number(self) -> u32 {
+        self as u32 + 1
+    }
+}
+
+/// Why a call, or the opening of a session, failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// An argument is wrong; the sentence names it, what was expected and what was given.
+    #[error("{0}")]
+    InvalidInput(String),
+
+    /// The platform has no GPU API at all.
+    #[error("{0}; open with engine 'cpu' or 'auto' to run without a GPU")]
+    Unsupported(String),
+
+    /// No adapter answered.
+    #[error("no GPU adapter was found ({0}); open with engine 'cpu' or 'auto' to run without one")]
+    NoAdapter(String),
+
+    /// A call is larger than the device allows.
+    #[error(
+        "{what} needs {need} bytes in one buffer, but this device allows {limit}; split the input"
+    )]
+    TooLarge {
+        /// What asked for the memory.
+        what: &'static str,
+        /// Bytes asked for.
+        need: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+
+    /// The queue holds as much as it may and its policy is to reject.
+    #[error(
+        "the queue is full ({calls} calls, {bytes} bytes pending); await `ready`, raise the queue capacity, or open with overflow 'wait'"
+    )]
+    QueueFull {
+        /// Calls pending.
+        calls: usize,
+        /// Bytes pending.
+        bytes: u64,
+    },
+
+    /// A newer call of the same key took the place of this one.
+    #[error("a newer call with the same key took this call's place in a full queue")]
+    Superseded,
+
+    /// The device went away.
+    #[error("the GPU device was lost: {0}")]
+    DeviceLost(String),
+
+    /// The device has no memory left.
+    #[error("the GPU is out of memory: {0}")]
+    OutOfMemory(String),
+
+    /// A kernel did not compile on this device.
+    #[error("a kernel did not compile: {0}")]
+    Shader(String),
+
+    /// The session is gone.
+    #[error("the session was disposed before the call settled; await pending calls first")]
+    Disposed,
+
+    /// The library is at fault.
+    #[error("framebatch failed: {0}")]
+    Fatal(String),
+}
+
+impl Error {
+    /// The stable code of this error.
+    pub const fn code(&self) -> Code {
+        match self {
+            Error::InvalidInput(_) => Code::InvalidInput,
+            Error::Unsupported(_) => Code::Unsupported,
+            Error::NoAdapter(_) => Code::NoAdapter,
+            Error::TooLarge { .. } => Code::LimitExceeded,
+            Error::QueueFull { .. } => Code::QueueFull,
+            Error::Superseded => Code::Superseded,
+            Error::DeviceLost(_) => Code::DeviceLost,
+            Error::OutOfMemory(_) => Code::OutOfMemory,
+            Error::Shader(_) => Code::Shader,
+            Error::Disposed => Code::Disposed,
+            Error::Fatal(_) => Code::Fatal,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_the_order_on_the_wire() {
+        for (i, code) in Code::ALL.iter().enumerate() {
+            assert_eq!(*code as usize, i, "{}", code.as_str());
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Operations: what they take, what they give, and how calls of them merge.
+//!
+//! Meaning only. Which kernel computes an op is `kernel`'s business.
+
+use crate::error::Error;
+use crate::tensor::{DType, Format};
+
+/// Which rows of a batch an op may look at together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpClass {
+    /// Each row alone: rows of all calls can be laid end to end.
+    RowWise,
+    /// The rows of one call together: merged through the segment table.
+    SegmentWise,
+    /// Everything together: calls are never merged.
+    Whole,
+}
+
+/// How the phase of a state moves between two states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Straight from θa to θb.
+    Lerp,
+    /// Along the shorter arc.
+    Slerp,
+}
+
+/// Whether every row has its own t.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Timing {
+    /// One t for the call.
+    #[default]
+    Call,
+    /// One t for each row.
+    Row,
+}
+
+/// An operation on rows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// `(1 − t)·a + t·b` of rows of floats.
+    Lerp,
+    /// Spherical interpolation of quaternions (xyzw).
+    Slerp,
+    /// (∂m/∂ρ, ∂m/∂θ) of each layer of a state.
+    StateGradients,
+    /// A state between two states.
+    StateInterpolate(Mode),
+}
+
+/// A quaternion.
+const QUATERNION: Format = Format {
+    dtype: DType::F32,
+    width: 4,
+};
+/// A state of 16 layers.
+const STATE: Format = Format {
+    dtype: DType::State,
+    width: 1,
+};
+/// The gradients of a state.
+const GRADIENTS: Format = Format {
+    dtype: DType::F32,
+    width: 32,
+};
+/// The interpolation parameter of floats.
+const PARAMETER: Format = Format {
+    dtype: DType::Parameter,
+    width: 1,
+};
+/// The interpolation parameter of states.
+const FRACTION: Format = Format {
+    dtype: DType::Fraction,
+    width: 1,
+};
+
+impl Op {
+    /// The op's name, the same in every language and in plans.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Lerp => "lerp",
+            Op::Slerp => "slerp",
+            Op::StateGradients => "states.gradients",
+            Op::StateInterpolate(Mode::Lerp) => "states.lerp",
+            Op::StateInterpolate(Mode::Slerp) => "states.slerp",
+        }
+    }
+
+    /// How calls of this op merge.
+    pub fn class(&self) -> OpClass {
+        match self {
+            Op::Lerp | Op::Slerp | Op::StateGradients | Op::StateInterpolate(_) => OpClass::RowWise,
+        }
+    }
+
+    /// The format of the result's rows, given those of the operands.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] when the operands do not suit the op.
+    pub fn infer(&self, operands: &[Format]) -> Result<Format, Error> {
+        match (self, operands) {
+            (Op::Lerp, [a, b, t])
+                if a == b && a.dtype == DType::F32 && a.width > 0 && *t == PARAMETER =>
+            {
+                Ok(*a)
+            }
+            (Op::Slerp, [QUATERNION, QUATERNION, PARAMETER]) => Ok(QUATERNION),
+            (Op::StateGradients, [STATE]) => Ok(GRADIENTS),
+            (Op::StateInterpolate(_), [STATE, STATE, FRACTION]) => Ok(STATE),
+            _ => Err(Error::InvalidInput(format!(
+                "{} does not take operands of {operands:?}",
+                self.name()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! HOW one op is computed: the catalog of kernels.
+//!
+//! A kernel is WGSL source plus the few facts a planner needs about its grid.
+//! Nothing is compiled or run here, and the CPU twin of each kernel lives in
+//! `device/cpu`.
+
+use crate::graph::Timing;
+
+/// Largest number of operands that a kernel takes.
+pub const MAX_OPERANDS: usize = 3;
+
+/// Threads in a workgroup; the WGSL constant of the same name.
+pub const WORKGROUP: u32 = 64;
+
+const SEGMENTS: &str = include_str!("../../shaders/lib/segments.wgsl");
+
+/// A kernel: one pipeline on a GPU, one function on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// `(1 − t)·a + t·b`.
+    Lerp,
+    /// Quaternions along the shorter arc.
+    Slerp,
+    /// Gradients of states.
+    StateGradients,
+    /// States between states.
+    StateInterpolate,
+}
+
+/// What a kernel is told besides its operands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// Elements in a row.
+    pub width: u32,
+    /// Whether t comes as an operand with a value for each row, or as the
+    /// call's scalar.
+    pub timing: Timing,
+    /// A variant of the kernel; see the WGSL file.
+    pub mode: u32,
+}
+
+impl Kernel {
+    /// Every kernel.
+    pub const ALL: [Kernel; 4] = [
+        Kernel::Lerp,
+        Kernel::Slerp,
+        Kernel::StateGradients,
+        Kernel::StateInterpolate,
+    ];
+
+    /// The name in plans and in profilers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kernel::Lerp => "lerp",
+            Kernel::Slerp => "slerp",
+            Kernel::StateGradients => "state_gradients",
+            Kernel::StateInterpolate => "state_interpolate",
+        }
+    }
+
+    /// Complete WGSL source, libraries included.
+    pub fn source(self) -> String {
+        let body = match self {
+            Kernel::Lerp => include_str!("../../shaders/lerp.wgsl"),
+            Kernel::Slerp => include_str!("../../shaders/slerp.wgsl"),
+            Kernel::StateGradients => include_str!("../../shaders/state_gradients.wgsl"),
+            Kernel::StateInterpolate => include_str!("../../shaders/state_interpolate.wgsl"),
+        };
+        [SEGMENTS, body].join("\n")
+    }
+
+    /// Operands it takes, the scalar included.
+    pub const fn operands(self) -> usize {
+        match self {
+            Kernel::StateGradients => 1,
+            Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
+        }
+    }
+
+    /// Threads that a call of `rows` rows takes.
+    pub const fn threads(self, rows: u32, settings: &Settings) -> u32 {
+        match self {
+            Kernel::Lerp => (rows * settings.width).div_ceil(4),
+            Kernel::Slerp | Kernel::StateInterpolate => rows,
+            Kernel::StateGradients => rows * 8,
+        }
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

@@ -1,0 +1,22 @@
+//! **framebatch**: DataLoader for the GPU.
+//!
+//! Small independent GPU calls, made anywhere, become one upload, one
+//! submission and one read-back. The same core runs in the browser (wasm32
+//! over WebGPU) and natively. `ARCHITECTURE.md` says how it is laid out.
+
+pub mod batch;
+pub mod device;
+mod error;
+pub mod graph;
+pub mod kernel;
+pub mod ops;
+pub mod plan;
+pub mod session;
+pub mod tensor;
+
+#[cfg(not(target_arch = "wasm32"))]
+mod native;
+#[cfg(target_arch = "wasm32")]
+mod wasm;
+
+pub use error::{Code, Error};

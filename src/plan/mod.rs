@@ -1,0 +1,127 @@
+//! HOW a batch is done: a printable list of steps.
+//!
+//! Pure: no device, no clock, no policy. A plan holds addresses and counts,
+//! never values.
+
+mod assemble;
+mod print;
+mod recipe;
+mod table;
+
+pub use assemble::{Call, RecipeId, assemble};
+pub use recipe::Recipe;
+pub use table::{Params, Table, grid, table};
+
+use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+use crate::tensor::Span;
+
+/// A planned piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// The operands of all calls, uploaded as the arena lies.
+    pub const INPUTS: Slot = Slot(0);
+    /// The results of all calls.
+    pub const RESULTS: Slot = Slot(1);
+    /// The first of the slots for what lies between.
+    pub const SCRATCH: Slot = Slot(2);
+}
+
+/// What a device does for one batch, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// Where each call's result lies in [`Slot::RESULTS`], in the calls' order.
+    pub results: Vec<Span>,
+    /// Words of each slot, by its number.
+    pub slots: Vec<u32>,
+}
+
+/// One thing that a device does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Copies the arena to the device.
+    Upload {
+        /// Where to.
+        slot: Slot,
+        /// Words of operands.
+        words: u32,
+    },
+    /// Runs a kernel once for many calls.
+    Dispatch(Dispatch),
+    /// The slot's contents are needed no more.
+    Free {
+        /// Which.
+        slot: Slot,
+    },
+    /// Copies results back to the host.
+    Download {
+        /// Where from.
+        slot: Slot,
+        /// Words of results.
+        words: u32,
+    },
+}
+
+/// One kernel for all calls of one structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What it is told besides its operands.
+    pub settings: Settings,
+    /// Its operands, in order.
+    pub operands: Vec<Operand>,
+    /// Where results go. Invariant: never a slot that an operand reads,
+    /// because WebGPU refuses a buffer bound for reading and writing at once.
+    pub output: Slot,
+    /// Words in a row of the result.
+    pub row_words: u32,
+    /// The calls.
+    pub segments: Vec<Segment>,
+}
+
+/// Where a dispatch reads an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Rows in a slot, at the segments' addresses.
+    Rows {
+        /// The slot.
+        slot: Slot,
+        /// Words in a row.
+        words: u32,
+    },
+    /// The segments' own scalars.
+    Scalar,
+}
+
+/// One call's share of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Rows of the call.
+    pub rows: u32,
+    /// Word where its result begins.
+    pub result: u32,
+    /// For each operand the word where it begins, or the scalar itself.
+    pub operands: [u32; MAX_OPERANDS],
+}
+
+impl Plan {
+    /// The dispatches among the steps.
+    pub fn dispatches(&self) -> impl Iterator<Item = &Dispatch> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Dispatch(dispatch) => Some(dispatch),
+            Step::Upload { .. } | Step::Free { .. } | Step::Download { .. } => None,
+        })
+    }
+
+    /// Words of a slot.
+    pub fn words(&self, slot: Slot) -> u32 {
+        self.slots.get(slot.0 as usize).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Plans as text that a person can review; `explain()` shows it.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Dispatch, Operand, Plan, Slot, Step};
+use crate::graph::Timing;
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.steps.is_empty() {
+            return f.write_str("nothing to do");
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            step.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Upload { slot, words } => {
+                write!(f, "upload   {slot} ({} bytes)", u64::from(*words) * 4)
+            }
+            Step::Dispatch(dispatch) => dispatch.fmt(f),
+            Step::Free { slot } => write!(f, "free     {slot}"),
+            Step::Download { slot, words } => {
+                write!(f, "download {slot} ({} bytes)", u64::from(*words) * 4)
+            }
+        }
+    }
+}
+
+impl Display for Dispatch {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "dispatch {}", self.kernel.name())?;
+        if self.settings.mode != 0 {
+            write!(f, "#{}", self.settings.mode)?;
+        }
+        f.write_str("(")?;
+        for (i, operand) in self.operands.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            match operand {
+                Operand::Rows { slot, .. } => slot.fmt(f)?,
+                Operand::Scalar => f.write_str("t")?,
+            }
+        }
+        let rows: u64 = self
+            .segments
+            .iter()
+            .map(|segment| u64::from(segment.rows))
+            .sum();
+        let calls = self.segments.len();
+        write!(f, ") -> {}, {calls} calls, {rows} rows", self.output)?;
+        if self.settings.timing == Timing::Row {
+            f.write_str(", a t for each row")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Slot {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}

@@ -1,0 +1,117 @@
+//! The segment table: a dispatch's calls as the words that kernels read.
+//!
+//! `shaders/lib/segments.wgsl` is the reader. One entry a block of threads, so
+//! that calls of any lengths share a dispatch.
+
+use super::Dispatch;
+use crate::graph::Timing;
+use crate::kernel::WORKGROUP;
+
+/// Largest block, as a power of two: keeps the table of one huge call short.
+const LARGEST_SHIFT: u32 = 16;
+
+/// Idle threads that cost about as much as one more entry.
+const ENTRY_COST: u64 = 8;
+
+/// The uniform that every kernel of this kind reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Params {
+    /// Word of the arena where the table begins.
+    pub table: u32,
+    /// A block is `1 << shift` threads.
+    pub shift: u32,
+    /// Entries in the table.
+    pub blocks: u32,
+    /// Elements in a row.
+    pub width: u32,
+    /// 1 where every row has its own t.
+    pub each: u32,
+    /// A variant of the kernel.
+    pub mode: u32,
+}
+
+impl Params {
+    /// The fields' names, in order.
+    pub const FIELDS: [&'static str; 6] = ["table", "shift", "blocks", "width", "each", "mode"];
+}
+
+/// A dispatch, ready for a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The entries, one after the other.
+    pub words: Vec<u32>,
+    /// The uniform; `table` is still 0.
+    pub params: Params,
+    /// Threads to start.
+    pub threads: u64,
+}
+
+/// Writes the segment table of a dispatch.
+pub fn table(dispatch: &Dispatch) -> Table {
+    let settings = &dispatch.settings;
+    let threads = |rows: u32| dispatch.kernel.threads(rows, settings);
+    let shift = choose_shift(
+        dispatch
+            .segments
+            .iter()
+            .map(|segment| threads(segment.rows)),
+    );
+    let operands = dispatch.operands.len();
+    let mut words = Vec::with_capacity(dispatch.segments.len() * (3 + operands));
+    let mut blocks = 0;
+    for segment in &dispatch.segments {
+        let count = threads(segment.rows);
+        for block in 0..count.div_ceil(1 << shift) {
+            words.extend_from_slice(&[block << shift, count, segment.result]);
+            words.extend_from_slice(&segment.operands[..operands]);
+            blocks += 1;
+        }
+    }
+    let params = Params {
+        table: 0,
+        shift,
+        blocks,
+        width: settings.width,
+        each: u32::from(settings.timing == Timing::Row),
+        mode: settings.mode,
+    };
+    Table {
+        words,
+        params,
+        threads: u64::from(blocks) << shift,
+    }
+}
+
+/// Workgroups in x and y for this many threads, when a dimension holds at most
+/// `limit`; `None` where even the square is too small.
+pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {
+    let groups = threads.div_ceil(u64::from(WORKGROUP));
+    let x = groups.min(u64::from(limit));
+    let y = if x == 0 { 0 } else { groups.div_ceil(x) };
+    let (x, y) = (u32::try_from(x).ok()?, u32::try_from(y).ok()?);
+    (y <= limit).then_some((x, y))
+}
+
+/// The block size with the least waste: small ones need more entries, large
+/// ones leave more threads idle behind the end of each call.
+fn choose_shift(counts: impl Iterator<Item = u32> + Clone) -> u32 {
+    let (calls, threads) = counts.clone().fold((0_u64, 0_u64), |(n, sum), count| {
+        (n + 1, sum + u64::from(count))
+    });
+    let mean = threads.checked_div(calls).unwrap_or(0).max(1);
+    let highest = (mean.ilog2() + 1).min(LARGEST_SHIFT);
+    let lowest = highest.saturating_sub(3);
+    let waste = |shift: u32| -> u64 {
+        counts
+            .clone()
+            .map(|count| {
+                let blocks = u64::from(count.div_ceil(1 << shift));
+                (blocks << shift) + blocks * ENTRY_COST
+            })
+            .sum()
+    };
+    (lowest..=highest)
+        .min_by_key(|shift| waste(*shift))
+        .unwrap_or(0)
+}

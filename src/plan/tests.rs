@@ -1,0 +1,218 @@
+//! Plans as text, and properties of the segment table.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::graph::{Graph, Mode, Op, Timing};
+use crate::ops;
+use crate::tensor::{DType, Format};
+
+struct Case {
+    recipes: Vec<Recipe>,
+    calls: Vec<Call>,
+    at: u32,
+}
+
+impl Case {
+    fn new(graphs: &[Graph]) -> Self {
+        let recipes = graphs
+            .iter()
+            .map(|graph| Recipe::new(graph).expect("valid"))
+            .collect();
+        Case {
+            recipes,
+            calls: Vec::new(),
+            at: 0,
+        }
+    }
+
+    fn call(&mut self, recipe: u32, rows: u32) {
+        let words = self.recipes[recipe as usize].input_words(rows) as u32;
+        let inputs = Span { at: self.at, words };
+        self.at += words.next_multiple_of(4);
+        self.calls.push(Call {
+            recipe: RecipeId(recipe),
+            rows,
+            inputs,
+            scalar: 0,
+        });
+    }
+
+    fn plan(&self) -> Plan {
+        assemble(&self.recipes, &self.calls)
+    }
+}
+
+fn check(graphs: &[Graph], calls: &[(u32, u32)], expected: &str) {
+    let mut case = Case::new(graphs);
+    for (recipe, rows) in calls {
+        case.call(*recipe, *rows);
+    }
+    let lines: Vec<&str> = expected.lines().map(str::trim).collect();
+    assert_eq!(case.plan().to_string(), lines.join("\n"));
+}
+
+/// Gradients of an interpolated state: two stages, one intermediate.
+fn two_stages() -> Graph {
+    let state = Format {
+        dtype: DType::State,
+        width: 1,
+    };
+    let mut graph = Graph::default();
+    let a = graph.input(state);
+    let b = graph.input(state);
+    let t = graph.scalar(Format {
+        dtype: DType::Fraction,
+        width: 1,
+    });
+    let between = graph
+        .apply(Op::StateInterpolate(Mode::Slerp), &[a, b, t])
+        .expect("formats suit");
+    graph
+        .apply(Op::StateGradients, &[between])
+        .expect("formats suit");
+    graph
+}
+
+#[test]
+fn equal_structures_become_one_dispatch() {
+    check(
+        &[ops::slerp(Timing::Call)],
+        &[(0, 1), (0, 5), (0, 2)],
+        "upload   s0 (256 bytes)
+         dispatch slerp(s0, s0, t) -> s1, 3 calls, 8 rows
+         download s1 (128 bytes)",
+    );
+}
+
+#[test]
+fn other_structures_are_dispatches_of_their_own_in_one_batch() {
+    check(
+        &[
+            ops::slerp(Timing::Call),
+            ops::gradients(),
+            ops::interpolate(Mode::Slerp, Timing::Row),
+        ],
+        &[(0, 1), (1, 2), (0, 1), (2, 1)],
+        "upload   s0 (144 bytes)
+         dispatch slerp(s0, s0, t) -> s1, 2 calls, 2 rows
+         dispatch state_gradients(s0) -> s1, 1 calls, 2 rows
+         dispatch state_interpolate#1(s0, s0, s0) -> s1, 1 calls, 1 rows, a t for each row
+         download s1 (304 bytes)",
+    );
+}
+
+#[test]
+fn an_intermediate_keeps_its_slot_until_its_last_use() {
+    check(
+        &[two_stages(), ops::gradients()],
+        &[(0, 3), (1, 1), (0, 2)],
+        "upload   s0 (176 bytes)
+         dispatch state_interpolate#1(s0, s0, t) -> s2, 2 calls, 5 rows
+         dispatch state_gradients(s2) -> s1, 2 calls, 5 rows
+         free     s2
+         dispatch state_gradients(s0) -> s1, 1 calls, 1 rows
+         download s1 (768 bytes)",
+    );
+}
+
+#[test]
+fn nothing_asked_is_nothing_to_do() {
+    check(&[ops::gradients()], &[], "nothing to do");
+}
+
+#[test]
+fn a_graph_without_an_operation_is_refused() {
+    let mut graph = Graph::default();
+    graph.input(Format {
+        dtype: DType::F32,
+        width: 1,
+    });
+    assert_eq!(
+        Recipe::new(&graph).expect_err("no op").code(),
+        crate::Code::InvalidInput
+    );
+}
+
+#[test]
+fn grids_cover_their_threads_within_the_limit() {
+    let cases = [
+        (0, 65535, Some((0, 0))),
+        (1, 65535, Some((1, 1))),
+        (64, 65535, Some((1, 1))),
+        (65, 65535, Some((2, 1))),
+        (64 * 65535, 65535, Some((65535, 1))),
+        (64 * 65535 + 1, 65535, Some((65535, 2))),
+        (64 * 4 + 1, 2, None),
+    ];
+    for (threads, limit, expected) in cases {
+        assert_eq!(
+            grid(threads, limit),
+            expected,
+            "{threads} threads, {limit} a dimension"
+        );
+    }
+}
+
+proptest! {
+    /// Every thread of every call is started exactly once, whatever the mix.
+    #[test]
+    fn tables_start_each_thread_once(rows in prop::collection::vec(1_u32..3000, 1..40), width in 1_u32..9) {
+        let mut case = Case::new(&[ops::lerp(width, Timing::Call).expect("valid")]);
+        for rows in &rows {
+            case.call(0, *rows);
+        }
+        let plan = case.plan();
+        let dispatch = plan.dispatches().next().expect("one dispatch");
+        let table = table(dispatch);
+        let block = 1_u32 << table.params.shift;
+        let mut seen: Vec<Vec<u32>> = rows.iter().map(|rows| vec![0; (rows * width).div_ceil(4) as usize]).collect();
+        for entry in table.words.chunks_exact(6) {
+            let [first, threads, result, ..] = *entry else { unreachable!() };
+            let call = plan.results.iter().position(|span| span.at == result).expect("a call's result");
+            prop_assert_eq!(threads as usize, seen[call].len());
+            for thread in first..(first + block).min(threads) {
+                seen[call][thread as usize] += 1;
+            }
+        }
+        prop_assert!(seen.iter().flatten().all(|count| *count == 1));
+        prop_assert_eq!(table.threads, u64::from(table.params.blocks) << table.params.shift);
+    }
+
+    /// Results never overlap and hold exactly what was asked.
+    #[test]
+    fn results_lie_apart(calls in prop::collection::vec((0_u32..3, 1_u32..200), 1..60)) {
+        let graphs = [ops::lerp(3, Timing::Row).expect("valid"), ops::gradients(), two_stages()];
+        let mut case = Case::new(&graphs);
+        for (recipe, rows) in &calls {
+            case.call(*recipe, *rows);
+        }
+        let plan = case.plan();
+        let mut spans = plan.results.clone();
+        for (span, call) in spans.iter().zip(&case.calls) {
+            prop_assert_eq!(u64::from(span.words), case.recipes[call.recipe.0 as usize].result_words(call.rows));
+        }
+        spans.sort_by_key(|span| span.at);
+        for pair in spans.windows(2) {
+            prop_assert!(pair[0].at + pair[0].words <= pair[1].at);
+        }
+        let end = spans.last().map_or(0, |span| span.at + span.words);
+        prop_assert!(end <= plan.words(Slot::RESULTS));
+    }
+
+    /// No dispatch reads the slot that it writes.
+    #[test]
+    fn slots_are_read_or_written(calls in prop::collection::vec((0_u32..2, 1_u32..20), 1..20)) {
+        let mut case = Case::new(&[two_stages(), ops::slerp(Timing::Row)]);
+        for (recipe, rows) in &calls {
+            case.call(*recipe, *rows);
+        }
+        for dispatch in case.plan().dispatches() {
+            for operand in &dispatch.operands {
+                if let Operand::Rows { slot, .. } = operand {
+                    prop_assert_ne!(*slot, dispatch.output);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The calls of one batch and the memory that holds their operands.
+
+use crate::batch::{BatchId, Ticket};
+use crate::error::Error;
+use crate::plan::{Call, Recipe};
+use crate::tensor::{Arena, Format, aligned};
+
+/// What a batch carries until it is sent.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub(super) id: BatchId,
+    pub(super) arena: Arena,
+    pub(super) calls: Vec<(Ticket, Call)>,
+}
+
+impl Load {
+    pub(super) fn new(id: BatchId, arena: Arena) -> Self {
+        Load {
+            id,
+            arena,
+            calls: Vec::new(),
+        }
+    }
+
+    /// Turns the values in the free room into what the core keeps, and refuses
+    /// those that a type refuses. Returns the scalar's word.
+    pub(super) fn encode(&mut self, recipe: &Recipe, rows: u32, scalar: u32) -> Result<u32, Error> {
+        let mut at = 0;
+        for format in recipe.inputs() {
+            let words = rows * format.words();
+            if format.dtype.is_encoded() {
+                encode_rows(
+                    *format,
+                    &mut self.arena.free()[at as usize..(at + words) as usize],
+                )?;
+            }
+            at += aligned(words);
+        }
+        match recipe.scalar() {
+            Some(format) => format.dtype.encode(scalar).ok_or_else(|| refused(None)),
+            None => Ok(0),
+        }
+    }
+
+    /// Claims the operands in the free room for a call.
+    pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
+        call.inputs = self.arena.take(call.inputs.words);
+        self.calls.push((ticket, call));
+    }
+
+    /// Keeps only calls that are still waited for; `live` is sorted.
+    pub(super) fn keep(&mut self, live: &[Ticket]) {
+        if live.len() < self.calls.len() {
+            self.calls
+                .retain(|(ticket, _)| live.binary_search(ticket).is_ok());
+        }
+    }
+
+    /// Forgets calls and operands.
+    pub(super) fn clear(&mut self) {
+        self.arena.clear();
+        self.calls.clear();
+    }
+}
+
+fn encode_rows(format: Format, words: &mut [u32]) -> Result<(), Error> {
+    // Checked first: a refused call leaves its values as they were given.
+    if let Some(row) = words
+        .iter()
+        .position(|word| format.dtype.encode(*word).is_none())
+    {
+        return Err(refused(Some(row)));
+    }
+    for word in words {
+        *word = format.dtype.encode(*word).expect("checked above");
+    }
+    Ok(())
+}
+
+fn refused(row: Option<usize>) -> Error {
+    let place = row.map_or_else(String::new, |row| format!("[{row}]"));
+    Error::InvalidInput(format!("t{place} is NaN; give a number"))
+}

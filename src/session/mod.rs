@@ -1,0 +1,399 @@
+//! Where graphs, plans, batches and a device meet.
+//!
+//! A session owns the memory of every call until it settles. It starts no
+//! threads and has no clock: a face calls it, passes `now` in, and awaits the
+//! flights that come out.
+
+mod load;
+mod stats;
+
+pub use stats::Stats;
+
+use std::collections::{HashMap, VecDeque};
+
+use self::load::Load;
+use self::stats::Waits;
+use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
+use crate::device::{Device, DeviceInfo, Engine, Flight, Generation, Readback};
+use crate::error::Error;
+use crate::graph::Graph;
+use crate::plan::{self, Call, Recipe, RecipeId};
+use crate::tensor::{Arena, Span, WORD};
+
+/// A call whose operands lie at the start of [`Session::room`].
+#[derive(Clone, Copy, Debug)]
+pub struct Submission {
+    /// Its structure.
+    pub recipe: RecipeId,
+    /// Its rows; at least one.
+    pub rows: u32,
+    /// The bits of its scalar, where the structure has one.
+    pub scalar: u32,
+    /// Calls of one key may take each other's place in a full queue.
+    pub key: Option<u32>,
+}
+
+/// A batch on its way. Await the flight, then give both to
+/// [`Session::settle`].
+pub struct Launch {
+    /// The batch.
+    pub batch: BatchId,
+    /// The life of the device it was sent to.
+    pub generation: Generation,
+    /// Its results to come.
+    pub flight: Flight,
+}
+
+/// The answers to a batch.
+#[derive(Debug)]
+pub struct Settlement {
+    /// The calls still waited for, in submission order, and where the result
+    /// of each lies in the readback.
+    pub calls: Vec<(Ticket, Span)>,
+    /// The results, or what went wrong with all of them.
+    pub outcome: Result<Readback, Error>,
+}
+
+/// Batches calls for one device.
+#[derive(Debug)]
+pub struct Session<D> {
+    device: D,
+    engine: Engine,
+    batcher: Batcher,
+    recipes: Vec<Recipe>,
+    ids: HashMap<Graph, RecipeId>,
+    open: Load,
+    sealed: VecDeque<Load>,
+    in_flight: Vec<Flying>,
+    /// Calls made while explaining; never sent.
+    explained: Option<Load>,
+    /// Arenas of settled batches, for the next ones.
+    spare: Vec<Arena>,
+    waits: Waits,
+    counts: stats::Counts,
+}
+
+#[derive(Debug)]
+struct Flying {
+    id: BatchId,
+    generation: Generation,
+    arena: Arena,
+    results: Vec<(Ticket, Span)>,
+}
+
+impl<D: Device> Session<D> {
+    /// A session on a device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] when the settings cannot work.
+    pub fn new(device: D, config: BatchConfig) -> Result<Self, Error> {
+        // Operands, results and tables share what one buffer can hold.
+        let max_batch_bytes = config
+            .max_batch_bytes
+            .min(device.limits().max_side_bytes / 4);
+        let batcher = Batcher::new(BatchConfig {
+            max_batch_bytes,
+            ..config
+        })?;
+        Ok(Session {
+            engine: device.info().engine,
+            device,
+            open: Load::new(batcher.open_batch(), Arena::default()),
+            batcher,
+            recipes: Vec::new(),
+            ids: HashMap::new(),
+            sealed: VecDeque::new(),
+            in_flight: Vec::new(),
+            explained: None,
+            spare: Vec::new(),
+            waits: Waits::default(),
+            counts: stats::Counts::default(),
+        })
+    }
+
+    /// The number of a structure; equal graphs have one number and merge.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a graph that computes nothing.
+    pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
+        if let Some(id) = self.ids.get(graph) {
+            return Ok(*id);
+        }
+        let recipe = Recipe::new(graph)?;
+        let id = RecipeId(u32::try_from(self.recipes.len()).expect("fewer than 2^32 structures"));
+        self.recipes.push(recipe);
+        self.ids.insert(graph.clone(), id);
+        Ok(id)
+    }
+
+    /// Memory for the operands of the next call, at least `words` long: one
+    /// after the other, each from the next multiple of 16 bytes on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooLarge`] when no batch can hold that much.
+    pub fn room(&mut self, words: u64) -> Result<&mut [u32], Error> {
+        let limit = self.device.limits().max_side_bytes;
+        let need = words * WORD as u64;
+        let words = u32::try_from(words).ok().filter(|_| need <= limit);
+        let Some(words) = words else {
+            return Err(Error::TooLarge {
+                what: "a call's operands",
+                need,
+                limit,
+            });
+        };
+        let load = self.explained.as_mut().unwrap_or(&mut self.open);
+        load.arena.reserve(words);
+        Ok(load.arena.free())
+    }
+
+    /// Takes the call whose operands were written to [`Session::room`]. When it
+    /// filled its batch, [`Session::due`] says `Now`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for values the structure refuses,
+    /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing changes then.
+    pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
+        let Submission {
+            recipe,
+            rows,
+            scalar,
+            key,
+        } = *submission;
+        let (words, bytes) = self.measure(recipe, rows)?;
+        let load = self.explained.as_mut().unwrap_or(&mut self.open);
+        let scalar = load.encode(&self.recipes[recipe.0 as usize], rows, scalar)?;
+        let call = Call {
+            recipe,
+            rows,
+            inputs: Span { at: 0, words },
+            scalar,
+        };
+        if let Some(load) = &mut self.explained {
+            let ticket = self.batcher.number();
+            load.take(ticket, call);
+            return Ok(Accepted {
+                ticket,
+                batch: load.id,
+                superseded: None,
+            });
+        }
+        let request = Request {
+            items: rows.into(),
+            bytes,
+            key,
+        };
+        let accepted = self.batcher.push(request, now)?;
+        self.counts.calls += 1;
+        self.counts.rejected += u64::from(accepted.superseded.is_some());
+        if accepted.batch == self.open.id {
+            self.open.take(accepted.ticket, call);
+        } else {
+            // The batch was sealed before this call: its operands move along.
+            let operands = self.open.arena.free()[..words as usize].to_vec();
+            self.roll(accepted.batch);
+            self.open.arena.reserve(words);
+            self.open.arena.free()[..operands.len()].copy_from_slice(&operands);
+            self.open.take(accepted.ticket, call);
+        }
+        self.roll(self.batcher.open_batch());
+        Ok(accepted)
+    }
+
+    /// What should happen next, and when.
+    pub fn due(&self, now: Millis) -> Due {
+        self.batcher.due(now)
+    }
+
+    /// Closes the open batch, to be sent by [`Session::launch`].
+    pub fn seal(&mut self) {
+        self.batcher.seal();
+        self.roll(self.batcher.open_batch());
+    }
+
+    /// Sends the next sealed batch, unless too many are on their way. Encoding
+    /// and submission happen here, synchronously.
+    pub fn launch(&mut self, now: Millis) -> Option<Launch> {
+        let id = self.batcher.take()?;
+        let batch = self.batcher.in_flight(id).expect("just taken");
+        let live: Vec<Ticket> = batch.tickets().collect();
+        self.waits.add(now.0 - batch.oldest.0);
+        self.counts.batch(live.len(), self.batcher.fill(batch));
+        let mut load = loop {
+            let load = self
+                .sealed
+                .pop_front()
+                .expect("a sealed batch has its memory");
+            if load.id == id {
+                break load;
+            }
+            self.recycle(load.arena); // All its calls were given up.
+        };
+        load.keep(&live);
+        let calls: Vec<Call> = load.calls.iter().map(|(_, call)| *call).collect();
+        let plan = plan::assemble(&self.recipes, &calls);
+        let flight = self.device.launch(&plan, &mut load.arena);
+        let generation = self.device.generation();
+        let results = live.into_iter().zip(plan.results).collect();
+        self.in_flight.push(Flying {
+            id,
+            generation,
+            arena: load.arena,
+            results,
+        });
+        Some(Launch {
+            batch: id,
+            generation,
+            flight,
+        })
+    }
+
+    /// Takes what a flight brought. `None` for a batch that is not, or no
+    /// longer, on its way in this life of the device.
+    pub fn settle(
+        &mut self,
+        batch: BatchId,
+        generation: Generation,
+        outcome: Result<Readback, Error>,
+    ) -> Option<Settlement> {
+        let same = |flying: &Flying| flying.id == batch && flying.generation == generation;
+        let index = self.in_flight.iter().position(same)?;
+        let flying = self.in_flight.swap_remove(index);
+        let live = self
+            .batcher
+            .settle(batch)
+            .expect("both know what is in flight");
+        self.recycle(flying.arena);
+        let mut calls = flying.results;
+        calls.retain(|(ticket, _)| live.binary_search(ticket).is_ok());
+        match &outcome {
+            Ok(_) => self.counts.settled(calls.len(), self.engine),
+            Err(_) => self.counts.rejected += calls.len() as u64,
+        }
+        Some(Settlement { calls, outcome })
+    }
+
+    /// Gives up a call; `true` if it was pending. Nobody settles it then.
+    pub fn abort(&mut self, ticket: Ticket) -> bool {
+        let found = self.batcher.abort(ticket);
+        self.counts.rejected += u64::from(found);
+        if self.batcher.is_open_empty() {
+            self.open.clear();
+        }
+        found
+    }
+
+    /// Gives up everything pending and frees the device. The tickets, oldest
+    /// first, wait for the face to reject them.
+    pub fn dispose(&mut self) -> Vec<Ticket> {
+        let tickets = self.batcher.drain();
+        self.counts.rejected += tickets.len() as u64;
+        self.in_flight.clear();
+        self.sealed.clear();
+        self.spare.clear();
+        self.open = Load::new(self.batcher.open_batch(), Arena::default());
+        self.device.destroy();
+        tickets
+    }
+
+    /// From here on calls are planned and never sent.
+    pub fn begin_explain(&mut self) {
+        self.explained = Some(Load::new(self.open.id, Arena::default()));
+    }
+
+    /// The plan of the calls made since [`Session::begin_explain`], as text.
+    /// Their tickets are forgotten.
+    pub fn end_explain(&mut self) -> String {
+        let calls: Vec<Call> = self
+            .explained
+            .take()
+            .into_iter()
+            .flat_map(|load| load.calls)
+            .map(|(_, call)| call)
+            .collect();
+        plan::assemble(&self.recipes, &calls).to_string()
+    }
+
+    /// A structure's recipe.
+    pub fn recipe_of(&self, id: RecipeId) -> Option<&Recipe> {
+        self.recipes.get(id.0 as usize)
+    }
+
+    /// Calls that still fit before the queue is full; not above 0 when full.
+    pub fn desired_size(&self) -> i64 {
+        self.batcher.desired_size()
+    }
+
+    /// Calls queued and in flight.
+    pub fn pending(&self) -> usize {
+        self.batcher.pending()
+    }
+
+    /// Counts since the session was opened.
+    pub fn stats(&self) -> Stats {
+        self.counts
+            .stats(&self.waits, self.batcher.pending(), self.device.counters())
+    }
+
+    /// Notes how long a launch took; the face has the clock.
+    pub fn note_encode(&mut self, ms: f64) {
+        self.counts.encode_ms += ms;
+    }
+
+    /// What the device is.
+    pub fn info(&self) -> DeviceInfo {
+        self.device.info()
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Words of operands and bytes of operands and results of a call.
+    fn measure(&self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
+        let Some(known) = self.recipes.get(recipe.0 as usize) else {
+            return Err(Error::InvalidInput(format!(
+                "structure {} is unknown; ask `recipe` for one",
+                recipe.0
+            )));
+        };
+        if rows == 0 {
+            return Err(Error::InvalidInput(
+                "a call has at least one row; answer empty calls without a device".into(),
+            ));
+        }
+        let limit = self.device.limits().max_side_bytes;
+        let (up, down) = (known.input_words(rows), known.result_words(rows));
+        let need = up.max(down) * WORD as u64;
+        match u32::try_from(up) {
+            Ok(words) if need <= limit => Ok((words, (up + down) * WORD as u64)),
+            _ => Err(Error::TooLarge {
+                what: "a call",
+                need,
+                limit,
+            }),
+        }
+    }
+
+    /// Follows the batcher to the batch that is open now.
+    fn roll(&mut self, open: BatchId) {
+        if self.open.id != open {
+            let arena = self.spare.pop().unwrap_or_default();
+            self.sealed
+                .push_back(std::mem::replace(&mut self.open, Load::new(open, arena)));
+        }
+    }
+
+    fn recycle(&mut self, mut arena: Arena) {
+        arena.clear();
+        self.spare.push(arena);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! A session on the processor, and on a fake device that fails.

@@ -1,0 +1,184 @@
+//! The host arena: the copy of every input of one batch, and the source of
+//! truth for it until the batch settles.
+//!
+//! Words are appended, never moved: an address given once stays right, so the
+//! arena can be uploaded as it lies. It knows nothing of calls.
+
+use super::{ALIGN, aligned};
+
+/// Words of the first chunk: 1 MiB, so that a usual frame is one write.
+const FIRST_CHUNK: u32 = 1 << 18;
+
+/// A run of words in an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Address of the first word.
+    pub at: u32,
+    /// Number of words.
+    pub words: u32,
+}
+
+/// Append-only memory in chunks that keep their place.
+#[derive(Debug, Default)]
+pub struct Arena {
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    memory: Box<[u32]>,
+    /// Address of the chunk's first word.
+    base: u32,
+    /// Words taken; a multiple of [`ALIGN`].
+    used: u32,
+}
+
+impl Chunk {
+    fn room(&self) -> u32 {
+        self.capacity() - self.used
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "allocated from a u32 count"
+    )]
+    fn capacity(&self) -> u32 {
+        self.memory.len() as u32
+    }
+}
+
+impl Arena {
+    /// Words in use, which is also the address of the next one.
+    pub fn len(&self) -> u32 {
+        self.chunks
+            .last()
+            .map_or(0, |chunk| chunk.base + chunk.used)
+    }
+
+    /// Whether nothing was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Words allocated.
+    pub fn capacity(&self) -> u32 {
+        self.chunks.iter().map(Chunk::capacity).sum()
+    }
+
+    /// The free words behind the last one taken; `take` claims from its start.
+    pub fn free(&mut self) -> &mut [u32] {
+        match self.chunks.last_mut() {
+            Some(chunk) => &mut chunk.memory[chunk.used as usize..],
+            None => &mut [],
+        }
+    }
+
+    /// Makes [`Arena::free`] hold at least `words`.
+    pub fn reserve(&mut self, words: u32) {
+        let words = aligned(words);
+        if self
+            .chunks
+            .last()
+            .is_some_and(|chunk| chunk.room() >= words)
+        {
+            return;
+        }
+        let base = self.len();
+        // An empty chunk that is too small would only be a hole.
+        self.chunks.pop_if(|chunk| chunk.used == 0);
+        // Doubling keeps the number of writes to upload logarithmic.
+        let capacity = words.max(FIRST_CHUNK).max(base).next_power_of_two();
+        self.chunks.push(Chunk {
+            memory: vec![0; capacity as usize].into_boxed_slice(),
+            base,
+            used: 0,
+        });
+    }
+
+    /// Claims the first `words` of [`Arena::free`], which must be reserved.
+    pub fn take(&mut self, words: u32) -> Span {
+        let chunk = self.chunks.last_mut().expect("reserved before taking");
+        assert!(aligned(words) <= chunk.room(), "reserved before taking");
+        let at = chunk.base + chunk.used;
+        chunk.used += aligned(words);
+        Span { at, words }
+    }
+
+    /// Appends `words`; the address of the copy.
+    pub fn push(&mut self, words: &[u32]) -> Span {
+        let count = u32::try_from(words.len()).expect("an arena holds fewer than 2^32 words");
+        self.reserve(count);
+        self.free()[..words.len()].copy_from_slice(words);
+        self.take(count)
+    }
+
+    /// The words of `span`, which lies in one chunk because it was taken whole.
+    pub fn read(&self, span: Span) -> &[u32] {
+        let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);
+        let chunk = &self.chunks[after - 1];
+        let start = (span.at - chunk.base) as usize;
+        &chunk.memory[start..start + span.words as usize]
+    }
+
+    /// The same for writing.
+    pub fn write(&mut self, span: Span) -> &mut [u32] {
+        let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);
+        let chunk = &mut self.chunks[after - 1];
+        let start = (span.at - chunk.base) as usize;
+        &mut chunk.memory[start..start + span.words as usize]
+    }
+
+    /// Address and words of each chunk in use, in order, without gaps.
+    pub fn pieces(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        self.chunks
+            .iter()
+            .filter(|chunk| chunk.used > 0)
+            .map(|chunk| (chunk.base, &chunk.memory[..chunk.used as usize]))
+    }
+
+    /// Forgets the contents. Chunks become one that holds as much as all of
+    /// them did, so that the next batch of this size is one write.
+    pub fn clear(&mut self) {
+        let used = self.len();
+        if self.chunks.len() > 1 {
+            self.chunks.clear();
+            self.reserve(used.next_multiple_of(ALIGN));
+        }
+        for chunk in &mut self.chunks {
+            chunk.used = 0;
+            chunk.base = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_stay_right_while_chunks_are_added() {
+        let mut arena = Arena::default();
+        let spans: Vec<(Span, u32)> = (0..9_u32)
+            .map(|i| (arena.push(&vec![i; 40_001 * i as usize + 3]), i))
+            .collect();
+        assert!(arena.chunks.len() > 1, "the test needs several chunks");
+        for (span, i) in spans {
+            assert!(arena.read(span).iter().all(|word| *word == i), "call {i}");
+            assert_eq!(span.at % ALIGN, 0, "call {i}");
+        }
+        let whole: u32 = arena.pieces().map(|(_, words)| words.len() as u32).sum();
+        assert_eq!(whole, arena.len(), "the upload has no holes");
+    }
+
+    #[test]
+    fn cleared_arena_is_one_chunk_of_the_same_size() {
+        let mut arena = Arena::default();
+        for _ in 0..5 {
+            arena.push(&[7; 200_000]);
+        }
+        arena.clear();
+        assert!(arena.is_empty());
+        arena.push(&vec![1; 1_000_000]);
+        assert_eq!(arena.pieces().count(), 1);
+    }
+}

@@ -1,0 +1,19 @@
+//! What values look like in memory: element types, row formats and the host
+//! arena that holds them. No meaning, no policy, no device.
+
+mod arena;
+mod dtype;
+
+pub use arena::{Arena, Span};
+pub use dtype::{DType, Format};
+
+/// Bytes in a word. All offsets and lengths inside the core count words.
+pub const WORD: usize = 4;
+
+/// Operands and results start at multiples of this many words (16 bytes).
+pub const ALIGN: u32 = 4;
+
+/// The next multiple of [`ALIGN`] at or after `words`.
+pub const fn aligned(words: u32) -> u32 {
+    words.next_multiple_of(ALIGN)
+}

@@ -1,0 +1,204 @@
+// When a batch is sent, on real frames: armed, idle, hidden, missing, and in a worker.
+//
+// Each test keeps a log of what happened in the page, in order, submissions
+// included. Where the order of a page's own tasks cannot be chosen, a try that
+// came out otherwise is made again; the clock's answer to a good try is final.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { site } from "./site.mjs";
+
+const chromium = site();
+
+/** Opens a session whose submissions are logged, as `gpu`, `log`, `call`, `note` and `frame`. */
+async function logging(page) {
+  await page.evaluate(async () => {
+    window.log = [];
+    window.note = (what) => log.push(what);
+    window.gpu = await framebatch.open({ engine: "gpu" });
+    const { submit } = GPUQueue.prototype;
+    GPUQueue.prototype.submit = function (buffers) {
+      if (buffers.length > 0) note("submit");
+      return submit.call(this, buffers);
+    };
+    window.call = (what) => {
+      note(what);
+      return gpu.lerp(new Float32Array([0]), new Float32Array([8]), 0.5);
+    };
+    window.frame = () => new Promise((run) => requestAnimationFrame(run));
+    window.sleep = (ms) => new Promise((run) => setTimeout(run, ms));
+  });
+}
+
+test("armed: calls of an event, a timer and two frame callbacks are one submission", () =>
+  chromium.page(async (page) => {
+    await logging(page);
+    await page.evaluate(() => {
+      document.querySelector("button").addEventListener("click", () => {
+        log.length = 0;
+        window.calls = [call("event")];
+        setTimeout(() => calls.push(call("timer")));
+        requestAnimationFrame(() => {
+          calls.push(call("frame"));
+          requestAnimationFrame(() => note("next frame"));
+        });
+        requestAnimationFrame(() => calls.push(call("frame")));
+      });
+    });
+
+    const wanted = ["event", "timer", "frame", "frame"];
+    for (let tries = 1; ; tries++) {
+      // A call whose answer has come leaves the clock armed.
+      await page.evaluate(() => call("arming"));
+      await page.click("button");
+      await page.waitForFunction(() => log.includes("next frame"));
+      const { log, values } = await page.evaluate(async () => ({
+        values: (await Promise.all(calls)).map(([value]) => value),
+        log,
+      }));
+      assert.deepEqual(values, [4, 4, 4, 4]);
+      const made = log.filter((entry) => wanted.includes(entry));
+      if (made.join() !== wanted.join() && tries < 20) continue;
+      assert.deepEqual(log, [...wanted, "submit", "next frame"]);
+      break;
+    }
+  }));
+
+test("idle: one submission at the end of the coming frame, and then rest", () =>
+  chromium.page(async (page) => {
+    await logging(page);
+    const { first, resting } = await page.evaluate(async () => {
+      await sleep(1300);
+      log.length = 0;
+      requestAnimationFrame(() => {
+        call("frame");
+        requestAnimationFrame(() => note("next frame"));
+      });
+      const calls = [call("task"), call("task")];
+      await Promise.all(calls);
+      while (!log.includes("next frame")) await frame();
+      const first = log.slice();
+
+      await sleep(1300);
+      const { requestAnimationFrame: original } = window;
+      let resting = 0;
+      window.requestAnimationFrame = (run) => {
+        resting++;
+        return original(run);
+      };
+      await sleep(300);
+      window.requestAnimationFrame = original;
+      return { first, resting };
+    });
+    assert.deepEqual(first, ["task", "task", "frame", "submit", "next frame"]);
+    assert.equal(resting, 0, "frames asked for by an idle clock");
+  }));
+
+test("hidden: batches go on without frames, one a task", () =>
+  chromium.page(async (page) => {
+    await logging(page);
+    const other = await chromium.browser.newPage();
+    await other.bringToFront();
+    await page.waitForFunction(() => document.hidden, { polling: 50 });
+    const { log, values, hidden } = await page.evaluate(async () => {
+      log.length = 0;
+      let frames = 0;
+      frame().then(() => frames++);
+      const values = [];
+      for (let task = 0; task < 3; task++) {
+        const calls = [call("call"), call("call")];
+        values.push(...(await Promise.all(calls)).map(([value]) => value));
+      }
+      return { log, values, hidden: document.hidden && frames === 0 };
+    });
+    assert.ok(hidden, "the page drew a frame");
+    assert.deepEqual(values, Array(6).fill(4));
+    const batch = ["call", "call", "submit"];
+    assert.deepEqual(log, [...batch, ...batch, ...batch]);
+
+    await page.bringToFront();
+    await other.close();
+    const back = await page.evaluate(async () => {
+      await frame();
+      log.length = 0;
+      requestAnimationFrame(() => note("frame"));
+      await call("task");
+      return log;
+    });
+    assert.deepEqual(back, ["task", "frame", "submit"]);
+  }));
+
+// A page whose frames come only when the test lets them.
+const withholdFrames = () => {
+  const real = window.requestAnimationFrame.bind(window);
+  const held = [];
+  window.requestAnimationFrame = (run) => held.push(run);
+  window.releaseFrames = () => {
+    window.requestAnimationFrame = real;
+    for (const run of held) real(run);
+  };
+};
+
+test("going hidden sends at once", () =>
+  chromium.page(
+    async (page) => {
+      await logging(page);
+      const log = await page.evaluate(async () => {
+        const answer = call("call");
+        Object.defineProperty(document, "hidden", { get: () => true });
+        document.dispatchEvent(new Event("visibilitychange"));
+        note("hidden");
+        await answer;
+        return log;
+      });
+      assert.deepEqual(log, ["call", "submit", "hidden"]);
+    },
+    { prepare: withholdFrames },
+  ));
+
+test("missing frames: a timer once, then tasks, until frames return", () =>
+  chromium.page(
+    async (page) => {
+      await logging(page);
+      const { waits, values, log } = await page.evaluate(async () => {
+        const waits = [];
+        const values = [];
+        for (let i = 0; i < 3; i++) {
+          const start = performance.now();
+          const answer = call("call");
+          while (log.at(-1) !== "submit") await sleep(1);
+          waits.push(performance.now() - start);
+          values.push((await answer)[0]);
+        }
+        releaseFrames();
+        await frame();
+        await frame();
+        log.length = 0;
+        requestAnimationFrame(() => note("frame"));
+        values.push((await call("call"))[0]);
+        return { waits, values, log };
+      });
+      assert.deepEqual(values, [4, 4, 4, 4]);
+      const [first, ...later] = waits;
+      assert.ok(first >= 95 && first < 500, `the first waited ${first} ms`);
+      assert.ok(Math.max(...later) < 80, `the later ones waited ${later} ms`);
+      assert.deepEqual(log, ["call", "frame", "submit"]);
+    },
+    { prepare: withholdFrames },
+  ));
+
+test("a dedicated worker batches a task's calls", () =>
+  chromium.page(async (page) => {
+    const { error, submits, readMaps, engine } = await page.evaluate(
+      () =>
+        new Promise((resolve, reject) => {
+          const worker = new Worker("/worker.js", { type: "module" });
+          worker.onmessage = ({ data }) => resolve(data);
+          worker.onerror = ({ message }) => reject(new Error(message));
+        }),
+    );
+    assert.ok(error < 3e-7, `largest error ${error}`);
+    assert.equal(submits, 1);
+    assert.equal(readMaps, 1);
+    assert.equal(engine, "gpu");
+  }));

@@ -1,0 +1,52 @@
+// The browser and the server that every test of this folder uses.
+//
+// A test file calls `site()` once; its pages are fresh, and a page that throws
+// where nobody listens fails the test that opened it.
+
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import { launch, openPage } from "../../tools/browser.mjs";
+import { serve } from "../../tools/serve.mjs";
+
+export function site(launchOptions) {
+  let browser;
+  let server;
+
+  before(async () => {
+    server = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
+    browser = await launch(launchOptions);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  return {
+    get browser() {
+      return browser;
+    },
+
+    /**
+     * Opens the page at `origin`, `prepare`d before its scripts run, hands it to
+     * `use`, closes it, and fails if it complained.
+     */
+    async page(use, { prepare, origin = server.url } = {}) {
+      const complaints = [];
+      const page = await openPage(browser, (text) => complaints.push(text));
+      if (prepare) await page.evaluateOnNewDocument(prepare);
+      await page.goto(`${origin}/`);
+      await page.waitForFunction(() => "framebatch" in window);
+      try {
+        await use(page);
+        assert.deepEqual(complaints, []);
+      } finally {
+        await page.close();
+      }
+    },
+
+    /** The server's port, for an origin of another name. */
+    get port() {
+      return new URL(server.url).port;
+    },
+  };
+}

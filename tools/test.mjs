@@ -1,0 +1,119 @@
+// Runs the suites one after another and ends with one line: `N passed, N failed`.
+//
+//   node tools/test.mjs         every suite
+//   node tools/test.mjs unit    only those that need neither a browser nor a GPU
+//
+// It runs no test itself: each suite's own runner does, and its counts are read
+// from what it prints. A suite that fails without saying how often counts as one
+// failure, and so does one that ran nothing.
+
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { chromedriver } from "./browser.mjs";
+
+const testsIn = (folder) =>
+  readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith(".test.mjs"))
+    .map((name) => `${folder}/${name}`);
+
+// One test file at a time: two browsers would share the cores and each other's frames.
+const nodeTest = (folder) => () => [
+  "node",
+  "--test",
+  "--test-concurrency=1",
+  "--test-reporter=spec",
+  ...testsIn(folder),
+];
+
+const SUITES = [
+  { name: "unit", unit: true, command: () => ["cargo", "test", "--lib"] },
+  { name: "native", command: () => ["cargo", "test"] },
+  {
+    name: "package",
+    unit: true,
+    command: () => ["npm", "test", "--silent"],
+    options: { cwd: "pkg-template" },
+  },
+  {
+    name: "web",
+    command: () => [
+      ...["wasm-pack", "test", "--headless", "--chrome"],
+      ...["--chromedriver", chromedriver()],
+    ],
+    // The runner's own limit, 20 s for a whole test binary, is too little on SwiftShader.
+    env: { WASM_BINDGEN_TEST_TIMEOUT: "300" },
+  },
+  { name: "pages", command: nodeTest("tests/e2e") },
+  { name: "packaging", command: nodeTest("tests/packaging") },
+];
+
+const unitOnly = process.argv[2] === "unit";
+const chosen = SUITES.filter((suite) =>
+  unitOnly ? suite.unit : suite.name !== "unit",
+);
+const results = [];
+for (const suite of chosen) {
+  console.log(`\n== ${suite.name}`);
+  results.push({ name: suite.name, ...(await run(suite)) });
+}
+
+console.log();
+for (const { name, passed, failed, skipped } of results) {
+  console.log(
+    `${name.padEnd(10)} ${passed} passed, ${failed} failed` +
+      (skipped > 0 ? `, ${skipped} skipped` : ""),
+  );
+}
+const total = (count) => results.reduce((sum, suite) => sum + suite[count], 0);
+console.log(`${total("passed")} passed, ${total("failed")} failed`);
+process.exitCode = total("failed") > 0 ? 1 : 0;
+
+/** Runs one suite, showing its output as it comes. */
+async function run({ command, env, options }) {
+  const [program, ...args] = command();
+  const child = spawn(program, args, {
+    ...options,
+    env: { ...process.env, NO_COLOR: "1", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8");
+    stream.on("data", (text) => {
+      output += text;
+      process.stdout.write(text);
+    });
+  }
+  const code = await new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", resolve);
+  });
+  return judge(count(output), code);
+}
+
+/** Adds up the summaries of libtest, wasm-bindgen-test and node:test. */
+function count(output) {
+  const sums = { passed: 0, failed: 0, skipped: 0 };
+  const add = (key, text) => (sums[key] += Number(text));
+  const libtest =
+    /^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored/gm;
+  for (const [, passed, failed, ignored] of output.matchAll(libtest)) {
+    add("passed", passed);
+    add("failed", failed);
+    add("skipped", ignored);
+  }
+  const node = /^\S (pass|fail|cancelled|skipped|todo) (\d+)\s*$/gm;
+  const keys = { pass: "passed", fail: "failed", cancelled: "failed" };
+  for (const [, word, amount] of output.matchAll(node)) {
+    add(keys[word] ?? "skipped", amount);
+  }
+  return sums;
+}
+
+/** Nothing passes silently: no tests, skipped tests and a bad exit are failures. */
+function judge({ passed, failed, skipped }, code) {
+  if (skipped > 0) console.error(`${skipped} tests were skipped`);
+  if (passed + failed === 0) console.error("the suite ran no test");
+  const silent = code !== 0 || passed === 0 ? 1 : 0;
+  return { passed, failed: Math.max(failed + skipped, silent), skipped };
+}
