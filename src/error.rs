@@ -82,7 +82,7 @@ impl Code {
 }
 
 /// Why a call, or the opening of a session, failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An argument is wrong; the sentence names it, what was expected and what was given.
     #[error("{0}")]
@@ -161,6 +161,13 @@ impl Error {
             Error::Disposed => Code::Disposed,
             Error::Fatal(_) => Code::Fatal,
         }
+    }
+}
+
+/// The message: it says more than the fields, and costs the package less.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
     }
 }
 

@@ -19,4 +19,11 @@ mod native;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 
+pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
+pub use device::DeviceInfo;
 pub use error::{Code, Error};
+pub use graph::Mode;
+#[cfg(not(target_arch = "wasm32"))]
+pub use native::{Blocking, Call, Config, EngineChoice, Gpu, Parameter};
+pub use ops::State;
+pub use session::Stats;

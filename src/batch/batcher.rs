@@ -3,8 +3,6 @@
 //! A ticket is queued, then in flight, then gone; it leaves exactly once: with
 //! its batch, by abort, superseded, or when everything is drained.
 
-use std::collections::VecDeque;
-
 use super::{BatchConfig, Capacity, Millis, Overflow, Policy};
 use crate::error::Error;
 
@@ -75,7 +73,7 @@ struct Entry {
 pub struct Batcher {
     config: BatchConfig,
     open: Batch,
-    sealed: VecDeque<Batch>,
+    sealed: Vec<Batch>,
     in_flight: Vec<Batch>,
     next_ticket: u32,
     pending_calls: usize,
@@ -126,7 +124,7 @@ impl Batcher {
         Ok(Batcher {
             config,
             open: Batch::new(BatchId(0)),
-            sealed: VecDeque::new(),
+            sealed: Vec::new(),
             in_flight: Vec::new(),
             next_ticket: 0,
             pending_calls: 0,
@@ -177,8 +175,8 @@ impl Batcher {
     pub fn seal(&mut self) {
         if !self.open.is_empty() {
             let next = BatchId(self.open.id.0.wrapping_add(1));
-            self.sealed
-                .push_back(std::mem::replace(&mut self.open, Batch::new(next)));
+            let full = std::mem::replace(&mut self.open, Batch::new(next));
+            self.sealed.push(full);
         }
     }
 
@@ -188,7 +186,10 @@ impl Batcher {
         if self.in_flight.len() >= self.config.max_in_flight {
             return None;
         }
-        let batch = self.sealed.pop_front()?;
+        if self.sealed.is_empty() {
+            return None;
+        }
+        let batch = self.sealed.remove(0); // Few batches ever wait.
         let id = batch.id;
         self.in_flight.push(batch);
         Some(id)

@@ -153,16 +153,17 @@ impl BatchConfig {
             ("queue capacity in bytes", self.queue_capacity.bytes),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            return Err(Error::InvalidInput(format!("{name} is 0; give at least 1")));
+            return Err(Error::InvalidInput(
+                [name, " is 0; give at least 1"].concat(),
+            ));
         }
         if self
             .max_wait
             .is_some_and(|wait| !(wait >= 0.0 && wait.is_finite()))
         {
-            return Err(Error::InvalidInput(format!(
-                "max wait is {:?} ms; give a finite number of 0 or more",
-                self.max_wait.unwrap_or_default()
-            )));
+            return Err(Error::InvalidInput(
+                "max wait is negative or not finite; give 0 ms or more".into(),
+            ));
         }
         if self
             .max_batch_size

@@ -275,14 +275,14 @@ fn settings_that_cannot_work_are_refused() {
                 max_wait: Some(f64::NAN),
                 ..base.clone()
             },
-            "max wait is NaN",
+            "max wait is neg",
         ),
         (
             BatchConfig {
                 max_wait: Some(-1.0),
                 ..base.clone()
             },
-            "max wait is -1",
+            "max wait is neg",
         ),
         (
             BatchConfig {

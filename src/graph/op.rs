@@ -108,10 +108,9 @@ impl Op {
             (Op::Slerp, [QUATERNION, QUATERNION, PARAMETER]) => Ok(QUATERNION),
             (Op::StateGradients, [STATE]) => Ok(GRADIENTS),
             (Op::StateInterpolate(_), [STATE, STATE, FRACTION]) => Ok(STATE),
-            _ => Err(Error::InvalidInput(format!(
-                "{} does not take operands of {operands:?}",
-                self.name()
-            ))),
+            _ => Err(Error::InvalidInput(
+                [self.name(), " does not take operands of these types"].concat(),
+            )),
         }
     }
 }

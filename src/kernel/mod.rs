@@ -9,10 +9,20 @@ use crate::graph::Timing;
 /// Largest number of operands that a kernel takes.
 pub const MAX_OPERANDS: usize = 3;
 
+/// The binding of the result. Every kernel has the same bindings, operands
+/// first, so that one layout serves all; it leaves out what it does not read.
+pub const RESULT: u32 = MAX_OPERANDS as u32;
+
+/// The binding of the segment table.
+pub const SEGMENTS: u32 = RESULT + 1;
+
+/// The binding of the params.
+pub const PARAMS: u32 = RESULT + 2;
+
 /// Threads in a workgroup; the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
 
-const SEGMENTS: &str = include_str!("../../shaders/lib/segments.wgsl");
+const SEGMENTS_LIBRARY: &str = include_str!(concat!(env!("OUT_DIR"), "/segments.wgsl"));
 
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,12 +71,16 @@ impl Kernel {
     /// Complete WGSL source, libraries included.
     pub fn source(self) -> String {
         let body = match self {
-            Kernel::Lerp => include_str!("../../shaders/lerp.wgsl"),
-            Kernel::Slerp => include_str!("../../shaders/slerp.wgsl"),
-            Kernel::StateGradients => include_str!("../../shaders/state_gradients.wgsl"),
-            Kernel::StateInterpolate => include_str!("../../shaders/state_interpolate.wgsl"),
+            Kernel::Lerp => include_str!(concat!(env!("OUT_DIR"), "/lerp.wgsl")),
+            Kernel::Slerp => include_str!(concat!(env!("OUT_DIR"), "/slerp.wgsl")),
+            Kernel::StateGradients => {
+                include_str!(concat!(env!("OUT_DIR"), "/state_gradients.wgsl"))
+            }
+            Kernel::StateInterpolate => {
+                include_str!(concat!(env!("OUT_DIR"), "/state_interpolate.wgsl"))
+            }
         };
-        [SEGMENTS, body].join("\n")
+        [SEGMENTS_LIBRARY, body].join("\n")
     }
 
     /// Operands it takes, the scalar included.

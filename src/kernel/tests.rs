@@ -43,10 +43,10 @@ fn workgroups_and_bindings_are_as_the_device_assumes() {
             })
             .collect();
         bindings.sort_unstable();
-        // Operands, the result, the segment table, the params.
-        let expected: Vec<(u32, bool)> = (0..)
-            .take(kernel.operands() + 3)
-            .map(|i| (i, i as usize == kernel.operands()))
+        let places =
+            (0..kernel.operands()).chain([RESULT, SEGMENTS, PARAMS].map(|place| place as usize));
+        let expected: Vec<(u32, bool)> = places
+            .map(|place| (place as u32, place as u32 == RESULT))
             .collect();
         assert_eq!(bindings, expected, "{}", kernel.name());
     }

@@ -1,1 +1,22 @@
-//! The native face.
+//! The native face: a handle for any thread, and one worker that sends.
+//!
+//! Futures here need no particular runtime, and there is a blocking twin of
+//! every method. Nothing here computes, plans or decides when to send.
+
+mod blocking;
+mod call;
+mod clock;
+mod config;
+mod gpu;
+mod request;
+mod shared;
+mod worker;
+
+pub use blocking::Blocking;
+pub use call::Call;
+pub use config::{Config, EngineChoice};
+pub use gpu::Gpu;
+pub use request::Parameter;
+
+#[cfg(test)]
+mod tests;

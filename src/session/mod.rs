@@ -9,8 +9,6 @@ mod stats;
 
 pub use stats::Stats;
 
-use std::collections::{HashMap, VecDeque};
-
 use self::load::Load;
 use self::stats::Waits;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
@@ -61,9 +59,11 @@ pub struct Session<D> {
     engine: Engine,
     batcher: Batcher,
     recipes: Vec<Recipe>,
-    ids: HashMap<Graph, RecipeId>,
+    /// The recipes' graphs, in the same order. Few, so a search is cheap; a
+    /// face asks once a structure.
+    graphs: Vec<Graph>,
     open: Load,
-    sealed: VecDeque<Load>,
+    sealed: Vec<Load>,
     in_flight: Vec<Flying>,
     /// Calls made while explaining; never sent.
     explained: Option<Load>,
@@ -102,8 +102,8 @@ impl<D: Device> Session<D> {
             open: Load::new(batcher.open_batch(), Arena::default()),
             batcher,
             recipes: Vec::new(),
-            ids: HashMap::new(),
-            sealed: VecDeque::new(),
+            graphs: Vec::new(),
+            sealed: Vec::new(),
             in_flight: Vec::new(),
             explained: None,
             spare: Vec::new(),
@@ -118,14 +118,18 @@ impl<D: Device> Session<D> {
     ///
     /// [`Error::InvalidInput`] for a graph that computes nothing.
     pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
-        if let Some(id) = self.ids.get(graph) {
-            return Ok(*id);
-        }
-        let recipe = Recipe::new(graph)?;
-        let id = RecipeId(u32::try_from(self.recipes.len()).expect("fewer than 2^32 structures"));
-        self.recipes.push(recipe);
-        self.ids.insert(graph.clone(), id);
-        Ok(id)
+        let known = self.graphs.iter().position(|known| known == graph);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                self.recipes.push(Recipe::new(graph)?);
+                self.graphs.push(graph.clone());
+                self.graphs.len() - 1
+            }
+        };
+        Ok(RecipeId(
+            u32::try_from(index).expect("fewer than 2^32 structures"),
+        ))
     }
 
     /// Memory for the operands of the next call, at least `words` long: one
@@ -148,6 +152,22 @@ impl<D: Device> Session<D> {
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
         load.arena.reserve(words);
         Ok(load.arena.free())
+    }
+
+    /// The room that is left where the next call goes; may be empty.
+    pub fn free_room(&mut self) -> &mut [u32] {
+        let load = self.explained.as_mut().unwrap_or(&mut self.open);
+        load.arena.free()
+    }
+
+    /// Whether no call is in the open batch, so that the next one is its oldest.
+    pub fn is_open_empty(&self) -> bool {
+        self.batcher.is_open_empty()
+    }
+
+    /// Whether a closed batch waits for [`Session::launch`].
+    pub fn has_sealed(&self) -> bool {
+        !self.sealed.is_empty()
     }
 
     /// Takes the call whose operands were written to [`Session::room`]. When it
@@ -223,16 +243,11 @@ impl<D: Device> Session<D> {
         let live: Vec<Ticket> = batch.tickets().collect();
         self.waits.add(now.0 - batch.oldest.0);
         self.counts.batch(live.len(), self.batcher.fill(batch));
-        let mut load = loop {
-            let load = self
-                .sealed
-                .pop_front()
-                .expect("a sealed batch has its memory");
-            if load.id == id {
-                break load;
-            }
-            self.recycle(load.arena); // All its calls were given up.
-        };
+        while self.sealed[0].id != id {
+            let abandoned = self.sealed.remove(0); // All its calls were given up.
+            self.recycle(abandoned.arena);
+        }
+        let mut load = self.sealed.remove(0);
         load.keep(&live);
         let calls: Vec<Call> = load.calls.iter().map(|(_, call)| *call).collect();
         let plan = plan::assemble(&self.recipes, &calls);
@@ -384,8 +399,8 @@ impl<D: Device> Session<D> {
     fn roll(&mut self, open: BatchId) {
         if self.open.id != open {
             let arena = self.spare.pop().unwrap_or_default();
-            self.sealed
-                .push_back(std::mem::replace(&mut self.open, Load::new(open, arena)));
+            let full = std::mem::replace(&mut self.open, Load::new(open, arena));
+            self.sealed.push(full);
         }
     }
 

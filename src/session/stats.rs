@@ -88,8 +88,11 @@ impl Counts {
 /// The waits of the last batches.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
+    /// In order of arrival, from `next` on.
     ring: Vec<f64>,
     next: usize,
+    /// The same by size.
+    sorted: Vec<f64>,
 }
 
 impl Waits {
@@ -97,14 +100,20 @@ impl Waits {
         if self.ring.len() < REMEMBERED {
             self.ring.push(ms);
         } else {
-            self.ring[self.next] = ms;
+            let oldest = std::mem::replace(&mut self.ring[self.next], ms);
+            self.sorted.remove(self.place(oldest));
         }
+        self.sorted.insert(self.place(ms), ms);
         self.next = (self.next + 1) % REMEMBERED;
     }
 
+    /// The first place among the sorted that is not below `ms`.
+    fn place(&self, ms: f64) -> usize {
+        self.sorted.partition_point(|wait| *wait < ms)
+    }
+
     fn percentiles(&self) -> (f64, f64) {
-        let mut sorted = self.ring.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let sorted = &self.sorted;
         let at = |share: usize| {
             sorted
                 .get(sorted.len() * share / 100)
@@ -112,5 +121,25 @@ impl Waits {
                 .unwrap_or(0.0)
         };
         (at(50), at(95))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_last_batches() {
+        let mut waits = Waits::default();
+        assert_eq!(waits.percentiles(), (0.0, 0.0));
+        for i in 0..2000_u32 {
+            waits.add(f64::from(i * 7919 % 1000));
+        }
+        let mut last: Vec<f64> = (2000 - REMEMBERED as u32..2000)
+            .map(|i| f64::from(i * 7919 % 1000))
+            .collect();
+        last.sort_unstable_by(f64::total_cmp);
+        assert_eq!(waits.percentiles(), (last[256], last[486]));
+        assert_eq!(waits.sorted, last);
     }
 }

@@ -10,7 +10,7 @@ use super::{ALIGN, aligned};
 const FIRST_CHUNK: u32 = 1 << 18;
 
 /// A run of words in an arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Address of the first word.
     pub at: u32,

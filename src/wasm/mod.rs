@@ -1,1 +1,265 @@
-//! The JavaScript face.
+//! The JavaScript face, as integers and typed arrays.
+//!
+//! TypeScript owns the promises and the frame clock; this side owns memory,
+//! queue and device. A call costs one integer-only entry, a batch one settle
+//! table. Only this module starts asynchronous work in the browser.
+
+mod config;
+mod error;
+mod fields;
+mod header;
+mod report;
+mod structure;
+mod table;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use js_sys::Function;
+use wasm_bindgen::prelude::*;
+
+use self::config::{Options, read_options};
+use self::error::{throw, to_js};
+use self::header::Header;
+use self::table::Table;
+use crate::batch::{BatchId, Due, Millis, Ticket};
+use crate::device::{AnyDevice, Generation, Readback};
+use crate::error::Error;
+use crate::plan::RecipeId;
+use crate::session::{Launch, Session, Submission};
+use crate::tensor::Span;
+
+/// A session as JavaScript sees it. Every method borrows shared, so `settle`
+/// may call back into it.
+#[wasm_bindgen]
+pub struct Core {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    session: RefCell<Session<AnyDevice>>,
+    header: Header,
+    table: RefCell<Table>,
+    /// `(table, count, source, message)`; see [`Table`].
+    settle: Function,
+}
+
+#[wasm_bindgen]
+impl Core {
+    /// Opens a device and a session on it. Rejects with `{ code, message }`.
+    pub async fn open(options: JsValue, settle: Function) -> Result<Core, JsValue> {
+        let Options { engine, batch, gpu } = read_options(&options).map_err(to_js)?;
+        let device = config::open_device(engine, &gpu).await.map_err(to_js)?;
+        let session = Session::new(device, batch).map_err(to_js)?;
+        let inner = Inner {
+            session: RefCell::new(session),
+            header: Header::default(),
+            table: RefCell::default(),
+            settle,
+        };
+        Ok(Core {
+            inner: Rc::new(inner),
+        })
+    }
+
+    /// The number of a structure: an op, elements in an item, and whether every
+    /// item has its own t.
+    pub fn structure(&self, op: &str, width: u32, each: bool) -> u32 {
+        let graph = structure::graph(op, width, each).unwrap_or_else(|error| throw(error));
+        let id = self.inner.session.borrow_mut().recipe(&graph);
+        id.unwrap_or_else(|error| throw(error)).0
+    }
+
+    /// Where the cursor and the limit of the room for operands are kept.
+    pub fn header(&self) -> u32 {
+        self.inner.header.address()
+    }
+
+    /// Makes room for a call of so many words.
+    pub fn reserve(&self, words: f64) {
+        self.inner
+            .reserve(words)
+            .unwrap_or_else(|error| throw(error));
+    }
+
+    /// Takes the call whose operands lie at the cursor; its ticket.
+    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32) -> u32 {
+        let submission = Submission {
+            recipe: RecipeId(structure),
+            rows,
+            scalar: scalar.to_bits(),
+            key: (key != 0).then_some(key),
+        };
+        self.inner
+            .submit(&submission)
+            .unwrap_or_else(|error| throw(error))
+            .0
+    }
+
+    /// Sends what is queued, as soon as the limit of batches in flight allows.
+    pub fn flush(&self) {
+        self.inner.session.borrow_mut().seal();
+        self.inner.pump();
+    }
+
+    /// When `flush` should be called; NaN: nothing to schedule.
+    pub fn due(&self, now: f64) -> f64 {
+        match self.inner.session.borrow().due(Millis(now)) {
+            Due::Idle => f64::NAN,
+            Due::Now | Due::TaskEnd => now,
+            Due::At(Millis(moment)) => moment,
+        }
+    }
+
+    /// Gives up a call; `true` if it was pending.
+    pub fn abort(&self, ticket: u32) -> bool {
+        let found = self.inner.session.borrow_mut().abort(Ticket(ticket));
+        self.inner.follow_room();
+        found
+    }
+
+    /// Calls that still fit before the queue is full; not above 0 when full.
+    pub fn desired_size(&self) -> f64 {
+        self.inner.session.borrow().desired_size() as f64
+    }
+
+    /// From here on calls are planned and never sent.
+    pub fn begin_explain(&self) {
+        self.inner.session.borrow_mut().begin_explain();
+        self.inner.follow_room();
+    }
+
+    /// The plan of the calls made since, as text.
+    pub fn end_explain(&self) -> String {
+        let text = self.inner.session.borrow_mut().end_explain();
+        self.inner.follow_room();
+        text
+    }
+
+    /// Counts, as a plain object.
+    pub fn stats(&self) -> JsValue {
+        report::stats(&self.inner.session.borrow().stats())
+    }
+
+    /// What the device is, as a plain object.
+    pub fn info(&self) -> JsValue {
+        report::info(&self.inner.session.borrow().info())
+    }
+
+    /// The `GPUDevice`, or undefined on the processor.
+    pub fn raw_device(&self) -> JsValue {
+        match self.inner.session.borrow().device() {
+            AnyDevice::Gpu(gpu) => gpu.raw_device(),
+            AnyDevice::Cpu(_) => JsValue::UNDEFINED,
+        }
+    }
+
+    /// Rejects everything pending and frees the device.
+    pub fn dispose(&self) {
+        let tickets = self.inner.session.borrow_mut().dispose();
+        self.inner.follow_room();
+        let calls: Vec<(Ticket, Span)> = tickets
+            .into_iter()
+            .map(|ticket| (ticket, Span::default()))
+            .collect();
+        self.inner.answer(&calls, &Err(Error::Disposed));
+    }
+}
+
+impl Inner {
+    fn reserve(&self, words: f64) -> Result<(), Error> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a saturated number is too large"
+        )]
+        let words = words as u64;
+        let mut session = self.session.borrow_mut();
+        self.header.point_at(session.room(words)?);
+        Ok(())
+    }
+
+    fn submit(self: &Rc<Self>, submission: &Submission) -> Result<Ticket, Error> {
+        let mut session = self.session.borrow_mut();
+        // Only a batch's oldest call is timed, and a clock costs as much as a call.
+        let now = if session.is_open_empty() {
+            report::now()
+        } else {
+            Millis::default()
+        };
+        let accepted = session.submit(submission, now);
+        let is_sealed = session.has_sealed();
+        self.header.point_at(session.free_room());
+        drop(session);
+        if is_sealed {
+            self.pump(); // Full means flush, also for a newcomer that is refused.
+        }
+        let accepted = accepted?;
+        if let Some(older) = accepted.superseded {
+            self.answer(&[(older, Span::default())], &Err(Error::Superseded));
+        }
+        Ok(accepted.ticket)
+    }
+
+    /// Sends sealed batches and waits for them in the background.
+    fn pump(self: &Rc<Self>) {
+        loop {
+            let start = report::now();
+            let mut session = self.session.borrow_mut();
+            let Some(launch) = session.launch(start) else {
+                break;
+            };
+            session.note_encode(report::now().0 - start.0);
+            drop(session);
+            let inner = Rc::clone(self);
+            #[expect(clippy::disallowed_methods, reason = "this is the JavaScript face")]
+            wasm_bindgen_futures::spawn_local(async move {
+                let Launch {
+                    batch,
+                    generation,
+                    flight,
+                } = launch;
+                let outcome = flight.await;
+                inner.land(batch, generation, outcome);
+            });
+        }
+        self.follow_room();
+    }
+
+    fn land(
+        self: &Rc<Self>,
+        batch: BatchId,
+        generation: Generation,
+        outcome: Result<Readback, Error>,
+    ) {
+        let settlement = self.session.borrow_mut().settle(batch, generation, outcome);
+        if let Some(settlement) = settlement {
+            self.answer(&settlement.calls, &settlement.outcome);
+        }
+        self.pump();
+    }
+
+    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
+    fn answer(&self, calls: &[(Ticket, Span)], outcome: &Result<Readback, Error>) {
+        if calls.is_empty() {
+            return; // Everybody in the batch had given up.
+        }
+        let mut table = self.table.take();
+        let (source, message) = table.fill(calls, outcome);
+        let arguments = js_sys::Array::of4(
+            &table.address().into(),
+            &calls.len().into(),
+            &source,
+            &message,
+        );
+        // The face never throws from here; if it did, the next batch must go on.
+        if let Err(thrown) = self.settle.apply(&JsValue::UNDEFINED, &arguments) {
+            report::complain(&thrown);
+        }
+        self.table.replace(table);
+    }
+
+    fn follow_room(&self) {
+        self.header.point_at(self.session.borrow_mut().free_room());
+    }
+}

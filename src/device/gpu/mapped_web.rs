@@ -17,7 +17,7 @@ impl Mapped {
         let view = staged
             .buffer()
             .get_mapped_range(0..bytes)
-            .map_err(|error| Error::DeviceLost(format!("a read-back was not mapped: {error}")))?;
+            .map_err(|_| Error::DeviceLost("a read-back was not mapped".into()))?;
         Ok(Mapped {
             view,
             _staged: staged,

@@ -24,6 +24,10 @@ mod poll;
 #[path = "poll_web.rs"]
 mod poll;
 
+#[cfg(target_arch = "wasm32")]
+#[path = "raw_web.rs"]
+mod raw;
+
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 
@@ -213,20 +217,15 @@ impl Gpu {
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for Ready { work, params, grid } in ready {
-            let operands: Vec<Slot> = work
-                .operands
-                .iter()
-                .map(|operand| match operand {
-                    Operand::Rows { slot, .. } => *slot,
-                    Operand::Scalar => Slot::INPUTS, // Bound and not read.
-                })
-                .collect();
+            // What a kernel does not read is bound to the operands all the same.
+            let operands = std::array::from_fn(|k| match work.operands.get(k) {
+                Some(Operand::Rows { slot, .. }) => *slot,
+                Some(Operand::Scalar) | None => Slot::INPUTS,
+            });
             let (pipeline, group) = self.pipelines.bind(
                 &self.device,
                 &self.memory,
-                work.kernel,
-                &operands,
-                work.output,
+                (work.kernel, operands, work.output),
             );
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, group, &[*params]);

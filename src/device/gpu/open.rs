@@ -1,6 +1,6 @@
 //! Asks for an adapter and a device.
 
-use super::{Faults, Gpu, Memory, Pipelines, Reads};
+use super::{Faults, Gpu, Memory, Pipelines, Reads, poll};
 use crate::device::{Counters, DeviceInfo, Engine, Generation};
 use crate::error::Error;
 
@@ -52,7 +52,7 @@ impl Gpu {
                 ..Default::default()
             })
             .await
-            .map_err(|error| Error::NoAdapter(error.to_string()))?;
+            .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
         let offered = adapter.features();
         let limits = adapter.limits();
         check_features(&options.required_features, offered)?;
@@ -68,9 +68,10 @@ impl Gpu {
                 ..Default::default()
             })
             .await
-            .map_err(|error| Error::NoAdapter(format!("the device was refused: {error}")))?;
+            .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
         Ok(Gpu {
             faults: Faults::watch(&device),
+            pipelines: Pipelines::new(&device),
             info: info(&adapter.get_info(), offered, &limits),
             device,
             queue,
@@ -78,7 +79,6 @@ impl Gpu {
             generation: Generation(1),
             memory: Memory::default(),
             reads: Reads::default(),
-            pipelines: Pipelines::default(),
             counters: Counters::default(),
         })
     }
@@ -158,16 +158,12 @@ fn named_limits(limits: &wgpu::Limits) -> Vec<(&'static str, u64)> {
 }
 
 fn info(adapter: &wgpu::AdapterInfo, offered: wgpu::Features, limits: &wgpu::Limits) -> DeviceInfo {
-    let name = adapter.name.to_lowercase();
     DeviceInfo {
         engine: Engine::Gpu,
         adapter: adapter.name.clone(),
         driver: adapter.driver.clone(),
         // Browsers do not say so of their adapters; the names do.
-        software: adapter.device_type == wgpu::DeviceType::Cpu
-            || ["swiftshader", "llvmpipe", "lavapipe", "software"]
-                .iter()
-                .any(|soft| name.contains(soft)),
+        software: adapter.device_type == wgpu::DeviceType::Cpu || names_software(&adapter.name),
         features: WANTED
             .iter()
             .filter(|(_, f)| offered.contains(*f))
@@ -175,4 +171,15 @@ fn info(adapter: &wgpu::AdapterInfo, offered: wgpu::Features, limits: &wgpu::Lim
             .collect(),
         limits: named_limits(limits),
     }
+}
+
+fn names_software(adapter: &str) -> bool {
+    let names = ["swiftshader", "llvmpipe", "lavapipe", "software"];
+    let holds = |name: &str| {
+        adapter
+            .as_bytes()
+            .windows(name.len())
+            .any(|part| part.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    names.into_iter().any(holds)
 }

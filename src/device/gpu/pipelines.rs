@@ -3,55 +3,78 @@
 //! Lengths, offsets and scalars are in neither, so a new one of those creates
 //! nothing.
 
-use std::collections::HashMap;
 use std::num::NonZeroU64;
 
 use super::memory::Memory;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS};
 use crate::plan::{Params, Slot};
 
-/// Everything that is compiled or bound once.
-#[derive(Debug, Default)]
+/// Everything that is compiled or bound once. Few of each, so lists are
+/// searched.
+#[derive(Debug)]
 pub(super) struct Pipelines {
-    layouts: HashMap<usize, (wgpu::BindGroupLayout, wgpu::PipelineLayout)>,
-    pipelines: HashMap<Kernel, wgpu::ComputePipeline>,
-    groups: HashMap<GroupKey, wgpu::BindGroup>,
+    group_layout: wgpu::BindGroupLayout,
+    layout: wgpu::PipelineLayout,
+    pipelines: Vec<(Kernel, wgpu::ComputePipeline)>,
+    groups: Vec<Group>,
     compiled: u64,
     reused: u64,
 }
 
 /// Slots keep their buffers until one grows, when all groups are forgotten.
-type GroupKey = (Vec<Slot>, Slot);
+#[derive(Debug)]
+struct Group {
+    operands: [Slot; MAX_OPERANDS],
+    output: Slot,
+    group: wgpu::BindGroup,
+}
 
 impl Pipelines {
+    pub(super) fn new(device: &wgpu::Device) -> Self {
+        let group_layout = group_layout(device);
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&group_layout)],
+            immediate_size: 0,
+        });
+        Pipelines {
+            group_layout,
+            layout,
+            pipelines: Vec::new(),
+            groups: Vec::new(),
+            compiled: 0,
+            reused: 0,
+        }
+    }
+
     /// The pipeline of a kernel and the bind group of its slots.
     pub(super) fn bind(
         &mut self,
         device: &wgpu::Device,
         memory: &Memory,
-        kernel: Kernel,
-        operands: &[Slot],
-        output: Slot,
+        (kernel, operands, output): (Kernel, [Slot; MAX_OPERANDS], Slot),
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
-        let (group_layout, pipeline_layout) = self
-            .layouts
-            .entry(operands.len())
-            .or_insert_with(|| layouts(device, operands.len()));
-        let mut compiled = false;
-        let pipeline = self.pipelines.entry(kernel).or_insert_with(|| {
-            compiled = true;
-            compile(device, kernel, pipeline_layout)
-        });
-        if compiled {
+        let before = self.pipelines.len();
+        let pipeline = find_or_push(
+            &mut self.pipelines,
+            |(known, _)| *known == kernel,
+            || (kernel, compile(device, kernel, &self.layout)),
+        );
+        if self.pipelines.len() > before {
             self.compiled += 1;
         } else {
             self.reused += 1;
         }
-        let group = self
-            .groups
-            .entry((operands.to_vec(), output))
-            .or_insert_with(|| bind_group(device, memory, group_layout, operands, output));
-        (pipeline, group)
+        let group = find_or_push(
+            &mut self.groups,
+            |known| known.operands == operands && known.output == output,
+            || Group {
+                operands,
+                output,
+                group: bind_group(device, memory, &self.group_layout, (operands, output)),
+            },
+        );
+        (&self.pipelines[pipeline].1, &self.groups[group].group)
     }
 
     /// To be called when a slot has a new buffer.
@@ -68,42 +91,49 @@ impl Pipelines {
     }
 }
 
-/// Operands, the result, the segment table, the params.
-fn layouts(
-    device: &wgpu::Device,
-    operands: usize,
-) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
-    let storage = |read_only| wgpu::BindingType::Buffer {
-        ty: wgpu::BufferBindingType::Storage { read_only },
-        has_dynamic_offset: false,
-        min_binding_size: None,
-    };
-    let params = wgpu::BindingType::Buffer {
-        ty: wgpu::BufferBindingType::Uniform,
-        has_dynamic_offset: true,
-        min_binding_size: PARAMS_SIZE,
-    };
-    let types =
-        std::iter::repeat_n(storage(true), operands).chain([storage(false), storage(true), params]);
-    let entries: Vec<wgpu::BindGroupLayoutEntry> = (0..)
-        .zip(types)
-        .map(|(binding, ty)| wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: wgpu::ShaderStages::COMPUTE,
+/// The place of the item that fits, made if there is none.
+fn find_or_push<T>(
+    items: &mut Vec<T>,
+    fits: impl FnMut(&T) -> bool,
+    make: impl FnOnce() -> T,
+) -> usize {
+    items.iter().position(fits).unwrap_or_else(|| {
+        items.push(make());
+        items.len() - 1
+    })
+}
+
+/// One layout for all kernels; each reads a part of it.
+fn group_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
+    let entry = |binding, ty, has_dynamic_offset, min_binding_size| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
             ty,
-            count: None,
-        })
-        .collect();
-    let group = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            has_dynamic_offset,
+            min_binding_size,
+        },
+        count: None,
+    };
+    let storage = |binding, read_only| {
+        entry(
+            binding,
+            wgpu::BufferBindingType::Storage { read_only },
+            false,
+            None,
+        )
+    };
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: None,
-        entries: &entries,
-    });
-    let pipeline = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: None,
-        bind_group_layouts: &[Some(&group)],
-        immediate_size: 0,
-    });
-    (group, pipeline)
+        entries: &[
+            storage(0, true),
+            storage(1, true),
+            storage(2, true),
+            storage(RESULT, false),
+            storage(SEGMENTS, true),
+            entry(PARAMS, wgpu::BufferBindingType::Uniform, true, PARAMS_SIZE),
+        ],
+    })
 }
 
 const PARAMS_SIZE: Option<NonZeroU64> = NonZeroU64::new(size_of::<Params>() as u64);
@@ -131,25 +161,30 @@ fn bind_group(
     device: &wgpu::Device,
     memory: &Memory,
     layout: &wgpu::BindGroupLayout,
-    operands: &[Slot],
-    output: Slot,
+    (operands, output): ([Slot; MAX_OPERANDS], Slot),
 ) -> wgpu::BindGroup {
-    let storage = operands
-        .iter()
-        .chain([&output, &Slot::INPUTS])
-        .map(|slot| memory.buffer(*slot).as_entire_binding());
-    let params = wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-        buffer: memory.buffer(Slot::INPUTS),
-        offset: 0,
-        size: PARAMS_SIZE,
-    });
-    let entries: Vec<wgpu::BindGroupEntry<'_>> = (0..)
-        .zip(storage.chain([params]))
-        .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
-        .collect();
+    let storage = |binding, slot| wgpu::BindGroupEntry {
+        binding,
+        resource: memory.buffer(slot).as_entire_binding(),
+    };
+    let params = wgpu::BindGroupEntry {
+        binding: PARAMS,
+        resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: memory.buffer(Slot::INPUTS),
+            offset: 0,
+            size: PARAMS_SIZE,
+        }),
+    };
     device.create_bind_group(&wgpu::BindGroupDescriptor {
         label: None,
         layout,
-        entries: &entries,
+        entries: &[
+            storage(0, operands[0]),
+            storage(1, operands[1]),
+            storage(2, operands[2]),
+            storage(RESULT, output),
+            storage(SEGMENTS, Slot::INPUTS),
+            params,
+        ],
     })
 }

@@ -1,0 +1,35 @@
+//! Copies the shaders without comments and indentation, which would be a
+//! thirtieth of the npm package. Nothing else changes, so `shaders/` is the
+//! source to read.
+
+use std::path::Path;
+use std::{env, fs};
+
+fn main() {
+    println!("cargo::rerun-if-changed=shaders");
+    let target = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    for folder in ["shaders", "shaders/lib"] {
+        for entry in fs::read_dir(folder).expect("the shaders are there") {
+            let path = entry.expect("a readable folder").path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "wgsl")
+            {
+                let source = fs::read_to_string(&path).expect("a readable shader");
+                let name = path.file_name().expect("a file has a name");
+                fs::write(Path::new(&target).join(name), strip(&source))
+                    .expect("a writable OUT_DIR");
+            }
+        }
+    }
+}
+
+fn strip(source: &str) -> String {
+    let lines = source
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default().trim());
+    lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}

@@ -1,0 +1,164 @@
+//! The handle for plain threads.
+
+use super::config::Config;
+use super::gpu::Gpu;
+use super::request::Parameter;
+use crate::device::DeviceInfo;
+use crate::error::Error;
+use crate::graph::Mode;
+use crate::ops::State;
+use crate::session::Stats;
+
+/// A [`Gpu`] whose calls block the thread until their answer is there.
+///
+/// Calls of many threads share batches; one thread alone has one call a batch.
+/// A full queue whose policy is to wait blocks the call before it is copied.
+///
+/// ```
+/// use framebatch::{Blocking, Config};
+///
+/// let gpu = Blocking::open(Config::default())?;
+/// assert_eq!(gpu.lerp(&[0.0, 1.0], &[1.0, 3.0], 0.25)?, [0.25, 1.5]);
+/// # Ok::<(), framebatch::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Blocking {
+    gpu: Gpu,
+}
+
+impl Blocking {
+    /// [`Gpu::open`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn open(config: Config) -> Result<Blocking, Error> {
+        pollster::block_on(Gpu::open(config)).map(Blocking::new)
+    }
+
+    pub(super) fn new(gpu: Gpu) -> Blocking {
+        Blocking { gpu }
+    }
+
+    /// The same session with methods that return at once.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// [`Gpu::keyed`].
+    #[must_use]
+    pub fn keyed(&self, key: u32) -> Blocking {
+        Blocking::new(self.gpu.keyed(key))
+    }
+
+    /// [`Gpu::lerp`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn lerp<'a>(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        t: impl Into<Parameter<'a>>,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room().lerp(a, b, t).wait()
+    }
+
+    /// [`Gpu::lerp_items`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn lerp_items<'a>(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        t: impl Into<Parameter<'a>>,
+        width: u32,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room().lerp_items(a, b, t, width).wait()
+    }
+
+    /// [`Gpu::slerp`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn slerp<'a>(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        t: impl Into<Parameter<'a>>,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room().slerp(a, b, t).wait()
+    }
+
+    /// [`Gpu::compute_gradients`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn compute_gradients(&self, states: &[State]) -> Result<Vec<f32>, Error> {
+        self.with_room().compute_gradients(states).wait()
+    }
+
+    /// [`Gpu::interpolate`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn interpolate<'a>(
+        &self,
+        a: &[State],
+        b: &[State],
+        t: impl Into<Parameter<'a>>,
+        mode: Mode,
+    ) -> Result<Vec<State>, Error> {
+        self.with_room().interpolate(a, b, t, mode).wait()
+    }
+
+    /// [`Gpu::flush`].
+    pub fn flush(&self) {
+        self.gpu.flush();
+    }
+
+    /// [`Gpu::ready`], blocking.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn ready(&self) -> Result<(), Error> {
+        pollster::block_on(self.gpu.ready())
+    }
+
+    /// [`Gpu::desired_size`].
+    pub fn desired_size(&self) -> i64 {
+        self.gpu.desired_size()
+    }
+
+    /// [`Gpu::explain`].
+    pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
+        self.gpu.explain(calls)
+    }
+
+    /// [`Gpu::stats`].
+    pub fn stats(&self) -> Stats {
+        self.gpu.stats()
+    }
+
+    /// [`Gpu::info`].
+    pub fn info(&self) -> DeviceInfo {
+        self.gpu.info()
+    }
+
+    /// [`Gpu::dispose`].
+    pub fn dispose(&self) {
+        self.gpu.dispose();
+    }
+
+    fn with_room(&self) -> &Gpu {
+        self.gpu.shared().wait_for_room();
+        &self.gpu
+    }
+}

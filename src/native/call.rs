@@ -1,0 +1,137 @@
+//! One call and its answer.
+//!
+//! The call is on its way as soon as it exists; awaiting it only waits. It
+//! depends on no runtime, and dropping it gives the call up.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_channel::oneshot::{Receiver, Sender};
+
+use super::shared::Shared;
+use crate::batch::Ticket;
+use crate::error::Error;
+use crate::ops::State;
+
+/// A call under way. It resolves to its own values or to its own error.
+///
+/// Make all calls before awaiting the first, and they share a batch. Dropped
+/// before its answer, it is given up: still queued it is not computed, in
+/// flight its result is thrown away.
+#[derive(Debug)]
+#[must_use = "dropping a call gives it up"]
+pub struct Call<T> {
+    stage: Stage<T>,
+}
+
+#[derive(Debug)]
+enum Stage<T> {
+    /// Answered without a device, or refused.
+    Known(Result<Vec<T>, Error>),
+    /// Queued or in flight.
+    Pending {
+        shared: Arc<Shared>,
+        ticket: Ticket,
+        answer: Receiver<Result<Vec<T>, Error>>,
+    },
+    /// The answer was handed over.
+    Done,
+}
+
+impl<T> Call<T> {
+    /// Blocks this thread until the answer is there. Not for async code, where
+    /// it would block the runtime: `await` the call instead.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn wait(self) -> Result<Vec<T>, Error> {
+        pollster::block_on(self)
+    }
+
+    pub(super) fn known(answer: Result<Vec<T>, Error>) -> Self {
+        Call {
+            stage: Stage::Known(answer),
+        }
+    }
+
+    pub(super) fn pending(
+        shared: Arc<Shared>,
+        ticket: Ticket,
+        answer: Receiver<Result<Vec<T>, Error>>,
+    ) -> Self {
+        Call {
+            stage: Stage::Pending {
+                shared,
+                ticket,
+                answer,
+            },
+        }
+    }
+}
+
+// Nothing in a call is pinned: the receiver is `Unpin`, and values are owned.
+impl<T> Unpin for Call<T> {}
+
+impl<T> Future for Call<T> {
+    type Output = Result<Vec<T>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Stage::Pending { answer, .. } = &mut self.stage {
+            let Poll::Ready(answer) = Pin::new(answer).poll(context) else {
+                return Poll::Pending;
+            };
+            let lost = Error::Fatal("the worker dropped a call".into());
+            self.stage = Stage::Known(answer.unwrap_or(Err(lost)));
+        }
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Known(answer) => Poll::Ready(answer),
+            Stage::Pending { .. } | Stage::Done => panic!("a call was polled after its answer"),
+        }
+    }
+}
+
+impl<T> Drop for Call<T> {
+    fn drop(&mut self) {
+        if let Stage::Pending { shared, ticket, .. } = &self.stage {
+            shared.abort(*ticket);
+        }
+    }
+}
+
+/// Where the answer to a call goes.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Floats(Sender<Result<Vec<f32>, Error>>),
+    States(Sender<Result<Vec<State>, Error>>),
+}
+
+impl From<Sender<Result<Vec<f32>, Error>>> for Answer {
+    fn from(sender: Sender<Result<Vec<f32>, Error>>) -> Self {
+        Answer::Floats(sender)
+    }
+}
+
+impl From<Sender<Result<Vec<State>, Error>>> for Answer {
+    fn from(sender: Sender<Result<Vec<State>, Error>>) -> Self {
+        Answer::States(sender)
+    }
+}
+
+impl Answer {
+    /// Settles the call with a copy of its words or with its error. A call
+    /// dropped a moment ago does not listen any more.
+    pub(super) fn send(self, outcome: Result<&[u32], Error>) {
+        match self {
+            Answer::Floats(sender) => {
+                let floats = outcome.map(|words| bytemuck::cast_slice(words).to_vec());
+                let _ = sender.send(floats);
+            }
+            Answer::States(sender) => {
+                let states = outcome.map(|words| bytemuck::cast_slice(words).to_vec());
+                let _ = sender.send(states);
+            }
+        }
+    }
+}

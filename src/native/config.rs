@@ -1,0 +1,67 @@
+//! What a program may choose when it opens a session.
+
+use crate::batch::{BatchConfig, Preset};
+use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions};
+use crate::error::Error;
+
+/// Where calls run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// On a GPU if there is one in hardware, otherwise on the processor.
+    #[default]
+    Auto,
+    /// On a GPU, a software adapter included; without one opening fails.
+    Gpu,
+    /// On the processor.
+    Cpu,
+}
+
+/// The settings of a session.
+///
+/// A worker thread has no frames: under [`Policy::Frame`] and
+/// [`Policy::Manual`] the program sends, by [`flush`](super::Gpu::flush), or
+/// `max_wait` does.
+///
+/// [`Policy::Frame`]: crate::batch::Policy::Frame
+/// [`Policy::Manual`]: crate::batch::Policy::Manual
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where calls run.
+    pub engine: EngineChoice,
+    /// When batches are sent, and how much may wait; by default
+    /// [`Preset::Eager`].
+    pub batch: BatchConfig,
+    /// What to ask of the platform.
+    pub gpu: GpuOptions,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Preset::Eager.into()
+    }
+}
+
+impl From<Preset> for Config {
+    fn from(preset: Preset) -> Self {
+        Config {
+            engine: EngineChoice::default(),
+            batch: preset.config(),
+            gpu: GpuOptions::default(),
+        }
+    }
+}
+
+/// Opens the device that the settings ask for.
+pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
+    match config.engine {
+        EngineChoice::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),
+        EngineChoice::Gpu => Gpu::open(&config.gpu).await.map(AnyDevice::Gpu),
+        EngineChoice::Auto => match Gpu::open(&config.gpu).await {
+            Ok(gpu) if !gpu.info().software => Ok(AnyDevice::Gpu(gpu)),
+            Ok(_) | Err(Error::NoAdapter(_) | Error::Unsupported(_)) => {
+                Ok(AnyDevice::Cpu(Cpu::default()))
+            }
+            Err(error) => Err(error),
+        },
+    }
+}

@@ -1,0 +1,204 @@
+//! The handle that programs hold.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use super::blocking::Blocking;
+use super::call::Call;
+use super::config::{Config, open_device};
+use super::request::{self, Parameter};
+use super::shared::{Purpose, Shared};
+use super::worker;
+use crate::batch::Preset;
+use crate::device::{AnyDevice, Cpu, DeviceInfo};
+use crate::error::Error;
+use crate::graph::Mode;
+use crate::ops::State;
+use crate::session::Stats;
+
+/// A session on a device, shared by all clones of this handle.
+///
+/// Calls from any thread join the same batches. Each method copies its inputs
+/// and returns at once with a [`Call`] to await; a wrong argument comes out of
+/// the call as well. When the last handle is dropped, what is pending is
+/// rejected and the device freed.
+///
+/// ```
+/// # pollster::block_on(async {
+/// use framebatch::{Config, Gpu};
+///
+/// let gpu = Gpu::open(Config::default()).await?;
+/// let near = gpu.lerp(&[0.0, 1.0], &[1.0, 3.0], 0.25);
+/// let far = gpu.lerp(&[0.0, 1.0], &[1.0, 3.0], 1.0); // May share near's batch.
+/// assert_eq!(near.await?, [0.25, 1.5]);
+/// assert_eq!(far.await?, [1.0, 3.0]);
+/// # Ok::<(), framebatch::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    owner: Arc<Owner>,
+    key: Option<u32>,
+}
+
+/// Closes the session with the last handle.
+#[derive(Debug)]
+struct Owner {
+    shared: Arc<Shared>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.close(&Error::Disposed);
+        // The last handle may go in a task that the worker itself woke.
+        let own = |worker: &JoinHandle<()>| worker.thread().id() == thread::current().id();
+        if let Some(worker) = self.worker.take_if(|worker| !own(worker)) {
+            // If it panicked, every call was told so.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Gpu {
+    /// Opens a device and starts the worker that sends to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAdapter`] without a GPU under
+    /// [`EngineChoice::Gpu`](super::EngineChoice::Gpu), and
+    /// [`Error::InvalidInput`] for settings that cannot work.
+    pub async fn open(config: Config) -> Result<Gpu, Error> {
+        config.batch.validate()?;
+        let device = open_device(&config).await?;
+        let shared = Arc::new(Shared::new(device, config.batch, Purpose::Send)?);
+        let theirs = Arc::clone(&shared);
+        let worker = thread::Builder::new()
+            .name("framebatch".into())
+            .spawn(move || worker::run(&theirs))
+            .map_err(|error| Error::Fatal(format!("no thread for the worker: {error}")))?;
+        Ok(Gpu::new(shared, Some(worker)))
+    }
+
+    fn new(shared: Arc<Shared>, worker: Option<JoinHandle<()>>) -> Gpu {
+        Gpu {
+            owner: Arc::new(Owner { shared, worker }),
+            key: None,
+        }
+    }
+
+    /// The same session with methods that block until the answer is there.
+    pub fn blocking(&self) -> Blocking {
+        Blocking::new(self.clone())
+    }
+
+    /// The same session with calls that, in a full queue under
+    /// [`Overflow::Latest`](crate::batch::Overflow::Latest), take the place of
+    /// the oldest queued call of their key.
+    #[must_use]
+    pub fn keyed(&self, key: u32) -> Gpu {
+        Gpu {
+            key: Some(key),
+            ..self.clone()
+        }
+    }
+
+    /// `(1 − t)·a + t·b`; t is one number, or one a float.
+    pub fn lerp<'a>(&self, a: &[f32], b: &[f32], t: impl Into<Parameter<'a>>) -> Call<f32> {
+        self.lerp_items(a, b, t, 1)
+    }
+
+    /// The same for items of `width` floats; t is one number, or one an item.
+    pub fn lerp_items<'a>(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        t: impl Into<Parameter<'a>>,
+        width: u32,
+    ) -> Call<f32> {
+        self.shared()
+            .submit(request::lerp(a, b, t.into(), width), self.key)
+    }
+
+    /// Spherical interpolation of unit quaternions, four floats (xyzw) each,
+    /// along the shorter arc.
+    pub fn slerp<'a>(&self, a: &[f32], b: &[f32], t: impl Into<Parameter<'a>>) -> Call<f32> {
+        self.shared()
+            .submit(request::slerp(a, b, t.into()), self.key)
+    }
+
+    /// (∂m/∂ρ, ∂m/∂θ) of every layer: 32 floats a state.
+    pub fn compute_gradients(&self, states: &[State]) -> Call<f32> {
+        self.shared()
+            .submit(Ok(request::gradients(states)), self.key)
+    }
+
+    /// States between states; t is clamped to [0, 1].
+    pub fn interpolate<'a>(
+        &self,
+        a: &[State],
+        b: &[State],
+        t: impl Into<Parameter<'a>>,
+        mode: Mode,
+    ) -> Call<State> {
+        self.shared()
+            .submit(request::interpolate(a, b, t.into(), mode), self.key)
+    }
+
+    /// Sends what is queued without waiting for the policy's moment. With too
+    /// many batches on their way it goes as soon as one returns.
+    pub fn flush(&self) {
+        self.shared().flush();
+    }
+
+    /// Waits until the queue has room. Under
+    /// [`Overflow::Wait`](crate::batch::Overflow::Wait) a call is taken even
+    /// beyond the capacity, in memory of its own: a producer that makes calls
+    /// faster than they return awaits this before each.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Disposed`], or what ended the worker.
+    pub async fn ready(&self) -> Result<(), Error> {
+        poll_fn(|context| self.shared().poll_ready(context.waker())).await
+    }
+
+    /// Calls that still fit before the queue is full; not above 0 when full.
+    pub fn desired_size(&self) -> i64 {
+        self.shared().lock().session.desired_size()
+    }
+
+    /// The plan of the calls that `calls` makes through the handle it is
+    /// given, as text. They are not sent, and asking for their values is an
+    /// error.
+    pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
+        // Plans do not depend on the device, and a session of its own keeps
+        // apart what other threads ask for meanwhile.
+        let device = AnyDevice::Cpu(Cpu::default());
+        let shared = Shared::new(device, Preset::default().config(), Purpose::Explain)
+            .expect("presets are valid");
+        let aside = Gpu::new(Arc::new(shared), None);
+        calls(&aside);
+        aside.shared().lock().session.end_explain()
+    }
+
+    /// Counts since the session was opened.
+    pub fn stats(&self) -> Stats {
+        self.shared().lock().session.stats()
+    }
+
+    /// What the device is.
+    pub fn info(&self) -> DeviceInfo {
+        self.shared().lock().session.info()
+    }
+
+    /// Rejects what is pending and frees the device, for all handles.
+    pub fn dispose(&self) {
+        self.shared().close(&Error::Disposed);
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.owner.shared
+    }
+}

@@ -1,0 +1,268 @@
+//! What handles, calls and the worker share: the session behind one lock.
+//!
+//! Callers copy their operands into the session here. Nobody waits for the
+//! device under the lock, and only the worker sends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use futures_channel::oneshot;
+
+use super::call::{Answer, Call};
+use super::clock::Clock;
+use super::request::{Request, Structure};
+use crate::batch::{BatchConfig, Due, Overflow, Ticket};
+use crate::device::AnyDevice;
+use crate::error::Error;
+use crate::plan::RecipeId;
+use crate::session::{Session, Submission};
+use crate::tensor::WORD;
+
+/// A session, and who waits for it.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    /// Wakes the worker.
+    pub(super) work: Condvar,
+    /// Wakes threads that wait for room in the queue.
+    room: Condvar,
+    pub(super) clock: Clock,
+    overflow: Overflow,
+    purpose: Purpose,
+}
+
+/// What becomes of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A worker sends them.
+    Send,
+    /// They are planned, and refused as soon as they are.
+    Explain,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) session: Session<AnyDevice>,
+    pub(super) answers: HashMap<Ticket, Answer>,
+    recipes: HashMap<Structure, RecipeId>,
+    /// Tasks that wait for room in the queue.
+    waiting: Vec<Waker>,
+    /// Why no more calls are taken.
+    pub(super) closed: Option<Error>,
+    /// Whether the worker sleeps. Waking a thread that is awake still costs a
+    /// system call.
+    pub(super) asleep: bool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        device: AnyDevice,
+        batch: BatchConfig,
+        purpose: Purpose,
+    ) -> Result<Self, Error> {
+        let overflow = batch.overflow;
+        let mut session = Session::new(device, batch)?;
+        if purpose == Purpose::Explain {
+            session.begin_explain();
+        }
+        Ok(Shared {
+            state: Mutex::new(State {
+                session,
+                answers: HashMap::new(),
+                recipes: HashMap::new(),
+                waiting: Vec::new(),
+                closed: None,
+                asleep: false,
+            }),
+            work: Condvar::new(),
+            room: Condvar::new(),
+            clock: Clock::start(),
+            overflow,
+            purpose,
+        })
+    }
+
+    /// A panic elsewhere leaves the state closed, not unreadable.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a call. Its answer comes through the call, a refusal too.
+    pub(super) fn submit<T>(
+        self: &Arc<Self>,
+        request: Result<Request<'_>, Error>,
+        key: Option<u32>,
+    ) -> Call<T>
+    where
+        Answer: From<oneshot::Sender<Result<Vec<T>, Error>>>,
+    {
+        let (sender, receiver) = oneshot::channel();
+        match request.and_then(|request| self.enqueue(&request, key, sender.into())) {
+            Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
+            Ok(None) => Call::known(Ok(Vec::new())),
+            Err(error) => Call::known(Err(error)),
+        }
+    }
+
+    /// The call's ticket; `None` for one without items, whose answer is known.
+    fn enqueue(
+        &self,
+        request: &Request<'_>,
+        key: Option<u32>,
+        answer: Answer,
+    ) -> Result<Option<Ticket>, Error> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.closed {
+            return Err(reason.clone());
+        }
+        if request.rows == 0 {
+            return Ok(None);
+        }
+        let submission = Submission {
+            recipe: state.recipe(request.structure)?,
+            rows: rows(request)?,
+            scalar: request.scalar,
+            key,
+        };
+        state.copy(request)?;
+        let now = self.clock.now();
+        let accepted = state.session.submit(&submission, now)?;
+        if self.purpose == Purpose::Explain {
+            return Err(Error::InvalidInput(
+                "a call made in explain is planned and never sent; ask for its value outside"
+                    .into(),
+            ));
+        }
+        state.answers.insert(accepted.ticket, answer);
+        let superseded = accepted
+            .superseded
+            .and_then(|older| state.answers.remove(&older));
+        self.wake_worker(state);
+        if let Some(older) = superseded {
+            older.send(Err(Error::Superseded));
+        }
+        Ok(Some(accepted.ticket))
+    }
+
+    /// Sends what is queued, as soon as the worker gets to it.
+    pub(super) fn flush(&self) {
+        let mut state = self.lock();
+        state.session.seal();
+        self.wake_worker(state);
+    }
+
+    pub(super) fn abort(&self, ticket: Ticket) {
+        let mut state = self.lock();
+        // Removed under the lock, dropped outside it: a waker may be inside.
+        let answer = state.answers.remove(&ticket);
+        if answer.is_some() {
+            state.session.abort(ticket);
+            self.tell_waiting(state);
+        }
+    }
+
+    /// Rejects what is pending and takes no more calls. The first reason stays.
+    pub(super) fn close(&self, reason: &Error) {
+        let mut state = self.lock();
+        if state.closed.is_some() {
+            return;
+        }
+        state.closed = Some(reason.clone());
+        let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
+        state.session.dispose();
+        self.work.notify_all();
+        self.tell_waiting(state);
+        answers.sort_unstable_by_key(|(ticket, _)| *ticket);
+        for (_, answer) in answers {
+            answer.send(Err(reason.clone()));
+        }
+    }
+
+    /// Whether the queue has room; if not, `waker` is told when it may have.
+    pub(super) fn poll_ready(&self, waker: &Waker) -> Poll<Result<(), Error>> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.closed {
+            return Poll::Ready(Err(reason.clone()));
+        }
+        if !state.is_full() {
+            return Poll::Ready(Ok(()));
+        }
+        state.waiting.push(waker.clone());
+        Poll::Pending
+    }
+
+    /// Blocks this thread while the queue is full and its policy is to wait.
+    pub(super) fn wait_for_room(&self) {
+        if self.overflow != Overflow::Wait {
+            return;
+        }
+        let mut state = self.lock();
+        while state.closed.is_none() && state.is_full() {
+            state = self
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Tells everyone who waits for room that there may be some. All of them:
+    /// one of two woken tasks may never be polled again.
+    pub(super) fn tell_waiting(&self, mut state: MutexGuard<'_, State>) {
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        self.room.notify_all();
+        for waker in waiting {
+            waker.wake();
+        }
+    }
+
+    fn wake_worker(&self, state: MutexGuard<'_, State>) {
+        let wanted =
+            state.asleep && (state.is_full() || state.session.due(self.clock.now()) != Due::Idle);
+        drop(state);
+        if wanted {
+            self.work.notify_one();
+        }
+    }
+}
+
+impl State {
+    /// Whether producers should wait. A full queue is sent whatever the policy.
+    pub(super) fn is_full(&self) -> bool {
+        self.session.desired_size() <= 0
+    }
+
+    fn recipe(&mut self, structure: Structure) -> Result<RecipeId, Error> {
+        if let Some(id) = self.recipes.get(&structure) {
+            return Ok(*id);
+        }
+        let id = self.session.recipe(&structure.graph()?)?;
+        self.recipes.insert(structure, id);
+        Ok(id)
+    }
+
+    /// Copies the operands into the session, each from a multiple of 16 bytes.
+    fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
+        let need: usize = request
+            .operands
+            .iter()
+            .map(|operand| operand.len().next_multiple_of(16))
+            .sum();
+        let room: &mut [u8] = bytemuck::cast_slice_mut(self.session.room((need / WORD) as u64)?);
+        let mut at = 0;
+        for operand in request.operands {
+            room[at..at + operand.len()].copy_from_slice(operand);
+            at += operand.len().next_multiple_of(16);
+        }
+        Ok(())
+    }
+}
+
+fn rows(request: &Request<'_>) -> Result<u32, Error> {
+    u32::try_from(request.rows).map_err(|_| Error::TooLarge {
+        what: "a call's operands",
+        need: request.operands.iter().map(|o| o.len() as u64).sum(),
+        limit: u32::MAX.into(),
+    })
+}

@@ -1,0 +1,157 @@
+//! Options from JavaScript, and the device that they ask for.
+
+use js_sys::Reflect;
+use wasm_bindgen::JsValue;
+
+use super::fields::Fields;
+use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
+use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions, PowerPreference};
+use crate::error::Error;
+
+/// What `open` was told.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) engine: Engine,
+    pub(super) batch: BatchConfig,
+    pub(super) gpu: GpuOptions,
+}
+
+/// Which device to take.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Engine {
+    /// A hardware GPU, or else the processor.
+    Auto,
+    /// A GPU, also a software one.
+    Gpu,
+    /// The processor.
+    Cpu,
+}
+
+/// Every option, so that a wrong name can be answered with the right ones.
+const NAMES: [&str; 12] = [
+    "engine",
+    "flush",
+    "preset",
+    "maxBatchSize",
+    "minBatchSize",
+    "maxWaitMs",
+    "queueCalls",
+    "queueBytes",
+    "overflow",
+    "powerPreference",
+    "requiredFeatures",
+    "requiredLimits",
+];
+
+const ENGINES: [(&str, Engine); 3] = [
+    ("auto", Engine::Auto),
+    ("gpu", Engine::Gpu),
+    ("cpu", Engine::Cpu),
+];
+
+const POWERS: [(&str, PowerPreference); 2] = [
+    ("low-power", PowerPreference::LowPower),
+    ("high-performance", PowerPreference::HighPerformance),
+];
+
+const PRESETS: [(&str, Preset); 6] = [
+    ("frame", Preset::Frame),
+    ("eager", Preset::Eager),
+    ("latency", Preset::Latency),
+    ("balanced", Preset::Balanced),
+    ("throughput", Preset::Throughput),
+    ("embeddings", Preset::Embeddings),
+];
+
+const POLICIES: [(&str, Policy); 3] = [
+    ("frame", Policy::Frame),
+    ("eager", Policy::Eager),
+    ("manual", Policy::Manual),
+];
+
+const OVERFLOWS: [(&str, Overflow); 3] = [
+    ("wait", Overflow::Wait),
+    ("reject", Overflow::Reject),
+    ("latest", Overflow::Latest),
+];
+
+/// Reads the options object.
+pub(super) fn read_options(value: &JsValue) -> Result<Options, Error> {
+    let fields = Fields::new(value, &NAMES)?;
+    let gpu = GpuOptions {
+        power: fields
+            .choice("powerPreference", &POWERS)?
+            .unwrap_or_default(),
+        required_features: fields.names("requiredFeatures")?,
+        required_limits: fields.limits("requiredLimits")?,
+    };
+    let engine = fields.choice("engine", &ENGINES)?.unwrap_or(Engine::Auto);
+    Ok(Options {
+        engine,
+        batch: batch_config(&fields)?,
+        gpu,
+    })
+}
+
+fn batch_config(fields: &Fields) -> Result<BatchConfig, Error> {
+    let policy = fields.choice("flush", &POLICIES)?;
+    let preset = fields.choice("preset", &PRESETS)?;
+    // A flush policy alone brings its own defaults along.
+    let base = match (preset, policy) {
+        (None, Some(Policy::Eager)) => Preset::Eager,
+        (preset, _) => preset.unwrap_or_default(),
+    }
+    .config();
+    let queue = base.queue_capacity;
+    let calls = fields
+        .whole("queueCalls")?
+        .map(|calls| usize::try_from(calls).unwrap_or(usize::MAX));
+    Ok(BatchConfig {
+        policy: policy.unwrap_or(base.policy),
+        max_batch_size: fields.whole("maxBatchSize")?.or(base.max_batch_size),
+        min_batch_size: fields.whole("minBatchSize")?.unwrap_or(base.min_batch_size),
+        max_wait: fields.number("maxWaitMs")?.or(base.max_wait),
+        queue_capacity: Capacity {
+            calls: calls.unwrap_or(queue.calls),
+            bytes: fields.whole("queueBytes")?.unwrap_or(queue.bytes),
+        },
+        overflow: fields
+            .choice("overflow", &OVERFLOWS)?
+            .unwrap_or(base.overflow),
+        ..base
+    })
+}
+
+/// Opens the device that the engine stands for.
+pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<AnyDevice, Error> {
+    match engine {
+        Engine::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),
+        Engine::Gpu => open_gpu(options).await.map(AnyDevice::Gpu),
+        Engine::Auto => match open_gpu(options).await {
+            Ok(gpu) if !gpu.info().software => Ok(AnyDevice::Gpu(gpu)),
+            Ok(mut software) => {
+                software.destroy();
+                Ok(AnyDevice::Cpu(Cpu::default()))
+            }
+            // A demand that this machine cannot meet is not answered with less.
+            Err(error @ Error::InvalidInput(_)) => Err(error),
+            Err(_) => Ok(AnyDevice::Cpu(Cpu::default())),
+        },
+    }
+}
+
+async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
+    // wgpu panics where there is no navigator, as in Node.
+    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap_or_default();
+    let is_object = navigator.is_object();
+    if !is_object
+        || Reflect::get(&navigator, &"gpu".into())
+            .unwrap_or_default()
+            .is_falsy()
+    {
+        return Err(Error::Unsupported(
+            "there is no WebGPU here (navigator.gpu is missing)".into(),
+        ));
+    }
+    Gpu::open(options).await
+}
