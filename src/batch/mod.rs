@@ -9,5 +9,5 @@ mod config;
 pub use batcher::{Accepted, Batch, BatchId, Batcher, Due, Request, Ticket};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

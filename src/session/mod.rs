@@ -176,7 +176,8 @@ impl<D: Device> Session<D> {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for values the structure refuses,
-    /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing changes then.
+    /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing is taken then, but a
+    /// full queue closes its open batch, so ask for room anew.
     pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
         let Submission {
             recipe,
@@ -207,7 +208,11 @@ impl<D: Device> Session<D> {
             bytes,
             key,
         };
-        let accepted = self.batcher.push(request, now)?;
+        let pushed = self.batcher.push(request, now);
+        if pushed.is_err() {
+            self.roll(self.batcher.open_batch()); // A full queue seals what it holds.
+        }
+        let accepted = pushed?;
         self.counts.calls += 1;
         self.counts.rejected += u64::from(accepted.superseded.is_some());
         if accepted.batch == self.open.id {
@@ -410,5 +415,5 @@ impl<D: Device> Session<D> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

@@ -4,6 +4,20 @@ use super::{Faults, Gpu, Memory, Pipelines, Reads, poll};
 use crate::device::{Counters, DeviceInfo, Engine, Generation};
 use crate::error::Error;
 
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "name_native.rs"]
+mod name;
+#[cfg(target_arch = "wasm32")]
+#[path = "name_web.rs"]
+mod name;
+
+/// What the platform calls an adapter.
+struct AdapterName {
+    adapter: String,
+    driver: String,
+    software: bool,
+}
+
 /// Which adapter to prefer where there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PowerPreference {
@@ -72,7 +86,7 @@ impl Gpu {
         Ok(Gpu {
             faults: Faults::watch(&device),
             pipelines: Pipelines::new(&device),
-            info: info(&adapter.get_info(), offered, &limits),
+            info: info(name::adapter(&device, &adapter), offered, &limits),
             device,
             queue,
             limits,
@@ -157,13 +171,12 @@ fn named_limits(limits: &wgpu::Limits) -> Vec<(&'static str, u64)> {
     ]
 }
 
-fn info(adapter: &wgpu::AdapterInfo, offered: wgpu::Features, limits: &wgpu::Limits) -> DeviceInfo {
+fn info(name: AdapterName, offered: wgpu::Features, limits: &wgpu::Limits) -> DeviceInfo {
     DeviceInfo {
         engine: Engine::Gpu,
-        adapter: adapter.name.clone(),
-        driver: adapter.driver.clone(),
-        // Browsers do not say so of their adapters; the names do.
-        software: adapter.device_type == wgpu::DeviceType::Cpu || names_software(&adapter.name),
+        software: name.software || names_software(&name.adapter),
+        adapter: name.adapter,
+        driver: name.driver,
         features: WANTED
             .iter()
             .filter(|(_, f)| offered.contains(*f))
@@ -173,6 +186,7 @@ fn info(adapter: &wgpu::AdapterInfo, offered: wgpu::Features, limits: &wgpu::Lim
     }
 }
 
+/// Not every platform marks software adapters; their names do.
 fn names_software(adapter: &str) -> bool {
     let names = ["swiftshader", "llvmpipe", "lavapipe", "software"];
     let holds = |name: &str| {

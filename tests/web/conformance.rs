@@ -1,0 +1,173 @@
+//! Every op on WebGPU and on the WebAssembly processor against the oracle.
+
+use framebatch::graph::{Mode, Timing};
+use framebatch::ops;
+use wasm_bindgen_test::wasm_bindgen_test;
+
+use crate::oracle;
+use crate::samples::Samples;
+use crate::session::{Asked, ask, cpu, gpu};
+
+const TIMES: [f32; 9] = [0.0, 1.0, 0.5, 0.25, 0.1, 0.999_999, 1e-6, -0.5, 1.75];
+
+#[wasm_bindgen_test]
+async fn lerp_is_within_four_ulp_of_its_terms() {
+    let mut devices = [gpu().await, cpu()];
+    let mut samples = Samples(1);
+    for count in [1, 2, 3, 5, 17, 100, 4097] {
+        let (a, b) = (samples.floats(count), samples.floats(count));
+        for t in TIMES {
+            for device in &mut devices {
+                let graph = ops::lerp(1, Timing::Call).expect("a width of 1");
+                let operands = [words(&a), words(&b)];
+                let asked = Asked {
+                    graph: &graph,
+                    operands: &operands,
+                    rows: count,
+                    t,
+                };
+                let result = ask(device, &asked).await;
+                for ((a, b), got) in a.iter().zip(&b).zip(floats(&result)) {
+                    let error = (f64::from(*got) - oracle::lerp(*a, *b, t)).abs();
+                    let bound = 4.0 * f64::from(f32::EPSILON) * oracle::lerp_scale(*a, *b, t);
+                    assert!(error <= bound, "lerp({a}, {b}, {t}) = {got}");
+                }
+            }
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn rows_of_any_width_take_their_own_t() {
+    let mut devices = [gpu().await, cpu()];
+    let mut samples = Samples(2);
+    for (width, rows) in [(1, 7), (3, 5), (4, 9), (7, 11), (16, 300)] {
+        let (a, b) = (samples.floats(rows * width), samples.floats(rows * width));
+        let t = samples.units(rows);
+        for device in &mut devices {
+            let graph = ops::lerp(width as u32, Timing::Row).expect("a positive width");
+            let operands = [words(&a), words(&b), words(&t)];
+            let asked = Asked {
+                graph: &graph,
+                operands: &operands,
+                rows,
+                t: 0.0,
+            };
+            let result = ask(device, &asked).await;
+            for (i, got) in floats(&result).iter().enumerate() {
+                let (a, b, t) = (a[i], b[i], t[i / width]);
+                let error = (f64::from(*got) - oracle::lerp(a, b, t)).abs();
+                let bound = 4.0 * f64::from(f32::EPSILON) * oracle::lerp_scale(a, b, t);
+                assert!(
+                    error <= bound,
+                    "width {width}, float {i}: lerp({a}, {b}, {t}) = {got}"
+                );
+            }
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn slerp_stays_within_its_bound() {
+    let mut devices = [gpu().await, cpu()];
+    let mut samples = Samples(3);
+    let count = 2000;
+    let (a, b) = (samples.quaternions(count), samples.quaternions(count));
+    for t in [0.0, 1.0, 0.5, 0.3, 0.9999] {
+        for device in &mut devices {
+            let graph = ops::slerp(Timing::Call);
+            let operands = [words(&a), words(&b)];
+            let result = ask(
+                device,
+                &Asked {
+                    graph: &graph,
+                    operands: &operands,
+                    rows: count,
+                    t,
+                },
+            )
+            .await;
+            for (row, got) in floats(&result).as_chunks::<4>().0.iter().enumerate() {
+                let (a, b) = (a.as_chunks::<4>().0[row], b.as_chunks::<4>().0[row]);
+                if oracle::cosine(a, b).abs() < 1e-6 {
+                    continue; // Both ways around are the shorter one.
+                }
+                let expected = oracle::slerp(a, b, t);
+                for (got, expected) in got.iter().zip(expected) {
+                    let error = (f64::from(*got) - expected).abs();
+                    assert!(error <= 5e-7, "slerp({a:?}, {b:?}, {t}): {error:e}");
+                }
+            }
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn states_agree_to_the_bit_with_each_other_and_the_definition() {
+    let mut devices = [gpu().await, cpu()];
+    // All pairs of layers: 256 x 256 bytes a side.
+    let a: Vec<u32> = (0..65536_u32 / 4)
+        .map(|i| u32::from_ne_bytes([(i / 64) as u8; 4]))
+        .collect();
+    let b: Vec<u32> = (0..65536_u32 / 4)
+        .map(|i| u32::from_ne_bytes(std::array::from_fn(|k| ((i % 64) * 4) as u8 + k as u8)))
+        .collect();
+    let modes = [
+        (Mode::Lerp, oracle::layer_lerp as fn(u8, u8, f32) -> u8),
+        (Mode::Slerp, oracle::layer_slerp),
+    ];
+    for (mode, definition) in modes {
+        for t in TIMES {
+            for device in &mut devices {
+                let graph = ops::interpolate(mode, Timing::Call);
+                let asked = Asked {
+                    graph: &graph,
+                    operands: &[&a, &b],
+                    rows: 4096,
+                    t,
+                };
+                let result = ask(device, &asked).await;
+                let (a, b, got) = (bytes(&a), bytes(&b), bytes(&result));
+                let wrong = (0..65536).find(|i| got[*i] != definition(a[*i], b[*i], t));
+                assert_eq!(wrong, None, "{mode:?}, t = {t}");
+            }
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn gradients_are_the_rounded_derivatives() {
+    let mut devices = [gpu().await, cpu()];
+    let states: Vec<u32> = (0..64_u32)
+        .map(|i| u32::from_ne_bytes(std::array::from_fn(|k| (i * 4) as u8 + k as u8)))
+        .collect();
+    for device in &mut devices {
+        let graph = ops::gradients();
+        let result = ask(
+            device,
+            &Asked {
+                graph: &graph,
+                operands: &[&states],
+                rows: 16,
+                t: 0.0,
+            },
+        )
+        .await;
+        for (layer, got) in floats(&result).as_chunks::<2>().0.iter().enumerate() {
+            let (rho, theta) = oracle::gradient(layer as u8);
+            assert_eq!(*got, [rho as f32, theta as f32], "layer {layer:#x}");
+        }
+    }
+}
+
+pub(crate) fn words(floats: &[f32]) -> &[u32] {
+    bytemuck::cast_slice(floats)
+}
+
+fn floats(words: &[u32]) -> &[f32] {
+    bytemuck::cast_slice(words)
+}
+
+fn bytes(words: &[u32]) -> &[u8] {
+    bytemuck::cast_slice(words)
+}

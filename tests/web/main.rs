@@ -1,0 +1,15 @@
+//! The core on the browser's own WebGPU, run by wasm-pack in headless Chrome.
+//!
+//! Promises, frames and the package are not here: `tests/e2e` has those.
+
+#![cfg(target_arch = "wasm32")]
+
+mod batches;
+mod conformance;
+#[path = "../oracle/mod.rs"]
+mod oracle;
+#[path = "../samples/mod.rs"]
+mod samples;
+mod session;
+
+wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);

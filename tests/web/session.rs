@@ -1,0 +1,84 @@
+//! Drives a session by hand: write operands, submit, launch, read.
+
+use framebatch::batch::{Millis, Preset, Ticket};
+use framebatch::device::{AnyDevice, Cpu, Gpu, GpuOptions, Readback};
+use framebatch::graph::Graph;
+use framebatch::session::{Session, Submission};
+
+/// One call: its structure, operands in order, rows and scalar.
+pub(crate) struct Asked<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) operands: &'a [&'a [u32]],
+    pub(crate) rows: usize,
+    pub(crate) t: f32,
+}
+
+/// The browser's GPU. There must be one.
+pub(crate) async fn gpu() -> Session<AnyDevice> {
+    let gpu = Gpu::open(&GpuOptions::default())
+        .await
+        .expect("this browser must offer WebGPU");
+    session(AnyDevice::Gpu(gpu))
+}
+
+/// The processor, in WebAssembly.
+pub(crate) fn cpu() -> Session<AnyDevice> {
+    session(AnyDevice::Cpu(Cpu::default()))
+}
+
+fn session(device: AnyDevice) -> Session<AnyDevice> {
+    Session::new(device, Preset::Frame.config()).expect("the preset is valid")
+}
+
+/// Enters a call; its ticket.
+pub(crate) fn submit(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Ticket {
+    let recipe = session.recipe(asked.graph).expect("a valid graph");
+    let words: usize = asked
+        .operands
+        .iter()
+        .map(|operand| operand.len().next_multiple_of(4))
+        .sum();
+    let room = session.room(words as u64).expect("room");
+    let mut at = 0;
+    for operand in asked.operands {
+        room[at..at + operand.len()].copy_from_slice(operand);
+        at += operand.len().next_multiple_of(4);
+    }
+    let submission = Submission {
+        recipe,
+        rows: asked.rows as u32,
+        scalar: asked.t.to_bits(),
+        key: None,
+    };
+    session
+        .submit(&submission, Millis(0.0))
+        .expect("accepted")
+        .ticket
+}
+
+/// Sends what is queued and reads all results, in submission order.
+pub(crate) async fn flush(session: &mut Session<AnyDevice>) -> Vec<Vec<u32>> {
+    session.seal();
+    let launch = session.launch(Millis(0.0)).expect("something is queued");
+    let outcome = launch.flight.await;
+    let settlement = session
+        .settle(launch.batch, launch.generation, outcome)
+        .expect("it was on its way");
+    let readback = settlement.outcome.expect("the device works");
+    let words = match &readback {
+        Readback::Host(words) => words.clone(),
+        Readback::Mapped(mapped) => {
+            js_sys::Uint32Array::new(&mapped.array_buffer().into()).to_vec()
+        }
+    };
+    let results = settlement.calls.iter();
+    results
+        .map(|(_, span)| words[span.at as usize..][..span.words as usize].to_vec())
+        .collect()
+}
+
+/// Answers one call alone.
+pub(crate) async fn ask(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Vec<u32> {
+    submit(session, asked);
+    flush(session).await.remove(0)
+}
