@@ -6,6 +6,9 @@
 import type { Results } from "./arena.js";
 import { codeOf, FramebatchError, invalid, subject } from "./errors.js";
 import type { Call } from "./call.js";
+import type { Operand } from "./check.js";
+import type { Method } from "./method.js";
+import type { Terms } from "./call-options.js";
 
 /** Resolves a call with its result, in the caller's `into` or in a new array. */
 export function deliver(
@@ -43,6 +46,16 @@ export function deliver(
       ),
     );
   }
+}
+
+/** The result of a call without items: the caller's `into`, or an empty array. */
+export function emptyResult<Result extends Operand>(
+  method: Method,
+  terms: Terms | undefined,
+): Result {
+  const { gives } = method;
+  const empty = gives === "float32" ? new Float32Array(0) : new Uint8Array(0);
+  return (terms?.into ?? empty) as Result;
 }
 
 /** Rejects a call with the status and message that the core settled it with. */

@@ -5,7 +5,7 @@
 
 import type { Operand } from "./check.js";
 import type { Method } from "./method.js";
-import type { Terms } from "./options.js";
+import type { Terms } from "./call-options.js";
 
 /** A call that still waits to be entered into the core. */
 export const UNENTERED = -1;

@@ -4,7 +4,14 @@
 // nothing else, and crosses into Rust once. When to flush is the clock's business,
 // what a batch becomes is the core's, and how a session is opened is in `open.ts`.
 
-import { about, deliver, endedError, endWith, refuse } from "./answer.js";
+import {
+  about,
+  deliver,
+  emptyResult,
+  endedError,
+  endWith,
+  refuse,
+} from "./answer.js";
 import { Arena, Results } from "./arena.js";
 import { Backlog } from "./backlog.js";
 import { ANSWERED, Call } from "./call.js";
@@ -21,7 +28,7 @@ import {
 import { Explained, unsent } from "./explain.js";
 import { Keys } from "./keys.js";
 import { type Method, Structures } from "./method.js";
-import { checkCallOptions, type LerpOptions, type Terms } from "./options.js";
+import { checkCallOptions, type LerpOptions } from "./call-options.js";
 import { Pending } from "./pending.js";
 import { Room } from "./room.js";
 import { openingStats, type Stats } from "./stats.js";
@@ -81,7 +88,7 @@ export class Calls {
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
       // No items: the answer is known without a core, and stays asynchronous.
       if (a.length === 0)
-        return Promise.resolve(nothing<Result>(method, terms));
+        return Promise.resolve(emptyResult<Result>(method, terms));
       const call = new Call(method, terms, this);
       if (terms !== undefined) call.watch();
       if (this.core === undefined) this.backlog.add(call, a, b, t);
@@ -290,13 +297,4 @@ export class Calls {
     call.release();
     this.keys?.release(call.terms?.key);
   }
-}
-
-function nothing<Result extends Operand>(
-  method: Method,
-  terms: Terms | undefined,
-): Result {
-  const { gives } = method;
-  const empty = gives === "float32" ? new Float32Array(0) : new Uint8Array(0);
-  return (terms?.into ?? empty) as Result;
 }

@@ -6,13 +6,29 @@
 
 import { type FramebatchError, invalid, kindOf, subject } from "./errors.js";
 import type { Element, Method } from "./method.js";
-import type { Terms } from "./options.js";
+import type { Terms } from "./call-options.js";
 
 /** An operand of a call. */
 export type Operand = Float32Array | Uint8Array;
 
 /** How far between the operands: one number, or one an item. */
 export type Fraction = number | Float32Array;
+
+/** Throws unless every name in `options` is in `known`. */
+export function checkNames(
+  about: string,
+  options: object,
+  known: object,
+): void {
+  for (const name in options) {
+    if (Object.hasOwn(known, name)) continue;
+    const names = Object.keys(known).join(", ");
+    throw invalid(
+      about,
+      `there is no option '${name}'; the options are ${names}`,
+    );
+  }
+}
 
 /** Throws unless everything that was given to the call fits together. */
 export function checkCall(

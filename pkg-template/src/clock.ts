@@ -6,7 +6,7 @@
 import { DueTimer, type Batch } from "./due.js";
 import type { Environment } from "./environment.js";
 import { FrameClock } from "./frame-clock.js";
-import type { OpenOptions, Scheduler } from "./options.js";
+import type { FlushPolicy, Scheduler } from "./options.js";
 
 /** A flush policy at work. */
 export interface Clock {
@@ -22,7 +22,7 @@ export interface Clock {
 
 /** The clock of a flush policy. */
 export function clockFor(
-  policy: OpenOptions["flush"],
+  policy: FlushPolicy,
   environment: Environment,
   batch: Batch,
 ): Clock {

@@ -3,19 +3,12 @@
 // Types only. Nothing here runs, and no other file names the generated glue
 // except `load.ts`, which imports it when a session opens.
 
-/** One distinct shape of work. Calls of equal structure merge into one dispatch. */
-export type Structure =
-  | { op: "lerp"; width: number; each: boolean }
-  | { op: "slerp"; each: boolean }
-  | { op: "stateGradients" }
-  | { op: "stateInterpolate"; mode: "lerp" | "slerp"; each: boolean };
-
 /**
  * Receives a batch's answers. `table` is a word index into wasm memory, where
  * `count` entries of four words lie: ticket, offset, length, status. Status 0 is
  * success, and the result is `length` words from word `offset` of `source`, or of
  * wasm memory where `source` is null. Any other status is a one-based index into
- * `CODES`, which `message` describes.
+ * `CODES`, which `message` describes; where all succeeded there is none.
  *
  * Invariant: `source` is a mapped range, gone when this function returns.
  */
@@ -31,8 +24,11 @@ export type Settle = (
  * else that is thrown is a defect of the library, and ends the session.
  */
 export interface Core {
-  /** The number under which calls of this structure are submitted. */
-  structure(structure: Structure): number;
+  /**
+   * The number under which calls of one structure are submitted: an op by its
+   * method's name, the elements of an item, and whether every item has its own t.
+   */
+  structure(op: string, width: number, each: boolean): number;
   /** Word index of two words that never move: the cursor and the limit. */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */

@@ -5,11 +5,7 @@ export { CODES, type Code, FramebatchError } from "./errors.js";
 export type { Session } from "./session.js";
 export type { States } from "./states.js";
 export type { Fraction } from "./check.js";
-export type {
-  CallOptions,
-  LerpOptions,
-  OpenOptions,
-  Scheduler,
-} from "./options.js";
+export type { CallOptions, LerpOptions } from "./call-options.js";
+export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";
 export type { WasmSource } from "./core.js";

@@ -3,7 +3,7 @@
 // A new call of the same kind (one or two operands and a `t`) is one more entry
 // here and a typed line on the session. No argument is looked at in this file.
 
-import type { Core, Structure } from "./core.js";
+import type { Core } from "./core.js";
 
 /** What the elements of an operand or a result are. */
 export type Element = "float32" | "uint8";
@@ -12,7 +12,7 @@ export type Element = "float32" | "uint8";
 export interface Method {
   /** Its place in {@link METHODS}. */
   readonly index: number;
-  /** As the caller writes it; every message begins with it. */
+  /** As the caller writes it, and the core knows it; every message begins with it. */
   readonly name: string;
   /** The names of its operands, as messages give them; `t` follows where there are two. */
   readonly operands: readonly [string] | readonly [string, string];
@@ -24,8 +24,6 @@ export interface Method {
   readonly width: number;
   /** Elements of the result for each element of the first operand. */
   readonly growth: number;
-  /** What the core merges it by. */
-  structure(each: boolean, width: number): Structure;
 }
 
 /** Floats between floats, `width` of them an item. */
@@ -37,7 +35,6 @@ export const LERP: Method = {
   gives: "float32",
   width: 1,
   growth: 1,
-  structure: (each, width) => ({ op: "lerp", width, each }),
 };
 
 /** Quaternions between quaternions, xyzw. */
@@ -49,7 +46,6 @@ export const SLERP: Method = {
   gives: "float32",
   width: 4,
   growth: 1,
-  structure: (each) => ({ op: "slerp", each }),
 };
 
 /** States of 16 bytes in, 32 floats a state out. */
@@ -61,7 +57,6 @@ export const GRADIENTS: Method = {
   gives: "float32",
   width: 16,
   growth: 2,
-  structure: () => ({ op: "stateGradients" }),
 };
 
 /** States between states, the phase taken as a number. */
@@ -73,7 +68,6 @@ export const STATES_LERP: Method = {
   gives: "uint8",
   width: 16,
   growth: 1,
-  structure: (each) => ({ op: "stateInterpolate", mode: "lerp", each }),
 };
 
 /** States between states, the phase taken the short way around. */
@@ -85,7 +79,6 @@ export const STATES_SLERP: Method = {
   gives: "uint8",
   width: 16,
   growth: 1,
-  structure: (each) => ({ op: "stateInterpolate", mode: "slerp", each }),
 };
 
 /** Every method, by index. */
@@ -113,9 +106,7 @@ export class Structures {
     const at = method.index * 2 + (each ? 1 : 0);
     const known = this.usual[at];
     if (known >= 0) return known;
-    return (this.usual[at] = this.core.structure(
-      method.structure(each, width),
-    ));
+    return (this.usual[at] = this.core.structure(method.name, width, each));
   }
 
   private wideId(method: Method, each: boolean, width: number): number {
@@ -123,7 +114,7 @@ export class Structures {
     if (!each) return this.id(method, each, method.width);
     let id = this.wide.get(width);
     if (id === undefined) {
-      id = this.core.structure(method.structure(each, width));
+      id = this.core.structure(method.name, width, each);
       this.wide.set(width, id);
     }
     return id;

@@ -6,9 +6,14 @@
 import { Calls } from "./calls.js";
 import { clockFor } from "./clock.js";
 import { surroundings } from "./environment.js";
-import { FramebatchError, fromCore } from "./errors.js";
+import { FramebatchError, fromCore, isCoreFailure } from "./errors.js";
 import { loadCore } from "./load.js";
-import { checkOpenOptions, coreConfig, type OpenOptions } from "./options.js";
+import {
+  checkOpenOptions,
+  coreConfig,
+  flushPolicy,
+  type OpenOptions,
+} from "./options.js";
 import { Session } from "./session.js";
 import { isDevelopment, LonelyWarning } from "./warning.js";
 
@@ -80,7 +85,12 @@ let page: Page | undefined;
 function begin(name: string, options: OpenOptions): Calls {
   const calls = new Calls();
   bringUp(name, options, calls).catch((error: unknown) => {
-    calls.end(fromCore(name, error));
+    // What the core refuses to open with, it says in full.
+    calls.end(
+      isCoreFailure(error)
+        ? new FramebatchError(error.code, error.message)
+        : fromCore(name, error),
+    );
   });
   return calls;
 }
@@ -94,12 +104,12 @@ async function bringUp(
   if (options.engine === "gpu") checkPlatform();
   const { Core, memory } = await loadCore(options.wasm);
   const core = await Core.open(coreConfig(options), calls.settle);
-  const paced =
-    (options.flush ?? "frame") === "frame" || options.flush === "eager";
+  const policy = flushPolicy(options);
+  const paced = policy === "frame" || policy === "eager";
   calls.run({
     core,
     memory,
-    clock: clockFor(options.flush, surroundings(), {
+    clock: clockFor(policy, surroundings(), {
       flush: () => calls.flushByClock(),
       due: (now) => calls.due(now),
     }),

@@ -1,13 +1,12 @@
-// What may be said when opening a session and when making a call.
+// What may be said when opening a session.
 //
-// Names are checked here, because the core cannot see a name it does not know;
-// the values of a session's options are checked by the core, which gives each
-// its meaning. Only `flush` and `wasm` are the face's own.
+// Names are checked here, where the caller's are known; values are checked by the
+// core, which gives them their meaning. `wasm`, a scheduler and the shape of
+// `queueCapacity` are the face's own, and never reach the core as they are.
 
+import { checkNames } from "./check.js";
 import type { WasmSource } from "./core.js";
-import type { Operand } from "./check.js";
-import { invalid, kindOf, subject } from "./errors.js";
-import { LERP, type Method } from "./method.js";
+import { invalid, kindOf } from "./errors.js";
 
 /** Decides itself when queued calls are sent: called with `flush` when a batch gets its first call. */
 export type Scheduler = (flush: () => void) => void;
@@ -23,11 +22,15 @@ export interface OpenOptions {
    * When queued calls are sent: once at the end of each animation frame that has
    * calls; `eager`, as soon as the GPU is free; `manual`, only by `gpu.flush()`;
    * or a function that decides. Without frames (a hidden page, Node) `frame` means
-   * the end of the current task. Default: `frame`.
+   * the end of the current task. Default: the preset's.
    */
   flush?: "frame" | "eager" | "manual" | Scheduler;
-  /** A named set of the four bounds below; each given one overrides it. Default: none. */
-  preset?: "latency" | "balanced" | "throughput" | "embeddings";
+  /**
+   * A named set of the settings below, each of which overrides it when given. All but
+   * `frame` flush as `eager` does. Default: `frame`; `eager` under `flush: "eager"`.
+   */
+  preset?:
+    "frame" | "eager" | "latency" | "balanced" | "throughput" | "embeddings";
   /** Items held before a batch is sent early. Default: as many as fit in memory. */
   maxBatchSize?: number;
   /** Items an idle GPU waits for under `eager`, at most `maxWaitMs`. Default: 1. */
@@ -45,8 +48,6 @@ export interface OpenOptions {
    * call of the same `key`. Default: `wait`.
    */
   overflow?: "wait" | "reject" | "latest";
-  /** Bytes of memory the session may hold. Default: 512 MiB; 256 MiB on small devices. */
-  memoryBudget?: number;
   /** Which adapter to prefer where there are two. Default: the browser's choice. */
   powerPreference?: "low-power" | "high-performance";
   /** WebGPU features the device must have, for the page's own use of `gpu.device`. Default: none. */
@@ -60,39 +61,10 @@ export interface OpenOptions {
   wasm?: WasmSource;
 }
 
-/** What every call takes last. All of it is optional. */
-export interface CallOptions<Into extends Operand = Operand> {
-  /** Gives the call up: it rejects with `signal.reason`. Default: none. */
-  signal?: AbortSignal;
-  /** Receives the result and is what the promise resolves to. Default: a new array. */
-  into?: Into;
-  /** Under `overflow: "latest"`, a full queue keeps the newest call of each key. Default: none. */
-  key?: string;
-  /** `now` sends the batch at once, this call included. Default: the session's policy. */
-  flush?: "now";
-  /** Appears in the message of every error of this call. Default: none. */
-  label?: string;
-}
+/** When a session's clock flushes. */
+export type FlushPolicy = NonNullable<OpenOptions["flush"]>;
 
-/** What `gpu.lerp` takes last. */
-export interface LerpOptions<
-  Into extends Operand = Float32Array,
-> extends CallOptions<Into> {
-  /** Floats in an item: each item has its own `t` when `t` is an array. Default: 1. */
-  width?: number;
-}
-
-/** A call's options once checked: what holds even if the caller changes its object. */
-export interface Terms {
-  readonly width: number;
-  readonly signal: AbortSignal | undefined;
-  readonly into: Operand | undefined;
-  readonly key: string | undefined;
-  readonly now: boolean;
-  readonly label: string | undefined;
-}
-
-// A record with every name, so that the compiler finds a name that is missing.
+// Records with every name, so that the compiler finds a name that is missing.
 const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   engine: true,
   flush: true,
@@ -102,90 +74,62 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   maxWaitMs: true,
   queueCapacity: true,
   overflow: true,
-  memoryBudget: true,
   powerPreference: true,
   requiredFeatures: true,
   requiredLimits: true,
   wasm: true,
 };
-const CALL_NAMES: Record<keyof CallOptions, true> = {
-  signal: true,
-  into: true,
-  key: true,
-  flush: true,
-  label: true,
-};
-const LERP_NAMES: Record<keyof LerpOptions, true> = {
-  width: true,
-  ...CALL_NAMES,
+const CAPACITY_NAMES: Record<"calls" | "bytes", true> = {
+  calls: true,
+  bytes: true,
 };
 
 /** Throws unless every name in `options` is one that `open` knows. */
-export function checkOpenOptions(name: string, options: OpenOptions): void {
+export function checkOpenOptions(about: string, options: OpenOptions): void {
   if (typeof options !== "object" || options === null) {
-    throw invalid(name, `options must be an object, got ${kindOf(options)}`);
+    throw invalid(about, `options must be an object, got ${kindOf(options)}`);
   }
-  checkNames(name, options, OPEN_NAMES);
+  checkNames(about, options, OPEN_NAMES);
+  const capacity = capacityOf(options.queueCapacity);
+  checkNames(about, capacity, CAPACITY_NAMES);
+  for (const [name, value] of Object.entries(capacity)) {
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) {
+      continue;
+    }
+    throw invalid(
+      about,
+      `queueCapacity must be a whole number of ${name} from 1, got ${value}`,
+    );
+  }
+}
+
+/** The flush policy that the options come to. */
+export function flushPolicy({ flush, preset }: OpenOptions): FlushPolicy {
+  if (flush !== undefined) return flush;
+  return preset === undefined || preset === "frame" ? "frame" : "eager";
 }
 
 /** The core's share of the options, without what was left undefined. */
 export function coreConfig(options: OpenOptions): Record<string, unknown> {
-  const { wasm: _wasm, flush = "frame", ...rest } = options;
+  const { wasm: _wasm, flush: _flush, queueCapacity, ...rest } = options;
+  const policy = flushPolicy(options);
+  const capacity = capacityOf(queueCapacity);
   const config: Record<string, unknown> = {
-    flush: typeof flush === "function" ? "manual" : flush,
+    ...rest,
+    flush: typeof policy === "function" ? "manual" : policy,
+    queueCalls: capacity.calls,
+    queueBytes: capacity.bytes,
   };
-  for (const [name, value] of Object.entries(rest)) {
-    if (value !== undefined) config[name] = value;
+  for (const name of Object.keys(config)) {
+    if (config[name] === undefined) delete config[name];
   }
   return config;
 }
 
-/** Checks a call's options and keeps what they say. */
-export function checkCallOptions(
-  method: Method,
-  options: LerpOptions<Operand>,
-): Terms {
-  const label = labelOf(method, options);
-  const about = subject(method.name, label);
-  checkNames(about, options, method === LERP ? LERP_NAMES : CALL_NAMES);
-  const { width = method.width, signal, into, key, flush } = options;
-  if (!Number.isSafeInteger(width) || width < 1) {
-    throw invalid(about, `width must be a whole number from 1, got ${width}`);
-  }
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw invalid(
-      about,
-      `signal must be an AbortSignal, got ${kindOf(signal)}`,
-    );
-  }
-  if (key !== undefined && typeof key !== "string") {
-    throw invalid(about, `key must be a string, got ${kindOf(key)}`);
-  }
-  if (flush !== undefined && flush !== "now") {
-    throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
-  }
-  return { width, signal, into, key, now: flush === "now", label };
-}
-
-function labelOf(method: Method, options: unknown): string | undefined {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(
-      method.name,
-      `options must be an object, got ${kindOf(options)}`,
-    );
-  }
-  const { label } = options as CallOptions;
-  if (label === undefined || typeof label === "string") return label;
-  throw invalid(method.name, `label must be a string, got ${kindOf(label)}`);
-}
-
-function checkNames(about: string, options: object, known: object): void {
-  for (const name in options) {
-    if (Object.hasOwn(known, name)) continue;
-    const names = Object.keys(known).join(", ");
-    throw invalid(
-      about,
-      `there is no option '${name}'; the options are ${names}`,
-    );
-  }
+function capacityOf(capacity: OpenOptions["queueCapacity"]): {
+  calls?: number;
+  bytes?: number;
+} {
+  const isObject = typeof capacity === "object" && capacity !== null;
+  return isObject ? { ...capacity } : { calls: capacity };
 }

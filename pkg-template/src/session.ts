@@ -10,7 +10,7 @@ import type { Calls } from "./calls.js";
 import type { Fraction } from "./check.js";
 import { FramebatchError } from "./errors.js";
 import { LERP, SLERP } from "./method.js";
-import type { CallOptions, LerpOptions } from "./options.js";
+import type { CallOptions, LerpOptions } from "./call-options.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
 

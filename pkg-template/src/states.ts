@@ -7,7 +7,7 @@
 import type { Calls } from "./calls.js";
 import type { Fraction } from "./check.js";
 import { GRADIENTS, STATES_LERP, STATES_SLERP } from "./method.js";
-import type { CallOptions } from "./options.js";
+import type { CallOptions } from "./call-options.js";
 
 /** Calls on arrays of states, 16 bytes a state. Reached as `gpu.states`. */
 export class States {

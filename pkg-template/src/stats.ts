@@ -3,7 +3,7 @@
 // Numbers are counted by the core; nothing is counted here. Only a session that
 // is still opening answers from this file, because it has no core to ask.
 
-/** Counts since the session opened, times in milliseconds, sizes in bytes. */
+/** Counts since the session opened, times in milliseconds, sizes in bytes; all of them numbers. */
 export interface Stats {
   /** Calls taken. */
   calls: number;
@@ -19,8 +19,6 @@ export interface Stats {
   subBatches: number;
   /** Submissions with work in them. */
   submits: number;
-  /** Empty submissions that hurried a read-back. */
-  nudges: number;
   /** Buffers written. */
   uploads: number;
   /** Buffers mapped for reading. */
@@ -33,22 +31,12 @@ export interface Stats {
   bytesDown: number;
   /** Calls a batch. */
   meanBatchSize: number;
-  /** Share of the threads dispatched that had work. */
+  /** How full batches were against their limit, from 0 to 1, on average. */
   fillRate: number;
-  /** From a call until its batch was sent. */
+  /** How long a batch's oldest call waited until it was sent. */
   waitMs: { p50: number; p95: number };
-  /** Spent encoding. */
+  /** Spent planning and encoding a batch, on average. */
   encodeMs: number;
-  /** Spent copying inputs. */
-  transferMs: number;
-  /** Spent by the GPU, where it can be timed. */
-  gpuMs: number;
-  /** From submission until the results could be read. */
-  readMs: number;
-  /** Share of the GPU's time that was spent in kernels. */
-  kernelEfficiency: number;
-  /** Share of the wall clock in which the device was busy. */
-  utilization: number;
   /** Calls by the device that ran them. */
   ranOn: { gpu: number; cpu: number };
   /** Memory held. */
@@ -59,8 +47,10 @@ export interface Stats {
 
 /** Where a session runs. */
 export interface Info {
-  /** The adapter's name, empty on the CPU. */
+  /** The adapter's name. */
   adapter: string;
+  /** The driver's name, where it tells. */
+  driver: string;
   /** Whether the adapter is software. */
   software: boolean;
   /** The device in use. */
@@ -81,7 +71,6 @@ export function openingStats(calls: number): Stats {
     batches: 0,
     subBatches: 0,
     submits: 0,
-    nudges: 0,
     uploads: 0,
     readbacks: 0,
     dispatches: 0,
@@ -91,11 +80,6 @@ export function openingStats(calls: number): Stats {
     fillRate: 0,
     waitMs: { p50: 0, p95: 0 },
     encodeMs: 0,
-    transferMs: 0,
-    gpuMs: 0,
-    readMs: 0,
-    kernelEfficiency: 0,
-    utilization: 0,
     ranOn: { gpu: 0, cpu: 0 },
     pool: { bytes: 0, peakBytes: 0, buffers: 0 },
     pipelines: { compiled: 0, reused: 0 },

@@ -218,6 +218,22 @@ impl Batcher {
         Some(batch.tickets().collect())
     }
 
+    /// A batch in flight was lost on its way: it waits to be sent again, before
+    /// everything that came after it. `false` for a batch not in flight.
+    pub fn requeue(&mut self, id: BatchId) -> bool {
+        let Some(index) = self.in_flight.iter().position(|batch| batch.id == id) else {
+            return false;
+        };
+        let batch = self.in_flight.remove(index);
+        // Batch numbers may wrap, tickets too; the distance to the open one does not.
+        let age = |id: BatchId| self.open.id.0.wrapping_sub(id.0);
+        let place = self
+            .sealed
+            .partition_point(|sealed| age(sealed.id) > age(id));
+        self.sealed.insert(place, batch);
+        true
+    }
+
     /// Gives up a call; `true` if it was pending.
     pub fn abort(&mut self, ticket: Ticket) -> bool {
         let batches = self

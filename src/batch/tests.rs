@@ -307,6 +307,8 @@ enum Event {
     Flush,
     /// Success and failure are the same to the batcher.
     Return(prop::sample::Index),
+    /// The device was lost: the batch is sent again.
+    Lose(prop::sample::Index),
     Abort(prop::sample::Index),
     Dispose,
 }
@@ -319,6 +321,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         3 => (0.0..20.0).prop_map(Event::Tick),
         2 => Just(Event::Flush),
         3 => any::<prop::sample::Index>().prop_map(Event::Return),
+        1 => any::<prop::sample::Index>().prop_map(Event::Lose),
         2 => any::<prop::sample::Index>().prop_map(Event::Abort),
         1 => Just(Event::Dispose),
     ];
@@ -450,7 +453,12 @@ impl Model {
                 assert!(!batcher.abort(ticket), "a call is aborted once");
                 self.leave(ticket);
             }
-            Event::Return(_) | Event::Abort(_) => {}
+            Event::Lose(index) if !self.flying.is_empty() => {
+                let id = self.flying.remove(index.index(self.flying.len()));
+                assert!(batcher.requeue(id));
+                assert_eq!(batcher.settle(id), None, "what is queued cannot return");
+            }
+            Event::Return(_) | Event::Abort(_) | Event::Lose(_) => {}
             Event::Dispose => {
                 for ticket in batcher.drain() {
                     self.leave(ticket);

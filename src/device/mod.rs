@@ -94,9 +94,6 @@ pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
 
 /// Something that executes plans.
 pub trait Device {
-    /// Which life this is.
-    fn generation(&self) -> Generation;
-
     /// What it can hold.
     fn limits(&self) -> DeviceLimits;
 
@@ -141,10 +138,6 @@ impl AnyDevice {
 }
 
 impl Device for AnyDevice {
-    fn generation(&self) -> Generation {
-        self.device().generation()
-    }
-
     fn limits(&self) -> DeviceLimits {
         self.device().limits()
     }

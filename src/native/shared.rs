@@ -127,7 +127,14 @@ impl Shared {
         };
         state.copy(request)?;
         let now = self.clock.now();
-        let accepted = state.session.submit(&submission, now)?;
+        let accepted = match state.session.submit(&submission, now) {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // A call that finds the queue full has what fills it sent.
+                self.wake_worker(state);
+                return Err(error);
+            }
+        };
         if self.purpose == Purpose::Explain {
             return Err(Error::InvalidInput(
                 "a call made in explain is planned and never sent; ask for its value outside"

@@ -11,6 +11,8 @@ pub(super) struct Load {
     pub(super) id: BatchId,
     pub(super) arena: Arena,
     pub(super) calls: Vec<(Ticket, Call)>,
+    /// How often it was sent.
+    pub(super) attempts: u32,
 }
 
 impl Load {
@@ -19,6 +21,7 @@ impl Load {
             id,
             arena,
             calls: Vec::new(),
+            attempts: 0,
         }
     }
 

@@ -18,6 +18,9 @@ use crate::graph::Graph;
 use crate::plan::{self, Call, Recipe, RecipeId};
 use crate::tensor::{Arena, Span, WORD};
 
+/// How often a batch is sent before a lost device fails it.
+const ATTEMPTS: u32 = 2;
+
 /// A call whose operands lie at the start of [`Session::room`].
 #[derive(Clone, Copy, Debug)]
 pub struct Submission {
@@ -57,6 +60,9 @@ pub struct Settlement {
 pub struct Session<D> {
     device: D,
     engine: Engine,
+    generation: Generation,
+    /// Whether the device is lost and not replaced yet. Nothing is sent then.
+    lost: bool,
     batcher: Batcher,
     recipes: Vec<Recipe>,
     /// The recipes' graphs, in the same order. Few, so a search is cheap; a
@@ -73,12 +79,13 @@ pub struct Session<D> {
     counts: stats::Counts,
 }
 
+/// A load on its way, kept whole: it is sent again if the device is lost.
 #[derive(Debug)]
 struct Flying {
-    id: BatchId,
+    load: Load,
     generation: Generation,
-    arena: Arena,
-    results: Vec<(Ticket, Span)>,
+    /// Where each of its calls' results will lie.
+    results: Vec<Span>,
 }
 
 impl<D: Device> Session<D> {
@@ -98,6 +105,8 @@ impl<D: Device> Session<D> {
         })?;
         Ok(Session {
             engine: device.info().engine,
+            generation: Generation::default(),
+            lost: false,
             device,
             open: Load::new(batcher.open_batch(), Arena::default()),
             batcher,
@@ -240,30 +249,38 @@ impl<D: Device> Session<D> {
         self.roll(self.batcher.open_batch());
     }
 
-    /// Sends the next sealed batch, unless too many are on their way. Encoding
-    /// and submission happen here, synchronously.
+    /// Sends the next sealed batch, unless too many are on their way or the
+    /// device is lost. Encoding and submission happen here, synchronously.
     pub fn launch(&mut self, now: Millis) -> Option<Launch> {
+        if self.lost {
+            return None;
+        }
         let id = self.batcher.take()?;
         let batch = self.batcher.in_flight(id).expect("just taken");
         let live: Vec<Ticket> = batch.tickets().collect();
-        self.waits.add(now.0 - batch.oldest.0);
-        self.counts.batch(live.len(), self.batcher.fill(batch));
+        let (waited, fill) = (now.0 - batch.oldest.0, self.batcher.fill(batch));
         while self.sealed[0].id != id {
             let abandoned = self.sealed.remove(0); // All its calls were given up.
             self.recycle(abandoned.arena);
         }
         let mut load = self.sealed.remove(0);
+        if load.attempts == 0 {
+            self.waits.add(waited);
+            self.counts.batch(live.len(), fill);
+        }
+        load.attempts += 1;
         load.keep(&live);
         let calls: Vec<Call> = load.calls.iter().map(|(_, call)| *call).collect();
         let plan = plan::assemble(&self.recipes, &calls);
+        let operands = load.arena.len();
         let flight = self.device.launch(&plan, &mut load.arena);
-        let generation = self.device.generation();
-        let results = live.into_iter().zip(plan.results).collect();
+        // What the device appended was for this attempt.
+        load.arena.truncate(operands);
+        let generation = self.generation;
         self.in_flight.push(Flying {
-            id,
+            load,
             generation,
-            arena: load.arena,
-            results,
+            results: plan.results,
         });
         Some(Launch {
             batch: id,
@@ -273,28 +290,68 @@ impl<D: Device> Session<D> {
     }
 
     /// Takes what a flight brought. `None` for a batch that is not, or no
-    /// longer, on its way in this life of the device.
+    /// longer, on its way in this life of the device, and for one that was lost
+    /// with the device and will be sent again: [`Session::is_lost`] says so.
     pub fn settle(
         &mut self,
         batch: BatchId,
         generation: Generation,
         outcome: Result<Readback, Error>,
     ) -> Option<Settlement> {
-        let same = |flying: &Flying| flying.id == batch && flying.generation == generation;
+        let same = |flying: &Flying| flying.load.id == batch && flying.generation == generation;
         let index = self.in_flight.iter().position(same)?;
-        let flying = self.in_flight.swap_remove(index);
+        if matches!(outcome, Err(Error::DeviceLost(_))) {
+            self.lost = true;
+            if self.in_flight[index].load.attempts < ATTEMPTS {
+                self.requeue(index);
+                return None;
+            }
+        }
+        let Flying { load, results, .. } = self.in_flight.remove(index);
         let live = self
             .batcher
             .settle(batch)
             .expect("both know what is in flight");
-        self.recycle(flying.arena);
-        let mut calls = flying.results;
+        let tickets = load.calls.iter().map(|(ticket, _)| *ticket);
+        let mut calls: Vec<(Ticket, Span)> = tickets.zip(results).collect();
         calls.retain(|(ticket, _)| live.binary_search(ticket).is_ok());
+        self.recycle(load.arena);
         match &outcome {
             Ok(_) => self.counts.settled(calls.len(), self.engine),
             Err(_) => self.counts.rejected += calls.len() as u64,
         }
         Some(Settlement { calls, outcome })
+    }
+
+    /// Notes that the device of this generation is gone, whoever saw it. What
+    /// is queued and in flight waits for [`Session::replace_device`].
+    pub fn lose(&mut self, generation: Generation) {
+        if generation == self.generation {
+            self.lost = true;
+        }
+    }
+
+    /// Whether the device is lost and waits for its replacement.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Which life of the device this is.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// Goes on with another device. Everything in flight on the old one is sent
+    /// again; what the old one still answers is ignored.
+    pub fn replace_device(&mut self, device: D) {
+        while !self.in_flight.is_empty() {
+            self.requeue(self.in_flight.len() - 1);
+        }
+        self.device.destroy();
+        self.engine = device.info().engine;
+        self.device = device;
+        self.generation = Generation(self.generation.0 + 1);
+        self.lost = false;
     }
 
     /// Gives up a call; `true` if it was pending. Nobody settles it then.
@@ -407,6 +464,17 @@ impl<D: Device> Session<D> {
             let full = std::mem::replace(&mut self.open, Load::new(open, arena));
             self.sealed.push(full);
         }
+    }
+
+    /// Puts a batch in flight back to where it waits to be sent.
+    fn requeue(&mut self, index: usize) {
+        let load = self.in_flight.remove(index).load;
+        assert!(self.batcher.requeue(load.id), "both know what is in flight");
+        let age = |id: BatchId| self.open.id.0.wrapping_sub(id.0);
+        let place = self
+            .sealed
+            .partition_point(|sealed| age(sealed.id) > age(load.id));
+        self.sealed.insert(place, load);
     }
 
     fn recycle(&mut self, mut arena: Arena) {

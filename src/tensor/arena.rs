@@ -128,6 +128,16 @@ impl Arena {
         &mut chunk.memory[start..start + span.words as usize]
     }
 
+    /// Forgets everything from an address on, a multiple of [`ALIGN`].
+    pub fn truncate(&mut self, words: u32) {
+        while self.chunks.last().is_some_and(|chunk| chunk.base > words) {
+            self.chunks.pop();
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.used = chunk.used.min(words - chunk.base);
+        }
+    }
+
     /// Address and words of each chunk in use, in order, without gaps.
     pub fn pieces(&self) -> impl Iterator<Item = (u32, &[u32])> {
         self.chunks
@@ -168,6 +178,19 @@ mod tests {
         }
         let whole: u32 = arena.pieces().map(|(_, words)| words.len() as u32).sum();
         assert_eq!(whole, arena.len(), "the upload has no holes");
+    }
+
+    #[test]
+    fn truncated_arena_holds_what_lies_before() {
+        let mut arena = Arena::default();
+        let first = arena.push(&[1; 200_000]);
+        let second = arena.push(&[2; 200_000]);
+        arena.push(&[3; 600_000]);
+        arena.truncate(second.at + second.words);
+        assert_eq!(arena.len(), 400_000);
+        assert!(arena.read(first).iter().all(|word| *word == 1));
+        assert!(arena.read(second).iter().all(|word| *word == 2));
+        assert_eq!(arena.push(&[4]).at, 400_000);
     }
 
     #[test]

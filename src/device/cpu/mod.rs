@@ -6,7 +6,7 @@
 mod kernels;
 
 use self::kernels::{Operands, Values, run};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Generation, Readback};
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
 use crate::plan::{Dispatch, Operand, Plan, Segment, Slot, Step};
 use crate::tensor::{Arena, Span};
 
@@ -20,10 +20,6 @@ pub struct Cpu {
 }
 
 impl Device for Cpu {
-    fn generation(&self) -> Generation {
-        Generation::default() // A processor is never lost.
-    }
-
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,

@@ -34,7 +34,7 @@ pub use open::{GpuOptions, PowerPreference};
 use self::faults::Faults;
 use self::memory::{Memory, Reads, Staged};
 use self::pipelines::Pipelines;
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Generation, Readback};
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::plan::{self, Dispatch, Operand, Params, Plan, Slot, Table};
 use crate::tensor::{Arena, WORD};
@@ -49,7 +49,6 @@ pub struct Gpu {
     queue: wgpu::Queue,
     info: DeviceInfo,
     limits: wgpu::Limits,
-    generation: Generation,
     faults: Faults,
     memory: Memory,
     reads: Reads,
@@ -66,10 +65,6 @@ struct Ready<'a> {
 }
 
 impl Device for Gpu {
-    fn generation(&self) -> Generation {
-        self.generation
-    }
-
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),

@@ -1,7 +1,7 @@
 //! Asks for an adapter and a device.
 
 use super::{Faults, Gpu, Memory, Pipelines, Reads, poll};
-use crate::device::{Counters, DeviceInfo, Engine, Generation};
+use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -90,7 +90,6 @@ impl Gpu {
             device,
             queue,
             limits,
-            generation: Generation(1),
             memory: Memory::default(),
             reads: Reads::default(),
             counters: Counters::default(),

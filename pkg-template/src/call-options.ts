@@ -1,0 +1,92 @@
+// What may be said with a call, and what of it holds while the call waits.
+//
+// Everything a caller may get wrong in its options is found here, except whether
+// `into` fits the result, which depends on the arguments (`check.ts`).
+
+import { checkNames, type Operand } from "./check.js";
+import { invalid, kindOf, subject } from "./errors.js";
+import { LERP, type Method } from "./method.js";
+
+/** What every call takes last. All of it is optional. */
+export interface CallOptions<Into extends Operand = Operand> {
+  /** Gives the call up: it rejects with `signal.reason`. Default: none. */
+  signal?: AbortSignal;
+  /** Receives the result and is what the promise resolves to. Default: a new array. */
+  into?: Into;
+  /** Under `overflow: "latest"`, a full queue keeps the newest call of each key. Default: none. */
+  key?: string;
+  /** `now` sends the batch at once, this call included. Default: the session's policy. */
+  flush?: "now";
+  /** Appears in the message of every error of this call. Default: none. */
+  label?: string;
+}
+
+/** What `gpu.lerp` takes last. */
+export interface LerpOptions<
+  Into extends Operand = Float32Array,
+> extends CallOptions<Into> {
+  /** Floats in an item: each item has its own `t` when `t` is an array. Default: 1. */
+  width?: number;
+}
+
+/** A call's options once checked: what holds even if the caller changes its object. */
+export interface Terms {
+  readonly width: number;
+  readonly signal: AbortSignal | undefined;
+  readonly into: Operand | undefined;
+  readonly key: string | undefined;
+  readonly now: boolean;
+  readonly label: string | undefined;
+}
+
+// Records with every name, so that the compiler finds a name that is missing.
+const CALL_NAMES: Record<keyof CallOptions, true> = {
+  signal: true,
+  into: true,
+  key: true,
+  flush: true,
+  label: true,
+};
+const LERP_NAMES: Record<keyof LerpOptions, true> = {
+  width: true,
+  ...CALL_NAMES,
+};
+
+/** Checks a call's options and keeps what they say. */
+export function checkCallOptions(
+  method: Method,
+  options: LerpOptions<Operand>,
+): Terms {
+  const label = labelOf(method, options);
+  const about = subject(method.name, label);
+  checkNames(about, options, method === LERP ? LERP_NAMES : CALL_NAMES);
+  const { width = method.width, signal, into, key, flush } = options;
+  if (!Number.isSafeInteger(width) || width < 1) {
+    throw invalid(about, `width must be a whole number from 1, got ${width}`);
+  }
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    throw invalid(
+      about,
+      `signal must be an AbortSignal, got ${kindOf(signal)}`,
+    );
+  }
+  if (key !== undefined && typeof key !== "string") {
+    throw invalid(about, `key must be a string, got ${kindOf(key)}`);
+  }
+  if (flush !== undefined && flush !== "now") {
+    throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
+  }
+  return { width, signal, into, key, now: flush === "now", label };
+}
+
+function labelOf(method: Method, options: unknown): string | undefined {
+  if (typeof options !== "object" || options === null) {
+    throw invalid(
+      method.name,
+      `options must be an object, got ${kindOf(options)}`,
+    );
+  }
+  const { label } = options as CallOptions;
+  if (label === undefined || typeof label === "string") return label;
+  throw invalid(method.name, `label must be a string, got ${kindOf(label)}`);
+}

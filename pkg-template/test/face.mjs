@@ -1,0 +1,47 @@
+// The compiled face and the fake core under it, for the tests to import.
+
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const folder = process.env.FRAMEBATCH_FACE;
+if (folder === undefined)
+  throw new Error("run the tests with `npm test` in pkg-template");
+
+/** One compiled module of `src`, by its name; another instance of it for each `query`. */
+export function module(name, query = "") {
+  return import(pathToFileURL(join(folder, "dist", `${name}.js`)).href + query);
+}
+
+/** The package, as an application imports it. */
+export const face = await module("index");
+
+/** The fake core's controls. */
+export const { fake } = await import(
+  pathToFileURL(join(folder, "wasm", "framebatch.js")).href
+);
+
+/** A session that sends only when told, and the core under it. */
+export async function manual(options) {
+  const gpu = await face.open({ flush: "manual", ...options });
+  return { gpu, core: fake.core };
+}
+
+/** Lets every task and microtask that is due run. */
+export async function settled(turns = 3) {
+  for (let turn = 0; turn < turns; turn += 1)
+    await new Promise((done) => setImmediate(done));
+}
+
+/** What a promise has come to: "pending", or its value or reason. */
+export async function stateOf(promise) {
+  const pending = Symbol();
+  await settled(1);
+  const state = await Promise.race([
+    promise.then(
+      (value) => ({ value }),
+      (reason) => ({ reason }),
+    ),
+    pending,
+  ]);
+  return state === pending ? "pending" : state;
+}

@@ -1,0 +1,72 @@
+// Facts that are written down in Rust and in TypeScript are the same in both.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { face, module } from "./face.mjs";
+
+const rust = (path) =>
+  readFileSync(new URL(`../../src/${path}`, import.meta.url), "utf8");
+const all = (text, pattern) =>
+  [...text.matchAll(pattern)].map(([, name]) => name);
+
+test("the codes and their order", () => {
+  const source = rust("error.rs");
+  const order = all(
+    source.match(/const ALL[^=]*= \[([^\]]*)\]/)[1],
+    /Code::(\w+)/g,
+  );
+  const texts = new Map(
+    [...source.matchAll(/Code::(\w+) => "([\w-]+)"/g)].map(([, name, text]) => [
+      name,
+      text,
+    ]),
+  );
+  assert.deepEqual(
+    order.map((name) => texts.get(name)),
+    [...face.CODES],
+  );
+});
+
+test("the options of a session", async () => {
+  const names = all(
+    rust("wasm/config.rs").match(/const NAMES[^=]*= \[([^\]]*)\]/)[1],
+    /"(\w+)"/g,
+  );
+  const { message } = await face.open({ no: 1 }).catch((error) => error);
+  const known = message.split("the options are ")[1].split(", ");
+  const { coreConfig } = await module("options");
+  const given = Object.fromEntries(known.map((name) => [name, 1]));
+  const config = coreConfig({
+    ...given,
+    queueCapacity: { calls: 1, bytes: 1 },
+  });
+  assert.deepEqual(Object.keys(config).sort(), names.sort());
+});
+
+test("the names of the calls", async () => {
+  const { METHODS } = await module("method");
+  const names = all(rust("wasm/structure.rs"), /"([\w.]+)" => /g);
+  assert.deepEqual(
+    METHODS.map(({ name }) => name),
+    names,
+  );
+  assert.deepEqual(
+    METHODS.map(({ index }) => index),
+    [...METHODS.keys()],
+  );
+});
+
+test("the statistics", async () => {
+  const { openingStats } = await module("stats");
+  const fields = all(
+    rust("wasm/report.rs").match(/struct StatsObject \{([^}]*)\}/)[1],
+    /(\w+):/g,
+  );
+  const camel = (name) =>
+    name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+  assert.deepEqual(
+    Object.keys(openingStats(0)).sort(),
+    fields.map(camel).sort(),
+  );
+});

@@ -1,0 +1,273 @@
+// The core in JavaScript: the same boundary, the same rules, real wasm memory.
+//
+// It stands where wasm-bindgen's glue stands, so that the face is tested as it is
+// shipped. It computes `lerp` truly, and everything else by a simple formula that
+// tells results apart; it has no GPU and no opinion on when to flush.
+
+const HEADER = 8;
+const TABLE = 16;
+const TABLE_ENTRIES = 20000;
+const ARENA = TABLE + TABLE_ENTRIES * 4;
+const CODES = [
+  "unsupported insecure-context no-adapter device-lost out-of-memory limit-exceeded invalid-input",
+  "shader queue-full superseded timeout aborted disposed fatal",
+]
+  .join(" ")
+  .split(" ");
+
+/** What tests read and turn. */
+export const fake = {
+  /** The newest core. */
+  core: undefined,
+  /** The options that `Core.open` got. */
+  config: undefined,
+  opened: 0,
+  /** Awaited by `init` and `Core.open`; rejects to make them fail. */
+  loading: Promise.resolve(),
+  opening: Promise.resolve(),
+  /** What the next core throws, by method. */
+  failures: {},
+};
+
+let memory;
+
+/** The default export of the glue. */
+export default async function init(input) {
+  await fake.loading;
+  fake.input = input;
+  memory ??= new WebAssembly.Memory({
+    initial: Math.ceil((ARENA * 4) / 65536) + 1,
+  });
+  return { memory };
+}
+
+/** The class that the glue exports. */
+export class Core {
+  static async open(config, settle) {
+    await fake.opening;
+    fake.config = config;
+    fake.opened += 1;
+    return (fake.core = new Core(config, settle));
+  }
+
+  constructor(config, settle) {
+    this.config = config;
+    this.send = settle;
+    this.structures = [];
+    this.queued = [];
+    this.flights = [];
+    this.explained = undefined;
+    this.nextTicket = 1;
+    this.room = 1000;
+    /** Answers inside `flush`, as the CPU does. */
+    this.answersAtOnce = false;
+    /** Calls after which `submit` flushes by itself. */
+    this.full = Infinity;
+    /** What `due` answers. */
+    this.dueAt = NaN;
+    /** Thrown by the next call of the method it is named after. */
+    this.failures = fake.failures;
+    fake.failures = {};
+    this.counts = {
+      submits: 0,
+      flushes: 0,
+      reserves: 0,
+      aborts: 0,
+      disposed: 0,
+    };
+    this.words = new Uint32Array(memory.buffer);
+    this.words[HEADER] = ARENA;
+    this.words[HEADER + 1] = ARENA + 4096;
+  }
+
+  structure(op, width, each) {
+    this.fail("structure");
+    return this.structures.push({ op, width, each }) - 1;
+  }
+
+  header() {
+    return HEADER;
+  }
+
+  reserve(words) {
+    this.fail("reserve");
+    this.counts.reserves += 1;
+    const cursor = this.view()[HEADER];
+    const missing = cursor + words - this.words.length;
+    if (missing > 0) memory.grow(Math.ceil((missing * 4) / 65536));
+    this.view()[HEADER + 1] = this.words.length;
+  }
+
+  submit(structure, rows, scalar, key) {
+    this.fail("submit");
+    this.counts.submits += 1;
+    const spec = this.structures[structure];
+    const shape = shapeOf(spec, rows);
+    const at = this.view()[HEADER];
+    const ticket = this.nextTicket;
+    this.nextTicket = (ticket + 1) >>> 0;
+    const call = { ticket, spec, shape, rows, scalar, key, at };
+    this.words[HEADER] = at + shape.words;
+    if (this.explained) this.explained.push(call);
+    else this.queued.push(call);
+    if (this.queued.length >= this.full) this.flush();
+    return ticket;
+  }
+
+  flush() {
+    this.fail("flush");
+    this.counts.flushes += 1;
+    if (this.queued.length === 0) return;
+    this.flights.push(this.queued);
+    this.queued = [];
+    if (this.answersAtOnce) this.answer();
+  }
+
+  due(now) {
+    this.fail("due");
+    return typeof this.dueAt === "function" ? this.dueAt(now) : this.dueAt;
+  }
+
+  abort(ticket) {
+    this.counts.aborts += 1;
+    for (const batch of [this.queued, ...this.flights]) {
+      const at = batch.findIndex((call) => call.ticket === ticket);
+      if (at < 0) continue;
+      batch.splice(at, 1);
+      return true;
+    }
+    return false;
+  }
+
+  desired_size() {
+    return this.room - this.queued.length;
+  }
+
+  begin_explain() {
+    this.fail("begin_explain");
+    this.explained = [];
+  }
+
+  end_explain() {
+    const calls = this.explained;
+    this.explained = undefined;
+    return calls.map(({ spec, rows }) => `${spec.op} ${rows}`).join("\n");
+  }
+
+  stats() {
+    return { calls: this.counts.submits, batches: this.counts.flushes };
+  }
+
+  info() {
+    return { engine: "cpu" };
+  }
+
+  raw_device() {
+    return undefined;
+  }
+
+  dispose() {
+    this.counts.disposed += 1;
+    const left = [...this.flights.flat(), ...this.queued];
+    this.flights = [];
+    this.queued = [];
+    if (left.length > 0)
+      this.settle(left, { code: "disposed", message: "disposed" });
+  }
+
+  /** Answers the oldest batch in flight: with results, or all with one failure. */
+  answer({ mapped = true, failure, only = () => true } = {}) {
+    const calls = this.flights.shift();
+    const failed = calls.filter((call) => failure !== undefined && only(call));
+    if (failed.length > 0) this.settle(calls, failure, only, mapped);
+    else this.settle(calls, undefined, undefined, mapped);
+  }
+
+  /** Rejects a queued call, as the policy `latest` does. */
+  supersede(ticket) {
+    const at = this.queued.findIndex((call) => call.ticket === ticket);
+    this.settle(this.queued.splice(at, 1), {
+      code: "superseded",
+      message: "a newer call came",
+    });
+  }
+
+  settle(calls, failure, only = () => true, mapped = true) {
+    const words = calls.reduce((sum, call) => sum + call.shape.result, 0);
+    const source = mapped
+      ? new ArrayBuffer(Math.max(words, 1) * 4)
+      : this.scratch(words);
+    const start = mapped ? 0 : this.scratchAt;
+    let offset = start;
+    calls.forEach((call, index) => {
+      const status =
+        failure && only(call) ? CODES.indexOf(failure.code) + 1 : 0;
+      if (status === 0)
+        compute(call, this.view(), new Uint32Array(source), offset);
+      this.view().set(
+        [call.ticket, offset, call.shape.result, status],
+        TABLE + index * 4,
+      );
+      offset += call.shape.result;
+    });
+    this.send(TABLE, calls.length, mapped ? source : null, failure?.message);
+    // Unmapped: whoever kept a view of it finds it gone.
+    if (mapped) structuredClone(source, { transfer: [source] });
+  }
+
+  scratch(words) {
+    const pages = Math.ceil((words * 4) / 65536) + 1;
+    this.scratchAt = this.view().length;
+    memory.grow(pages);
+    return this.view().buffer;
+  }
+
+  view() {
+    if (this.words.length === 0) this.words = new Uint32Array(memory.buffer);
+    return this.words;
+  }
+
+  fail(method) {
+    const failure = this.failures[method];
+    delete this.failures[method];
+    if (failure !== undefined) throw failure;
+  }
+}
+
+const aligned = (words) => (words + 3) & ~3;
+
+function shapeOf({ op, width, each }, rows) {
+  if (op === "states.gradients") {
+    return { operand: rows * 4, words: rows * 4, result: rows * 32 };
+  }
+  // A state of 16 bytes is 4 words.
+  const words = op.startsWith("states.") ? 4 : width;
+  const operand = rows * words;
+  const t = each ? aligned(rows) : 0;
+  return { operand, words: 2 * aligned(operand) + t, result: operand };
+}
+
+function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
+  const floats = new Float32Array(words.buffer);
+  const out = new Float32Array(source.buffer);
+  const second = at + aligned(shape.operand);
+  const third = second + aligned(shape.operand);
+  if (spec.op === "states.gradients") {
+    const bytes = new Uint8Array(words.buffer, at * 4, rows * 16);
+    bytes.forEach((byte, i) => out.set([byte, -byte], offset + 2 * i));
+  } else if (spec.op !== "lerp" && spec.op !== "slerp") {
+    const bytes = new Uint8Array(words.buffer);
+    const result = new Uint8Array(source.buffer, offset * 4, rows * 16);
+    for (let i = 0; i < result.length; i += 1) {
+      const t = spec.each ? floats[third + (i >> 4)] : scalar;
+      result[i] = mix(bytes[at * 4 + i], bytes[second * 4 + i], t);
+    }
+  } else {
+    for (let i = 0; i < shape.operand; i += 1) {
+      const t = spec.each ? floats[third + Math.floor(i / spec.width)] : scalar;
+      out[offset + i] = mix(floats[at + i], floats[second + i], t);
+    }
+  }
+}
+
+const mix = (a, b, t) => a + (b - a) * t;

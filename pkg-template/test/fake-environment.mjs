@@ -1,0 +1,111 @@
+// A page whose time stands still until a test moves it.
+//
+// It has frames, timers, message channels and visibility, and runs nothing by
+// itself: `task()`, `frame()` and `pass()` do. Each can be taken away.
+
+/** Makes an environment for a clock, and the controls for a test. */
+export function fakeEnvironment({ frames = true, page = true } = {}) {
+  const world = {
+    time: 0,
+    messages: [],
+    timers: [],
+    frames: [],
+    listeners: [],
+    channels: 0,
+    /** Ports that would keep Node alive. */
+    referenced: 0,
+    hidden: false,
+  };
+  let ids = 0;
+
+  const environment = {
+    now: () => world.time,
+    setTimer(callback, milliseconds) {
+      const timer = { id: (ids += 1), at: world.time + milliseconds, callback };
+      world.timers.push(timer);
+      return timer.id;
+    },
+    clearTimer(id) {
+      world.timers = world.timers.filter((timer) => timer.id !== id);
+    },
+    channel: () => channel(world),
+    frames: frames
+      ? {
+          request(callback) {
+            world.frames.push({ id: (ids += 1), callback });
+            return ids;
+          },
+          cancel(id) {
+            world.frames = world.frames.filter((frame) => frame.id !== id);
+          },
+        }
+      : undefined,
+    page: page
+      ? {
+          get hidden() {
+            return world.hidden;
+          },
+          addEventListener: (_, listener) => world.listeners.push(listener),
+          removeEventListener(_, listener) {
+            world.listeners = world.listeners.filter(
+              (other) => other !== listener,
+            );
+          },
+        }
+      : undefined,
+  };
+
+  return Object.assign(world, {
+    environment,
+    /** Delivers the messages that are on their way. */
+    task() {
+      for (const deliver of world.messages.splice(0)) deliver();
+    },
+    /** One frame: what was requested before it, then `others`, then its tasks. */
+    frame(...others) {
+      for (const { callback } of world.frames.splice(0)) callback();
+      for (const other of others) other();
+      world.task();
+    },
+    /** Lets time pass and its timers fire; no frame comes and no message is delivered. */
+    pass(milliseconds) {
+      const end = world.time + milliseconds;
+      for (;;) {
+        const next = world.timers
+          .filter(({ at }) => at <= end)
+          .sort((x, y) => x.at - y.at)[0];
+        if (next === undefined) break;
+        world.timers.splice(world.timers.indexOf(next), 1);
+        world.time = Math.max(world.time, next.at);
+        next.callback();
+      }
+      world.time = end;
+    },
+    /** Hides or shows the page. */
+    show(visible) {
+      world.hidden = !visible;
+      for (const listener of world.listeners) listener();
+    },
+  });
+}
+
+function channel(world) {
+  world.channels += 1;
+  let open = true;
+  const port1 = {
+    onmessage: null,
+    ref: () => (world.referenced += 1),
+    unref: () => (world.referenced -= 1),
+    close() {
+      if (open) world.channels -= 1;
+      open = false;
+    },
+    postMessage() {},
+  };
+  const port2 = {
+    onmessage: null,
+    postMessage: () => world.messages.push(() => open && port1.onmessage?.({})),
+    close() {},
+  };
+  return { port1, port2 };
+}

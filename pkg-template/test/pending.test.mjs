@@ -1,0 +1,46 @@
+// The ring of pending calls, by itself.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { module } from "./face.mjs";
+
+const { Pending } = await module("pending");
+const call = (ticket) => ({ ticket: ticket >>> 0 });
+
+test("a ticket that is not here is nobody's, though its slot is taken", () => {
+  const pending = new Pending();
+  pending.put(call(1));
+  assert.equal(pending.take(1 + 64), undefined);
+  assert.equal(pending.take(2), undefined);
+  assert.equal(pending.take(1).ticket, 1);
+  assert.equal(pending.take(1), undefined);
+});
+
+test("it grows with the span of open tickets, and keeps every call", () => {
+  const pending = new Pending();
+  for (let ticket = 1; ticket <= 5000; ticket += 1) {
+    pending.put(call(ticket));
+    if (ticket % 2) assert.equal(pending.take(ticket).ticket, ticket);
+  }
+  assert.equal(pending.size, 2500);
+  assert.deepEqual(
+    pending.drain().map(({ ticket }) => ticket),
+    Array.from({ length: 2500 }, (_, i) => 2 * i + 2),
+  );
+  assert.equal(pending.size, 0);
+});
+
+test("a steady stream needs no more room, also where tickets wrap", () => {
+  const pending = new Pending();
+  const first = 2 ** 32 - 500;
+  for (let i = 0; i < 1000; i += 1) {
+    pending.put(call(first + i));
+    if (i >= 10)
+      assert.equal(
+        pending.take((first + i - 10) >>> 0).ticket,
+        (first + i - 10) >>> 0,
+      );
+  }
+  assert.equal(pending.size, 10);
+  assert.equal(pending.slots.length, 64);
+});

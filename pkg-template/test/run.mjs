@@ -1,0 +1,56 @@
+// Compiles the face into a temporary folder, beside a core written in JavaScript,
+// and runs the tests there. `npm test` runs this; `npm test -- cost` measures.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { tsc } from "./tsc.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "framebatch-face-"));
+// Laid out as an application has it, so that types resolve as they will there.
+const installed = join(folder, "node_modules", "framebatch");
+try {
+  build();
+  process.exitCode = run(
+    process.argv[2] === "cost" ? ["cost.mjs"] : ["--test", ...tests()],
+  );
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+function build() {
+  mkdirSync(join(installed, "wasm"), { recursive: true });
+  copyFileSync(
+    join(here, "..", "package.json"),
+    join(installed, "package.json"),
+  );
+  copyFileSync(
+    join(here, "fake-core.mjs"),
+    join(installed, "wasm", "framebatch.js"),
+  );
+  const dist = join(installed, "dist");
+  execFileSync(process.execPath, [tsc, "-p", dirname(here), "--outDir", dist], {
+    stdio: "inherit",
+  });
+}
+
+function tests() {
+  return readdirSync(here).filter((name) => name.endsWith(".test.mjs"));
+}
+
+function run(args) {
+  const env = { ...process.env, FRAMEBATCH_FACE: installed };
+  return (
+    spawnSync(process.execPath, args, { cwd: here, env, stdio: "inherit" })
+      .status ?? 1
+  );
+}

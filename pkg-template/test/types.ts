@@ -1,0 +1,73 @@
+// An application, as far as the compiler is concerned. It is never run.
+
+import {
+  type CallOptions,
+  CODES,
+  type Code,
+  FramebatchError,
+  type Info,
+  isSupported,
+  type LerpOptions,
+  open,
+  type OpenOptions,
+  type Session,
+  shared,
+  type Stats,
+} from "framebatch";
+
+const options: OpenOptions = {
+  engine: (await isSupported()) ? "gpu" : "cpu",
+  queueCapacity: { calls: 3 },
+  flush: (flush) => flush(),
+  wasm: new URL("https://example.com/framebatch_bg.wasm"),
+};
+const gpu: Session = shared({ flush: "frame" });
+const floats = new Float32Array(4);
+const bytes = new Uint8Array(16);
+const { signal } = new AbortController();
+
+// A fresh result is an array on an ArrayBuffer; `into` comes back as what it is.
+const fresh: Float32Array<ArrayBuffer> = await gpu.lerp(floats, floats, 0.5);
+const kept: Float32Array = floats;
+const lerp: LerpOptions = { width: 2, into: kept, signal };
+const same: Float32Array = await gpu.lerp(kept, kept, floats, lerp);
+const on: Uint8Array<SharedArrayBuffer> = await gpu.states.lerp(
+  bytes,
+  bytes,
+  0,
+  {
+    into: new Uint8Array(new SharedArrayBuffer(16)),
+  },
+);
+const state: Uint8Array<ArrayBuffer> = await gpu.states.slerp(
+  bytes,
+  bytes,
+  floats,
+);
+const call: CallOptions<Float32Array> = { label: "x", flush: "now", key: "k" };
+const gradients: Float32Array = await gpu.states.gradients(bytes, call);
+
+// @ts-expect-error Sessions come from open and shared.
+new Session();
+// @ts-expect-error No such option.
+gpu.slerp(floats, floats, 0, { width: 3 });
+// @ts-expect-error States are bytes.
+gpu.states.gradients(floats);
+// @ts-expect-error The result is floats.
+gpu.lerp(floats, floats, 0, { into: bytes });
+// @ts-expect-error There is no t.
+gpu.slerp(floats, floats);
+
+const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
+const stats: Stats = gpu.stats();
+const median: number = stats.waitMs.p50;
+const info: Info | undefined = gpu.info;
+const device: GPUDevice | undefined = gpu.device;
+const code: Code = CODES[0];
+const error: Error = new FramebatchError(code, "m", { cause: info });
+{
+  await using own = await open(options);
+  own.flush();
+}
+
+export { device, error, fresh, gradients, median, on, plan, same, state };

@@ -1,1 +1,0 @@
-//! A session on the processor, and on a fake device that fails.

@@ -1,0 +1,122 @@
+//! The session on the processor and on a device that fails.
+
+mod by_example;
+mod under_random_events;
+
+use super::*;
+use crate::batch::{Policy, Preset};
+use crate::device::{Counters, Cpu, DeviceLimits};
+use crate::graph::Timing;
+use crate::ops;
+
+const NOW: Millis = Millis(0.0);
+
+/// The processor with limits, faults and lives of its own.
+#[derive(Debug)]
+struct Frail {
+    cpu: Cpu,
+    max_side_bytes: u64,
+    fault: Option<Error>,
+    launches: usize,
+    destroyed: bool,
+}
+
+impl Frail {
+    fn new(max_side_bytes: u64) -> Self {
+        Frail {
+            cpu: Cpu::default(),
+            max_side_bytes,
+            fault: None,
+            launches: 0,
+            destroyed: false,
+        }
+    }
+}
+
+impl Device for Frail {
+    fn limits(&self) -> DeviceLimits {
+        DeviceLimits {
+            max_side_bytes: self.max_side_bytes,
+        }
+    }
+
+    fn info(&self) -> DeviceInfo {
+        self.cpu.info()
+    }
+
+    fn counters(&self) -> Counters {
+        self.cpu.counters()
+    }
+
+    fn launch(&mut self, plan: &plan::Plan, arena: &mut Arena) -> Flight {
+        self.launches += 1;
+        match self.fault.take() {
+            Some(fault) => Box::pin(std::future::ready(Err(fault))),
+            None => self.cpu.launch(plan, arena),
+        }
+    }
+
+    fn destroy(&mut self) {
+        self.destroyed = true;
+    }
+}
+
+fn config() -> BatchConfig {
+    BatchConfig {
+        policy: Policy::Manual,
+        ..Preset::Eager.config()
+    }
+}
+
+fn session(max_side_bytes: u64) -> Session<Frail> {
+    Session::new(Frail::new(max_side_bytes), config()).unwrap()
+}
+
+/// Asks for `rows` floats halfway between `value` and `value + 2`.
+fn ask(
+    session: &mut Session<impl Device>,
+    value: f32,
+    rows: u32,
+    key: Option<u32>,
+) -> Result<Accepted, Error> {
+    let recipe = session.recipe(&ops::lerp(1, Timing::Call)?)?;
+    let side = rows.next_multiple_of(4) as usize;
+    let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(2 * side as u64)?);
+    room[..side].fill(value);
+    room[side..2 * side].fill(value + 2.0);
+    let submission = Submission {
+        recipe,
+        rows,
+        scalar: 0.5_f32.to_bits(),
+        key,
+    };
+    session.submit(&submission, NOW)
+}
+
+fn put(session: &mut Session<impl Device>, value: f32, rows: u32) -> Ticket {
+    ask(session, value, rows, None).unwrap().ticket
+}
+
+fn launch(session: &mut Session<impl Device>) -> Launch {
+    session.seal();
+    session.launch(NOW).expect("a batch to send")
+}
+
+fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
+    let outcome = pollster::block_on(launch.flight);
+    session
+        .settle(launch.batch, launch.generation, outcome)
+        .expect("still on its way")
+}
+
+/// Each call's ticket and floats.
+fn values(settlement: &Settlement) -> Vec<(Ticket, Vec<f32>)> {
+    let Ok(Readback::Host(words)) = &settlement.outcome else {
+        panic!("not a result of the processor: {:?}", settlement.outcome);
+    };
+    let of = |span: &Span| &words[span.at as usize..(span.at + span.words) as usize];
+    let calls = settlement.calls.iter();
+    calls
+        .map(|(ticket, span)| (*ticket, bytemuck::cast_slice(of(span)).to_vec()))
+        .collect()
+}

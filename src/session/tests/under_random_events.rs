@@ -1,0 +1,146 @@
+//! The session against a model: submit, abort, seal, launch, land, fail, lose
+//! the device, replace it and dispose in any order.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Code;
+use crate::batch::{Capacity, Overflow};
+
+#[derive(Clone, Debug)]
+enum Event {
+    Submit {
+        rows: u32,
+        key: Option<u32>,
+    },
+    Abort(prop::sample::Index),
+    Seal,
+    Launch,
+    Land {
+        which: prop::sample::Index,
+        fate: Fate,
+    },
+    Replace,
+}
+
+/// What becomes of a batch on its way.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Arrives,
+    Fails,
+    /// The device is lost with it.
+    Lost,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let key = prop::option::of(0..3_u32);
+    prop_oneof![
+        6 => (1..12_u32, key).prop_map(|(rows, key)| Event::Submit { rows, key }),
+        1 => any::<prop::sample::Index>().prop_map(Event::Abort),
+        1 => Just(Event::Seal),
+        2 => Just(Event::Launch),
+        2 => (any::<prop::sample::Index>(), fate()).prop_map(|(which, fate)| Event::Land { which, fate }),
+        1 => Just(Event::Replace),
+    ]
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![7 => Just(Fate::Arrives), 2 => Just(Fate::Fails), 2 => Just(Fate::Lost)]
+}
+
+/// What was asked and not yet answered, and the counts that follow.
+#[derive(Default)]
+struct Model {
+    pending: BTreeMap<Ticket, Vec<f32>>,
+    calls: u64,
+    settled: u64,
+    rejected: u64,
+}
+
+impl Model {
+    fn take(&mut self, settlement: &Settlement) -> Result<(), TestCaseError> {
+        if settlement.outcome.is_err() {
+            for (ticket, _) in &settlement.calls {
+                prop_assert!(self.pending.remove(ticket).is_some(), "settled twice");
+                self.rejected += 1;
+            }
+            return Ok(());
+        }
+        for (ticket, floats) in values(settlement) {
+            prop_assert_eq!(self.pending.remove(&ticket), Some(floats));
+            self.settled += 1;
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    /// Whatever happens in whatever order, each call is answered once and with
+    /// what was asked.
+    #[test]
+    fn every_call_gets_its_own_answer_once(events in prop::collection::vec(event(), 1..120)) {
+        let limits = BatchConfig {
+            overflow: Overflow::Latest,
+            queue_capacity: Capacity { calls: 12, bytes: 4096 },
+            max_batch_size: Some(30),
+            ..config()
+        };
+        let mut session = Session::new(Frail::new(1200), limits).unwrap();
+        let mut model = Model::default();
+        let mut flying = Vec::new();
+        for (value, event) in (0_u16..).map(f32::from).zip(events) {
+            match event {
+                Event::Submit { rows, key } => match ask(&mut session, value, rows, key) {
+                    Ok(accepted) => {
+                        model.calls += 1;
+                        model.pending.insert(accepted.ticket, vec![value + 1.0; rows as usize]);
+                        if let Some(older) = accepted.superseded {
+                            prop_assert!(model.pending.remove(&older).is_some());
+                            model.rejected += 1;
+                        }
+                    }
+                    Err(error) => prop_assert_eq!(error.code(), Code::QueueFull),
+                },
+                Event::Abort(which) if !model.pending.is_empty() => {
+                    let tickets: Vec<Ticket> = model.pending.keys().copied().collect();
+                    let ticket = *which.get(&tickets);
+                    prop_assert!(session.abort(ticket));
+                    model.pending.remove(&ticket);
+                    model.rejected += 1;
+                }
+                Event::Seal => session.seal(),
+                Event::Launch => flying.extend(session.launch(NOW)),
+                Event::Land { which, fate } if !flying.is_empty() => {
+                    let Launch { batch, generation, flight } = flying.remove(which.index(flying.len()));
+                    let outcome = pollster::block_on(flight);
+                    let outcome = match fate {
+                        Fate::Arrives => outcome,
+                        Fate::Fails => Err(Error::OutOfMemory("test".into())),
+                        Fate::Lost => Err(Error::DeviceLost("test".into())),
+                    };
+                    match session.settle(batch, generation, outcome) {
+                        Some(settlement) => model.take(&settlement)?,
+                        // Sent again later, or already by another life.
+                        None => prop_assert!(session.is_lost() || generation != session.generation()),
+                    }
+                }
+                Event::Replace => {
+                    session.replace_device(Frail::new(1200));
+                    prop_assert!(!session.is_lost());
+                }
+                Event::Abort(_) | Event::Land { .. } => {}
+            }
+            prop_assert_eq!(session.pending(), model.pending.len());
+            let stats = session.stats();
+            let counts = (stats.calls, stats.settled, stats.rejected, stats.pending);
+            let pending = model.pending.len() as u64;
+            prop_assert_eq!(counts, (model.calls, model.settled, model.rejected, pending));
+        }
+        let left: Vec<Ticket> = model.pending.into_keys().collect();
+        let mut given_up = session.dispose();
+        given_up.sort_unstable();
+        prop_assert_eq!(given_up, left);
+    }
+}
