@@ -11,6 +11,8 @@ import { LERP, type Method } from "./method.js";
 export interface CallOptions<Into extends Operand = Operand> {
   /** Gives the call up: it rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
+  /** Milliseconds from the call after which it rejects with `timeout`. Default: none. */
+  deadlineMs?: number;
   /** Receives the result and is what the promise resolves to. Default: a new array. */
   into?: Into;
   /** Under `overflow: "latest"`, a full queue keeps the newest call of each key. Default: none. */
@@ -33,6 +35,7 @@ export interface LerpOptions<
 export interface Terms {
   readonly width: number;
   readonly signal: AbortSignal | undefined;
+  readonly deadlineMs: number | undefined;
   readonly into: Operand | undefined;
   readonly key: string | undefined;
   readonly now: boolean;
@@ -42,6 +45,7 @@ export interface Terms {
 // Records with every name, so that the compiler finds a name that is missing.
 const CALL_NAMES: Record<keyof CallOptions, true> = {
   signal: true,
+  deadlineMs: true,
   into: true,
   key: true,
   flush: true,
@@ -60,7 +64,14 @@ export function checkCallOptions(
   const label = labelOf(method, options);
   const about = subject(method.name, label);
   checkNames(about, options, method === LERP ? LERP_NAMES : CALL_NAMES);
-  const { width = method.width, signal, into, key, flush } = options;
+  const {
+    width = method.width,
+    signal,
+    deadlineMs,
+    into,
+    key,
+    flush,
+  } = options;
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
   }
@@ -70,13 +81,27 @@ export function checkCallOptions(
       `signal must be an AbortSignal, got ${kindOf(signal)}`,
     );
   }
+  if (deadlineMs !== undefined && !(deadlineMs >= 0)) {
+    throw invalid(
+      about,
+      `deadlineMs must be a number from 0, got ${String(deadlineMs)}`,
+    );
+  }
   if (key !== undefined && typeof key !== "string") {
     throw invalid(about, `key must be a string, got ${kindOf(key)}`);
   }
   if (flush !== undefined && flush !== "now") {
     throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
   }
-  return { width, signal, into, key, now: flush === "now", label };
+  return {
+    width,
+    signal,
+    deadlineMs,
+    into,
+    key,
+    now: flush === "now",
+    label,
+  };
 }
 
 function labelOf(method: Method, options: unknown): string | undefined {

@@ -17,6 +17,8 @@ export const ANSWERED = -2;
 export class Call {
   /** Its number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
   ticket = UNENTERED;
+  /** Rings at the deadline, where there is one. */
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** What the caller awaits. */
   readonly promise: Promise<Operand>;
@@ -28,16 +30,24 @@ export class Call {
     /** What its options said; undefined when it had none. */
     readonly terms: Terms | undefined,
     /** Who gives it up when its signal aborts. */
-    private readonly owner: { abort(call: Call): void },
+    private readonly owner: {
+      abort(call: Call): void;
+      expire(call: Call): void;
+    },
   ) {
     this.promise = new Promise(capture);
     this.resolve = resolveNew;
     this.reject = rejectNew;
   }
 
-  /** Starts to listen to the call's signal, if it has one. */
+  /** Starts to listen to the call's signal and to its clock, if it has them. */
   watch(): void {
     this.terms?.signal?.addEventListener("abort", this);
+    const deadline = this.terms?.deadlineMs;
+    // Longer than timers can wait is as good as never.
+    if (deadline !== undefined && deadline < 2 ** 31) {
+      this.timer = setTimeout(() => this.owner.expire(this), deadline);
+    }
   }
 
   /** Stops listening. Invariant: done before a call is resolved or rejected. */
@@ -45,6 +55,7 @@ export class Call {
     this.ticket = ANSWERED;
     if (this.terms !== undefined) {
       this.terms.signal?.removeEventListener("abort", this);
+      if (this.timer !== undefined) clearTimeout(this.timer);
     }
   }
 

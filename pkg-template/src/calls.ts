@@ -19,12 +19,13 @@ import { checkCall, type Fraction, type Operand } from "./check.js";
 import type { Clock } from "./clock.js";
 import type { Core, Settle } from "./core.js";
 import {
-  type FramebatchError,
+  FramebatchError,
   fromCore,
   invalid,
   isCoreFailure,
   subject,
 } from "./errors.js";
+import { Listeners } from "./events.js";
 import { Explained, unsent } from "./explain.js";
 import { Keys } from "./keys.js";
 import { type Method, Structures } from "./method.js";
@@ -53,6 +54,8 @@ export class Calls {
   ended: FramebatchError | undefined;
   /** Tells producers when the queue has room. */
   readonly room = new Room();
+  /** Who wants to know what becomes of the device. */
+  readonly listeners = new Listeners();
 
   private readonly backlog = new Backlog();
   private readonly pending = new Pending();
@@ -171,18 +174,18 @@ export class Calls {
 
   /** Gives a call up because its signal says so. */
   abort(call: Call): void {
-    const { ticket, terms } = call;
-    if (ticket === ANSWERED) return;
-    const entered = this.pending.take(ticket) !== undefined;
-    this.release(call);
-    call.reject(terms!.signal!.reason);
-    if (!entered) return;
-    try {
-      this.core!.abort(ticket);
-      this.room.offer(this.core!);
-    } catch (thrown) {
-      this.end(fromCore("abort", thrown));
-    }
+    this.giveUp(call, call.terms!.signal!.reason);
+  }
+
+  /** Gives a call up because its deadline has passed. */
+  expire(call: Call): void {
+    this.giveUp(
+      call,
+      new FramebatchError(
+        "timeout",
+        `${about(call)}: no answer within ${call.terms!.deadlineMs} ms`,
+      ),
+    );
   }
 
   /** The plan of the calls made in `make`, which are not sent. */
@@ -281,6 +284,21 @@ export class Calls {
     this.queued += 1;
     if (call.terms !== undefined && call.terms.now) this.flush();
     else this.clock.called();
+  }
+
+  private giveUp(call: Call, reason: unknown): void {
+    const { ticket } = call;
+    if (ticket === ANSWERED) return;
+    const entered = this.pending.take(ticket) !== undefined;
+    this.release(call);
+    call.reject(reason);
+    if (!entered) return;
+    try {
+      this.core!.abort(ticket);
+      this.room.offer(this.core!);
+    } catch (thrown) {
+      this.end(fromCore("abort", thrown));
+    }
   }
 
   private stop(core: Core): void {

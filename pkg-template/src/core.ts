@@ -54,9 +54,15 @@ export interface Core {
   dispose(): void;
 }
 
+/** Hears what becomes of the device: `lost`, `restored` or `fallback`. */
+export type Notify = (event: DeviceEvent, message: string) => void;
+
+/** What may happen to a session's device. */
+export type DeviceEvent = "lost" | "restored" | "fallback";
+
 /** The class that the glue exports. */
 export interface CoreClass {
-  open(config: object, settle: Settle): Promise<Core>;
+  open(config: object, settle: Settle, notify: Notify): Promise<Core>;
 }
 
 /** What a page may give as the WebAssembly file, instead of letting it be fetched. */

@@ -8,4 +8,5 @@ export type { Fraction } from "./check.js";
 export type { CallOptions, LerpOptions } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";
-export type { WasmSource } from "./core.js";
+export type { DeviceEvent, WasmSource } from "./core.js";
+export type { DeviceListener, DeviceNews } from "./events.js";

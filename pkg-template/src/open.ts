@@ -103,7 +103,11 @@ async function bringUp(
   checkOpenOptions(name, options);
   if (options.engine === "gpu") checkPlatform();
   const { Core, memory } = await loadCore(options.wasm);
-  const core = await Core.open(coreConfig(options), calls.settle);
+  const core = await Core.open(
+    coreConfig(options),
+    calls.settle,
+    calls.listeners.tell,
+  );
   const policy = flushPolicy(options);
   const paced = policy === "frame" || policy === "eager";
   calls.run({

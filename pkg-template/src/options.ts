@@ -54,6 +54,8 @@ export interface OpenOptions {
   requiredFeatures?: string[];
   /** WebGPU limits the device must offer, by their WebGPU names. Default: none. */
   requiredLimits?: Record<string, number>;
+  /** Milliseconds without an answer after which a GPU counts as lost. Default: 10,000. */
+  stallMs?: number;
   /**
    * The WebAssembly file: an address, its bytes or a compiled module. The first
    * session of a page decides. Default: fetched from beside the package's scripts.
@@ -77,6 +79,7 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   powerPreference: true,
   requiredFeatures: true,
   requiredLimits: true,
+  stallMs: true,
   wasm: true,
 };
 const CAPACITY_NAMES: Record<"calls" | "bytes", true> = {

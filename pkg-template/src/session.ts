@@ -9,6 +9,8 @@ import { endedError } from "./answer.js";
 import type { Calls } from "./calls.js";
 import type { Fraction } from "./check.js";
 import { FramebatchError } from "./errors.js";
+import type { DeviceEvent } from "./core.js";
+import type { DeviceListener } from "./events.js";
 import { LERP, SLERP } from "./method.js";
 import type { CallOptions, LerpOptions } from "./call-options.js";
 import { States } from "./states.js";
@@ -117,6 +119,19 @@ export class Session {
   explain(make: () => unknown): string {
     this.#refuseIfEnded("explain");
     return this.#calls.explain(make);
+  }
+
+  /**
+   * Calls `listener` when the device is `lost`, when another one took its place
+   * (`restored`: `device` and `info` have changed), or when the CPU did because no
+   * GPU stayed (`fallback`). Pending calls wait meanwhile and are answered either way.
+   * Returns a function that ends it.
+   *
+   * @example
+   * const off = gpu.on("restored", () => renderer.use(gpu.device));
+   */
+  on(event: DeviceEvent, listener: DeviceListener): () => void {
+    return this.#calls.listeners.add(event, listener);
   }
 
   /** Where the session runs; undefined while it opens. */

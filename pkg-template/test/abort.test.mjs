@@ -112,3 +112,30 @@ test("giving calls up makes room", async () => {
   await assert.rejects(promise);
   await ready;
 });
+
+for (const state of ["queued", "in flight"]) {
+  test(`${state}: a deadline rejects with timeout, and frees the ticket`, async () => {
+    const { gpu, core } = await manual();
+    const late = gpu.lerp(f32(1), f32(1), 0, { deadlineMs: 5, label: "map" });
+    const neighbor = gpu.lerp(f32(2), f32(2), 0);
+    if (state === "in flight") gpu.flush();
+    await assert.rejects(late, {
+      code: "timeout",
+      message: "lerp (label 'map'): no answer within 5 ms",
+    });
+    assert.equal(core.counts.aborts, 1);
+    if (state === "queued") gpu.flush();
+    core.answer();
+    assert.deepEqual(await neighbor, f32(2));
+  });
+}
+
+test("answered in time: the deadline changes nothing", async () => {
+  const { gpu, core } = await manual();
+  const prompt = gpu.lerp(f32(1), f32(3), 0.5, { deadlineMs: 5 });
+  gpu.flush();
+  core.answer();
+  assert.deepEqual(await prompt, f32(2));
+  await new Promise((done) => setTimeout(done, 15));
+  assert.equal(core.counts.aborts, 0);
+});

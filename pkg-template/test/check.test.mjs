@@ -148,11 +148,11 @@ const CASES = [
   // Options.
   [
     () => gpu.lerp(floats(1), floats(1), 0, { widht: 1 }),
-    "lerp: there is no option 'widht'; the options are width, signal, into, key, flush, label",
+    "lerp: there is no option 'widht'; the options are width, signal, deadlineMs, into, key, flush, label",
   ],
   [
     () => gpu.slerp(floats(4), floats(4), 0, { width: 4 }),
-    "slerp: there is no option 'width'; the options are signal, into, key, flush, label",
+    "slerp: there is no option 'width'; the options are signal, deadlineMs, into, key, flush, label",
   ],
   [
     () => gpu.lerp(floats(1), floats(1), 0, 7),

@@ -43,16 +43,17 @@ export default async function init(input) {
 
 /** The class that the glue exports. */
 export class Core {
-  static async open(config, settle) {
+  static async open(config, settle, notify) {
     await fake.opening;
     fake.config = config;
     fake.opened += 1;
-    return (fake.core = new Core(config, settle));
+    return (fake.core = new Core(config, settle, notify));
   }
 
-  constructor(config, settle) {
+  constructor(config, settle, notify) {
     this.config = config;
     this.send = settle;
+    this.tell = notify;
     this.structures = [];
     this.queued = [];
     this.flights = [];

@@ -80,6 +80,25 @@ pub struct Counters {
     pub pipelines_reused: u64,
 }
 
+impl Counters {
+    /// These counts with those of a device that is gone: what it did counts,
+    /// what it held does not.
+    pub fn after(self, gone: Counters) -> Counters {
+        Counters {
+            submits: self.submits + gone.submits,
+            uploads: self.uploads + gone.uploads,
+            readbacks: self.readbacks + gone.readbacks,
+            dispatches: self.dispatches + gone.dispatches,
+            bytes_up: self.bytes_up + gone.bytes_up,
+            bytes_down: self.bytes_down + gone.bytes_down,
+            pool_peak_bytes: self.pool_peak_bytes.max(gone.pool_peak_bytes),
+            pipelines_compiled: self.pipelines_compiled + gone.pipelines_compiled,
+            pipelines_reused: self.pipelines_reused + gone.pipelines_reused,
+            ..self
+        }
+    }
+}
+
 /// The results of one batch on the host, kept until dropped.
 #[derive(Debug)]
 pub enum Readback {

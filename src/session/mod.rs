@@ -12,7 +12,7 @@ pub use stats::Stats;
 use self::load::Load;
 use self::stats::Waits;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
-use crate::device::{Device, DeviceInfo, Engine, Flight, Generation, Readback};
+use crate::device::{Counters, Device, DeviceInfo, Engine, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::plan::{self, Call, Recipe, RecipeId};
@@ -63,6 +63,8 @@ pub struct Session<D> {
     generation: Generation,
     /// Whether the device is lost and not replaced yet. Nothing is sent then.
     lost: bool,
+    /// What the devices before this one did.
+    gone: Counters,
     batcher: Batcher,
     recipes: Vec<Recipe>,
     /// The recipes' graphs, in the same order. Few, so a search is cheap; a
@@ -84,6 +86,7 @@ pub struct Session<D> {
 struct Flying {
     load: Load,
     generation: Generation,
+    sent: Millis,
     /// Where each of its calls' results will lie.
     results: Vec<Span>,
 }
@@ -107,6 +110,7 @@ impl<D: Device> Session<D> {
             engine: device.info().engine,
             generation: Generation::default(),
             lost: false,
+            gone: Counters::default(),
             device,
             open: Load::new(batcher.open_batch(), Arena::default()),
             batcher,
@@ -280,6 +284,7 @@ impl<D: Device> Session<D> {
         self.in_flight.push(Flying {
             load,
             generation,
+            sent: now,
             results: plan.results,
         });
         Some(Launch {
@@ -331,6 +336,12 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// When the oldest batch in flight was sent.
+    pub fn oldest_in_flight(&self) -> Option<Millis> {
+        let moments = self.in_flight.iter().map(|flying| flying.sent);
+        moments.reduce(|a, b| if b < a { b } else { a })
+    }
+
     /// Whether the device is lost and waits for its replacement.
     pub fn is_lost(&self) -> bool {
         self.lost
@@ -347,6 +358,7 @@ impl<D: Device> Session<D> {
         while !self.in_flight.is_empty() {
             self.requeue(self.in_flight.len() - 1);
         }
+        self.gone = self.device.counters().after(self.gone);
         self.device.destroy();
         self.engine = device.info().engine;
         self.device = device;
@@ -412,8 +424,11 @@ impl<D: Device> Session<D> {
 
     /// Counts since the session was opened.
     pub fn stats(&self) -> Stats {
-        self.counts
-            .stats(&self.waits, self.batcher.pending(), self.device.counters())
+        self.counts.stats(
+            &self.waits,
+            self.batcher.pending(),
+            self.device.counters().after(self.gone),
+        )
     }
 
     /// Notes how long a launch took; the face has the clock.

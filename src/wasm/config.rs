@@ -14,6 +14,8 @@ pub(super) struct Options {
     pub(super) engine: Engine,
     pub(super) batch: BatchConfig,
     pub(super) gpu: GpuOptions,
+    /// Milliseconds without an answer after which a GPU counts as lost.
+    pub(super) stall_ms: f64,
 }
 
 /// Which device to take.
@@ -27,8 +29,11 @@ pub(super) enum Engine {
     Cpu,
 }
 
+/// Longer than any batch should take, shorter than anybody waits.
+const STALL_MS: f64 = 10_000.0;
+
 /// Every option, so that a wrong name can be answered with the right ones.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "engine",
     "flush",
     "preset",
@@ -41,6 +46,7 @@ const NAMES: [&str; 12] = [
     "powerPreference",
     "requiredFeatures",
     "requiredLimits",
+    "stallMs",
 ];
 
 const ENGINES: [(&str, Engine); 3] = [
@@ -90,6 +96,7 @@ pub(super) fn read_options(value: &JsValue) -> Result<Options, Error> {
         engine,
         batch: batch_config(&fields)?,
         gpu,
+        stall_ms: fields.whole("stallMs")?.map_or(STALL_MS, |ms| ms as f64),
     })
 }
 
@@ -140,7 +147,7 @@ pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<
     }
 }
 
-async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
+pub(super) async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
     // wgpu panics where there is no navigator, as in Node.
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap_or_default();
     let is_object = navigator.is_object();

@@ -8,6 +8,7 @@ mod config;
 mod error;
 mod fields;
 mod header;
+mod recovery;
 mod report;
 mod structure;
 mod table;
@@ -21,9 +22,10 @@ use wasm_bindgen::prelude::*;
 use self::config::{Options, read_options};
 use self::error::{throw, to_js};
 use self::header::Header;
+use self::recovery::Recovery;
 use self::table::Table;
 use crate::batch::{BatchId, Due, Millis, Ticket};
-use crate::device::{AnyDevice, Generation, Readback};
+use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::plan::RecipeId;
 use crate::session::{Launch, Session, Submission};
@@ -42,13 +44,29 @@ struct Inner {
     table: RefCell<Table>,
     /// `(table, count, source, message)`; see [`Table`].
     settle: Function,
+    /// `(event, message)`: lost, restored, fallback.
+    notify: Function,
+    /// What to ask for when the device is lost.
+    gpu_options: GpuOptions,
+    /// Milliseconds without an answer after which a GPU counts as lost.
+    stall_ms: f64,
+    recovery: Recovery,
 }
 
 #[wasm_bindgen]
 impl Core {
     /// Opens a device and a session on it. Rejects with `{ code, message }`.
-    pub async fn open(options: JsValue, settle: Function) -> Result<Core, JsValue> {
-        let Options { engine, batch, gpu } = read_options(&options).map_err(to_js)?;
+    pub async fn open(
+        options: JsValue,
+        settle: Function,
+        notify: Function,
+    ) -> Result<Core, JsValue> {
+        let Options {
+            engine,
+            batch,
+            gpu,
+            stall_ms,
+        } = read_options(&options).map_err(to_js)?;
         let device = config::open_device(engine, &gpu).await.map_err(to_js)?;
         let session = Session::new(device, batch).map_err(to_js)?;
         let inner = Inner {
@@ -56,10 +74,14 @@ impl Core {
             header: Header::default(),
             table: RefCell::default(),
             settle,
+            notify,
+            gpu_options: gpu,
+            stall_ms,
+            recovery: Recovery::default(),
         };
-        Ok(Core {
-            inner: Rc::new(inner),
-        })
+        let inner = Rc::new(inner);
+        inner.watch();
+        Ok(Core { inner })
     }
 
     /// The number of a structure: an op, elements in an item, and whether every
@@ -156,6 +178,7 @@ impl Core {
 
     /// Rejects everything pending and frees the device.
     pub fn dispose(&self) {
+        self.inner.recovery.disposed.set(true);
         let tickets = self.inner.session.borrow_mut().dispose();
         self.inner.follow_room();
         let calls: Vec<(Ticket, Span)> = tickets
@@ -212,8 +235,7 @@ impl Inner {
             session.note_encode(report::now().0 - start.0);
             drop(session);
             let inner = Rc::clone(self);
-            #[expect(clippy::disallowed_methods, reason = "this is the JavaScript face")]
-            wasm_bindgen_futures::spawn_local(async move {
+            recovery::start(async move {
                 let Launch {
                     batch,
                     generation,
@@ -222,6 +244,7 @@ impl Inner {
                 let outcome = flight.await;
                 inner.land(batch, generation, outcome);
             });
+            self.look_after_flights();
         }
         self.follow_room();
     }
@@ -234,8 +257,12 @@ impl Inner {
     ) {
         let settlement = self.session.borrow_mut().settle(batch, generation, outcome);
         if let Some(settlement) = settlement {
+            if settlement.outcome.is_ok() {
+                self.recovery.works();
+            }
             self.answer(&settlement.calls, &settlement.outcome);
         }
+        self.recover();
         self.pump();
     }
 
@@ -257,6 +284,16 @@ impl Inner {
             report::complain(&thrown);
         }
         self.table.replace(table);
+    }
+
+    /// Tells TypeScript about the device. No borrow is held meanwhile.
+    fn notify(&self, event: &str, message: &str) {
+        if let Err(thrown) = self
+            .notify
+            .call2(&JsValue::UNDEFINED, &event.into(), &message.into())
+        {
+            report::complain(&thrown);
+        }
     }
 
     fn follow_room(&self) {

@@ -6,6 +6,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_channel::oneshot;
+
 use crate::error::Error;
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -25,6 +27,8 @@ pub(super) struct Faults {
 struct State {
     lost: Option<String>,
     error: Option<Error>,
+    /// Those who wait for the loss; dropped, and so told, when it comes.
+    waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Faults {
@@ -34,9 +38,23 @@ impl Faults {
         watch::errors(device, &faults);
         let lost = faults.clone();
         device.set_device_lost_callback(move |reason, message| {
-            lost.lock().lost = Some(format!("{reason:?}: {message}"));
+            let mut state = lost.lock();
+            state.lost = Some(format!("{reason:?}: {message}"));
+            state.waiting.clear();
         });
         faults
+    }
+
+    /// Resolves when the device is lost.
+    pub(super) fn lost(&self) -> impl Future<Output = ()> + 'static {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.lock();
+        if state.lost.is_none() {
+            state.waiting.push(sender);
+        }
+        async move {
+            let _ = receiver.await; // The sender says nothing, it goes away.
+        }
     }
 
     /// Reports what happened since the last check; a loss is for ever.

@@ -96,6 +96,11 @@ impl Gpu {
         })
     }
 
+    /// Resolves when the device is lost, destruction included.
+    pub fn lost(&self) -> impl Future<Output = ()> + 'static {
+        self.faults.lost()
+    }
+
     /// The device itself, to share with other users of it.
     pub fn wgpu_device(&self) -> &wgpu::Device {
         &self.device

@@ -1,0 +1,104 @@
+// Assembles the npm package from what the compilers left in target/.
+//
+//   node tools/package.mjs GLUE FACE PACKAGE
+//
+// GLUE is wasm-pack's folder, FACE is tsc's. The scripts become one minified file
+// each, the WebAssembly is optimised for size; wasm-pack's own package.json, README
+// and .gitignore stay behind. It fails when a page would load more than BUDGET.
+
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+import { shorten } from "./shorten.mjs";
+
+/** Bytes, gzip, of scripts and WebAssembly together. */
+const BUDGET = 90_000;
+
+// What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
+const WASM_FEATURES = [
+  "bulk-memory",
+  "bulk-memory-opt",
+  "call-indirect-overlong",
+  "multivalue",
+  "mutable-globals",
+  "nontrapping-float-to-int",
+  "reference-types",
+  "sign-ext",
+];
+
+const PAPERS = {
+  "pkg-template/package.json": "package.json",
+  "pkg-template/README.md": "README.md",
+  "LICENSE-MIT": "LICENSE-MIT",
+  "LICENSE-APACHE": "LICENSE-APACHE",
+};
+
+const [glue, face, target] = process.argv.slice(2).map((path) => resolve(path));
+rmSync(target, { recursive: true, force: true });
+mkdirSync(join(target, "wasm"), { recursive: true });
+
+execFileSync("wasm-opt", [
+  ...WASM_FEATURES.map((feature) => `--enable-${feature}`),
+  ...["-Oz", "--converge", "--strip-debug", "--strip-producers"],
+  join(glue, "framebatch_bg.wasm"),
+  ...["-o", join(target, "wasm/framebatch_bg.wasm")],
+]);
+cpSync(join(glue, "framebatch.d.ts"), join(target, "wasm/framebatch.d.ts"));
+const short = shorten(
+  readFileSync(join(target, "wasm/framebatch_bg.wasm")),
+  readFileSync(join(glue, "framebatch.js"), "utf8"),
+);
+writeFileSync(join(target, "wasm/framebatch_bg.wasm"), short.wasm);
+writeFileSync(join(glue, "framebatch.short.js"), short.glue);
+await minify(
+  join(glue, "framebatch.short.js"),
+  join(target, "wasm/framebatch.js"),
+);
+
+await minify(join(face, "index.js"), join(target, "dist/index.js"));
+for (const name of readdirSync(face)) {
+  if (name.endsWith(".d.ts"))
+    cpSync(join(face, name), join(target, "dist", name));
+}
+
+for (const [from, to] of Object.entries(PAPERS)) cpSync(from, join(target, to));
+checkSize();
+
+/** Bundles a script with what it imports; the glue stays a file of its own, beside its WebAssembly. */
+async function minify(input, file) {
+  const bundle = await rolldown({
+    input,
+    external: ["../wasm/framebatch.js"],
+    platform: "browser",
+    // The page's own bundler decides whether this is development.
+    transform: {
+      define: { "process.env.NODE_ENV": "process.env.NODE_ENV" },
+    },
+  });
+  await bundle.write({ file, minify: true });
+  await bundle.close();
+}
+
+function checkSize() {
+  // The program, because Node's own zlib gives size away for speed.
+  const size = (path) =>
+    execFileSync("gzip", ["-9", "-c", join(target, path)]).length;
+  const wasm = size("wasm/framebatch_bg.wasm");
+  const scripts = size("wasm/framebatch.js") + size("dist/index.js");
+  const total = wasm + scripts;
+  console.log(
+    `package, gzip: wasm ${wasm} + js ${scripts} = ${total} of ${BUDGET} bytes`,
+  );
+  if (total <= BUDGET) return;
+  // Half a package must not look like a built one.
+  rmSync(join(target, "package.json"));
+  throw new Error(`the package is ${total - BUDGET} bytes too large`);
+}
