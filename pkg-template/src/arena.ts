@@ -46,6 +46,12 @@ export class Arena {
     if (this.words.length === 0) this.view();
   }
 
+  /** Batches on their way, as the core last said. */
+  get flights(): number {
+    this.refresh();
+    return this.words[this.header + 2];
+  }
+
   /** The memory that holds results which the core did not map. */
   get buffer(): ArrayBuffer {
     return this.memory.buffer;

@@ -30,6 +30,7 @@ import { Explained, unsent } from "./explain.js";
 import { Keys } from "./keys.js";
 import { type Method, Structures } from "./method.js";
 import { checkCallOptions, type LerpOptions } from "./call-options.js";
+import type { Nudger } from "./nudger.js";
 import { Pending } from "./pending.js";
 import { Room } from "./room.js";
 import { openingStats, type Stats } from "./stats.js";
@@ -40,6 +41,7 @@ export interface Running {
   readonly core: Core;
   readonly memory: WebAssembly.Memory;
   readonly clock: Clock;
+  readonly nudger: Nudger;
   /** Whether the core asks for keys (`overflow: "latest"`). */
   readonly keyed: boolean;
   /** Undefined where nobody would read it. */
@@ -62,6 +64,7 @@ export class Calls {
   private arena!: Arena;
   private structures!: Structures;
   private clock!: Clock;
+  private nudger!: Nudger;
   private warning: LonelyWarning | undefined;
   private keys: Keys | undefined;
   /** Calls taken since the last flush. */
@@ -107,9 +110,10 @@ export class Calls {
   }
 
   /** The core is up: enters what was waiting for it, in order. */
-  run({ core, memory, clock, keyed, warning }: Running): void {
+  run({ core, memory, clock, nudger, keyed, warning }: Running): void {
     if (this.ended !== undefined) {
       clock.dispose();
+      nudger.dispose();
       core.dispose();
       return;
     }
@@ -117,6 +121,7 @@ export class Calls {
     this.arena = new Arena(core, memory);
     this.structures = new Structures(core);
     this.clock = clock;
+    this.nudger = nudger;
     this.warning = warning;
     this.keys = keyed ? new Keys() : undefined;
     this.backlog.replay(
@@ -141,6 +146,7 @@ export class Calls {
     this.clock.flushed();
     try {
       core.flush();
+      this.nudger.sent();
     } catch (thrown) {
       this.end(fromCore("flush", thrown));
     }
@@ -170,6 +176,7 @@ export class Calls {
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
     this.clock.settled();
+    this.nudger.sent();
   };
 
   /** Gives a call up because its signal says so. */
@@ -218,6 +225,11 @@ export class Calls {
   stats(): Stats {
     if (this.core !== undefined) return this.core.stats() as Stats;
     return this.finalStats ?? openingStats(this.backlog.size);
+  }
+
+  /** Batches on their way. */
+  get flights(): number {
+    return this.arena.flights;
   }
 
   /** When the batch is due, for the clock. */
@@ -303,6 +315,7 @@ export class Calls {
 
   private stop(core: Core): void {
     this.clock.dispose();
+    this.nudger.dispose();
     // A core that failed cannot be trusted to clean up, and is left alone.
     if (this.ended!.code !== "fatal") {
       core.dispose();

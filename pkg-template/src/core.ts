@@ -29,7 +29,7 @@ export interface Core {
    * method's name, the elements of an item, and whether every item has its own t.
    */
   structure(op: string, width: number, each: boolean): number;
-  /** Word index of two words that never move: the cursor and the limit. */
+  /** Word index of three words that never move: the cursor, the limit, the batches on their way. */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */
   reserve(words: number): void;
@@ -47,6 +47,10 @@ export interface Core {
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */
   end_explain(): string;
+  /** Submits nothing, which hurries some browsers. */
+  nudge(): void;
+  /** One small read-back, to be timed. */
+  probe(): Promise<void>;
   stats(): object;
   info(): object;
   raw_device(): GPUDevice | undefined;

@@ -8,6 +8,7 @@ import { clockFor } from "./clock.js";
 import { surroundings } from "./environment.js";
 import { FramebatchError, fromCore, isCoreFailure } from "./errors.js";
 import { loadCore } from "./load.js";
+import { Nudger } from "./nudger.js";
 import {
   checkOpenOptions,
   coreConfig,
@@ -108,15 +109,23 @@ async function bringUp(
     calls.settle,
     calls.listeners.tell,
   );
+  const around = surroundings();
+  const nudger = new Nudger(around, {
+    nudge: () => core.nudge(),
+    flights: () => calls.flights,
+    probe: () => core.probe(),
+  });
+  await nudger.choose();
   const policy = flushPolicy(options);
   const paced = policy === "frame" || policy === "eager";
   calls.run({
     core,
     memory,
-    clock: clockFor(policy, surroundings(), {
+    clock: clockFor(policy, around, {
       flush: () => calls.flushByClock(),
       due: (now) => calls.due(now),
     }),
+    nudger,
     keyed: options.overflow === "latest",
     warning:
       paced && isDevelopment()

@@ -19,6 +19,8 @@ export interface Stats {
   subBatches: number;
   /** Submissions with work in them. */
   submits: number;
+  /** Empty submissions that hurried read-backs. */
+  nudges: number;
   /** Buffers written. */
   uploads: number;
   /** Buffers mapped for reading. */
@@ -71,6 +73,7 @@ export function openingStats(calls: number): Stats {
     batches: 0,
     subBatches: 0,
     submits: 0,
+    nudges: 0,
     uploads: 0,
     readbacks: 0,
     dispatches: 0,

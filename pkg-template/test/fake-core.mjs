@@ -75,10 +75,15 @@ export class Core {
       reserves: 0,
       aborts: 0,
       disposed: 0,
+      nudges: 0,
+      probes: 0,
     };
     this.words = new Uint32Array(memory.buffer);
     this.words[HEADER] = ARENA;
     this.words[HEADER + 1] = ARENA + 4096;
+    this.words[HEADER + 2] = 0;
+    /** Awaited by each probe. */
+    this.probing = () => Promise.resolve();
   }
 
   structure(op, width, each) {
@@ -138,6 +143,15 @@ export class Core {
       return true;
     }
     return false;
+  }
+
+  nudge() {
+    this.counts.nudges += 1;
+  }
+
+  probe() {
+    this.counts.probes += 1;
+    return this.probing();
   }
 
   desired_size() {

@@ -58,6 +58,8 @@ pub struct DeviceInfo {
 pub struct Counters {
     /// Command buffers submitted.
     pub submits: u64,
+    /// Empty submissions that hurried a read-back.
+    pub nudges: u64,
     /// Copies of host memory to the device.
     pub uploads: u64,
     /// Mapped reads.
@@ -86,6 +88,7 @@ impl Counters {
     pub fn after(self, gone: Counters) -> Counters {
         Counters {
             submits: self.submits + gone.submits,
+            nudges: self.nudges + gone.nudges,
             uploads: self.uploads + gone.uploads,
             readbacks: self.readbacks + gone.readbacks,
             dispatches: self.dispatches + gone.dispatches,

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use super::blocking::Blocking;
 use super::call::Call;
 use super::config::{Config, open_device};
+use super::recovery::Recovery;
 use super::request::{self, Parameter};
 use super::shared::{Purpose, Shared};
 use super::worker;
@@ -73,10 +74,11 @@ impl Gpu {
         config.batch.validate()?;
         let device = open_device(&config).await?;
         let shared = Arc::new(Shared::new(device, config.batch, Purpose::Send)?);
+        let recovery = Recovery::new(config.gpu);
         let theirs = Arc::clone(&shared);
         let worker = thread::Builder::new()
             .name("framebatch".into())
-            .spawn(move || worker::run(&theirs))
+            .spawn(move || worker::run(&theirs, recovery))
             .map_err(|error| Error::Fatal(format!("no thread for the worker: {error}")))?;
         Ok(Gpu::new(shared, Some(worker)))
     }

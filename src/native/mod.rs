@@ -8,6 +8,7 @@ mod call;
 mod clock;
 mod config;
 mod gpu;
+mod recovery;
 mod request;
 mod shared;
 mod worker;

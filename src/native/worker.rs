@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::call::Answer;
+use super::recovery::Recovery;
 use super::shared::Shared;
 use crate::batch::{Due, Millis};
 use crate::device::Readback;
@@ -17,13 +18,17 @@ use crate::session::{Launch, Settlement};
 use crate::tensor::Span;
 
 /// Works until the session is closed.
-pub(super) fn run(shared: &Shared) {
+pub(super) fn run(shared: &Shared, mut recovery: Recovery) {
     supervise(shared, || {
         let mut flights = VecDeque::new();
         while wait_for_work(shared) {
+            recovery.look_after(shared);
             send(shared, &mut flights);
             while let Some(launch) = flights.pop_front() {
                 let landed = land(shared, launch);
+                if landed.outcome.is_ok() {
+                    recovery.works();
+                }
                 // Sent first: the device computes while results are copied.
                 send(shared, &mut flights);
                 landed.deliver();
@@ -85,7 +90,10 @@ fn send(shared: &Shared, flights: &mut VecDeque<Launch>) {
         match state.session.due(start) {
             Due::TaskEnd => state.session.seal(),
             Due::Now => {
-                flights.extend(state.session.launch(start));
+                let Some(launch) = state.session.launch(start) else {
+                    return; // The device is lost.
+                };
+                flights.push_back(launch);
                 state.session.note_encode(shared.clock.now().0 - start.0);
             }
             Due::At(_) | Due::Idle => return,
@@ -101,7 +109,7 @@ fn land(shared: &Shared, launch: Launch) -> Landed {
         .session
         .settle(launch.batch, launch.generation, outcome);
     let Some(Settlement { calls, outcome }) = settlement else {
-        // Closed in the meantime: whoever did it rejected the calls.
+        // Closed in the meantime, which rejected the calls, or to be sent again.
         return Landed {
             answers: Vec::new(),
             outcome: Err(Error::Disposed),

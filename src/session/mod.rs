@@ -446,6 +446,16 @@ impl<D: Device> Session<D> {
         &self.device
     }
 
+    /// The device, for what is not a batch.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Batches on their way.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
     /// Words of operands and bytes of operands and results of a call.
     fn measure(&self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
         let Some(known) = self.recipes.get(recipe.0 as usize) else {

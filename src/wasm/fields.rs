@@ -61,18 +61,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number.
+    /// A number of at least 0.
     pub(super) fn number(&self, name: &str) -> Result<Option<f64>, Error> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         match value.as_f64() {
-            Some(number) => Ok(Some(number)),
-            None => Err(invalid(&[
+            Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number)),
+            _ => Err(invalid(&[
                 name,
                 " is ",
                 &printed(&value),
-                "; give a number",
+                "; give a finite number of at least 0",
             ])),
         }
     }

@@ -1,17 +1,17 @@
-//! Two words that TypeScript reads at every call: where operands go, and how
-//! far the room reaches.
+//! Three words that TypeScript reads without a call: where operands go, how far
+//! the room reaches, and how many batches are on their way.
 
 use std::cell::Cell;
 
-/// Cursor and limit as word indexes into wasm memory. Invariant: the words
-/// themselves never move.
+/// Cursor and limit as word indexes into wasm memory, and the batches in flight.
+/// Invariant: the words themselves never move.
 #[derive(Debug, Default)]
 pub(super) struct Header {
-    words: Box<[Cell<u32>; 2]>,
+    words: Box<[Cell<u32>; 3]>,
 }
 
 impl Header {
-    /// Word index of the cursor; the limit follows it.
+    /// Word index of the cursor; the others follow it.
     pub(super) fn address(&self) -> u32 {
         word_index(self.words.as_ptr())
     }
@@ -21,6 +21,11 @@ impl Header {
         let range = room.as_ptr_range();
         self.words[0].set(word_index(range.start));
         self.words[1].set(word_index(range.end));
+    }
+
+    /// Says how many batches are on their way.
+    pub(super) fn count_flights(&self, flights: usize) {
+        self.words[2].set(u32::try_from(flights).unwrap_or(u32::MAX));
     }
 }
 

@@ -158,6 +158,25 @@ impl Core {
         text
     }
 
+    /// Submits nothing, to hurry the batches on their way.
+    pub fn nudge(&self) {
+        if let AnyDevice::Gpu(gpu) = self.inner.session.borrow_mut().device_mut() {
+            gpu.nudge();
+        }
+    }
+
+    /// One small read-back, to be timed. At once on the processor.
+    pub async fn probe(&self) {
+        let flight = match self.inner.session.borrow_mut().device_mut() {
+            AnyDevice::Gpu(gpu) => Some(gpu.probe()),
+            AnyDevice::Cpu(_) => None,
+        };
+        if let Some(flight) = flight {
+            // A device that is lost meanwhile is the watcher's matter.
+            let _ = flight.await;
+        }
+    }
+
     /// Counts, as a plain object.
     pub fn stats(&self) -> JsValue {
         report::stats(&self.inner.session.borrow().stats())
@@ -297,6 +316,8 @@ impl Inner {
     }
 
     fn follow_room(&self) {
-        self.header.point_at(self.session.borrow_mut().free_room());
+        let mut session = self.session.borrow_mut();
+        self.header.point_at(session.free_room());
+        self.header.count_flights(session.in_flight());
     }
 }

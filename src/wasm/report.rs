@@ -40,6 +40,7 @@ struct StatsObject {
     batches: f64,
     sub_batches: f64,
     submits: f64,
+    nudges: f64,
     uploads: f64,
     readbacks: f64,
     dispatches: f64,
@@ -102,6 +103,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         batches: stats.batches as f64,
         sub_batches: stats.batches as f64, // A batch is not cut yet: one submission each.
         submits: device.submits as f64,
+        nudges: device.nudges as f64,
         uploads: device.uploads as f64,
         readbacks: device.readbacks as f64,
         dispatches: device.dispatches as f64,

@@ -42,6 +42,9 @@ use crate::tensor::{Arena, WORD};
 /// WebGPU's largest alignment of a dynamic uniform offset, in words.
 const PARAMS_STRIDE: u32 = 256 / WORD as u32;
 
+/// Bytes of a probe's read-back: a small frame's worth.
+const PROBE_BYTES: u64 = 1 << 16;
+
 /// A GPU.
 #[derive(Debug)]
 pub struct Gpu {
@@ -108,24 +111,10 @@ impl Gpu {
         self.make_room(plan, arena)?;
         self.upload(arena);
 
-        let mut encoder = self
-            .device
-            .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None });
+        let mut encoder = self.encoder();
         self.encode(&mut encoder, &ready);
         let bytes = u64::from(plan.words(Slot::RESULTS)) * WORD as u64;
-        let staged = self.reads.take(&self.device, bytes);
-        encoder.copy_buffer_to_buffer(
-            self.memory.buffer(Slot::RESULTS),
-            0,
-            staged.buffer(),
-            0,
-            bytes,
-        );
-        self.queue.submit([encoder.finish()]);
-        self.counters.submits += 1;
-        self.counters.readbacks += 1;
-        self.counters.bytes_down += bytes;
-        Ok(self.read(staged, bytes))
+        Ok(self.finish(encoder, bytes))
     }
 
     /// Writes segment tables and params behind the operands, so that they
@@ -171,6 +160,44 @@ impl Gpu {
             ready.push(Ready { work, params, grid });
         }
         Ok(ready)
+    }
+
+    /// Submits nothing, which makes some browsers notice sooner that earlier
+    /// work is done.
+    pub fn nudge(&mut self) {
+        self.queue.submit([]);
+        self.counters.nudges += 1;
+    }
+
+    /// A read-back of nothing in particular, to see how long one takes.
+    pub fn probe(&mut self) -> Flight {
+        let limit = self.max_buffer_bytes();
+        self.memory
+            .grow(&self.device, Slot::RESULTS, PROBE_BYTES, limit);
+        let encoder = self.encoder();
+        self.finish(encoder, PROBE_BYTES)
+    }
+
+    fn encoder(&self) -> wgpu::CommandEncoder {
+        self.device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
+    }
+
+    /// Copies the results' first `bytes` to a staging buffer, submits and maps.
+    fn finish(&mut self, mut encoder: wgpu::CommandEncoder, bytes: u64) -> Flight {
+        let staged = self.reads.take(&self.device, bytes);
+        encoder.copy_buffer_to_buffer(
+            self.memory.buffer(Slot::RESULTS),
+            0,
+            staged.buffer(),
+            0,
+            bytes,
+        );
+        self.queue.submit([encoder.finish()]);
+        self.counters.submits += 1;
+        self.counters.readbacks += 1;
+        self.counters.bytes_down += bytes;
+        self.read(staged, bytes)
     }
 
     fn make_room(&mut self, plan: &Plan, arena: &Arena) -> Result<(), Error> {

@@ -69,7 +69,7 @@ fn config() -> BatchConfig {
 }
 
 fn session(max_side_bytes: u64) -> Session<Frail> {
-    Session::new(Frail::new(max_side_bytes), config()).unwrap()
+    Session::new(Frail::new(max_side_bytes), config()).expect("valid settings")
 }
 
 /// Asks for `rows` floats halfway between `value` and `value + 2`.
@@ -94,7 +94,7 @@ fn ask(
 }
 
 fn put(session: &mut Session<impl Device>, value: f32, rows: u32) -> Ticket {
-    ask(session, value, rows, None).unwrap().ticket
+    ask(session, value, rows, None).expect("taken").ticket
 }
 
 fn launch(session: &mut Session<impl Device>) -> Launch {
