@@ -5,6 +5,7 @@
 #   make demo     build the demo page, open it headless and print what it measured
 #   SERVE=1 make demo   the same page, served for your own browser
 #   make test     every suite; the last line counts the tests
+#   make bench    the bench page, headless
 #   make check    the quick loop: formats, lints, types, unit tests
 
 SHELL := /bin/bash
@@ -12,62 +13,57 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 export PATH := $(HOME)/.cargo/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
-CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders -type f 2>/dev/null)
-FACE := $(wildcard pkg-template/*.json) $(shell find pkg-template/src pkg-template/wasm -type f 2>/dev/null)
+CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders -type f)
+FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
-SITE := tsconfig.json $(shell find www -type f -not -path 'www/dist/*' 2>/dev/null)
+SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '**/*.{js,mjs,ts,css,html,json}'
 
-# The features rustc turns on for wasm32-unknown-unknown, by wasm-opt's names for them.
-WASM_FEATURES := bulk-memory bulk-memory-opt call-indirect-overlong multivalue mutable-globals \
-	nontrapping-float-to-int reference-types sign-ext
-
-.PHONY: help setup build demo test check clean
+.PHONY: help setup build demo bench test check clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+	@sed -n '/^#/!q;s/^# \{0,1\}//p' Makefile
 
 setup:
 	@tools/setup.sh
 
-build: pkg/.built
+build: pkg/package.json
 
-demo: www/dist/.built
+demo: www/dist/index.html
 	@node tools/demo.mjs
+
+bench: www/dist/index.html
+	@node tools/bench.mjs
 
 test: build
 	@REQUIRE_GPU=1 node tools/test.mjs
 
-check: pkg/dist/index.js
+check: target/face/index.js
 	cargo fmt --check
 	prettier --check --log-level warn $(PRETTY)
-	tsc -p tsconfig.json
+	tsc -p www
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --target wasm32-unknown-unknown --lib --tests -- -D warnings
+	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
 	node tools/test.mjs unit
 
 clean:
 	rm -rf pkg www/dist node_modules target
 
-pkg/.built: pkg/wasm/framebatch_bg.wasm pkg/dist/index.js $(PAPERS) tools/size.mjs
-	cp $(PAPERS) pkg/
-	node tools/size.mjs pkg
+target/glue/framebatch_bg.wasm: $(CORE) | setup
+	wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue --out-name framebatch
 	touch $@
 
-# wasm-pack's own package.json, README and .gitignore would shadow the package's.
-pkg/wasm/framebatch_bg.wasm: $(CORE) Makefile | setup
-	rm -rf pkg/wasm
-	wasm-pack build --target web --release --no-opt --no-pack --out-dir pkg/wasm --out-name framebatch
-	cd pkg/wasm && rm -f .gitignore package.json README.md LICENSE*
-	wasm-opt -Oz $(WASM_FEATURES:%=--enable-%) $@ -o $@.opt
-	mv $@.opt $@
+target/face/index.js: $(FACE) | setup
+	rm -rf target/face
+	tsc -p pkg-template --outDir target/face
 
-pkg/dist/index.js: $(FACE) | setup
-	rm -rf pkg/dist
-	tsc -p pkg-template --outDir pkg/dist
+# The package's own package.json is made last: it stands for the whole.
+pkg/package.json: target/glue/framebatch_bg.wasm target/face/index.js $(PAPERS) tools/package.mjs
+	node tools/package.mjs target/glue target/face pkg
+	touch $@
 
-www/dist/.built: pkg/.built $(SITE)
-	tsc -p tsconfig.json
-	vite build www --config www/vite.config.mjs --logLevel warn
+www/dist/index.html: pkg/package.json $(SITE)
+	tsc -p www
+	vite build www --logLevel warn
 	touch $@

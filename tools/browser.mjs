@@ -15,15 +15,15 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import puppeteer from "puppeteer-core";
 
-const switches = JSON.parse(
+const common = JSON.parse(
   readFileSync(new URL("../webdriver.json", import.meta.url), "utf8"),
 )["goog:chromeOptions"].args;
 
-/** Starts the browser. Close what comes back. */
-export function launch(options = {}) {
+/** Starts the browser, with more switches if given. Close what comes back. */
+export function launch({ switches = [], ...options } = {}) {
   return puppeteer.launch({
     executablePath: chrome(),
-    args: switches,
+    args: [...common, ...switches],
     // SwiftShader compiles and computes on the CPU; a protocol call may wait for it.
     protocolTimeout: 300_000,
     ...options,

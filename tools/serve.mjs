@@ -58,8 +58,10 @@ export async function serve(mounts, { port = 0, headers = () => ({}) } = {}) {
   }
 
   await new Promise((done) => server.listen(port, "127.0.0.1", done));
+  const bound = server.address().port;
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
+    port: bound,
+    url: `http://127.0.0.1:${bound}`,
     close: () =>
       new Promise((done) => {
         server.closeAllConnections();

@@ -27,7 +27,12 @@ const nodeTest = (folder) => () => [
 
 const SUITES = [
   { name: "unit", unit: true, command: () => ["cargo", "test", "--lib"] },
-  { name: "native", command: () => ["cargo", "test"] },
+  {
+    name: "native",
+    command: () => ["cargo", "test"],
+    // Without a desktop session, Mesa's device chooser complains for every device opened.
+    env: { NODEVICE_SELECT: "1" },
+  },
   {
     name: "package",
     unit: true,
@@ -39,6 +44,7 @@ const SUITES = [
     command: () => [
       ...["wasm-pack", "test", "--headless", "--chrome"],
       ...["--chromedriver", chromedriver()],
+      ...[".", "--test", "web"],
     ],
     // The runner's own limit, 20 s for a whole test binary, is too little on SwiftShader.
     env: { WASM_BINDGEN_TEST_TIMEOUT: "300" },

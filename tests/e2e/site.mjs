@@ -8,13 +8,14 @@ import { after, before } from "node:test";
 import { launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 
-export function site(launchOptions) {
+/** `switches` are more of the browser's. */
+export function site(switches = []) {
   let browser;
   let server;
 
   before(async () => {
     server = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
-    browser = await launch(launchOptions);
+    browser = await launch({ switches });
   });
   after(async () => {
     await browser?.close();
@@ -27,14 +28,14 @@ export function site(launchOptions) {
     },
 
     /**
-     * Opens the page at `origin`, `prepare`d before its scripts run, hands it to
+     * Opens the page from `host`, `prepare`d before its scripts run, hands it to
      * `use`, closes it, and fails if it complained.
      */
-    async page(use, { prepare, origin = server.url } = {}) {
+    async page(use, { prepare, host = "127.0.0.1" } = {}) {
       const complaints = [];
       const page = await openPage(browser, (text) => complaints.push(text));
       if (prepare) await page.evaluateOnNewDocument(prepare);
-      await page.goto(`${origin}/`);
+      await page.goto(`http://${host}:${server.port}/`);
       await page.waitForFunction(() => "framebatch" in window);
       try {
         await use(page);
@@ -42,11 +43,6 @@ export function site(launchOptions) {
       } finally {
         await page.close();
       }
-    },
-
-    /** The server's port, for an origin of another name. */
-    get port() {
-      return new URL(server.url).port;
     },
   };
 }

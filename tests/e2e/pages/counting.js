@@ -14,57 +14,15 @@ const counts = {
   created: {},
   liveBuffers: 0,
 };
-let memories = [];
+const memories = [];
 
-function wrap(prototype, method, before) {
-  const original = prototype[method];
-  prototype[method] = function (...args) {
-    before(...args);
-    return original.apply(this, args);
-  };
+// An insecure page has no WebGPU to count.
+if ("GPUQueue" in globalThis) {
+  wrapQueue();
+  wrapBuffers();
+  wrapDevice();
 }
-
-wrap(GPUQueue.prototype, "submit", (buffers) => {
-  if (buffers.length > 0) counts.submits++;
-  else counts.nudges++;
-});
-wrap(GPUQueue.prototype, "writeBuffer", () => counts.writes++);
-wrap(GPUBuffer.prototype, "mapAsync", (mode) => {
-  if (mode & GPUMapMode.READ) counts.readMaps++;
-  else counts.writeMaps++;
-});
-for (const method of ["dispatchWorkgroups", "dispatchWorkgroupsIndirect"]) {
-  wrap(GPUComputePassEncoder.prototype, method, () => counts.dispatches++);
-}
-for (const method of Object.getOwnPropertyNames(GPUDevice.prototype)) {
-  if (!method.startsWith("create")) continue;
-  counts.created[method] = 0;
-  wrap(GPUDevice.prototype, method, () => counts.created[method]++);
-}
-
-const live = new WeakSet();
-const { createBuffer } = GPUDevice.prototype;
-GPUDevice.prototype.createBuffer = function (desc) {
-  const buffer = createBuffer.call(this, desc);
-  live.add(buffer);
-  counts.liveBuffers++;
-  return buffer;
-};
-const { destroy } = GPUBuffer.prototype;
-GPUBuffer.prototype.destroy = function () {
-  if (live.delete(this)) counts.liveBuffers--;
-  destroy.call(this);
-};
-
-for (const method of ["instantiate", "instantiateStreaming"]) {
-  const original = WebAssembly[method];
-  WebAssembly[method] = async (...args) => {
-    const made = await original(...args);
-    const { exports } = made.instance ?? made;
-    if (exports.memory) memories.push(exports.memory);
-    return made;
-  };
-}
+wrapWebAssembly();
 
 /** The counts so far. */
 export function count() {
@@ -98,3 +56,62 @@ export function lasting({ created }) {
 /** Bytes of WebAssembly memory in the page. */
 export const wasmBytes = () =>
   memories.reduce((sum, memory) => sum + memory.buffer.byteLength, 0);
+
+function wrapQueue() {
+  wrap(GPUQueue.prototype, "submit", (buffers) => {
+    if (buffers.length > 0) counts.submits++;
+    else counts.nudges++;
+  });
+  wrap(GPUQueue.prototype, "writeBuffer", () => counts.writes++);
+  for (const method of ["dispatchWorkgroups", "dispatchWorkgroupsIndirect"]) {
+    wrap(GPUComputePassEncoder.prototype, method, () => counts.dispatches++);
+  }
+}
+
+function wrapBuffers() {
+  wrap(GPUBuffer.prototype, "mapAsync", (mode) => {
+    if (mode & GPUMapMode.READ) counts.readMaps++;
+    else counts.writeMaps++;
+  });
+  const live = new WeakSet();
+  const { createBuffer } = GPUDevice.prototype;
+  GPUDevice.prototype.createBuffer = function (desc) {
+    const buffer = createBuffer.call(this, desc);
+    live.add(buffer);
+    counts.liveBuffers++;
+    return buffer;
+  };
+  const { destroy } = GPUBuffer.prototype;
+  GPUBuffer.prototype.destroy = function () {
+    if (live.delete(this)) counts.liveBuffers--;
+    destroy.call(this);
+  };
+}
+
+function wrapDevice() {
+  for (const method of Object.getOwnPropertyNames(GPUDevice.prototype)) {
+    if (!method.startsWith("create")) continue;
+    counts.created[method] = 0;
+    wrap(GPUDevice.prototype, method, () => counts.created[method]++);
+  }
+}
+
+function wrapWebAssembly() {
+  for (const method of ["instantiate", "instantiateStreaming"]) {
+    const original = WebAssembly[method];
+    WebAssembly[method] = async (...args) => {
+      const made = await original(...args);
+      const { exports } = made.instance ?? made;
+      if (exports.memory) memories.push(exports.memory);
+      return made;
+    };
+  }
+}
+
+function wrap(prototype, method, before) {
+  const original = prototype[method];
+  prototype[method] = function (...args) {
+    before(...args);
+    return original.apply(this, args);
+  };
+}

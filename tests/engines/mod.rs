@@ -1,0 +1,61 @@
+//! Opens the two engines. A machine without a Vulkan adapter, at least a
+//! software one, fails: nothing is skipped.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use framebatch::{BatchConfig, Config, EngineChoice, Gpu, Policy, Preset};
+
+/// Both engines, sending eagerly.
+pub(crate) fn both() -> [Gpu; 2] {
+    engines().map(|engine| open(engine, Preset::Eager.config()))
+}
+
+/// Both engines, sending only when told.
+pub(crate) fn both_manual() -> [Gpu; 2] {
+    engines().map(|engine| open(engine, manual()))
+}
+
+/// Settings under which only `flush` sends.
+pub(crate) fn manual() -> BatchConfig {
+    BatchConfig {
+        policy: Policy::Manual,
+        max_wait: None,
+        ..Preset::Eager.config()
+    }
+}
+
+/// One engine.
+pub(crate) fn open(engine: EngineChoice, batch: BatchConfig) -> Gpu {
+    let config = Config {
+        engine,
+        batch,
+        ..Config::default()
+    };
+    pollster::block_on(Gpu::open(config))
+        .unwrap_or_else(|error| panic!("opening with {engine:?}: {error}"))
+}
+
+fn engines() -> [EngineChoice; 2] {
+    [EngineChoice::Cpu, EngineChoice::Gpu]
+}
+
+/// Runs a test that would hang if it failed; it has half a minute.
+pub(crate) fn in_time(test: impl FnOnce() + Send + 'static) {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        test();
+        let _ = sender.send(()); // Nobody listens any more after half a minute.
+    });
+    match receiver.recv_timeout(Duration::from_secs(30)) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        // Without a message it panicked, and joining it says so.
+        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {
+            if let Err(panic) = thread.join() {
+                resume_unwind(panic);
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+#![cfg(not(target_arch = "wasm32"))]
+//! The native handle: from any thread and any runtime, and to its end.
+
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod engines;
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod samples;
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod stall;
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use engines::{both, both_manual, in_time, manual, open};
+use framebatch::device::Engine;
+use framebatch::{Blocking, Call, Config, EngineChoice, Error, Gpu, Preset};
+use samples::Samples;
+use stall::Stall;
+
+#[test]
+fn handles_and_calls_go_to_any_thread() {
+    fn is_send(_: &impl Send) {}
+    fn is_sync<T: Sync>() {}
+    fn is_clone<T: Clone>() {}
+    is_send(&Gpu::open(Config::default()));
+    let [gpu, _] = both();
+    is_send(&gpu);
+    is_send(&gpu.ready());
+    is_send(&gpu.lerp(&[], &[], 0.0));
+    is_sync::<Gpu>();
+    is_sync::<Blocking>();
+    is_clone::<Gpu>();
+    is_clone::<Blocking>();
+}
+
+#[test]
+fn calls_made_before_awaiting_share_one_submission() {
+    for gpu in both_manual() {
+        let calls: Vec<Call<f32>> = (0..1000_u16)
+            .map(|k| {
+                gpu.lerp(
+                    &vec![f32::from(k); 1 + usize::from(k) % 200],
+                    &vec![0.0; 1 + usize::from(k) % 200],
+                    0.5,
+                )
+            })
+            .collect();
+        gpu.flush();
+        for (k, call) in (0..1000_u16).zip(calls) {
+            let expected = vec![f32::from(k) / 2.0; 1 + usize::from(k) % 200];
+            assert_eq!(call.wait().unwrap(), expected);
+        }
+        let stats = gpu.stats();
+        assert_eq!((stats.calls, stats.settled, stats.batches), (1000, 1000, 1));
+        if gpu.info().engine == Engine::Gpu {
+            let counts = (
+                stats.device.submits,
+                stats.device.readbacks,
+                stats.device.dispatches,
+            );
+            assert_eq!(counts, (1, 1, 1));
+        }
+    }
+}
+
+#[test]
+fn many_threads_get_their_own_answers() {
+    in_time(|| {
+        for gpu in both() {
+            thread::scope(|scope| {
+                for thread in 0..8_u16 {
+                    let gpu = gpu.blocking();
+                    scope.spawn(move || {
+                        for round in 0..20_u16 {
+                            let value = f32::from(thread * 100 + round);
+                            let length = 1 + usize::from(round);
+                            let answer = gpu.lerp(&vec![value; length], &vec![0.0; length], 0.0);
+                            assert_eq!(answer.unwrap(), vec![value; length]);
+                        }
+                    });
+                }
+            });
+            let stats = gpu.stats();
+            assert_eq!((stats.calls, stats.settled, stats.pending), (160, 160, 0));
+        }
+    });
+}
+
+#[test]
+fn tasks_of_a_runtime_get_their_own_answers() {
+    in_time(|| {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            for gpu in both() {
+                let tasks: Vec<_> = (0..500_u16)
+                    .map(|k| {
+                        let gpu = gpu.clone();
+                        tokio::spawn(async move {
+                            let value = f32::from(k);
+                            gpu.ready().await?;
+                            gpu.slerp(&[0.0, 0.0, 0.0, value], &[0.0, 0.0, 0.0, value], 0.5)
+                                .await
+                        })
+                    })
+                    .collect();
+                for (k, task) in (0..500_u16).zip(tasks) {
+                    let answer = task.await.unwrap().unwrap();
+                    assert_eq!(answer, [0.0, 0.0, 0.0, f32::from(k)]);
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn a_dropped_call_is_given_up_and_its_neighbors_are_not() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let before = gpu.lerp(&[1.0], &[1.0], 0.5);
+            drop(gpu.lerp(&[2.0], &[2.0], 0.5));
+            let after = gpu.lerp(&[3.0], &[3.0], 0.5);
+            assert_eq!(gpu.stats().pending, 2);
+            gpu.flush();
+            assert_eq!(before.wait().unwrap(), [1.0]);
+            assert_eq!(after.wait().unwrap(), [3.0]);
+            let stats = gpu.stats();
+            assert_eq!((stats.calls, stats.settled, stats.rejected), (3, 2, 1));
+        }
+    });
+}
+
+#[test]
+fn calls_dropped_at_any_moment_leave_nothing_pending() {
+    in_time(|| {
+        for gpu in both() {
+            let mut samples = Samples(11);
+            for _ in 0..50 {
+                let calls = [1.0, 2.0, 3.0].map(|value| gpu.lerp(&[value], &[value], 0.5));
+                thread::sleep(Duration::from_micros(samples.bits() % 300));
+                let [first, dropped, third] = calls;
+                drop(dropped);
+                assert_eq!(first.wait().unwrap(), [1.0]);
+                assert_eq!(third.wait().unwrap(), [3.0]);
+            }
+            let stats = gpu.stats();
+            assert_eq!(stats.pending, 0);
+            assert_eq!(stats.settled + stats.rejected, 150);
+        }
+    });
+}
+
+#[test]
+fn disposal_rejects_what_is_pending_for_all_handles() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let calls = [1.0, 2.0].map(|value| gpu.lerp(&[value], &[value], 0.5));
+            let clone = gpu.clone();
+            clone.dispose();
+            clone.dispose();
+            let late = [gpu.lerp(&[1.0], &[1.0], 0.5), gpu.lerp(&[], &[], 0.5)];
+            for call in calls.into_iter().chain(late) {
+                assert_eq!(call.wait(), Err(Error::Disposed));
+            }
+            gpu.flush();
+            assert_eq!(pollster::block_on(gpu.ready()), Err(Error::Disposed));
+            let stats = gpu.stats();
+            assert_eq!((stats.calls, stats.rejected, stats.pending), (2, 2, 0));
+        }
+    });
+}
+
+#[test]
+fn disposal_amid_traffic_settles_every_call() {
+    in_time(|| {
+        for engine in [EngineChoice::Cpu, EngineChoice::Gpu] {
+            for pause in [0, 1, 5, 20] {
+                let gpu = open(engine, Preset::Eager.config());
+                thread::scope(|scope| {
+                    for _ in 0..4 {
+                        let gpu = gpu.blocking();
+                        scope.spawn(move || {
+                            loop {
+                                match gpu.lerp(&[1.0; 100], &[3.0; 100], 0.5) {
+                                    Ok(answer) => assert_eq!(answer, [2.0; 100]),
+                                    Err(error) => break assert_eq!(error, Error::Disposed),
+                                }
+                            }
+                        });
+                    }
+                    thread::sleep(Duration::from_millis(pause));
+                    gpu.dispose();
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn dropping_the_last_handle_rejects_what_is_pending() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let call = gpu.lerp(&[1.0], &[1.0], 0.5);
+            let clone = gpu.clone();
+            drop(gpu);
+            assert_eq!(clone.stats().pending, 1, "another handle is left");
+            drop(clone);
+            assert_eq!(call.wait(), Err(Error::Disposed));
+        }
+    });
+}
+
+#[test]
+fn dropping_the_last_handle_waits_for_the_worker() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Cpu, manual());
+        let stall = Stall::new(&gpu);
+        let (sender, receiver) = mpsc::channel();
+        let dropping = thread::spawn(move || {
+            drop(gpu);
+            sender.send(()).unwrap();
+        });
+        let early = receiver.recv_timeout(Duration::from_millis(50));
+        assert!(early.is_err(), "the worker is still at work");
+        drop(stall);
+        receiver.recv().unwrap();
+        dropping.join().unwrap();
+    });
+}
+
+/// A task that holds a handle until it is woken.
+struct Holder(Mutex<Option<Gpu>>, mpsc::Sender<()>);
+
+impl Wake for Holder {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().expect("one user").take());
+        self.1.send(()).expect("the test waits");
+    }
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_by_the_worker_itself() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Cpu, manual());
+        let (sender, receiver) = mpsc::channel();
+        let mut call = gpu.lerp(&[1.0], &[1.0], 0.5);
+        let holder = Arc::new(Holder(Mutex::new(Some(gpu.clone())), sender));
+        let waker = Waker::from(holder);
+        let state = Pin::new(&mut call).poll(&mut Context::from_waker(&waker));
+        assert_eq!(state, Poll::Pending);
+        gpu.flush();
+        drop(gpu);
+        receiver.recv().unwrap();
+        // Dropping `gpu` may have come before or after the answer.
+        assert!(matches!(
+            call.wait().as_deref(),
+            Ok([1.0]) | Err(Error::Disposed)
+        ));
+    });
+}

@@ -1,0 +1,199 @@
+#![cfg(not(target_arch = "wasm32"))]
+//! Merging never changes a result: on one device a call gives the same bits
+//! alone and beside any neighbors, and they share one submission.
+
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod engines;
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod samples;
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use framebatch::device::Engine;
+use framebatch::{Call, Gpu, Mode, State, Stats};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use samples::Samples;
+
+/// A call to be made, small enough to print.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ask {
+    op: Op,
+    rows: usize,
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Op {
+    Lerp,
+    LerpEach { width: u32 },
+    Slerp,
+    SlerpEach,
+    Gradients,
+    StatesLerp,
+    StatesSlerpEach,
+}
+
+const OPS: [Op; 9] = [
+    Op::Lerp,
+    Op::LerpEach { width: 1 },
+    Op::LerpEach { width: 3 },
+    Op::LerpEach { width: 7 },
+    Op::Slerp,
+    Op::SlerpEach,
+    Op::Gradients,
+    Op::StatesLerp,
+    Op::StatesSlerpEach,
+];
+
+enum Asked {
+    Floats(Call<f32>),
+    States(Call<State>),
+}
+
+impl Ask {
+    fn make(self, gpu: &Gpu) -> Asked {
+        let mut samples = Samples(self.seed);
+        let rows = self.rows;
+        let t = samples.unit();
+        let each = samples.units(rows);
+        match self.op {
+            Op::Lerp => {
+                let (a, b) = (samples.floats(rows), samples.floats(rows));
+                Asked::Floats(gpu.lerp(&a, &b, t))
+            }
+            Op::LerpEach { width } => {
+                let length = rows * width as usize;
+                let (a, b) = (samples.floats(length), samples.floats(length));
+                Asked::Floats(gpu.lerp_items(&a, &b, &each, width))
+            }
+            Op::Slerp => {
+                let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
+                Asked::Floats(gpu.slerp(&a, &b, t))
+            }
+            Op::SlerpEach => {
+                let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
+                Asked::Floats(gpu.slerp(&a, &b, &each))
+            }
+            Op::Gradients => Asked::Floats(gpu.compute_gradients(&samples.states(rows))),
+            Op::StatesLerp => {
+                let (a, b) = (samples.states(rows), samples.states(rows));
+                Asked::States(gpu.interpolate(&a, &b, t, Mode::Lerp))
+            }
+            Op::StatesSlerpEach => {
+                let (a, b) = (samples.states(rows), samples.states(rows));
+                Asked::States(gpu.interpolate(&a, &b, &each, Mode::Slerp))
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// The bits of the result.
+    fn bits(self) -> Vec<u8> {
+        match self {
+            Asked::Floats(call) => bytemuck::cast_slice(&call.wait().expect("answered")).to_vec(),
+            Asked::States(call) => bytemuck::cast_slice(&call.wait().expect("answered")).to_vec(),
+        }
+    }
+}
+
+/// Makes the calls in one batch.
+fn batch(gpu: &Gpu, asks: &[Ask]) -> Vec<Vec<u8>> {
+    let asked: Vec<Asked> = asks.iter().map(|ask| ask.make(gpu)).collect();
+    gpu.flush();
+    asked.into_iter().map(Asked::bits).collect()
+}
+
+fn ask(op: impl Strategy<Value = Op>) -> impl Strategy<Value = Ask> {
+    // Short and long: within a workgroup, at its edges, over several.
+    let rows = prop_oneof![1..20_usize, 60..70_usize, 1..600_usize];
+    (op, rows, any::<u64>()).prop_map(|(op, rows, seed)| Ask { op, rows, seed })
+}
+
+fn any_op() -> impl Strategy<Value = Op> {
+    prop::sample::select(OPS.to_vec())
+}
+
+/// Batches whose first call is `op`: every call of each against itself alone.
+fn check(gpu: &Gpu, op: Op) {
+    let mut runner = TestRunner::new(Config {
+        cases: 4,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let batches = (ask(Just(op)), prop::collection::vec(ask(any_op()), 1..=7));
+    let result = runner.run(&batches, |(first, neighbors)| {
+        let asks: Vec<Ask> = std::iter::once(first).chain(neighbors).collect();
+        let before = gpu.stats();
+        let beside = batch(gpu, &asks);
+        let counts = since(&before, &gpu.stats());
+        for (ask, beside) in asks.iter().zip(beside) {
+            let alone = batch(gpu, &[*ask]).remove(0);
+            prop_assert!(alone == beside, "the bits of {ask:?} differ");
+        }
+        let structures: BTreeSet<Op> = asks.iter().map(|ask| ask.op).collect();
+        let expected = match gpu.info().engine {
+            Engine::Gpu => (1, 1, 1, structures.len() as u64),
+            // The processor has nothing to submit or to read back.
+            Engine::Cpu => (1, 0, 0, 0),
+        };
+        prop_assert_eq!(counts, expected);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{op:?} on {:?}: {error}", gpu.info().engine));
+}
+
+/// Batches, submissions, read-backs and dispatches between two moments.
+fn since(before: &Stats, after: &Stats) -> (u64, u64, u64, u64) {
+    (
+        after.batches - before.batches,
+        after.device.submits - before.device.submits,
+        after.device.readbacks - before.device.readbacks,
+        after.device.dispatches - before.device.dispatches,
+    )
+}
+
+#[test]
+fn every_op_gives_the_same_bits_alone_and_beside_neighbors() {
+    for gpu in engines::both_manual() {
+        for op in OPS {
+            check(&gpu, op);
+        }
+    }
+}
+
+#[test]
+fn a_second_batch_no_larger_creates_nothing() {
+    let [_, gpu] = engines::both_manual();
+    let seed = Cell::new(0);
+    let mix = |largest: usize| -> Vec<Ask> {
+        let asks = (0..200).map(|k| {
+            seed.set(seed.get() + 1);
+            let (op, rows) = (OPS[k % OPS.len()], 1 + (k * 37) % largest);
+            Ask {
+                op,
+                rows,
+                seed: seed.get(),
+            }
+        });
+        asks.collect()
+    };
+    // Two, because calls are written to one arena while another is in flight.
+    batch(&gpu, &mix(500));
+    batch(&gpu, &mix(500));
+    let first = gpu.stats().device;
+    for largest in [500, 200, 499, 1, 500] {
+        batch(&gpu, &mix(largest));
+        let now = gpu.stats().device;
+        assert_eq!(
+            (now.pool_buffers, now.pool_bytes, now.pool_peak_bytes),
+            (first.pool_buffers, first.pool_bytes, first.pool_peak_bytes)
+        );
+        assert_eq!(now.pipelines_compiled, first.pipelines_compiled);
+    }
+    assert_eq!(first.pipelines_compiled, 4, "one a kernel, not one an op");
+    let uploads = gpu.stats().device.uploads - first.uploads;
+    assert_eq!(uploads, 5, "one a batch");
+}

@@ -1,0 +1,142 @@
+// The package as a user gets it: packed, installed elsewhere, and used.
+//
+// Nothing here reads the sources of the package; the fixtures are copied to a
+// folder outside the repository, so that nothing is found by accident.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { build, createServer, preview } from "vite";
+import { launch, openPage } from "../../tools/browser.mjs";
+import { serve } from "../../tools/serve.mjs";
+
+const run = promisify(execFile);
+const LOOPBACK = { host: "127.0.0.1", port: 0 };
+
+let folder;
+let packed;
+let browser;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "framebatch-"));
+  const { stdout } = await run("npm", [
+    ...["pack", resolve("pkg"), "--json", "--silent"],
+    ...["--pack-destination", folder],
+  ]);
+  packed = JSON.parse(stdout)[0];
+  for (const app of ["vite-app", "plain-page"]) {
+    await cp(`tests/packaging/${app}`, join(folder, app), { recursive: true });
+    const tarball = join(folder, packed.filename);
+    const options = { cwd: join(folder, app) };
+    await run("npm", ["install", "--offline", "--no-audit", tarball], options);
+  }
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+/** Opens a page and compares what it reports with what it should. */
+async function assertPageWorks(url) {
+  const complaints = [];
+  const page = await openPage(browser, (text) => complaints.push(text));
+  await page.goto(url);
+  const found = page.waitForFunction(() => document.body.dataset.result, {
+    timeout: 60_000,
+  });
+  const result = await found.then(
+    (handle) => handle.jsonValue(),
+    () => assert.fail(`no result; ${complaints.join("; ")}`),
+  );
+  await page.close();
+  assert.deepEqual(JSON.parse(result), {
+    halfway: [0.5, 15, 30],
+    refused: "invalid-input",
+    calls: 100,
+    submits: 1,
+  });
+  assert.deepEqual(complaints, []);
+}
+
+test("the package holds what it needs and nothing else", () => {
+  const files = packed.files.map(({ path }) => path);
+  for (const needed of [
+    "package.json",
+    "README.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "dist/index.js",
+    "dist/index.d.ts",
+    "wasm/framebatch.js",
+    "wasm/framebatch_bg.wasm",
+  ]) {
+    assert.ok(files.includes(needed), `${needed} is missing`);
+  }
+  const allowed = /^(dist|wasm)\/[\w./-]+\.(js|d\.ts|wasm)$/;
+  const rest = files.filter((file) => !allowed.test(file));
+  assert.deepEqual(rest.sort(), [
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "package.json",
+  ]);
+});
+
+test("a Vite app: the types fit", async () => {
+  await run("node_modules/.bin/tsc", ["-p", join(folder, "vite-app")]);
+});
+
+test("a Vite app, built", async () => {
+  const root = join(folder, "vite-app");
+  await build({ root, logLevel: "warn", build: { target: "es2022" } });
+  const server = await preview({ root, logLevel: "warn", preview: LOOPBACK });
+  try {
+    await assertPageWorks(server.resolvedUrls.local[0]);
+  } finally {
+    await server.close();
+  }
+});
+
+test("a Vite app, in development", async () => {
+  const root = join(folder, "vite-app");
+  const server = await createServer({
+    root,
+    logLevel: "warn",
+    server: LOOPBACK,
+  });
+  try {
+    await server.listen();
+    await assertPageWorks(server.resolvedUrls.local[0]);
+  } finally {
+    await server.close();
+  }
+});
+
+test("a plain page with an import map", async () => {
+  const server = await serve({ "/": join(folder, "plain-page") });
+  try {
+    await assertPageWorks(server.url);
+  } finally {
+    await server.close();
+  }
+});
+
+test("a server that imports the package: nothing happens, and it can end", async () => {
+  const cwd = join(folder, "plain-page");
+  const { stdout, stderr } = await run("node", ["import.mjs"], {
+    cwd,
+    timeout: 20_000,
+  });
+  assert.equal(stderr, "");
+  assert.deepEqual(JSON.parse(stdout), {
+    exports: ["CODES", "FramebatchError", "isSupported", "open", "shared"],
+    added: [],
+    supported: false,
+  });
+});

@@ -1,0 +1,226 @@
+#![cfg(not(target_arch = "wasm32"))]
+//! A full queue natively: wait, reject, latest; and when batches are sent.
+
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod engines;
+mod stall;
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use engines::{in_time, manual, open};
+use framebatch::{
+    BatchConfig, Call, Capacity, Code, Config, EngineChoice, Gpu, Overflow, Policy, Preset,
+};
+use stall::Stall;
+
+/// A session that takes three calls and sends when told, or when full.
+fn three(overflow: Overflow) -> Gpu {
+    let batch = BatchConfig {
+        overflow,
+        queue_capacity: Capacity {
+            calls: 3,
+            bytes: 1 << 20,
+        },
+        ..manual()
+    };
+    open(EngineChoice::Cpu, batch)
+}
+
+fn ask(gpu: &Gpu, value: f32) -> Call<f32> {
+    gpu.lerp(&[value], &[value], 0.5)
+}
+
+#[test]
+fn reject_refuses_what_does_not_fit() {
+    in_time(|| {
+        let gpu = three(Overflow::Reject);
+        let stall = Stall::new(&gpu);
+        let taken = [1.0, 2.0, 3.0].map(|value| ask(&gpu, value));
+        assert_eq!(gpu.desired_size(), 0);
+        let error = ask(&gpu, 4.0).wait().unwrap_err();
+        assert_eq!(error.code(), Code::QueueFull);
+        assert!(error.to_string().contains("3 calls"), "{error}");
+        drop(stall);
+        // Nobody flushed: a full queue is sent whatever the policy.
+        let answers = taken.map(|call| call.wait().unwrap());
+        assert_eq!(answers, [[1.0], [2.0], [3.0]]);
+        assert_eq!(gpu.desired_size(), 3);
+    });
+}
+
+#[test]
+fn latest_gives_a_newer_call_the_place_of_an_older_one() {
+    in_time(|| {
+        let gpu = three(Overflow::Latest);
+        let stall = Stall::new(&gpu);
+        let (cursor, other) = (gpu.keyed(7), gpu.keyed(8));
+        let oldest = ask(&cursor, 1.0);
+        let middle = ask(&gpu, 2.0);
+        let third = ask(&cursor, 3.0);
+        let newest = ask(&cursor, 4.0);
+        assert_eq!(oldest.wait().unwrap_err().code(), Code::Superseded);
+        for stranger in [ask(&other, 5.0), ask(&gpu, 6.0)] {
+            assert_eq!(stranger.wait().unwrap_err().code(), Code::QueueFull);
+        }
+        drop(stall);
+        let answers = [middle, third, newest].map(|call| call.wait().unwrap());
+        assert_eq!(answers, [[2.0], [3.0], [4.0]]);
+        let stats = gpu.stats();
+        // With the call of the stall; the refused ones were never taken.
+        assert_eq!((stats.calls, stats.settled, stats.rejected), (5, 4, 1));
+    });
+}
+
+#[test]
+fn wait_takes_calls_and_tells_producers() {
+    in_time(|| {
+        let gpu = three(Overflow::Wait);
+        pollster::block_on(gpu.ready()).unwrap();
+        let stall = Stall::new(&gpu);
+        let calls = [1.0, 2.0, 3.0, 4.0, 5.0].map(|value| ask(&gpu, value));
+        assert!(gpu.desired_size() < 0);
+        let (sender, receiver) = mpsc::channel();
+        let blocked = [gpu.clone(), gpu.clone()].map(|gpu| {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                pollster::block_on(gpu.ready()).unwrap();
+                let answer = gpu.blocking().lerp(&[6.0], &[6.0], 0.5).unwrap();
+                sender.send(answer).unwrap();
+            })
+        });
+        let early = receiver.recv_timeout(Duration::from_millis(50));
+        assert!(early.is_err(), "no room while the worker stands still");
+        drop(stall);
+        let answers = calls.map(|call| call.wait().unwrap());
+        assert_eq!(answers, [[1.0], [2.0], [3.0], [4.0], [5.0]]);
+        // Two calls do not fill the queue.
+        while gpu.stats().calls < 8 {
+            thread::yield_now();
+        }
+        gpu.flush();
+        assert_eq!(
+            [receiver.recv(), receiver.recv()],
+            [Ok(vec![6.0]), Ok(vec![6.0])]
+        );
+        for thread in blocked {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_blocking_call_waits_for_room_before_it_is_copied() {
+    in_time(|| {
+        let gpu = three(Overflow::Wait);
+        let stall = Stall::new(&gpu);
+        let calls = [1.0, 2.0, 3.0].map(|value| ask(&gpu, value));
+        let blocking = gpu.blocking();
+        let blocked = thread::spawn(move || blocking.lerp(&[4.0], &[4.0], 0.5).unwrap());
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(gpu.stats().pending, 3, "the fourth is not taken");
+        drop(stall);
+        for call in calls {
+            call.wait().unwrap();
+        }
+        while gpu.stats().calls < 5 {
+            thread::yield_now();
+        }
+        gpu.flush();
+        assert_eq!(blocked.join().unwrap(), [4.0]);
+    });
+}
+
+#[test]
+fn threads_that_wait_for_room_learn_of_disposal() {
+    in_time(|| {
+        let gpu = three(Overflow::Wait);
+        let stall = Stall::new(&gpu);
+        let pending = [1.0, 2.0, 3.0].map(|value| ask(&gpu, value));
+        let blocking = gpu.blocking();
+        let call = thread::spawn(move || blocking.lerp(&[4.0], &[4.0], 0.5));
+        let blocking = gpu.blocking();
+        let ready = thread::spawn(move || blocking.ready());
+        thread::sleep(Duration::from_millis(20));
+        gpu.dispose();
+        assert_eq!(call.join().unwrap().unwrap_err().code(), Code::Disposed);
+        assert_eq!(ready.join().unwrap().unwrap_err().code(), Code::Disposed);
+        for call in pending {
+            assert_eq!(call.wait().unwrap_err().code(), Code::Disposed);
+        }
+        drop(stall);
+    });
+}
+
+#[test]
+fn a_batch_below_its_minimum_waits_no_longer_than_it_may() {
+    in_time(|| {
+        let eager = |min_batch_size, max_wait| {
+            let batch = BatchConfig {
+                min_batch_size,
+                max_wait: Some(max_wait),
+                ..Preset::Eager.config()
+            };
+            open(EngineChoice::Cpu, batch)
+        };
+        let impatient = eager(1000, 5.0);
+        assert_eq!(ask(&impatient, 1.0).wait().unwrap(), [1.0]);
+        let patient = eager(3, 1e6);
+        let calls = [1.0, 2.0, 3.0].map(|value| ask(&patient, value));
+        let answers = calls.map(|call| call.wait().unwrap());
+        assert_eq!(answers, [[1.0], [2.0], [3.0]]);
+        assert_eq!(patient.stats().batches, 1);
+    });
+}
+
+#[test]
+fn policies_without_a_frame_send_after_their_wait() {
+    in_time(|| {
+        for policy in [Policy::Frame, Policy::Manual] {
+            let batch = BatchConfig {
+                policy,
+                max_wait: Some(1.0),
+                ..Preset::Eager.config()
+            };
+            let gpu = open(EngineChoice::Cpu, batch);
+            assert_eq!(ask(&gpu, 1.0).wait().unwrap(), [1.0]);
+        }
+    });
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let base = Preset::Eager.config();
+    let none = |calls, bytes| BatchConfig {
+        queue_capacity: Capacity { calls, bytes },
+        ..base.clone()
+    };
+    let cases = [
+        (none(0, 1), "queue capacity in calls"),
+        (none(1, 0), "queue capacity in bytes"),
+        (
+            BatchConfig {
+                max_wait: Some(f64::NAN),
+                ..base.clone()
+            },
+            "max wait",
+        ),
+        (
+            BatchConfig {
+                min_batch_size: 0,
+                ..base.clone()
+            },
+            "min batch size",
+        ),
+    ];
+    for (batch, name) in cases {
+        let config = Config {
+            batch,
+            ..Config::default()
+        };
+        let error = pollster::block_on(Gpu::open(config)).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput);
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}

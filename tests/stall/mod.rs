@@ -1,0 +1,54 @@
+//! Holds up a worker, so that a queue fills for certain.
+
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+use framebatch::{Call, Gpu};
+
+/// A worker that stands still until this is dropped.
+///
+/// Workers wake the tasks that wait for them. This one wakes a task whose waker
+/// does not return.
+pub(crate) struct Stall {
+    _release: SyncSender<()>,
+    _call: Pin<Box<Call<f32>>>,
+}
+
+struct Blocker {
+    reached: SyncSender<()>,
+    released: Mutex<Receiver<()>>,
+}
+
+impl Wake for Blocker {
+    fn wake(self: Arc<Self>) {
+        self.reached.send(()).expect("the test waits for this");
+        // Returns with an error as soon as the other end is dropped.
+        let _ = self.released.lock().expect("one user").recv();
+    }
+}
+
+impl Stall {
+    /// Stalls the worker of a handle that has nothing pending.
+    pub(crate) fn new(gpu: &Gpu) -> Stall {
+        let (release, released) = sync_channel(0);
+        let (reached, is_reached) = sync_channel(1);
+        let waker = Waker::from(Arc::new(Blocker {
+            reached,
+            released: Mutex::new(released),
+        }));
+        let mut call = Box::pin(gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5));
+        let state = call.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(
+            matches!(state, Poll::Pending),
+            "open it with a manual policy"
+        );
+        gpu.flush();
+        is_reached.recv().expect("the worker gets there");
+        Stall {
+            _release: release,
+            _call: call,
+        }
+    }
+}

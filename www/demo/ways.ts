@@ -1,0 +1,51 @@
+// The three ways to answer the components' calls, behind one shape.
+//
+// A way answers one frame of all components; it neither counts nor measures.
+
+import { open, type Session } from "framebatch";
+import type { Component } from "./component.ts";
+import { PerCall } from "./per-call.ts";
+import { slerp } from "./quaternion.ts";
+
+/** The names of the ways, as the page's switch has them. */
+export type WayName = "framebatch" | "per-call" | "loop";
+
+/** One way to answer a frame's calls; done when every component has its answer. */
+export type Way = (components: Component[], seconds: number) => Promise<void>;
+
+/** The ways that work here; `gpu` is the session behind the first. */
+export interface Ways {
+  ways: Partial<Record<WayName, Way>>;
+  gpu: Session | undefined;
+  /** Why there is no GPU, where there is none. */
+  problem: unknown;
+}
+
+/** Opens what the ways need. Without a GPU, the plain loop remains. */
+export async function openWays(): Promise<Ways> {
+  const loop: Way = async (components, seconds) => {
+    for (const component of components) component.turnAtOnce(slerp, seconds);
+  };
+  try {
+    const gpu = await open({ engine: "gpu" });
+    const perCall = await PerCall.open();
+    const framebatch: Way = async (components, seconds) => {
+      await Promise.all(
+        components.map((component) =>
+          component.turn((from, to, t) => gpu.slerp(from, to, t), seconds),
+        ),
+      );
+    };
+    const alone: Way = async (components, seconds) => {
+      await Promise.all(
+        components.map((component) =>
+          component.turn((from, to, t) => perCall.slerp(from, to, t), seconds),
+        ),
+      );
+    };
+    const ways = { framebatch, "per-call": alone, loop };
+    return { ways, gpu, problem: undefined };
+  } catch (problem) {
+    return { ways: { loop }, gpu: undefined, problem };
+  }
+}
