@@ -17,7 +17,7 @@ CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell fi
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
 SITE := $(shell find www -type f -not -path 'www/dist/*')
-PRETTY := '**/*.{js,mjs,ts,css,html,json}'
+PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
 .PHONY: help setup build demo bench test check clean
 .DEFAULT_GOAL := help

@@ -4,6 +4,14 @@
 //! submission and one read-back. The same core runs in the browser (wasm32
 //! over WebGPU) and natively. `ARCHITECTURE.md` says how it is laid out.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        reason = "tests count in small numbers"
+    )
+)]
+
 pub mod batch;
 pub mod device;
 mod error;

@@ -1,5 +1,6 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! What the native face makes of its arguments: bad ones, empty ones, settings.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;

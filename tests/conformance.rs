@@ -1,10 +1,11 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! Interpolation of floats on both devices against the float64 oracle, through
 //! the public face; `states.rs` has the states.
 //!
 //! Bounds: `lerp` three times 2⁻²⁴ of |a||1−t| + |b||t|; `slerp` of unit
 //! quaternions 5e-7 a component for t in [0, 1], beyond it 1e-6 times |t|,
 //! because the turn is |t| times the angle.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;

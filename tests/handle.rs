@@ -1,5 +1,6 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! The native handle: from any thread and any runtime, and to its end.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;

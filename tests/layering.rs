@@ -1,9 +1,10 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! Holds the import order: WHAT, HOW, WHEN and WHERE meet in the session, and
 //! the faces stand on it.
 //!
 //! It reads source text, not types: comments and tests are left out, and what
 //! is left names other folders as `crate::folder`.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! Merging never changes a result: on one device a call gives the same bits
 //! alone and beside any neighbors, and they share one submission.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;

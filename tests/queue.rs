@@ -1,5 +1,6 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! A full queue natively: wait, reject, latest; and when batches are sent.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;

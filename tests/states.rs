@@ -1,5 +1,6 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! States on both devices: equal to the oracle and to each other, to the bit.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;

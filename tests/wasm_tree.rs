@@ -1,6 +1,7 @@
-#![cfg(not(target_arch = "wasm32"))]
 //! The browser has a WebGPU of its own: nothing that only a native one needs
 //! may be in the package.
+
+#![cfg(not(target_arch = "wasm32"))]
 
 use std::process::Command;
 

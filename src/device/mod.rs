@@ -136,6 +136,10 @@ pub trait Device {
 
 /// The device of a session: one of the two kinds.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a session has one, and never moves it"
+)]
 pub enum AnyDevice {
     /// A GPU.
     Gpu(Gpu),

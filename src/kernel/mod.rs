@@ -7,11 +7,11 @@
 use crate::graph::Timing;
 
 /// Largest number of operands that a kernel takes.
-pub const MAX_OPERANDS: usize = 3;
+pub const MAX_OPERANDS: usize = RESULT as usize;
 
 /// The binding of the result. Every kernel has the same bindings, operands
 /// first, so that one layout serves all; it leaves out what it does not read.
-pub const RESULT: u32 = MAX_OPERANDS as u32;
+pub const RESULT: u32 = 3;
 
 /// The binding of the segment table.
 pub const SEGMENTS: u32 = RESULT + 1;

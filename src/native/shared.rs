@@ -256,7 +256,8 @@ impl State {
             .iter()
             .map(|operand| operand.len().next_multiple_of(16))
             .sum();
-        let room: &mut [u8] = bytemuck::cast_slice_mut(self.session.room((need / WORD) as u64)?);
+        let room: &mut [u8] =
+            bytemuck::cast_slice_mut(self.session.room(need as u64 / u64::from(WORD))?);
         let mut at = 0;
         for operand in request.operands {
             room[at..at + operand.len()].copy_from_slice(operand);

@@ -17,6 +17,10 @@ use crate::error::Error;
 use crate::session::{Launch, Settlement};
 use crate::tensor::Span;
 
+/// Milliseconds without a new call that end a burst, and the longest burst.
+const LULL_MS: f64 = 0.02;
+const BURST_MS: f64 = 0.5;
+
 /// Works until the session is closed.
 pub(super) fn run(shared: &Shared, mut recovery: Recovery) {
     supervise(shared, || {
@@ -58,7 +62,12 @@ fn wait_for_work(shared: &Shared) -> bool {
         }
         let now = shared.clock.now();
         let pause = match state.session.due(now) {
-            Due::Now | Due::TaskEnd => return true,
+            Due::Now => return true,
+            Due::TaskEnd => {
+                drop(state);
+                let_calls_gather(shared);
+                return true;
+            }
             Due::At(moment) => Some(pause(now, moment)),
             Due::Idle => None,
         };
@@ -76,6 +85,25 @@ fn wait_for_work(shared: &Shared) -> bool {
         state.asleep = false;
     }
     false
+}
+
+/// The native end of a task: a burst of calls is over when none has come for a
+/// moment. Spun, because a sleep is longer than the whole burst.
+fn let_calls_gather(shared: &Shared) {
+    let start = shared.clock.now();
+    let mut calls = 0;
+    let mut last = start;
+    loop {
+        let now = shared.clock.now();
+        let pending = shared.lock().session.pending();
+        if pending != calls {
+            (calls, last) = (pending, now);
+        }
+        if now.0 - last.0 > LULL_MS || now.0 - start.0 > BURST_MS {
+            return;
+        }
+        std::thread::yield_now();
+    }
 }
 
 fn pause(now: Millis, until: Millis) -> Duration {

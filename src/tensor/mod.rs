@@ -8,7 +8,7 @@ pub use arena::{Arena, Span};
 pub use dtype::{DType, Format};
 
 /// Bytes in a word. All offsets and lengths inside the core count words.
-pub const WORD: usize = 4;
+pub const WORD: u32 = 4;
 
 /// Operands and results start at multiples of this many words (16 bytes).
 pub const ALIGN: u32 = 4;

@@ -35,5 +35,5 @@ impl Header {
     reason = "an address on wasm32 has 32 bits"
 )]
 pub(super) fn word_index<T>(address: *const T) -> u32 {
-    (address as usize / crate::tensor::WORD) as u32
+    (address as usize / crate::tensor::WORD as usize) as u32
 }

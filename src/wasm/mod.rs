@@ -27,6 +27,7 @@ use self::table::Table;
 use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
+use crate::graph::Timing;
 use crate::plan::RecipeId;
 use crate::session::{Launch, Session, Submission};
 use crate::tensor::Span;
@@ -86,8 +87,10 @@ impl Core {
 
     /// The number of a structure: an op, elements in an item, and whether every
     /// item has its own t.
+    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn structure(&self, op: &str, width: u32, each: bool) -> u32 {
-        let graph = structure::graph(op, width, each).unwrap_or_else(|error| throw(error));
+        let timing = if each { Timing::Row } else { Timing::Call };
+        let graph = structure::graph(op, width, timing).unwrap_or_else(|error| throw(error));
         let id = self.inner.session.borrow_mut().recipe(&graph);
         id.unwrap_or_else(|error| throw(error)).0
     }

@@ -5,8 +5,7 @@ use crate::graph::{Graph, Mode, Timing};
 use crate::ops;
 
 /// The graph of an op by its public name.
-pub(super) fn graph(op: &str, width: u32, each: bool) -> Result<Graph, Error> {
-    let timing = if each { Timing::Row } else { Timing::Call };
+pub(super) fn graph(op: &str, width: u32, timing: Timing) -> Result<Graph, Error> {
     match op {
         "lerp" => ops::lerp(width, timing),
         "slerp" => Ok(ops::slerp(timing)),

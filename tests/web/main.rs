@@ -3,6 +3,10 @@
 //! Promises, frames and the package are not here: `tests/e2e` has those.
 
 #![cfg(target_arch = "wasm32")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "tests count in small numbers"
+)]
 
 mod batches;
 mod conformance;

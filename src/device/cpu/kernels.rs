@@ -142,8 +142,8 @@ const SLOPES: [f32; 16] = {
     const ROOTS: [f64; 4] = [
         1.0,
         1.189_207_115_002_721,
-        1.414_213_562_373_095_1,
-        1.681_792_830_507_429_1,
+        std::f64::consts::SQRT_2,
+        1.681_792_830_507_429,
     ];
     const QUARTER: f64 = std::f64::consts::LN_2 / 4.0;
     let mut slopes = [0.0; 16];
@@ -162,24 +162,28 @@ const SLOPES: [f32; 16] = {
     slopes
 };
 
+/// The mode of [`Kernel::StateInterpolate`] that takes the shorter arc.
+const SLERP: u32 = 1;
+
 fn state_interpolate(settings: &Settings, [a, b, t]: &Operands<'_>, output: &mut [u32]) {
     let layers_a: &[u8] = bytemuck::cast_slice(a.words());
     let layers_b: &[u8] = bytemuck::cast_slice(b.words());
     let output: &mut [u8] = bytemuck::cast_slice_mut(output);
-    let shorter = settings.mode == 1;
+    let longest = if settings.mode == SLERP { 8 } else { 15 };
     for (i, out) in output.iter_mut().enumerate() {
         let t = i64::from(t.word(i / 16));
-        *out = layer(layers_a[i], layers_b[i], t, shorter);
+        *out = layer(layers_a[i], layers_b[i], t, longest);
     }
 }
 
-fn layer(from: u8, to: u8, t: i64, shorter: bool) -> u8 {
+/// `longest` is the arc beyond which the other way around is taken.
+fn layer(from: u8, to: u8, t: i64, longest: i64) -> u8 {
     let (rho_from, rho_to) = (i64::from(from >> 4), i64::from(to >> 4));
     let rho = advance(rho_from, rho_to - rho_from, t);
     let theta = i64::from(from & 15);
     let arc = match i64::from(to & 15) - theta {
-        arc if shorter && arc > 8 => arc - 16,
-        arc if shorter && arc < -8 => arc + 16,
+        arc if arc > longest => arc - 16,
+        arc if arc < -longest => arc + 16,
         arc => arc,
     };
     let theta = advance(theta, arc, t).rem_euclid(16);

@@ -40,7 +40,7 @@ use crate::plan::{self, Dispatch, Operand, Params, Plan, Slot, Table};
 use crate::tensor::{Arena, WORD};
 
 /// WebGPU's largest alignment of a dynamic uniform offset, in words.
-const PARAMS_STRIDE: u32 = 256 / WORD as u32;
+const PARAMS_STRIDE: u32 = 256 / WORD;
 
 /// Bytes of a probe's read-back: a small frame's worth.
 const PROBE_BYTES: u64 = 1 << 16;
@@ -156,7 +156,7 @@ impl Gpu {
             let limit = self.limits.max_compute_workgroups_per_dimension;
             let grid = plan::grid(table.threads, limit)
                 .ok_or_else(|| self.too_large(work.kernel.name(), table.threads))?;
-            let params = (start + u32::try_from(at).expect("checked above")) * WORD as u32;
+            let params = (start + u32::try_from(at).expect("checked above")) * WORD;
             ready.push(Ready { work, params, grid });
         }
         Ok(ready)
