@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
+import { factory } from "./factory.mjs";
 import { shorten } from "./shorten.mjs";
 
 /** Bytes, gzip, of scripts and WebAssembly together. */
@@ -51,13 +52,12 @@ execFileSync("wasm-opt", [
   join(glue, "framebatch_bg.wasm"),
   ...["-o", join(target, "wasm/framebatch_bg.wasm")],
 ]);
-cpSync(join(glue, "framebatch.d.ts"), join(target, "wasm/framebatch.d.ts"));
 const short = shorten(
   readFileSync(join(target, "wasm/framebatch_bg.wasm")),
   readFileSync(join(glue, "framebatch.js"), "utf8"),
 );
 writeFileSync(join(target, "wasm/framebatch_bg.wasm"), short.wasm);
-writeFileSync(join(glue, "framebatch.short.js"), short.glue);
+writeFileSync(join(glue, "framebatch.short.js"), factory(short.glue));
 await minify(
   join(glue, "framebatch.short.js"),
   join(target, "wasm/framebatch.js"),

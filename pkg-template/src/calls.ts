@@ -28,6 +28,7 @@ import {
 import { Listeners } from "./events.js";
 import { Explained, unsent } from "./explain.js";
 import { Keys } from "./keys.js";
+import type { Loaded } from "./load.js";
 import { type Method, Structures } from "./method.js";
 import { checkCallOptions, type LerpOptions } from "./call-options.js";
 import type { Nudger } from "./nudger.js";
@@ -39,7 +40,8 @@ import type { LonelyWarning } from "./warning.js";
 /** An open core and what the session needs beside it. */
 export interface Running {
   readonly core: Core;
-  readonly memory: WebAssembly.Memory;
+  /** What the core lives on. */
+  readonly loaded: Loaded;
   readonly clock: Clock;
   readonly nudger: Nudger;
   /** Whether the core asks for keys (`overflow: "latest"`). */
@@ -63,6 +65,7 @@ export class Calls {
   private readonly pending = new Pending();
   private arena!: Arena;
   private structures!: Structures;
+  private loaded: Loaded | undefined;
   private clock!: Clock;
   private nudger!: Nudger;
   private warning: LonelyWarning | undefined;
@@ -110,7 +113,7 @@ export class Calls {
   }
 
   /** The core is up: enters what was waiting for it, in order. */
-  run({ core, memory, clock, nudger, keyed, warning }: Running): void {
+  run({ core, loaded, clock, nudger, keyed, warning }: Running): void {
     if (this.ended !== undefined) {
       clock.dispose();
       nudger.dispose();
@@ -118,7 +121,9 @@ export class Calls {
       return;
     }
     this.core = core;
-    this.arena = new Arena(core, memory);
+    this.loaded = loaded;
+    loaded.add(this);
+    this.arena = new Arena(core, loaded.memory);
     this.structures = new Structures(core);
     this.clock = clock;
     this.nudger = nudger;
@@ -253,6 +258,13 @@ export class Calls {
       endWith(call, error);
     }
     this.room.close(error);
+    this.loaded?.remove(this);
+    if (error.code === "fatal") this.loaded?.condemn(error);
+  }
+
+  /** Throws what the core throws when it has trapped. */
+  checkUp(): void {
+    this.core?.desired_size();
   }
 
   private enter(

@@ -73,7 +73,11 @@ export interface CoreClass {
 export type WasmSource =
   URL | string | Request | Response | BufferSource | WebAssembly.Module;
 
-/** The glue's default export: fetches, compiles and starts the WebAssembly file. */
-export type InitGlue = (input?: {
-  module_or_path?: WasmSource;
-}) => Promise<{ memory: WebAssembly.Memory }>;
+/** One instance of the glue, which has one WebAssembly instance. */
+export interface Instance {
+  /** Fetches, compiles and starts the WebAssembly file. */
+  init(input?: {
+    module_or_path?: WasmSource;
+  }): Promise<{ memory: WebAssembly.Memory }>;
+  readonly Core: CoreClass;
+}

@@ -1,16 +1,64 @@
 // Loads the WebAssembly file, once for all sessions of a page.
 //
 // Importing this file fetches nothing. A failed load is forgotten, so that the
-// next session may try again.
+// next session may try again; so is an instance that trapped, with all that was on
+// it, because nothing it holds can be trusted.
 
-import init, { Core } from "../wasm/framebatch.js";
+import { instantiate } from "../wasm/framebatch.js";
 import type { CoreClass, WasmSource } from "./core.js";
-import { FramebatchError } from "./errors.js";
+import { FramebatchError, fromCore } from "./errors.js";
 
-/** The core's class and the memory its sessions share. */
-export interface Loaded {
-  readonly Core: CoreClass;
-  readonly memory: WebAssembly.Memory;
+/** A session that lives on an instance. */
+export interface Resident {
+  /** Throws what the core throws when it has trapped. */
+  checkUp(): void;
+  /** Answers everything that is pending with this error. */
+  end(error: FramebatchError): void;
+}
+
+/** A WebAssembly instance: the core's class, and the memory its sessions share. */
+export class Loaded {
+  private readonly residents = new Set<Resident>();
+
+  constructor(
+    readonly Core: CoreClass,
+    readonly memory: WebAssembly.Memory,
+  ) {
+    // Work that the core does in the background traps where nobody catches it.
+    globalThis.addEventListener?.("unhandledrejection", this.onRejection);
+  }
+
+  /** A session moved in. */
+  add(resident: Resident): void {
+    this.residents.add(resident);
+  }
+
+  /** A session ended. */
+  remove(resident: Resident): void {
+    this.residents.delete(resident);
+  }
+
+  /** The instance trapped: every session on it ends, and the next one gets another. */
+  condemn(error: FramebatchError): void {
+    loading = undefined;
+    globalThis.removeEventListener?.("unhandledrejection", this.onRejection);
+    for (const resident of this.residents) resident.end(error);
+  }
+
+  private readonly onRejection = (event: PromiseRejectionEvent): void => {
+    const { reason } = event;
+    if (!(reason instanceof WebAssembly.RuntimeError)) return;
+    let trap: unknown = undefined;
+    if (reason.stack?.includes("framebatch_bg")) trap = reason;
+    try {
+      for (const resident of this.residents) resident.checkUp();
+    } catch (thrown) {
+      trap = thrown;
+    }
+    if (trap === undefined) return; // Somebody else's WebAssembly.
+    event.preventDefault();
+    this.condemn(fromCore("the core", trap));
+  };
 }
 
 let loading: Promise<Loaded> | undefined;
@@ -23,10 +71,11 @@ export function loadCore(source: WasmSource | undefined): Promise<Loaded> {
 
 async function load(source: WasmSource | undefined): Promise<Loaded> {
   try {
+    const { init, Core } = instantiate();
     const { memory } = await init(
       source === undefined ? undefined : { module_or_path: source },
     );
-    return { Core, memory };
+    return new Loaded(Core, memory);
   } catch (error) {
     loading = undefined;
     throw new FramebatchError(

@@ -103,8 +103,8 @@ async function bringUp(
 ): Promise<void> {
   checkOpenOptions(name, options);
   if (options.engine === "gpu") checkPlatform();
-  const { Core, memory } = await loadCore(options.wasm);
-  const core = await Core.open(
+  const loaded = await loadCore(options.wasm);
+  const core = await loaded.Core.open(
     coreConfig(options),
     calls.settle,
     calls.listeners.tell,
@@ -120,7 +120,7 @@ async function bringUp(
   const paced = policy === "frame" || policy === "eager";
   calls.run({
     core,
-    memory,
+    loaded,
     clock: clockFor(policy, around, {
       flush: () => calls.flushByClock(),
       due: (now) => calls.due(now),

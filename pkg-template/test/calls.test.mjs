@@ -274,50 +274,6 @@ test("the queue is full: the call rejects, and others are untouched", async () =
   assert.deepEqual([...(await good)], [1]);
 });
 
-test("a core that traps ends the session: every call rejects, and none hangs", async () => {
-  for (const method of ["submit", "flush", "reserve"]) {
-    const { gpu, core } = await manual();
-    const waiting = gpu.lerp(f32(1), f32(1), 0);
-    core.failures[method] = new WebAssembly.RuntimeError("unreachable");
-    const last = gpu.lerp(
-      new Float32Array(1 << 20),
-      new Float32Array(1 << 20),
-      0,
-    );
-    gpu.stats();
-    if (method === "flush") gpu.flush();
-    for (const promise of [waiting, last, gpu.lerp(f32(1), f32(1), 0)]) {
-      await assert.rejects(promise, (error) => {
-        assert.equal(error.code, "fatal");
-        assert.match(error.message, /unreachable/);
-        return true;
-      });
-    }
-    assert.equal(core.counts.disposed, 0, "what trapped is left alone");
-    await assert.rejects(gpu.ready, { code: "fatal" });
-  }
-});
-
-test("a core that traps while it is asked ends the session too", async () => {
-  const { RuntimeError } = WebAssembly;
-  const eager = await manual({ flush: "eager" });
-  const asked = eager.gpu.lerp(f32(1), f32(1), 0);
-  eager.core.failures.due = new RuntimeError("unreachable");
-  await assert.rejects(asked, { code: "fatal" });
-
-  const { gpu, core } = await manual();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const aborted = gpu.lerp(f32(1), f32(1), 0, { signal });
-  const other = gpu.lerp(f32(1), f32(1), 0);
-  core.abort = () => {
-    throw new RuntimeError("unreachable");
-  };
-  controller.abort("enough");
-  await assert.rejects(aborted, (reason) => reason === "enough");
-  await assert.rejects(other, { code: "fatal" });
-});
-
 test("the clock hears of answers: an eager session sends what was collected", async () => {
   const { gpu, core } = await manual({ flush: "eager" });
   const now = (at) => (core.queued.length > 0 ? at : NaN);

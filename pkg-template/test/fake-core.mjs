@@ -22,6 +22,7 @@ export const fake = {
   /** The options that `Core.open` got. */
   config: undefined,
   opened: 0,
+  instances: 0,
   /** Awaited by `init` and `Core.open`; rejects to make them fail. */
   loading: Promise.resolve(),
   opening: Promise.resolve(),
@@ -31,8 +32,13 @@ export const fake = {
 
 let memory;
 
-/** The default export of the glue. */
-export default async function init(input) {
+/** The glue, as the package's tools wrap it. */
+export function instantiate() {
+  fake.instances += 1;
+  return { init, Core };
+}
+
+async function init(input) {
   await fake.loading;
   fake.input = input;
   memory ??= new WebAssembly.Memory({
@@ -41,8 +47,7 @@ export default async function init(input) {
   return { memory };
 }
 
-/** The class that the glue exports. */
-export class Core {
+class Core {
   static async open(config, settle, notify) {
     await fake.opening;
     fake.config = config;

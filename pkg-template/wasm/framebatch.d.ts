@@ -1,8 +1,6 @@
-// What the TypeScript face uses of the glue that wasm-bindgen writes. It lies
-// where `src` looks for the glue, so that the face compiles before, and without,
-// the Rust build. It is not shipped: the package carries the generated file.
-import type { CoreClass, InitGlue } from "../src/core.js";
+// What the TypeScript face uses of the glue that wasm-bindgen writes, as the
+// package's tools wrap it. It lies where `src` looks for the glue, so that the face
+// compiles before, and without, the Rust build. It is not shipped.
+import type { Instance } from "../src/core.js";
 
-declare const init: InitGlue;
-export default init;
-export declare const Core: CoreClass;
+export declare function instantiate(): Instance;

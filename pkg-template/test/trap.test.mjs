@@ -1,0 +1,83 @@
+// A core that traps: everything on it rejects, and the next session starts clean.
+//
+// In a file, and so a process, of its own: a trap ends every session there is.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fake, manual, settled } from "./face.mjs";
+
+const f32 = (...values) => new Float32Array(values);
+
+test("a core that traps ends the session: every call rejects, and none hangs", async () => {
+  for (const method of ["submit", "flush", "reserve"]) {
+    const { gpu, core } = await manual();
+    const waiting = gpu.lerp(f32(1), f32(1), 0);
+    core.failures[method] = new WebAssembly.RuntimeError("unreachable");
+    const last = gpu.lerp(
+      new Float32Array(1 << 20),
+      new Float32Array(1 << 20),
+      0,
+    );
+    gpu.stats();
+    if (method === "flush") gpu.flush();
+    for (const promise of [waiting, last, gpu.lerp(f32(1), f32(1), 0)]) {
+      await assert.rejects(promise, (error) => {
+        assert.equal(error.code, "fatal");
+        assert.match(error.message, /unreachable/);
+        return true;
+      });
+    }
+    assert.equal(core.counts.disposed, 0, "what trapped is left alone");
+    await assert.rejects(gpu.ready, { code: "fatal" });
+  }
+});
+
+test("a core that traps while it is asked ends the session too", async () => {
+  const { RuntimeError } = WebAssembly;
+  const eager = await manual({ flush: "eager" });
+  const asked = eager.gpu.lerp(f32(1), f32(1), 0);
+  eager.core.failures.due = new RuntimeError("unreachable");
+  await assert.rejects(asked, { code: "fatal" });
+
+  const { gpu, core } = await manual();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const aborted = gpu.lerp(f32(1), f32(1), 0, { signal });
+  const other = gpu.lerp(f32(1), f32(1), 0);
+  core.abort = () => {
+    throw new RuntimeError("unreachable");
+  };
+  controller.abort("enough");
+  await assert.rejects(aborted, (reason) => reason === "enough");
+  await assert.rejects(other, { code: "fatal" });
+});
+
+test("one trap ends every session on the instance, and the next gets another", async () => {
+  const first = await manual();
+  const second = await manual();
+  const { instances } = fake;
+  const bystander = second.gpu.lerp(f32(1), f32(1), 0);
+  first.core.failures.submit = new WebAssembly.RuntimeError("unreachable");
+  await assert.rejects(first.gpu.lerp(f32(1), f32(1), 0), { code: "fatal" });
+  await assert.rejects(bystander, { code: "fatal" });
+  const { gpu, core } = await manual();
+  assert.equal(fake.instances, instances + 1);
+  const sound = gpu.lerp(f32(1), f32(3), 0.5);
+  gpu.flush();
+  core.answer();
+  assert.deepEqual(await sound, f32(2));
+});
+
+test("a refusal is no trap: the session and its neighbors go on", async () => {
+  const first = await manual();
+  const second = await manual();
+  const waiting = second.gpu.lerp(f32(1), f32(3), 0.5);
+  first.core.failures.submit = { code: "queue-full", message: "full" };
+  await assert.rejects(first.gpu.lerp(f32(1), f32(1), 0), {
+    code: "queue-full",
+  });
+  second.gpu.flush();
+  second.core.answer();
+  assert.deepEqual(await waiting, f32(2));
+  await settled();
+});
