@@ -4,6 +4,7 @@
 //! device under the lock, and only the worker sends.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -28,6 +29,8 @@ pub(super) struct Shared {
     /// Wakes threads that wait for room in the queue.
     room: Condvar,
     pub(super) clock: Clock,
+    /// Calls accepted so far, to be watched without the lock.
+    pub(super) arrivals: AtomicU64,
     overflow: Overflow,
     purpose: Purpose,
 }
@@ -78,6 +81,7 @@ impl Shared {
             work: Condvar::new(),
             room: Condvar::new(),
             clock: Clock::start(),
+            arrivals: AtomicU64::new(0),
             overflow,
             purpose,
         })
@@ -142,6 +146,7 @@ impl Shared {
             ));
         }
         state.answers.insert(accepted.ticket, answer);
+        self.arrivals.fetch_add(1, Ordering::Relaxed);
         let superseded = accepted
             .superseded
             .and_then(|older| state.answers.remove(&older));

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::call::Answer;
@@ -91,13 +92,12 @@ fn wait_for_work(shared: &Shared) -> bool {
 /// moment. Spun, because a sleep is longer than the whole burst.
 fn let_calls_gather(shared: &Shared) {
     let start = shared.clock.now();
-    let mut calls = 0;
-    let mut last = start;
+    let (mut calls, mut last) = (0, start);
     loop {
         let now = shared.clock.now();
-        let pending = shared.lock().session.pending();
-        if pending != calls {
-            (calls, last) = (pending, now);
+        let arrived = shared.arrivals.load(Ordering::Relaxed);
+        if arrived != calls {
+            (calls, last) = (arrived, now);
         }
         if now.0 - last.0 > LULL_MS || now.0 - start.0 > BURST_MS {
             return;
