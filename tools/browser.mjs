@@ -1,6 +1,9 @@
-// Launches the one browser of the demo and the tests: Chromium, headless, with WebGPU.
+// Launches the browser of the demo and the tests, headless, with WebGPU.
 //
-// Its switches stand in webdriver.json, because wasm-pack reads them from there:
+// Chromium, unless BROWSER=firefox asks for Firefox. Nothing here goes beyond
+// loopback. CHROME, CHROMEDRIVER and FIREFOX name other programs than the system's.
+//
+// Chromium's switches stand in webdriver.json, because wasm-pack reads them there:
 //   no-sandbox                      CI and containers run as root
 //   enable-unsafe-webgpu, use-webgpu-adapter=swiftshader
 //                                   WebGPU without a GPU, in software
@@ -8,25 +11,57 @@
 //                                   otherwise a page gets no adapter after two losses
 //   disable-dev-shm-usage           containers have a small /dev/shm
 //   the rest                        nothing but the page uses the network
-//
-// CHROME and CHROMEDRIVER name other programs than the system's.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import puppeteer from "puppeteer-core";
 
-const common = JSON.parse(
+/** The browser that BROWSER asks for: "chromium" or "firefox". */
+export const BROWSER = process.env.BROWSER ?? "chromium";
+
+const SWITCHES = JSON.parse(
   readFileSync(new URL("../webdriver.json", import.meta.url), "utf8"),
 )["goog:chromeOptions"].args;
 
-/** Starts the browser, with more switches if given. Close what comes back. */
-export function launch({ switches = [], ...options } = {}) {
+const PREFERENCES = {
+  // WebGPU on whatever Vulkan driver there is; lavapipe will do.
+  "dom.webgpu.enabled": true,
+  "gfx.webgpu.ignore-blocklist": true,
+  "gfx.webgpu.force-enabled": true,
+  // Nothing but the page uses the network.
+  "network.captive-portal-service.enabled": false,
+  "network.connectivity-service.enabled": false,
+  "services.settings.server": "data:,",
+};
+
+const OPTIONS = {
+  chromium: ({ loopback, switches }) => ({
+    executablePath: find("CHROME", ["chromium", "google-chrome"]),
+    args: [
+      ...SWITCHES,
+      ...switches,
+      ...loopback.map((name) => `--host-resolver-rules=MAP ${name} 127.0.0.1`),
+    ],
+  }),
+  firefox: ({ loopback }) => ({
+    browser: "firefox",
+    executablePath: find("FIREFOX", ["firefox-esr", "firefox"]),
+    extraPrefsFirefox: {
+      ...PREFERENCES,
+      "network.dns.localDomains": loopback.join(),
+    },
+  }),
+};
+
+/**
+ * Starts the browser; close what comes back. The names in `loopback` lead to this
+ * machine, without being secure contexts. `switches` are more of Chromium's.
+ */
+export function launch({ loopback = [], switches = [] } = {}) {
   return puppeteer.launch({
-    executablePath: chrome(),
-    args: [...common, ...switches],
-    // SwiftShader compiles and computes on the CPU; a protocol call may wait for it.
+    ...OPTIONS[BROWSER]({ loopback, switches }),
+    // A software adapter compiles and computes on the CPU; a protocol call may wait.
     protocolTimeout: 300_000,
-    ...options,
   });
 }
 
@@ -42,8 +77,6 @@ export async function openPage(browser, report = console.error) {
 
 /** The WebDriver that wasm-pack drives the browser by. */
 export const chromedriver = () => find("CHROMEDRIVER", ["chromedriver"]);
-
-const chrome = () => find("CHROME", ["chromium", "google-chrome"]);
 
 function find(variable, names) {
   if (process.env[variable]) return process.env[variable];

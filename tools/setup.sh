@@ -53,13 +53,16 @@ fi
 if [ -z "${CHROMEDRIVER:-}" ] && ! command -v chromedriver >/dev/null; then
   packages+=(chromium-driver)
 fi
+if [ -z "${FIREFOX:-}" ] && ! command -v firefox-esr >/dev/null && ! command -v firefox >/dev/null; then
+  packages+=(firefox-esr)
+fi
 if [ "$(uname)" = Linux ]; then
   compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || packages+=(mesa-vulkan-drivers)
   compgen -G '/usr/lib*/*/libvulkan.so.1' >/dev/null || packages+=(libvulkan1)
 fi
 [ ${#packages[@]} -gt 0 ] || exit 0
 
-command -v apt-get >/dev/null || stop "please install: ${packages[*]} (or set CHROME and CHROMEDRIVER to yours)"
+command -v apt-get >/dev/null || stop "please install: ${packages[*]} (or set CHROME, CHROMEDRIVER and FIREFOX to yours)"
 apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q)
 if [ "$(id -u)" != 0 ]; then
   sudo -n true 2>/dev/null || stop "please run: sudo apt-get install ${packages[*]}"

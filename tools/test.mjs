@@ -50,6 +50,11 @@ const SUITES = [
     env: { WASM_BINDGEN_TEST_TIMEOUT: "300" },
   },
   { name: "pages", command: nodeTest("tests/e2e") },
+  {
+    name: "firefox",
+    command: nodeTest("tests/e2e"),
+    env: { BROWSER: "firefox" },
+  },
   { name: "packaging", command: nodeTest("tests/packaging") },
 ];
 

@@ -13,7 +13,7 @@ mod report;
 mod structure;
 mod table;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use js_sys::Function;
@@ -42,6 +42,8 @@ pub struct Core {
 struct Inner {
     session: RefCell<Session<AnyDevice>>,
     header: Header,
+    /// When the last batch got its first call.
+    opened: Cell<Millis>,
     table: RefCell<Table>,
     /// `(table, count, source, message)`; see [`Table`].
     settle: Function,
@@ -73,6 +75,7 @@ impl Core {
         let inner = Inner {
             session: RefCell::new(session),
             header: Header::default(),
+            opened: Cell::default(),
             table: RefCell::default(),
             settle,
             notify,
@@ -226,13 +229,12 @@ impl Inner {
 
     fn submit(self: &Rc<Self>, submission: &Submission) -> Result<Ticket, Error> {
         let mut session = self.session.borrow_mut();
-        // Only a batch's oldest call is timed, and a clock costs as much as a call.
-        let now = if session.is_open_empty() {
-            report::now()
-        } else {
-            Millis::default()
-        };
-        let accepted = session.submit(submission, now);
+        // Only a batch's oldest call is timed: a clock costs as much as a call. One
+        // that finds its batch full opens the next with the time of the last.
+        if session.is_open_empty() {
+            self.opened.set(report::now());
+        }
+        let accepted = session.submit(submission, self.opened.get());
         let is_sealed = session.has_sealed();
         self.header.point_at(session.free_room());
         drop(session);

@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { site } from "./site.mjs";
+import { openSite } from "./site.mjs";
 
-const chromium = site();
+const site = openSite();
 
 for (const file of ["README.md", "pkg-template/README.md"]) {
   test(`${file}: the first example keeps its word`, () =>
-    chromium.page(async (page) => {
+    site.page(async (page) => {
       const example = /```[jt]s\n(.*?)```/s.exec(readFileSync(file, "utf8"))[1];
       const promised = [...example.matchAll(/console\.log.*; \/\/ (.*)$/gm)];
       const printed = await page.evaluate(async (example) => {

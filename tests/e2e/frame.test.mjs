@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { site } from "./site.mjs";
+import { openSite } from "./site.mjs";
 
-const chromium = site();
+const site = openSite();
 
 // Enough for f32 on inputs in [-1, 1]: a difference, a product and a sum.
 const LERP_BOUND = 3e-7;
@@ -13,7 +13,7 @@ const SLERP_BOUND = 5e-7;
 
 for (const longest of [200, 5000]) {
   test(`1,000 lerp calls of up to ${longest} floats are one submission`, () =>
-    chromium.page(async (page) => {
+    site.page(async (page) => {
       const frames = await page.evaluate(async (longest) => {
         const gpu = await framebatch.open({ engine: "gpu" });
         const inputs = workload.lerps(1000, longest);
@@ -51,7 +51,7 @@ for (const longest of [200, 5000]) {
 }
 
 test("new lengths and scalars make nothing once a larger batch has run", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const { error, made } = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
       await workload.lerpFrame(gpu, workload.lerps(1000, 200));
@@ -70,7 +70,7 @@ test("new lengths and scalars make nothing once a larger batch has run", () =>
   }));
 
 test("every call gives what the oracle gives, all of them in one batch", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const { errors, counts } = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
       const { floats, bytes, quaternions } = workload;
@@ -140,7 +140,7 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
   }));
 
 test("a call gives the same bits alone and beside neighbours", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const differing = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
       const lerp = (seed, size) =>

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { site } from "./site.mjs";
+import { openSite } from "./site.mjs";
 
 const INSECURE = "insecure.test";
 
 // A name that is not loopback, so that a page there is no secure context.
-const chromium = site([`--host-resolver-rules=MAP ${INSECURE} 127.0.0.1`]);
+const site = openSite({ loopback: [INSECURE] });
 
 // Each row: what is wrong, the call as text (run in the page), and words of the message.
 const CALLS = [
@@ -54,7 +54,7 @@ const CALLS = [
 ];
 
 test("bad calls reject with invalid-input and touch nothing else", async (t) => {
-  await chromium.page(async (page) => {
+  await site.page(async (page) => {
     const { outcomes, good, counts, stats } = await page.evaluate(
       async (rows) => {
         const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
@@ -123,7 +123,7 @@ const OPTIONS = [
 ];
 
 test("bad options are refused by name", async (t) => {
-  await chromium.page(async (page) => {
+  await site.page(async (page) => {
     for (const [name, options, words] of OPTIONS) {
       await t.test(name, async () => {
         const { code, message } = await page.evaluate(async (options) => {
@@ -138,7 +138,7 @@ test("bad options are refused by name", async (t) => {
 });
 
 test("empty input is answered with an empty array", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const lengths = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
       const none = new Float32Array(0);
@@ -155,7 +155,7 @@ test("empty input is answered with an empty array", () =>
   }));
 
 test("a page that is not secure: insecure-context, and engine cpu works", () =>
-  chromium.page(
+  site.page(
     async (page) => {
       const { secure, refused, values } = await page.evaluate(async () => {
         const opening = framebatch.open({ engine: "gpu" });
@@ -177,7 +177,7 @@ test("a page that is not secure: insecure-context, and engine cpu works", () =>
   ));
 
 test("no WebGPU: unsupported", () =>
-  chromium.page(
+  site.page(
     async (page) => {
       const { code, supported } = await page.evaluate(async () => {
         const opening = framebatch.open({ engine: "gpu" });

@@ -1,6 +1,6 @@
 // The browser and the server that every test of this folder uses.
 //
-// A test file calls `site()` once; its pages are fresh, and a page that throws
+// A test file calls `openSite()` once; its pages are fresh, and a page that throws
 // where nobody listens fails the test that opened it.
 
 import assert from "node:assert/strict";
@@ -8,14 +8,14 @@ import { after, before } from "node:test";
 import { launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 
-/** `switches` are more of the browser's. */
-export function site(switches = []) {
+/** `options` are those of `launch`. */
+export function openSite(options) {
   let browser;
   let server;
 
   before(async () => {
     server = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
-    browser = await launch({ switches });
+    browser = await launch(options);
   });
   after(async () => {
     await browser?.close();

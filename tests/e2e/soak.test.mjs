@@ -1,14 +1,18 @@
-// 10,000 warm frames: nothing grows.
+// Thousands of warm frames: nothing grows.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { site } from "./site.mjs";
+import { BROWSER } from "../../tools/browser.mjs";
+import { openSite } from "./site.mjs";
 
-const chromium = site();
+const site = openSite();
 
-test("10,000 frames hold what 1,000 held", { timeout: 120_000 }, () =>
-  chromium.page(async (page) => {
-    const { early, late, wrong } = await page.evaluate(async () => {
+// Firefox takes 3 ms a frame on lavapipe.
+const FRAMES = BROWSER === "firefox" ? 3000 : 10_000;
+
+test(`${FRAMES} frames hold what 1,000 held`, { timeout: 120_000 }, () =>
+  site.page(async (page) => {
+    const { early, late, wrong } = await page.evaluate(async (frames) => {
       const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
       const components = workload.lerps(16, 64);
       const turn = [workload.quaternions(4, 1), workload.quaternions(4, 2)];
@@ -24,7 +28,7 @@ test("10,000 frames hold what 1,000 held", { timeout: 120_000 }, () =>
       });
       let early;
       let wrong = 0;
-      for (let frame = 1; frame <= 10_000; frame++) {
+      for (let frame = 1; frame <= frames; frame++) {
         const calls = components.map(({ a, b, t }) => gpu.lerp(a, b, t));
         calls.push(gpu.slerp(...turn, (frame % 100) / 100));
         gpu.flush();
@@ -36,7 +40,7 @@ test("10,000 frames hold what 1,000 held", { timeout: 120_000 }, () =>
       const late = held();
       await gpu.dispose();
       return { early, late, wrong };
-    });
+    }, FRAMES);
     assert.equal(wrong, 0);
     for (const [what, before] of Object.entries(early)) {
       assert.ok(before > 0, `${what} is not counted`);

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { site } from "./site.mjs";
+import { openSite } from "./site.mjs";
 
-const chromium = site();
+const site = openSite();
 
 test("stats() agrees with what reached WebGPU", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const rows = await page.evaluate(async () => {
       const start = counting.count();
       const gpu = await framebatch.open({ engine: "gpu" });
@@ -57,7 +57,7 @@ test("stats() agrees with what reached WebGPU", () =>
   }));
 
 test("stats() accounts for every call and byte", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const { before, after, bytes } = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
       const inputs = workload.lerps(500, 100);
@@ -85,7 +85,7 @@ test("stats() accounts for every call and byte", () =>
   }));
 
 test("engine cpu: the same answers, and nothing reaches WebGPU", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const seen = await page.evaluate(async () => {
       const cpu = await framebatch.open({ engine: "cpu" });
       const { value, counts } = await counting.during(async () => {
@@ -118,7 +118,7 @@ test("engine cpu: the same answers, and nothing reaches WebGPU", () =>
   }));
 
 test("states are equal on both engines, to the bit", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const equal = await page.evaluate(async () => {
       // Every pair of bytes: wrap-around, half turns and null layers among them.
       const a = Uint8Array.from({ length: 65_536 }, (_, i) => i >> 8);
@@ -142,7 +142,7 @@ test("states are equal on both engines, to the bit", () =>
   }));
 
 test("explain tells the plan and sends nothing", () =>
-  chromium.page(async (page) => {
+  site.page(async (page) => {
     const { text, code, counts } = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
       let call;

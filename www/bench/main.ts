@@ -1,11 +1,12 @@
-// Runs every workload on every system in turns, shows the table, and leaves it in
-// `window.__result` for the command line.
+// Runs every workload on every system, shows the table, and leaves it in
+// `window.__result` for the command line. With `?report` it posts it to the server.
 
 import {
   type Call,
   framebatch,
   loop,
   oneBatch,
+  perCall,
   type System,
 } from "./systems.ts";
 
@@ -16,13 +17,16 @@ const WORKLOADS = [
   [10_000, 16],
 ] as const;
 const WARM = 10;
-const RUNS = 60;
+const RUNS = 40;
+/** Milliseconds after which a slow system has been run often enough, if 3 times. */
+const ENOUGH = 4000;
 /** For f32 on inputs in [-1, 1]. */
 const BOUND = 3e-7;
 
 interface Row {
   workload: string;
   system: string;
+  runs: number;
   median: number;
   p95: number;
   /** The median, relative to the batch written by hand. */
@@ -31,43 +35,73 @@ interface Row {
 
 const rows: Row[] = [];
 for (const [count, length] of WORKLOADS) {
-  const systems = {
+  const calls = inputs(count, length);
+  const systems: Record<string, System> = {
     "one batch by hand": await oneBatch(count, length),
-    framebatch: await framebatch(),
+    framebatch: await framebatch("gpu"),
+    "framebatch, cpu": await framebatch("cpu"),
     "plain loop": await loop(),
+    "one call at a time": await perCall(),
   };
-  rows.push(...(await compare(`${count} x ${length}`, systems, count, length)));
+  const measured: Omit<Row, "ratio">[] = [];
+  // One system after the other: a page has one of them, and a GPU that changes
+  // between the devices of two takes longer for either.
+  for (const [name, system] of Object.entries(systems)) {
+    state(`${count} x ${length}: ${name}`);
+    const times = await measure(name, system, calls);
+    measured.push({
+      workload: `${count} x ${length}`,
+      system: name,
+      runs: times.length,
+      median: quantile(times, 0.5),
+      p95: quantile(times, 0.95),
+    });
+  }
+  const reference = measured[0].median;
+  rows.push(
+    ...measured.map((row) => ({ ...row, ratio: row.median / reference })),
+  );
   show(rows);
 }
-document.querySelector("#state")!.textContent = "";
-Object.assign(window, { __result: rows });
-
-async function compare(
-  workload: string,
-  systems: Record<string, System>,
-  count: number,
-  length: number,
-): Promise<Row[]> {
-  const calls = inputs(count, length);
-  const names = Object.keys(systems);
-  const times = new Map<string, number[]>(names.map((name) => [name, []]));
-  for (let run = 0; run < WARM + RUNS; run++) {
-    for (const name of names) {
-      const start = performance.now();
-      const answers = await systems[name](calls);
-      const elapsed = performance.now() - start;
-      if (run === 0) check(name, calls, answers);
-      if (run >= WARM) times.get(name)!.push(elapsed);
-      // The next system starts with nothing of this one's left to do.
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  }
-  const reference = quantile(times.get(names[0])!, 0.5);
-  return names.map((system) => {
-    const median = quantile(times.get(system)!, 0.5);
-    const p95 = quantile(times.get(system)!, 0.95);
-    return { workload, system, median, p95, ratio: median / reference };
+state("");
+const adapter = await navigator.gpu.requestAdapter();
+const { vendor, architecture, description } = adapter!.info;
+const result = {
+  adapter: [vendor, architecture, description].filter(Boolean).join(" "),
+  browser: navigator.userAgent,
+  cores: navigator.hardwareConcurrency,
+  rows,
+};
+Object.assign(window, { __result: result });
+if (new URLSearchParams(location.search).has("report")) {
+  await fetch("/report", {
+    method: "POST",
+    body: JSON.stringify(result, null, 1),
   });
+}
+
+async function measure(
+  name: string,
+  system: System,
+  calls: Call[],
+): Promise<number[]> {
+  check(name, calls, await system(calls));
+  const times: number[] = [];
+  const start = performance.now();
+  for (let run = 0; run < WARM + RUNS; run++) {
+    const before = performance.now();
+    await system(calls);
+    const after = performance.now();
+    times.push(after - before);
+    if (times.length >= 3 && after - start > ENOUGH) break;
+    // Nothing of this run's is left to do when the next one starts.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return times.length > WARM ? times.slice(WARM) : times;
+}
+
+function state(text: string): void {
+  document.querySelector("#state")!.textContent = text;
 }
 
 function inputs(count: number, length: number): Call[] {

@@ -2,5 +2,5 @@
 
 declare const GPUMapMode: Readonly<Record<"READ" | "WRITE", number>>;
 declare const GPUBufferUsage: Readonly<
-  Record<"STORAGE" | "COPY_DST" | "COPY_SRC" | "MAP_READ", number>
+  Record<"STORAGE" | "COPY_DST" | "COPY_SRC" | "MAP_READ" | "UNIFORM", number>
 >;

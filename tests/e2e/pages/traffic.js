@@ -1,0 +1,110 @@
+// A steady stream of calls, each checked against the oracle: what became of them.
+//
+// It makes calls and judges answers. What happens to the device meanwhile is the
+// test's doing.
+
+import * as oracle from "/oracle.js";
+import { bytes, floats, quaternions } from "/workload.js";
+
+/** Errors that nobody caught, in the whole page. */
+const uncaught = [];
+addEventListener("error", ({ message }) => uncaught.push(message));
+addEventListener("unhandledrejection", ({ reason }) =>
+  uncaught.push(`unhandled: ${reason?.message ?? reason}`),
+);
+
+/** Calls of every kind and many sizes, with what each must give. */
+const KINDS = Array.from({ length: 60 }, (_, i) => kind(i));
+
+/** How long a call may stay unanswered after the last one was made, in milliseconds. */
+const PATIENCE_MS = 20_000;
+
+/** Calls on one session, at a rate. Make one, let it run, `stop` it. */
+export class Traffic {
+  /** `options(i)` are the options of call number i. */
+  constructor(gpu, { perSecond = 2000, options = () => undefined } = {}) {
+    this.gpu = gpu;
+    this.perSecond = perSecond;
+    this.options = options;
+    this.made = 0;
+    this.right = 0;
+    this.wrong = 0;
+    /** Rejections by code; what has no code by its text. */
+    this.refused = {};
+    this.settled = 0;
+    this.longestGap = 0;
+    this.begun = this.answered = performance.now();
+    this.run();
+  }
+
+  /** Ends the stream and waits for the answers. */
+  async stop() {
+    clearTimeout(this.timer);
+    const until = performance.now() + PATIENCE_MS;
+    while (this.settled < this.made && performance.now() < until) {
+      // Under `manual` nobody else would.
+      if (this.gpu.info !== undefined) this.gpu.flush();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const { made, right, wrong, refused, longestGap } = this;
+    const unsettled = made - this.settled;
+    return { made, right, wrong, refused, unsettled, longestGap, uncaught };
+  }
+
+  run() {
+    const due = ((performance.now() - this.begun) * this.perSecond) / 1000;
+    // Where the page itself was held up, the calls it missed are not made up for.
+    const first = Math.max(this.made, Math.floor(due) - this.perSecond / 10);
+    this.begun += ((first - this.made) / this.perSecond) * 1000;
+    for (let left = due - first; left >= 1; left--) this.call();
+    this.timer = setTimeout(() => this.run(), 1);
+  }
+
+  async call() {
+    const number = this.made++;
+    const { make, expected, bound } = KINDS[number % KINDS.length];
+    try {
+      const result = await make(this.gpu, this.options(number));
+      if (oracle.error(result, expected) <= bound) this.right++;
+      else this.wrong++;
+      const now = performance.now();
+      this.longestGap = Math.max(this.longestGap, now - this.answered);
+      this.answered = now;
+    } catch (error) {
+      const code = error?.code ?? String(error);
+      this.refused[code] = (this.refused[code] ?? 0) + 1;
+    }
+    this.settled++;
+  }
+}
+
+function kind(i) {
+  const size = 1 + ((i * 37) % 200);
+  const t = (i % 17) / 16;
+  const [qa, qb] = [quaternions(size, i), quaternions(size, i + 500)];
+  const [a, b] = [floats(size, i), floats(size, i + 500)];
+  const [from, to] = [bytes(size * 16, i), bytes(size * 16, i + 500)];
+  const kinds = [
+    {
+      make: (gpu, options) => gpu.lerp(a, b, t, options),
+      expected: oracle.lerp(a, b, t),
+      bound: 3e-7,
+    },
+    {
+      make: (gpu, options) => gpu.slerp(qa, qb, t, options),
+      expected: oracle.slerp(qa, qb, t),
+      bound: 5e-7,
+    },
+    {
+      make: (gpu, options) => gpu.states.gradients(from, options),
+      expected: oracle.gradients(from),
+      bound: 1e-6,
+    },
+    {
+      make: (gpu, options) => gpu.states.slerp(from, to, t, options),
+      expected: oracle.stateSlerp(from, to, t),
+      bound: 0,
+    },
+  ];
+  return kinds[i % kinds.length];
+}
