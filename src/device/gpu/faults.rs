@@ -1,8 +1,7 @@
-//! What went wrong on a device outside any one call's view: uncaptured errors
-//! and the loss of the device.
+//! The loss of a device, and the suspicion that something on it is invalid.
 //!
-//! A fault fails the batches that were on their way, so that none of them is
-//! answered with what a failed submission left in its buffers.
+//! Errors are caught where they are made, by `scopes`; this only remembers that
+//! there was one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,11 +10,11 @@ use futures_channel::oneshot;
 use crate::error::Error;
 
 #[cfg(not(target_arch = "wasm32"))]
-#[path = "watch_native.rs"]
-mod watch;
+#[path = "uncaptured_native.rs"]
+mod uncaptured;
 #[cfg(target_arch = "wasm32")]
-#[path = "watch_web.rs"]
-mod watch;
+#[path = "uncaptured_web.rs"]
+mod uncaptured;
 
 /// The faults of one device, shared with its callbacks.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +25,7 @@ pub(super) struct Faults {
 #[derive(Debug, Default)]
 struct State {
     lost: Option<String>,
-    error: Option<Error>,
+    suspect: bool,
     /// Those who wait for the loss; dropped, and so told, when it comes.
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -35,7 +34,7 @@ impl Faults {
     /// Starts to listen to a device.
     pub(super) fn watch(device: &wgpu::Device) -> Faults {
         let faults = Faults::default();
-        watch::errors(device, &faults);
+        uncaptured::leave(device);
         let lost = faults.clone();
         device.set_device_lost_callback(move |reason, message| {
             let mut state = lost.lock();
@@ -57,17 +56,20 @@ impl Faults {
         }
     }
 
-    /// Reports what happened since the last check; a loss is for ever.
+    /// Reports the loss of the device, which is for ever.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let mut state = self.lock();
-        if let Some(reason) = &state.lost {
-            return Err(Error::DeviceLost(reason.clone()));
-        }
-        state.error.take().map_or(Ok(()), Err)
+        let reason = self.lock().lost.clone();
+        reason.map_or(Ok(()), |reason| Err(Error::DeviceLost(reason)))
     }
 
-    fn note(&self, error: Error) {
-        self.lock().error.get_or_insert(error);
+    /// Something that was created may be invalid.
+    pub(super) fn suspect(&self) {
+        self.lock().suspect = true;
+    }
+
+    /// Whether something may be invalid; asked once for each suspicion.
+    pub(super) fn take_suspicion(&self) -> bool {
+        std::mem::take(&mut self.lock().suspect)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

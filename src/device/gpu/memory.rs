@@ -81,6 +81,12 @@ impl Memory {
         true
     }
 
+    /// Whether a slot holds `bytes` as it is.
+    pub(super) fn fits(&self, slot: Slot, bytes: u64) -> bool {
+        let buffer = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
+        buffer.is_some_and(|buffer| buffer.size() >= bytes)
+    }
+
     /// The buffer of a slot that was grown before.
     pub(super) fn buffer(&self, slot: Slot) -> &wgpu::Buffer {
         self.slots[slot.0 as usize]
@@ -149,13 +155,24 @@ impl Reads {
         }
     }
 
+    /// Whether an idle staging buffer holds `bytes`.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        self.lock().idle.iter().any(|buffer| buffer.size() >= bytes)
+    }
+
     pub(super) fn held(&self) -> Held {
         self.lock().held
     }
 
+    /// Destroys what is not in use, now or when it returns.
     pub(super) fn destroy(&self) {
+        self.lock().destroyed = true;
+        self.trim();
+    }
+
+    /// Destroys what is not in use.
+    pub(super) fn trim(&self) {
         let mut ring = self.lock();
-        ring.destroyed = true;
         for buffer in std::mem::take(&mut ring.idle) {
             ring.held.remove(buffer.size());
             buffer.destroy();

@@ -28,14 +28,23 @@ mod poll;
 #[path = "raw_web.rs"]
 mod raw;
 
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "scopes_native.rs"]
+mod scopes;
+#[cfg(target_arch = "wasm32")]
+#[path = "scopes_web.rs"]
+mod scopes;
+
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 
 use self::faults::Faults;
 use self::memory::{Memory, Reads, Staged};
 use self::pipelines::Pipelines;
+use self::scopes::Scopes;
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
+use crate::kernel::MAX_OPERANDS;
 use crate::plan::{self, Dispatch, Operand, Params, Plan, Slot, Table};
 use crate::tensor::{Arena, WORD};
 
@@ -107,14 +116,47 @@ impl Device for Gpu {
 impl Gpu {
     fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.faults.check()?;
+        if self.faults.take_suspicion() {
+            // Something that an earlier launch created may be invalid.
+            self.memory.destroy();
+            self.reads.trim();
+            self.pipelines.forget();
+        }
         let ready = self.append_tables(plan, arena)?;
-        self.make_room(plan, arena)?;
+        let needs = self.needs(plan, arena)?;
+        let compiled = self.pipelines.compiled();
+        let scopes = (!self.is_warm(plan, &needs)).then(|| Scopes::open(&self.device));
+        self.make_room(&needs);
         self.upload(arena);
-
         let mut encoder = self.encoder();
         self.encode(&mut encoder, &ready);
-        let bytes = u64::from(plan.words(Slot::RESULTS)) * WORD as u64;
-        Ok(self.finish(encoder, bytes))
+        let flight = self.finish(encoder, bytes_of(plan.words(Slot::RESULTS)));
+        let Some(scopes) = scopes else {
+            return Ok(flight);
+        };
+        let caught = scopes.close(if self.pipelines.compiled() > compiled {
+            Error::Shader
+        } else {
+            Error::Fatal
+        });
+        let faults = self.faults.clone();
+        Ok(Box::pin(async move {
+            let readback = flight.await;
+            // First, because an invalid staging buffer is also refused a map.
+            caught.await.inspect_err(|_| faults.suspect())?;
+            readback
+        }))
+    }
+
+    /// Whether a launch finds everything made that it uses.
+    fn is_warm(&self, plan: &Plan, needs: &[(Slot, u64)]) -> bool {
+        let fits = |(slot, bytes): &(Slot, u64)| self.memory.fits(*slot, *bytes);
+        needs.iter().all(fits)
+            && self.reads.fits(bytes_of(plan.words(Slot::RESULTS)))
+            && plan.dispatches().all(|work| {
+                self.pipelines
+                    .is_ready(work.kernel, operands_of(work), work.output)
+            })
     }
 
     /// Writes segment tables and params behind the operands, so that they
@@ -200,27 +242,38 @@ impl Gpu {
         self.read(staged, bytes)
     }
 
-    fn make_room(&mut self, plan: &Plan, arena: &Arena) -> Result<(), Error> {
-        for (slot, words) in (0..).map(Slot).zip(&plan.slots) {
+    /// Bytes that each slot must hold.
+    fn needs(&self, plan: &Plan, arena: &Arena) -> Result<Vec<(Slot, u64)>, Error> {
+        let limit = self.max_buffer_bytes();
+        let slots = (0..).map(Slot).zip(&plan.slots);
+        let needs = slots.map(|(slot, words)| {
             let words = if slot == Slot::INPUTS {
                 arena.len()
             } else {
                 *words
             };
-            let need = u64::from(words) * WORD as u64;
-            let limit = self.max_buffer_bytes();
-            if need > limit {
-                return Err(Error::TooLarge {
-                    what: "a batch",
-                    need,
-                    limit,
-                });
-            }
-            if self.memory.grow(&self.device, slot, need, limit) {
+            (slot, bytes_of(words))
+        });
+        let needs: Vec<(Slot, u64)> = needs.collect();
+        match needs.iter().find(|(_, need)| *need > limit) {
+            Some((_, need)) => Err(Error::TooLarge {
+                what: "a batch",
+                need: *need,
+                limit,
+            }),
+            None => Ok(needs),
+        }
+    }
+
+    fn make_room(&mut self, needs: &[(Slot, u64)]) {
+        for (slot, bytes) in needs {
+            if self
+                .memory
+                .grow(&self.device, *slot, *bytes, self.max_buffer_bytes())
+            {
                 self.pipelines.forget_bind_groups();
             }
         }
-        Ok(())
     }
 
     fn upload(&mut self, arena: &Arena) {
@@ -239,15 +292,10 @@ impl Gpu {
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for Ready { work, params, grid } in ready {
-            // What a kernel does not read is bound to the operands all the same.
-            let operands = std::array::from_fn(|k| match work.operands.get(k) {
-                Some(Operand::Rows { slot, .. }) => *slot,
-                Some(Operand::Scalar) | None => Slot::INPUTS,
-            });
             let (pipeline, group) = self.pipelines.bind(
                 &self.device,
                 &self.memory,
-                (work.kernel, operands, work.output),
+                (work.kernel, operands_of(work), work.output),
             );
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, group, &[*params]);
@@ -291,4 +339,17 @@ impl Gpu {
             limit: self.max_buffer_bytes(),
         }
     }
+}
+
+/// The slots that a dispatch binds. What its kernel does not read is bound to the
+/// operands all the same.
+fn operands_of(work: &Dispatch) -> [Slot; MAX_OPERANDS] {
+    std::array::from_fn(|k| match work.operands.get(k) {
+        Some(Operand::Rows { slot, .. }) => *slot,
+        Some(Operand::Scalar) | None => Slot::INPUTS,
+    })
+}
+
+fn bytes_of(words: u32) -> u64 {
+    u64::from(words) * u64::from(WORD)
 }

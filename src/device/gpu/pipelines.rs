@@ -77,6 +77,26 @@ impl Pipelines {
         (&self.pipelines[pipeline].1, &self.groups[group].group)
     }
 
+    /// Whether a dispatch would find all it needs.
+    pub(super) fn is_ready(
+        &self,
+        kernel: Kernel,
+        operands: [Slot; MAX_OPERANDS],
+        output: Slot,
+    ) -> bool {
+        self.pipelines.iter().any(|(known, _)| *known == kernel)
+            && self
+                .groups
+                .iter()
+                .any(|known| known.operands == operands && known.output == output)
+    }
+
+    /// Makes everything anew when it is needed next.
+    pub(super) fn forget(&mut self) {
+        self.groups.clear();
+        self.pipelines.clear();
+    }
+
     /// To be called when a slot has a new buffer.
     pub(super) fn forget_bind_groups(&mut self) {
         self.groups.clear();
