@@ -5,6 +5,7 @@
 //! flights that come out.
 
 mod load;
+mod loss;
 mod stats;
 
 pub use stats::Stats;
@@ -328,42 +329,10 @@ impl<D: Device> Session<D> {
         Some(Settlement { calls, outcome })
     }
 
-    /// Notes that the device of this generation is gone, whoever saw it. What
-    /// is queued and in flight waits for [`Session::replace_device`].
-    pub fn lose(&mut self, generation: Generation) {
-        if generation == self.generation {
-            self.lost = true;
-        }
-    }
-
     /// When the oldest batch in flight was sent.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
         let moments = self.in_flight.iter().map(|flying| flying.sent);
         moments.reduce(|a, b| if b < a { b } else { a })
-    }
-
-    /// Whether the device is lost and waits for its replacement.
-    pub fn is_lost(&self) -> bool {
-        self.lost
-    }
-
-    /// Which life of the device this is.
-    pub fn generation(&self) -> Generation {
-        self.generation
-    }
-
-    /// Goes on with another device. Everything in flight on the old one is sent
-    /// again; what the old one still answers is ignored.
-    pub fn replace_device(&mut self, device: D) {
-        while !self.in_flight.is_empty() {
-            self.requeue(self.in_flight.len() - 1);
-        }
-        self.gone = self.device.counters().after(self.gone);
-        self.device.destroy();
-        self.engine = device.info().engine;
-        self.device = device;
-        self.generation = Generation(self.generation.0 + 1);
-        self.lost = false;
     }
 
     /// Gives up a call; `true` if it was pending. Nobody settles it then.
@@ -489,17 +458,6 @@ impl<D: Device> Session<D> {
             let full = std::mem::replace(&mut self.open, Load::new(open, arena));
             self.sealed.push(full);
         }
-    }
-
-    /// Puts a batch in flight back to where it waits to be sent.
-    fn requeue(&mut self, index: usize) {
-        let load = self.in_flight.remove(index).load;
-        assert!(self.batcher.requeue(load.id), "both know what is in flight");
-        let age = |id: BatchId| self.open.id.0.wrapping_sub(id.0);
-        let place = self
-            .sealed
-            .partition_point(|sealed| age(sealed.id) > age(load.id));
-        self.sealed.insert(place, load);
     }
 
     fn recycle(&mut self, mut arena: Arena) {
