@@ -5,7 +5,7 @@
 
 mod op;
 
-pub use op::{Mode, Op, OpClass, Timing};
+pub use op::{Mode, Op, OpClass, QUATERNION, STATE, Timing};
 
 use crate::error::Error;
 use crate::tensor::Format;

@@ -49,12 +49,12 @@ pub enum Op {
 }
 
 /// A quaternion.
-const QUATERNION: Format = Format {
+pub const QUATERNION: Format = Format {
     dtype: DType::F32,
     width: 4,
 };
 /// A state of 16 layers.
-const STATE: Format = Format {
+pub const STATE: Format = Format {
     dtype: DType::State,
     width: 1,
 };

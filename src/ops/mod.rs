@@ -7,7 +7,7 @@ mod states;
 pub use states::{State, gradients, interpolate};
 
 use crate::error::Error;
-use crate::graph::{Graph, NodeId, Op, Timing};
+use crate::graph::{Graph, NodeId, Op, QUATERNION, Timing};
 use crate::tensor::{DType, Format};
 
 /// `(1 − t)·a + t·b` of rows of `width` floats.
@@ -30,11 +30,7 @@ pub fn lerp(width: u32, timing: Timing) -> Result<Graph, Error> {
 
 /// Spherical interpolation of unit quaternions, four floats (xyzw) a row.
 pub fn slerp(timing: Timing) -> Graph {
-    let row = Format {
-        dtype: DType::F32,
-        width: 4,
-    };
-    between(Op::Slerp, row, DType::Parameter, timing)
+    between(Op::Slerp, QUATERNION, DType::Parameter, timing)
 }
 
 /// A graph of `op(a, b, t)`.

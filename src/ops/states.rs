@@ -4,18 +4,13 @@
 //! sixteenths of a turn; the layer's value is m·e^(iπθ/8) with m = 2^(ρ/4).
 
 use super::between;
-use crate::graph::{Graph, Mode, Op, Timing};
-use crate::tensor::{DType, Format};
+use crate::graph::{Graph, Mode, Op, STATE, Timing};
+use crate::tensor::DType;
 
 /// A state of 16 layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct State(pub [u8; 16]);
-
-const STATE: Format = Format {
-    dtype: DType::State,
-    width: 1,
-};
 
 /// (∂m/∂ρ, ∂m/∂θ) of each layer: 32 floats a state.
 pub fn gradients() -> Graph {
