@@ -180,8 +180,8 @@ export class Calls {
     }
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
+    this.nudger.returned();
     this.clock.settled();
-    this.nudger.sent();
   };
 
   /** Gives a call up because its signal says so. */

@@ -49,8 +49,6 @@ export interface Core {
   end_explain(): string;
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
-  /** One small read-back, to be timed. */
-  probe(): Promise<void>;
   stats(): object;
   info(): object;
   raw_device(): GPUDevice | undefined;

@@ -1,9 +1,10 @@
 // Hurries answers on their way, where the browser is slow to notice them.
 //
 // Some browsers look only now and then whether a GPU has finished, unless more
-// commands arrive; empty ones will do. Whether and how much that helps is measured
-// once a session, never guessed from the browser's name. What a nudge is, and how
-// many there were, is the core's.
+// commands arrive; empty ones will do. Whether and how that helps is measured on a
+// session's own first batches, never guessed from the browser's name, so it costs
+// no submission with work in it. What a nudge is, and how many there were, is the
+// core's.
 
 import { EndOfTask, type Environment } from "./environment.js";
 
@@ -20,12 +21,18 @@ const PACE_MS = 5;
 /** What answers nothing for so long, in milliseconds, is not waiting to be noticed. */
 const LONGEST_MS = 1000;
 
-/** Read-backs measured for each way, and how much faster a way must be to be worth it. */
-const SAMPLES = 3;
-const WORTH = 0.8;
+/** Batches of which nothing is learned: they compile, and make buffers. */
+const COLD = 2;
 
-/** A read-back as fast as this, in milliseconds, cannot be hurried. */
-const FAST_MS = 0.3;
+/** Batches measured for each way, and how much faster a way must be to be worth it. */
+const SAMPLES = 5;
+const WORTH = 0.7;
+
+/** A batch that is not hurried gets help after so long, in milliseconds, while measuring. */
+const RESCUE_MS = 10;
+
+/** The order in which the ways are tried. */
+const WAYS: readonly Hurry[] = ["none", "few", "loop"];
 
 /** What is hurried. */
 export interface Hurried {
@@ -33,15 +40,18 @@ export interface Hurried {
   nudge(): void;
   /** Batches on their way. */
   flights(): number;
-  /** One small read-back. */
-  probe(): Promise<void>;
 }
 
 /** The nudges of one session. */
 export class Nudger {
-  /** How answers are hurried. */
+  /** How answers are hurried now. */
   hurry: Hurry = "none";
-  private probing = false;
+  /** Whether the best way is still being looked for. */
+  measuring = true;
+  private cold = COLD;
+  private readonly took: number[][] = WAYS.map(() => []);
+  /** Whether the batch on its way was sent alone, so that its time tells something. */
+  private alone = false;
   private since = 0;
   private looping = false;
   private timers = 0;
@@ -55,34 +65,23 @@ export class Nudger {
     this.task = new EndOfTask(environment, () => this.step());
   }
 
-  /** Batches were sent. */
+  /** Batches may have been sent. */
   sent(): void {
-    if (this.hurry === "none") return;
+    const flights = this.target.flights();
+    if (flights === 0) return;
+    this.alone = flights === 1;
     this.since = this.environment.now();
     if (this.hurry === "few") this.few();
-    else if (!this.looping) {
-      this.looping = true;
-      this.task.post();
-    }
+    else if (this.hurry === "loop") this.loop();
+    else if (this.measuring) this.rescue(this.since);
   }
 
-  /** Measures which way is the fastest here, and keeps it. */
-  async choose(): Promise<void> {
-    this.probing = true;
-    await this.target.probe(); // The first one also makes the buffers.
-    const none = await this.measure("none");
-    let best: Hurry = "none";
-    if (none > FAST_MS) {
-      let least = none * WORTH;
-      for (const hurry of ["few", "loop"] as const) {
-        const took = await this.measure(hurry);
-        if (took >= least) continue;
-        least = took;
-        best = hurry;
-      }
-    }
-    this.probing = false;
-    this.hurry = best;
+  /** A batch was answered. */
+  returned(): void {
+    if (!this.measuring) return;
+    if (this.cold > 0) this.cold -= 1;
+    else if (this.alone) this.learn(this.environment.now() - this.since);
+    this.alone = false;
   }
 
   /** Stops, whatever is on its way. */
@@ -91,25 +90,42 @@ export class Nudger {
     this.task.close();
   }
 
-  private async measure(hurry: Hurry): Promise<number> {
-    this.hurry = hurry;
-    const took: number[] = [];
-    let total = 0;
-    // One is enough where each takes a tenth of a second.
-    while (took.length < SAMPLES && total < 50) {
-      const start = this.environment.now();
-      const done = this.target.probe();
-      this.sent();
-      await done;
-      took.push(this.environment.now() - start);
-      total += took[took.length - 1];
+  private learn(milliseconds: number): void {
+    const way = WAYS.indexOf(this.hurry);
+    this.took[way].push(milliseconds);
+    const fastest = Math.min(...this.took[0]);
+    const polled = fastest > RESCUE_MS;
+    // Two are enough where both had to be helped.
+    const samples = way === 0 && polled ? 2 : SAMPLES;
+    if (this.took[way].length < samples) return;
+    // A loop is a load on a small machine, so it is only for browsers that poll.
+    const last = polled ? 2 : 1;
+    if (way < last) this.hurry = WAYS[way + 1];
+    else this.choose();
+  }
+
+  private choose(): void {
+    this.measuring = false;
+    // The fastest of each, because whatever else the machine does only adds to it.
+    const fastest = this.took.map((times) => Math.min(...times));
+    let least = fastest[0] * WORTH;
+    this.hurry = "none";
+    for (let way = 1; way < WAYS.length; way += 1) {
+      if (fastest[way] >= least) continue;
+      least = fastest[way];
+      this.hurry = WAYS[way];
     }
-    took.sort((a, b) => a - b);
-    return took[took.length >> 1];
   }
 
   private get active(): boolean {
-    return !this.disposed && (this.probing || this.target.flights() > 0);
+    return !this.disposed && this.target.flights() > 0;
+  }
+
+  // A browser that looks every 100 ms would keep the first calls of a page waiting.
+  private rescue(since: number): void {
+    this.environment.setTimer(() => {
+      if (this.since === since && this.active) this.loop();
+    }, RESCUE_MS);
   }
 
   private few(): void {
@@ -122,9 +138,15 @@ export class Nudger {
     }
   }
 
+  private loop(): void {
+    if (this.looping) return;
+    this.looping = true;
+    this.task.post();
+  }
+
   private step(): void {
     const waited = this.environment.now() - this.since;
-    if (!this.active || this.hurry !== "loop" || waited > LONGEST_MS) {
+    if (!this.active || waited > LONGEST_MS) {
       this.looping = false;
       return;
     }

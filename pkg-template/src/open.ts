@@ -113,9 +113,7 @@ async function bringUp(
   const nudger = new Nudger(around, {
     nudge: () => core.nudge(),
     flights: () => calls.flights,
-    probe: () => core.probe(),
   });
-  await nudger.choose();
   const policy = flushPolicy(options);
   const paced = policy === "frame" || policy === "eager";
   calls.run({

@@ -81,14 +81,11 @@ class Core {
       aborts: 0,
       disposed: 0,
       nudges: 0,
-      probes: 0,
     };
     this.words = new Uint32Array(memory.buffer);
     this.words[HEADER] = ARENA;
     this.words[HEADER + 1] = ARENA + 4096;
     this.words[HEADER + 2] = 0;
-    /** Awaited by each probe. */
-    this.probing = () => Promise.resolve();
   }
 
   structure(op, width, each) {
@@ -152,11 +149,6 @@ class Core {
 
   nudge() {
     this.counts.nudges += 1;
-  }
-
-  probe() {
-    this.counts.probes += 1;
-    return this.probing();
   }
 
   desired_size() {

@@ -171,18 +171,6 @@ impl Core {
         }
     }
 
-    /// One small read-back, to be timed. At once on the processor.
-    pub async fn probe(&self) {
-        let flight = match self.inner.session.borrow_mut().device_mut() {
-            AnyDevice::Gpu(gpu) => Some(gpu.probe()),
-            AnyDevice::Cpu(_) => None,
-        };
-        if let Some(flight) = flight {
-            // A device that is lost meanwhile is the watcher's matter.
-            let _ = flight.await;
-        }
-    }
-
     /// Counts, as a plain object.
     pub fn stats(&self) -> JsValue {
         report::stats(&self.inner.session.borrow().stats())

@@ -51,9 +51,6 @@ use crate::tensor::{Arena, WORD};
 /// WebGPU's largest alignment of a dynamic uniform offset, in words.
 const PARAMS_STRIDE: u32 = 256 / WORD;
 
-/// Bytes of a probe's read-back: a small frame's worth.
-const PROBE_BYTES: u64 = 1 << 16;
-
 /// A GPU.
 #[derive(Debug)]
 pub struct Gpu {
@@ -209,15 +206,6 @@ impl Gpu {
     pub fn nudge(&mut self) {
         self.queue.submit([]);
         self.counters.nudges += 1;
-    }
-
-    /// A read-back of nothing in particular, to see how long one takes.
-    pub fn probe(&mut self) -> Flight {
-        let limit = self.max_buffer_bytes();
-        self.memory
-            .grow(&self.device, Slot::RESULTS, PROBE_BYTES, limit);
-        let encoder = self.encoder();
-        self.finish(encoder, PROBE_BYTES)
     }
 
     fn encoder(&self) -> wgpu::CommandEncoder {
