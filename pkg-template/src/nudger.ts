@@ -151,7 +151,8 @@ export class Nudger {
       return;
     }
     this.target.nudge();
-    if (waited < EVERY_TASK_MS) this.task.post();
+    const fast = this.hurry === "loop" && waited < EVERY_TASK_MS;
+    if (fast) this.task.post();
     else this.environment.setTimer(() => this.step(), PACE_MS);
   }
 }
