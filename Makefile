@@ -6,6 +6,7 @@
 #   SERVE=1 make demo   the same page, served for your own browser
 #   make test     every suite; the last line counts the tests
 #   make bench    the bench page, headless
+#   make long     before a release: ten minutes of trouble, and large property runs
 #   make check    the quick loop: formats, lints, types, unit tests
 
 SHELL := /bin/bash
@@ -19,7 +20,7 @@ PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-A
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
-.PHONY: help setup build demo bench test check clean
+.PHONY: help setup build demo bench test long check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -38,6 +39,11 @@ bench: www/dist/index.html
 
 test: build
 	@REQUIRE_GPU=1 node tools/test.mjs
+
+long: build
+	PROPTEST_CASES=10000 cargo test --release --lib
+	LONG=1 node --test --test-reporter=spec tests/e2e/loss.test.mjs
+	node tools/long.mjs
 
 check: target/face/index.js
 	cargo fmt --check

@@ -42,6 +42,8 @@ const OPTIONS = {
       ...switches,
       ...loopback.map((name) => `--host-resolver-rules=MAP ${name} 127.0.0.1`),
     ],
+    // A page that one comes back to is kept as in anybody's browser.
+    ignoreDefaultArgs: ["--disable-back-forward-cache"],
   }),
   firefox: ({ loopback }) => ({
     browser: "firefox",

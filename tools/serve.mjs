@@ -38,7 +38,8 @@ export async function serve(mounts, { port = 0, headers = () => ({}) } = {}) {
     const type = file && TYPES[extname(file)];
     response.writeHead(file ? 200 : 404, {
       "content-type": type ?? "application/octet-stream",
-      "cache-control": "no-store",
+      // Not no-store, which would also keep a page from being kept for going back.
+      "cache-control": "no-cache",
       ...headers(path),
     });
     if (file) createReadStream(file).pipe(response);

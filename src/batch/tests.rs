@@ -477,8 +477,6 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     /// Submit, tick, flush, settle, fail, abort, supersede, dispose in any
     /// order: every ticket leaves exactly once and every byte comes back.
     #[test]

@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::gpu::Gpu;
+use super::outside::block_on;
 use super::request::Parameter;
 use crate::device::DeviceInfo;
 use crate::error::Error;
@@ -33,7 +34,7 @@ impl Blocking {
     ///
     /// As there.
     pub fn open(config: Config) -> Result<Blocking, Error> {
-        pollster::block_on(Gpu::open(config)).map(Blocking::new)
+        block_on(Gpu::open(config)).map(Blocking::new)
     }
 
     pub(super) fn new(gpu: Gpu) -> Blocking {
@@ -129,7 +130,7 @@ impl Blocking {
     ///
     /// As there.
     pub fn ready(&self) -> Result<(), Error> {
-        pollster::block_on(self.gpu.ready())
+        block_on(self.gpu.ready())
     }
 
     /// [`Gpu::desired_size`].

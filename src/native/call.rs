@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot::{Receiver, Sender};
 
+use super::outside::block_on;
 use super::shared::Shared;
 use crate::batch::Ticket;
 use crate::error::Error;
@@ -47,7 +48,7 @@ impl<T> Call<T> {
     ///
     /// What went wrong with this call.
     pub fn wait(self) -> Result<Vec<T>, Error> {
-        pollster::block_on(self)
+        block_on(self)
     }
 
     pub(super) fn known(answer: Result<Vec<T>, Error>) -> Self {

@@ -1,7 +1,8 @@
 //! What a program may choose when it opens a session.
 
+use super::outside::{AnyDevice, Gpu};
 use crate::batch::{BatchConfig, Preset};
-use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions};
+use crate::device::{Cpu, Device, GpuOptions};
 use crate::error::Error;
 
 /// Where calls run.

@@ -2,17 +2,18 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use super::blocking::Blocking;
 use super::call::Call;
 use super::config::{Config, open_device};
+use super::outside::thread::{self, JoinHandle};
+use super::outside::{self, AnyDevice};
 use super::recovery::Recovery;
 use super::request::{self, Parameter};
 use super::shared::{Purpose, Shared};
 use super::worker;
 use crate::batch::Preset;
-use crate::device::{AnyDevice, Cpu, DeviceInfo};
+use crate::device::{Cpu, DeviceInfo};
 use crate::error::Error;
 use crate::graph::Mode;
 use crate::ops::State;
@@ -193,6 +194,12 @@ impl Gpu {
     /// What the device is.
     pub fn info(&self) -> DeviceInfo {
         self.shared().lock().session.info()
+    }
+
+    /// The wgpu device in use, to share with other users of it; `None` on the
+    /// processor. It changes when the device is lost and replaced.
+    pub fn wgpu_device(&self) -> Option<wgpu::Device> {
+        outside::wgpu_device(self.shared().lock().session.device())
     }
 
     /// Rejects what is pending and frees the device, for all handles.

@@ -5,13 +5,18 @@
 
 mod blocking;
 mod call;
-mod clock;
 mod config;
 mod gpu;
 mod recovery;
 mod request;
 mod shared;
 mod worker;
+
+#[cfg(not(test))]
+mod outside;
+#[cfg(test)]
+#[path = "tests/outside.rs"]
+mod outside;
 
 pub use blocking::Blocking;
 pub use call::Call;

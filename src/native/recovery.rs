@@ -3,11 +3,11 @@
 //!
 //! Batches on their way are the session's matter; it sends them again.
 
-use std::thread;
 use std::time::Duration;
 
+use super::outside::{AnyDevice, Gpu, block_on, thread};
 use super::shared::Shared;
-use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions};
+use crate::device::{Cpu, Device, GpuOptions};
 
 /// Milliseconds before each request for a device: a driver that restarts has
 /// none for a while.
@@ -56,7 +56,7 @@ impl Recovery {
                 if shared.lock().closed.is_some() {
                     break;
                 }
-                if let Ok(gpu) = pollster::block_on(Gpu::open(&self.options)) {
+                if let Ok(gpu) = block_on(Gpu::open(&self.options)) {
                     return AnyDevice::Gpu(gpu);
                 }
             }

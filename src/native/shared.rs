@@ -4,17 +4,16 @@
 //! device under the lock, and only the worker sends.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::{Poll, Waker};
 
 use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
-use super::clock::Clock;
+use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::request::{Request, Structure};
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
-use crate::device::AnyDevice;
 use crate::error::Error;
 use crate::plan::RecipeId;
 use crate::session::{Session, Submission};

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::call::Answer;
+use super::outside::{block_on, thread};
 use super::recovery::Recovery;
 use super::shared::Shared;
 use crate::batch::{Due, Millis};
@@ -102,7 +103,7 @@ fn let_calls_gather(shared: &Shared) {
         if now.0 - last.0 > LULL_MS || now.0 - start.0 > BURST_MS {
             return;
         }
-        std::thread::yield_now();
+        thread::yield_now();
     }
 }
 
@@ -131,7 +132,7 @@ fn send(shared: &Shared, flights: &mut VecDeque<Launch>) {
 
 /// Waits for a batch and takes its calls off the session.
 fn land(shared: &Shared, launch: Launch) -> Landed {
-    let outcome = pollster::block_on(launch.flight);
+    let outcome = block_on(launch.flight);
     let mut state = shared.lock();
     let settlement = state
         .session

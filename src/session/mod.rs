@@ -22,6 +22,9 @@ use crate::tensor::{Arena, Span, WORD};
 /// How often a batch is sent before a lost device fails it.
 const ATTEMPTS: u32 = 2;
 
+/// Arenas kept for the next batches: as many as are usually on their way.
+const SPARES: usize = 4;
+
 /// A call whose operands lie at the start of [`Session::room`].
 #[derive(Clone, Copy, Debug)]
 pub struct Submission {
@@ -461,8 +464,11 @@ impl<D: Device> Session<D> {
     }
 
     fn recycle(&mut self, mut arena: Arena) {
-        arena.clear();
-        self.spare.push(arena);
+        // More are only needed while a device is lost or slow.
+        if self.spare.len() < SPARES {
+            arena.clear();
+            self.spare.push(arena);
+        }
     }
 }
 

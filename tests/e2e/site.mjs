@@ -4,9 +4,18 @@
 // where nobody listens fails the test that opened it.
 
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
-import { launch, openPage } from "../../tools/browser.mjs";
+import { after, before, test } from "node:test";
+import { BROWSER, launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
+
+/** How often a test does what it does; `make long` does more of it. */
+export const times = (few, many) => (process.env.LONG === "1" ? many : few);
+
+/** A test of what only Chromium can be made to do, and `why`. */
+export function chromiumTest(name, why, body) {
+  if (BROWSER === "chromium") test(name, body);
+  else console.log(`Chromium alone: ${name} (${why})`);
+}
 
 /** `options` are those of `launch`. */
 export function openSite(options) {

@@ -1,14 +1,18 @@
-// Thousands of warm frames: nothing grows.
+// Thousands of warm frames: nothing grows. And a few seconds of trouble, of which
+// `make long` makes minutes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
+import { assertNothingLost } from "../../tools/soak.mjs";
 import { openSite } from "./site.mjs";
 
 const site = openSite();
 
 // Firefox takes 3 ms a frame on lavapipe.
 const FRAMES = BROWSER === "firefox" ? 3000 : 10_000;
+// And computes some 30 small batches a second, in two sessions at once fewer.
+const PER_SECOND = BROWSER === "firefox" ? 100 : 2000;
 
 test(`${FRAMES} frames hold what 1,000 held`, { timeout: 120_000 }, () =>
   site.page(async (page) => {
@@ -49,3 +53,13 @@ test(`${FRAMES} frames hold what 1,000 held`, { timeout: 120_000 }, () =>
     }
   }),
 );
+
+test("losses, calls given up, deadlines and disposal at high rates", (t) =>
+  site.page(async (page) => {
+    const report = await page.evaluate(async (perSecond) => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      return trouble(gpu, { seconds: 3, seed: 1, perSecond });
+    }, PER_SECOND);
+    t.diagnostic(JSON.stringify(report));
+    assertNothingLost(report);
+  }));

@@ -1,5 +1,6 @@
 //! The session on the processor and on a device that fails.
 
+mod at_every_point;
 mod by_example;
 mod under_random_events;
 
@@ -50,6 +51,8 @@ impl Device for Frail {
 
     fn launch(&mut self, plan: &plan::Plan, arena: &mut Arena) -> Flight {
         self.launches += 1;
+        // A device may append what it needs for this attempt.
+        arena.push(&[u32::MAX; 64]);
         match self.fault.take() {
             Some(fault) => Box::pin(std::future::ready(Err(fault))),
             None => self.cpu.launch(plan, arena),
@@ -119,4 +122,20 @@ fn values(settlement: &Settlement) -> Vec<(Ticket, Vec<f32>)> {
     calls
         .map(|(ticket, span)| (*ticket, bytemuck::cast_slice(of(span)).to_vec()))
         .collect()
+}
+
+/// Batches that hold memory: the open one, those that wait, those on their way.
+fn loads(session: &Session<impl Device>) -> usize {
+    1 + session.sealed.len() + session.in_flight.len()
+}
+
+/// No arena is lost and none made where one could be used again: there are as
+/// many as `peak`, the most that [`loads`] ever was, less those that are too many
+/// to be kept.
+fn assert_arenas(session: &Session<impl Device>, peak: usize) {
+    let arenas = session.spare.len() + loads(session);
+    let fewest = peak.min(SPARES + 1);
+    assert!((fewest..=peak).contains(&arenas), "{arenas} of {peak}");
+    assert!(session.spare.len() <= SPARES);
+    assert!(session.spare.iter().all(Arena::is_empty));
 }

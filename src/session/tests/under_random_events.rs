@@ -1,5 +1,7 @@
 //! The session against a model: submit, abort, seal, launch, land, fail, lose
 //! the device, replace it and dispose in any order.
+//!
+//! `PROPTEST_CASES` is how many orders are tried.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +24,10 @@ enum Event {
         which: prop::sample::Index,
         fate: Fate,
     },
+    /// The platform says that the device is gone.
+    Lose,
     Replace,
+    Dispose,
 }
 
 /// What becomes of a batch on its way.
@@ -37,12 +42,14 @@ enum Fate {
 fn event() -> impl Strategy<Value = Event> {
     let key = prop::option::of(0..3_u32);
     prop_oneof![
-        6 => (1..12_u32, key).prop_map(|(rows, key)| Event::Submit { rows, key }),
-        1 => any::<prop::sample::Index>().prop_map(Event::Abort),
-        1 => Just(Event::Seal),
-        2 => Just(Event::Launch),
-        2 => (any::<prop::sample::Index>(), fate()).prop_map(|(which, fate)| Event::Land { which, fate }),
-        1 => Just(Event::Replace),
+        60 => (1..12_u32, key).prop_map(|(rows, key)| Event::Submit { rows, key }),
+        10 => any::<prop::sample::Index>().prop_map(Event::Abort),
+        10 => Just(Event::Seal),
+        20 => Just(Event::Launch),
+        20 => (any::<prop::sample::Index>(), fate()).prop_map(|(which, fate)| Event::Land { which, fate }),
+        5 => Just(Event::Lose),
+        10 => Just(Event::Replace),
+        1 => Just(Event::Dispose),
     ]
 }
 
@@ -74,6 +81,15 @@ impl Model {
         }
         Ok(())
     }
+
+    /// All that is pending was given up.
+    fn give_up(&mut self, mut tickets: Vec<Ticket>) -> Result<(), TestCaseError> {
+        tickets.sort_unstable();
+        let pending = std::mem::take(&mut self.pending);
+        prop_assert_eq!(&tickets, &pending.into_keys().collect::<Vec<_>>());
+        self.rejected += tickets.len() as u64;
+        Ok(())
+    }
 }
 
 proptest! {
@@ -90,6 +106,9 @@ proptest! {
         let mut session = Session::new(Frail::new(1200), limits).unwrap();
         let mut model = Model::default();
         let mut flying = Vec::new();
+        // Flights before this one were disposed of.
+        let (mut launches, mut disposed) = (0, 0);
+        let mut peak = loads(&session);
         for (value, event) in (0_u16..).map(f32::from).zip(events) {
             match event {
                 Event::Submit { rows, key } => match ask(&mut session, value, rows, key) {
@@ -111,9 +130,15 @@ proptest! {
                     model.rejected += 1;
                 }
                 Event::Seal => session.seal(),
-                Event::Launch => flying.extend(session.launch(NOW)),
+                Event::Launch => {
+                    if let Some(launch) = session.launch(NOW) {
+                        flying.push((launches, launch));
+                        launches += 1;
+                    }
+                }
                 Event::Land { which, fate } if !flying.is_empty() => {
-                    let Launch { batch, generation, flight } = flying.remove(which.index(flying.len()));
+                    let (number, launch) = flying.remove(which.index(flying.len()));
+                    let Launch { batch, generation, flight } = launch;
                     let outcome = pollster::block_on(flight);
                     let outcome = match fate {
                         Fate::Arrives => outcome,
@@ -122,25 +147,40 @@ proptest! {
                     };
                     match session.settle(batch, generation, outcome) {
                         Some(settlement) => model.take(&settlement)?,
-                        // Sent again later, or already by another life.
-                        None => prop_assert!(session.is_lost() || generation != session.generation()),
+                        // Sent again later, already by another life, or given up.
+                        None => prop_assert!(
+                            number < disposed
+                                || session.is_lost()
+                                || generation != session.generation()
+                        ),
                     }
                 }
                 Event::Replace => {
                     session.replace_device(Frail::new(1200));
                     prop_assert!(!session.is_lost());
                 }
+                Event::Lose => {
+                    session.lose(session.generation());
+                    prop_assert!(session.is_lost() && session.launch(NOW).is_none());
+                }
+                Event::Dispose => {
+                    model.give_up(session.dispose())?;
+                    disposed = launches;
+                    prop_assert_eq!(session.batcher.pending_bytes(), 0);
+                    peak = loads(&session);
+                    prop_assert_eq!(session.open.arena.capacity(), 0);
+                }
                 Event::Abort(_) | Event::Land { .. } => {}
             }
+            peak = peak.max(loads(&session));
+            assert_arenas(&session, peak);
             prop_assert_eq!(session.pending(), model.pending.len());
             let stats = session.stats();
             let counts = (stats.calls, stats.settled, stats.rejected, stats.pending);
             let pending = model.pending.len() as u64;
             prop_assert_eq!(counts, (model.calls, model.settled, model.rejected, pending));
         }
-        let left: Vec<Ticket> = model.pending.into_keys().collect();
-        let mut given_up = session.dispose();
-        given_up.sort_unstable();
-        prop_assert_eq!(given_up, left);
+        model.give_up(session.dispose())?;
+        prop_assert_eq!((session.pending(), session.batcher.pending_bytes()), (0, 0));
     }
 }

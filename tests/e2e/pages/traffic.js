@@ -37,18 +37,24 @@ export class Traffic {
     this.run();
   }
 
+  /** Makes no more calls. */
+  pause() {
+    clearTimeout(this.timer);
+  }
+
   /** Ends the stream and waits for the answers. */
   async stop() {
-    clearTimeout(this.timer);
+    this.pause();
     const until = performance.now() + PATIENCE_MS;
     while (this.settled < this.made && performance.now() < until) {
-      // Under `manual` nobody else would.
+      // Under `manual` nobody else would; a session that is over has nothing to send.
       if (this.gpu.info !== undefined) this.gpu.flush();
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     const { made, right, wrong, refused, longestGap } = this;
     const unsettled = made - this.settled;
-    return { made, right, wrong, refused, unsettled, longestGap, uncaught };
+    const counts = { made, right, wrong, refused, unsettled, longestGap };
+    return { ...counts, uncaught: [...uncaught] };
   }
 
   run() {

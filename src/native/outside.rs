@@ -1,0 +1,46 @@
+//! The world outside as it is: threads, locks, time and devices.
+//!
+//! Unit tests build this face on a twin, `tests/outside.rs`, where threads run
+//! in the order that a test tries and devices fail when it says.
+
+pub(super) use std::sync::atomic::AtomicU64;
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use std::thread;
+
+pub(super) use pollster::block_on;
+
+pub(super) use crate::device::{AnyDevice, Gpu};
+
+use std::time::Instant;
+
+use crate::batch::Millis;
+
+/// The device itself; `None` on the processor.
+pub(super) fn wgpu_device(device: &AnyDevice) -> Option<wgpu::Device> {
+    match device {
+        AnyDevice::Gpu(gpu) => Some(gpu.wgpu_device().clone()),
+        AnyDevice::Cpu(_) => None,
+    }
+}
+
+/// The only place that asks what time it is. Counts from its own start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "faces are where time comes in; this one never runs in a browser"
+    )]
+    pub(super) fn start() -> Self {
+        Clock {
+            start: Instant::now(),
+        }
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        Millis(self.start.elapsed().as_secs_f64() * 1e3)
+    }
+}

@@ -1,0 +1,358 @@
+//! The handle, its calls and its worker under random schedules: whatever
+//! happens in whatever order, each call is answered once, and nobody waits for
+//! ever.
+//!
+//! `MODEL_SCHEDULES` is how many a story is told, 300 unless given. A failure
+//! prints its schedule, which `shuttle::replay` repeats.
+
+use std::sync::Arc;
+
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::scheduler::RandomScheduler;
+use shuttle::{FailurePersistence, Runner};
+
+use super::outside::thread::{self, JoinHandle};
+use super::outside::{AnyDevice, Fate, World, block_on};
+use super::shared::Shared;
+use super::{Call, Config, EngineChoice, Gpu};
+use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
+use crate::device::Engine;
+use crate::{Code, Error};
+
+/// Nothing ever fails.
+const KIND: World = World {
+    flights: &[Fate::Arrives],
+    opens: &[true],
+};
+
+/// Memory runs out and devices go away, but there is always another.
+const ROUGH: World = World {
+    flights: &[
+        Fate::Arrives,
+        Fate::Arrives,
+        Fate::Fails,
+        Fate::LostBefore,
+        Fate::LostWith,
+        Fate::LostAfter,
+    ],
+    opens: &[true, true, false],
+};
+
+/// What may become of a call in [`ROUGH`].
+const ROUGHLY: &[Code] = &[Code::OutOfMemory, Code::DeviceLost];
+
+/// No wait ends by time, because the model never times out.
+fn eager() -> BatchConfig {
+    BatchConfig {
+        max_wait: None,
+        ..Preset::Eager.config()
+    }
+}
+
+fn manual() -> BatchConfig {
+    BatchConfig {
+        policy: Policy::Manual,
+        ..eager()
+    }
+}
+
+fn two(overflow: Overflow) -> BatchConfig {
+    BatchConfig {
+        overflow,
+        queue_capacity: Capacity {
+            calls: 2,
+            bytes: 1 << 20,
+        },
+        ..eager()
+    }
+}
+
+/// Tells a story under many schedules, and looks at what it left behind.
+fn explore(world: World, batch: BatchConfig, story: fn(Gpu)) {
+    let schedules = std::env::var("MODEL_SCHEDULES").map_or(300, |given| {
+        given.parse().expect("MODEL_SCHEDULES is a number")
+    });
+    let mut settings = shuttle::Config::new();
+    settings.stack_size = 1 << 18;
+    // A panic that is part of the story would print its schedule as well.
+    let panics = |fate: &Fate| matches!(fate, Fate::PanicsAtLaunch | Fate::PanicsInFlight);
+    if world.flights.iter().any(panics) {
+        settings.failure_persistence = FailurePersistence::None;
+    }
+    let told = Runner::new(RandomScheduler::new(schedules), settings).run(move || {
+        world.begin();
+        let config = Config {
+            engine: EngineChoice::Gpu,
+            batch: batch.clone(),
+            ..Config::default()
+        };
+        let gpu = block_on(Gpu::open(config)).unwrap();
+        let shared = Arc::clone(gpu.shared());
+        story(gpu);
+        // With the last handle the worker ended as well.
+        assert!(shared.lock().closed.is_some(), "the story kept a handle");
+        assert_quiet(&shared);
+    });
+    assert_eq!(told, schedules);
+}
+
+/// Nothing is pending, and every call was counted once.
+fn assert_quiet(shared: &Shared) {
+    let state = shared.lock();
+    assert_eq!(state.session.pending(), 0);
+    assert!(state.answers.is_empty());
+    let stats = state.session.stats();
+    assert_eq!(stats.calls, stats.settled + stats.rejected);
+}
+
+fn ask(gpu: &Gpu, value: u16) -> Call<f32> {
+    let value = f32::from(value);
+    gpu.lerp(&[value], &[value + 2.0], 0.5)
+}
+
+/// The answer to [`ask`], where errors may be of the kinds `allowed`.
+fn check(value: u16, answer: Result<Vec<f32>, Error>, allowed: &[Code]) {
+    match answer {
+        Ok(floats) => assert_eq!(floats, [f32::from(value) + 1.0]),
+        Err(error) => assert!(allowed.contains(&error.code()), "{error}"),
+    }
+}
+
+/// Threads that each do `work` with a handle of their own and their number.
+fn threads(count: u16, gpu: &Gpu, work: fn(&Gpu, u16)) -> Vec<JoinHandle<()>> {
+    (0..count)
+        .map(|number| {
+            let gpu = gpu.clone();
+            thread::spawn(move || work(&gpu, number))
+        })
+        .collect()
+}
+
+fn join(threads: Vec<JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// Two calls at once, and one when they are answered.
+fn three_calls(gpu: &Gpu, thread: u16, allowed: &[Code]) {
+    let values = [10 * thread, 10 * thread + 1];
+    let calls = values.map(|value| ask(gpu, value));
+    // The last one first: nobody depends on the order of waiting.
+    for (value, call) in values.into_iter().zip(calls).rev() {
+        check(value, call.wait(), allowed);
+    }
+    check(7, gpu.blocking().lerp(&[7.0], &[9.0], 0.5), allowed);
+}
+
+#[test]
+fn threads_get_their_own_answers() {
+    explore(KIND, eager(), |gpu| {
+        join(threads(3, &gpu, |gpu, n| three_calls(gpu, n, &[])));
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn every_flush_reaches_the_worker() {
+    explore(KIND, manual(), |gpu| {
+        let flushing = threads(3, &gpu, |gpu, n| {
+            let call = ask(gpu, n);
+            gpu.flush();
+            check(n, call.wait(), &[]);
+        });
+        join(flushing);
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn calls_given_up_are_nobody_elses_matter() {
+    explore(ROUGH, eager(), |gpu| {
+        let fickle = threads(3, &gpu, |gpu, n| {
+            let (dropped, kept) = (ask(gpu, 100 + n), ask(gpu, n));
+            if thread_rng().r#gen() {
+                thread::yield_now();
+            }
+            drop(dropped);
+            check(n, kept.wait(), ROUGHLY);
+        });
+        join(fickle);
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn calls_given_up_leave_the_queue_unsent() {
+    explore(KIND, manual(), |gpu| {
+        join(threads(3, &gpu, |gpu, n| drop(ask(gpu, n))));
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn a_lost_device_is_replaced_under_everyone() {
+    explore(ROUGH, eager(), |gpu| {
+        let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ROUGHLY));
+        let taking = threads(1, &gpu, |gpu, _| {
+            for _ in 0..2 {
+                if let AnyDevice::Gpu(device) = gpu.shared().lock().session.device() {
+                    device.lose();
+                }
+                thread::yield_now();
+            }
+        });
+        join(asking);
+        join(taking);
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn the_processor_takes_over_where_no_other_device_opens() {
+    let world = World {
+        flights: &[Fate::LostWith],
+        opens: &[false],
+    };
+    // A batch is sent twice, and the second time to the processor.
+    explore(world, eager(), |gpu| {
+        join(threads(2, &gpu, |gpu, n| three_calls(gpu, n, &[])));
+        assert_eq!(gpu.info().engine, Engine::Cpu);
+    });
+}
+
+#[test]
+fn the_processor_takes_over_from_devices_that_never_answer() {
+    let world = World {
+        flights: &[Fate::LostBefore, Fate::LostWith],
+        opens: &[true],
+    };
+    explore(world, eager(), |gpu| {
+        let asking = |gpu: &Gpu, n| three_calls(gpu, n, &[Code::DeviceLost]);
+        join(threads(2, &gpu, asking));
+        check(1, ask(&gpu, 1).wait(), &[Code::DeviceLost]);
+        check(2, ask(&gpu, 2).wait(), &[Code::DeviceLost]);
+        check(3, ask(&gpu, 3).wait(), &[]);
+        assert_eq!(gpu.info().engine, Engine::Cpu);
+    });
+}
+
+#[test]
+fn disposal_at_any_moment_answers_everyone() {
+    const ALLOWED: &[Code] = &[Code::Disposed, Code::OutOfMemory, Code::DeviceLost];
+    explore(ROUGH, eager(), |gpu| {
+        let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ALLOWED));
+        join(threads(2, &gpu, |gpu, _| gpu.dispose()));
+        join(asking);
+        assert_quiet(gpu.shared());
+        let late = ask(&gpu, 1).wait().unwrap_err();
+        assert_eq!(late.code(), Code::Disposed);
+    });
+}
+
+#[test]
+fn calls_outlive_the_last_handle() {
+    const ALLOWED: &[Code] = &[Code::Disposed, Code::OutOfMemory, Code::DeviceLost];
+    explore(ROUGH, eager(), |gpu| {
+        let calls = [1, 2].map(|value| (value, ask(&gpu, value)));
+        let mut waiting: Vec<JoinHandle<()>> = calls
+            .into_iter()
+            .map(|(value, call)| thread::spawn(move || check(value, call.wait(), ALLOWED)))
+            .collect();
+        waiting.extend(threads(2, &gpu, |gpu, n| drop(ask(gpu, n))));
+        drop(gpu);
+        join(waiting);
+    });
+}
+
+#[test]
+fn a_full_queue_makes_producers_wait_and_lets_them_go() {
+    explore(ROUGH, two(Overflow::Wait), |gpu| {
+        let blocking = threads(3, &gpu, |gpu, n| {
+            check(
+                n,
+                gpu.blocking()
+                    .lerp(&[f32::from(n)], &[f32::from(n + 2)], 0.5),
+                ROUGHLY,
+            );
+        });
+        let polite = threads(2, &gpu, |gpu, n| {
+            block_on(gpu.ready()).unwrap();
+            check(n, ask(gpu, n).wait(), ROUGHLY);
+        });
+        join(blocking);
+        join(polite);
+        assert_quiet(gpu.shared());
+        assert_eq!(gpu.desired_size(), 2);
+    });
+}
+
+#[test]
+fn disposal_frees_producers_that_wait_for_room() {
+    const ALLOWED: &[Code] = &[Code::Disposed];
+    explore(KIND, two(Overflow::Wait), |gpu| {
+        let blocking = threads(3, &gpu, |gpu, n| three_calls(gpu, n, ALLOWED));
+        let polite = threads(1, &gpu, |gpu, n| {
+            if block_on(gpu.ready()).is_ok() {
+                check(n, ask(gpu, n).wait(), ALLOWED);
+            }
+        });
+        gpu.dispose();
+        join(blocking);
+        join(polite);
+    });
+}
+
+#[test]
+fn a_full_queue_answers_those_it_refuses_or_replaces() {
+    for (overflow, code) in [
+        (Overflow::Reject, Code::QueueFull),
+        (Overflow::Latest, Code::Superseded),
+    ] {
+        let story: fn(Gpu) = match code {
+            Code::QueueFull => |gpu| {
+                let asking = |gpu: &Gpu, n| three_calls(gpu, n, &[Code::QueueFull]);
+                join(threads(3, &gpu, asking));
+                assert_quiet(gpu.shared());
+            },
+            _ => |gpu| {
+                let allowed = |gpu: &Gpu, n| {
+                    three_calls(&gpu.keyed(1), n, &[Code::QueueFull, Code::Superseded]);
+                };
+                join(threads(3, &gpu, allowed));
+                assert_quiet(gpu.shared());
+            },
+        };
+        explore(KIND, two(overflow), story);
+    }
+}
+
+/// Devices that bring the worker down now and then.
+fn falls_over(flights: &'static [Fate]) {
+    let world = World {
+        flights,
+        opens: &[true],
+    };
+    explore(world, eager(), |gpu| {
+        join(threads(2, &gpu, |gpu, n| {
+            three_calls(gpu, n, &[Code::Fatal])
+        }));
+        // At the latest this one does, if it is asked often enough.
+        let error = (0..1000).find_map(|n| ask(&gpu, n).wait().err()).unwrap();
+        assert!(
+            error.to_string().contains("the driver fell over"),
+            "{error}"
+        );
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn a_worker_that_panics_rejects_what_is_pending_and_what_comes() {
+    falls_over(&[Fate::Arrives, Fate::PanicsInFlight]);
+}
+
+#[test]
+fn a_worker_that_panics_with_the_session_locked_does_as_well() {
+    falls_over(&[Fate::Arrives, Fate::PanicsAtLaunch]);
+}

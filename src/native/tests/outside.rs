@@ -1,0 +1,218 @@
+//! The world outside as a model: every lock and every wait is a point where
+//! another thread may go on, and devices fare as a test decides.
+//!
+//! The twin of `outside.rs`, whose names it has. One run of a model is one
+//! thread of the system, so what a run decides lies in a thread's local.
+
+pub(super) use shuttle::future::block_on;
+pub(super) use shuttle::sync::atomic::AtomicU64;
+pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use shuttle::thread;
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use shuttle::future::yield_now;
+use shuttle::rand::{Rng, thread_rng};
+
+use crate::batch::Millis;
+use crate::device::{Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, GpuOptions};
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::tensor::Arena;
+
+/// How devices fare in a run; each choice is as likely as it is often named.
+#[derive(Clone, Copy)]
+pub(super) struct World {
+    /// What becomes of batches.
+    pub(super) flights: &'static [Fate],
+    /// Whether a device opens; the first one always does.
+    pub(super) opens: &'static [bool],
+}
+
+/// What becomes of a batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fate {
+    Arrives,
+    /// For lack of memory.
+    Fails,
+    /// The device is lost before it is sent.
+    LostBefore,
+    /// The device is lost with it.
+    LostWith,
+    /// The device is lost once it is done.
+    LostAfter,
+    /// The driver brings the worker down, with the session locked.
+    PanicsAtLaunch,
+    /// The same while the worker waits for the batch.
+    PanicsInFlight,
+}
+
+thread_local! {
+    static WORLD: Cell<World> = const { Cell::new(World { flights: &[], opens: &[] }) };
+    static OPENED: Cell<u32> = const { Cell::new(0) };
+}
+
+impl World {
+    /// Makes this the world of the run that begins.
+    pub(super) fn begin(self) {
+        WORLD.set(self);
+        OPENED.set(0);
+    }
+}
+
+fn draw<T: Copy>(choices: &[T]) -> T {
+    choices[thread_rng().gen_range(0..choices.len())]
+}
+
+/// Each look takes a tenth of a millisecond, so that no wait is for ever.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    looks: AtomicU32,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Clock::default()
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        Millis(f64::from(self.looks.fetch_add(1, Ordering::Relaxed)) / 10.0)
+    }
+}
+
+/// No wgpu runs in the model.
+pub(super) fn wgpu_device(_: &AnyDevice) -> Option<wgpu::Device> {
+    None
+}
+
+/// The device of a session.
+#[derive(Debug)]
+pub(super) enum AnyDevice {
+    Gpu(Gpu),
+    Cpu(Cpu),
+}
+
+/// The processor in place of a GPU, with a world around it.
+#[derive(Debug)]
+pub(super) struct Gpu {
+    cpu: Cpu,
+    lost: Arc<AtomicBool>,
+}
+
+impl Gpu {
+    #[expect(clippy::unused_async, reason = "opening a real device waits")]
+    pub(super) async fn open(_: &GpuOptions) -> Result<Gpu, Error> {
+        let opened = OPENED.replace(OPENED.get() + 1);
+        if opened > 0 && !draw(WORLD.get().opens) {
+            return Err(Error::NoAdapter("the model has none now".into()));
+        }
+        Ok(Gpu {
+            cpu: Cpu::default(),
+            lost: Arc::default(),
+        })
+    }
+
+    /// Takes the device away from whoever uses it.
+    pub(super) fn lose(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+}
+
+fn check(lost: &AtomicBool) -> Result<(), Error> {
+    match lost.load(Ordering::Relaxed) {
+        true => Err(Error::DeviceLost("model".into())),
+        false => Ok(()),
+    }
+}
+
+impl Device for Gpu {
+    fn limits(&self) -> DeviceLimits {
+        self.cpu.limits()
+    }
+
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo {
+            engine: Engine::Gpu,
+            software: false,
+            ..self.cpu.info()
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.cpu.counters()
+    }
+
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+        let fate = draw(WORLD.get().flights);
+        assert!(fate != Fate::PanicsAtLaunch, "the driver fell over");
+        if fate == Fate::LostBefore {
+            self.lose();
+        }
+        let lost = Arc::clone(&self.lost);
+        if let Err(error) = check(&lost) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let flight = self.cpu.launch(plan, arena);
+        Box::pin(async move {
+            for _ in 0..thread_rng().gen_range(0..3) {
+                yield_now().await;
+            }
+            assert!(fate != Fate::PanicsInFlight, "the driver fell over");
+            if fate == Fate::Fails {
+                return Err(Error::OutOfMemory("model".into()));
+            }
+            if fate == Fate::LostWith {
+                lost.store(true, Ordering::Relaxed);
+            }
+            check(&lost)?;
+            if fate == Fate::LostAfter {
+                lost.store(true, Ordering::Relaxed);
+            }
+            flight.await
+        })
+    }
+
+    fn destroy(&mut self) {
+        self.lose();
+    }
+}
+
+impl AnyDevice {
+    fn device(&self) -> &dyn Device {
+        match self {
+            AnyDevice::Gpu(gpu) => gpu,
+            AnyDevice::Cpu(cpu) => cpu,
+        }
+    }
+
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match self {
+            AnyDevice::Gpu(gpu) => gpu,
+            AnyDevice::Cpu(cpu) => cpu,
+        }
+    }
+}
+
+impl Device for AnyDevice {
+    fn limits(&self) -> DeviceLimits {
+        self.device().limits()
+    }
+
+    fn info(&self) -> DeviceInfo {
+        self.device().info()
+    }
+
+    fn counters(&self) -> Counters {
+        self.device().counters()
+    }
+
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+        self.device_mut().launch(plan, arena)
+    }
+
+    fn destroy(&mut self) {
+        self.device_mut().destroy();
+    }
+}

@@ -1,0 +1,220 @@
+// The device is taken away under load: every call is answered, and service resumes.
+//
+// The page's Traffic checks every answer; the tests only break things.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BROWSER } from "../../tools/browser.mjs";
+import { chromiumTest, openSite, times } from "./site.mjs";
+
+const site = openSite();
+
+// Lavapipe under Firefox computes some 30 small batches a second.
+const PER_SECOND = BROWSER === "firefox" ? 200 : 2000;
+
+/** The longest time without an answer, asked of an unshared machine only. */
+const LONGEST_GAP_MS = times(Infinity, 2000);
+
+/** Opens `gpu`, and `news`, `lose` and `sleep` with it. */
+const opened = (page, options) =>
+  page.evaluate(async (options) => {
+    window.sleep = (ms) => new Promise((run) => setTimeout(run, ms));
+    window.gpu = await framebatch.open({ engine: "gpu", ...options });
+    window.news = [];
+    for (const event of ["lost", "restored", "fallback"]) {
+      gpu.on(event, ({ type }) => news.push(type));
+    }
+    // Destroys the device, and waits for what comes of it.
+    window.lose = async (session = gpu) => {
+      const { device } = session;
+      const over = new Promise((resolve) => {
+        session.on("restored", resolve);
+        session.on("fallback", resolve);
+      });
+      device.destroy();
+      await over;
+      if (session.device === device) throw new Error("the device is the same");
+    };
+  }, options);
+
+/** Every call was answered rightly, or with one of `codes`; nothing else happened. */
+function assertServed(report, codes = []) {
+  const { made, right, wrong, refused, unsettled, longestGap } = report;
+  assert.deepEqual({ wrong, unsettled }, { wrong: 0, unsettled: 0 });
+  assert.deepEqual(
+    Object.keys(refused).filter((code) => !codes.includes(code)),
+    [],
+  );
+  assert.ok(right > 0 && right >= made * 0.9, `${right} right of ${made}`);
+  assert.ok(longestGap <= LONGEST_GAP_MS, `no answer for ${longestGap} ms`);
+  assert.deepEqual(report.uncaught, []);
+}
+
+const DESTROYED = times(10, 50);
+
+test(`the device is destroyed ${DESTROYED} times under load`, (t) =>
+  site.page(async (page) => {
+    await opened(page);
+    const { report, news, engine, after } = await page.evaluate(
+      async (destroyed, perSecond) => {
+        const moments = workload.random(7);
+        const traffic = new Traffic(gpu, { perSecond });
+        for (let i = 0; i < destroyed; i++) {
+          // A batch lost twice is refused; the GPU gets the time to answer one.
+          const { right } = traffic;
+          while (traffic.right === right) await sleep(5);
+          await sleep(moments() * 200);
+          await lose();
+        }
+        const { right } = traffic;
+        await sleep(300);
+        const report = await traffic.stop();
+        const after = traffic.right - right;
+        return { report, news, engine: gpu.info.engine, after };
+      },
+      DESTROYED,
+      PER_SECOND,
+    );
+    t.diagnostic(`longest gap ${report.longestGap.toFixed(0)} ms`);
+    assertServed(report, ["device-lost"]);
+    assert.ok(after > 0, "service did not resume");
+    assert.equal(engine, "gpu");
+    const pairs = Array(DESTROYED).fill(["lost", "restored"]).flat();
+    assert.deepEqual(news, pairs);
+  }));
+
+const CRASHED = times(2, 5);
+
+chromiumTest(
+  `the GPU process crashes ${CRASHED} times under load`,
+  "WebDriver BiDi has no command for it",
+  (t) =>
+    site.page(async (page) => {
+      await opened(page);
+      const browser = await site.browser.target().createCDPSession();
+      await page.evaluate(() => (window.traffic = new Traffic(gpu)));
+      for (let crash = 1; crash <= CRASHED; crash++) {
+        await page.evaluate(() => sleep(400));
+        await browser.send("Browser.crashGpuProcess");
+        await page.waitForFunction(
+          (crash) =>
+            news.filter((type) => type === "restored").length === crash,
+          { polling: 50 },
+          crash,
+        );
+      }
+      const { report, engine } = await page.evaluate(async () => {
+        await sleep(400);
+        return { report: await traffic.stop(), engine: gpu.info.engine };
+      });
+      await browser.detach();
+      t.diagnostic(`longest gap ${report.longestGap.toFixed(0)} ms`);
+      assertServed(report, ["device-lost"]);
+      assert.equal(engine, "gpu");
+    }),
+);
+
+test("of two sessions, the one whose device stays hears and loses nothing", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const { kept, lost, news, same } = await page.evaluate(
+      async (perSecond) => {
+        const other = await framebatch.open({ engine: "gpu" });
+        const { device } = other;
+        const news = [];
+        for (const event of ["lost", "restored", "fallback"]) {
+          other.on(event, ({ type }) => news.push(type));
+        }
+        const streams = [gpu, other].map(
+          (session) => new Traffic(session, { perSecond: perSecond / 2 }),
+        );
+        const moments = workload.random(11);
+        for (let i = 0; i < 3; i++) {
+          await sleep(200 + moments() * 200);
+          await lose(gpu);
+        }
+        const [lost, kept] = await Promise.all(streams.map((s) => s.stop()));
+        return { kept, lost, news, same: other.device === device };
+      },
+      PER_SECOND,
+    );
+    assertServed(kept);
+    assertServed(lost, ["device-lost"]);
+    assert.deepEqual(news, []);
+    assert.ok(same, "the other's device changed");
+  }));
+
+test("a device that never stays: the CPU takes over, with right answers", () =>
+  site.page(async (page) => {
+    await opened(page, { flush: "manual" });
+    const { report, news, engine, device } = await page.evaluate(async () => {
+      // Nothing is answered between the losses.
+      while (gpu.device !== undefined) await lose();
+      const traffic = new Traffic(gpu);
+      await sleep(200);
+      const report = await traffic.stop();
+      const { device, info } = gpu;
+      return { report, news, engine: info.engine, device: typeof device };
+    });
+    assertServed(report);
+    assert.equal(engine, "cpu");
+    assert.equal(device, "undefined");
+    assert.equal(news.at(-1), "fallback");
+    assert.equal(news.filter((type) => type === "fallback").length, 1);
+  }));
+
+test("a GPU that answers nothing for stallMs is lost, and its calls are answered", () =>
+  site.page(async (page) => {
+    await opened(page, { stallMs: 300 });
+    const { values, news, waited } = await page.evaluate(async () => {
+      const { mapAsync } = GPUBuffer.prototype;
+      GPUBuffer.prototype.mapAsync = () => new Promise(() => {});
+      const calls = [1, 2, 3].map((value) =>
+        gpu.lerp(new Float32Array([0]), new Float32Array([value]), 1),
+      );
+      gpu.flush();
+      const start = performance.now();
+      gpu.on("lost", () => (GPUBuffer.prototype.mapAsync = mapAsync));
+      const values = (await Promise.all(calls)).map(([value]) => value);
+      return { values, news, waited: performance.now() - start };
+    });
+    assert.deepEqual(values, [1, 2, 3]);
+    assert.deepEqual(news, ["lost", "restored"]);
+    assert.ok(waited >= 300 && waited < 5000, `it took ${waited} ms`);
+  }));
+
+test("deadlineMs: a call that waits too long rejects, its neighbours are answered", () =>
+  site.page(async (page) => {
+    await opened(page, { flush: "manual" });
+    const { late, value, pending } = await page.evaluate(async () => {
+      const one = new Float32Array([1]);
+      const late = gpu.lerp(one, one, 0, { deadlineMs: 30, label: "door" });
+      const patient = gpu.lerp(one, one, 0);
+      const outcome = await workload.outcome(late);
+      gpu.flush();
+      const [value] = await patient;
+      return { late: outcome, value, pending: gpu.stats().pending };
+    });
+    assert.equal(late.code, "timeout");
+    assert.match(late.message, /door.*30 ms/);
+    assert.equal(value, 1);
+    assert.equal(pending, 0);
+  }));
+
+test("a failed opening is not remembered", () =>
+  site.page(async (page) => {
+    const { first, second } = await page.evaluate(async () => {
+      const { requestAdapter } = GPU.prototype;
+      GPU.prototype.requestAdapter = async () => null;
+      const call = () =>
+        framebatch
+          .shared({ engine: "gpu" })
+          .lerp(new Float32Array([2]), new Float32Array([4]), 0.5);
+      const first = await workload.outcome(call());
+      GPU.prototype.requestAdapter = requestAdapter;
+      return { first, second: await workload.outcome(call()) };
+    });
+    assert.equal(first.code, "no-adapter");
+    assert.ok(first.known, "not a FramebatchError");
+    assert.deepEqual(second, { value: [3] });
+  }));

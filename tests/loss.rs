@@ -1,0 +1,128 @@
+//! A real GPU that goes away: by `destroy` on the wgpu device, at any moment and
+//! from any thread.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod engines;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use engines::{in_time, manual, open};
+use framebatch::device::Engine;
+use framebatch::{Call, Code, EngineChoice, Error, Gpu, Preset};
+
+/// Long enough to be more than a moment on its way.
+const FLOATS: usize = 4096;
+
+fn ask(gpu: &Gpu, value: u16) -> Call<f32> {
+    let value = f32::from(value);
+    gpu.lerp(&[value; FLOATS], &[value + 2.0; FLOATS], 0.5)
+}
+
+/// Whether a call has its own values; if not, it says that the device went.
+fn is_right(value: u16, answer: Result<Vec<f32>, Error>) -> bool {
+    match answer {
+        Ok(floats) => {
+            assert_eq!(floats, [f32::from(value) + 1.0; FLOATS]);
+            true
+        }
+        Err(error) => {
+            assert_eq!(error.code(), Code::DeviceLost, "{error}");
+            false
+        }
+    }
+}
+
+fn destroy(gpu: &Gpu) {
+    if let Some(device) = gpu.wgpu_device() {
+        device.destroy();
+    }
+}
+
+#[test]
+fn a_device_lost_once_costs_no_call() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, manual());
+        let calls: Vec<(u16, Call<f32>)> = (0..100).map(|n| (n, ask(&gpu, n))).collect();
+        destroy(&gpu);
+        gpu.flush();
+        for (value, call) in calls {
+            assert!(is_right(value, call.wait()), "it was sent again");
+        }
+        assert_eq!(gpu.info().engine, Engine::Gpu);
+        let stats = gpu.stats();
+        let counts = (stats.calls, stats.settled, stats.rejected, stats.pending);
+        assert_eq!(counts, (100, 100, 0, 0));
+    });
+}
+
+#[test]
+fn losses_at_any_moment_leave_right_values_or_a_typed_error() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let asking: Vec<_> = (0..4_u16)
+                .map(|thread| {
+                    let gpu = &gpu;
+                    scope.spawn(move || {
+                        for round in 0..50 {
+                            let values = [0, 1, 2].map(|k| thread * 1000 + round * 3 + k);
+                            let calls = values.map(|value| ask(gpu, value));
+                            for (value, call) in values.into_iter().zip(calls) {
+                                is_right(value, call.wait());
+                            }
+                        }
+                    })
+                })
+                .collect();
+            scope.spawn(|| {
+                // Each device answers something first: losses in a row end on the processor.
+                for answered in (10..).step_by(25) {
+                    while gpu.stats().settled < answered {
+                        if over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        thread::yield_now();
+                    }
+                    destroy(&gpu);
+                }
+            });
+            let ended: Vec<_> = asking.into_iter().map(|thread| thread.join()).collect();
+            over.store(true, Ordering::Relaxed);
+            for thread in ended {
+                thread.unwrap();
+            }
+        });
+        for value in 0..10 {
+            while !is_right(value, ask(&gpu, value).wait()) {}
+        }
+        let stats = gpu.stats();
+        assert_eq!(stats.pending, 0);
+        assert_eq!(stats.calls, stats.settled + stats.rejected);
+    });
+}
+
+#[test]
+fn devices_that_never_answer_give_way_to_the_processor() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while let Some(device) = gpu.wgpu_device() {
+                    device.destroy();
+                    thread::yield_now();
+                }
+            });
+            while gpu.info().engine == Engine::Gpu {
+                is_right(1, ask(&gpu, 1).wait());
+            }
+        });
+        assert!(
+            is_right(2, ask(&gpu, 2).wait()),
+            "nothing goes away any more"
+        );
+    });
+}

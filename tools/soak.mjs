@@ -1,0 +1,47 @@
+// What a round of trouble must come to, and what a page holds after it.
+//
+// The trouble itself is made in the page, by tests/e2e/pages/trouble.js.
+
+import assert from "node:assert/strict";
+
+/** How far apart two numbers may be that count as the same. */
+const FLAT = 0.01;
+
+/** What calls may be refused with: each was asked for, or names a loss. */
+const REFUSALS = ["given up", "timeout", "device-lost", "disposed"];
+
+/** Every call was answered once: rightly, or with a refusal that was asked for. */
+export function assertNothingLost(report) {
+  const { made, right, wrong, unsettled, refused, uncaught } = report;
+  assert.equal(wrong, 0, "wrong answers");
+  assert.equal(unsettled, 0, "calls without an answer");
+  const known = ([code]) => REFUSALS.includes(code);
+  const odd = Object.entries(refused).filter((entry) => !known(entry));
+  assert.deepEqual(odd, []);
+  const refusals = Object.values(refused).reduce((sum, n) => sum + n, 0);
+  assert.equal(right + refusals, made);
+  assert.ok(report.losses > 0 && right > 0, "nothing happened");
+  assert.deepEqual(uncaught, []);
+}
+
+/** What the page holds, calm and its garbage collected, in bytes. `protocol` is a CDP session. */
+export async function held(page, protocol) {
+  await page.bringToFront();
+  await page.evaluate(() => calm(gpu));
+  await protocol.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await protocol.send("Runtime.getHeapUsage");
+  const rest = await page.evaluate(() => ({
+    wasm: counting.wasmBytes(),
+    gpu: gpu.stats().pool.bytes,
+  }));
+  return { heap: usedSize, ...rest };
+}
+
+/** The last look is as the first. */
+export function assertFlat(first, last) {
+  for (const [what, before] of Object.entries(first)) {
+    assert.ok(before > 0, `${what} is not counted`);
+    const growth = Math.abs(last[what] - before) / before;
+    assert.ok(growth <= FLAT, `${what}: ${before} bytes, then ${last[what]}`);
+  }
+}
