@@ -139,6 +139,8 @@ impl Gpu {
         let faults = self.faults.clone();
         Ok(Box::pin(async move {
             let readback = flight.await;
+            // A lost device makes everything invalid: that is no fault of the launch.
+            faults.check()?;
             // First, because an invalid staging buffer is also refused a map.
             caught.await.inspect_err(|_| faults.suspect())?;
             readback
