@@ -41,7 +41,7 @@ test: build
 	@REQUIRE_GPU=1 node tools/test.mjs
 
 long: build
-	PROPTEST_CASES=10000 cargo test --release --lib
+	PROPTEST_CASES=10000 MODEL_SCHEDULES=10000 cargo test --release --lib
 	LONG=1 node --test --test-reporter=spec tests/e2e/loss.test.mjs
 	node tools/long.mjs
 

@@ -38,11 +38,13 @@ export function openSite(options) {
 
     /**
      * Opens the page from `host`, `prepare`d before its scripts run, hands it to
-     * `use`, closes it, and fails if it complained.
+     * `use`, closes it, and fails if it complained of more than it `may`.
      */
-    async page(use, { prepare, host = "127.0.0.1" } = {}) {
+    async page(use, { prepare, host = "127.0.0.1", may = /^$/ } = {}) {
       const complaints = [];
-      const page = await openPage(browser, (text) => complaints.push(text));
+      const page = await openPage(browser, (text) => {
+        if (!may.test(text)) complaints.push(text);
+      });
       if (prepare) await page.evaluateOnNewDocument(prepare);
       await page.goto(`http://${host}:${server.port}/`);
       await page.waitForFunction(() => "framebatch" in window);
