@@ -31,8 +31,8 @@ const WORTH = 0.7;
 /** A batch that is not hurried gets help after so long, in milliseconds, while measuring. */
 const RESCUE_MS = 10;
 
-/** The order in which the ways are tried. */
-const WAYS: readonly Hurry[] = ["none", "few", "loop"];
+/** The ways that are measured, in order; a loop is a load on a small machine, and only for browsers that poll. */
+const WAYS: readonly Hurry[] = ["none", "few"];
 
 /** What is hurried. */
 export interface Hurried {
@@ -93,28 +93,23 @@ export class Nudger {
   private learn(milliseconds: number): void {
     const way = WAYS.indexOf(this.hurry);
     this.took[way].push(milliseconds);
-    const fastest = Math.min(...this.took[0]);
-    const polled = fastest > RESCUE_MS;
+    const polled = Math.min(...this.took[0]) > RESCUE_MS;
     // Two are enough where both had to be helped.
     const samples = way === 0 && polled ? 2 : SAMPLES;
     if (this.took[way].length < samples) return;
-    // A loop is a load on a small machine, so it is only for browsers that poll.
-    const last = polled ? 2 : 1;
-    if (way < last) this.hurry = WAYS[way + 1];
+    if (polled) {
+      // Only a loop is sure to come after the work is done.
+      this.measuring = false;
+      this.hurry = "loop";
+    } else if (this.hurry === "none") this.hurry = "few";
     else this.choose();
   }
 
   private choose(): void {
     this.measuring = false;
     // The fastest of each, because whatever else the machine does only adds to it.
-    const fastest = this.took.map((times) => Math.min(...times));
-    let least = fastest[0] * WORTH;
-    this.hurry = "none";
-    for (let way = 1; way < WAYS.length; way += 1) {
-      if (fastest[way] >= least) continue;
-      least = fastest[way];
-      this.hurry = WAYS[way];
-    }
+    const [none, few] = this.took.map((times) => Math.min(...times));
+    this.hurry = few < none * WORTH ? "few" : "none";
   }
 
   private get active(): boolean {
