@@ -8,6 +8,12 @@ import { after, before, test } from "node:test";
 import { BROWSER, launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 
+/** What Firefox writes to the console of its own accord when a device is lost while it compiles. */
+const NOISE =
+  BROWSER === "firefox"
+    ? /Parent device is lost|while creating shader module/
+    : /^$/;
+
 /** How often a test does what it does; `make long` does more of it. */
 export const times = (few, many) => (process.env.LONG === "1" ? many : few);
 
@@ -40,7 +46,7 @@ export function openSite(options) {
      * Opens the page from `host`, `prepare`d before its scripts run, hands it to
      * `use`, closes it, and fails if it complained of more than it `may`.
      */
-    async page(use, { prepare, host = "127.0.0.1", may = /^$/ } = {}) {
+    async page(use, { prepare, host = "127.0.0.1", may = NOISE } = {}) {
       const complaints = [];
       const page = await openPage(browser, (text) => {
         if (!may.test(text)) complaints.push(text);
