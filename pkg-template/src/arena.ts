@@ -5,7 +5,7 @@
 // ones by `set`, because a built-in costs more than a few dozen assignments.
 
 import type { Operand } from "./check.js";
-import type { Core } from "./core.js";
+import { checked, type Core } from "./core.js";
 
 /** From this many elements on, `set` and `slice` are faster than a loop. */
 const LOOP_LIMIT = 48;
@@ -61,7 +61,7 @@ export class Arena {
     this.refresh();
     const cursor = this.words[this.header];
     if (cursor + words <= this.words[this.header + 1]) return cursor;
-    this.core.reserve(words);
+    checked(this.core, this.core.reserve(words));
     this.refresh();
     return this.words[this.header];
   }

@@ -17,7 +17,7 @@ import { Backlog } from "./backlog.js";
 import { ANSWERED, Call } from "./call.js";
 import { checkCall, type Fraction, type Operand } from "./check.js";
 import type { Clock } from "./clock.js";
-import type { Core, Settle } from "./core.js";
+import { checked, type Core, type Settle } from "./core.js";
 import {
   FramebatchError,
   fromCore,
@@ -283,7 +283,8 @@ export class Calls {
       const id = this.structures.id(method, each !== undefined, width);
       this.arena.write(a, b, each);
       this.entering = call;
-      const ticket = this.core!.submit(id, rows, scalar, key);
+      const core = this.core!;
+      const ticket = checked(core, core.submit(id, rows, scalar, key));
       if (this.entering === undefined) return;
       call.ticket = ticket;
       this.pending.put(call);

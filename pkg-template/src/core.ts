@@ -1,7 +1,7 @@
 // The Rust core as TypeScript sees it: the boundary, written down once.
 //
-// Types only. Nothing here runs, and no other file names the generated glue
-// except `load.ts`, which imports it when a session opens.
+// Types, and the one rule of how a method says that it failed. No other file names
+// the generated glue except `load.ts`, which imports it when a session opens.
 
 /**
  * Receives a batch's answers. `table` is a word index into wasm memory, where
@@ -20,8 +20,8 @@ export type Settle = (
 ) => void;
 
 /**
- * A session in Rust. Failing methods throw a plain `{ code, message }`; anything
- * else that is thrown is a defect of the library, and ends the session.
+ * A session in Rust. A number below 0 says that a method failed, and `failure` then
+ * says why. Whatever is thrown is a defect of the library, and ends the session.
  */
 export interface Core {
   /**
@@ -32,9 +32,11 @@ export interface Core {
   /** Word index of three words that never move: the cursor, the limit, the batches on their way. */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */
-  reserve(words: number): void;
+  reserve(words: number): number;
   /** Takes the call whose operands lie at the cursor; returns its ticket. */
   submit(structure: number, rows: number, scalar: number, key: number): number;
+  /** Why the last method failed: a plain `{ code, message }`. */
+  failure(): unknown;
   /** Encodes and submits what is queued, synchronously. */
   flush(): void;
   /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
@@ -54,6 +56,12 @@ export interface Core {
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;
+}
+
+/** What a method of the core returned; throws its failure. */
+export function checked(core: Core, number: number): number {
+  if (number < 0) throw core.failure();
+  return number;
 }
 
 /** Hears what becomes of the device: `lost`, `restored` or `fallback`. */

@@ -3,7 +3,7 @@
 // A new call of the same kind (one or two operands and a `t`) is one more entry
 // here and a typed line on the session. No argument is looked at in this file.
 
-import type { Core } from "./core.js";
+import { checked, type Core } from "./core.js";
 
 /** What the elements of an operand or a result are. */
 export type Element = "float32" | "uint8";
@@ -106,7 +106,7 @@ export class Structures {
     const at = method.index * 2 + (each ? 1 : 0);
     const known = this.usual[at];
     if (known >= 0) return known;
-    return (this.usual[at] = this.core.structure(method.name, width, each));
+    return (this.usual[at] = this.ask(method, each, width));
   }
 
   private wideId(method: Method, each: boolean, width: number): number {
@@ -114,9 +114,13 @@ export class Structures {
     if (!each) return this.id(method, each, method.width);
     let id = this.wide.get(width);
     if (id === undefined) {
-      id = this.core.structure(method.name, width, each);
+      id = this.ask(method, each, width);
       this.wide.set(width, id);
     }
     return id;
+  }
+  private ask(method: Method, each: boolean, width: number): number {
+    const { core } = this;
+    return checked(core, core.structure(method.name, width, each));
   }
 }

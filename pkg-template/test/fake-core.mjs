@@ -89,7 +89,7 @@ class Core {
   }
 
   structure(op, width, each) {
-    this.fail("structure");
+    if (this.fails("structure")) return -1;
     return this.structures.push({ op, width, each }) - 1;
   }
 
@@ -98,16 +98,17 @@ class Core {
   }
 
   reserve(words) {
-    this.fail("reserve");
+    if (this.fails("reserve")) return -1;
     this.counts.reserves += 1;
     const cursor = this.view()[HEADER];
     const missing = cursor + words - this.words.length;
     if (missing > 0) memory.grow(Math.ceil((missing * 4) / 65536));
     this.view()[HEADER + 1] = this.words.length;
+    return 0;
   }
 
   submit(structure, rows, scalar, key) {
-    this.fail("submit");
+    if (this.fails("submit")) return -1;
     this.counts.submits += 1;
     const spec = this.structures[structure];
     const shape = shapeOf(spec, rows);
@@ -237,6 +238,19 @@ class Core {
   view() {
     if (this.words.length === 0) this.words = new Uint32Array(memory.buffer);
     return this.words;
+  }
+
+  /** Whether the method fails as planned; `failure` says why. A trap is thrown. */
+  fails(method) {
+    const failure = this.failures[method];
+    if (failure instanceof Error) this.fail(method);
+    delete this.failures[method];
+    this.why = failure;
+    return failure !== undefined;
+  }
+
+  failure() {
+    return this.why;
   }
 
   fail(method) {

@@ -36,12 +36,12 @@ pub struct Accepted {
     pub superseded: Option<Ticket>,
 }
 
-/// When the caller should seal the open batch or send a sealed one.
+/// When the caller should flush, or take a batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Due {
     /// Nothing depends on time now; a push or a settlement may change that.
     Idle,
-    /// A sealed batch can be sent at once.
+    /// A batch can be taken at once.
     Now,
     /// At the end of the current task.
     TaskEnd,
@@ -73,6 +73,8 @@ struct Entry {
 pub struct Batcher {
     config: BatchConfig,
     open: Batch,
+    /// A flush was asked for that the open batch still waits for.
+    asked: bool,
     sealed: Vec<Batch>,
     in_flight: Vec<Batch>,
     next_ticket: u32,
@@ -124,6 +126,7 @@ impl Batcher {
         Ok(Batcher {
             config,
             open: Batch::new(BatchId(0)),
+            asked: false,
             sealed: Vec::new(),
             in_flight: Vec::new(),
             next_ticket: 0,
@@ -147,6 +150,7 @@ impl Batcher {
         let ticket = self.number();
         if self.open.is_empty() {
             self.open.oldest = now;
+            self.asked = false; // Whoever asked has given up every call since.
         }
         self.open.entries.push(Entry { ticket, request });
         self.open.items += request.items;
@@ -171,8 +175,21 @@ impl Batcher {
         ticket
     }
 
+    /// Asks for the open batch to be sent. It stays open until [`Batcher::take`]
+    /// can take it, so that the calls made meanwhile go along.
+    pub fn flush(&mut self) {
+        self.asked = true;
+    }
+
+    /// Whether a batch waits for [`Batcher::take`].
+    pub fn is_ready(&self) -> bool {
+        let asked = self.asked && !self.open.is_empty();
+        asked || self.sealed.iter().any(|batch| !batch.is_empty())
+    }
+
     /// Closes the open batch; later calls go to the next one.
-    pub fn seal(&mut self) {
+    fn seal(&mut self) {
+        self.asked = false;
         if !self.open.is_empty() {
             let next = BatchId(self.open.id.0.wrapping_add(1));
             let full = std::mem::replace(&mut self.open, Batch::new(next));
@@ -180,11 +197,15 @@ impl Batcher {
         }
     }
 
-    /// The next sealed batch, now in flight, unless too many are.
+    /// The next batch that is full or was asked for, now in flight, unless too
+    /// many are.
     pub fn take(&mut self) -> Option<BatchId> {
         self.sealed.retain(|batch| !batch.is_empty());
         if self.in_flight.len() >= self.config.max_in_flight {
             return None;
+        }
+        if self.sealed.is_empty() && self.asked {
+            self.seal();
         }
         if self.sealed.is_empty() {
             return None;
@@ -225,11 +246,9 @@ impl Batcher {
             return false;
         };
         let batch = self.in_flight.remove(index);
-        // Batch numbers may wrap, tickets too; the distance to the open one does not.
-        let age = |id: BatchId| self.open.id.0.wrapping_sub(id.0);
         let place = self
             .sealed
-            .partition_point(|sealed| age(sealed.id) > age(id));
+            .partition_point(|sealed| self.age(sealed.id) > self.age(id));
         self.sealed.insert(place, batch);
         true
     }
@@ -252,15 +271,16 @@ impl Batcher {
     /// Gives up everything pending, oldest first.
     pub fn drain(&mut self) -> Vec<Ticket> {
         self.seal();
-        let batches: Vec<Batch> = self
-            .in_flight
-            .drain(..)
-            .chain(self.sealed.drain(..))
-            .collect();
-        for batch in &batches {
-            self.forget(batch);
+        // A batch that was sent again may be older than one in flight before it.
+        let mut batches = std::mem::take(&mut self.sealed);
+        batches.append(&mut self.in_flight);
+        let mut tickets = Vec::with_capacity(self.pending_calls);
+        while let Some(oldest) = (0..batches.len()).max_by_key(|at| self.age(batches[*at].id)) {
+            let batch = batches.swap_remove(oldest);
+            self.forget(&batch);
+            tickets.extend(batch.tickets());
         }
-        batches.iter().flat_map(Batch::tickets).collect()
+        tickets
     }
 
     /// What should happen next, and when.
@@ -268,7 +288,7 @@ impl Batcher {
         if self.in_flight.len() >= self.config.max_in_flight {
             return Due::Idle;
         }
-        if self.sealed.iter().any(|batch| !batch.is_empty()) {
+        if self.is_ready() {
             return Due::Now;
         }
         if self.open.is_empty() {
@@ -324,6 +344,11 @@ impl Batcher {
             - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
     }
 
+    /// Batches opened since. Numbers may wrap; the distance to the open one does not.
+    fn age(&self, id: BatchId) -> u32 {
+        self.open.id.0.wrapping_sub(id.0)
+    }
+
     /// A call larger than the whole capacity still fits an empty queue.
     fn has_room(&self, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
@@ -348,12 +373,12 @@ impl Batcher {
                 Ok(None)
             }
             Overflow::Reject => {
-                self.seal();
+                self.flush();
                 Err(full)
             }
             Overflow::Latest => {
                 let Some(older) = self.oldest_of(request.key) else {
-                    self.seal();
+                    self.flush();
                     return Err(full);
                 };
                 self.abort(older);

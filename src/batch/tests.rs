@@ -35,8 +35,8 @@ fn keyed(key: u32) -> Request {
 }
 
 fn send(batcher: &mut Batcher) -> (BatchId, Vec<Ticket>) {
-    batcher.seal();
-    let id = batcher.take().expect("a sealed batch");
+    batcher.flush();
+    let id = batcher.take().expect("a batch");
     (
         id,
         batcher
@@ -105,6 +105,68 @@ fn an_eager_batcher_collects_while_the_device_is_busy() {
     batcher.settle(flying).unwrap();
     assert_eq!(batcher.due(Millis(50.0)), Due::TaskEnd);
     assert_eq!(send(&mut batcher).1.len(), 2);
+}
+
+#[test]
+fn a_flush_that_cannot_go_yet_takes_newcomers_along() {
+    let mut batcher = batcher(BatchConfig {
+        policy: Policy::Frame,
+        max_in_flight: 1,
+        ..config()
+    });
+    batcher.push(request(), Millis(0.0)).unwrap();
+    let (flying, _) = send(&mut batcher);
+    for moment in 1_u8..=5 {
+        batcher.push(request(), Millis(moment.into())).unwrap();
+        batcher.flush();
+        assert_eq!(batcher.take(), None, "one is on its way");
+    }
+    batcher.settle(flying).unwrap();
+    assert_eq!(batcher.due(Millis(9.0)), Due::Now);
+    let id = batcher.take().expect("what was asked for");
+    let batch = batcher.in_flight(id).expect("just taken");
+    assert_eq!((batch.tickets().len(), batch.oldest), (5, Millis(1.0)));
+    batcher.settle(id).unwrap();
+
+    batcher.push(request(), Millis(10.0)).unwrap();
+    assert_eq!(batcher.take(), None, "one flush sends one batch");
+}
+
+#[test]
+fn a_flush_does_not_outlive_its_calls() {
+    let mut batcher = batcher(BatchConfig {
+        policy: Policy::Manual,
+        max_in_flight: 1,
+        max_wait: None,
+        ..config()
+    });
+    batcher.flush();
+    batcher.push(request(), Millis(0.0)).unwrap();
+    assert_eq!(batcher.take(), None, "there was nothing to flush");
+    let (flying, _) = send(&mut batcher);
+    let given_up = batcher.push(request(), Millis(1.0)).unwrap().ticket;
+    batcher.flush();
+    batcher.abort(given_up);
+    batcher.push(request(), Millis(2.0)).unwrap();
+    batcher.settle(flying).unwrap();
+    assert_eq!(batcher.take(), None, "nobody asked for the newcomer");
+}
+
+#[test]
+fn everything_given_up_comes_oldest_first() {
+    let mut batcher = batcher(config());
+    let mut batches = Vec::new();
+    for _ in 0..2 {
+        batcher.push(request(), Millis(0.0)).unwrap();
+        batches.push(send(&mut batcher).0);
+    }
+    batcher.push(request(), Millis(0.0)).unwrap();
+    assert!(
+        batcher.requeue(batches[0]),
+        "sent again behind a younger one"
+    );
+    assert_eq!(batcher.take(), Some(batches[0]));
+    assert_eq!(batcher.drain(), [Ticket(0), Ticket(1), Ticket(2)]);
 }
 
 #[test]
@@ -427,7 +489,7 @@ impl Model {
                 match batcher.due(Millis(self.now)) {
                     Due::Now => self.launch(batcher),
                     Due::TaskEnd => {
-                        batcher.seal();
+                        batcher.flush();
                         self.launch(batcher);
                     }
                     Due::At(moment) => {
@@ -437,7 +499,7 @@ impl Model {
                 }
             }
             Event::Flush => {
-                batcher.seal();
+                batcher.flush();
                 self.launch(batcher);
             }
             Event::Return(index) if !self.flying.is_empty() => {

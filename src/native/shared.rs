@@ -159,7 +159,7 @@ impl Shared {
     /// Sends what is queued, as soon as the worker gets to it.
     pub(super) fn flush(&self) {
         let mut state = self.lock();
-        state.session.seal();
+        state.session.flush();
         self.wake_worker(state);
     }
 

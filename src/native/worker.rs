@@ -60,7 +60,7 @@ fn wait_for_work(shared: &Shared) -> bool {
     let mut state = shared.lock();
     while state.closed.is_none() {
         if state.is_full() {
-            state.session.seal();
+            state.session.flush();
         }
         let now = shared.clock.now();
         let pause = match state.session.due(now) {
@@ -117,7 +117,7 @@ fn send(shared: &Shared, flights: &mut VecDeque<Launch>) {
     loop {
         let start = shared.clock.now();
         match state.session.due(start) {
-            Due::TaskEnd => state.session.seal(),
+            Due::TaskEnd => state.session.flush(),
             Due::Now => {
                 let Some(launch) = state.session.launch(start) else {
                     return; // The device is lost.

@@ -182,9 +182,9 @@ impl<D: Device> Session<D> {
         self.batcher.is_open_empty()
     }
 
-    /// Whether a closed batch waits for [`Session::launch`].
-    pub fn has_sealed(&self) -> bool {
-        !self.sealed.is_empty()
+    /// Whether a batch waits for [`Session::launch`].
+    pub fn is_ready(&self) -> bool {
+        self.batcher.is_ready()
     }
 
     /// Takes the call whose operands were written to [`Session::room`]. When it
@@ -194,7 +194,7 @@ impl<D: Device> Session<D> {
     ///
     /// [`Error::InvalidInput`] for values the structure refuses,
     /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing is taken then, but a
-    /// full queue closes its open batch, so ask for room anew.
+    /// full queue asks for its open batch to be sent.
     pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
         let Submission {
             recipe,
@@ -225,11 +225,7 @@ impl<D: Device> Session<D> {
             bytes,
             key,
         };
-        let pushed = self.batcher.push(request, now);
-        if pushed.is_err() {
-            self.roll(self.batcher.open_batch()); // A full queue seals what it holds.
-        }
-        let accepted = pushed?;
+        let accepted = self.batcher.push(request, now)?;
         self.counts.calls += 1;
         self.counts.rejected += u64::from(accepted.superseded.is_some());
         if accepted.batch == self.open.id {
@@ -251,14 +247,14 @@ impl<D: Device> Session<D> {
         self.batcher.due(now)
     }
 
-    /// Closes the open batch, to be sent by [`Session::launch`].
-    pub fn seal(&mut self) {
-        self.batcher.seal();
-        self.roll(self.batcher.open_batch());
+    /// Asks for the open batch to be sent by [`Session::launch`].
+    pub fn flush(&mut self) {
+        self.batcher.flush();
     }
 
-    /// Sends the next sealed batch, unless too many are on their way or the
-    /// device is lost. Encoding and submission happen here, synchronously.
+    /// Sends the next batch that is full or was asked for, unless too many are
+    /// on their way or the device is lost. Encoding and submission happen here,
+    /// synchronously.
     pub fn launch(&mut self, now: Millis) -> Option<Launch> {
         if self.lost {
             return None;
@@ -267,10 +263,11 @@ impl<D: Device> Session<D> {
         let batch = self.batcher.in_flight(id).expect("just taken");
         let live: Vec<Ticket> = batch.tickets().collect();
         let (waited, fill) = (now.0 - batch.oldest.0, self.batcher.fill(batch));
-        while self.sealed[0].id != id {
+        while self.sealed.first().is_some_and(|load| load.id != id) {
             let abandoned = self.sealed.remove(0); // All its calls were given up.
             self.recycle(abandoned.arena);
         }
+        self.roll(self.batcher.open_batch());
         let mut load = self.sealed.remove(0);
         if load.attempts == 0 {
             self.waits.add(waited);

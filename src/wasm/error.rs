@@ -17,10 +17,3 @@ pub(super) fn to_js(error: Error) -> JsValue {
     }
     object.into()
 }
-
-/// Throws. Used instead of a `Result` where a call must cost little: returning
-/// one makes the glue read three words back. Nothing may be borrowed when this
-/// is called, because destructors do not run.
-pub(super) fn throw(error: Error) -> ! {
-    wasm_bindgen::throw_val(to_js(error))
-}

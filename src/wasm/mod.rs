@@ -20,7 +20,7 @@ use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use self::config::{Options, read_options};
-use self::error::{throw, to_js};
+use self::error::to_js;
 use self::header::Header;
 use self::recovery::Recovery;
 use self::table::Table;
@@ -33,11 +33,17 @@ use crate::session::{Launch, Session, Submission};
 use crate::tensor::Span;
 
 /// A session as JavaScript sees it. Every method borrows shared, so `settle`
-/// may call back into it.
+/// may call back into it. A method of the hot path that fails returns
+/// [`FAILED`] and leaves the reason to [`Core::failure`]: a `Result` makes the
+/// glue read three words back, and throwing runs no destructor, so that the
+/// session would stay borrowed for good.
 #[wasm_bindgen]
 pub struct Core {
     inner: Rc<Inner>,
 }
+
+/// What a failing method returns.
+const FAILED: f64 = -1.0;
 
 struct Inner {
     session: RefCell<Session<AnyDevice>>,
@@ -46,9 +52,11 @@ struct Inner {
     opened: Cell<Millis>,
     table: RefCell<Table>,
     /// `(table, count, source, message)`; see [`Table`].
-    settle: Function,
+    settle: RefCell<Option<Function>>,
     /// `(event, message)`: lost, restored, fallback.
-    notify: Function,
+    notify: RefCell<Option<Function>>,
+    /// Why the last method failed.
+    failure: RefCell<JsValue>,
     /// What to ask for when the device is lost.
     gpu_options: GpuOptions,
     /// Milliseconds without an answer after which a GPU counts as lost.
@@ -77,8 +85,9 @@ impl Core {
             header: Header::default(),
             opened: Cell::default(),
             table: RefCell::default(),
-            settle,
-            notify,
+            settle: RefCell::new(Some(settle)),
+            notify: RefCell::new(Some(notify)),
+            failure: RefCell::default(),
             gpu_options: gpu,
             stall_ms,
             recovery: Recovery::default(),
@@ -91,11 +100,11 @@ impl Core {
     /// The number of a structure: an op, elements in an item, and whether every
     /// item has its own t.
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
-    pub fn structure(&self, op: &str, width: u32, each: bool) -> u32 {
+    pub fn structure(&self, op: &str, width: u32, each: bool) -> f64 {
         let timing = if each { Timing::Row } else { Timing::Call };
-        let graph = structure::graph(op, width, timing).unwrap_or_else(|error| throw(error));
-        let id = self.inner.session.borrow_mut().recipe(&graph);
-        id.unwrap_or_else(|error| throw(error)).0
+        let recipe = structure::graph(op, width, timing)
+            .and_then(|graph| self.inner.session.borrow_mut().recipe(&graph));
+        self.inner.number(recipe.map(|id| id.0))
     }
 
     /// Where the cursor and the limit of the room for operands are kept.
@@ -104,29 +113,30 @@ impl Core {
     }
 
     /// Makes room for a call of so many words.
-    pub fn reserve(&self, words: f64) {
-        self.inner
-            .reserve(words)
-            .unwrap_or_else(|error| throw(error));
+    pub fn reserve(&self, words: f64) -> f64 {
+        self.inner.number(self.inner.reserve(words).map(|()| 0))
     }
 
     /// Takes the call whose operands lie at the cursor; its ticket.
-    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32) -> u32 {
+    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32) -> f64 {
         let submission = Submission {
             recipe: RecipeId(structure),
             rows,
             scalar: scalar.to_bits(),
             key: (key != 0).then_some(key),
         };
-        self.inner
-            .submit(&submission)
-            .unwrap_or_else(|error| throw(error))
-            .0
+        let ticket = self.inner.submit(&submission);
+        self.inner.number(ticket.map(|ticket| ticket.0))
+    }
+
+    /// Why the last method that returned a number below 0 did so: `{ code, message }`.
+    pub fn failure(&self) -> JsValue {
+        self.inner.failure.take()
     }
 
     /// Sends what is queued, as soon as the limit of batches in flight allows.
     pub fn flush(&self) {
-        self.inner.session.borrow_mut().seal();
+        self.inner.session.borrow_mut().flush();
         self.inner.pump();
     }
 
@@ -199,10 +209,24 @@ impl Core {
             .map(|ticket| (ticket, Span::default()))
             .collect();
         self.inner.answer(&calls, &Err(Error::Disposed));
+        // They hold the face, which holds this: together they would stay for good.
+        self.inner.settle.take();
+        self.inner.notify.take();
     }
 }
 
 impl Inner {
+    /// What a method of the hot path returns.
+    fn number(&self, result: Result<u32, Error>) -> f64 {
+        result.map_or_else(
+            |error| {
+                self.failure.replace(to_js(error));
+                FAILED
+            },
+            f64::from,
+        )
+    }
+
     fn reserve(&self, words: f64) -> Result<(), Error> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -223,10 +247,10 @@ impl Inner {
             self.opened.set(report::now());
         }
         let accepted = session.submit(submission, self.opened.get());
-        let is_sealed = session.has_sealed();
+        let is_ready = session.is_ready();
         self.header.point_at(session.free_room());
         drop(session);
-        if is_sealed {
+        if is_ready {
             self.pump(); // Full means flush, also for a newcomer that is refused.
         }
         let accepted = accepted?;
@@ -236,7 +260,7 @@ impl Inner {
         Ok(accepted.ticket)
     }
 
-    /// Sends sealed batches and waits for them in the background.
+    /// Sends what is ready and waits for them in the background.
     fn pump(self: &Rc<Self>) {
         loop {
             let start = report::now();
@@ -283,6 +307,9 @@ impl Inner {
         if calls.is_empty() {
             return; // Everybody in the batch had given up.
         }
+        let Some(settle) = self.settle.borrow().clone() else {
+            return; // Disposed of, which answered everybody.
+        };
         let mut table = self.table.take();
         let (source, message) = table.fill(calls, outcome);
         let arguments = js_sys::Array::of4(
@@ -292,7 +319,7 @@ impl Inner {
             &message,
         );
         // The face never throws from here; if it did, the next batch must go on.
-        if let Err(thrown) = self.settle.apply(&JsValue::UNDEFINED, &arguments) {
+        if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
             report::complain(&thrown);
         }
         self.table.replace(table);
@@ -300,10 +327,10 @@ impl Inner {
 
     /// Tells TypeScript about the device. No borrow is held meanwhile.
     fn notify(&self, event: &str, message: &str) {
-        if let Err(thrown) = self
-            .notify
-            .call2(&JsValue::UNDEFINED, &event.into(), &message.into())
-        {
+        let notify = self.notify.borrow().clone();
+        let told =
+            notify.map(|notify| notify.call2(&JsValue::UNDEFINED, &event.into(), &message.into()));
+        if let Some(Err(thrown)) = told {
             report::complain(&thrown);
         }
     }

@@ -58,7 +58,7 @@ pub(crate) fn submit(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Tic
 
 /// Sends what is queued and reads all results, in submission order.
 pub(crate) async fn flush(session: &mut Session<AnyDevice>) -> Vec<Vec<u32>> {
-    session.seal();
+    session.flush();
     let launch = session.launch(Millis(0.0)).expect("something is queued");
     let outcome = launch.flight.await;
     let settlement = session

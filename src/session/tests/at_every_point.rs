@@ -37,8 +37,11 @@ const TROUBLES: [Trouble; 10] = [
     Trouble::LostAfter,
 ];
 
-/// Batches of the script, and calls of each.
-const BATCHES: [&[u32]; 5] = [&[3, 1], &[700], &[5, 60, 2], &[1], &[40, 8]];
+/// Items that fill a batch.
+const FULL: u32 = 64;
+
+/// Batches of the script, and the items of each one's calls: each fills it.
+const BATCHES: [&[u32]; 5] = [&[63, 1], &[700], &[5, 57, 2], &[64], &[40, 24]];
 
 fn error(code: Code) -> Error {
     let why = "planned".into();
@@ -65,6 +68,7 @@ impl Run<'_> {
     fn new(troubles: &[(usize, Trouble)]) -> Run<'_> {
         let config = BatchConfig {
             max_in_flight: 2,
+            max_batch_size: Some(FULL.into()),
             ..config()
         };
         Run {
@@ -84,7 +88,6 @@ impl Run<'_> {
                 let ticket = put(&mut self.session, value, *rows);
                 self.asked.insert(ticket, vec![value + 1.0; *rows as usize]);
             }
-            self.session.seal();
         }
         for _ in 0..100 {
             if self.session.is_lost() {
@@ -110,7 +113,7 @@ impl Run<'_> {
         if let Some(Trouble::AtLaunch(code)) = trouble {
             self.session.device.fault = Some(error(code));
         }
-        if trouble == Some(Trouble::LostBefore) && self.session.has_sealed() {
+        if trouble == Some(Trouble::LostBefore) && self.session.is_ready() {
             self.launches += 1;
             self.session.lose(self.session.generation());
         }

@@ -59,7 +59,7 @@ fn a_lost_device_costs_no_call() {
         lost.is_none() && session.is_lost(),
         "nobody is answered yet"
     );
-    session.seal();
+    session.flush();
     assert!(
         session.launch(NOW).is_none(),
         "nothing is sent to a lost device"
@@ -77,7 +77,7 @@ fn a_lost_device_costs_no_call() {
 fn what_is_lost_twice_is_an_error() {
     let mut session = session(1 << 20);
     let ticket = put(&mut session, 1.0, 1);
-    session.seal();
+    session.flush();
     let loss = || Err(Error::DeviceLost("test".into()));
     let first = session.launch(NOW).expect("a batch");
     assert!(
@@ -120,7 +120,7 @@ fn disposal_gives_up_what_is_queued_and_in_flight() {
     let flying = put(&mut session, 0.0, 1);
     let sent = launch(&mut session);
     let sealed = put(&mut session, 1.0, 1);
-    session.seal();
+    session.flush();
     let open = put(&mut session, 2.0, 1);
     assert_eq!(session.dispose(), [flying, sealed, open]);
     assert!(session.device.destroyed);
@@ -156,7 +156,7 @@ fn a_batch_given_up_whole_is_never_sent_and_leaves_its_memory() {
     session.abort(open);
     assert!(session.open.arena.is_empty());
     let sealed = put(&mut session, 1.0, 100);
-    session.seal();
+    session.flush();
     session.abort(sealed);
     assert!(session.launch(NOW).is_none());
     assert_eq!(session.due(NOW), Due::Idle);
@@ -172,7 +172,7 @@ fn a_call_that_does_not_fit_takes_its_operands_to_the_next_batch() {
     // A batch may hold a quarter of a side: 256 bytes, or two calls of 96.
     let mut session = session(1024);
     let tickets: Vec<Ticket> = (0..5).map(|k| put(&mut session, k as f32, 8)).collect();
-    session.seal();
+    session.flush();
     let mut answers = Vec::new();
     let mut sizes = Vec::new();
     while let Some(sent) = session.launch(NOW) {

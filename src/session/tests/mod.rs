@@ -101,7 +101,7 @@ fn put(session: &mut Session<impl Device>, value: f32, rows: u32) -> Ticket {
 }
 
 fn launch(session: &mut Session<impl Device>) -> Launch {
-    session.seal();
+    session.flush();
     session.launch(NOW).expect("a batch to send")
 }
 

@@ -129,7 +129,7 @@ proptest! {
                     model.pending.remove(&ticket);
                     model.rejected += 1;
                 }
-                Event::Seal => session.seal(),
+                Event::Seal => session.flush(),
                 Event::Launch => {
                     if let Some(launch) = session.launch(NOW) {
                         flying.push((launches, launch));
