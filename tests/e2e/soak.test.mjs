@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
 import { assertNothingLost } from "../../tools/soak.mjs";
-import { openSite } from "./site.mjs";
+import { chromiumTest, openSite } from "./site.mjs";
 
 const site = openSite();
 
@@ -63,3 +63,49 @@ test("losses, calls given up, deadlines and disposal at high rates", (t) =>
     t.diagnostic(JSON.stringify(report));
     assertNothingLost(report);
   }));
+
+chromiumTest(
+  "sessions that were disposed of are collected, whatever they refused",
+  "only its protocol collects garbage when told to",
+  () =>
+    site.page(async (page) => {
+      const protocol = await page.createCDPSession();
+      const round = async (sessions) => {
+        await page.evaluate(async (sessions) => {
+          window.sessions = [];
+          for (let i = 0; i < sessions; i++) {
+            const gpu = await framebatch.open({ engine: "cpu" });
+            const two = new Float32Array(2);
+            await gpu.lerp(two, two, new Float32Array([0, NaN])).then(
+              () => Promise.reject(new Error("taken")),
+              (error) =>
+                error.code === "invalid-input" || Promise.reject(error),
+            );
+            await gpu.lerp(two, two, 0);
+            await gpu.dispose();
+            window.sessions.push(new WeakRef(gpu));
+          }
+        }, sessions);
+        // Finalizers run between tasks, and free what the next collection finds.
+        for (let i = 0; i < 3; i++) {
+          await protocol.send("HeapProfiler.collectGarbage");
+          await page.evaluate(() => new Promise((done) => setTimeout(done)));
+        }
+        const alive = await page.evaluate(
+          () => window.sessions.filter((session) => session.deref()).length,
+        );
+        assert.ok(
+          alive <= 1,
+          `${alive} of ${sessions} sessions are still there`,
+        );
+        const { usedSize } = await protocol.send("Runtime.getHeapUsage");
+        return usedSize;
+      };
+      // The engine's own tables grow with the first few hundred.
+      await round(500);
+      const before = await round(50);
+      await round(300);
+      const each = ((await round(50)) - before) / 350;
+      assert.ok(each < 100, `a session leaves ${each} bytes behind`);
+    }),
+);
