@@ -10,6 +10,13 @@ use futures_channel::oneshot;
 use crate::error::Error;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "lost_native.rs"]
+mod lost;
+#[cfg(target_arch = "wasm32")]
+#[path = "lost_web.rs"]
+mod lost;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "uncaptured_native.rs"]
 mod uncaptured;
 #[cfg(target_arch = "wasm32")]
@@ -35,10 +42,10 @@ impl Faults {
     pub(super) fn watch(device: &wgpu::Device) -> Faults {
         let faults = Faults::default();
         uncaptured::leave(device);
-        let lost = faults.clone();
-        device.set_device_lost_callback(move |reason, message| {
-            let mut state = lost.lock();
-            state.lost = Some(format!("{reason:?}: {message}"));
+        let heard = faults.clone();
+        lost::on_loss(device, move |reason| {
+            let mut state = heard.lock();
+            state.lost = Some(reason);
             state.waiting.clear();
         });
         faults
