@@ -6,7 +6,7 @@
 #   SERVE=1 make demo   the same page, served for your own browser
 #   make test     every suite; the last line counts the tests
 #   make bench    the bench page, headless
-#   make long     before a release: ten minutes of trouble, and large property runs
+#   make long     before a release: large property runs, and ten minutes of trouble
 #   make check    the quick loop: formats, lints, types, unit tests
 
 SHELL := /bin/bash
@@ -41,9 +41,7 @@ test: build
 	@REQUIRE_GPU=1 node tools/test.mjs
 
 long: build
-	PROPTEST_CASES=10000 MODEL_SCHEDULES=10000 cargo test --release --lib
-	LONG=1 node --test --test-reporter=spec tests/e2e/loss.test.mjs
-	node tools/long.mjs
+	@node tools/long.mjs
 
 check: target/face/index.js
 	cargo fmt --check

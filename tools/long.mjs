@@ -1,11 +1,14 @@
-// The long soak: minutes of trouble in Chromium, and a record of them.
+// What is run before a release, and one record of it.
 //
-//   node tools/long.mjs                  ten minutes
-//   LONG_MINUTES=2 node tools/long.mjs   two
+//   node tools/long.mjs                  all of it, with a soak of ten minutes
+//   LONG_MINUTES=2 node tools/long.mjs   with one of two
 //
-// Calls, cancellations, losses, hiding and disposal at high rates, in rounds. After
-// the first minute nothing may grow. It fails when a call got a wrong answer or none.
+// First the property tests in large runs, then devices destroyed and GPU processes
+// crashed under load, then the soak: calls, cancellations, losses, hiding and disposal
+// at high rates, in rounds. After its first minute nothing may grow. Everything fails
+// loudly, and nothing is recorded of a run that failed.
 
+import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { launch, openPage } from "./browser.mjs";
@@ -16,15 +19,54 @@ const MINUTES = Number(process.env.LONG_MINUTES ?? 10);
 const ROUND_SECONDS = 15;
 const FOLDER = "benches/record";
 
+const CASES = "10000";
+
+const properties = run(
+  ["cargo", "test", "--release", "--lib"],
+  { PROPTEST_CASES: CASES, MODEL_SCHEDULES: CASES },
+  /test result: ok\. (\d+) passed/,
+);
+const losses = run(
+  ["node", "--test", "--test-reporter=spec", "tests/e2e/loss.test.mjs"],
+  { LONG: "1" },
+  /longest gap (\d+) ms/g,
+);
 const site = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
 const browser = await launch();
 try {
   const record = await soak();
-  console.log(`record: ${keep(record)}`);
   assertFlat(record.first, record.last);
+  const [[, tests]] = properties;
+  const [[, destroyed], [, crashed]] = losses;
+  console.log(
+    `record: ${keep({
+      ...record,
+      properties: { cases: Number(CASES), tests: Number(tests) },
+      longestGapMs: { destroyed: Number(destroyed), crashed: Number(crashed) },
+    })}`,
+  );
 } finally {
   await browser.close();
   await site.close();
+}
+
+/** Runs a command to its good end; what `facts` finds in what it printed. */
+function run([command, ...rest], env, facts) {
+  const { status, stdout } = spawnSync(command, rest, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+    maxBuffer: 2 ** 26,
+  });
+  process.stdout.write(stdout);
+  if (status !== 0) throw new Error(`${command} failed with ${status}`);
+  const found = facts.global
+    ? [...stdout.matchAll(facts)]
+    : [stdout.match(facts)];
+  if (found.length === 0 || found[0] === null) {
+    throw new Error(`${command} did not print ${facts}`);
+  }
+  return found;
 }
 
 async function soak() {
@@ -103,7 +145,7 @@ function sum(rounds) {
 function keep(record) {
   mkdirSync(FOLDER, { recursive: true });
   const day = new Date().toISOString().slice(0, 10);
-  const file = `${FOLDER}/${day}-soak.json`;
+  const file = `${FOLDER}/${day}-long.json`;
   writeFileSync(file, `${JSON.stringify(record, null, 1)}\n`);
   return file;
 }

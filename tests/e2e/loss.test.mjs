@@ -9,10 +9,6 @@ import { chromiumTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
-/** Why load is not laid on Firefox; its single losses are tested all the same. */
-const SLOW =
-  "lavapipe under Firefox falls behind, and answers depend on the machine";
-
 // Lavapipe under Firefox computes some 30 small batches a second.
 const PER_SECOND = BROWSER === "firefox" ? 200 : 2000;
 
@@ -56,40 +52,36 @@ function assertServed(report, codes = []) {
 
 const DESTROYED = times(10, 50);
 
-chromiumTest(
-  `the device is destroyed ${DESTROYED} times under load`,
-  SLOW,
-  (t) =>
-    site.page(async (page) => {
-      await opened(page);
-      const { report, news, engine, after } = await page.evaluate(
-        async (destroyed, perSecond) => {
-          const moments = workload.random(7);
-          const traffic = new Traffic(gpu, { perSecond });
-          for (let i = 0; i < destroyed; i++) {
-            // A batch lost twice is refused; the GPU gets the time to answer one.
-            const { right } = traffic;
-            while (traffic.right === right) await sleep(5);
-            await sleep(moments() * 200);
-            await lose();
-          }
+test(`the device is destroyed ${DESTROYED} times under load`, (t) =>
+  site.page(async (page) => {
+    await opened(page);
+    const { report, news, engine, after } = await page.evaluate(
+      async (destroyed, perSecond) => {
+        const moments = workload.random(7);
+        const traffic = new Traffic(gpu, { perSecond });
+        for (let i = 0; i < destroyed; i++) {
+          // A batch lost twice is refused; the GPU gets the time to answer one.
           const { right } = traffic;
-          await sleep(300);
-          const report = await traffic.stop();
-          const after = traffic.right - right;
-          return { report, news, engine: gpu.info.engine, after };
-        },
-        DESTROYED,
-        PER_SECOND,
-      );
-      t.diagnostic(`longest gap ${report.longestGap.toFixed(0)} ms`);
-      assertServed(report, ["device-lost"]);
-      assert.ok(after > 0, "service did not resume");
-      assert.equal(engine, "gpu");
-      const pairs = Array(DESTROYED).fill(["lost", "restored"]).flat();
-      assert.deepEqual(news, pairs);
-    }),
-);
+          while (traffic.right === right) await sleep(5);
+          await sleep(moments() * 200);
+          await lose();
+        }
+        const { right } = traffic;
+        await sleep(300);
+        const report = await traffic.stop();
+        const after = traffic.right - right;
+        return { report, news, engine: gpu.info.engine, after };
+      },
+      DESTROYED,
+      PER_SECOND,
+    );
+    t.diagnostic(`longest gap ${report.longestGap.toFixed(0)} ms`);
+    assertServed(report, ["device-lost"]);
+    assert.ok(after > 0, "service did not resume");
+    assert.equal(engine, "gpu");
+    const pairs = Array(DESTROYED).fill(["lost", "restored"]).flat();
+    assert.deepEqual(news, pairs);
+  }));
 
 const CRASHED = times(2, 5);
 
@@ -122,39 +114,35 @@ chromiumTest(
     }),
 );
 
-chromiumTest(
-  "of two sessions, the one whose device stays hears and loses nothing",
-  SLOW,
-  () =>
-    site.page(async (page) => {
-      await opened(page);
-      const { kept, lost, news, same } = await page.evaluate(
-        async (perSecond) => {
-          const other = await framebatch.open({ engine: "gpu" });
-          const { device } = other;
-          const news = [];
-          for (const event of ["lost", "restored", "fallback"]) {
-            other.on(event, ({ type }) => news.push(type));
-          }
-          const streams = [gpu, other].map(
-            (session) => new Traffic(session, { perSecond: perSecond / 2 }),
-          );
-          const moments = workload.random(11);
-          for (let i = 0; i < 3; i++) {
-            await sleep(200 + moments() * 200);
-            await lose(gpu);
-          }
-          const [lost, kept] = await Promise.all(streams.map((s) => s.stop()));
-          return { kept, lost, news, same: other.device === device };
-        },
-        PER_SECOND,
-      );
-      assertServed(kept);
-      assertServed(lost, ["device-lost"]);
-      assert.deepEqual(news, []);
-      assert.ok(same, "the other's device changed");
-    }),
-);
+test("of two sessions, the one whose device stays hears and loses nothing", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const { kept, lost, news, same } = await page.evaluate(
+      async (perSecond) => {
+        const other = await framebatch.open({ engine: "gpu" });
+        const { device } = other;
+        const news = [];
+        for (const event of ["lost", "restored", "fallback"]) {
+          other.on(event, ({ type }) => news.push(type));
+        }
+        const streams = [gpu, other].map(
+          (session) => new Traffic(session, { perSecond: perSecond / 2 }),
+        );
+        const moments = workload.random(11);
+        for (let i = 0; i < 3; i++) {
+          await sleep(200 + moments() * 200);
+          await lose(gpu);
+        }
+        const [lost, kept] = await Promise.all(streams.map((s) => s.stop()));
+        return { kept, lost, news, same: other.device === device };
+      },
+      PER_SECOND,
+    );
+    assertServed(kept);
+    assertServed(lost, ["device-lost"]);
+    assert.deepEqual(news, []);
+    assert.ok(same, "the other's device changed");
+  }));
 
 test("a device that never stays: the CPU takes over, with right answers", () =>
   site.page(async (page) => {
