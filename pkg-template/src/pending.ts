@@ -5,19 +5,30 @@
 
 import type { Call } from "./call.js";
 
-/** The entered calls, in a ring that grows to the widest span of open tickets. */
+/** Slots of the smallest ring. */
+const SMALLEST = 64;
+
+/**
+ * The entered calls, in a ring that grows to the widest span of open tickets, and
+ * halves whenever it runs empty after a time when a quarter of it was enough.
+ */
 export class Pending {
   /** Calls in the ring. */
   size = 0;
-  private slots: (Call | undefined)[] = new Array(64).fill(undefined);
+  private slots = ringOf(SMALLEST);
   private oldest = 0;
+  /** The widest span since the ring was last empty. */
+  private widest = 0;
 
   /** Adds a call under its ticket, which is newer than every other. */
   put(call: Call): void {
     const ticket = call.ticket;
     if (this.size === 0) this.oldest = ticket;
     const span = ((ticket - this.oldest) >>> 0) + 1;
-    if (span > this.slots.length) this.grow(span);
+    if (span > this.widest) {
+      this.widest = span;
+      if (span > this.slots.length) this.grow(span);
+    }
     this.slots[ticket & (this.slots.length - 1)] = call;
     this.size += 1;
   }
@@ -30,7 +41,8 @@ export class Pending {
     if (call === undefined || call.ticket !== ticket) return undefined;
     slots[ticket & mask] = undefined;
     this.size -= 1;
-    if (ticket === this.oldest && this.size > 0) {
+    if (this.size === 0) this.shrink();
+    else if (ticket === this.oldest) {
       let next = ticket + 1;
       while (slots[next & mask] === undefined) next += 1;
       this.oldest = next >>> 0;
@@ -55,10 +67,22 @@ export class Pending {
   private grow(span: number): void {
     let length = this.slots.length;
     while (length < span) length *= 2;
-    const slots: (Call | undefined)[] = new Array(length).fill(undefined);
+    const slots = ringOf(length);
     for (const call of this.slots) {
       if (call !== undefined) slots[call.ticket & (length - 1)] = call;
     }
     this.slots = slots;
   }
+
+  private shrink(): void {
+    const { length } = this.slots;
+    if (length > SMALLEST && this.widest <= length / 4) {
+      this.slots = ringOf(length / 2);
+    }
+    this.widest = 0;
+  }
+}
+
+function ringOf(length: number): (Call | undefined)[] {
+  return new Array(length).fill(undefined);
 }

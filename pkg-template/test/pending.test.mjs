@@ -44,3 +44,19 @@ test("a steady stream needs no more room, also where tickets wrap", () => {
   assert.equal(pending.size, 10);
   assert.equal(pending.slots.length, 64);
 });
+
+test("the room of one burst is given back, that of every frame is kept", () => {
+  const pending = new Pending();
+  let ticket = 0;
+  const frame = (calls) => {
+    const tickets = Array.from({ length: calls }, () => (ticket += 1));
+    for (const next of tickets) pending.put(call(next));
+    for (const next of tickets) pending.take(next);
+    return pending.slots.length;
+  };
+  assert.equal(frame(5000), 8192);
+  assert.deepEqual([5000, 3000, 5000].map(frame), [8192, 8192, 8192]);
+  assert.deepEqual([10, 10, 10].map(frame), [4096, 2048, 1024]);
+  for (let i = 0; i < 10; i += 1) frame(10);
+  assert.equal(pending.slots.length, 64);
+});

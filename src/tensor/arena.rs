@@ -22,6 +22,8 @@ pub struct Span {
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Chunk>,
+    /// Words that were in use when it was last cleared.
+    before: u32,
 }
 
 #[derive(Debug)]
@@ -146,17 +148,22 @@ impl Arena {
             .map(|chunk| (chunk.base, &chunk.memory[..chunk.used as usize]))
     }
 
-    /// Forgets the contents. Chunks become one that holds as much as all of
-    /// them did, so that the next batch of this size is one write.
+    /// Forgets the contents. What two batches in a row needed is held in one
+    /// chunk, so that the next such batch is one write; what only one did is
+    /// given back, because a burst may not come again.
     pub fn clear(&mut self) {
         let used = self.len();
-        if self.chunks.len() > 1 {
+        let both = used.min(self.before);
+        let either = used.max(self.before);
+        self.before = used;
+        let first = self.chunks.first().map_or(0, Chunk::capacity);
+        if both > first || either < first / 4 {
             self.chunks.clear();
-            self.reserve(used.next_multiple_of(ALIGN));
+            self.reserve(if both > first { both } else { either });
         }
+        self.chunks.truncate(1);
         for chunk in &mut self.chunks {
             chunk.used = 0;
-            chunk.base = 0;
         }
     }
 }
@@ -193,15 +200,35 @@ mod tests {
         assert_eq!(arena.push(&[4]).at, 400_000);
     }
 
-    #[test]
-    fn cleared_arena_is_one_chunk_of_the_same_size() {
+    /// Fills and clears an arena for each count of words; what it holds then.
+    fn capacity_after(counts: &[u32]) -> u32 {
         let mut arena = Arena::default();
-        for _ in 0..5 {
-            arena.push(&[7; 200_000]);
+        for count in counts {
+            for _ in 0..count / 100_000 {
+                arena.push(&[7; 100_000]);
+            }
+            arena.clear();
+            assert!(arena.is_empty());
+            assert!(arena.chunks.len() <= 1);
         }
-        arena.clear();
-        assert!(arena.is_empty());
-        arena.push(&vec![1; 1_000_000]);
-        assert_eq!(arena.pieces().count(), 1);
+        arena.capacity()
+    }
+
+    #[test]
+    fn cleared_arena_holds_what_it_needs_again_and_again() {
+        const SMALL: u32 = 200_000;
+        const LARGE: u32 = 3_000_000;
+        let large = LARGE.next_power_of_two();
+        let cases: [(&[u32], u32); 6] = [
+            (&[SMALL, SMALL], FIRST_CHUNK),
+            (&[SMALL, LARGE], FIRST_CHUNK),
+            (&[SMALL, LARGE, LARGE], large),
+            (&[LARGE, LARGE, SMALL, LARGE], large),
+            (&[LARGE, LARGE, SMALL], large),
+            (&[LARGE, LARGE, SMALL, SMALL], FIRST_CHUNK),
+        ];
+        for (counts, expected) in cases {
+            assert_eq!(capacity_after(counts), expected, "{counts:?}");
+        }
     }
 }
