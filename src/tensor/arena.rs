@@ -4,7 +4,7 @@
 //! Words are appended, never moved: an address given once stays right, so the
 //! arena can be uploaded as it lies. It knows nothing of calls.
 
-use super::{ALIGN, aligned};
+use super::aligned;
 
 /// Words of the first chunk: 1 MiB, so that a usual frame is one write.
 const FIRST_CHUNK: u32 = 1 << 18;
@@ -31,7 +31,7 @@ struct Chunk {
     memory: Box<[u32]>,
     /// Address of the chunk's first word.
     base: u32,
-    /// Words taken; a multiple of [`ALIGN`].
+    /// Words taken; a multiple of [`ALIGN`](super::ALIGN).
     used: u32,
 }
 
@@ -130,7 +130,7 @@ impl Arena {
         &mut chunk.memory[start..start + span.words as usize]
     }
 
-    /// Forgets everything from an address on, a multiple of [`ALIGN`].
+    /// Forgets everything from an address on, a multiple of [`ALIGN`](super::ALIGN).
     pub fn truncate(&mut self, words: u32) {
         while self.chunks.last().is_some_and(|chunk| chunk.base > words) {
             self.chunks.pop();
@@ -170,6 +170,7 @@ impl Arena {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ALIGN;
     use super::*;
 
     #[test]
