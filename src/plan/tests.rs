@@ -39,7 +39,7 @@ impl Case {
     }
 
     fn plan(&self) -> Plan {
-        assemble(&self.recipes, &self.calls)
+        assemble(&self.recipes, &self.calls, &Piece::all(&self.calls))
     }
 }
 
@@ -164,10 +164,12 @@ proptest! {
         }
         let plan = case.plan();
         let dispatch = plan.dispatches().next().expect("one dispatch");
-        let table = table(dispatch);
+        let table = Table::of(dispatch);
+        let mut words = vec![0; table.words as usize];
+        table.write(dispatch, &mut words);
         let block = 1_u32 << table.params.shift;
         let mut seen: Vec<Vec<u32>> = rows.iter().map(|rows| vec![0; (rows * width).div_ceil(4) as usize]).collect();
-        for entry in table.words.chunks_exact(6) {
+        for entry in words.chunks_exact(6) {
             let [first, threads, result, ..] = *entry else { unreachable!() };
             let call = plan.results.iter().position(|span| span.at == result).expect("a call's result");
             prop_assert_eq!(threads as usize, seen[call].len());
