@@ -187,3 +187,6 @@ impl Device for AnyDevice {
         self.device_mut().destroy();
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

@@ -125,9 +125,11 @@ struct Space {
 }
 
 impl Space {
-    /// An even share of what remains.
+    /// An even share of what remains. A little above the target is better than
+    /// one more piece.
     fn of(remaining: u64, target: u64) -> Space {
-        let size = remaining.div_ceil(remaining.div_ceil(target).max(1));
+        let most = target.saturating_add(target / 8);
+        let size = remaining.div_ceil(remaining.div_ceil(most).max(1));
         Space {
             size,
             room: size,
@@ -149,19 +151,24 @@ impl Space {
         fit
     }
 
-    /// Of a call that is too heavy: a part of it, none of it, or, where the
-    /// piece would stay empty, all.
+    /// Of a call that is too heavy: a part of it or none of it; of what cannot
+    /// be cut, all where the piece would stay empty.
     fn fitting(&self, recipe: &Recipe, rows: u32, heavy: u64) -> u32 {
         let is_empty = self.room == self.size;
+        if recipe.class() != OpClass::RowWise {
+            return if is_empty { rows } else { 0 };
+        }
         // A cut costs the host a little, and a small part is not worth it.
-        let is_worth = heavy > self.size / 2 && self.room > self.size / 4;
-        let fit = if recipe.class() == OpClass::RowWise && is_worth {
-            let share = u64::from(rows) * self.room / heavy;
-            u32::try_from(share).unwrap_or(rows) / GRAIN * GRAIN
+        if heavy <= self.size / 2 || self.room <= self.size / 4 {
+            return 0;
+        }
+        let share = u64::from(rows) * self.room / heavy;
+        let fit = u32::try_from(share).unwrap_or(rows) / GRAIN * GRAIN;
+        if is_empty {
+            fit.max(GRAIN).min(rows)
         } else {
-            0
-        };
-        if fit == 0 && is_empty { rows } else { fit }
+            fit
+        }
     }
 }
 
