@@ -29,23 +29,62 @@ export function deliver(
       results.fill(into, offset);
       call.resolve(into);
     } else {
-      call.reject(
-        invalid(
-          about(call),
-          "into was detached or resized while the call was pending; keep it until the promise settles",
-        ),
-      );
+      call.reject(lostInto(call));
     }
   } catch (error) {
-    // The page has no memory for a new array. The other calls may still fit.
-    call.reject(
-      new FramebatchError(
-        "out-of-memory",
-        `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,
-        { cause: error },
-      ),
-    );
+    call.reject(noMemory(call, words, error));
   }
+}
+
+/** Words that a piece has for a call, and where in its result they belong. */
+export interface Part {
+  readonly offset: number;
+  readonly words: number;
+  readonly at: number;
+  /** Words of the result. */
+  readonly total: number;
+}
+
+/**
+ * Adds a part to a call's result, which the first one begins. Returns the result
+ * when it is complete, or why there is none.
+ */
+export function collect(
+  call: Call,
+  results: Results,
+  { offset, words, at, total }: Part,
+): Operand | FramebatchError | undefined {
+  try {
+    // Begun before, it is the same after a lost device, and filled anew.
+    const result = (call.begun ??= call.terms?.into ?? room(call, total));
+    if (result.byteLength !== total * 4) return lostInto(call);
+    results.copy(result, offset, words, at);
+    return at + words === total ? result : undefined;
+  } catch (error) {
+    return noMemory(call, total, error);
+  }
+}
+
+function room({ method }: Call, words: number): Operand {
+  return method.gives === "float32"
+    ? new Float32Array(words)
+    : new Uint8Array(words * 4);
+}
+
+function lostInto(call: Call): FramebatchError {
+  return invalid(
+    about(call),
+    "into was detached or resized while the call was pending; keep it until the promise settles",
+  );
+}
+
+// The page has no memory for a new array. The other calls may still fit.
+function noMemory(call: Call, words: number, cause: unknown): FramebatchError {
+  return new FramebatchError(
+    "out-of-memory",
+    `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,
+    { cause },
+  );
 }
 
 /** The result of a call without items: the caller's `into`, or an empty array. */

@@ -106,9 +106,14 @@ export class Results {
 
   /** Fills an array, whose length is that of the result, from word `offset` on. */
   fill(into: Operand, offset: number): void {
-    const from = into.BYTES_PER_ELEMENT === 4 ? this.floats : this.bytes;
-    const start = into.BYTES_PER_ELEMENT === 4 ? offset : offset * 4;
-    into.set(from.subarray(start, start + into.length));
+    this.copy(into, offset, wordsIn(into), 0);
+  }
+
+  /** Copies `words` from word `offset` on to word `at` of an array. */
+  copy(to: Operand, offset: number, words: number, at: number): void {
+    if (to.BYTES_PER_ELEMENT === 4)
+      to.set(this.floats.subarray(offset, offset + words), at);
+    else to.set(this.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
   }
 }
 

@@ -17,6 +17,8 @@ export const ANSWERED = -2;
 export class Call {
   /** Its number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
   ticket = UNENTERED;
+  /** Its result, while only parts of it are there. */
+  begun: Operand | undefined;
   /** Rings at the deadline, where there is one. */
   private timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -6,6 +6,7 @@
 
 import {
   about,
+  collect,
   deliver,
   emptyResult,
   endedError,
@@ -17,7 +18,7 @@ import { Backlog } from "./backlog.js";
 import { ANSWERED, Call } from "./call.js";
 import { checkCall, type Fraction, type Operand } from "./check.js";
 import type { Clock } from "./clock.js";
-import { checked, type Core, type Settle } from "./core.js";
+import { checked, type Core, PART, type Settle } from "./core.js";
 import {
   FramebatchError,
   fromCore,
@@ -165,22 +166,27 @@ export class Calls {
   }
 
   /** Answers the calls of a batch. The core calls this. */
-  readonly settle: Settle = (table, count, source, message) => {
+  readonly settle: Settle = (table, count, source, message, last) => {
     this.arena.refresh();
     const words = this.arena.words;
     const results = new Results(source ?? this.arena.buffer);
     const end = table + count * 4;
     for (let at = table; at < end; at += 4) {
+      const status = words[at + 3];
+      if (status === PART) {
+        this.addPart(results, words, at);
+        at += 4;
+        continue;
+      }
       const call = this.pending.take(words[at]) ?? this.takeEntering();
       if (call === undefined) continue;
       this.release(call);
-      const status = words[at + 3];
       if (status === 0) deliver(call, results, words[at + 1], words[at + 2]);
       else refuse(call, status, message);
     }
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
-    this.nudger.returned();
+    if (last) this.nudger.returned();
     this.clock.settled();
   };
 
@@ -295,6 +301,23 @@ export class Calls {
     } finally {
       this.entering = undefined;
     }
+  }
+
+  // The call is answered with the last part of its result, or once one fails.
+  private addPart(results: Results, words: Uint32Array, at: number): void {
+    const call = this.pending.get(words[at]);
+    if (call === undefined) return;
+    const outcome = collect(call, results, {
+      offset: words[at + 1],
+      words: words[at + 2],
+      at: words[at + 4],
+      total: words[at + 5],
+    });
+    if (outcome === undefined) return;
+    this.pending.take(call.ticket);
+    this.release(call);
+    if (outcome instanceof FramebatchError) call.reject(outcome);
+    else call.resolve(outcome);
   }
 
   // A full batch is sent, and on the CPU answered, before `submit` returns.

@@ -125,7 +125,21 @@ impl Recipe {
         })
     }
 
-    fn result_row_words(&self) -> u32 {
+    /// The address of one of them.
+    pub(super) fn address(&self, operand: usize, at: u32, rows: u32) -> u32 {
+        let before = self.inputs[..operand].iter();
+        before.fold(at, |next, format| next + aligned(rows * format.words()))
+    }
+
+    /// Where a row of a stage's result lies while it is not yet the result:
+    /// every row-wise intermediate keeps the calls end to end in steps of 16
+    /// bytes a row, so an address follows from the rows before it.
+    pub(super) fn scratch(&self, stage: usize, rows_before: u32) -> u32 {
+        rows_before * aligned(self.stages[stage].row_words)
+    }
+
+    /// Words of a row of the result.
+    pub fn result_row_words(&self) -> u32 {
         self.stages.last().map_or(0, |stage| stage.row_words)
     }
 }

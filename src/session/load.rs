@@ -10,7 +10,9 @@ use crate::tensor::{Arena, Format, aligned};
 pub(super) struct Load {
     pub(super) id: BatchId,
     pub(super) arena: Arena,
-    pub(super) calls: Vec<(Ticket, Call)>,
+    /// Its calls, and the ticket of each.
+    pub(super) calls: Vec<Call>,
+    pub(super) tickets: Vec<Ticket>,
     /// How often it was sent.
     pub(super) attempts: u32,
 }
@@ -21,6 +23,7 @@ impl Load {
             id,
             arena,
             calls: Vec::new(),
+            tickets: Vec::new(),
             attempts: 0,
         }
     }
@@ -48,21 +51,33 @@ impl Load {
     /// Claims the operands in the free room for a call.
     pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
         call.inputs = self.arena.take(call.inputs.words);
-        self.calls.push((ticket, call));
+        self.calls.push(call);
+        self.tickets.push(ticket);
     }
 
-    /// Keeps only calls that are still waited for; `live` is sorted.
-    pub(super) fn keep(&mut self, live: &[Ticket]) {
-        if live.len() < self.calls.len() {
-            self.calls
-                .retain(|(ticket, _)| live.binary_search(ticket).is_ok());
+    /// Keeps only calls that are still waited for, which come in the same order.
+    pub(super) fn keep(&mut self, live: impl ExactSizeIterator<Item = Ticket>) {
+        if live.len() == self.calls.len() {
+            return;
         }
+        let mut kept = 0;
+        let mut live = live.peekable();
+        for index in 0..self.calls.len() {
+            if live.next_if_eq(&self.tickets[index]).is_some() {
+                self.calls[kept] = self.calls[index];
+                self.tickets[kept] = self.tickets[index];
+                kept += 1;
+            }
+        }
+        self.calls.truncate(kept);
+        self.tickets.truncate(kept);
     }
 
     /// Forgets calls and operands.
     pub(super) fn clear(&mut self) {
         self.arena.clear();
         self.calls.clear();
+        self.tickets.clear();
     }
 }
 
