@@ -336,7 +336,7 @@ impl<D: Device> Session<D> {
         let is_last = pieces.is_empty();
         let live = self.batcher.in_flight(batch).expect("both know of it");
         let answers = sent.answers(load, live.tickets(), &self.recipes);
-        let through = sent.done(load, outcome.is_ok());
+        let through = sent.done(load, &outcome);
         match &outcome {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();

@@ -60,7 +60,7 @@ const PARAMS_STRIDE: u32 = 256 / WORD;
 /// SwiftShader. Below the first number nothing is gained by a cut.
 const PIECES: PieceSizes = PieceSizes {
     whole: 1 << 20,
-    target: 512 << 10,
+    target: 1 << 20,
 };
 
 /// A GPU.
