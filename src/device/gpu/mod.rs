@@ -315,10 +315,10 @@ impl Gpu {
 
     /// Uploads through the queue.
     fn write(&self, arena: &Arena, upload: &Upload) {
-        for (to, bytes) in uploads::slices(arena, &upload.runs) {
-            let target = self.memory.buffer(Slot::INPUTS);
-            self.queue.write_buffer(target, to as u64, bytes);
-        }
+        let target = self.memory.buffer(Slot::INPUTS);
+        uploads::each_slice(arena, &upload.runs, &mut |to, bytes| {
+            self.queue.write_buffer(target, to.into(), bytes);
+        });
         self.uploads.prepare(&self.device, upload.bytes);
     }
 
