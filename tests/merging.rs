@@ -184,7 +184,7 @@ fn a_second_batch_no_larger_creates_nothing() {
     // Two, because calls are written to one arena while another is in flight.
     batch(&gpu, &mix(500));
     batch(&gpu, &mix(500));
-    let first = gpu.stats().device;
+    let (first, pieces) = (gpu.stats().device, gpu.stats().pieces);
     for largest in [500, 200, 499, 1, 500] {
         batch(&gpu, &mix(largest));
         let now = gpu.stats().device;
@@ -196,5 +196,51 @@ fn a_second_batch_no_larger_creates_nothing() {
     }
     assert_eq!(first.pipelines_compiled, 4, "one a kernel, not one an op");
     let uploads = gpu.stats().device.uploads - first.uploads;
-    assert_eq!(uploads, 5, "one a batch");
+    assert_eq!(uploads, gpu.stats().pieces - pieces, "one a piece");
+}
+
+#[test]
+fn a_call_cut_in_pieces_gives_the_bits_of_its_rows_asked_for_apart() {
+    const ROWS: usize = 60_000;
+    const APART: usize = 1000;
+    for gpu in engines::both_manual() {
+        let samples = &mut Samples(7);
+        let (a, b) = (samples.quaternions(ROWS), samples.quaternions(ROWS));
+        let (states, each) = (samples.states(ROWS), samples.units(ROWS));
+        let calls: [&dyn Fn(usize, usize) -> Call<f32>; 3] = [
+            &|from, to| gpu.slerp(&a[4 * from..4 * to], &b[4 * from..4 * to], &each[from..to]),
+            &|from, to| {
+                let (a, b) = (&a[3 * from..3 * to], &b[3 * from..3 * to]);
+                gpu.lerp_items(a, b, &each[from..to], 3)
+            },
+            &|from, to| gpu.compute_gradients(&states[from..to]),
+        ];
+        for (op, call) in calls.iter().enumerate() {
+            let before = gpu.stats();
+            let whole = call(0, ROWS);
+            gpu.flush();
+            let whole = whole.wait().expect("answered");
+            let after = gpu.stats();
+            let pieces = after.pieces - before.pieces;
+            let cut = gpu.info().engine == Engine::Gpu;
+            assert_eq!(pieces > 1, cut, "op {op}: {pieces} pieces");
+            if cut {
+                assert_eq!(after.device.uploads - before.device.uploads, pieces);
+                assert_eq!(since(&before, &after), (1, pieces, pieces, pieces));
+            }
+            let parts: Vec<Call<f32>> = (0..ROWS)
+                .step_by(APART)
+                .map(|from| call(from, from + APART))
+                .collect();
+            gpu.flush();
+            let apart = parts
+                .into_iter()
+                .flat_map(|part| part.wait().expect("answered"));
+            let same = whole.iter().map(|float| float.to_bits());
+            assert!(
+                same.eq(apart.map(f32::to_bits)),
+                "the bits of op {op} differ"
+            );
+        }
+    }
 }

@@ -7,6 +7,7 @@
 const HEADER = 8;
 const TABLE = 16;
 const TABLE_ENTRIES = 20000;
+const PART = 0xffffffff;
 const ARENA = TABLE + TABLE_ENTRIES * 4;
 const CODES = [
   "unsupported insecure-context no-adapter device-lost out-of-memory limit-exceeded invalid-input",
@@ -196,6 +197,47 @@ class Core {
     else this.settle(calls, undefined, undefined, mapped);
   }
 
+  /**
+   * Answers the oldest batch in flight in pieces of so many words, each call that is
+   * in more than one of them in parts. `behind` runs after each piece; the piece
+   * `failing` comes back with `failure`.
+   */
+  answerInPieces(words, { behind = () => {}, failing, failure } = {}) {
+    let calls = this.flights.shift();
+    let next = 0;
+    for (const call of calls) {
+      call.from = next;
+      next += call.shape.result;
+    }
+    const all = new Uint32Array(next);
+    for (const call of calls) compute(call, this.view(), all, call.from);
+    for (let piece = 0; piece * words < all.length; piece += 1) {
+      const start = piece * words;
+      const end = Math.min(start + words, all.length);
+      const fails = piece === failing;
+      const inside = ({ from, shape }) =>
+        from < end && from + shape.result > start;
+      const table = calls.filter(inside).flatMap((call) => {
+        const { from, ticket } = call;
+        const { result } = call.shape;
+        const first = Math.max(start, from);
+        const length = Math.min(end, from + result) - first;
+        if (fails) return [ticket, 0, 0, CODES.indexOf(failure.code) + 1];
+        if (length === result) return [ticket, first - start, length, 0];
+        const rest = [first - from, result, 0, 0];
+        return [ticket, first - start, length, PART, ...rest];
+      });
+      if (fails) calls = calls.filter((call) => !inside(call));
+      this.view().set(table, TABLE);
+      const source = all.slice(start, end).buffer;
+      const message = fails ? failure.message : undefined;
+      const last = end === all.length;
+      this.send(TABLE, table.length / 4, source, message, last);
+      structuredClone(source, { transfer: [source] });
+      behind(piece);
+    }
+  }
+
   /** Rejects a queued call, as the policy `latest` does. */
   supersede(ticket) {
     const at = this.queued.findIndex((call) => call.ticket === ticket);
@@ -223,7 +265,8 @@ class Core {
       );
       offset += call.shape.result;
     });
-    this.send(TABLE, calls.length, mapped ? source : null, failure?.message);
+    const message = failure?.message;
+    this.send(TABLE, calls.length, mapped ? source : null, message, true);
     // Unmapped: whoever kept a view of it finds it gone.
     if (mapped) structuredClone(source, { transfer: [source] });
   }

@@ -75,23 +75,25 @@ impl Piece {
 /// Cuts the calls of a batch. The pieces cover each row once, in order, and
 /// there is at least one.
 pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piece> {
-    let recipe_of = |call: &Call| &recipes[call.recipe.0 as usize];
-    let (mut up, mut down) = (0, 0);
+    let (mut up, mut down, mut all) = (0, 0, 0);
     for call in calls {
+        let results = recipes[call.recipe.0 as usize].result_words(call.rows);
         up += u64::from(call.inputs.words);
-        down += recipe_of(call).result_words(call.rows);
+        down += results;
+        all += results.max(call.inputs.words.into());
     }
     if up.max(down) * u64::from(WORD) <= sizes.whole {
         return vec![Piece::all(calls)];
     }
-    let all = calls.iter().map(|call| weight(recipe_of(call), call.rows));
-    let mut space = Space::of(all.sum(), sizes.target);
+    let target = sizes.target / u64::from(WORD);
+    let mut space = Space::of(all, target);
     let mut open = Piece::default();
     let mut pieces = Vec::new();
     for (index, call) in calls.iter().enumerate() {
+        let recipe = &recipes[call.recipe.0 as usize];
         let mut rows = call.rows;
         loop {
-            let fit = space.take(recipe_of(call), rows);
+            let fit = space.take(recipe, rows);
             rows -= fit;
             if rows == 0 {
                 break;
@@ -106,7 +108,7 @@ pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piec
                 skipped: call.rows - rows,
                 ..Piece::default()
             };
-            space = Space::of(space.remaining, sizes.target);
+            space = Space::of(space.remaining, target);
         }
     }
     open.end = calls.len();
@@ -114,7 +116,7 @@ pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piec
     pieces
 }
 
-/// The space of one piece.
+/// The space of one piece, in words.
 struct Space {
     /// What it should take.
     size: u64,
@@ -140,12 +142,12 @@ impl Space {
     /// Takes of a call's last `rows` rows as many as fit.
     fn take(&mut self, recipe: &Recipe, rows: u32) -> u32 {
         let heavy = weight(recipe, rows);
-        let fit = if heavy <= self.room {
-            rows
+        let (fit, taken) = if heavy <= self.room {
+            (rows, heavy)
         } else {
-            self.fitting(recipe, rows, heavy)
+            let fit = self.fitting(recipe, rows, heavy);
+            (fit, weight(recipe, fit))
         };
-        let taken = weight(recipe, fit);
         self.room = self.room.saturating_sub(taken);
         self.remaining = self.remaining.saturating_sub(taken);
         fit
@@ -172,7 +174,7 @@ impl Space {
     }
 }
 
-/// Bytes that rows of a call cost one way or the other.
+/// Words that rows of a call cost one way or the other.
 fn weight(recipe: &Recipe, rows: u32) -> u64 {
-    recipe.input_words(rows).max(recipe.result_words(rows)) * u64::from(WORD)
+    recipe.input_words(rows).max(recipe.result_words(rows))
 }

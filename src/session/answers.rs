@@ -5,6 +5,7 @@
 
 use super::load::Load;
 use crate::batch::Ticket;
+use crate::error::Error;
 use crate::plan::{Piece, Recipe};
 use crate::tensor::Span;
 
@@ -78,8 +79,8 @@ impl Sent {
 
     /// The last call that needs nothing of later pieces. Where this piece
     /// failed, so has a call that goes on behind it.
-    pub(super) fn done(&self, load: &Load, arrived: bool) -> Option<Ticket> {
-        let open = usize::from(arrived && self.piece.left > 0);
+    pub(super) fn done<T>(&self, load: &Load, outcome: &Result<T, Error>) -> Option<Ticket> {
+        let open = usize::from(outcome.is_ok() && self.piece.left > 0);
         let end = self.piece.end - open;
         end.checked_sub(1).map(|last| load.tickets[last])
     }

@@ -12,8 +12,6 @@ mod stats;
 pub use answers::Answer;
 pub use stats::Stats;
 
-use std::collections::VecDeque;
-
 use self::answers::Sent;
 use self::load::Load;
 use self::stats::Waits;
@@ -21,7 +19,7 @@ use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request
 use crate::device::{Counters, Device, DeviceInfo, Engine, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::plan::{self, Call, Piece, Recipe, RecipeId};
+use crate::plan::{self, Call, Recipe, RecipeId};
 use crate::tensor::{Arena, Span, WORD};
 
 /// How often a batch is sent before a lost device fails it.
@@ -97,8 +95,10 @@ struct Flying {
     load: Load,
     generation: Generation,
     sent: Millis,
-    /// Its pieces on their way, in order.
-    pieces: VecDeque<Sent>,
+    /// Its pieces, in order.
+    pieces: Vec<Sent>,
+    /// How many of them are back.
+    landed: usize,
 }
 
 impl<D: Device> Session<D> {
@@ -287,6 +287,7 @@ impl<D: Device> Session<D> {
             generation,
             sent: now,
             pieces,
+            landed: 0,
         });
         Some(Launch {
             batch: id,
@@ -297,19 +298,20 @@ impl<D: Device> Session<D> {
 
     /// Launches a batch piece by piece: the device works on the first while
     /// the next is planned and copied.
-    fn send(&mut self, load: &mut Load) -> (VecDeque<Sent>, Vec<Flight>) {
+    fn send(&mut self, load: &mut Load) -> (Vec<Sent>, Vec<Flight>) {
         let pieces = plan::pieces(&self.recipes, &load.calls, self.device.limits().pieces);
         self.counts.pieces += pieces.len() as u64;
         let operands = load.arena.len();
-        let launch = |piece: Piece| {
+        let (mut sent, mut flights) = (Vec::new(), Vec::new());
+        for piece in pieces {
             let plan = plan::assemble(&self.recipes, &load.calls, &piece);
-            let flight = self.device.launch(&plan, &mut load.arena);
+            flights.push(self.device.launch(&plan, &mut load.arena));
             // What the device appended was for this attempt.
             load.arena.truncate(operands);
             let results = plan.results;
-            (Sent { piece, results }, flight)
-        };
-        pieces.into_iter().map(launch).unzip()
+            sent.push(Sent { piece, results });
+        }
+        (sent, flights)
     }
 
     /// Takes what the next flight of a batch brought. `None` for a batch that
@@ -331,12 +333,13 @@ impl<D: Device> Session<D> {
                 return None;
             }
         }
-        let Flying { load, pieces, .. } = &mut self.in_flight[index];
-        let sent = pieces.pop_front().expect("a batch on its way has a piece");
-        let is_last = pieces.is_empty();
+        let flying = &mut self.in_flight[index];
+        let (load, sent) = (&flying.load, &flying.pieces[flying.landed]);
+        flying.landed += 1;
+        let is_last = flying.landed == flying.pieces.len();
         let live = self.batcher.in_flight(batch).expect("both know of it");
         let answers = sent.answers(load, live.tickets(), &self.recipes);
-        let through = sent.done(load, outcome.is_ok());
+        let through = sent.done(load, &outcome);
         match &outcome {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
@@ -402,14 +405,17 @@ impl<D: Device> Session<D> {
             .flat_map(|load| load.calls)
             .collect();
         let pieces = plan::pieces(&self.recipes, &calls, self.device.limits().pieces);
-        let plans = pieces.iter().enumerate().map(|(index, piece)| {
-            let plan = plan::assemble(&self.recipes, &calls, piece).to_string();
-            match pieces.len() {
-                1 => plan,
-                count => format!("piece {} of {count}\n{plan}", index + 1),
+        let mut text = String::new();
+        for (index, piece) in pieces.iter().enumerate() {
+            if pieces.len() > 1 {
+                let line_end = if index > 0 { "\n" } else { "" };
+                let (number, count) = ((index + 1).to_string(), pieces.len().to_string());
+                let head = [line_end, "piece ", &number, " of ", &count, "\n"];
+                text.extend(head);
             }
-        });
-        plans.collect::<Vec<String>>().join("\n")
+            text += &plan::assemble(&self.recipes, &calls, piece).to_string();
+        }
+        text
     }
 
     /// A structure's recipe.

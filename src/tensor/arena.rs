@@ -122,15 +122,17 @@ impl Arena {
         &chunk.memory[start..start + span.words as usize]
     }
 
-    /// The words of a run that was taken in parts, chunk by chunk.
-    pub fn slices(&self, span: Span) -> impl Iterator<Item = &[u32]> {
+    /// Shows `visit` the words of a run that was taken in parts, in order.
+    pub fn each_slice(&self, span: Span, visit: &mut dyn FnMut(&[u32])) {
         let end = span.at + span.words;
-        self.chunks.iter().filter_map(move |chunk| {
+        for chunk in &self.chunks {
             let from = span.at.max(chunk.base);
             let to = end.min(chunk.base + chunk.used);
-            let start = (from - chunk.base) as usize;
-            (from < to).then(|| &chunk.memory[start..start + (to - from) as usize])
-        })
+            if from < to {
+                let start = (from - chunk.base) as usize;
+                visit(&chunk.memory[start..start + (to - from) as usize]);
+            }
+        }
     }
 
     /// The same for writing.

@@ -267,6 +267,7 @@ impl Inner {
             drop(session);
             let inner = Rc::clone(self);
             recovery::start(async move {
+                // One task for all of them, so that they land in order.
                 for flight in launch.flights {
                     let outcome = flight.await;
                     inner.land(launch.batch, launch.generation, outcome);

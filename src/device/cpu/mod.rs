@@ -70,12 +70,15 @@ fn gather(runs: &[Run], arena: &Arena) -> Vec<u32> {
     if runs.len() < 2 {
         return Vec::new();
     }
-    let spans = runs.iter().map(|run| Span {
-        at: run.from,
-        words: run.words,
-    });
-    let slices = spans.flat_map(|span| arena.slices(span));
-    slices.flatten().copied().collect()
+    let mut gathered = Vec::new();
+    for run in runs {
+        let span = Span {
+            at: run.from,
+            words: run.words,
+        };
+        arena.each_slice(span, &mut |words| gathered.extend_from_slice(words));
+    }
+    gathered
 }
 
 fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>]) {

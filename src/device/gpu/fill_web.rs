@@ -2,17 +2,28 @@
 //! `ArrayBuffer`. wgpu's view for writing goes through a copy in between; the one
 //! for reading hands the range out as it is.
 
-/// Copies bytes to where they go in the buffer.
-pub(super) fn fill<'a>(
+use wasm_bindgen::prelude::*;
+
+use super::each_slice;
+use crate::plan::Run;
+use crate::tensor::Arena;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A `Uint8Array` that is written to.
+    type Target;
+    #[wasm_bindgen(method)]
+    fn set(this: &Target, bytes: &[u8], to: u32);
+}
+
+/// Copies runs of the arena to where they go in the buffer.
+pub(super) fn fill(
     buffer: &wgpu::Buffer,
-    slices: impl Iterator<Item = (usize, &'a [u8])>,
+    arena: &Arena,
+    runs: &[Run],
 ) -> Result<(), wgpu::MapRangeError> {
     let view = buffer.get_mapped_range(..)?;
-    for (to, bytes) in slices {
-        #[expect(clippy::cast_possible_truncation, reason = "wasm32 has 32 bits")]
-        let (start, end) = (to as u32, (to + bytes.len()) as u32);
-        let target = view.as_uint8array().subarray(start, end);
-        target.copy_from(bytes);
-    }
+    let target: &Target = view.as_uint8array().unchecked_ref();
+    each_slice(arena, runs, &mut |to, bytes| target.set(bytes, to));
     Ok(())
 }

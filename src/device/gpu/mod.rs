@@ -60,7 +60,7 @@ const PARAMS_STRIDE: u32 = 256 / WORD;
 /// SwiftShader. Below the first number nothing is gained by a cut.
 const PIECES: PieceSizes = PieceSizes {
     whole: 1 << 20,
-    target: 512 << 10,
+    target: 1 << 20,
 };
 
 /// A GPU.
@@ -315,10 +315,10 @@ impl Gpu {
 
     /// Uploads through the queue.
     fn write(&self, arena: &Arena, upload: &Upload) {
-        for (to, bytes) in uploads::slices(arena, &upload.runs) {
-            let target = self.memory.buffer(Slot::INPUTS);
-            self.queue.write_buffer(target, to as u64, bytes);
-        }
+        let target = self.memory.buffer(Slot::INPUTS);
+        uploads::each_slice(arena, &upload.runs, &mut |to, bytes| {
+            self.queue.write_buffer(target, to.into(), bytes);
+        });
         self.uploads.prepare(&self.device, upload.bytes);
     }
 

@@ -32,10 +32,14 @@ impl Ring {
     /// The smallest idle buffer of at least `bytes`, if there is one.
     pub(super) fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
         let mut state = self.lock();
-        let fitting = state.idle.iter().enumerate();
-        let fitting = fitting.filter(|(_, buffer)| buffer.size() >= bytes);
-        let (index, _) = fitting.min_by_key(|(_, buffer)| buffer.size())?;
-        Some(state.idle.swap_remove(index))
+        let mut best: Option<(u64, usize)> = None;
+        for (index, buffer) in state.idle.iter().enumerate() {
+            let size = buffer.size();
+            if size >= bytes && best.is_none_or(|(least, _)| size < least) {
+                best = Some((size, index));
+            }
+        }
+        best.map(|(_, index)| state.idle.swap_remove(index))
     }
 
     /// A new buffer of `size` bytes, which is in use.

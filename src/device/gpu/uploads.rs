@@ -52,7 +52,7 @@ impl Uploads {
             return None;
         }
         let buffer = self.ring.take(bytes)?;
-        if fill::fill(&buffer, slices(arena, runs)).is_err() {
+        if fill::fill(&buffer, arena, runs).is_err() {
             self.ring.discard(&buffer); // The device is lost.
             return None;
         }
@@ -114,22 +114,19 @@ impl Written {
     }
 }
 
-/// What of the arena goes where, in bytes of the target; never empty.
-pub(super) fn slices<'a>(
-    arena: &'a Arena,
-    runs: &'a [Run],
-) -> impl Iterator<Item = (usize, &'a [u8])> {
-    runs.iter().flat_map(|run| {
-        let mut to = run.to as usize * WORD as usize;
+/// Shows `visit` what of the arena goes where, in bytes of the target.
+pub(super) fn each_slice(arena: &Arena, runs: &[Run], visit: &mut dyn FnMut(u32, &[u8])) {
+    for run in runs {
+        let mut to = run.to;
         let span = Span {
             at: run.from,
             words: run.words,
         };
-        arena.slices(span).map(move |words| {
-            let bytes: &[u8] = bytemuck::cast_slice(words);
-            let at = to;
-            to += bytes.len();
-            (at, bytes)
-        })
-    })
+        arena.each_slice(span, &mut |words| {
+            visit(to * WORD, bytemuck::cast_slice(words));
+            #[expect(clippy::cast_possible_truncation, reason = "a part of a run")]
+            let count = words.len() as u32;
+            to += count;
+        });
+    }
 }
