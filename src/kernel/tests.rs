@@ -52,6 +52,55 @@ fn workgroups_and_bindings_are_as_the_device_assumes() {
     }
 }
 
+/// A table of a WGSL file, as words.
+fn table(kernel: &Kernel, name: &str) -> Vec<u32> {
+    let module = module(kernel);
+    let mut constants = module.constants.iter();
+    let (_, constant) = constants
+        .find(|(_, constant)| constant.name.as_deref() == Some(name))
+        .unwrap_or_else(|| panic!("{} has no {name}", kernel.name()));
+    let naga::Expression::Compose { components, .. } = &module.global_expressions[constant.init]
+    else {
+        panic!("{name} is an array");
+    };
+    let words = components
+        .iter()
+        .map(|at| match module.global_expressions[*at] {
+            naga::Expression::Literal(naga::Literal::F32(value)) => value.to_bits(),
+            naga::Expression::Literal(naga::Literal::U32(value)) => value,
+            ref other => panic!("{name} has {other:?}"),
+        });
+    words.collect()
+}
+
+#[test]
+fn tables_are_the_same_in_both_languages_and_what_they_say() {
+    let bits = |table: [f32; 16]| table.map(f32::to_bits);
+    assert_eq!(table(&Kernel::StateGradients, "SLOPES"), bits(SLOPES));
+    assert_eq!(table(&Kernel::StateDescend, "SLOPES"), FINE_SLOPES);
+    assert_eq!(
+        table(&Kernel::StateDistance, "MAGNITUDES"),
+        bits(MAGNITUDES)
+    );
+    assert_eq!(table(&Kernel::StateDistance, "COSINES"), bits(COSINES));
+    for i in 0..16 {
+        let magnitude = if i == 0 {
+            0.0
+        } else {
+            ((f64::from(i) - 8.0) / 4.0).exp2()
+        };
+        let slope = std::f64::consts::LN_2 / 4.0 * magnitude;
+        let cosine = (std::f64::consts::PI * f64::from(i) / 8.0).cos();
+        let k = i as usize;
+        assert_eq!(MAGNITUDES[k], magnitude as f32, "rho {i} - 8");
+        assert_eq!(SLOPES[k], slope as f32, "rho {i} - 8");
+        assert!((f64::from(FINE_SLOPES[k]) - slope * 4_294_967_296.0).abs() < 0.51);
+        assert!((f64::from(COSINES[k]) - cosine).abs() < 3e-8, "theta {i}");
+        // So a product with a rate of 31 bits is never half of 2^54.
+        assert!(k == 0 || FINE_SLOPES[k].trailing_zeros() < 22);
+    }
+}
+
 #[test]
 fn every_webgpu_device_binds_this_many_storage_buffers() {
     let limits = wgpu::Limits::default();
