@@ -8,6 +8,7 @@ mod engines;
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod samples;
 
+use std::array::from_fn;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -34,9 +35,18 @@ enum Op {
     Gradients,
     StatesLerp,
     StatesSlerpEach,
+    Bezier,
+    BezierEach { width: u32 },
+    Sequence { steps: u32 },
+    StatesBezier,
+    StatesBezierEach,
+    Distance,
+    GeodesicDistance,
+    Descend,
+    DescendEach,
 }
 
-const OPS: [Op; 9] = [
+const OPS: [Op; 19] = [
     Op::Lerp,
     Op::LerpEach { width: 1 },
     Op::LerpEach { width: 3 },
@@ -46,6 +56,16 @@ const OPS: [Op; 9] = [
     Op::Gradients,
     Op::StatesLerp,
     Op::StatesSlerpEach,
+    Op::Bezier,
+    Op::BezierEach { width: 3 },
+    Op::Sequence { steps: 2 },
+    Op::Sequence { steps: 5 },
+    Op::StatesBezier,
+    Op::StatesBezierEach,
+    Op::Distance,
+    Op::GeodesicDistance,
+    Op::Descend,
+    Op::DescendEach,
 ];
 
 enum Asked {
@@ -86,6 +106,37 @@ impl Ask {
                 let (a, b) = (samples.states(rows), samples.states(rows));
                 Asked::States(gpu.interpolate(&a, &b, &each, Mode::Slerp))
             }
+            Op::Bezier => {
+                let points: [_; 4] = from_fn(|_| samples.floats(rows));
+                Asked::Floats(gpu.bezier(points.each_ref().map(Vec::as_slice), t))
+            }
+            Op::BezierEach { width } => {
+                let points: [_; 4] = from_fn(|_| samples.floats(rows * width as usize));
+                let slices = points.each_ref().map(Vec::as_slice);
+                Asked::Floats(gpu.bezier_items(slices, &each, width))
+            }
+            Op::Sequence { steps } => {
+                let (a, b) = (samples.states(rows), samples.states(rows));
+                Asked::States(gpu.sequence(&a, &b, steps, Mode::Slerp))
+            }
+            Op::StatesBezier => {
+                let points: [_; 4] = from_fn(|_| samples.states(rows));
+                let slices = points.each_ref().map(Vec::as_slice);
+                Asked::States(gpu.interpolate_bezier(slices, t))
+            }
+            Op::StatesBezierEach => {
+                let points: [_; 4] = from_fn(|_| samples.states(rows));
+                let slices = points.each_ref().map(Vec::as_slice);
+                Asked::States(gpu.interpolate_bezier(slices, &each))
+            }
+            Op::Distance => {
+                Asked::Floats(gpu.distance(&samples.states(rows), &samples.states(rows)))
+            }
+            Op::GeodesicDistance => {
+                Asked::Floats(gpu.geodesic_distance(&samples.states(rows), &samples.states(rows)))
+            }
+            Op::Descend => Asked::States(gpu.descend(&samples.states(rows), t * 9.0)),
+            Op::DescendEach => Asked::States(gpu.descend(&samples.states(rows), &each)),
         }
     }
 }
@@ -194,7 +245,7 @@ fn a_second_batch_no_larger_creates_nothing() {
         );
         assert_eq!(now.pipelines_compiled, first.pipelines_compiled);
     }
-    assert_eq!(first.pipelines_compiled, 4, "one a kernel, not one an op");
+    assert_eq!(first.pipelines_compiled, 9, "one a kernel, not one an op");
     let uploads = gpu.stats().device.uploads - first.uploads;
     assert_eq!(uploads, gpu.stats().pieces - pieces, "one a piece");
 }

@@ -30,14 +30,24 @@ export class Arena {
    * Copies a call's operands to the cursor, each from a multiple of four words.
    * Throws what the core throws when they fit no batch.
    */
-  write(a: Operand, b: Operand | undefined, t: Float32Array | undefined): void {
-    const wordsOfA = aligned(wordsIn(a));
-    const wordsOfB = b === undefined ? 0 : wordsOfA;
-    const wordsOfT = t === undefined ? 0 : aligned(t.length);
-    const at = this.room(wordsOfA + wordsOfB + wordsOfT);
+  write(
+    a: Operand,
+    b: Operand | undefined,
+    t: Float32Array | undefined,
+    rest: readonly Operand[] | undefined,
+  ): void {
+    // All of a call's operands have one length.
+    const each = aligned(wordsIn(a));
+    let words = b === undefined ? each : each * 2;
+    if (rest !== undefined) words += each * rest.length;
+    const at = this.room(t === undefined ? words : words + aligned(t.length));
     this.put(a, at);
-    if (b !== undefined) this.put(b, at + wordsOfA);
-    if (t !== undefined) copy(t, this.floats, at + wordsOfA + wordsOfB);
+    if (b !== undefined) this.put(b, at + each);
+    if (rest !== undefined) {
+      for (let k = 0; k < rest.length; k += 1)
+        this.put(rest[k], at + each * (k + 2));
+    }
+    if (t !== undefined) copy(t, this.floats, at + words);
   }
 
   /** Makes the views whole again after wasm memory has grown. */

@@ -12,6 +12,7 @@ export interface Waiting {
   readonly a: Operand;
   readonly b: Operand | undefined;
   readonly t: Fraction | undefined;
+  readonly rest: readonly Operand[] | undefined;
 }
 
 /** Calls, and the flushes between them, in the order they were made. */
@@ -29,12 +30,14 @@ export class Backlog {
     a: Operand,
     b: Operand | undefined,
     t: Fraction | undefined,
+    rest: readonly Operand[] | undefined,
   ): void {
     this.entries.push({
       call,
       a: a.slice(),
       b: b?.slice(),
       t: typeof t === "object" ? t.slice() : t,
+      rest: rest?.map((operand) => operand.slice()),
     });
   }
 

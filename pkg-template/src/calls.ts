@@ -16,7 +16,12 @@ import {
 import { Arena, Results } from "./arena.js";
 import { Backlog } from "./backlog.js";
 import { ANSWERED, Call } from "./call.js";
-import { checkCall, type Fraction, type Operand } from "./check.js";
+import {
+  checkCall,
+  checkPoints,
+  type Fraction,
+  type Operand,
+} from "./check.js";
 import type { Clock } from "./clock.js";
 import { checked, type Core, PART, type Settle } from "./core.js";
 import {
@@ -87,6 +92,7 @@ export class Calls {
     b: Operand | undefined,
     t: Fraction | undefined,
     options: LerpOptions<Operand> | undefined,
+    rest?: readonly Operand[],
   ): Promise<Result> {
     try {
       const terms =
@@ -94,16 +100,16 @@ export class Calls {
       if (this.ended !== undefined) {
         throw endedError(subject(method.name, terms?.label), this.ended);
       }
-      checkCall(method, a, b, t, terms);
+      checkCall(method, a, b, t, terms, rest);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
       // No items: the answer is known without a core, and stays asynchronous.
       if (a.length === 0)
         return Promise.resolve(emptyResult<Result>(method, terms));
       const call = new Call(method, terms, this);
       if (terms !== undefined) call.watch();
-      if (this.core === undefined) this.backlog.add(call, a, b, t);
+      if (this.core === undefined) this.backlog.add(call, a, b, t, rest);
       else {
-        this.enter(call, a, b, t);
+        this.enter(call, a, b, t, rest);
         if (this.explained !== undefined) this.explained.add(call);
         else if (call.ticket !== ANSWERED) this.announce(call);
       }
@@ -111,6 +117,22 @@ export class Calls {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Takes a call on control points, which come as one array. */
+  startOn<Result extends Operand>(
+    method: Method,
+    points: readonly Operand[],
+    t: Fraction,
+    options: LerpOptions<Operand> | undefined,
+  ): Promise<Result> {
+    try {
+      checkPoints(method, points, options?.label);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const [a, b, ...rest] = points;
+    return this.start(method, a, b, t, options, rest);
   }
 
   /** The core is up: enters what was waiting for it, in order. */
@@ -131,8 +153,8 @@ export class Calls {
     this.warning = warning;
     this.keys = keyed ? new Keys() : undefined;
     this.backlog.replay(
-      ({ call, a, b, t }) => {
-        this.enter(call, a, b, t);
+      ({ call, a, b, t, rest }) => {
+        this.enter(call, a, b, t, rest);
         if (call.ticket !== ANSWERED) this.queued += 1;
         if (call.terms?.now) this.flush();
       },
@@ -278,16 +300,18 @@ export class Calls {
     a: Operand,
     b: Operand | undefined,
     t: Fraction | undefined,
+    rest: readonly Operand[] | undefined,
   ): void {
     const { method, terms } = call;
     const each = typeof t === "object" ? t : undefined;
-    const width = terms === undefined ? method.width : terms.width;
+    let width = terms === undefined ? method.width : terms.width;
+    if (method.last === "steps") width = t as number;
     const rows = each === undefined ? a.length / method.width : each.length;
     const scalar = typeof t === "number" ? t : 0;
     const key = this.keys === undefined ? 0 : this.keys.hold(terms?.key);
     try {
       const id = this.structures.id(method, each !== undefined, width);
-      this.arena.write(a, b, each);
+      this.arena.write(a, b, each, rest);
       this.entering = call;
       const core = this.core!;
       const ticket = checked(core, core.submit(id, rows, scalar, key));

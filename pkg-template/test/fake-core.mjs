@@ -310,10 +310,19 @@ function shapeOf({ op, width, each }, rows) {
     return { operand: rows * 4, words: rows * 4, result: rows * 32 };
   }
   // A state of 16 bytes is 4 words.
-  const words = op.startsWith("states.") ? 4 : width;
-  const operand = rows * words;
+  const row = op.startsWith("states.") ? 4 : width;
+  const operand = rows * row;
   const t = each ? aligned(rows) : 0;
-  return { operand, words: 2 * aligned(operand) + t, result: operand };
+  const words = operandsOf(op) * aligned(operand) + t;
+  let result = operand;
+  if (op.startsWith("states.sequence")) result = operand * width;
+  if (op.endsWith("istance")) result = rows;
+  return { operand, words, result };
+}
+
+function operandsOf(op) {
+  if (op.endsWith("bezier")) return 4;
+  return op === "states.descend" ? 1 : 2;
 }
 
 function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
@@ -321,7 +330,41 @@ function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
   const out = new Float32Array(source.buffer);
   const second = at + aligned(shape.operand);
   const third = second + aligned(shape.operand);
-  if (spec.op === "states.gradients") {
+  const operands = operandsOf(spec.op);
+  const last = at + operands * aligned(shape.operand);
+  const tOf = (row) => (spec.each ? floats[last + row] : scalar);
+  const byte = (operand, i) =>
+    new Uint8Array(words.buffer)[
+      (at + operand * aligned(shape.operand)) * 4 + i
+    ];
+  const bytesOut = new Uint8Array(source.buffer, offset * 4, shape.result * 4);
+  if (spec.op === "states.descend") {
+    for (let i = 0; i < bytesOut.length; i += 1)
+      bytesOut[i] = byte(0, i) - tOf(i >> 4);
+  } else if (spec.op.endsWith("istance")) {
+    for (let row = 0; row < rows; row += 1)
+      out[offset + row] = byte(1, row * 16) - byte(0, row * 16);
+  } else if (spec.op.startsWith("states.sequence")) {
+    for (let i = 0; i < bytesOut.length; i += 1) {
+      const [step, row] = [i >> 4, Math.floor((i >> 4) / spec.width)];
+      const t = (step % spec.width) / (spec.width - 1);
+      const from = row * 16 + (i & 15);
+      bytesOut[i] = mix(byte(0, from), byte(1, from), t);
+    }
+  } else if (spec.op === "states.bezier") {
+    // The points weigh 1, 2, 3 and 4, and t is added.
+    for (let i = 0; i < bytesOut.length; i += 1) {
+      const sum = [0, 1, 2, 3].reduce((n, k) => n + (k + 1) * byte(k, i), 0);
+      bytesOut[i] = sum + tOf(i >> 4);
+    }
+  } else if (spec.op === "bezier") {
+    const each = aligned(shape.operand);
+    for (let i = 0; i < shape.operand; i += 1) {
+      const points = [0, 1, 2, 3].map((k) => floats[at + k * each + i]);
+      const sum = points.reduce((n, p, k) => n + (k + 1) * p, 0);
+      out[offset + i] = sum + tOf(Math.floor(i / spec.width));
+    }
+  } else if (spec.op === "states.gradients") {
     const bytes = new Uint8Array(words.buffer, at * 4, rows * 16);
     bytes.forEach((byte, i) => out.set([byte, -byte], offset + 2 * i));
   } else if (spec.op !== "lerp" && spec.op !== "slerp") {

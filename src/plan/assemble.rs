@@ -155,7 +155,7 @@ impl Builder {
             let stage = &recipe.stages[index];
             let operand = |source: &Source| operand(recipe, *source, &homes);
             self.plan.steps.push(Step::Dispatch(Dispatch {
-                kernel: stage.kernel,
+                kernel: stage.kernel.clone(),
                 settings: stage.settings,
                 operands: stage.operands.iter().map(operand).collect(),
                 output: homes[index],

@@ -43,7 +43,10 @@ impl Load {
             at += aligned(words);
         }
         match recipe.scalar() {
-            Some(format) => format.dtype.encode(scalar).ok_or_else(|| refused(None)),
+            Some(format) => format
+                .dtype
+                .encode(scalar)
+                .ok_or_else(|| refused(format, None)),
             None => Ok(0),
         }
     }
@@ -87,7 +90,7 @@ fn encode_rows(format: Format, words: &mut [u32]) -> Result<(), Error> {
         .iter()
         .position(|word| format.dtype.encode(*word).is_none())
     {
-        return Err(refused(Some(row)));
+        return Err(refused(format, Some(row)));
     }
     for word in words {
         *word = format.dtype.encode(*word).expect("checked above");
@@ -95,7 +98,8 @@ fn encode_rows(format: Format, words: &mut [u32]) -> Result<(), Error> {
     Ok(())
 }
 
-fn refused(row: Option<usize>) -> Error {
+fn refused(format: Format, row: Option<usize>) -> Error {
+    let name = format.dtype.operand_name();
     let place = row.map_or_else(String::new, |row| format!("[{row}]"));
-    Error::InvalidInput(format!("t{place} is NaN; give a number"))
+    Error::InvalidInput(format!("{name}{place} is NaN; give a number"))
 }
