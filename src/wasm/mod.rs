@@ -28,6 +28,7 @@ use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::graph::Timing;
+use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Launch, Session, Submission};
 use crate::tensor::Span;
@@ -94,6 +95,14 @@ impl Core {
     pub fn structure(&self, op: &str, width: u32, each: bool) -> u32 {
         let timing = if each { Timing::Row } else { Timing::Call };
         let graph = structure::graph(op, width, timing).unwrap_or_else(|error| throw(error));
+        let id = self.inner.session.borrow_mut().recipe(&graph);
+        id.unwrap_or_else(|error| throw(error)).0
+    }
+
+    /// The number of the structure of a field's gradients, by its formula.
+    pub fn field_gradients(&self, formula: &str) -> u32 {
+        let field = formula.parse().unwrap_or_else(|error| throw(error));
+        let graph = ops::field_gradients(&field);
         let id = self.inner.session.borrow_mut().recipe(&graph);
         id.unwrap_or_else(|error| throw(error)).0
     }
