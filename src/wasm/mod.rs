@@ -28,6 +28,7 @@ use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::graph::Timing;
+use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Session, Settlement, Submission};
 
@@ -104,6 +105,14 @@ impl Core {
         let recipe = structure::graph(op, width, timing)
             .and_then(|graph| self.inner.session.borrow_mut().recipe(&graph));
         self.inner.number(recipe.map(|id| id.0))
+    }
+
+    /// The number of the structure of a field's gradients, by its formula.
+    pub fn field_gradients(&self, formula: &str) -> u32 {
+        let field = formula.parse().unwrap_or_else(|error| throw(error));
+        let graph = ops::field_gradients(&field);
+        let id = self.inner.session.borrow_mut().recipe(&graph);
+        id.unwrap_or_else(|error| throw(error)).0
     }
 
     /// Where the cursor and the limit of the room for operands are kept.
