@@ -188,7 +188,7 @@ export class Structures {
   fieldId(formula: string): number {
     let id = this.fields.get(formula);
     if (id === undefined) {
-      id = this.core.field_gradients(formula);
+      id = checked(this.core, this.core.field_gradients(formula));
       this.fields.set(formula, id);
     }
     return id;

@@ -95,7 +95,7 @@ class Core {
   }
 
   field_gradients(formula) {
-    this.fail("field_gradients");
+    if (this.fails("field_gradients")) return -1;
     const op = "states.gradients";
     return this.structures.push({ op, width: 16, each: false, formula }) - 1;
   }

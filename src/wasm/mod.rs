@@ -108,11 +108,12 @@ impl Core {
     }
 
     /// The number of the structure of a field's gradients, by its formula.
-    pub fn field_gradients(&self, formula: &str) -> u32 {
-        let field = formula.parse().unwrap_or_else(|error| throw(error));
-        let graph = ops::field_gradients(&field);
-        let id = self.inner.session.borrow_mut().recipe(&graph);
-        id.unwrap_or_else(|error| throw(error)).0
+    pub fn field_gradients(&self, formula: &str) -> f64 {
+        let recipe = formula.parse().and_then(|field| {
+            let graph = ops::field_gradients(&field);
+            self.inner.session.borrow_mut().recipe(&graph)
+        });
+        self.inner.number(recipe.map(|id| id.0))
     }
 
     /// Where the cursor and the limit of the room for operands are kept.
