@@ -6,12 +6,14 @@
 
 use crate::graph::Timing;
 
-/// Largest number of operands that a kernel takes.
+/// Largest number of operands that a kernel takes. With the result and the
+/// segment table these are the eight storage buffers that every WebGPU device
+/// binds at once.
 pub const MAX_OPERANDS: usize = RESULT as usize;
 
 /// The binding of the result. Every kernel has the same bindings, operands
 /// first, so that one layout serves all; it leaves out what it does not read.
-pub const RESULT: u32 = 3;
+pub const RESULT: u32 = 6;
 
 /// The binding of the segment table.
 pub const SEGMENTS: u32 = RESULT + 1;
@@ -25,7 +27,7 @@ pub const WORKGROUP: u32 = 64;
 const SEGMENTS_LIBRARY: &str = include_str!(concat!(env!("OUT_DIR"), "/segments.wgsl"));
 
 /// A kernel: one pipeline on a GPU, one function on the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// `(1 − t)·a + t·b`.
     Lerp,
@@ -59,7 +61,7 @@ impl Kernel {
     ];
 
     /// The name in plans and in profilers.
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Kernel::Lerp => "lerp",
             Kernel::Slerp => "slerp",
@@ -69,7 +71,7 @@ impl Kernel {
     }
 
     /// Complete WGSL source, libraries included.
-    pub fn source(self) -> String {
+    pub fn source(&self) -> String {
         let body = match self {
             Kernel::Lerp => include_str!(concat!(env!("OUT_DIR"), "/lerp.wgsl")),
             Kernel::Slerp => include_str!(concat!(env!("OUT_DIR"), "/slerp.wgsl")),
@@ -84,7 +86,7 @@ impl Kernel {
     }
 
     /// Operands it takes, the scalar included.
-    pub const fn operands(self) -> usize {
+    pub const fn operands(&self) -> usize {
         match self {
             Kernel::StateGradients => 1,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
@@ -92,7 +94,7 @@ impl Kernel {
     }
 
     /// Threads that a call of `rows` rows takes.
-    pub const fn threads(self, rows: u32, settings: &Settings) -> u32 {
+    pub const fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
             Kernel::Lerp => (rows * settings.width).div_ceil(4),
             Kernel::Slerp | Kernel::StateInterpolate => rows,

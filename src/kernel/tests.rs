@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::Params;
 
-fn module(kernel: Kernel) -> naga::Module {
+fn module(kernel: &Kernel) -> naga::Module {
     naga::front::wgsl::parse_str(&kernel.source()).unwrap_or_else(|error| {
         panic!(
             "{}: {}",
@@ -16,7 +16,7 @@ fn module(kernel: Kernel) -> naga::Module {
 #[test]
 fn every_kernel_is_valid_wgsl() {
     for kernel in Kernel::ALL {
-        let module = module(kernel);
+        let module = module(&kernel);
         naga::valid::Validator::new(
             naga::valid::ValidationFlags::all(),
             naga::valid::Capabilities::empty(),
@@ -29,7 +29,7 @@ fn every_kernel_is_valid_wgsl() {
 #[test]
 fn workgroups_and_bindings_are_as_the_device_assumes() {
     for kernel in Kernel::ALL {
-        let module = module(kernel);
+        let module = module(&kernel);
         let main = &module.entry_points[0];
         assert_eq!(main.name, "main", "{}", kernel.name());
         assert_eq!(main.workgroup_size, [WORKGROUP, 1, 1], "{}", kernel.name());
@@ -53,8 +53,14 @@ fn workgroups_and_bindings_are_as_the_device_assumes() {
 }
 
 #[test]
+fn every_webgpu_device_binds_this_many_storage_buffers() {
+    let limits = wgpu::Limits::default();
+    assert_eq!(PARAMS, limits.max_storage_buffers_per_shader_stage);
+}
+
+#[test]
 fn params_have_one_layout_in_both_languages() {
-    let module = module(Kernel::Lerp);
+    let module = module(&Kernel::Lerp);
     let (_, params) = module
         .types
         .iter()

@@ -149,7 +149,7 @@ impl<'a> Builder<'a> {
             self.define(home, next);
         }
         Dispatch {
-            kernel: stage.kernel,
+            kernel: stage.kernel.clone(),
             settings: stage.settings,
             operands: stage
                 .operands

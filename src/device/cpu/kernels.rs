@@ -40,7 +40,7 @@ impl<'a> Values<'a> {
 
 /// Computes one call.
 pub(super) fn run(
-    kernel: Kernel,
+    kernel: &Kernel,
     settings: &Settings,
     operands: &Operands<'_>,
     output: &mut [u32],
@@ -53,7 +53,7 @@ pub(super) fn run(
     }
 }
 
-fn lerp(settings: &Settings, [a, b, t]: &Operands<'_>, output: &mut [f32]) {
+fn lerp(settings: &Settings, [a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {
     let (a, b) = (a.floats(), b.floats());
     let width = settings.width as usize;
     for (row, out) in output.chunks_exact_mut(width).enumerate() {
@@ -96,7 +96,7 @@ fn weight(s: f32, angle: f32) -> f32 {
     sign * y * sinc(y) / (angle * sinc(angle))
 }
 
-fn slerp([a, b, t]: &Operands<'_>, output: &mut [f32]) {
+fn slerp([a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {
     let (quaternions_a, _) = a.floats().as_chunks::<4>();
     let (quaternions_b, _) = b.floats().as_chunks::<4>();
     let (rows, _) = output.as_chunks_mut::<4>();
@@ -165,7 +165,7 @@ const SLOPES: [f32; 16] = {
 /// The mode of [`Kernel::StateInterpolate`] that takes the shorter arc.
 const SLERP: u32 = 1;
 
-fn state_interpolate(settings: &Settings, [a, b, t]: &Operands<'_>, output: &mut [u32]) {
+fn state_interpolate(settings: &Settings, [a, b, t, ..]: &Operands<'_>, output: &mut [u32]) {
     let layers_a: &[u8] = bytemuck::cast_slice(a.words());
     let layers_b: &[u8] = bytemuck::cast_slice(b.words());
     let output: &mut [u8] = bytemuck::cast_slice_mut(output);

@@ -77,7 +77,7 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
         let start = segment.result as usize;
         let words = (segment.rows * work.row_words) as usize;
         run(
-            work.kernel,
+            &work.kernel,
             &work.settings,
             &operands,
             &mut output[start..start + words],

@@ -154,7 +154,7 @@ impl Gpu {
             && self.reads.fits(bytes_of(plan.words(Slot::RESULTS)))
             && plan.dispatches().all(|work| {
                 self.pipelines
-                    .is_ready(work.kernel, operands_of(work), work.output)
+                    .is_ready(&work.kernel, operands_of(work), work.output)
             })
     }
 
@@ -285,7 +285,7 @@ impl Gpu {
             let (pipeline, group) = self.pipelines.bind(
                 &self.device,
                 &self.memory,
-                (work.kernel, operands_of(work), work.output),
+                (&work.kernel, operands_of(work), work.output),
             );
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, group, &[*params]);
