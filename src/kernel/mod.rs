@@ -4,6 +4,8 @@
 //! Nothing is compiled or run here, and the CPU twin of each kernel lives in
 //! `device/cpu`.
 
+pub mod generated;
+
 use crate::graph::Timing;
 
 /// Largest number of operands that a kernel takes. With the result and the

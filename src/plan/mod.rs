@@ -4,6 +4,7 @@
 //! never values.
 
 mod assemble;
+pub mod fuse;
 mod print;
 mod recipe;
 mod table;
