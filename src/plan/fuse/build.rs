@@ -151,7 +151,11 @@ impl Numbers<'_> {
         let count = along(shape, axes);
         let rows = along(shape, !axes);
         let chunks = count.div_ceil(CHUNK);
-        let width = if count <= NARROW { Width::Thread } else { Width::Group };
+        let width = if count <= NARROW {
+            Width::Thread
+        } else {
+            Width::Group
+        };
         let mut words = vec![count];
         if is_cut {
             words.push(chunks);
@@ -234,7 +238,8 @@ impl Numbers<'_> {
         let mut is_needed = vec![false; terms.len()];
         for (id, term) in terms.iter().enumerate() {
             if varies[id] || matches!(term, DraftTerm::Fold(..)) {
-                term.operands().for_each(|operand| is_needed[operand] = true);
+                term.operands()
+                    .for_each(|operand| is_needed[operand] = true);
             }
         }
         is_needed[self.draft.top] |= is_element;
@@ -270,7 +275,9 @@ impl Numbers<'_> {
         is_used[top] = true;
         for id in (0..=top).rev() {
             if is_used[id] && variable(id).is_none() {
-                terms[id].operands().for_each(|operand| is_used[operand] = true);
+                terms[id]
+                    .operands()
+                    .for_each(|operand| is_used[operand] = true);
             }
         }
         let mut to = vec![TermId(0); top + 1];

@@ -172,7 +172,11 @@ impl Cutter<'_> {
         match &value.primitive {
             Primitive::Concat(_) | Primitive::Partial { .. } => false,
             Primitive::Reduce { axes, keep, .. } => {
-                is_one && uses.first().copied().is_some_and(|used| self.joins_rows(id, used, (*axes, *keep)))
+                is_one
+                    && uses
+                        .first()
+                        .copied()
+                        .is_some_and(|used| self.joins_rows(id, used, (*axes, *keep)))
             }
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => true,
             _ => is_one || self.costs[id].work <= CHEAP && self.costs[id].tensors <= 1,

@@ -62,7 +62,11 @@ fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Si
             Target::Output => (root.value, true),
             Target::Part { whole, .. } => (whole, !cut.is_kept[whole]),
         };
-        let home = if is_result { &mut results } else { &mut buffers };
+        let home = if is_result {
+            &mut results
+        } else {
+            &mut buffers
+        };
         let buffer = *home[value].get_or_insert_with(|| {
             sizes.buffers.push(lowered.values[value].shape.count());
             program.buffers += 1;

@@ -157,7 +157,11 @@ impl View {
 
     /// The part of the view that concerns some of the value's dimensions:
     /// offset and strides with these strides of the value.
-    pub(super) fn partial(&self, axes: std::ops::Range<usize>, by: &[u32]) -> (u32, [u32; MAX_RANK]) {
+    pub(super) fn partial(
+        &self,
+        axes: std::ops::Range<usize>,
+        by: &[u32],
+    ) -> (u32, [u32; MAX_RANK]) {
         let mut strides = [0_u32; MAX_RANK];
         let mut offset = 0_u32;
         for (along, by) in self.along[axes].iter().zip(by) {

@@ -14,7 +14,11 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
         Width::Thread => run.sizes.threads,
         Width::Group => run.sizes.threads / LANES,
     };
-    let chunks = if rows.is_cut { run.word(layout.chunks) } else { 1 };
+    let chunks = if rows.is_cut {
+        run.word(layout.chunks)
+    } else {
+        1
+    };
     let mut row = Row {
         run,
         rows,
@@ -191,11 +195,19 @@ impl Row<'_> {
 /// An integer that grows with the float.
 fn key(x: f32) -> u32 {
     let bits = x.to_bits();
-    if bits >= 0x8000_0000 { !bits } else { bits | 0x8000_0000 }
+    if bits >= 0x8000_0000 {
+        !bits
+    } else {
+        bits | 0x8000_0000
+    }
 }
 
 fn from_key(key: u32) -> f32 {
-    f32::from_bits(if key >= 0x8000_0000 { key & 0x7fff_ffff } else { !key })
+    f32::from_bits(if key >= 0x8000_0000 {
+        key & 0x7fff_ffff
+    } else {
+        !key
+    })
 }
 
 fn keep(fold: Fold, folded: u32, (value, place): (f32, u32)) -> u32 {
