@@ -119,76 +119,128 @@ fn a_sum_of_a_million_is_two_levels_deep() {
 const NAN: f32 = f32::NAN;
 const INF: f32 = f32::INFINITY;
 
+/// What functions of one value give.
+type Pairs = &'static [(f32, f32)];
+const OF_ONE: [(UnaryFn, Pairs); 10] = [
+    (
+        UnaryFn::Relu,
+        &[
+            (NAN, NAN),
+            (-NAN, NAN),
+            (-INF, 0.0),
+            (INF, INF),
+            (-0.0, 0.0),
+        ],
+    ),
+    (UnaryFn::Abs, &[(NAN, NAN), (-INF, INF), (-0.0, 0.0)]),
+    (UnaryFn::Neg, &[(NAN, NAN), (INF, -INF)]),
+    (
+        UnaryFn::Sigmoid,
+        &[(NAN, NAN), (-INF, 0.0), (INF, 1.0), (-1000.0, 0.0)],
+    ),
+    (
+        UnaryFn::Tanh,
+        &[
+            (NAN, NAN),
+            (-INF, -1.0),
+            (INF, 1.0),
+            (1000.0, 1.0),
+            (-0.0, 0.0),
+        ],
+    ),
+    (
+        UnaryFn::Silu,
+        &[(NAN, NAN), (-INF, 0.0), (INF, INF), (-1e30, 0.0)],
+    ),
+    (
+        UnaryFn::Gelu,
+        &[
+            (NAN, NAN),
+            (-INF, 0.0),
+            (INF, INF),
+            (-1e30, 0.0),
+            (1e30, 1e30),
+        ],
+    ),
+    (
+        UnaryFn::GeluTanh,
+        &[
+            (NAN, NAN),
+            (-INF, 0.0),
+            (INF, INF),
+            (-1e30, 0.0),
+            (1e30, 1e30),
+        ],
+    ),
+    (
+        UnaryFn::Exp,
+        &[
+            (NAN, NAN),
+            (-INF, 0.0),
+            (INF, INF),
+            (100.0, INF),
+            (-200.0, 0.0),
+        ],
+    ),
+    (
+        UnaryFn::Log,
+        &[(NAN, NAN), (-1.0, NAN), (INF, INF), (0.0, -INF), (1.0, 0.0)],
+    ),
+];
+
+/// What functions of two values give.
+type Triples = &'static [(f32, f32, f32)];
+const OF_TWO: [(BinaryFn, Triples); 4] = [
+    (
+        BinaryFn::Maximum,
+        &[
+            (NAN, 1.0, NAN),
+            (1.0, NAN, NAN),
+            (-INF, 1.0, 1.0),
+            (INF, 1.0, INF),
+        ],
+    ),
+    (
+        BinaryFn::Minimum,
+        &[
+            (NAN, 1.0, NAN),
+            (1.0, NAN, NAN),
+            (-INF, 1.0, -INF),
+            (INF, 1.0, 1.0),
+        ],
+    ),
+    (
+        BinaryFn::Div,
+        &[
+            (1.0, 0.0, INF),
+            (-1.0, 0.0, -INF),
+            (0.0, 0.0, NAN),
+            (1.0, INF, 0.0),
+        ],
+    ),
+    (
+        BinaryFn::Pow,
+        &[
+            (-2.0, 3.0, -8.0),
+            (-2.0, 2.0, 4.0),
+            (-2.0, 0.5, NAN),
+            (0.0, 0.0, 1.0),
+            (NAN, 0.0, 1.0),
+            (1.0, NAN, 1.0),
+            (NAN, 1.0, NAN),
+            (2.0, NAN, NAN),
+            (0.0, 3.0, 0.0),
+            (0.0, -1.0, INF),
+            (-0.0, -1.0, -INF),
+            (-0.0, -2.0, INF),
+        ],
+    ),
+];
+
 #[test]
 fn nan_and_infinities_go_where_it_is_said() {
     let mut harness = Harness::open();
-    let cases: [(UnaryFn, &[(f32, f32)]); 10] = [
-        (
-            UnaryFn::Relu,
-            &[
-                (NAN, NAN),
-                (-NAN, NAN),
-                (-INF, 0.0),
-                (INF, INF),
-                (-0.0, 0.0),
-            ],
-        ),
-        (UnaryFn::Abs, &[(NAN, NAN), (-INF, INF), (-0.0, 0.0)]),
-        (UnaryFn::Neg, &[(NAN, NAN), (INF, -INF)]),
-        (
-            UnaryFn::Sigmoid,
-            &[(NAN, NAN), (-INF, 0.0), (INF, 1.0), (-1000.0, 0.0)],
-        ),
-        (
-            UnaryFn::Tanh,
-            &[
-                (NAN, NAN),
-                (-INF, -1.0),
-                (INF, 1.0),
-                (1000.0, 1.0),
-                (-0.0, 0.0),
-            ],
-        ),
-        (
-            UnaryFn::Silu,
-            &[(NAN, NAN), (-INF, 0.0), (INF, INF), (-1e30, 0.0)],
-        ),
-        (
-            UnaryFn::Gelu,
-            &[
-                (NAN, NAN),
-                (-INF, 0.0),
-                (INF, INF),
-                (-1e30, 0.0),
-                (1e30, 1e30),
-            ],
-        ),
-        (
-            UnaryFn::GeluTanh,
-            &[
-                (NAN, NAN),
-                (-INF, 0.0),
-                (INF, INF),
-                (-1e30, 0.0),
-                (1e30, 1e30),
-            ],
-        ),
-        (
-            UnaryFn::Exp,
-            &[
-                (NAN, NAN),
-                (-INF, 0.0),
-                (INF, INF),
-                (100.0, INF),
-                (-200.0, 0.0),
-            ],
-        ),
-        (
-            UnaryFn::Log,
-            &[(NAN, NAN), (-1.0, NAN), (INF, INF), (0.0, -INF), (1.0, 0.0)],
-        ),
-    ];
-    for (function, pairs) in cases {
+    for (function, pairs) in OF_ONE {
         let mut chain = Chain::default();
         let x = input(&mut chain, &[pairs.len() as u32]);
         let y = chain.unary(function, x).unwrap();
@@ -197,53 +249,7 @@ fn nan_and_infinities_go_where_it_is_said() {
         let inputs = vec![pairs.iter().map(|(x, _)| x.to_bits()).collect()];
         expect(&mut harness, chain, inputs, (function.name(), &expected));
     }
-    let pairs: [(BinaryFn, &[(f32, f32, f32)]); 4] = [
-        (
-            BinaryFn::Maximum,
-            &[
-                (NAN, 1.0, NAN),
-                (1.0, NAN, NAN),
-                (-INF, 1.0, 1.0),
-                (INF, 1.0, INF),
-            ],
-        ),
-        (
-            BinaryFn::Minimum,
-            &[
-                (NAN, 1.0, NAN),
-                (1.0, NAN, NAN),
-                (-INF, 1.0, -INF),
-                (INF, 1.0, 1.0),
-            ],
-        ),
-        (
-            BinaryFn::Div,
-            &[
-                (1.0, 0.0, INF),
-                (-1.0, 0.0, -INF),
-                (0.0, 0.0, NAN),
-                (1.0, INF, 0.0),
-            ],
-        ),
-        (
-            BinaryFn::Pow,
-            &[
-                (-2.0, 3.0, -8.0),
-                (-2.0, 2.0, 4.0),
-                (-2.0, 0.5, NAN),
-                (0.0, 0.0, 1.0),
-                (NAN, 0.0, 1.0),
-                (1.0, NAN, 1.0),
-                (NAN, 1.0, NAN),
-                (2.0, NAN, NAN),
-                (0.0, 3.0, 0.0),
-                (0.0, -1.0, INF),
-                (-0.0, -1.0, -INF),
-                (-0.0, -2.0, INF),
-            ],
-        ),
-    ];
-    for (function, triples) in pairs {
+    for (function, triples) in OF_TWO {
         let mut chain = Chain::default();
         let count = [triples.len() as u32];
         let (a, b) = (input(&mut chain, &count), input(&mut chain, &count));
@@ -388,76 +394,77 @@ fn constants_and_lengths_are_no_part_of_a_program() {
     assert_eq!(harness.compiled(), 1);
 }
 
+type Record = fn(&mut Chain, NodeId, NodeId) -> Result<NodeId, Error>;
+const REFUSED: [(Record, &str); 14] = [
+    (
+        |chain, x, y| chain.binary(BinaryFn::Add, x, y),
+        "add: shapes [3, 4] and [5] do not broadcast",
+    ),
+    (
+        |chain, x, y| chain.dot(x, y),
+        "dot: shapes [3, 4] and [5] do not broadcast",
+    ),
+    (
+        |chain, x, _| chain.reduce(Reduction::Sum, x, (&[2], false)),
+        "sum: axis 2 is outside of shape [3, 4]",
+    ),
+    (
+        |chain, x, _| chain.reduce(Reduction::Max, x, (&[1, -1], false)),
+        "max: an axis is named twice",
+    ),
+    (
+        |chain, x, _| chain.norm(Norm::Layer, (x, 0), None),
+        "layerNorm takes 2 operands, not 1",
+    ),
+    (
+        |chain, x, y| chain.clamp(y, x, y),
+        "clamp: shapes [5] and [3, 4] do not broadcast",
+    ),
+    (
+        |chain, x, _| chain.transpose(x, &[0, 0]),
+        "transpose: the order must name each axis of shape [3, 4] once",
+    ),
+    (
+        |chain, x, _| chain.reshape(x, Shape::new(&[5]).unwrap()),
+        "reshape: shapes [3, 4] and [5] hold different numbers of elements",
+    ),
+    (
+        |chain, x, _| chain.slice(x, &[(0, 1, 0)]),
+        "slice: a step must not be 0",
+    ),
+    (
+        |chain, x, _| chain.slice(x, &[(0, 1, 1); 3]),
+        "slice: 3 ranges are more than shape [3, 4] has axes",
+    ),
+    (
+        |chain, x, y| chain.gather(x, y, 0),
+        "gather: the indexes must be a Uint32Array, as argmax gives",
+    ),
+    (
+        |chain, x, y| chain.concat(&[x, y], 0),
+        "concat: shapes [3, 4] and [5] differ outside of the axis",
+    ),
+    (
+        |chain, x, _| {
+            let places = chain.reduce(Reduction::Argmax, x, (&[0], false))?;
+            chain.unary(UnaryFn::Exp, places)
+        },
+        "exp: an operand must hold floats, not indexes",
+    ),
+    (
+        |chain, x, _| {
+            let other = Chain::default().input(Shape::SCALAR, DType::F32, Home::Call);
+            other?;
+            let none = chain.slice(x, &[(0, 0, 1)])?;
+            chain.reduce(Reduction::Mean, none, (&[0], false))
+        },
+        "mean: shape [0, 4] holds nothing along an axis that is reduced",
+    ),
+];
+
 #[test]
 fn what_does_not_fit_is_refused_at_once() {
-    type Record = fn(&mut Chain, NodeId, NodeId) -> Result<NodeId, Error>;
-    let cases: [(Record, &str); 14] = [
-        (
-            |chain, x, y| chain.binary(BinaryFn::Add, x, y),
-            "add: shapes [3, 4] and [5] do not broadcast",
-        ),
-        (
-            |chain, x, y| chain.dot(x, y),
-            "dot: shapes [3, 4] and [5] do not broadcast",
-        ),
-        (
-            |chain, x, _| chain.reduce(Reduction::Sum, x, (&[2], false)),
-            "sum: axis 2 is outside of shape [3, 4]",
-        ),
-        (
-            |chain, x, _| chain.reduce(Reduction::Max, x, (&[1, -1], false)),
-            "max: an axis is named twice",
-        ),
-        (
-            |chain, x, _| chain.norm(Norm::Layer, (x, 0), None),
-            "layerNorm takes 2 operands, not 1",
-        ),
-        (
-            |chain, x, y| chain.clamp(y, x, y),
-            "clamp: shapes [5] and [3, 4] do not broadcast",
-        ),
-        (
-            |chain, x, _| chain.transpose(x, &[0, 0]),
-            "transpose: the order must name each axis of shape [3, 4] once",
-        ),
-        (
-            |chain, x, _| chain.reshape(x, Shape::new(&[5]).unwrap()),
-            "reshape: shapes [3, 4] and [5] hold different numbers of elements",
-        ),
-        (
-            |chain, x, _| chain.slice(x, &[(0, 1, 0)]),
-            "slice: a step must not be 0",
-        ),
-        (
-            |chain, x, _| chain.slice(x, &[(0, 1, 1); 3]),
-            "slice: 3 ranges are more than shape [3, 4] has axes",
-        ),
-        (
-            |chain, x, y| chain.gather(x, y, 0),
-            "gather: the indexes must be a Uint32Array, as argmax gives",
-        ),
-        (
-            |chain, x, y| chain.concat(&[x, y], 0),
-            "concat: shapes [3, 4] and [5] differ outside of the axis",
-        ),
-        (
-            |chain, x, _| {
-                let places = chain.reduce(Reduction::Argmax, x, (&[0], false))?;
-                chain.unary(UnaryFn::Exp, places)
-            },
-            "exp: an operand must hold floats, not indexes",
-        ),
-        (
-            |chain, x, _| {
-                let other = Chain::default().input(Shape::SCALAR, DType::F32, Home::Call);
-                other?;
-                let none = chain.slice(x, &[(0, 0, 1)])?;
-                chain.reduce(Reduction::Mean, none, (&[0], false))
-            },
-            "mean: shape [0, 4] holds nothing along an axis that is reduced",
-        ),
-    ];
-    for (record, expected) in cases {
+    for (record, expected) in REFUSED {
         let mut chain = Chain::default();
         let x = input(&mut chain, &[3, 4]);
         let y = input(&mut chain, &[5]);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
 use framebatch::plan::Params;
-use framebatch::plan::fuse::{Program, Sizes, Source, Stage};
+use framebatch::plan::fuse::{Program, Sizes, Source, Stage, StageSizes};
 use framebatch::tensor::aligned;
 use pollster::block_on;
 
@@ -106,24 +106,12 @@ impl Harness {
             let mut blocks = 0;
             for (c, (sizes, _)) in calls.iter().enumerate() {
                 let numbers = &sizes.stages[number];
-                let mut rest = vec![homes[c][stage.buffer.0 as usize] + numbers.result];
-                for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
-                    let base = match load.source {
-                        Source::Input(input) => inputs[c][input as usize],
-                        Source::Resident(_) => 0,
-                        Source::Buffer(buffer) => homes[c][buffer.0 as usize],
-                    };
-                    rest.push(base.wrapping_add(*offset));
-                }
-                if stage.has_constants() {
-                    rest.push(constants[c]);
-                }
-                rest.extend(&numbers.words);
-                for block in 0..numbers.threads.div_ceil(1 << SHIFT) {
-                    words.extend([block << SHIFT, numbers.threads]);
-                    words.extend(&rest);
-                    blocks += 1;
-                }
+                let home = |source| match source {
+                    Source::Input(input) => inputs[c][input as usize],
+                    Source::Resident(_) => 0,
+                    Source::Buffer(buffer) => homes[c][buffer.0 as usize],
+                };
+                blocks += push_entries(&mut words, (stage, numbers), (home, constants[c]));
             }
             let params = Params {
                 table,
@@ -292,4 +280,26 @@ impl Harness {
         let view = staging.slice(..).get_mapped_range().unwrap();
         bytemuck::cast_slice(&view).to_vec()
     }
+}
+
+/// Appends a call's entries to a segment table; how many.
+fn push_entries(
+    words: &mut Vec<u32>,
+    (stage, numbers): (&Stage, &StageSizes),
+    (home, constants): (impl Fn(Source) -> u32, u32),
+) -> u32 {
+    let mut rest = vec![home(Source::Buffer(stage.buffer)) + numbers.result];
+    for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
+        rest.push(home(load.source).wrapping_add(*offset));
+    }
+    if stage.has_constants() {
+        rest.push(constants);
+    }
+    rest.extend(&numbers.words);
+    let blocks = numbers.threads.div_ceil(1 << SHIFT);
+    for block in 0..blocks {
+        words.extend([block << SHIFT, numbers.threads]);
+        words.extend(&rest);
+    }
+    blocks
 }

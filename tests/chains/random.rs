@@ -64,11 +64,8 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
             _ => words.pick(&nodes[recent..]),
         };
         let b = words.pick(&nodes);
-        if let Some(node) = step(&mut chain, &mut words, (a, b)) {
-            if chain.node(node).shape.count() <= 4000 {
-                nodes.push(node);
-            }
-        }
+        let made = step(&mut chain, &mut words, (a, b));
+        nodes.extend(made.filter(|node| chain.node(*node).shape.count() <= 4000));
     }
     let mut last: Vec<NodeId> = nodes
         .iter()

@@ -36,6 +36,11 @@
 //! *arithmetic* gives none, and denormals may be taken as zero: silu and the
 //! gelus are 0 where their factor of x is that small.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a stage has few loads and steps"
+)]
+
 mod expression;
 mod map;
 mod rows;

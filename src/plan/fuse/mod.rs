@@ -6,6 +6,11 @@
 //! WGSL is printed by `kernel::generated`, and the processor runs the same
 //! stages in `device/cpu/program`.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a chain has few nodes, and no shape more than 2^30 elements"
+)]
+
 mod build;
 mod cut;
 mod layout;

@@ -16,14 +16,13 @@ type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
 /// results.
 fn program(shapes: &[&[u32]], home: Home, record: Record) -> Program {
     let mut chain = Chain::default();
-    let inputs: Nodes = (shapes.iter())
-        .map(|dims| {
-            let shape = Shape::new(dims).unwrap();
-            chain.input(shape, DType::F32, home).unwrap()
-        })
-        .collect();
-    for output in record(&mut chain, &inputs).unwrap() {
-        chain.output(output).unwrap();
+    let inputs = shapes.iter().map(|dims| {
+        let shape = Shape::new(dims)?;
+        chain.input(shape, DType::F32, home)
+    });
+    let inputs: Nodes = inputs.collect::<Result<_, _>>().expect("good shapes");
+    for output in record(&mut chain, &inputs).expect("a good chain") {
+        chain.output(output).expect("a node of the chain");
     }
     fuse(&chain).0
 }

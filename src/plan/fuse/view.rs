@@ -74,10 +74,11 @@ impl View {
         }
         if self.shape == own {
             let mut along = [START; MAX_RANK];
-            for axis in 0..operand.rank() {
-                let to = axis + own.rank() - operand.rank();
-                if operand.dims()[axis] == own.dims()[to] {
-                    along[axis] = self.along[to];
+            let skipped = own.rank() - operand.rank();
+            let seen = self.along[skipped..].iter().zip(&own.dims()[skipped..]);
+            for ((along, dim), (seen, own)) in along.iter_mut().zip(operand.dims()).zip(seen) {
+                if dim == own {
+                    *along = *seen;
                 }
             }
             return Some(View {

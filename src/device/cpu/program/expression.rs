@@ -27,9 +27,9 @@ impl Columns {
         &mut self.variables[variable]
     }
 
-    /// Gives a variable one value.
-    pub(super) fn fill(&mut self, variable: usize, value: f32) {
-        self.variables[variable] = [value; BLOCK];
+    /// Gives a variable one value for so many elements at once.
+    pub(super) fn fill(&mut self, variable: usize, value: f32, elements: usize) {
+        self.variables[variable][..elements].fill(value);
     }
 
     /// A variable to read and a later one to write.

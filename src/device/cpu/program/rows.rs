@@ -58,6 +58,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn steps(&mut self) {
         let rows = self.rows;
+        let at_once = self.count.clamp(1, BLOCK);
         for load in (0..rows.is_row.len()).filter(|load| rows.is_row[*load]) {
             let at = Places {
                 offset: self.run.sizes.offsets[load],
@@ -69,7 +70,7 @@ impl Row<'_> {
             self.run.read(&mut self.columns, load, (at, 1));
             let (load, _) = load;
             let value = self.columns.column(load)[0];
-            self.columns.fill(load, value);
+            self.columns.fill(load, value, at_once);
         }
         let first = self.run.stage.loads.len() + self.run.stage.scalars.len();
         for (step, of) in rows.steps.iter().enumerate() {
@@ -77,7 +78,7 @@ impl Row<'_> {
                 RowStep::Fold(fold, value) => self.fold(*fold, value),
                 RowStep::Let(value) => self.columns.evaluate(value, 1)[0],
             };
-            self.columns.fill(first + step, value);
+            self.columns.fill(first + step, value, at_once);
         }
     }
 
