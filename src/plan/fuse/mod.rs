@@ -27,6 +27,9 @@ pub use program::{
     Rows, Scalar, Sizes, Source, Stage, StageSizes, Width,
 };
 
+// What runs stages needs their expressions, and knows no graph.
+pub use crate::graph::expr::{BinaryFn, Expr, Term, TermId, UnaryFn};
+
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};
 use self::stage::Context;

@@ -1,7 +1,7 @@
 //! Expressions evaluated a block of elements at a time.
 
 use super::functions::{binary, unary};
-use crate::graph::expr::{Expr, Term, TermId};
+use crate::plan::fuse::{Expr, Term, TermId};
 
 /// Elements at once: a column of them is a kilobyte.
 pub(super) const BLOCK: usize = 256;

@@ -1,6 +1,6 @@
 //! The functions of expressions, as in `shaders/lib/functions.wgsl`.
 
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::plan::fuse::{BinaryFn, UnaryFn};
 
 /// Applies a function to each value.
 pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {

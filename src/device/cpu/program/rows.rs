@@ -3,8 +3,7 @@
 
 use super::expression::{BLOCK, Columns};
 use super::{Places, Run};
-use crate::graph::expr::Expr;
-use crate::plan::fuse::{CHUNK, Fold, LANES, RowResult, RowStep, Rows, Width};
+use crate::plan::fuse::{CHUNK, Expr, Fold, LANES, RowResult, RowStep, Rows, Width};
 
 /// Runs the rows of one call.
 pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
