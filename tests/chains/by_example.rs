@@ -29,7 +29,7 @@ fn both(harness: &mut Harness, sample: &Sample) -> [Vec<Vec<u32>>; 2] {
 }
 
 /// Holds a chain to the oracle on both devices.
-fn hold(harness: &mut Harness, sample: &Sample) {
+pub(crate) fn hold(harness: &mut Harness, sample: &Sample) {
     for (device, results) in ["cpu", "gpu"].iter().zip(both(harness, sample)) {
         let mut tally = Tally::default();
         check(sample, &results, &mut tally).unwrap_or_else(|error| panic!("{device}: {error}"));

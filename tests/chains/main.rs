@@ -15,3 +15,4 @@ mod oracle;
 mod processor;
 mod random;
 mod under_random;
+mod views;
