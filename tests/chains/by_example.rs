@@ -395,7 +395,11 @@ fn constants_and_lengths_are_no_part_of_a_program() {
 }
 
 type Record = fn(&mut Chain, NodeId, NodeId) -> Result<NodeId, Error>;
-const REFUSED: [(Record, &str); 14] = [
+const REFUSED: [(Record, &str); 15] = [
+    (
+        |chain, x, _| chain.concat(&[x; 256], 0),
+        "concat takes at most 255 operands",
+    ),
     (
         |chain, x, y| chain.binary(BinaryFn::Add, x, y),
         "add: shapes [3, 4] and [5] do not broadcast",

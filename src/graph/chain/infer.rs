@@ -214,6 +214,10 @@ fn concat(operands: &[&Node], along: usize) -> Result<Shape, Error> {
     let Some(first) = operands.first().map(|node| node.shape) else {
         return Err(refuse(&["concat takes at least 1 operand"]));
     };
+    if operands.len() > 255 {
+        // Their number is a byte on the wire.
+        return Err(refuse(&["concat takes at most 255 operands"]));
+    }
     first.axis(i32::try_from(along).unwrap_or(i32::MAX), "concat")?;
     let mut sum = 0_u64;
     for operand in operands {
