@@ -29,11 +29,12 @@ fn both(harness: &mut Harness, sample: &Sample) -> [Vec<Vec<u32>>; 2] {
 }
 
 /// Holds a chain to the oracle on both devices.
-pub(crate) fn hold(harness: &mut Harness, sample: &Sample) {
+pub(crate) fn hold(harness: &mut Harness, what: &str, sample: &Sample) {
     for (device, results) in ["cpu", "gpu"].iter().zip(both(harness, sample)) {
         let mut tally = Tally::default();
-        check(sample, &results, &mut tally).unwrap_or_else(|error| panic!("{device}: {error}"));
-        assert!(tally.is_mostly_held(), "{device}");
+        check(sample, &results, &mut tally)
+            .unwrap_or_else(|error| panic!("{what} on {device}: {error}"));
+        assert!(tally.is_mostly_held(), "{what} on {device}");
     }
 }
 
@@ -58,7 +59,7 @@ fn every_function_keeps_its_bound_over_its_range() {
             inputs: vec![xs.map(f32::to_bits).collect()],
             constants: vec![],
         };
-        hold(&mut harness, &Sample { chain, call });
+        hold(&mut harness, function.name(), &Sample { chain, call });
     }
 }
 
@@ -76,7 +77,7 @@ fn pow_keeps_its_bound() {
         inputs: vec![bases.collect(), exponents.collect()],
         constants: vec![],
     };
-    hold(&mut harness, &Sample { chain, call });
+    hold(&mut harness, "the chain", &Sample { chain, call });
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn long_rows_are_trees() {
         let y = chain.norm(Norm::Softmax, (x, -1), None).unwrap();
         chain.output(y).unwrap();
         let call = values(&chain, u64::from(count));
-        hold(&mut harness, &Sample { chain, call });
+        hold(&mut harness, "the chain", &Sample { chain, call });
     }
 }
 
@@ -113,7 +114,7 @@ fn a_sum_of_a_million_is_two_levels_deep() {
     chain.output(y).unwrap();
     let call = values(&chain, 3);
     assert_eq!(fuse(&chain).0.stages.len(), 2);
-    hold(&mut harness, &Sample { chain, call });
+    hold(&mut harness, "the chain", &Sample { chain, call });
 }
 
 const NAN: f32 = f32::NAN;

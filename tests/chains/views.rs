@@ -88,8 +88,8 @@ fn views_compose() {
             let y = read(&mut chain, seen).unwrap();
             chain.output(y).unwrap();
             let call = values(&chain, 11);
-            println!("{reader} of {name}"); // Shown where it fails.
-            hold(&mut harness, &Sample { chain, call });
+            let what = format!("{reader} of {name}");
+            hold(&mut harness, &what, &Sample { chain, call });
         }
     }
 }
