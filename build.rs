@@ -1,6 +1,7 @@
 //! Copies the shaders without comments and indentation, which would be a
-//! thirtieth of the npm package. Nothing else changes, so `shaders/` is the
-//! source to read.
+//! thirtieth of the npm package. What stands between `// HOLE` and `// END` is
+//! an example of what fusion fills in; it becomes a `$`. Nothing else changes,
+//! so `shaders/` is the source to read.
 
 use std::path::Path;
 use std::{env, fs};
@@ -25,6 +26,10 @@ fn main() {
 }
 
 fn strip(source: &str) -> String {
+    if let Some((before, rest)) = source.split_once("// HOLE") {
+        let (_, after) = rest.split_once("// END").expect("a hole has an end");
+        return [strip(before), strip(after)].join("\n$\n");
+    }
     let lines = source
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default().trim());

@@ -6,7 +6,7 @@
 mod cpu;
 mod gpu;
 
-pub use cpu::Cpu;
+pub use cpu::{Cpu, program};
 pub use gpu::{Gpu, GpuOptions, Mapped, PowerPreference};
 
 use std::pin::Pin;

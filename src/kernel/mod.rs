@@ -4,6 +4,7 @@
 //! Nothing is compiled or run here, and the CPU twin of each kernel lives in
 //! `device/cpu`.
 
+pub mod generated;
 mod tables;
 
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};

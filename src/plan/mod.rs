@@ -4,6 +4,7 @@
 //! never values.
 
 mod assemble;
+pub mod fuse;
 mod gather;
 mod pieces;
 mod print;

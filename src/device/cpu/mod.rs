@@ -4,6 +4,7 @@
 //! a launch is finished when it returns.
 
 mod kernels;
+pub mod program;
 
 use self::kernels::{Operands, Values, run};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};

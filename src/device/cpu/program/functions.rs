@@ -1,0 +1,129 @@
+//! The functions of expressions, as in `shaders/lib/functions.wgsl`.
+
+use crate::graph::expr::{BinaryFn, UnaryFn};
+
+/// Applies a function to each value.
+pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
+    match function {
+        UnaryFn::Relu => each(values, to, relu),
+        UnaryFn::Sigmoid => each(values, to, sigmoid),
+        UnaryFn::Tanh => each(values, to, tanh),
+        UnaryFn::Silu => each(values, to, silu),
+        UnaryFn::Gelu => each(values, to, gelu),
+        UnaryFn::GeluTanh => each(values, to, gelu_tanh),
+        UnaryFn::Exp => each(values, to, f32::exp),
+        UnaryFn::Log => each(values, to, f32::ln),
+        UnaryFn::Sqrt => each(values, to, f32::sqrt),
+        UnaryFn::Abs => each(values, to, f32::abs),
+        UnaryFn::Neg => each(values, to, |x| -x),
+    }
+}
+
+/// Applies a function to each pair of values.
+pub(super) fn binary(function: BinaryFn, values: (&[f32], &[f32]), to: &mut [f32]) {
+    match function {
+        BinaryFn::Add => pairs(values, to, |a, b| a + b),
+        BinaryFn::Sub => pairs(values, to, |a, b| a - b),
+        BinaryFn::Mul => pairs(values, to, |a, b| a * b),
+        BinaryFn::Div => pairs(values, to, |a, b| a / b),
+        BinaryFn::Minimum => pairs(values, to, |a, b| chosen(a, b, a < b)),
+        BinaryFn::Maximum => pairs(values, to, |a, b| chosen(a, b, a > b)),
+        BinaryFn::Pow => pairs(values, to, f32::powf),
+        BinaryFn::Same => pairs(values, to, same),
+    }
+}
+
+fn each(values: &[f32], to: &mut [f32], function: impl Fn(f32) -> f32) {
+    for (to, x) in to.iter_mut().zip(values) {
+        *to = function(*x);
+    }
+}
+
+fn pairs((a, b): (&[f32], &[f32]), to: &mut [f32], function: impl Fn(f32, f32) -> f32) {
+    for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
+        *to = function(*a, *b);
+    }
+}
+
+fn relu(x: f32) -> f32 {
+    if x.to_bits().wrapping_sub(0x8000_0000) <= 0x7f80_0000 {
+        0.0
+    } else {
+        x
+    }
+}
+
+/// The first where it was chosen, unless one of both is NaN.
+fn chosen(a: f32, b: f32, is_first: bool) -> f32 {
+    let chosen = if is_first { a } else { b };
+    let chosen = if b.is_nan() { b } else { chosen };
+    if a.is_nan() { a } else { chosen }
+}
+
+fn same(a: f32, b: f32) -> f32 {
+    if a == b || a.is_nan() && b.is_nan() {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+fn sigmoid(x: f32) -> f32 {
+    let power = (-x.abs()).exp();
+    (if x >= 0.0 { 1.0 } else { power }) / (1.0 + power)
+}
+
+fn silu(x: f32) -> f32 {
+    if x < -104.0 { 0.0 } else { x * sigmoid(x) }
+}
+
+fn tanh(x: f32) -> f32 {
+    let size = x.abs().min(10.0);
+    if x.is_nan() {
+        return x;
+    }
+    if size < 0.625 {
+        let z = x * x;
+        let tail = (((-5.704_988_7e-3 * z + 2.063_908_8e-2) * z - 5.373_971_5e-2) * z
+            + 1.333_144_2e-1)
+            * z
+            - 3.333_328_2e-1;
+        return x + x * z * tail;
+    }
+    let far = 1.0 - 2.0 / ((2.0 * size).exp() + 1.0);
+    if x < 0.0 { -far } else { far }
+}
+
+fn gelu(x: f32) -> f32 {
+    const ERFC: [f32; 10] = [
+        -1.265_512_2,
+        1.000_023_7,
+        0.374_091_96,
+        0.096_784_18,
+        -0.186_288_06,
+        0.278_868_07,
+        -1.135_203_98,
+        1.488_515_9,
+        -0.822_152_2,
+        0.170_872_77,
+    ];
+    if x > 14.0 {
+        return x;
+    }
+    if x < -14.0 {
+        return 0.0;
+    }
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let t = 1.0 / (1.0 + 0.5 * z);
+    let exponent = ERFC.iter().rev().fold(0.0, |sum, factor| factor + t * sum);
+    let tail = 0.5 * t * (exponent - z * z).exp();
+    if x >= 0.0 { x - x * tail } else { x * tail }
+}
+
+fn gelu_tanh(x: f32) -> f32 {
+    let c = x.clamp(-14.0, 14.0);
+    if x < -14.0 {
+        return 0.0;
+    }
+    x * sigmoid(1.595_769_1 * (c + 0.044_715 * c * c * c))
+}
