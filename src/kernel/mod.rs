@@ -9,7 +9,10 @@ mod tables;
 
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
+use std::sync::Arc;
+
 use crate::graph::Timing;
+use crate::plan::fuse;
 
 /// Largest number of operands that a kernel takes. With the result and the
 /// segment table these are the eight storage buffers that every WebGPU device
@@ -36,6 +39,9 @@ macro_rules! shader {
     };
 }
 
+/// What finds a thread's call, in front of every kernel.
+const SEGMENTS_LIBRARY: &str = shader!("segments");
+
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
@@ -57,6 +63,8 @@ pub enum Kernel {
     StateDistance,
     /// States one step down their gradient.
     StateDescend,
+    /// A stage that fusion made.
+    Fused(Arc<fuse::Stage>),
 }
 
 /// What a kernel is told besides its operands.
@@ -72,7 +80,7 @@ pub struct Settings {
 }
 
 impl Kernel {
-    /// Every kernel.
+    /// Every kernel that is written by hand.
     pub const ALL: [Kernel; 9] = [
         Kernel::Lerp,
         Kernel::Slerp,
@@ -97,6 +105,7 @@ impl Kernel {
             Kernel::StateBezier => "state_bezier",
             Kernel::StateDistance => "state_distance",
             Kernel::StateDescend => "state_descend",
+            Kernel::Fused(_) => "fused",
         }
     }
 
@@ -112,13 +121,15 @@ impl Kernel {
             Kernel::StateBezier => ("", shader!("state_bezier")),
             Kernel::StateDistance => ("", shader!("state_distance")),
             Kernel::StateDescend => ("", shader!("state_descend")),
+            Kernel::Fused(stage) => return generated::source(stage),
         };
-        [shader!("segments"), library, body].join("\n")
+        [SEGMENTS_LIBRARY, library, body].join("\n")
     }
 
     /// Operands it takes, the scalar included.
-    pub const fn operands(&self) -> usize {
+    pub fn operands(&self) -> usize {
         match self {
+            Kernel::Fused(stage) => stage.bindings(),
             Kernel::StateGradients => 1,
             Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend => 2,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
@@ -126,9 +137,11 @@ impl Kernel {
         }
     }
 
-    /// Threads that a call of `rows` rows takes.
+    /// Threads that a call of `rows` rows takes. What fusion made counts its
+    /// rows in threads.
     pub const fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
+            Kernel::Fused(_) => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,

@@ -5,6 +5,7 @@
 
 mod assemble;
 pub mod fuse;
+mod fused;
 mod gather;
 mod pieces;
 mod print;
@@ -30,7 +31,24 @@ impl Slot {
     pub const RESULTS: Slot = Slot(1);
     /// The first of the slots for what lies between.
     pub const SCRATCH: Slot = Slot(2);
+
+    /// The slot of a tensor that stays on the device.
+    pub const fn resident(tensor: u32) -> Slot {
+        Slot(RESIDENT | tensor)
+    }
+
+    /// The tensor, if it is the slot of one.
+    pub const fn tensor(self) -> Option<u32> {
+        if self.0 & RESIDENT == 0 {
+            None
+        } else {
+            Some(self.0 & !RESIDENT)
+        }
+    }
 }
+
+/// Set in the slots of tensors that stay on the device.
+const RESIDENT: u32 = 1 << 31;
 
 /// What a device does for one piece of a batch, in order.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +117,9 @@ pub struct Dispatch {
     pub row_words: u32,
     /// The calls.
     pub segments: Vec<Segment>,
+    /// What follows the result's word in the calls' entries, where that is not
+    /// the segments' operands: as many words for each of them.
+    pub entries: Vec<u32>,
 }
 
 /// Where a dispatch reads an operand.
@@ -118,7 +139,7 @@ pub enum Operand {
 /// One call's share of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Rows of the call.
+    /// Rows of the call; threads, where fusion made the kernel.
     pub rows: u32,
     /// Word where its result begins.
     pub result: u32,

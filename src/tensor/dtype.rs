@@ -54,7 +54,7 @@ impl DType {
     pub const fn operand_name(self) -> &'static str {
         match self {
             DType::Rate => "rate",
-            DType::F32 | DType::Parameter | DType::Fraction | DType::State => "t",
+            DType::F32 | DType::Parameter | DType::Fraction | DType::State | DType::U32 => "t",
         }
     }
 }
