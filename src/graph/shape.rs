@@ -92,21 +92,23 @@ impl Shape {
         let rank = self.rank().max(other.rank());
         let mut shape = Shape::SCALAR;
         for axis in 0..rank {
-            shape.push(match (self.from_end(rank, axis), other.from_end(rank, axis)) {
-                (a, b) if a == b => a,
-                (1, b) => b,
-                (a, 1) => a,
-                _ => {
-                    return Err(refuse(&[
-                        op,
-                        ": shapes ",
-                        &self.to_string(),
-                        " and ",
-                        &other.to_string(),
-                        " do not broadcast",
-                    ]));
-                }
-            });
+            shape.push(
+                match (self.from_end(rank, axis), other.from_end(rank, axis)) {
+                    (a, b) if a == b => a,
+                    (1, b) => b,
+                    (a, 1) => a,
+                    _ => {
+                        return Err(refuse(&[
+                            op,
+                            ": shapes ",
+                            &self.to_string(),
+                            " and ",
+                            &other.to_string(),
+                            " do not broadcast",
+                        ]));
+                    }
+                },
+            );
         }
         if shape.is_too_large() {
             return Err(refuse(&[
@@ -128,7 +130,11 @@ impl Shape {
     /// [`Error::InvalidInput`] for one that the shape does not have.
     pub fn axis(&self, axis: i32, op: &str) -> Result<usize, Error> {
         let rank = i32::from(self.rank);
-        let counted = if axis < 0 { axis.wrapping_add(rank) } else { axis };
+        let counted = if axis < 0 {
+            axis.wrapping_add(rank)
+        } else {
+            axis
+        };
         match usize::try_from(counted) {
             Ok(counted) if counted < self.rank() => Ok(counted),
             _ => Err(refuse(&[

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
 use framebatch::plan::Params;
-use framebatch::plan::fuse::{Program, Sizes, Source, Stage};
+use framebatch::plan::fuse::{Program, Sizes, Source, Stage, StageSizes};
 use framebatch::tensor::aligned;
 use pollster::block_on;
 
@@ -64,7 +64,11 @@ impl Harness {
     }
 
     /// The results of each call; all have the residents of the first.
-    pub(crate) fn run(&mut self, program: &Program, calls: &[(&Sizes, &Call)]) -> Vec<Vec<Vec<u32>>> {
+    pub(crate) fn run(
+        &mut self,
+        program: &Program,
+        calls: &[(&Sizes, &Call)],
+    ) -> Vec<Vec<Vec<u32>>> {
         let mut arena: Vec<u32> = Vec::new();
         let mut push = |words: &[u32]| {
             let at = arena.len() as u32;
@@ -75,41 +79,39 @@ impl Harness {
         let inputs: Vec<Vec<u32>> = (calls.iter())
             .map(|(_, call)| call.inputs.iter().map(|words| push(words)).collect())
             .collect();
-        let constants: Vec<u32> = calls.iter().map(|(_, call)| push(&call.constants)).collect();
+        let constants: Vec<u32> = calls
+            .iter()
+            .map(|(_, call)| push(&call.constants))
+            .collect();
         // Calls lie end to end in each buffer.
         let mut lengths = vec![0; program.buffers as usize];
         let homes: Vec<Vec<u32>> = (calls.iter())
             .map(|(sizes, _)| {
                 let words = sizes.buffers.iter().zip(&mut lengths);
-                words.map(|(words, length)| std::mem::replace(length, *length + aligned(*words))).collect()
+                words
+                    .map(|(words, length)| std::mem::replace(length, *length + aligned(*words)))
+                    .collect()
             })
             .collect();
         let buffers: Vec<wgpu::Buffer> = lengths.iter().map(|words| self.buffer(*words)).collect();
-        let residents: Vec<wgpu::Buffer> = calls[0].1.inputs.iter().map(|words| self.upload(words)).collect();
+        let residents: Vec<wgpu::Buffer> = calls[0]
+            .1
+            .inputs
+            .iter()
+            .map(|words| self.upload(words))
+            .collect();
         for (number, stage) in program.stages.iter().enumerate() {
             let mut words = arena.clone();
             let table = words.len() as u32;
             let mut blocks = 0;
             for (c, (sizes, _)) in calls.iter().enumerate() {
                 let numbers = &sizes.stages[number];
-                let mut rest = vec![homes[c][stage.buffer.0 as usize] + numbers.result];
-                for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
-                    let base = match load.source {
-                        Source::Input(input) => inputs[c][input as usize],
-                        Source::Resident(_) => 0,
-                        Source::Buffer(buffer) => homes[c][buffer.0 as usize],
-                    };
-                    rest.push(base.wrapping_add(*offset));
-                }
-                if stage.has_constants() {
-                    rest.push(constants[c]);
-                }
-                rest.extend(&numbers.words);
-                for block in 0..numbers.threads.div_ceil(1 << SHIFT) {
-                    words.extend([block << SHIFT, numbers.threads]);
-                    words.extend(&rest);
-                    blocks += 1;
-                }
+                let home = |source| match source {
+                    Source::Input(input) => inputs[c][input as usize],
+                    Source::Resident(_) => 0,
+                    Source::Buffer(buffer) => homes[c][buffer.0 as usize],
+                };
+                blocks += push_entries(&mut words, (stage, numbers), (home, constants[c]));
             }
             let params = Params {
                 table,
@@ -119,11 +121,16 @@ impl Harness {
             };
             if blocks > 0 {
                 let arena = self.upload(&words);
-                self.dispatch(stage, (&arena, &params), |source| match source {
-                    Source::Input(_) => &arena,
-                    Source::Resident(input) => &residents[input as usize],
-                    Source::Buffer(buffer) => &buffers[buffer.0 as usize],
-                }, &buffers[stage.buffer.0 as usize]);
+                self.dispatch(
+                    stage,
+                    (&arena, &params),
+                    |source| match source {
+                        Source::Input(_) => &arena,
+                        Source::Resident(input) => &residents[input as usize],
+                        Source::Buffer(buffer) => &buffers[buffer.0 as usize],
+                    },
+                    &buffers[stage.buffer.0 as usize],
+                );
             }
         }
         let read: HashMap<u32, Vec<u32>> = (program.outputs.iter())
@@ -135,7 +142,13 @@ impl Harness {
             read[&output][start..start + words].to_vec()
         };
         (0..calls.len())
-            .map(|c| program.outputs.iter().map(|output| result(c, output.0)).collect())
+            .map(|c| {
+                program
+                    .outputs
+                    .iter()
+                    .map(|output| result(c, output.0))
+                    .collect()
+            })
             .collect()
     }
 
@@ -146,7 +159,10 @@ impl Harness {
         buffer_of: impl Fn(Source) -> &'a wgpu::Buffer,
         output: &wgpu::Buffer,
     ) {
-        let uniform = self.upload_as(bytemuck::cast_slice(&[*params]), wgpu::BufferUsages::UNIFORM);
+        let uniform = self.upload_as(
+            bytemuck::cast_slice(&[*params]),
+            wgpu::BufferUsages::UNIFORM,
+        );
         let sources: Vec<Source> = stage.sources().collect();
         assert!(sources.len() <= MAX_OPERANDS);
         let idle = self.buffer(4);
@@ -170,7 +186,9 @@ impl Harness {
             entries: &entries,
         });
         let pipeline = self.pipeline(stage);
-        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut encoder = self
+            .device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             pass.set_pipeline(&pipeline);
@@ -186,23 +204,29 @@ impl Harness {
         if let Some(known) = self.pipelines.get(&text) {
             return known.clone();
         }
-        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: None,
-            source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
-        });
-        let layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: None,
-            bind_group_layouts: &[Some(&self.layout)],
-            immediate_size: 0,
-        });
-        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: None,
-            layout: Some(&layout),
-            module: &module,
-            entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            cache: None,
-        });
+        let module = self
+            .device
+            .create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: None,
+                source: wgpu::ShaderSource::Wgsl(text.as_str().into()),
+            });
+        let layout = self
+            .device
+            .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: None,
+                bind_group_layouts: &[Some(&self.layout)],
+                immediate_size: 0,
+            });
+        let pipeline = self
+            .device
+            .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: None,
+                layout: Some(&layout),
+                module: &module,
+                entry_point: Some("main"),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                cache: None,
+            });
         self.pipelines.insert(text, pipeline.clone());
         pipeline
     }
@@ -230,7 +254,8 @@ impl Harness {
             usage: usage | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        self.queue.write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+        self.queue
+            .write_buffer(&buffer, 0, bytemuck::cast_slice(words));
         buffer
     }
 
@@ -241,12 +266,40 @@ impl Harness {
             usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut encoder = self
+            .device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, buffer.size());
         self.queue.submit([encoder.finish()]);
-        staging.slice(..).map_async(wgpu::MapMode::Read, Result::unwrap);
-        self.device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        staging
+            .slice(..)
+            .map_async(wgpu::MapMode::Read, Result::unwrap);
+        self.device
+            .poll(wgpu::PollType::wait_indefinitely())
+            .unwrap();
         let view = staging.slice(..).get_mapped_range().unwrap();
         bytemuck::cast_slice(&view).to_vec()
     }
+}
+
+/// Appends a call's entries to a segment table; how many.
+fn push_entries(
+    words: &mut Vec<u32>,
+    (stage, numbers): (&Stage, &StageSizes),
+    (home, constants): (impl Fn(Source) -> u32, u32),
+) -> u32 {
+    let mut rest = vec![home(Source::Buffer(stage.buffer)) + numbers.result];
+    for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
+        rest.push(home(load.source).wrapping_add(*offset));
+    }
+    if stage.has_constants() {
+        rest.push(constants);
+    }
+    rest.extend(&numbers.words);
+    let blocks = numbers.threads.div_ceil(1 << SHIFT);
+    for block in 0..blocks {
+        words.extend([block << SHIFT, numbers.threads]);
+        words.extend(&rest);
+    }
+    blocks
 }

@@ -6,6 +6,7 @@
     clippy::cast_possible_truncation,
     reason = "tests count in small numbers"
 )]
+#![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
 mod by_example;
 mod gpu;
@@ -14,3 +15,4 @@ mod oracle;
 mod processor;
 mod random;
 mod under_random;
+mod views;

@@ -4,7 +4,7 @@
 //! states for each op carried along: a value is a number and a bound. Where
 //! nothing can be said, as beside a pole, the bound is infinite.
 
-use framebatch::graph::chain::{Chain, Norm, Op, Reduction};
+use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
 use framebatch::graph::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::shape::Shape;
 
@@ -71,6 +71,9 @@ impl Q {
 
     /// A function that grows or falls all the way between the ends.
     fn monotone(self, f: impl Fn(f64) -> f64, own: impl Fn(f64) -> f64) -> Q {
+        if !self.e.is_finite() {
+            return self; // Of what nothing is known nothing becomes known.
+        }
         let v = f(self.v);
         let (low, high) = (f(self.v - self.e), f(self.v + self.e));
         let e = (low - v).abs().max((high - v).abs());
@@ -94,7 +97,8 @@ impl Q {
         let x = self.v;
         let size = x.abs() + self.e;
         // The steepest of these has a slope of 1.13.
-        let gentle = |v: f64, own: f64| Q::new(v, 1.13 * self.e, own);
+        // Their factor of x may be taken as zero before x is multiplied.
+        let gentle = |v: f64, own: f64| Q::new(v, 1.13 * self.e, own + SMALLEST * size);
         match function {
             UnaryFn::Relu => self.monotone(|x| x.max(0.0), |_| 0.0),
             UnaryFn::Sigmoid => self.monotone(sigmoid, |v| (16.0 + 4.0 * size) * U * v),
@@ -129,7 +133,8 @@ impl Q {
             // Only whole powers, which are steep; nothing is said of them here.
             return Q::new(v, f64::INFINITY, 0.0);
         }
-        let corners = [-1.0, 1.0].map(|i| [-1.0, 1.0].map(|j| (self.v + i * self.e).powf(y.v + j * y.e)));
+        let corners =
+            [-1.0, 1.0].map(|i| [-1.0, 1.0].map(|j| (self.v + i * self.e).powf(y.v + j * y.e)));
         let far = corners.iter().flatten().map(|corner| (corner - v).abs());
         let e = far.fold(0.0, f64::max);
         let exponent = (y.v.abs() + y.e) * self.v.log2().abs();
@@ -204,13 +209,22 @@ fn mean(values: &[Q]) -> Q {
 }
 
 fn largest(values: &[Q], sign: f64) -> Q {
-    let v = values.iter().map(|q| q.v * sign).fold(f64::NEG_INFINITY, f64::max);
+    let v = values
+        .iter()
+        .map(|q| q.v * sign)
+        .fold(f64::NEG_INFINITY, f64::max);
     let e = values.iter().map(|q| q.e).fold(0.0, f64::max);
     Q::new(v * sign, e, 0.0)
 }
 
 fn argmax(values: &[Q]) -> Q {
-    let best = (0..values.len()).fold(0, |best, i| if values[i].v > values[best].v { i } else { best });
+    let best = (0..values.len()).fold(0, |best, i| {
+        if values[i].v > values[best].v {
+            i
+        } else {
+            best
+        }
+    });
     let at = values[best];
     let rivals = values.iter().enumerate().any(|(i, q)| {
         let near = q.v + q.e >= at.v - at.e;
@@ -256,7 +270,9 @@ impl Tensor {
     fn broadcast(&self, place: &[usize]) -> Q {
         let skipped = place.len() - self.shape.rank();
         let own = place[skipped..].iter().zip(self.shape.dims());
-        let own: Vec<usize> = own.map(|(at, dim)| if *dim == 1 { 0 } else { *at }).collect();
+        let own: Vec<usize> = own
+            .map(|(at, dim)| if *dim == 1 { 0 } else { *at })
+            .collect();
         self.at(&own)
     }
 
@@ -272,9 +288,7 @@ fn places(shape: Shape) -> Vec<Vec<usize>> {
     for dim in shape.dims() {
         places = places
             .into_iter()
-            .flat_map(|place| {
-                (0..*dim as usize).map(move |at| [place.clone(), vec![at]].concat())
-            })
+            .flat_map(|place| (0..*dim as usize).map(move |at| [place.clone(), vec![at]].concat()))
             .collect();
     }
     places
@@ -286,120 +300,28 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
     for node in chain.nodes() {
         let of = |place: usize| &known[node.operands[place].index()];
         let each = |value: &dyn Fn(&[usize]) -> Q| -> Vec<Q> {
-            places(node.shape).iter().map(|place| value(place)).collect()
+            places(node.shape)
+                .iter()
+                .map(|place| value(place))
+                .collect()
         };
         let values = match &node.op {
             Op::Input { index, .. } => inputs[*index as usize].values.clone(),
             Op::Constant { index } => vec![Q::exact(f64::from(constants[*index as usize]))],
             Op::Unary(function) => each(&|place| of(0).at(place).unary(*function)),
             Op::Binary(function) => each(&|place| {
-                of(0).broadcast(place).binary(*function, of(1).broadcast(place))
+                of(0)
+                    .broadcast(place)
+                    .binary(*function, of(1).broadcast(place))
             }),
             Op::Clamp => each(&|place| {
-                let raised = of(0).at(place).binary(BinaryFn::Maximum, of(1).broadcast(place));
+                let raised = of(0)
+                    .at(place)
+                    .binary(BinaryFn::Maximum, of(1).broadcast(place));
                 raised.binary(BinaryFn::Minimum, of(2).broadcast(place))
             }),
-            Op::Dot => {
-                let whole = of(0).shape.broadcast(of(1).shape, "dot").unwrap();
-                let count = whole.dims()[whole.rank() - 1] as usize;
-                each(&|place| {
-                    let product = |k: usize| {
-                        let place = [place, &[k]].concat();
-                        of(0).broadcast(&place).mul(of(1).broadcast(&place))
-                    };
-                    sum(&(0..count).map(product).collect::<Vec<_>>())
-                })
-            }
-            Op::Reduce {
-                reduction,
-                axes,
-                keep,
-            } => {
-                let whole = places(of(0).shape);
-                let is_reduced = |axis: usize| axes >> axis & 1 == 1;
-                let result = |place: &[usize]| -> Vec<usize> {
-                    let kept = place.iter().enumerate().filter_map(|(axis, at)| {
-                        match (is_reduced(axis), *keep) {
-                            (false, _) => Some(*at),
-                            (true, true) => Some(0),
-                            (true, false) => None,
-                        }
-                    });
-                    kept.collect()
-                };
-                each(&|place| {
-                    let row: Vec<Q> = (whole.iter())
-                        .filter(|from| result(from) == place)
-                        .map(|from| of(0).at(from))
-                        .collect();
-                    match reduction {
-                        Reduction::Sum => sum(&row),
-                        Reduction::Mean => mean(&row),
-                        Reduction::Max => largest(&row, 1.0),
-                        Reduction::Min => largest(&row, -1.0),
-                        Reduction::Argmax => argmax(&row),
-                    }
-                })
-            }
-            Op::Norm { norm: which, axis } => {
-                let axis = usize::from(*axis);
-                let epsilon = node.operands.get(1).map_or(Q::exact(0.0), |_| of(1).values[0]);
-                each(&|place| {
-                    let row: Vec<Q> = (0..node.shape.dims()[axis] as usize)
-                        .map(|k| {
-                            let mut place = place.to_vec();
-                            place[axis] = k;
-                            of(0).at(&place)
-                        })
-                        .collect();
-                    norm(*which, &row, epsilon)[place[axis]]
-                })
-            }
-            Op::Transpose { order } => each(&|place| {
-                let mut from = place.to_vec();
-                for (axis, at) in place.iter().enumerate() {
-                    from[usize::from(order[axis])] = *at;
-                }
-                of(0).at(&from)
-            }),
-            Op::Slice { ranges } => each(&|place| {
-                let from = place.iter().zip(ranges).map(|(at, range)| {
-                    (i64::from(range.start) + *at as i64 * i64::from(range.step)) as usize
-                });
-                of(0).at(&from.collect::<Vec<_>>())
-            }),
-            Op::Reshape { .. } => of(0).values.clone(),
-            Op::Gather { axis } => {
-                let axis = usize::from(*axis);
-                let rank = of(1).shape.rank();
-                each(&|place| {
-                    let index = of(1).at(&place[axis..axis + rank]);
-                    let limit = of(0).shape.dims()[axis] as usize;
-                    if index.e > 0.0 || index.v as usize >= limit {
-                        return Q {
-                            v: f64::NAN,
-                            e: f64::INFINITY,
-                        };
-                    }
-                    let from = [&place[..axis], &[index.v as usize], &place[axis + rank..]];
-                    of(0).at(&from.concat())
-                })
-            }
-            Op::Concat { axis } => {
-                let axis = usize::from(*axis);
-                each(&|place| {
-                    let mut place = place.to_vec();
-                    for operand in &node.operands {
-                        let part = &known[operand.index()];
-                        let length = part.shape.dims()[axis] as usize;
-                        if place[axis] < length {
-                            return part.at(&place);
-                        }
-                        place[axis] -= length;
-                    }
-                    unreachable!("a place lies in one of the parts")
-                })
-            }
+            Op::Dot | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
+            _ => moved(node, &known),
         };
         known.push(Tensor {
             shape: node.shape,
@@ -408,4 +330,142 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
     }
     let outputs = chain.outputs().iter();
     outputs.map(|id| known[id.index()].clone()).collect()
+}
+
+/// Ops that make one value of many, or of each with many.
+fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
+    let of = |place: usize| &known[node.operands[place].index()];
+    let each = |value: &dyn Fn(&[usize]) -> Q| -> Vec<Q> {
+        places(node.shape)
+            .iter()
+            .map(|place| value(place))
+            .collect()
+    };
+    match &node.op {
+        Op::Dot => {
+            let whole = of(0).shape.broadcast(of(1).shape, "dot").unwrap();
+            let count = whole.dims()[whole.rank() - 1] as usize;
+            each(&|place| {
+                let product = |k: usize| {
+                    let place = [place, &[k]].concat();
+                    of(0).broadcast(&place).mul(of(1).broadcast(&place))
+                };
+                sum(&(0..count).map(product).collect::<Vec<_>>())
+            })
+        }
+        Op::Reduce {
+            reduction,
+            axes,
+            keep,
+        } => {
+            let whole = places(of(0).shape);
+            let is_reduced = |axis: usize| axes >> axis & 1 == 1;
+            let result = |place: &[usize]| -> Vec<usize> {
+                let kept = place.iter().enumerate().filter_map(|(axis, at)| {
+                    match (is_reduced(axis), *keep) {
+                        (false, _) => Some(*at),
+                        (true, true) => Some(0),
+                        (true, false) => None,
+                    }
+                });
+                kept.collect()
+            };
+            each(&|place| {
+                let row: Vec<Q> = (whole.iter())
+                    .filter(|from| result(from) == place)
+                    .map(|from| of(0).at(from))
+                    .collect();
+                match reduction {
+                    Reduction::Sum => sum(&row),
+                    Reduction::Mean => mean(&row),
+                    Reduction::Max => largest(&row, 1.0),
+                    Reduction::Min => largest(&row, -1.0),
+                    Reduction::Argmax => argmax(&row),
+                }
+            })
+        }
+        Op::Norm { norm: which, axis } => {
+            let axis = usize::from(*axis);
+            let epsilon = node
+                .operands
+                .get(1)
+                .map_or(Q::exact(0.0), |_| of(1).values[0]);
+            let mut known: Vec<(Vec<usize>, Vec<Q>)> = Vec::new();
+            for start in places(node.shape).iter().filter(|place| place[axis] == 0) {
+                let along = |k: usize| {
+                    let mut place = start.clone();
+                    place[axis] = k;
+                    of(0).at(&place)
+                };
+                let row: Vec<Q> = (0..node.shape.dims()[axis] as usize).map(along).collect();
+                known.push((start.clone(), norm(*which, &row, epsilon)));
+            }
+            each(&|place| {
+                let mut start = place.to_vec();
+                start[axis] = 0;
+                let row = known.iter().find(|(known, _)| *known == start);
+                row.expect("every place is in a row").1[place[axis]]
+            })
+        }
+        _ => unreachable!("another function's op"),
+    }
+}
+
+/// Ops that move elements.
+fn moved(node: &Node, known: &[Tensor]) -> Vec<Q> {
+    let of = |place: usize| &known[node.operands[place].index()];
+    let each = |value: &dyn Fn(&[usize]) -> Q| -> Vec<Q> {
+        places(node.shape)
+            .iter()
+            .map(|place| value(place))
+            .collect()
+    };
+    match &node.op {
+        Op::Transpose { order } => each(&|place| {
+            let mut from = place.to_vec();
+            for (axis, at) in place.iter().enumerate() {
+                from[usize::from(order[axis])] = *at;
+            }
+            of(0).at(&from)
+        }),
+        Op::Slice { ranges } => each(&|place| {
+            let from = place.iter().zip(ranges).map(|(at, range)| {
+                (i64::from(range.start) + *at as i64 * i64::from(range.step)) as usize
+            });
+            of(0).at(&from.collect::<Vec<_>>())
+        }),
+        Op::Reshape { .. } => of(0).values.clone(),
+        Op::Gather { axis } => {
+            let axis = usize::from(*axis);
+            let rank = of(1).shape.rank();
+            each(&|place| {
+                let index = of(1).at(&place[axis..axis + rank]);
+                let limit = of(0).shape.dims()[axis] as usize;
+                if index.e > 0.0 || index.v as usize >= limit {
+                    return Q {
+                        v: f64::NAN,
+                        e: f64::INFINITY,
+                    };
+                }
+                let from = [&place[..axis], &[index.v as usize], &place[axis + rank..]];
+                of(0).at(&from.concat())
+            })
+        }
+        Op::Concat { axis } => {
+            let axis = usize::from(*axis);
+            each(&|place| {
+                let mut place = place.to_vec();
+                for operand in &node.operands {
+                    let part = &known[operand.index()];
+                    let length = part.shape.dims()[axis] as usize;
+                    if place[axis] < length {
+                        return part.at(&place);
+                    }
+                    place[axis] -= length;
+                }
+                unreachable!("a place lies in one of the parts")
+            })
+        }
+        _ => unreachable!("another function's op"),
+    }
 }

@@ -30,5 +30,7 @@ pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<
         buffers[stage.buffer.0 as usize] = output;
     }
     let outputs = program.outputs.iter();
-    outputs.map(|output| buffers[output.0 as usize].clone()).collect()
+    outputs
+        .map(|output| buffers[output.0 as usize].clone())
+        .collect()
 }

@@ -64,13 +64,15 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
             _ => words.pick(&nodes[recent..]),
         };
         let b = words.pick(&nodes);
-        if let Some(node) = step(&mut chain, &mut words, (a, b)) {
-            if chain.node(node).shape.count() <= 4000 {
-                nodes.push(node);
-            }
-        }
+        let made = step(&mut chain, &mut words, (a, b));
+        nodes.extend(made.filter(|node| chain.node(*node).shape.count() <= 4000));
     }
-    let mut last: Vec<NodeId> = nodes.iter().rev().take(1 + words.below(3)).copied().collect();
+    let mut last: Vec<NodeId> = nodes
+        .iter()
+        .rev()
+        .take(1 + words.below(3))
+        .copied()
+        .collect();
     last.reverse();
     for node in last {
         chain.output(node).unwrap();
@@ -89,7 +91,11 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
         3..=6 => chain.binary(words.pick(&BinaryFn::ALL[..7]), a, b),
         7 | 8 => {
             let reduction = words.pick(&Reduction::ALL);
-            let axes = if words.below(4) == 0 { vec![] } else { vec![axis] };
+            let axes = if words.below(4) == 0 {
+                vec![]
+            } else {
+                vec![axis]
+            };
             chain.reduce(reduction, a, (&axes, words.below(2) == 0))
         }
         9 | 10 => {
@@ -105,7 +111,14 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
         }
         12 => {
             let parts: Vec<(i32, i32, i32)> = (0..rank)
-                .map(|_| words.pick(&[(0, i32::MAX, 1), (1, i32::MAX, 2), (-1, i32::MIN, -1), (0, -1, 1)]))
+                .map(|_| {
+                    words.pick(&[
+                        (0, i32::MAX, 1),
+                        (1, i32::MAX, 2),
+                        (-1, i32::MIN, -1),
+                        (0, -1, 1),
+                    ])
+                })
                 .collect();
             chain.slice(a, &parts)
         }
@@ -147,7 +160,8 @@ pub(crate) fn values(chain: &Chain, seed: u64) -> Call {
         call.inputs.push(words.collect());
     }
     for _ in 0..chain.constants() {
-        call.constants.push((next() as f32 / 8_388_608.0 + 0.01).to_bits());
+        call.constants
+            .push((next() as f32 / 8_388_608.0 + 0.01).to_bits());
     }
     call
 }

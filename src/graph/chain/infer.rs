@@ -129,7 +129,8 @@ fn reduce(reduction: Reduction, shape: Shape, (axes, keep): (u8, bool)) -> Resul
     }
     let is_reduced = |axis: usize| axes >> axis & 1 == 1;
     if reduction != Reduction::Sum {
-        let empty = (shape.dims().iter().enumerate()).any(|(axis, dim)| is_reduced(axis) && *dim == 0);
+        let empty =
+            (shape.dims().iter().enumerate()).any(|(axis, dim)| is_reduced(axis) && *dim == 0);
         if empty {
             return Err(refuse(&[
                 op.name(),
@@ -161,8 +162,7 @@ fn transpose(shape: Shape, order: &[u8; MAX_RANK]) -> Result<Shape, Error> {
 
 fn slice(shape: Shape, ranges: &[Range]) -> Result<Shape, Error> {
     let fits = |range: &Range, dim: u32| {
-        let last = i64::from(range.start)
-            + i64::from(range.step) * (i64::from(range.count) - 1);
+        let last = i64::from(range.start) + i64::from(range.step) * (i64::from(range.count) - 1);
         range.step != 0
             && (range.count == 0 || range.start < dim && (0..i64::from(dim)).contains(&last))
     };

@@ -4,6 +4,11 @@
 //! numbers that come with a call. It does not know how it will be computed;
 //! softmax is one node here, and `plan::fuse` makes kernels of it.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a chain has few nodes of few dimensions, and no shape more than 2^30 elements"
+)]
+
 mod infer;
 mod op;
 mod record;

@@ -4,7 +4,17 @@ use crate::graph::expr::{BinaryFn, Expr, Term, UnaryFn};
 
 /// The functions' names in WGSL, in the order of [`UnaryFn::ALL`].
 const UNARY: [&str; 11] = [
-    "relu", "sigmoid", "tangent", "silu", "gelu", "gelu_tanh", "exp", "log", "sqrt", "abs", "-",
+    "relu",
+    "sigmoid",
+    "tangent",
+    "silu",
+    "gelu",
+    "gelu_tanh",
+    "exp",
+    "log",
+    "sqrt",
+    "abs",
+    "-",
 ];
 
 /// The same for [`BinaryFn::ALL`]; those with a sign are written with it.

@@ -31,7 +31,8 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
         match of {
             RowStep::Fold(fold, value) => printer.fold(&mut text, step, (*fold, value)),
             RowStep::Let(value) => {
-                let value = expression::print(&mut text, value, (&format!("s{step}t"), printer.first));
+                let value =
+                    expression::print(&mut text, value, (&format!("s{step}t"), printer.first));
                 text += &format!("let r{step} = {value};\n");
             }
         }
@@ -147,7 +148,10 @@ impl Printer<'_> {
             base += " + row";
         } else {
             for axis in 0..self.rows.outer {
-                base += &format!(" + o{axis} * operand(entry, {}u)", self.layout.result + axis);
+                base += &format!(
+                    " + o{axis} * operand(entry, {}u)",
+                    self.layout.result + axis
+                );
             }
         }
         match &self.rows.result {

@@ -34,9 +34,13 @@ pub(super) fn build(
     let view = draft.view.expect("every draft has a view");
     let (_, result) = view.partial(0..shape.rank(), &whole.strides());
     let is_part = matches!(root.target, Target::Part { .. });
-    let numbers = Numbers { draft, result };
+    let numbers = Numbers {
+        draft,
+        result,
+        is_part,
+    };
     let (body, accesses, mut sizes) = match root.domain {
-        Domain::Each => numbers.map(shape, is_part),
+        Domain::Each => numbers.map(shape),
         Domain::Rows {
             shape,
             axes,
@@ -83,10 +87,13 @@ struct Numbers<'a> {
     draft: &'a Draft,
     /// Strides of the result along each dimension of the domain.
     result: Strides,
+    /// Whether the result is a part of another.
+    is_part: bool,
 }
 
 impl Numbers<'_> {
-    fn map(&self, shape: Shape, is_strided: bool) -> (Body, Vec<Access>, StageSizes) {
+    fn map(&self, shape: Shape) -> (Body, Vec<Access>, StageSizes) {
+        let is_strided = self.is_part;
         let natural = shape.strides();
         let accesses: Vec<Access> = (self.draft.loads.iter())
             .map(|load| match load.index {
@@ -151,7 +158,11 @@ impl Numbers<'_> {
         let count = along(shape, axes);
         let rows = along(shape, !axes);
         let chunks = count.div_ceil(CHUNK);
-        let width = if count <= NARROW { Width::Thread } else { Width::Group };
+        let width = if count <= NARROW {
+            Width::Thread
+        } else {
+            Width::Group
+        };
         let mut words = vec![count];
         if is_cut {
             words.push(chunks);
@@ -169,7 +180,7 @@ impl Numbers<'_> {
         if is_element {
             words.extend(&inner.strides[loads.len()][..inner.dims.len()]);
         }
-        let (steps, result) = self.steps(&is_row, is_element);
+        let (steps, result) = self.steps((&is_row, is_element));
         let accesses = loads.iter().map(|load| match load.index {
             Some(index) => Access::Indexed(index.load),
             None => Access::Strided,
@@ -220,7 +231,7 @@ impl Numbers<'_> {
     }
 
     /// What is computed once a row, in order, and the row's result.
-    fn steps(&self, is_row: &[bool], is_element: bool) -> (Vec<RowStep>, RowResult) {
+    fn steps(&self, (is_row, is_element): (&[bool], bool)) -> (Vec<RowStep>, RowResult) {
         let terms = &self.draft.terms;
         let mut varies = Vec::with_capacity(terms.len());
         for term in terms {
@@ -234,7 +245,8 @@ impl Numbers<'_> {
         let mut is_needed = vec![false; terms.len()];
         for (id, term) in terms.iter().enumerate() {
             if varies[id] || matches!(term, DraftTerm::Fold(..)) {
-                term.operands().for_each(|operand| is_needed[operand] = true);
+                term.operands()
+                    .for_each(|operand| is_needed[operand] = true);
             }
         }
         is_needed[self.draft.top] |= is_element;
@@ -270,7 +282,9 @@ impl Numbers<'_> {
         is_used[top] = true;
         for id in (0..=top).rev() {
             if is_used[id] && variable(id).is_none() {
-                terms[id].operands().for_each(|operand| is_used[operand] = true);
+                terms[id]
+                    .operands()
+                    .for_each(|operand| is_used[operand] = true);
             }
         }
         let mut to = vec![TermId(0); top + 1];

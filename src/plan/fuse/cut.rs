@@ -145,7 +145,7 @@ impl Cutter<'_> {
         if !is_used && !is_output {
             return; // Nobody asked for it.
         }
-        let joins = !self.forced[id] && !self.is_read[id] && self.joins(id, is_output);
+        let joins = !self.forced[id] && !self.is_read[id] && self.joins(id);
         if is_used && !joins {
             // Others read it from memory, and a result is read by nobody.
             self.cut.is_kept[id] = true;
@@ -165,14 +165,19 @@ impl Cutter<'_> {
     }
 
     /// Whether every stage that uses the value computes it itself.
-    fn joins(&mut self, id: usize, is_output: bool) -> bool {
+    fn joins(&mut self, id: usize) -> bool {
         let value = &self.lowered.values[id];
+        let is_output = self.lowered.outputs.contains(&id);
         let uses = &self.cut.uses[id];
         let is_one = !is_output && uses.iter().all(|used| used == &uses[0]);
         match &value.primitive {
             Primitive::Concat(_) | Primitive::Partial { .. } => false,
             Primitive::Reduce { axes, keep, .. } => {
-                is_one && uses.first().copied().is_some_and(|used| self.joins_rows(id, used, (*axes, *keep)))
+                is_one
+                    && uses
+                        .first()
+                        .copied()
+                        .is_some_and(|used| self.joins_rows(id, used, (*axes, *keep)))
             }
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => true,
             _ => is_one || self.costs[id].work <= CHEAP && self.costs[id].tensors <= 1,
@@ -194,7 +199,7 @@ impl Cutter<'_> {
                     axes: over.0,
                     is_element: false,
                 };
-                self.to_rows(used.stage, shape, over);
+                self.recount(used.stage, shape, over);
                 true
             }
             Domain::Each if whole == shape && used.view == as_row => {
@@ -214,7 +219,7 @@ impl Cutter<'_> {
 
     /// Tells a stage that its domain is not the places of its value any more,
     /// but those that the value was reduced from.
-    fn to_rows(&mut self, stage: usize, shape: Shape, (axes, keep): (u8, bool)) {
+    fn recount(&mut self, stage: usize, shape: Shape, (axes, keep): (u8, bool)) {
         let mut to = [None; crate::graph::shape::MAX_RANK];
         let mut next = 0;
         for axis in 0..shape.rank() {

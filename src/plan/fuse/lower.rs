@@ -65,7 +65,11 @@ pub(super) fn lower(chain: &Chain) -> Lowered {
         let operands: Vec<usize> = node.operands.iter().map(|id| values[id.index()]).collect();
         values.push(lowered.node(&node.op, &operands, (node.shape, node.dtype)));
     }
-    lowered.outputs = chain.outputs().iter().map(|id| values[id.index()]).collect();
+    lowered.outputs = chain
+        .outputs()
+        .iter()
+        .map(|id| values[id.index()])
+        .collect();
     lowered
 }
 
@@ -155,11 +159,7 @@ impl Lowered {
     fn mean(&mut self, x: usize, over: (u8, bool)) -> usize {
         let sum = self.reduce(Fold::Sum, x, over);
         let count = along(self.values[x].shape, over.0);
-        let count = self.push(
-            Primitive::Count(count),
-            &[],
-            (Shape::SCALAR, DType::F32),
-        );
+        let count = self.push(Primitive::Count(count), &[], (Shape::SCALAR, DType::F32));
         self.binary(BinaryFn::Div, sum, count)
     }
 

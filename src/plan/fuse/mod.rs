@@ -6,6 +6,11 @@
 //! WGSL is printed by `kernel::generated`, and the processor runs the same
 //! stages in `device/cpu/program`.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a chain has few nodes, and no shape more than 2^30 elements"
+)]
+
 mod build;
 mod cut;
 mod layout;
@@ -21,6 +26,9 @@ pub use program::{
     Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
     Rows, Scalar, Sizes, Source, Stage, StageSizes, Width,
 };
+
+// What runs stages needs their expressions, and knows no graph.
+pub use crate::graph::expr::{BinaryFn, Expr, Term, TermId, UnaryFn};
 
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};
@@ -62,7 +70,11 @@ fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Si
             Target::Output => (root.value, true),
             Target::Part { whole, .. } => (whole, !cut.is_kept[whole]),
         };
-        let home = if is_result { &mut results } else { &mut buffers };
+        let home = if is_result {
+            &mut results
+        } else {
+            &mut buffers
+        };
         let buffer = *home[value].get_or_insert_with(|| {
             sizes.buffers.push(lowered.values[value].shape.count());
             program.buffers += 1;

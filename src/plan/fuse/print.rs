@@ -14,7 +14,10 @@ impl Display for Program {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            let result = self.outputs.iter().position(|output| *output == stage.buffer);
+            let result = self
+                .outputs
+                .iter()
+                .position(|output| *output == stage.buffer);
             print_stage(f, stage, result)?;
         }
         Ok(())
@@ -93,8 +96,7 @@ impl Names<'_> {
         for operand in terms.iter().flat_map(|term| term.operands()) {
             uses[operand.index()] += 1;
         }
-        let is_named =
-            |id: usize| uses[id] > 1 && !matches!(terms[id], Term::Variable(_));
+        let is_named = |id: usize| uses[id] > 1 && !matches!(terms[id], Term::Variable(_));
         for id in (0..terms.len()).filter(|id| is_named(*id)) {
             write!(f, "t{id} = ")?;
             self.term(f, (terms, &is_named), (TermId(id as u32), true))?;
@@ -113,9 +115,8 @@ impl Names<'_> {
         if !is_top && is_named(id.index()) {
             return write!(f, "t{}", id.0);
         }
-        let operand = |f: &mut Formatter<'_>, id, is_top| {
-            self.term(f, (terms, is_named), (id, is_top))
-        };
+        let operand =
+            |f: &mut Formatter<'_>, id, is_top| self.term(f, (terms, is_named), (id, is_top));
         match terms[id.index()] {
             Term::Variable(variable) => self.variable(f, variable as usize),
             Term::Unary(function, a) => {

@@ -239,7 +239,9 @@ impl Stage {
     pub fn sources(&self) -> impl Iterator<Item = Source> {
         (0..self.bindings() as u32).filter_map(|binding| {
             let mut loads = self.loads.iter();
-            loads.find(|load| load.binding == binding).map(|load| load.source)
+            loads
+                .find(|load| load.binding == binding)
+                .map(|load| load.source)
         })
     }
 

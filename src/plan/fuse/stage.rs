@@ -108,7 +108,10 @@ pub(super) fn draft(context: &Context<'_>, root: &Root) -> Draft {
     }
     debug_assert!(
         root.domain != Domain::Each
-            || !draft.terms.iter().any(|term| matches!(term, DraftTerm::Fold(..)))
+            || !draft
+                .terms
+                .iter()
+                .any(|term| matches!(term, DraftTerm::Fold(..)))
     );
     draft
 }
@@ -148,7 +151,10 @@ impl Draft {
             _ => {}
         }
         let known = self.known.iter();
-        if let Some((.., term)) = known.rev().find(|(known, seen, _)| *known == id && *seen == view) {
+        if let Some((.., term)) = known
+            .rev()
+            .find(|(known, seen, _)| *known == id && *seen == view)
+        {
             return *term;
         }
         let (offset, strides) = view.strides();

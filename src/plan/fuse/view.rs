@@ -74,10 +74,11 @@ impl View {
         }
         if self.shape == own {
             let mut along = [START; MAX_RANK];
-            for axis in 0..operand.rank() {
-                let to = axis + own.rank() - operand.rank();
-                if operand.dims()[axis] == own.dims()[to] {
-                    along[axis] = self.along[to];
+            let skipped = own.rank() - operand.rank();
+            let seen = self.along[skipped..].iter().zip(&own.dims()[skipped..]);
+            for ((along, dim), (seen, own)) in along.iter_mut().zip(operand.dims()).zip(seen) {
+                if dim == own {
+                    *along = *seen;
                 }
             }
             return Some(View {
@@ -157,7 +158,11 @@ impl View {
 
     /// The part of the view that concerns some of the value's dimensions:
     /// offset and strides with these strides of the value.
-    pub(super) fn partial(&self, axes: std::ops::Range<usize>, by: &[u32]) -> (u32, [u32; MAX_RANK]) {
+    pub(super) fn partial(
+        &self,
+        axes: std::ops::Range<usize>,
+        by: &[u32],
+    ) -> (u32, [u32; MAX_RANK]) {
         let mut strides = [0_u32; MAX_RANK];
         let mut offset = 0_u32;
         for (along, by) in self.along[axes].iter().zip(by) {

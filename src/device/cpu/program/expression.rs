@@ -1,7 +1,7 @@
 //! Expressions evaluated a block of elements at a time.
 
 use super::functions::{binary, unary};
-use crate::graph::expr::{Expr, Term, TermId};
+use crate::plan::fuse::{Expr, Term, TermId};
 
 /// Elements at once: a column of them is a kilobyte.
 pub(super) const BLOCK: usize = 256;
@@ -27,9 +27,9 @@ impl Columns {
         &mut self.variables[variable]
     }
 
-    /// Gives a variable one value.
-    pub(super) fn fill(&mut self, variable: usize, value: f32) {
-        self.variables[variable] = [value; BLOCK];
+    /// Gives a variable one value for so many elements at once.
+    pub(super) fn fill(&mut self, variable: usize, value: f32, elements: usize) {
+        self.variables[variable][..elements].fill(value);
     }
 
     /// A variable to read and a later one to write.

@@ -1,6 +1,6 @@
 //! The functions of expressions, as in `shaders/lib/functions.wgsl`.
 
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::plan::fuse::{BinaryFn, UnaryFn};
 
 /// Applies a function to each value.
 pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
@@ -26,8 +26,8 @@ pub(super) fn binary(function: BinaryFn, values: (&[f32], &[f32]), to: &mut [f32
         BinaryFn::Sub => pairs(values, to, |a, b| a - b),
         BinaryFn::Mul => pairs(values, to, |a, b| a * b),
         BinaryFn::Div => pairs(values, to, |a, b| a / b),
-        BinaryFn::Minimum => pairs(values, to, |a, b| chosen(a, b, a < b)),
-        BinaryFn::Maximum => pairs(values, to, |a, b| chosen(a, b, a > b)),
+        BinaryFn::Minimum => pairs(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
+        BinaryFn::Maximum => pairs(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
         BinaryFn::Pow => pairs(values, to, f32::powf),
         BinaryFn::Same => pairs(values, to, same),
     }
@@ -53,9 +53,8 @@ fn relu(x: f32) -> f32 {
     }
 }
 
-/// The first where it was chosen, unless one of both is NaN.
-fn chosen(a: f32, b: f32, is_first: bool) -> f32 {
-    let chosen = if is_first { a } else { b };
+/// What was chosen of two, unless one of both is NaN.
+fn or_nan((a, b): (f32, f32), chosen: f32) -> f32 {
     let chosen = if b.is_nan() { b } else { chosen };
     if a.is_nan() { a } else { chosen }
 }
@@ -87,7 +86,7 @@ fn tanh(x: f32) -> f32 {
         let tail = (((-5.704_988_7e-3 * z + 2.063_908_8e-2) * z - 5.373_971_5e-2) * z
             + 1.333_144_2e-1)
             * z
-            - 3.333_328_2e-1;
+            - 3.333_328e-1;
         return x + x * z * tail;
     }
     let far = 1.0 - 2.0 / ((2.0 * size).exp() + 1.0);
@@ -102,7 +101,7 @@ fn gelu(x: f32) -> f32 {
         0.096_784_18,
         -0.186_288_06,
         0.278_868_07,
-        -1.135_203_98,
+        -1.135_204,
         1.488_515_9,
         -0.822_152_2,
         0.170_872_77,
@@ -125,5 +124,5 @@ fn gelu_tanh(x: f32) -> f32 {
     if x < -14.0 {
         return 0.0;
     }
-    x * sigmoid(1.595_769_1 * (c + 0.044_715 * c * c * c))
+    x * sigmoid(1.595_769 * (c + 0.044_715 * c * c * c))
 }

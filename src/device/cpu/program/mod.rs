@@ -5,6 +5,11 @@
 //! operations stays in the nearest cache. Where operands lie is the caller's
 //! business.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "no shape has more than 2^30 elements"
+)]
+
 mod expression;
 mod functions;
 mod rows;
@@ -93,7 +98,7 @@ impl Run<'_> {
                 Scalar::Constant(index) => self.operands.constants[*index as usize],
                 Scalar::Count => self.word(self.layout.scalars[i]),
             };
-            columns.fill(loads + i, f32::from_bits(word));
+            columns.fill(loads + i, f32::from_bits(word), BLOCK);
         }
         columns
     }

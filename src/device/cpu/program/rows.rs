@@ -3,8 +3,7 @@
 
 use super::expression::{BLOCK, Columns};
 use super::{Places, Run};
-use crate::graph::expr::Expr;
-use crate::plan::fuse::{CHUNK, Fold, LANES, RowResult, RowStep, Rows, Width};
+use crate::plan::fuse::{CHUNK, Expr, Fold, LANES, RowResult, RowStep, Rows, Width};
 
 /// Runs the rows of one call.
 pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
@@ -14,7 +13,11 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
         Width::Thread => run.sizes.threads,
         Width::Group => run.sizes.threads / LANES,
     };
-    let chunks = if rows.is_cut { run.word(layout.chunks) } else { 1 };
+    let chunks = if rows.is_cut {
+        run.word(layout.chunks)
+    } else {
+        1
+    };
     let mut row = Row {
         run,
         rows,
@@ -54,6 +57,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn steps(&mut self) {
         let rows = self.rows;
+        let at_once = self.count.clamp(1, BLOCK);
         for load in (0..rows.is_row.len()).filter(|load| rows.is_row[*load]) {
             let at = Places {
                 offset: self.run.sizes.offsets[load],
@@ -65,7 +69,7 @@ impl Row<'_> {
             self.run.read(&mut self.columns, load, (at, 1));
             let (load, _) = load;
             let value = self.columns.column(load)[0];
-            self.columns.fill(load, value);
+            self.columns.fill(load, value, at_once);
         }
         let first = self.run.stage.loads.len() + self.run.stage.scalars.len();
         for (step, of) in rows.steps.iter().enumerate() {
@@ -73,7 +77,7 @@ impl Row<'_> {
                 RowStep::Fold(fold, value) => self.fold(*fold, value),
                 RowStep::Let(value) => self.columns.evaluate(value, 1)[0],
             };
-            self.columns.fill(first + step, value);
+            self.columns.fill(first + step, value, at_once);
         }
     }
 
@@ -191,11 +195,19 @@ impl Row<'_> {
 /// An integer that grows with the float.
 fn key(x: f32) -> u32 {
     let bits = x.to_bits();
-    if bits >= 0x8000_0000 { !bits } else { bits | 0x8000_0000 }
+    if bits >= 0x8000_0000 {
+        !bits
+    } else {
+        bits | 0x8000_0000
+    }
 }
 
 fn from_key(key: u32) -> f32 {
-    f32::from_bits(if key >= 0x8000_0000 { key & 0x7fff_ffff } else { !key })
+    f32::from_bits(if key >= 0x8000_0000 {
+        key & 0x7fff_ffff
+    } else {
+        !key
+    })
 }
 
 fn keep(fold: Fold, folded: u32, (value, place): (f32, u32)) -> u32 {
