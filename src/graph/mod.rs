@@ -4,7 +4,6 @@
 //! one graph. It does not know how, when or where it will be computed.
 
 pub mod chain;
-pub mod expr;
 mod op;
 pub mod shape;
 

@@ -3,7 +3,7 @@
 
 use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
-use framebatch::graph::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::shape::Shape;
 use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;

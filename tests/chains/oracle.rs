@@ -5,7 +5,7 @@
 //! nothing can be said, as beside a pole, the bound is infinite.
 
 use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
-use framebatch::graph::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::shape::Shape;
 
 /// Half the distance of floats at 1.

@@ -4,7 +4,7 @@
 use framebatch::Error;
 use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
-use framebatch::graph::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::shape::Shape;
 use framebatch::tensor::DType;
 

@@ -1,6 +1,6 @@
 //! The operations of chains, as data. What they ask of shapes is in `infer`.
 
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::{MAX_RANK, Shape};
 
 /// Where the data of an input lies.

@@ -4,7 +4,7 @@
 use super::op::{Norm, Op, Range, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::{MAX_RANK, Shape};
 
 /// The end of a range that goes on to the axis' end, in the step's direction.

@@ -10,7 +10,7 @@ use super::op::{Home, Norm, Op, Reduction};
 use super::record::OPEN;
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 

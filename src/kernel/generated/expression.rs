@@ -1,6 +1,6 @@
 //! Expressions as WGSL: one `let` for each term.
 
-use crate::graph::expr::{BinaryFn, Expr, Term, UnaryFn};
+use crate::graph::chain::expr::{BinaryFn, Expr, Term, UnaryFn};
 
 /// The functions' names in WGSL, in the order of [`UnaryFn::ALL`].
 const UNARY: [&str; 11] = [

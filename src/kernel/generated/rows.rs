@@ -1,7 +1,7 @@
 //! Rows as WGSL: a thread or a workgroup a row, one loop for each fold.
 
 use super::{coordinates, declare, expression, scalars};
-use crate::graph::expr::{Expr, Term};
+use crate::graph::chain::expr::{Expr, Term};
 use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {

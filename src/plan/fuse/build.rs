@@ -8,7 +8,7 @@ use super::program::{
     Source, Stage, StageSizes, Width,
 };
 use super::stage::{Context, Draft, DraftTerm, place};
-use crate::graph::expr::{Expr, Term, TermId};
+use crate::graph::chain::expr::{Expr, Term, TermId};
 use crate::graph::shape::{MAX_RANK, Shape};
 
 /// Strides of loads and of the result along some dimensions.

@@ -7,7 +7,7 @@
 
 use super::program::{CHUNK, Fold};
 use crate::graph::chain::{Chain, Norm, Op, Range, Reduction};
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::tensor::DType;
 

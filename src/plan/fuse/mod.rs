@@ -28,7 +28,7 @@ pub use program::{
 };
 
 // What runs stages needs their expressions, and knows no graph.
-pub use crate::graph::expr::{BinaryFn, Expr, Term, TermId, UnaryFn};
+pub use crate::graph::chain::expr::{BinaryFn, Expr, Term, TermId, UnaryFn};
 
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::program::{
     Access, Body, BufferId, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Width,
 };
-use crate::graph::expr::{Expr, Term, TermId};
+use crate::graph::chain::expr::{Expr, Term, TermId};
 
 /// One line for each stage.
 impl Display for Program {

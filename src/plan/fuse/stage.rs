@@ -6,7 +6,7 @@ use super::lower::{Lowered, Primitive};
 use super::program::{Fold, Scalar, Source};
 use super::view::View;
 use crate::graph::chain::Home;
-use crate::graph::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::MAX_RANK;
 
 /// What all stages of a program are made from.
