@@ -146,6 +146,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// A call reads a tensor that was never filled.
+    pub(crate) fn tensor_missing() -> Error {
+        Error::InvalidInput("a tensor has no data on this device; fill it first".into())
+    }
+
+    /// A call reads a tensor whose data went with its device.
+    pub(crate) fn tensor_lost() -> Error {
+        Error::DeviceLost(
+            "a tensor's data went with it; make the tensor again, or keep its source".into(),
+        )
+    }
+
     /// The stable code of this error.
     pub const fn code(&self) -> Code {
         match self {

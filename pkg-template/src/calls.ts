@@ -36,7 +36,7 @@ import { Explained, unsent } from "./explain.js";
 import { Keys } from "./keys.js";
 import type { Loaded } from "./load.js";
 import { type Method, Structures } from "./method.js";
-import { checkCallOptions, type LerpOptions } from "./call-options.js";
+import { type AnyOptions, checkCallOptions } from "./call-options.js";
 import type { Nudger } from "./nudger.js";
 import { Pending } from "./pending.js";
 import { Room } from "./room.js";
@@ -91,7 +91,7 @@ export class Calls {
     a: Operand,
     b: Operand | undefined,
     t: Fraction | undefined,
-    options: LerpOptions<Operand> | undefined,
+    options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
     try {
@@ -124,7 +124,7 @@ export class Calls {
     method: Method,
     points: readonly Operand[],
     t: Fraction,
-    options: LerpOptions<Operand> | undefined,
+    options: AnyOptions | undefined,
   ): Promise<Result> {
     try {
       checkPoints(method, points, options?.label);
@@ -310,7 +310,10 @@ export class Calls {
     const scalar = typeof t === "number" ? t : 0;
     const key = this.keys === undefined ? 0 : this.keys.hold(terms?.key);
     try {
-      const id = this.structures.id(method, each !== undefined, width);
+      const id =
+        terms?.field === undefined
+          ? this.structures.id(method, each !== undefined, width)
+          : this.structures.fieldId(terms.field);
       this.arena.write(a, b, each, rest);
       this.entering = call;
       const core = this.core!;

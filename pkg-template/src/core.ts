@@ -36,6 +36,8 @@ export interface Core {
    * method's name, the elements of an item, and whether every item has its own t.
    */
   structure(op: string, width: number, each: boolean): number;
+  /** The number for gradients of a field, by its formula. */
+  field_gradients(formula: string): number;
   /** Word index of three words that never move: the cursor, the limit, the batches on their way. */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */

@@ -4,9 +4,11 @@
 //! one graph. It does not know how, when or where it will be computed.
 
 pub mod chain;
+mod expr;
 mod op;
 pub mod shape;
 
+pub use expr::{Binary, Expr, ExprBuilder, Term, TermId, Unary};
 pub use op::{Measure, Mode, Op, OpClass, QUATERNION, STATE, STEPS, Timing};
 
 use crate::error::Error;

@@ -4,10 +4,14 @@
 //! Nothing is compiled or run here, and the CPU twin of each kernel lives in
 //! `device/cpu`.
 
+mod expr;
 pub mod generated;
 mod tables;
 
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
+
+/// Expressions that kernels are made for.
+pub use crate::graph::{Binary, Expr, Term, Unary};
 
 use std::sync::Arc;
 
@@ -53,6 +57,8 @@ pub enum Kernel {
     Bezier,
     /// Gradients of states.
     StateGradients,
+    /// Gradients of a caller's own field, with the field in its source.
+    StateField(Expr),
     /// States between states.
     StateInterpolate,
     /// All steps between states.
@@ -100,6 +106,7 @@ impl Kernel {
             Kernel::Slerp => "slerp",
             Kernel::Bezier => "bezier",
             Kernel::StateGradients => "state_gradients",
+            Kernel::StateField(_) => "state_field",
             Kernel::StateInterpolate => "state_interpolate",
             Kernel::StateSequence => "state_sequence",
             Kernel::StateBezier => "state_bezier",
@@ -111,11 +118,16 @@ impl Kernel {
 
     /// Complete WGSL source, libraries included.
     pub fn source(&self) -> String {
+        let field;
         let (library, body) = match self {
             Kernel::Lerp => ("", shader!("lerp")),
             Kernel::Slerp => ("", shader!("slerp")),
             Kernel::Bezier => ("", shader!("bezier")),
             Kernel::StateGradients => ("", shader!("state_gradients")),
+            Kernel::StateField(expr) => {
+                field = [shader!("math"), &expr::function(expr)].join("\n");
+                (field.as_str(), shader!("state_field"))
+            }
             Kernel::StateInterpolate => (shader!("states"), shader!("state_interpolate")),
             Kernel::StateSequence => (shader!("states"), shader!("state_sequence")),
             Kernel::StateBezier => ("", shader!("state_bezier")),
@@ -130,10 +142,18 @@ impl Kernel {
     pub fn operands(&self) -> usize {
         match self {
             Kernel::Fused(stage) => stage.bindings(),
-            Kernel::StateGradients => 1,
+            Kernel::StateGradients | Kernel::StateField(_) => 1,
             Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend => 2,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
             Kernel::Bezier | Kernel::StateBezier => 5,
+        }
+    }
+
+    /// Threads that must stay in one workgroup.
+    pub fn group(&self) -> u32 {
+        match self {
+            Kernel::Fused(stage) => stage.group(),
+            _ => 1,
         }
     }
 
@@ -145,6 +165,7 @@ impl Kernel {
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,
+            Kernel::StateField(_) => rows * 16,
             Kernel::Slerp
             | Kernel::StateInterpolate
             | Kernel::StateBezier

@@ -163,6 +163,29 @@ impl Shaped {
         self.sizes.buffers[buffer.0 as usize]
     }
 
+    /// Whether calls of both can be computed together.
+    pub(super) fn merges(&self, other: &Shaped) -> bool {
+        // Cut ones count their rows in elements.
+        Arc::ptr_eq(&self.fused, &other.fused)
+    }
+
+    /// How many runs there are, and buffers.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.fused.runs.len(), self.sizes.buffers.len())
+    }
+
+    /// The runs, in order.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Run> {
+        self.fused.runs.iter().copied()
+    }
+
+    /// Lays a call's buffers behind those of the calls before.
+    pub(super) fn fill(&self, filled: &mut [u32]) {
+        for (filled, words) in filled.iter_mut().zip(&self.sizes.buffers) {
+            *filled += aligned(*words);
+        }
+    }
+
     /// Threads of a run for a part of a call.
     pub(super) fn threads(&self, run: Run, part: Part) -> u32 {
         if self.is_flat() {
@@ -211,9 +234,7 @@ impl Shaped {
         let sources = self.fused.program.stages[run.stage].sources();
         let slots = sources.map(|source| match source {
             Source::Input(_) => Slot::INPUTS,
-            Source::Resident(input) => {
-                Slot::resident(set[self.places[input as usize] as usize])
-            }
+            Source::Resident(input) => Slot::resident(set[self.places[input as usize] as usize]),
             Source::Buffer(buffer) => homes[buffer.0 as usize],
         });
         slots.collect()
@@ -231,7 +252,10 @@ impl Shaped {
         let mut loads = stage.loads.iter().zip(&self.sizes.stages[0].offsets);
         !map.is_strided
             && self.outputs.len() == 1
-            && self.carried.iter().all(|count| *count == self.sizes.buffers[0])
+            && self
+                .carried
+                .iter()
+                .all(|count| *count == self.sizes.buffers[0])
             && loads.all(|(load, offset)| load.access == Access::Flat && *offset == 0)
     }
 }

@@ -12,7 +12,7 @@ mod print;
 mod recipe;
 mod table;
 
-pub use assemble::{Call, RecipeId, assemble};
+pub use assemble::{Call, RecipeId, SetId, assemble};
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
 pub use table::{Params, Table, grid};
@@ -153,6 +153,15 @@ impl Plan {
         self.steps.iter().filter_map(|step| match step {
             Step::Dispatch(dispatch) => Some(dispatch),
             Step::Upload { .. } | Step::Free { .. } | Step::Download { .. } => None,
+        })
+    }
+
+    /// The tensors that dispatches read on the device.
+    pub fn tensors(&self) -> impl Iterator<Item = u32> {
+        let operands = self.dispatches().flat_map(|dispatch| &dispatch.operands);
+        operands.filter_map(|operand| match operand {
+            Operand::Rows { slot, .. } => slot.tensor(),
+            Operand::Scalar => None,
         })
     }
 

@@ -231,6 +231,11 @@ impl Recipe {
         before.fold(at, |next, operand| next + aligned(operand.words(rows)))
     }
 
+    /// The same, of rows that are known to fit.
+    pub(super) fn words_of(&self, rows: u32) -> u32 {
+        self.result.words(rows)
+    }
+
     /// Words of a row of the result.
     pub fn result_row_words(&self) -> u32 {
         self.result.per_row
@@ -255,6 +260,7 @@ fn choose(op: &Op, operands: &[Format], last: Option<&Source>) -> (Kernel, Setti
         Op::Slerp => (Kernel::Slerp, 0),
         Op::Bezier => (Kernel::Bezier, 0),
         Op::StateGradients => (Kernel::StateGradients, 0),
+        Op::StateField(field) => (Kernel::StateField(field.clone()), 0),
         Op::StateInterpolate(mode) => (Kernel::StateInterpolate, number(*mode)),
         Op::StateSequence { mode, .. } => (Kernel::StateSequence, number(*mode)),
         Op::StateBezier => (Kernel::StateBezier, 0),

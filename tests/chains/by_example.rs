@@ -2,8 +2,8 @@
 //! what IEEE leaves open, and what is refused.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;

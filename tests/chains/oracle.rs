@@ -4,8 +4,8 @@
 //! states for each op carried along: a value is a number and a bound. Where
 //! nothing can be said, as beside a pole, the bound is infinite.
 
-use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
 use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
 use framebatch::graph::shape::Shape;
 
 /// Half the distance of floats at 1.

@@ -2,8 +2,8 @@
 //! words, so that a shorter list is a smaller chain.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::tensor::DType;
 

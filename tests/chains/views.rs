@@ -3,8 +3,8 @@
 
 use framebatch::Error;
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::tensor::DType;
 

@@ -6,8 +6,8 @@
 //! share a kernel is not decided here.
 
 use super::program::{CHUNK, Fold};
-use crate::graph::chain::{Chain, Norm, Op, Range, Reduction};
 use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::{Chain, Norm, Op, Range, Reduction};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::tensor::DType;
 

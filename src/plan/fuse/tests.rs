@@ -3,8 +3,8 @@
 use super::{Program, fuse};
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::kernel::MAX_OPERANDS;
 use crate::tensor::DType;

@@ -76,6 +76,14 @@ impl Device for Frail {
         }
     }
 
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.cpu.fill(tensor, words)
+    }
+
+    fn release(&mut self, tensor: u32) {
+        self.cpu.release(tensor);
+    }
+
     fn destroy(&mut self) {
         self.destroyed = true;
     }
