@@ -17,7 +17,8 @@ export function deliver(
   offset: number,
   words: number,
 ): void {
-  const into = call.terms === undefined ? undefined : call.terms.into;
+  const into =
+    call.terms === undefined ? undefined : (call.terms.into as Operand);
   try {
     if (into === undefined) {
       call.resolve(
@@ -29,23 +30,32 @@ export function deliver(
       results.fill(into, offset);
       call.resolve(into);
     } else {
-      call.reject(
-        invalid(
-          about(call),
-          "into was detached or resized while the call was pending; keep it until the promise settles",
-        ),
-      );
+      call.reject(lostInto(call));
     }
   } catch (error) {
-    // The page has no memory for a new array. The other calls may still fit.
-    call.reject(
-      new FramebatchError(
-        "out-of-memory",
-        `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,
-        { cause: error },
-      ),
-    );
+    call.reject(noMemory(call, words, error));
   }
+}
+
+/** The error for an `into` that changed while it was waited for. */
+export function lostInto(call: Call): FramebatchError {
+  return invalid(
+    about(call),
+    "into was detached or resized while the call was pending; keep it until the promise settles",
+  );
+}
+
+/** The error where the page has no memory for a new array. The other calls may still fit. */
+export function noMemory(
+  call: Call,
+  words: number,
+  cause: unknown,
+): FramebatchError {
+  return new FramebatchError(
+    "out-of-memory",
+    `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,
+    { cause },
+  );
 }
 
 /** The result of a call without items: the caller's `into`, or an empty array. */

@@ -4,7 +4,7 @@
 // through two words of its memory. Short arrays are copied by a loop and long
 // ones by `set`, because a built-in costs more than a few dozen assignments.
 
-import type { Operand } from "./check.js";
+import type { Operand, Result } from "./check.js";
 import { checked, type Core } from "./core.js";
 
 /** From this many elements on, `set` and `slice` are faster than a loop. */
@@ -57,7 +57,8 @@ export class Arena {
     return this.memory.buffer;
   }
 
-  private room(words: number): number {
+  /** Makes room for this many words; returns the cursor. */
+  room(words: number): number {
     this.refresh();
     const cursor = this.words[this.header];
     if (cursor + words <= this.words[this.header + 1]) return cursor;
@@ -66,10 +67,23 @@ export class Arena {
     return this.words[this.header];
   }
 
-  private put(operand: Operand, word: number): void {
+  /** Copies an operand to word `word`. The room for it is made. */
+  put(operand: Operand, word: number): void {
     if (operand.BYTES_PER_ELEMENT === 4)
       copy(operand as Float32Array, this.floats, word);
     else copyBytes(operand as Uint8Array, this.bytes, word * 4);
+  }
+
+  /** Copies words as they are, which floats would not stay. */
+  putWords(from: Uint32Array, word: number): void {
+    const { length } = from;
+    if (length > LOOP_LIMIT) this.words.set(from, word);
+    else for (let i = 0; i < length; i += 1) this.words[word + i] = from[i];
+  }
+
+  /** Writes the first `count` numbers as floats. */
+  putNumbers(numbers: readonly number[], count: number, word: number): void {
+    for (let i = 0; i < count; i += 1) this.floats[word + i] = numbers[i];
   }
 
   private view(): void {
@@ -105,14 +119,15 @@ export class Results {
   }
 
   /** Fills an array, whose length is that of the result, from word `offset` on. */
-  fill(into: Operand, offset: number): void {
+  fill(into: Result, offset: number): void {
     const from = into.BYTES_PER_ELEMENT === 4 ? this.floats : this.bytes;
     const start = into.BYTES_PER_ELEMENT === 4 ? offset : offset * 4;
     into.set(from.subarray(start, start + into.length));
   }
 }
 
-function aligned(words: number): number {
+/** As many words, rounded up to a multiple of four. */
+export function aligned(words: number): number {
   return (words + 3) & ~3;
 }
 

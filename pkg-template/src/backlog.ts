@@ -9,7 +9,8 @@ import { type Call, UNENTERED } from "./call.js";
 /** A call and its own copies of what it was given. */
 export interface Waiting {
   readonly call: Call;
-  readonly a: Operand;
+  /** Undefined for a reading, which has no operands. */
+  readonly a: Operand | undefined;
   readonly b: Operand | undefined;
   readonly t: Fraction | undefined;
 }
@@ -36,6 +37,11 @@ export class Backlog {
       b: b?.slice(),
       t: typeof t === "object" ? t.slice() : t,
     });
+  }
+
+  /** Adds a reading of tensors, which keep their own data. */
+  addReading(call: Call): void {
+    this.entries.push({ call, a: undefined, b: undefined, t: undefined });
   }
 
   /** Notes that everything up to here was to be sent. */

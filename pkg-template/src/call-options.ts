@@ -3,12 +3,12 @@
 // Everything a caller may get wrong in its options is found here, except whether
 // `into` fits the result, which depends on the arguments (`check.ts`).
 
-import { checkNames, type Operand } from "./check.js";
+import { checkNames, type Operand, type Result } from "./check.js";
 import { invalid, kindOf, subject } from "./errors.js";
 import { LERP, type Method } from "./method.js";
 
 /** What every call takes last. All of it is optional. */
-export interface CallOptions<Into extends Operand = Operand> {
+export interface CallOptions<Into = Operand> {
   /** Gives the call up: it rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
   /** Milliseconds from the call after which it rejects with `timeout`. Default: none. */
@@ -36,11 +36,14 @@ export interface Terms {
   readonly width: number;
   readonly signal: AbortSignal | undefined;
   readonly deadlineMs: number | undefined;
-  readonly into: Operand | undefined;
+  readonly into: Result | readonly Result[] | undefined;
   readonly key: string | undefined;
   readonly now: boolean;
   readonly label: string | undefined;
 }
+
+/** What options are checked by. */
+type Optioned = Pick<Method, "name" | "width">;
 
 // Records with every name, so that the compiler finds a name that is missing.
 const CALL_NAMES: Record<keyof CallOptions, true> = {
@@ -58,8 +61,8 @@ const LERP_NAMES: Record<keyof LerpOptions, true> = {
 
 /** Checks a call's options and keeps what they say. */
 export function checkCallOptions(
-  method: Method,
-  options: LerpOptions<Operand>,
+  method: Optioned,
+  options: LerpOptions<Operand> | CallOptions<Terms["into"]>,
 ): Terms {
   const label = labelOf(method, options);
   const about = subject(method.name, label);
@@ -71,7 +74,7 @@ export function checkCallOptions(
     into,
     key,
     flush,
-  } = options;
+  } = options as LerpOptions<Operand> & { into?: Terms["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
   }
@@ -104,7 +107,7 @@ export function checkCallOptions(
   };
 }
 
-function labelOf(method: Method, options: unknown): string | undefined {
+function labelOf(method: Optioned, options: unknown): string | undefined {
   if (typeof options !== "object" || options === null) {
     throw invalid(
       method.name,

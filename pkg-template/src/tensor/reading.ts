@@ -1,0 +1,151 @@
+// One reading of tensors: what is wanted, where it goes, and how it is answered.
+//
+// The outputs of a chain come as one run of words, each from a multiple of four. How
+// a reading gets to the core is in `reader.ts`, its promise in `call.ts`.
+
+import { lostInto, noMemory } from "../answer.js";
+import type { Results } from "../arena.js";
+import type { Call } from "../call.js";
+import { isDetached, type Result } from "../check.js";
+import { invalid, kindOf, subject } from "../errors.js";
+import type { Terms } from "../call-options.js";
+import { FLOATS } from "./codes.js";
+import type { Leaf } from "./leaf.js";
+import type { Node } from "./node.js";
+
+/** How reading one tensor is named and settled. */
+export const READ = { name: "read", gives: "float32", width: 1 } as const;
+
+/** How reading several at once is. */
+export const READ_ALL = { ...READ, name: "readAll" } as const;
+
+/** What is read, and what of it must stay until it is answered. */
+export class Reading {
+  /** Resident data that the call names; while the session opens, all data. */
+  readonly pinned: Leaf[] = [];
+
+  constructor(
+    readonly method: typeof READ | typeof READ_ALL,
+    readonly roots: readonly Node[],
+  ) {}
+
+  /** The nodes that the core is asked for: those that hold anything. */
+  get asked(): readonly Node[] {
+    const { roots } = this;
+    if (roots.length === 1 && roots[0].shape.count > 0) return roots;
+    return roots.filter(({ shape }) => shape.count > 0);
+  }
+}
+
+/** Throws unless what was given as `into` can hold the results. */
+export function checkReadInto(
+  { method, roots }: Reading,
+  { into, label }: Terms,
+): void {
+  if (into === undefined) return;
+  const op = subject(method.name, label);
+  if (method === READ) return checkOne(op, "into", roots[0], into);
+  if (!Array.isArray(into) || into.length !== roots.length) {
+    throw invalid(
+      op,
+      `into must be an array with one array for each of the ${roots.length} tensors`,
+    );
+  }
+  roots.forEach((root, i) => {
+    if (into[i] !== undefined) checkOne(op, `into[${i}]`, root, into[i]);
+  });
+}
+
+/** Resolves a call with its results: the run of words from word `offset` on. */
+export function deliverReading(
+  call: Call,
+  results: Results,
+  offset: number,
+): void {
+  const { method, roots } = call.reading!;
+  let words = 0;
+  try {
+    const into = intoOf(method, call.terms);
+    const arrays: Result[] = [];
+    let at = offset;
+    for (let i = 0; i < roots.length; i += 1) {
+      const { shape, dtype } = roots[i];
+      words = shape.count;
+      const target = into?.[i];
+      if (target === undefined) {
+        arrays.push(take(results, at, words, dtype));
+      } else if (target.byteLength === words * 4) {
+        results.fill(dtype === FLOATS ? target : bytesOf(target), at);
+        arrays.push(target);
+      } else {
+        return call.reject(lostInto(call));
+      }
+      at += (words + 3) & ~3;
+    }
+    call.resolve(method === READ ? arrays[0] : arrays);
+  } catch (error) {
+    call.reject(noMemory(call, words, error));
+  }
+}
+
+/** The answer where no tensor holds anything. */
+export function emptyReading(
+  { method, roots }: Reading,
+  terms: Terms | undefined,
+): Result | Result[] {
+  const into = intoOf(method, terms);
+  const arrays = roots.map(
+    ({ dtype }, i) =>
+      into?.[i] ??
+      (dtype === FLOATS ? new Float32Array(0) : new Uint32Array(0)),
+  );
+  return method === READ ? arrays[0] : arrays;
+}
+
+function intoOf(
+  method: Reading["method"],
+  terms: Terms | undefined,
+): readonly (Result | undefined)[] | undefined {
+  const into = terms?.into;
+  if (into === undefined || method === READ_ALL) return into as Result[];
+  return [into as Result];
+}
+
+function take(
+  results: Results,
+  offset: number,
+  words: number,
+  dtype: Node["dtype"],
+): Result {
+  if (dtype === FLOATS) return results.floatsAt(offset, words);
+  return new Uint32Array(results.bytesAt(offset, words).buffer);
+}
+
+// Bits are copied as they are: a float array would convert them.
+function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+function checkOne(
+  op: string,
+  name: string,
+  { shape, dtype }: Node,
+  into: unknown,
+): void {
+  const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";
+  const array = into as Result;
+  if (!ArrayBuffer.isView(into) || array[Symbol.toStringTag] !== type) {
+    throw invalid(op, `${name} must be a ${type}, got ${kindOf(into)}`);
+  }
+  if (array.length === shape.count) return;
+  if (isDetached(array)) {
+    throw invalid(
+      op,
+      `${name} is detached (its buffer was transferred); give an array that still has its memory`,
+    );
+  }
+  throw invalid(
+    op,
+    `${name} has ${array.length} elements, but the result has ${shape.count}; give an array of that length`,
+  );
+}
