@@ -6,6 +6,7 @@
 
 import type { Operand, Result } from "./check.js";
 import { checked, type Core } from "./core.js";
+import type { Data } from "./tensor/leaf.js";
 
 /** From this many elements on, `set` and `slice` are faster than a loop. */
 const LOOP_LIMIT = 48;
@@ -37,7 +38,7 @@ export class Arena {
     const at = this.room(wordsOfA + wordsOfB + wordsOfT);
     this.put(a, at);
     if (b !== undefined) this.put(b, at + wordsOfA);
-    if (t !== undefined) copy(t, this.floats, at + wordsOfA + wordsOfB);
+    if (t !== undefined) copyFloats(t, this.floats, at + wordsOfA + wordsOfB);
   }
 
   /** Makes the views whole again after wasm memory has grown. */
@@ -70,15 +71,22 @@ export class Arena {
   /** Copies an operand to word `word`. The room for it is made. */
   put(operand: Operand, word: number): void {
     if (operand.BYTES_PER_ELEMENT === 4)
-      copy(operand as Float32Array, this.floats, word);
+      copyFloats(operand as Float32Array, this.floats, word);
     else copyBytes(operand as Uint8Array, this.bytes, word * 4);
   }
 
-  /** Copies words as they are, which floats would not stay. */
-  putWords(from: Uint32Array, word: number): void {
-    const { length } = from;
-    if (length > LOOP_LIMIT) this.words.set(from, word);
-    else for (let i = 0; i < length; i += 1) this.words[word + i] = from[i];
+  /** Copies a tensor's data to word `word`, its bits as they are. */
+  putData({ memory, start, words }: Data, word: number): void {
+    if (memory instanceof Uint32Array) {
+      this.words.set(memory, word);
+    } else if (words > LOOP_LIMIT) {
+      const isWhole = words === memory.length;
+      const part = isWhole ? memory : memory.subarray(start, start + words);
+      this.floats.set(part, word);
+    } else {
+      const { floats } = this;
+      for (let i = 0; i < words; i += 1) floats[word + i] = memory[start + i];
+    }
   }
 
   /** Writes the first `count` numbers as floats. */
@@ -139,7 +147,12 @@ function wordsIn(operand: Operand): number {
 
 // Two functions of equal text: each stays fast because it only ever sees one
 // kind of array.
-function copy(from: Float32Array, to: Float32Array, at: number): void {
+/** Copies floats to place `at` of others. */
+export function copyFloats(
+  from: Float32Array,
+  to: Float32Array,
+  at: number,
+): void {
   const length = from.length;
   if (length > LOOP_LIMIT) to.set(from, at);
   else for (let i = 0; i < length; i += 1) to[at + i] = from[i];

@@ -42,7 +42,7 @@ import { Room } from "./room.js";
 import { openingStats, type Stats } from "./stats.js";
 import { Reader } from "./tensor/reader.js";
 import {
-  checkReadInto,
+  takeInto,
   deliverReading,
   emptyReading,
   type Reading,
@@ -141,12 +141,12 @@ export class Calls {
         options === undefined ? undefined : checkCallOptions(method, options);
       const about = subject(method.name, terms?.label);
       if (this.ended !== undefined) throw endedError(about, this.ended);
-      if (terms !== undefined) checkReadInto(reading, terms);
+      if (terms !== undefined) takeInto(reading, terms);
       this.reader.begin(about, reading);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
       // No elements: the answer is known without a core, and stays asynchronous.
       if (reading.asked.length === 0)
-        return Promise.resolve(emptyReading(reading, terms) as Answer);
+        return Promise.resolve(emptyReading(reading) as Answer);
       const call = this.make(method, terms);
       call.reading = reading;
       if (this.core === undefined) {
@@ -443,8 +443,8 @@ export class Calls {
   private release(call: Call): void {
     call.release();
     this.keys?.release(call.terms?.key);
-    if (call.reading === undefined) return;
+    if (call.reading?.pinned === undefined) return;
     for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
-    call.reading.pinned.length = 0;
+    call.reading.pinned = undefined;
   }
 }

@@ -15,7 +15,7 @@ import { LERP, SLERP } from "./method.js";
 import type { CallOptions, LerpOptions } from "./call-options.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
-import type { TensorData } from "./tensor/leaf.js";
+import type { TensorData } from "./tensor/intake.js";
 import {
   type ArraysOf,
   type Elements,

@@ -33,7 +33,7 @@ export class Node {
 
 /** A tensor that comes from outside. */
 export function input(shape: Shape, leaf: Leaf): Node {
-  const dtype = leaf.isIndexes ? INDEXES : FLOATS;
+  const dtype = leaf.largest === undefined ? FLOATS : INDEXES;
   return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, leaf, 0);
 }
 

@@ -6,7 +6,6 @@
 
 import { aligned, type Arena } from "../arena.js";
 import type { Core } from "../core.js";
-import { FLOATS } from "./codes.js";
 import { Encoder } from "./encode.js";
 import { disposedError, type Leaf } from "./leaf.js";
 import type { Reading } from "./reading.js";
@@ -89,14 +88,13 @@ export class Reader {
     let name = at + data + numbers;
     arena.putNumbers(encoder.values, encoder.numbers, at + data);
     for (let i = 0; i < encoder.inputs; i += 1) {
-      const { leaf, dtype } = encoder.leaves[i]!;
-      if (leaf!.isResident) arena.words[name++] = leaf!.number;
+      const leaf = encoder.leaf(i);
+      if (leaf.isResident) arena.words[name++] = leaf.number;
       else {
-        if (dtype === FLOATS) arena.put(leaf!.source as Float32Array, at);
-        else arena.putWords(leaf!.source as Uint32Array, at);
-        at += aligned(leaf!.words);
+        arena.putData(leaf.data!, at);
+        at += aligned(leaf.words);
         // From its next call on it is resident.
-        leaf!.uses += 1;
+        leaf.uses += 1;
       }
     }
   }
@@ -105,5 +103,6 @@ export class Reader {
 // Invariant: a pinned leaf keeps its data and its place on the device.
 function pin(reading: Reading, leaf: Leaf): void {
   leaf.pins += 1;
-  reading.pinned.push(leaf);
+  if (reading.pinned === undefined) reading.pinned = [leaf];
+  else reading.pinned.push(leaf);
 }

@@ -4,7 +4,7 @@
 // a reading gets to the core is in `reader.ts`, its promise in `call.ts`.
 
 import { lostInto, noMemory } from "../answer.js";
-import type { Results } from "../arena.js";
+import { aligned, type Results } from "../arena.js";
 import type { Call } from "../call.js";
 import { isDetached, type Result } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
@@ -21,8 +21,10 @@ export const READ_ALL = { ...READ, name: "readAll" } as const;
 
 /** What is read, and what of it must stay until it is answered. */
 export class Reading {
+  /** The caller's arrays, by root; undefined where none was given. */
+  into: readonly (Result | undefined)[] | undefined;
   /** Resident data that the call names; while the session opens, all data. */
-  readonly pinned: Leaf[] = [];
+  pinned: Leaf[] | undefined;
 
   constructor(
     readonly method: typeof READ | typeof READ_ALL,
@@ -37,23 +39,29 @@ export class Reading {
   }
 }
 
-/** Throws unless what was given as `into` can hold the results. */
-export function checkReadInto(
-  { method, roots }: Reading,
-  { into, label }: Terms,
-): void {
+/** Takes what was given as `into`; throws unless it can hold the results. */
+export function takeInto(reading: Reading, { into, label }: Terms): void {
   if (into === undefined) return;
-  const op = subject(method.name, label);
-  if (method === READ) return checkOne(op, "into", roots[0], into);
+  const { method, roots } = reading;
+  const about = subject(method.name, label);
+  if (method === READ) {
+    checkInto(about, "into", roots[0], into);
+    reading.into = [into as Result];
+    return;
+  }
   if (!Array.isArray(into) || into.length !== roots.length) {
     throw invalid(
-      op,
+      about,
       `into must be an array with one array for each of the ${roots.length} tensors`,
     );
   }
+  // A copy: the caller may change its list while the call waits.
+  const targets: readonly (Result | undefined)[] = [...into];
   roots.forEach((root, i) => {
-    if (into[i] !== undefined) checkOne(op, `into[${i}]`, root, into[i]);
+    if (targets[i] === undefined) return;
+    checkInto(about, `into[${i}]`, root, targets[i]);
   });
+  reading.into = targets;
 }
 
 /** Resolves a call with its results: the run of words from word `offset` on. */
@@ -62,25 +70,24 @@ export function deliverReading(
   results: Results,
   offset: number,
 ): void {
-  const { method, roots } = call.reading!;
+  const { method, roots, into } = call.reading!;
   let words = 0;
   try {
-    const into = intoOf(method, call.terms);
-    const arrays: Result[] = [];
+    const arrays = new Array<Result>(roots.length);
     let at = offset;
     for (let i = 0; i < roots.length; i += 1) {
       const { shape, dtype } = roots[i];
       words = shape.count;
       const target = into?.[i];
       if (target === undefined) {
-        arrays.push(take(results, at, words, dtype));
+        arrays[i] = fresh(results, at, words, dtype);
       } else if (target.byteLength === words * 4) {
         results.fill(dtype === FLOATS ? target : bytesOf(target), at);
-        arrays.push(target);
+        arrays[i] = target;
       } else {
         return call.reject(lostInto(call));
       }
-      at += (words + 3) & ~3;
+      at += aligned(words);
     }
     call.resolve(method === READ ? arrays[0] : arrays);
   } catch (error) {
@@ -89,11 +96,11 @@ export function deliverReading(
 }
 
 /** The answer where no tensor holds anything. */
-export function emptyReading(
-  { method, roots }: Reading,
-  terms: Terms | undefined,
-): Result | Result[] {
-  const into = intoOf(method, terms);
+export function emptyReading({
+  method,
+  roots,
+  into,
+}: Reading): Result | Result[] {
   const arrays = roots.map(
     ({ dtype }, i) =>
       into?.[i] ??
@@ -102,16 +109,7 @@ export function emptyReading(
   return method === READ ? arrays[0] : arrays;
 }
 
-function intoOf(
-  method: Reading["method"],
-  terms: Terms | undefined,
-): readonly (Result | undefined)[] | undefined {
-  const into = terms?.into;
-  if (into === undefined || method === READ_ALL) return into as Result[];
-  return [into as Result];
-}
-
-function take(
+function fresh(
   results: Results,
   offset: number,
   words: number,
@@ -126,8 +124,8 @@ function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-function checkOne(
-  op: string,
+function checkInto(
+  about: string,
   name: string,
   { shape, dtype }: Node,
   into: unknown,
@@ -135,17 +133,17 @@ function checkOne(
   const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";
   const array = into as Result;
   if (!ArrayBuffer.isView(into) || array[Symbol.toStringTag] !== type) {
-    throw invalid(op, `${name} must be a ${type}, got ${kindOf(into)}`);
+    throw invalid(about, `${name} must be a ${type}, got ${kindOf(into)}`);
   }
   if (array.length === shape.count) return;
   if (isDetached(array)) {
     throw invalid(
-      op,
+      about,
       `${name} is detached (its buffer was transferred); give an array that still has its memory`,
     );
   }
   throw invalid(
-    op,
+    about,
     `${name} has ${array.length} elements, but the result has ${shape.count}; give an array of that length`,
   );
 }

@@ -111,7 +111,7 @@ export class Residents {
   }
 
   private fill(leaf: Leaf): void {
-    const { source } = leaf;
+    const source = leaf.own();
     if (source === undefined) {
       throw new FramebatchError("device-lost", "it was made with keep: false");
     }
@@ -119,7 +119,7 @@ export class Residents {
       throw new FramebatchError("device-lost", "its array was detached");
     }
     this.ask(() => checked(this.core!, this.core!.fill(leaf.number, source)));
-    if (!leaf.keep) leaf.source = undefined;
+    if (!leaf.keep) leaf.data = undefined;
   }
 
   // The core settles calls that name a released tensor as `device-lost`.
@@ -133,7 +133,7 @@ export class Residents {
   }
 
   private free(leaf: Leaf): void {
-    leaf.source = undefined;
+    leaf.data = undefined;
     if (leaf.number !== NOWHERE) this.release(leaf);
   }
 

@@ -14,7 +14,8 @@ import { invalid, kindOf, subject } from "../errors.js";
 import { BINARY, NORM, REDUCTION, UNARY } from "./codes.js";
 import * as compute from "./compute.js";
 import type { ReduceOptions } from "./compute.js";
-import { disposedError, Leaf, takeIn, type TensorData } from "./leaf.js";
+import { largestOf, takeIn, type TensorData } from "./intake.js";
+import { disposedError, Leaf } from "./leaf.js";
 import * as move from "./move.js";
 import type { SliceRange } from "./move.js";
 import { constant, input, type Node } from "./node.js";
@@ -492,8 +493,10 @@ function leafNode(
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { source, shape } = takeIn(about, data, dims);
-  return input(shape, new Leaf(source, keep, label));
+  const { data: own, shape } = takeIn(about, data, dims);
+  const largest =
+    own.memory instanceof Uint32Array ? largestOf(own) : undefined;
+  return input(shape, new Leaf(own, own.words, largest, keep, label));
 }
 
 function checkOptions(op: string, options: unknown, known: object): void {
