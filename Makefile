@@ -5,8 +5,8 @@
 #   make demo     build the demo page, open it headless and print what it measured
 #   SERVE=1 make demo   the same page, served for your own browser
 #   make test     every suite; the last line counts the tests
-#   make bench    the bench page, headless
 #   make long     before a release: large property runs, and ten minutes of trouble
+#   make bench    framebatch beside its rivals, headless; keeps a record
 #   make check    the quick loop: formats, lints, types, unit tests
 
 SHELL := /bin/bash
@@ -37,7 +37,7 @@ demo: www/dist/index.html
 bench: www/dist/index.html
 	@node tools/bench.mjs
 
-test: build
+test: build www/dist/index.html
 	@REQUIRE_GPU=1 node tools/test.mjs
 
 long: build

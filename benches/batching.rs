@@ -1,96 +1,79 @@
-//! `compute_gradients` in many calls: one at a time, by hand, against batched.
+//! The synchronous per-call API, by hand, against calls that share batches.
 //!
-//!     cargo bench --bench batching -- [--largest STATES] [--runs N] [--json FILE]
+//!     cargo bench -- [batching] [gradients] [--quick] [--runs N] [--largest STATES] [--record FOLDER]
 //!
-//! A plain program: the binary that cargo builds runs alone on a machine
-//! without cargo. Outputs are compared before anything is timed, and medians are
-//! shown. On a software adapter only the smallest size runs unless `--largest`
-//! says otherwise.
+//! `batching`: many callers with one state each, by batch size, threads and
+//! preset. `gradients`: many states in calls of every size. A plain program: the
+//! binary that cargo builds runs alone on a machine without cargo. Answers are
+//! compared before anything is timed, one way is timed after the other, and
+//! medians are shown. `--record` keeps them in the folder, dated and with the
+//! adapter's name.
 
-#![expect(clippy::print_stdout, reason = "it prints its table")]
+#![expect(clippy::print_stdout, reason = "it prints its tables")]
 
+mod clock;
+mod large;
 mod per_call;
+mod small;
 
-use std::fmt::Write as _;
-use std::time::Instant;
-
-use framebatch::{Call, Config, EngineChoice, Gpu, State};
+use framebatch::{Config, EngineChoice, Gpu, State};
 use per_call::PerCall;
 
-/// States in all, states a call.
-const CASES: [(usize, usize); 5] = [
-    (10_000, 100),
-    (1_000_000, 10_000),
-    (1_000_000, 1_000_000),
-    (10_000_000, 10_000),
-    (10_000_000, 10_000_000),
-];
-
 /// What was asked on the command line.
+#[derive(Default)]
 struct Options {
+    /// Tables by name; all of them if none is named.
+    tables: Vec<String>,
+    quick: bool,
+    runs: Option<usize>,
     largest: Option<usize>,
-    runs: usize,
-    json: Option<String>,
+    record: Option<String>,
 }
 
-/// What one case took, in milliseconds, and how many submissions a run.
-struct Row {
-    states: usize,
-    calls: usize,
-    per_call: f64,
-    batched: f64,
-    submits: f64,
+/// A table's name, its rows as JSON, and how many runs each is the median of.
+struct Table {
+    name: &'static str,
+    runs: usize,
+    rows: Vec<String>,
 }
 
 fn main() {
     let options = options();
     let old = PerCall::open();
-    let config = Config {
-        engine: EngineChoice::Gpu,
-        ..Config::default()
+    let info = open(Config::default()).info();
+    println!("{} {}", info.adapter, info.driver);
+    let wanted = |name: &str| options.tables.is_empty() || options.tables.iter().any(|t| t == name);
+    let mut tables = Vec::new();
+    if wanted(small::NAME) {
+        tables.push(small::measure(&old, &options));
+    }
+    if wanted(large::NAME) {
+        tables.push(large::measure(&old, &options));
+    }
+    let Some(folder) = options.record else {
+        return;
     };
-    let gpu = pollster::block_on(Gpu::open(config)).expect("a GPU");
-    let info = gpu.info();
-    let default = if info.software {
-        CASES[0].0
-    } else {
-        usize::MAX
-    };
-    let largest = options.largest.unwrap_or(default);
-    println!(
-        "{} {}, median of {} runs",
-        info.adapter, info.driver, options.runs
-    );
-    println!("    states   calls   per call ms   batched ms   ratio   submissions");
-    let mut rows = Vec::new();
-    for (states, each) in CASES.into_iter().filter(|(states, _)| *states <= largest) {
-        let row = measure(&old, &gpu, (states, each), options.runs);
-        println!(
-            "{:10} {:7} {:13.3} {:12.3} {:7.1} {:13.1}",
-            row.states,
-            row.calls,
-            row.per_call,
-            row.batched,
-            row.per_call / row.batched,
-            row.submits
+    for table in tables {
+        let path = format!(
+            "{folder}/{}-{}-native-{}.json",
+            clock::today(),
+            slug(&info.adapter),
+            table.name
         );
-        rows.push(row);
-    }
-    if rows.len() < CASES.len() {
-        println!("sizes above {largest} were left out");
-    }
-    if let Some(path) = options.json {
-        let text = json(&info.adapter, options.runs, &rows);
+        let text = format!(
+            "{{\"adapter\":{:?},\"driver\":{:?},\"runs\":{},\"rows\":[\n{}\n]}}\n",
+            info.adapter,
+            info.driver,
+            table.runs,
+            table.rows.join(",\n")
+        );
         std::fs::write(&path, text).unwrap_or_else(|error| panic!("{path}: {error}"));
+        println!("record: {path}");
     }
 }
 
 fn options() -> Options {
-    let mut options = Options {
-        largest: None,
-        runs: 15,
-        json: None,
-    };
+    let mut options = Options::default();
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
         let mut value = || {
@@ -98,45 +81,25 @@ fn options() -> Options {
                 .unwrap_or_else(|| panic!("{name} needs a value"))
         };
         match name.as_str() {
+            "--quick" => options.quick = true,
             "--largest" => options.largest = Some(value().parse().expect("a number of states")),
-            "--runs" => options.runs = value().parse().expect("a number of runs"),
-            "--json" => options.json = Some(value()),
+            "--runs" => options.runs = Some(value().parse().expect("a number of runs")),
+            "--record" => options.record = Some(value()),
             "--bench" => {} // Cargo says so to every benchmark.
+            table if [small::NAME, large::NAME].contains(&table) => options.tables.push(name),
             other => panic!("unknown option {other}"),
         }
     }
     options
 }
 
-fn measure(old: &PerCall, gpu: &Gpu, (count, each): (usize, usize), runs: usize) -> Row {
-    let states = states(count);
-    let one_by_one = || -> Vec<Vec<f32>> {
-        let calls = states.chunks(each);
-        calls.map(|call| old.compute_gradients(call)).collect()
+/// A session on the GPU.
+fn open(config: Config) -> Gpu {
+    let config = Config {
+        engine: EngineChoice::Gpu,
+        ..config
     };
-    let together = || -> Vec<Vec<f32>> {
-        let calls: Vec<Call<f32>> = states
-            .chunks(each)
-            .map(|call| gpu.compute_gradients(call))
-            .collect();
-        let answers = calls.into_iter().map(Call::wait);
-        answers.collect::<Result<_, _>>().expect("answered")
-    };
-    assert!(one_by_one() == together(), "the two ways differ");
-    // One way after the other: a program has one of them, and a GPU that changes
-    // between the devices of both takes longer for either.
-    let per_call = (0..=runs).map(|_| time(one_by_one)).skip(1).collect();
-    drop(together()); // Both arenas have their size now.
-    let before = gpu.stats().device.submits;
-    let batched = (0..runs).map(|_| time(together)).collect();
-    let submits = gpu.stats().device.submits - before;
-    Row {
-        states: count,
-        calls: count.div_ceil(each),
-        per_call: median(per_call),
-        batched: median(batched),
-        submits: submits as f64 / runs as f64,
-    }
+    pollster::block_on(Gpu::open(config)).expect("a GPU")
 }
 
 /// States with every byte in them.
@@ -147,38 +110,9 @@ fn states(count: usize) -> Vec<State> {
         .collect()
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a benchmark is about what the clock says"
-)]
-fn time<T>(work: impl Fn() -> T) -> f64 {
-    let start = Instant::now();
-    let result = work();
-    let took = start.elapsed().as_secs_f64() * 1e3;
-    drop(result); // Giving memory back is not part of either way.
-    took
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-fn json(adapter: &str, runs: usize, rows: &[Row]) -> String {
-    let mut text = format!("{{\"adapter\":{adapter:?},\"runs\":{runs},\"rows\":[");
-    for (i, row) in rows.iter().enumerate() {
-        let comma = if i > 0 { "," } else { "" };
-        write!(
-            text,
-            "{comma}\n{{\"states\":{},\"calls\":{},\"perCallMs\":{},\"batchedMs\":{},\"ratio\":{},\"submits\":{}}}",
-            row.states,
-            row.calls,
-            row.per_call,
-            row.batched,
-            row.per_call / row.batched,
-            row.submits
-        )
-        .expect("text grows");
-    }
-    text + "\n]}\n"
+/// Letters and digits of a name, the rest as single dashes.
+fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-").to_lowercase()
 }

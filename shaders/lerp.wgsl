@@ -4,9 +4,9 @@
 @group(0) @binding(0) var<storage, read>       a:        array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read>       b:        array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read>       t:        array<f32>;
-@group(0) @binding(3) var<storage, read_write> output:   array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read>       segments: array<u32>;
-@group(0) @binding(5) var<uniform>             params:   Params;
+@group(0) @binding(6) var<storage, read_write> output:   array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read>       segments: array<u32>;
+@group(0) @binding(8) var<uniform>             params:   Params;
 
 // The parameters of the four floats of thread `i`.
 fn parameters(entry: u32, i: u32) -> vec4<f32> {

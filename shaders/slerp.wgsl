@@ -6,9 +6,9 @@
 @group(0) @binding(0) var<storage, read>       a:        array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read>       b:        array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read>       t:        array<f32>;
-@group(0) @binding(3) var<storage, read_write> output:   array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read>       segments: array<u32>;
-@group(0) @binding(5) var<uniform>             params:   Params;
+@group(0) @binding(6) var<storage, read_write> output:   array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read>       segments: array<u32>;
+@group(0) @binding(8) var<uniform>             params:   Params;
 
 const PI         = 3.14159265;
 const PI_REST    = -8.74227766e-8; // PI + PI_REST is pi to 48 bits.

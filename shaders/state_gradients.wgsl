@@ -2,9 +2,9 @@
 // Grid: one thread per two layers (four floats of the result), eight threads a state, by the segment table.
 
 @group(0) @binding(0) var<storage, read>       states:   array<u32>;
-@group(0) @binding(3) var<storage, read_write> output:   array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read>       segments: array<u32>;
-@group(0) @binding(5) var<uniform>             params:   Params;
+@group(0) @binding(6) var<storage, read_write> output:   array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read>       segments: array<u32>;
+@group(0) @binding(8) var<uniform>             params:   Params;
 
 // (ln 2 / 4) * 2^(rho/4) by rho + 8; the first is null.
 const SLOPES = array<f32, 16>(

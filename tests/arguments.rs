@@ -19,9 +19,24 @@ fn bad_arguments_are_named_with_what_was_given_and_expected() {
 }
 
 fn check_bad_arguments(gpu: &Gpu) {
+    let refused = [refused_floats(gpu), refused_states(gpu)].concat();
+    for (error, said) in refused {
+        assert_eq!(error.code(), Code::InvalidInput);
+        assert!(
+            error.to_string().contains(said),
+            "{error} should say: {said}"
+        );
+    }
+    assert_eq!(gpu.stats().calls, 0, "none was taken");
+    let four = [0.0; 4];
+    assert_eq!(gpu.lerp(&four, &four, 0.5).wait(), Ok(four.to_vec()));
+}
+
+/// What calls that give floats said, and what they should say.
+fn refused_floats(gpu: &Gpu) -> Vec<(Error, &'static str)> {
     let (four, eight) = ([0.0; 4], [0.0; 8]);
     let (one, two) = ([State::default(); 1], [State::default(); 2]);
-    let floats = [
+    let calls = [
         (
             gpu.lerp(&four, &eight, 0.5),
             "lerp: b has 8 floats, but a has 4",
@@ -58,8 +73,35 @@ fn check_bad_arguments(gpu: &Gpu) {
             "slerp: t has 0 floats, but a has 2 items",
         ),
         (gpu.slerp(&four, &four, &[f32::NAN]), "t[0] is NaN"),
+        (
+            gpu.bezier([&four, &four, &eight, &four], 0.5),
+            "bezier: p2 has 8 floats, but p0 has 4; give all the same length",
+        ),
+        (
+            gpu.bezier_items([&four; 4], 0.5, 3),
+            "bezier: p0 has 4 floats, which is not a multiple of 3",
+        ),
+        (
+            gpu.bezier([&four; 4], &[0.5; 3]),
+            "bezier: t has 3 floats, but p0 has 4 items",
+        ),
+        (
+            gpu.distance(&one, &two),
+            "distance: b has 2 states, but a has 1",
+        ),
+        (
+            gpu.geodesic_distance(&two, &one),
+            "geodesic_distance: b has 1 states, but a has 2",
+        ),
     ];
-    let states = [
+    let refused = calls.map(|(call, said)| (call.wait().expect_err(said), said));
+    refused.to_vec()
+}
+
+/// The same for calls that give states.
+fn refused_states(gpu: &Gpu) -> Vec<(Error, &'static str)> {
+    let (one, two) = ([State::default(); 1], [State::default(); 2]);
+    let calls = [
         (
             gpu.interpolate(&one, &two, 0.5, Mode::Lerp),
             "interpolate: b has 2 states, but a has 1",
@@ -72,18 +114,35 @@ fn check_bad_arguments(gpu: &Gpu) {
             gpu.interpolate(&two, &two, f32::NAN, Mode::Slerp),
             "interpolate: t is NaN",
         ),
+        (
+            gpu.sequence(&one, &two, 2, Mode::Lerp),
+            "sequence: b has 2 states, but a has 1",
+        ),
+        (
+            gpu.sequence(&one, &one, 1, Mode::Lerp),
+            "sequence: steps is 1, but may be 2 to 65536",
+        ),
+        (
+            gpu.sequence(&one, &one, 65_537, Mode::Lerp),
+            "sequence: steps is 65537, but may be 2 to 65536",
+        ),
+        (
+            gpu.interpolate_bezier([&one, &one, &one, &two], 0.5),
+            "interpolate_bezier: p3 has 2 states, but p0 has 1",
+        ),
+        (
+            gpu.interpolate_bezier([&two; 4], &[0.5; 3]),
+            "interpolate_bezier: t has 3 floats, but p0 has 2 items",
+        ),
+        (gpu.descend(&one, f32::NAN), "descend: rate is NaN"),
+        (
+            gpu.descend(&two, &[1.0]),
+            "descend: rate has 1 floats, but states has 2 items; give one number for all, or one rate an item",
+        ),
+        (gpu.descend(&one, &[f32::NAN]), "rate[0] is NaN"),
     ];
-    let floats = floats.map(|(call, said)| (call.wait().expect_err(said), said));
-    let states = states.map(|(call, said)| (call.wait().expect_err(said), said));
-    for (error, said) in floats.into_iter().chain(states) {
-        assert_eq!(error.code(), Code::InvalidInput);
-        assert!(
-            error.to_string().contains(said),
-            "{error} should say: {said}"
-        );
-    }
-    assert_eq!(gpu.stats().calls, 0, "none was taken");
-    assert_eq!(gpu.lerp(&four, &four, 0.5).wait(), Ok(four.to_vec()));
+    let refused = calls.map(|(call, said)| (call.wait().expect_err(said), said));
+    refused.to_vec()
 }
 
 #[test]
@@ -98,6 +157,12 @@ fn empty_input_is_answered_without_the_device() {
                 gpu.interpolate(&[], &[], 0.5, Mode::Lerp).wait(),
                 Ok(vec![])
             );
+            assert_eq!(gpu.bezier([&[]; 4], 0.5).wait(), Ok(vec![]));
+            assert_eq!(gpu.sequence(&[], &[], 5, Mode::Lerp).wait(), Ok(vec![]));
+            assert_eq!(gpu.interpolate_bezier([&[]; 4], &[]).wait(), Ok(vec![]));
+            assert_eq!(gpu.distance(&[], &[]).wait(), Ok(vec![]));
+            assert_eq!(gpu.geodesic_distance(&[], &[]).wait(), Ok(vec![]));
+            assert_eq!(gpu.descend(&[], 1.0).wait(), Ok(vec![]));
             assert_eq!((gpu.stats().calls, gpu.stats().batches), (0, 0));
         }
     });

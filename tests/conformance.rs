@@ -1,7 +1,7 @@
 //! Interpolation of floats on both devices against the float64 oracle, through
 //! the public face; `states.rs` has the states.
 //!
-//! Bounds: `lerp` three times 2⁻²⁴ of |a||1−t| + |b||t|; `slerp` of unit
+//! Bounds: `bezier` twelve times 2⁻²⁴ of Σ |weight||point|; `lerp` three times 2⁻²⁴ of |a||1−t| + |b||t|; `slerp` of unit
 //! quaternions 5e-7 a component for t in [0, 1], beyond it 1e-6 times |t|,
 //! because the turn is |t| times the angle.
 
@@ -18,6 +18,7 @@ use framebatch::{Gpu, Mode, State};
 use samples::Samples;
 
 const LERP_BOUND: f64 = 3.0 / 16_777_216.0;
+const BEZIER_BOUND: f64 = 12.0 / 16_777_216.0;
 const SLERP_BOUND: f64 = 5e-7;
 
 /// Inside, at and outside the ends.
@@ -98,6 +99,74 @@ fn lerp_is_exact_at_both_ends() {
     }
 }
 
+#[track_caller]
+fn check_bezier(gpu: &Gpu, got: f32, points: [f32; 4], t: f32) {
+    let want = oracle::bezier(points, t);
+    let bound = BEZIER_BOUND * oracle::bezier_scale(points, t) + f64::from(f32::MIN_POSITIVE);
+    let error = (f64::from(got) - want).abs();
+    let engine = gpu.info().engine;
+    assert!(
+        error <= bound,
+        "{engine:?}: bezier({points:?}, {t}) is {got}, want {want} within {bound}, off by {error}"
+    );
+}
+
+#[test]
+fn bezier_with_one_t() {
+    for gpu in engines::both() {
+        let mut samples = Samples(8);
+        let mut calls = Vec::new();
+        for length in 0..=17 {
+            for t in PARAMETERS {
+                let points: [Vec<f32>; 4] = std::array::from_fn(|_| samples.floats(length));
+                let call = gpu.bezier(points.each_ref().map(Vec::as_slice), t);
+                calls.push((call, points, t));
+            }
+        }
+        for (call, points, t) in calls {
+            let got = call.wait().unwrap();
+            assert_eq!(got.len(), points[0].len());
+            for (k, got) in got.into_iter().enumerate() {
+                check_bezier(&gpu, got, points.each_ref().map(|points| points[k]), t);
+            }
+        }
+    }
+}
+
+#[test]
+fn bezier_with_a_t_for_each_item() {
+    for gpu in engines::both() {
+        let mut samples = Samples(9);
+        for width in [1, 3, 4, 7] {
+            for items in 0..=17 {
+                let length = items * width as usize;
+                let points: [Vec<f32>; 4] = std::array::from_fn(|_| samples.floats(length));
+                let t: Vec<f32> = (0..items).map(|k| PARAMETERS[k % 12]).collect();
+                let slices = points.each_ref().map(Vec::as_slice);
+                let got = gpu.bezier_items(slices, &t, width).wait().unwrap();
+                assert_eq!(got.len(), length);
+                for (k, got) in got.into_iter().enumerate() {
+                    let at = t[k / width as usize];
+                    check_bezier(&gpu, got, points.each_ref().map(|points| points[k]), at);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bezier_is_exact_at_both_ends_and_may_share_its_points() {
+    for gpu in engines::both() {
+        let mut samples = Samples(10);
+        let points: [Vec<f32>; 4] = std::array::from_fn(|_| samples.floats(1000));
+        let slices = points.each_ref().map(Vec::as_slice);
+        assert_eq!(gpu.bezier(slices, 0.0).wait().unwrap(), points[0]);
+        assert_eq!(gpu.bezier(slices, 1.0).wait().unwrap(), points[3]);
+        let p = [2.0, -4.0];
+        assert_eq!(gpu.bezier([&p; 4], 0.5).wait().unwrap(), p);
+    }
+}
+
 #[test]
 fn lerp_carries_infinities_and_nan_in_values() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
@@ -124,10 +193,15 @@ fn a_t_that_is_nan_is_refused_and_its_neighbors_are_not() {
             gpu.lerp(&a, &b, f32::NAN),
             gpu.lerp(&a, &b, &[0.5, f32::NAN]),
             gpu.slerp(&[0.5; 4], &[0.5; 4], f32::NAN),
+            gpu.bezier([&a; 4], f32::NAN),
+            gpu.bezier([&a; 4], &[0.5, f32::NAN]),
         ];
         let refused_states = [
             gpu.interpolate(&states, &states, f32::NAN, Mode::Lerp),
             gpu.interpolate(&states, &states, &[f32::NAN, 0.0], Mode::Slerp),
+            gpu.interpolate_bezier([&states; 4], &[0.0, f32::NAN]),
+            gpu.descend(&states, f32::NAN),
+            gpu.descend(&states, &[0.0, f32::NAN]),
         ];
         let after = gpu.lerp(&a, &b, &[0.25, 0.75]);
         gpu.flush();

@@ -8,6 +8,7 @@ mod engines;
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod samples;
 
+use std::array::from_fn;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -34,9 +35,18 @@ enum Op {
     Gradients,
     StatesLerp,
     StatesSlerpEach,
+    Bezier,
+    BezierEach { width: u32 },
+    Sequence { steps: u32 },
+    StatesBezier,
+    StatesBezierEach,
+    Distance,
+    GeodesicDistance,
+    Descend,
+    DescendEach,
 }
 
-const OPS: [Op; 9] = [
+const OPS: [Op; 19] = [
     Op::Lerp,
     Op::LerpEach { width: 1 },
     Op::LerpEach { width: 3 },
@@ -46,6 +56,16 @@ const OPS: [Op; 9] = [
     Op::Gradients,
     Op::StatesLerp,
     Op::StatesSlerpEach,
+    Op::Bezier,
+    Op::BezierEach { width: 3 },
+    Op::Sequence { steps: 2 },
+    Op::Sequence { steps: 5 },
+    Op::StatesBezier,
+    Op::StatesBezierEach,
+    Op::Distance,
+    Op::GeodesicDistance,
+    Op::Descend,
+    Op::DescendEach,
 ];
 
 enum Asked {
@@ -86,6 +106,37 @@ impl Ask {
                 let (a, b) = (samples.states(rows), samples.states(rows));
                 Asked::States(gpu.interpolate(&a, &b, &each, Mode::Slerp))
             }
+            Op::Bezier => {
+                let points: [_; 4] = from_fn(|_| samples.floats(rows));
+                Asked::Floats(gpu.bezier(points.each_ref().map(Vec::as_slice), t))
+            }
+            Op::BezierEach { width } => {
+                let points: [_; 4] = from_fn(|_| samples.floats(rows * width as usize));
+                let slices = points.each_ref().map(Vec::as_slice);
+                Asked::Floats(gpu.bezier_items(slices, &each, width))
+            }
+            Op::Sequence { steps } => {
+                let (a, b) = (samples.states(rows), samples.states(rows));
+                Asked::States(gpu.sequence(&a, &b, steps, Mode::Slerp))
+            }
+            Op::StatesBezier => {
+                let points: [_; 4] = from_fn(|_| samples.states(rows));
+                let slices = points.each_ref().map(Vec::as_slice);
+                Asked::States(gpu.interpolate_bezier(slices, t))
+            }
+            Op::StatesBezierEach => {
+                let points: [_; 4] = from_fn(|_| samples.states(rows));
+                let slices = points.each_ref().map(Vec::as_slice);
+                Asked::States(gpu.interpolate_bezier(slices, &each))
+            }
+            Op::Distance => {
+                Asked::Floats(gpu.distance(&samples.states(rows), &samples.states(rows)))
+            }
+            Op::GeodesicDistance => {
+                Asked::Floats(gpu.geodesic_distance(&samples.states(rows), &samples.states(rows)))
+            }
+            Op::Descend => Asked::States(gpu.descend(&samples.states(rows), t * 9.0)),
+            Op::DescendEach => Asked::States(gpu.descend(&samples.states(rows), &each)),
         }
     }
 }
@@ -184,7 +235,7 @@ fn a_second_batch_no_larger_creates_nothing() {
     // Two, because calls are written to one arena while another is in flight.
     batch(&gpu, &mix(500));
     batch(&gpu, &mix(500));
-    let first = gpu.stats().device;
+    let (first, pieces) = (gpu.stats().device, gpu.stats().pieces);
     for largest in [500, 200, 499, 1, 500] {
         batch(&gpu, &mix(largest));
         let now = gpu.stats().device;
@@ -194,7 +245,53 @@ fn a_second_batch_no_larger_creates_nothing() {
         );
         assert_eq!(now.pipelines_compiled, first.pipelines_compiled);
     }
-    assert_eq!(first.pipelines_compiled, 4, "one a kernel, not one an op");
+    assert_eq!(first.pipelines_compiled, 9, "one a kernel, not one an op");
     let uploads = gpu.stats().device.uploads - first.uploads;
-    assert_eq!(uploads, 5, "one a batch");
+    assert_eq!(uploads, gpu.stats().pieces - pieces, "one a piece");
+}
+
+#[test]
+fn a_call_cut_in_pieces_gives_the_bits_of_its_rows_asked_for_apart() {
+    const ROWS: usize = 60_000;
+    const APART: usize = 1000;
+    for gpu in engines::both_manual() {
+        let samples = &mut Samples(7);
+        let (a, b) = (samples.quaternions(ROWS), samples.quaternions(ROWS));
+        let (states, each) = (samples.states(ROWS), samples.units(ROWS));
+        let calls: [&dyn Fn(usize, usize) -> Call<f32>; 3] = [
+            &|from, to| gpu.slerp(&a[4 * from..4 * to], &b[4 * from..4 * to], &each[from..to]),
+            &|from, to| {
+                let (a, b) = (&a[3 * from..3 * to], &b[3 * from..3 * to]);
+                gpu.lerp_items(a, b, &each[from..to], 3)
+            },
+            &|from, to| gpu.compute_gradients(&states[from..to]),
+        ];
+        for (op, call) in calls.iter().enumerate() {
+            let before = gpu.stats();
+            let whole = call(0, ROWS);
+            gpu.flush();
+            let whole = whole.wait().expect("answered");
+            let after = gpu.stats();
+            let pieces = after.pieces - before.pieces;
+            let cut = gpu.info().engine == Engine::Gpu;
+            assert_eq!(pieces > 1, cut, "op {op}: {pieces} pieces");
+            if cut {
+                assert_eq!(after.device.uploads - before.device.uploads, pieces);
+                assert_eq!(since(&before, &after), (1, pieces, pieces, pieces));
+            }
+            let parts: Vec<Call<f32>> = (0..ROWS)
+                .step_by(APART)
+                .map(|from| call(from, from + APART))
+                .collect();
+            gpu.flush();
+            let apart = parts
+                .into_iter()
+                .flat_map(|part| part.wait().expect("answered"));
+            let same = whole.iter().map(|float| float.to_bits());
+            assert!(
+                same.eq(apart.map(f32::to_bits)),
+                "the bits of op {op} differ"
+            );
+        }
+    }
 }

@@ -1,42 +1,97 @@
-// Opens the bench page headless, prints its table, and keeps it under benches/record.
+// Opens the bench page headless, prints its tables, and keeps them under benches/record.
 //
-// On a software adapter only the last column means anything.
+//   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--keep WHAT]
+//   node tools/bench.mjs --from FILE [--keep WHAT]
+//
+// `--from` takes a record that the page made elsewhere (its download, or what it
+// posted with `?report`) instead of measuring. WHAT ends the record's name, "rivals"
+// unless given; a part of the bench, or a quick one, is kept only under a name of its own. It fails
+// where a system answered wrongly or not at all. On a software adapter only ratios
+// mean something.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { launch, openPage } from "./browser.mjs";
+import { report } from "./report.mjs";
 import { serve } from "./serve.mjs";
-import { printTable } from "./table.mjs";
 
-const site = await serve({ "/": "www/dist" });
-const browser = await launch();
-try {
-  const page = await openPage(browser);
-  await page.goto(`${site.url}/bench/`);
-  await page.waitForFunction(() => window.__result, { timeout: 300_000 });
-  const result = await page.evaluate(() => window.__result);
-  printTable([
-    ["workload", "system", "runs", "median ms", "p95 ms", "to one batch"],
-    ...result.rows.map(({ workload, system, runs, median, p95, ratio }) => [
-      workload,
-      system,
-      String(runs),
-      median.toFixed(2),
-      p95.toFixed(2),
-      ratio.toFixed(2),
-    ]),
-  ]);
-  console.log(`adapter: ${result.adapter}`);
-  console.log(`record: ${keep(result)}`);
-} finally {
-  await browser.close();
-  await site.close();
+/** Longer than the whole bench takes on two cores. */
+const LONGEST_MS = 20 * 60_000;
+
+/** So that clocks are fine and memory can be asked for. */
+const ISOLATED = {
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-embedder-policy": "require-corp",
+};
+const SWITCHES = ["--js-flags=--expose-gc", "--enable-precise-memory-info"];
+
+const { values: options } = parseArgs({
+  options: {
+    workloads: { type: "string" },
+    systems: { type: "string" },
+    quick: { type: "boolean" },
+    keep: { type: "string" },
+    from: { type: "string" },
+  },
+});
+const isPart = Boolean(options.workloads ?? options.systems ?? options.quick);
+const what = options.keep ?? (isPart ? undefined : "rivals");
+
+const result = options.from
+  ? JSON.parse(readFileSync(options.from, "utf8"))
+  : await measure();
+const text = report(result);
+console.log(text);
+if (what !== undefined) console.log(`record: ${keep(result, text)}`);
+const problems = result.rows.filter((row) => row.problem !== undefined);
+for (const { workload, system, problem } of problems) {
+  console.error(`${workload}, ${system}: ${problem}`);
+}
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+async function measure() {
+  const site = await serve({ "/": "www/dist" }, { headers: () => ISOLATED });
+  const browser = await launch({ switches: SWITCHES });
+  try {
+    const page = await openPage(browser);
+    const query = new URLSearchParams({ run: "" });
+    if (options.quick) query.set("quick", "");
+    for (const of of ["workloads", "systems"]) {
+      if (options[of]) query.set(of, options[of]);
+    }
+    await page.goto(`${site.url}/bench/?${query}`);
+    return await finished(page);
+  } finally {
+    await browser.close();
+    await site.close();
+  }
 }
 
-function keep(result) {
+/** Tells what is being measured until there is a result. */
+async function finished(page) {
+  const end = Date.now() + LONGEST_MS;
+  let told = "";
+  while (Date.now() < end) {
+    const { state, result } = await page.evaluate(() => ({
+      state: document.querySelector("#state").textContent,
+      result: window.__result,
+    }));
+    if (result?.problem) throw new Error(result.problem);
+    if (result) return result;
+    if (state !== told) console.error(state);
+    told = state;
+    // Seldom, because asking takes time from what is measured.
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
+  throw new Error(`no result after ${LONGEST_MS / 60_000} minutes`);
+}
+
+function keep(result, text) {
   const folder = "benches/record";
   const machine = result.adapter.replace(/[^a-z0-9]+/gi, "-").toLowerCase();
-  const file = `${folder}/${new Date().toISOString().slice(0, 10)}-${machine}-small-lerp.json`;
+  const name = `${folder}/${result.date.slice(0, 10)}-${machine}-${what}`;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(file, `${JSON.stringify(result, null, 1)}\n`);
-  return file;
+  writeFileSync(`${name}.json`, `${JSON.stringify(result, null, 1)}\n`);
+  writeFileSync(`${name}.md`, text);
+  return `${name}.json, ${name}.md`;
 }

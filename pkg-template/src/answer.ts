@@ -37,6 +37,44 @@ export function deliver(
   }
 }
 
+/** Words that a piece has for a call, and where in its result they belong. */
+export interface Part {
+  readonly offset: number;
+  readonly words: number;
+  readonly at: number;
+  /** Words of the result. */
+  readonly total: number;
+}
+
+/**
+ * Adds a part to a call's result, which the first one begins. Returns the result
+ * when it is complete, or why there is none.
+ */
+export function collect(
+  call: Call,
+  results: Results,
+  { offset, words, at, total }: Part,
+): Operand | FramebatchError | undefined {
+  try {
+    // Begun before, it is the same after a lost device, and filled anew.
+    const result = (call.begun ??= room(call, total));
+    if (result.byteLength !== total * 4) return lostInto(call);
+    results.copy(result, offset, words, at);
+    return at + words === total ? result : undefined;
+  } catch (error) {
+    return noMemory(call, total, error);
+  }
+}
+
+function room(call: Call, words: number): Operand {
+  const { method, terms, reading } = call;
+  if (reading !== undefined) return reading.room(words);
+  if (terms?.into !== undefined) return terms.into as Operand;
+  return method.gives === "float32"
+    ? new Float32Array(words)
+    : new Uint8Array(words * 4);
+}
+
 /** The error for an `into` that changed while it was waited for. */
 export function lostInto(call: Call): FramebatchError {
   return invalid(

@@ -31,14 +31,24 @@ export class Arena {
    * Copies a call's operands to the cursor, each from a multiple of four words.
    * Throws what the core throws when they fit no batch.
    */
-  write(a: Operand, b: Operand | undefined, t: Float32Array | undefined): void {
-    const wordsOfA = aligned(wordsIn(a));
-    const wordsOfB = b === undefined ? 0 : wordsOfA;
-    const wordsOfT = t === undefined ? 0 : aligned(t.length);
-    const at = this.room(wordsOfA + wordsOfB + wordsOfT);
+  write(
+    a: Operand,
+    b: Operand | undefined,
+    t: Float32Array | undefined,
+    rest: readonly Operand[] | undefined,
+  ): void {
+    // All of a call's operands have one length.
+    const each = aligned(wordsIn(a));
+    let words = b === undefined ? each : each * 2;
+    if (rest !== undefined) words += each * rest.length;
+    const at = this.room(t === undefined ? words : words + aligned(t.length));
     this.put(a, at);
-    if (b !== undefined) this.put(b, at + wordsOfA);
-    if (t !== undefined) copyFloats(t, this.floats, at + wordsOfA + wordsOfB);
+    if (b !== undefined) this.put(b, at + each);
+    if (rest !== undefined) {
+      for (let k = 0; k < rest.length; k += 1)
+        this.put(rest[k], at + each * (k + 2));
+    }
+    if (t !== undefined) copyFloats(t, this.floats, at + words);
   }
 
   /** Makes the views whole again after wasm memory has grown. */
@@ -128,9 +138,14 @@ export class Results {
 
   /** Fills an array, whose length is that of the result, from word `offset` on. */
   fill(into: Result, offset: number): void {
-    const from = into.BYTES_PER_ELEMENT === 4 ? this.floats : this.bytes;
-    const start = into.BYTES_PER_ELEMENT === 4 ? offset : offset * 4;
-    into.set(from.subarray(start, start + into.length));
+    this.copy(into, offset, wordsIn(into), 0);
+  }
+
+  /** Copies `words` from word `offset` on to word `at` of an array. */
+  copy(to: Result, offset: number, words: number, at: number): void {
+    if (to.BYTES_PER_ELEMENT === 4)
+      to.set(this.floats.subarray(offset, offset + words), at);
+    else to.set(this.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
   }
 }
 
@@ -139,7 +154,7 @@ export function aligned(words: number): number {
   return (words + 3) & ~3;
 }
 
-function wordsIn(operand: Operand): number {
+function wordsIn(operand: Result): number {
   return operand.BYTES_PER_ELEMENT === 4
     ? operand.length
     : (operand.length + 3) >> 2;

@@ -13,6 +13,7 @@ export interface Waiting {
   readonly a: Operand | undefined;
   readonly b: Operand | undefined;
   readonly t: Fraction | undefined;
+  readonly rest: readonly Operand[] | undefined;
 }
 
 /** Calls, and the flushes between them, in the order they were made. */
@@ -30,18 +31,26 @@ export class Backlog {
     a: Operand,
     b: Operand | undefined,
     t: Fraction | undefined,
+    rest: readonly Operand[] | undefined,
   ): void {
     this.entries.push({
       call,
       a: a.slice(),
       b: b?.slice(),
       t: typeof t === "object" ? t.slice() : t,
+      rest: rest?.map((operand) => operand.slice()),
     });
   }
 
   /** Adds a reading of tensors, which keep their own data. */
   addReading(call: Call): void {
-    this.entries.push({ call, a: undefined, b: undefined, t: undefined });
+    this.entries.push({
+      call,
+      a: undefined,
+      b: undefined,
+      t: undefined,
+      rest: undefined,
+    });
   }
 
   /** Notes that everything up to here was to be sent. */

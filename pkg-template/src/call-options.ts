@@ -5,7 +5,7 @@
 
 import { checkNames, type Operand, type Result } from "./check.js";
 import { invalid, kindOf, subject } from "./errors.js";
-import { LERP, type Method } from "./method.js";
+import type { Method } from "./method.js";
 
 /** What every call takes last. All of it is optional. */
 export interface CallOptions<Into = Operand> {
@@ -23,7 +23,7 @@ export interface CallOptions<Into = Operand> {
   label?: string;
 }
 
-/** What `gpu.lerp` takes last. */
+/** What `gpu.lerp` and `gpu.bezier` take last. */
 export interface LerpOptions<
   Into extends Operand = Float32Array,
 > extends CallOptions<Into> {
@@ -43,7 +43,7 @@ export interface Terms {
 }
 
 /** What options are checked by. */
-type Optioned = Pick<Method, "name" | "width">;
+type Optioned = Pick<Method, "name" | "width" | "option">;
 
 // Records with every name, so that the compiler finds a name that is missing.
 const CALL_NAMES: Record<keyof CallOptions, true> = {
@@ -58,6 +58,7 @@ const LERP_NAMES: Record<keyof LerpOptions, true> = {
   width: true,
   ...CALL_NAMES,
 };
+const NAMES = { none: CALL_NAMES, width: LERP_NAMES };
 
 /** Checks a call's options and keeps what they say. */
 export function checkCallOptions(
@@ -66,7 +67,7 @@ export function checkCallOptions(
 ): Terms {
   const label = labelOf(method, options);
   const about = subject(method.name, label);
-  checkNames(about, options, method === LERP ? LERP_NAMES : CALL_NAMES);
+  checkNames(about, options, NAMES[method.option ?? "none"]);
   const {
     width = method.width,
     signal,

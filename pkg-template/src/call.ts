@@ -3,7 +3,7 @@
 // Made for every call of the hot path, so it is one small object and no closure.
 // It knows nothing of other calls, and does not answer itself.
 
-import type { Result } from "./check.js";
+import type { Operand, Result } from "./check.js";
 import type { Terms } from "./call-options.js";
 import type { Element } from "./method.js";
 import type { Reading } from "./tensor/reading.js";
@@ -29,6 +29,8 @@ export class Call {
   ticket = UNENTERED;
   /** What is read, where it is a reading of tensors. */
   reading: Reading | undefined;
+  /** Its result, while only parts of it are there. */
+  begun: Operand | undefined;
   /** Rings at the deadline, where there is one. */
   private timer: ReturnType<typeof setTimeout> | undefined;
 

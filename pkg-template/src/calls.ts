@@ -6,6 +6,7 @@
 
 import {
   about,
+  collect,
   deliver,
   emptyResult,
   endedError,
@@ -15,9 +16,14 @@ import {
 import { Arena, Results } from "./arena.js";
 import { Backlog } from "./backlog.js";
 import { type Answerable, ANSWERED, Call } from "./call.js";
-import { checkCall, type Fraction, type Operand } from "./check.js";
+import {
+  checkCall,
+  checkPoints,
+  type Fraction,
+  type Operand,
+} from "./check.js";
 import type { Clock } from "./clock.js";
-import { checked, type Core, type Notify, type Settle } from "./core.js";
+import { checked, type Core, type Notify, PART, type Settle } from "./core.js";
 import {
   FramebatchError,
   fromCore,
@@ -42,10 +48,11 @@ import { Room } from "./room.js";
 import { openingStats, type Stats } from "./stats.js";
 import { Reader } from "./tensor/reader.js";
 import {
-  takeInto,
   deliverReading,
   emptyReading,
+  finishReading,
   type Reading,
+  takeInto,
 } from "./tensor/reading.js";
 import { Residents } from "./tensor/residents.js";
 import type { LonelyWarning } from "./warning.js";
@@ -106,6 +113,7 @@ export class Calls {
     b: Operand | undefined,
     t: Fraction | undefined,
     options: LerpOptions<Operand> | undefined,
+    rest?: readonly Operand[],
   ): Promise<Result> {
     try {
       const terms =
@@ -113,15 +121,15 @@ export class Calls {
       if (this.ended !== undefined) {
         throw endedError(subject(method.name, terms?.label), this.ended);
       }
-      checkCall(method, a, b, t, terms);
+      checkCall(method, a, b, t, terms, rest);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
       // No items: the answer is known without a core, and stays asynchronous.
       if (a.length === 0)
         return Promise.resolve(emptyResult<Result>(method, terms));
       const call = this.make(method, terms);
-      if (this.core === undefined) this.backlog.add(call, a, b, t);
+      if (this.core === undefined) this.backlog.add(call, a, b, t, rest);
       else {
-        this.enter(call, a, b, t);
+        this.enter(call, a, b, t, rest);
         this.entered(call);
       }
       return call.promise as Promise<Result>;
@@ -162,6 +170,22 @@ export class Calls {
     }
   }
 
+  /** Takes a call on control points, which come as one array. */
+  startOn<Result extends Operand>(
+    method: Method,
+    points: readonly Operand[],
+    t: Fraction,
+    options: LerpOptions<Operand> | undefined,
+  ): Promise<Result> {
+    try {
+      checkPoints(method, points, options?.label);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const [a, b, ...rest] = points;
+    return this.start(method, a, b, t, options, rest);
+  }
+
   /** The core is up: enters what was waiting for it, in order. */
   run({ core, loaded, clock, nudger, keyed, warning }: Running): void {
     if (this.ended !== undefined) {
@@ -182,8 +206,8 @@ export class Calls {
     this.keys = keyed ? new Keys() : undefined;
     this.residents.open(core);
     this.backlog.replay(
-      ({ call, a, b, t }) => {
-        if (call.reading === undefined) this.enter(call, a!, b, t);
+      ({ call, a, b, t, rest }) => {
+        if (call.reading === undefined) this.enter(call, a!, b, t, rest);
         else {
           this.reader.resume(about(call), call.reading);
           this.enterReading(call);
@@ -221,16 +245,21 @@ export class Calls {
   }
 
   /** Answers the calls of a batch. The core calls this. */
-  readonly settle: Settle = (table, count, source, message) => {
+  readonly settle: Settle = (table, count, source, message, last) => {
     this.arena.refresh();
     const words = this.arena.words;
     const results = new Results(source ?? this.arena.buffer);
     const end = table + count * 4;
     for (let at = table; at < end; at += 4) {
+      const status = words[at + 3];
+      if (status === PART) {
+        this.addPart(results, words, at);
+        at += 4;
+        continue;
+      }
       const call = this.pending.take(words[at]) ?? this.takeEntering();
       if (call === undefined) continue;
       this.release(call);
-      const status = words[at + 3];
       if (status !== 0) refuse(call, status, message);
       else if (call.reading !== undefined)
         deliverReading(call, results, words[at + 1]);
@@ -238,7 +267,7 @@ export class Calls {
     }
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
-    this.nudger.returned();
+    if (last) this.nudger.returned();
     this.clock.settled();
   };
 
@@ -338,17 +367,19 @@ export class Calls {
     a: Operand,
     b: Operand | undefined,
     t: Fraction | undefined,
+    rest: readonly Operand[] | undefined,
   ): void {
     const { terms } = call;
     const method = call.method as Method;
     const each = typeof t === "object" ? t : undefined;
-    const width = terms === undefined ? method.width : terms.width;
+    let width = terms === undefined ? method.width : terms.width;
+    if (method.last === "steps") width = t as number;
     const rows = each === undefined ? a.length / method.width : each.length;
     const scalar = typeof t === "number" ? t : 0;
     this.holdKey(call);
     try {
       const id = this.structures.id(method, each !== undefined, width);
-      this.arena.write(a, b, each);
+      this.arena.write(a, b, each, rest);
       this.submit(call, id, rows, scalar);
     } catch (thrown) {
       this.turnAway(call, thrown);
@@ -387,6 +418,24 @@ export class Calls {
     this.release(call);
     call.reject(fromCore(about(call), thrown));
     if (!isCoreFailure(thrown)) this.end(fromCore("submit", thrown));
+  }
+
+  // The call is answered with the last part of its result, or once one fails.
+  private addPart(results: Results, words: Uint32Array, at: number): void {
+    const call = this.pending.get(words[at]);
+    if (call === undefined) return;
+    const outcome = collect(call, results, {
+      offset: words[at + 1],
+      words: words[at + 2],
+      at: words[at + 4],
+      total: words[at + 5],
+    });
+    if (outcome === undefined) return;
+    this.pending.take(call.ticket);
+    this.release(call);
+    if (outcome instanceof FramebatchError) call.reject(outcome);
+    else if (call.reading === undefined) call.resolve(outcome);
+    else finishReading(call, outcome);
   }
 
   // A full batch is sent, and on the CPU answered, before `submit` returns.

@@ -5,7 +5,7 @@
 // NaN in an array `t` when it takes the call.
 
 import { type FramebatchError, invalid, kindOf, subject } from "./errors.js";
-import type { Element, Method } from "./method.js";
+import { type Element, type Method, MOST_STEPS } from "./method.js";
 import type { Terms } from "./call-options.js";
 
 /** An operand of a call. */
@@ -14,8 +14,11 @@ export type Operand = Float32Array | Uint8Array;
 /** What a call may resolve to, or to a list of. */
 export type Result = Operand | Uint32Array;
 
-/** How far between the operands: one number, or one an item. */
+/** How far between the operands, or how far to go: one number, or one an item. */
 export type Fraction = number | Float32Array;
+
+/** The four control points of a cubic curve. */
+export type Points<Kind extends Operand> = readonly [Kind, Kind, Kind, Kind];
 
 /** Throws unless every name in `options` is in `known`. */
 export function checkNames(
@@ -40,14 +43,38 @@ export function checkCall(
   b: Operand | undefined,
   t: Fraction | undefined,
   terms: Terms | undefined,
+  rest: readonly Operand[] | undefined,
 ): void {
   if (terms === undefined) {
-    return checkOperands(method, a, b, t, method.width, undefined);
+    return checkOperands(method, a, b, t, method.width, undefined, rest);
   }
-  checkOperands(method, a, b, t, terms.width, terms.label);
+  checkOperands(method, a, b, t, terms.width, terms.label, rest);
   if (terms.into !== undefined) {
-    checkInto(method, a, terms.into, terms.label);
+    checkInto(method, a, t, terms.into, terms.label);
   }
+}
+
+/** Throws unless there are as many control points as the method has names for. */
+export function checkPoints(
+  method: Method,
+  points: unknown,
+  label: string | undefined,
+): void {
+  const expected = method.operands.length;
+  if (!Array.isArray(points)) {
+    const type = arrayOf(method.takes);
+    throw refuse(
+      method,
+      label,
+      `the control points must be an array of ${expected} ${type}s, got ${kindOf(points)}`,
+    );
+  }
+  if (points.length === expected) return;
+  throw refuse(
+    method,
+    label,
+    `there are ${points.length} control points, but a cubic curve has ${expected}; give ${method.operands.join(", ")}`,
+  );
 }
 
 /**
@@ -61,37 +88,73 @@ function checkOperands(
   t: Fraction | undefined,
   width: number,
   label: string | undefined,
+  rest: readonly Operand[] | undefined,
 ): void {
   checkOperand(method, 0, a, width, label);
-  if (method.operands.length === 1) return;
-  checkOperand(method, 1, b, width, label);
-  const length = a.length;
-  if (b!.length !== length) {
-    const [first, second] = method.operands;
-    throw refuse(
-      method,
-      label,
-      `${second} has ${count(b!.length, method.takes)}, but ${first} has ${length}; give both the same length`,
-    );
+  if (method.operands.length > 1) {
+    checkOperand(method, 1, b, width, label);
+    if (b!.length !== a.length) throw unequal(method, 1, b!, a, label);
   }
+  if (rest !== undefined) {
+    for (let k = 0; k < rest.length; k += 1) {
+      checkOperand(method, k + 2, rest[k], width, label);
+      if (rest[k].length !== a.length)
+        throw unequal(method, k + 2, rest[k], a, label);
+    }
+  }
+  if (method.last === undefined) return;
+  if (method.last === "steps") return checkSteps(method, t, label);
   if (typeof t === "number") {
     if (t === t) return;
-    throw refuse(method, label, "t is NaN; give a number");
+    throw refuse(method, label, `${method.last} is NaN; give a number`);
   }
-  checkFractions(method, t, length / width, label);
+  checkFractions(method, t, a.length / width, label);
+}
+
+function unequal(
+  method: Method,
+  index: number,
+  operand: Operand,
+  first: Operand,
+  label: string | undefined,
+): FramebatchError {
+  const names = method.operands;
+  const all = names.length === 2 ? "both" : "all";
+  return refuse(
+    method,
+    label,
+    `${names[index]} has ${count(operand.length, method.takes)}, but ${names[0]} has ${first.length}; give ${all} the same length`,
+  );
+}
+
+function checkSteps(
+  method: Method,
+  steps: unknown,
+  label: string | undefined,
+): void {
+  const whole = Number.isInteger(steps) ? (steps as number) : 0;
+  if (whole >= 2 && whole <= MOST_STEPS) return;
+  const given = typeof steps === "number" ? steps : kindOf(steps);
+  throw refuse(
+    method,
+    label,
+    `steps must be a whole number from 2 to ${MOST_STEPS}, got ${given}`,
+  );
 }
 
 /** Throws unless `into` can hold the result of a call on `a`. */
 function checkInto(
   method: Method,
   a: Operand,
+  t: Fraction | undefined,
   into: unknown,
   label: string | undefined,
 ): void {
   if (!isArrayOf(method.gives, into)) {
     throw refuse(method, label, wrongArray("into", method.gives, into));
   }
-  const expected = a.length * method.growth;
+  const steps = method.last === "steps" ? (t as number) : 1;
+  const expected = a.length * method.growth * steps;
   if (into.length === expected) return;
   if (isDetached(into)) throw refuse(method, label, detached("into"));
   throw refuse(
@@ -120,7 +183,7 @@ export function isDetached(array: Result | Int32Array): boolean {
 
 function checkOperand(
   method: Method,
-  index: 0 | 1,
+  index: number,
   value: unknown,
   width: number,
   label: string | undefined,
@@ -130,13 +193,13 @@ function checkOperand(
     throw refuse(
       method,
       label,
-      wrongArray(method.operands[index]!, element, value),
+      wrongArray(method.operands[index], element, value),
     );
   }
   const length = value.length;
   if (length === 0) {
     if (!isDetached(value)) return;
-    throw refuse(method, label, detached(method.operands[index]!));
+    throw refuse(method, label, detached(method.operands[index]));
   }
   if (length % width === 0) return;
   throw refuse(
@@ -152,21 +215,22 @@ function checkFractions(
   items: number,
   label: string | undefined,
 ): void {
+  const last = method.last!;
   if (!isArrayOf("float32", t)) {
     throw refuse(
       method,
       label,
-      `t must be a number or a Float32Array, got ${kindOf(t)}`,
+      `${last} must be a number or a Float32Array, got ${kindOf(t)}`,
     );
   }
   if (t.length === items) {
     if (items > 0 || !isDetached(t)) return;
   }
-  if (isDetached(t)) throw refuse(method, label, detached("t"));
+  if (isDetached(t)) throw refuse(method, label, detached(last));
   throw refuse(
     method,
     label,
-    `t has ${count(t.length, "float32")}, but ${method.operands[0]} has ${items} items; give one number for all, or one t an item`,
+    `${last} has ${count(t.length, "float32")}, but ${method.operands[0]} has ${items} items; give one number for all, or one ${last} an item`,
   );
 }
 
@@ -196,8 +260,11 @@ function isForeign(tag: string, value: unknown): boolean {
 }
 
 function wrongArray(name: string, element: Element, value: unknown): string {
-  const type = element === "float32" ? "Float32Array" : "Uint8Array";
-  return `${name} must be a ${type}, got ${kindOf(value)}`;
+  return `${name} must be a ${arrayOf(element)}, got ${kindOf(value)}`;
+}
+
+function arrayOf(element: Element): string {
+  return element === "float32" ? "Float32Array" : "Uint8Array";
 }
 
 function detached(name: string): string {

@@ -3,12 +3,18 @@
 // Types, and the one rule of how a method says that it failed. No other file names
 // the generated glue except `load.ts`, which imports it when a session opens.
 
+/** The status of a part of a result. */
+export const PART = 0xffff_ffff;
+
 /**
- * Receives a batch's answers. `table` is a word index into wasm memory, where
- * `count` entries of four words lie: ticket, offset, length, status. Status 0 is
- * success, and the result is `length` words from word `offset` of `source`, or of
- * wasm memory where `source` is null. Any other status is a one-based index into
- * `CODES`, which `message` describes; where all succeeded there is none.
+ * Receives the answers of a batch, or of a piece of it. `table` is a word index into
+ * wasm memory, where `count` entries of four words lie: ticket, offset, length, status.
+ * Status 0 is success, and the result is `length` words from word `offset` of `source`,
+ * or of wasm memory where `source` is null. With status {@link PART} they are a part of
+ * the result, and a second entry begins with the word of the result where they belong
+ * and the words that it has in all; the parts of a result come in order. Any other
+ * status is a one-based index into `CODES`, which `message` describes; where all
+ * succeeded there is none. `last` says that the batch has no more pieces on their way.
  *
  * Invariant: `source` is a mapped range, gone when this function returns.
  */
@@ -17,6 +23,7 @@ export type Settle = (
   count: number,
   source: ArrayBuffer | null,
   message: string,
+  last: boolean,
 ) => void;
 
 /**

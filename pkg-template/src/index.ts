@@ -3,8 +3,8 @@
 export { isSupported, open, shared } from "./open.js";
 export { CODES, type Code, FramebatchError } from "./errors.js";
 export type { Session } from "./session.js";
-export type { States } from "./states.js";
-export type { Fraction } from "./check.js";
+export type { Mode, States } from "./states.js";
+export type { Fraction, Points } from "./check.js";
 export type { CallOptions, LerpOptions } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";

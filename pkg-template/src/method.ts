@@ -1,7 +1,7 @@
 // The calls a session offers, as data: what each takes, gives, and merges with.
 //
-// A new call of the same kind (one or two operands and a `t`) is one more entry
-// here and a typed line on the session. No argument is looked at in this file.
+// A new call of the same kind (operands, and a number or one an item) is one more
+// entry here and a typed line on the session. No argument is looked at in this file.
 
 import { checked, type Core } from "./core.js";
 
@@ -12,87 +12,160 @@ export type Element = "float32" | "uint8";
 export interface Method {
   /** Its place in {@link METHODS}. */
   readonly index: number;
-  /** As the caller writes it, and the core knows it; every message begins with it. */
+  /** As the caller writes it; every message begins with it. */
   readonly name: string;
-  /** The names of its operands, as messages give them; `t` follows where there are two. */
-  readonly operands: readonly [string] | readonly [string, string];
+  /** As the core knows it. */
+  readonly op: string;
+  /** The names of its operands, as messages give them. */
+  readonly operands: readonly string[];
+  /** The name of the number that follows, which may be one an item, but for `steps`. */
+  readonly last: "t" | "rate" | "steps" | undefined;
   /** Elements of an operand. */
   readonly takes: Element;
   /** Elements of the result. */
   readonly gives: Element;
   /** Elements of one item in an operand, unless the caller may choose (`lerp`). */
   readonly width: number;
-  /** Elements of the result for each element of the first operand. */
+  /** Elements of the result for each element of the first operand, and each step. */
   readonly growth: number;
+  /** The option that it has beside those of every call. */
+  readonly option: "width" | undefined;
 }
 
-/** Floats between floats, `width` of them an item. */
-export const LERP: Method = {
-  index: 0,
-  name: "lerp",
-  operands: ["a", "b"],
-  takes: "float32",
-  gives: "float32",
-  width: 1,
-  growth: 1,
-};
+/** Most steps of a sequence: a `t` each that fits 16.16 fixed point. */
+export const MOST_STEPS = 65_536;
 
-/** Quaternions between quaternions, xyzw. */
-export const SLERP: Method = {
-  index: 1,
-  name: "slerp",
-  operands: ["qa", "qb"],
-  takes: "float32",
-  gives: "float32",
-  width: 4,
-  growth: 1,
-};
-
-/** States of 16 bytes in, 32 floats a state out. */
-export const GRADIENTS: Method = {
-  index: 2,
-  name: "states.gradients",
-  operands: ["states"],
-  takes: "uint8",
-  gives: "float32",
-  width: 16,
-  growth: 2,
-};
-
-/** States between states, the phase taken as a number. */
-export const STATES_LERP: Method = {
-  index: 3,
-  name: "states.lerp",
-  operands: ["a", "b"],
+const PAIR = ["a", "b"];
+const POINTS = ["p0", "p1", "p2", "p3"];
+const FLOATS = { takes: "float32", gives: "float32", growth: 1 } as const;
+const STATES = {
   takes: "uint8",
   gives: "uint8",
   width: 16,
   growth: 1,
-};
+} as const;
 
-/** States between states, the phase taken the short way around. */
-export const STATES_SLERP: Method = {
-  index: 4,
-  name: "states.slerp",
-  operands: ["a", "b"],
-  takes: "uint8",
-  gives: "uint8",
-  width: 16,
-  growth: 1,
-};
-
-/** Every method, by index. */
-export const METHODS: readonly Method[] = [
-  LERP,
-  SLERP,
-  GRADIENTS,
-  STATES_LERP,
-  STATES_SLERP,
+const ENTRIES: readonly Entry[] = [
+  {
+    name: "lerp",
+    operands: PAIR,
+    last: "t",
+    ...FLOATS,
+    width: 1,
+    option: "width",
+  },
+  { name: "slerp", operands: ["qa", "qb"], last: "t", ...FLOATS, width: 4 },
+  {
+    name: "bezier",
+    operands: POINTS,
+    last: "t",
+    ...FLOATS,
+    width: 1,
+    option: "width",
+  },
+  {
+    name: "states.gradients",
+    operands: ["states"],
+    ...STATES,
+    gives: "float32",
+    growth: 2,
+  },
+  { name: "states.lerp", operands: PAIR, last: "t", ...STATES },
+  { name: "states.slerp", operands: PAIR, last: "t", ...STATES },
+  { name: "states.bezier", operands: POINTS, last: "t", ...STATES },
+  {
+    name: "states.sequence",
+    op: "states.sequence lerp",
+    operands: PAIR,
+    last: "steps",
+    ...STATES,
+  },
+  {
+    name: "states.sequence",
+    op: "states.sequence slerp",
+    operands: PAIR,
+    last: "steps",
+    ...STATES,
+  },
+  {
+    name: "states.distance",
+    operands: PAIR,
+    ...STATES,
+    gives: "float32",
+    growth: 1 / 16,
+  },
+  {
+    name: "states.geodesicDistance",
+    operands: PAIR,
+    ...STATES,
+    gives: "float32",
+    growth: 1 / 16,
+  },
+  { name: "states.descend", operands: ["states"], last: "rate", ...STATES },
 ];
+
+type Entry = Omit<Method, "index" | "op" | "last" | "option"> &
+  Partial<Pick<Method, "op" | "last" | "option">>;
+
+function method(entry: Entry, index: number): Method {
+  const {
+    name,
+    op = name,
+    operands,
+    last,
+    takes,
+    gives,
+    width,
+    growth,
+    option,
+  } = entry;
+  return {
+    index,
+    name,
+    op,
+    operands,
+    last,
+    takes,
+    gives,
+    width,
+    growth,
+    option,
+  };
+}
+
+/** Every method, by index; of one shape, so that the hot path sees one kind of object. */
+export const METHODS: readonly Method[] = ENTRIES.map(method);
+
+export const [
+  /** Floats between floats, `width` of them an item. */
+  LERP,
+  /** Quaternions between quaternions, xyzw. */
+  SLERP,
+  /** Floats on curves, `width` of them an item. */
+  BEZIER,
+  /** States of 16 bytes in, 32 floats a state out. */
+  GRADIENTS,
+  /** States between states, the phase taken as a number. */
+  STATES_LERP,
+  /** States between states, the phase taken the short way around. */
+  STATES_SLERP,
+  /** States on curves. */
+  STATES_BEZIER,
+  /** Every step between states, the phase taken as a number. */
+  SEQUENCE_LERP,
+  /** Every step between states, the phase taken the short way around. */
+  SEQUENCE_SLERP,
+  /** One float a pair of states. */
+  DISTANCE,
+  /** One float a pair of states, in steps of magnitude and phase. */
+  GEODESIC_DISTANCE,
+  /** States one step down. */
+  DESCEND,
+] = METHODS;
 
 /**
  * The core's numbers for the structures in use, each asked for once. The usual
- * ones lie in an array; a `lerp` of an unusual width is looked up by its width.
+ * ones lie in an array; an unusual width, or number of steps, is looked up.
  */
 export class Structures {
   private readonly usual: number[] = new Array(METHODS.length * 2).fill(-1);
@@ -111,16 +184,18 @@ export class Structures {
 
   private wideId(method: Method, each: boolean, width: number): number {
     // With one t for all, a float is an item of its own whatever the width.
-    if (!each) return this.id(method, each, method.width);
-    let id = this.wide.get(width);
+    if (!each && method.last === "t")
+      return this.id(method, each, method.width);
+    const key = width * METHODS.length + method.index;
+    let id = this.wide.get(key);
     if (id === undefined) {
       id = this.ask(method, each, width);
-      this.wide.set(width, id);
+      this.wide.set(key, id);
     }
     return id;
   }
   private ask(method: Method, each: boolean, width: number): number {
     const { core } = this;
-    return checked(core, core.structure(method.name, width, each));
+    return checked(core, core.structure(method.op, width, each));
   }
 }

@@ -11,8 +11,8 @@ import { EndOfTask, type Environment } from "./environment.js";
 /** How to hurry: not at all, by a few empty submissions, or until the answer is there. */
 export type Hurry = "none" | "few" | "loop";
 
-/** Empty submissions of a `few`. */
-const FEW = 4;
+/** When the empty submissions of a `few` go, in milliseconds from the batch. */
+const FEW = [0, 0, 1, 1, 2, 2, 3, 3];
 
 /** A `loop` takes every task for so long, in milliseconds, and then a timer's pace. */
 const EVERY_TASK_MS = 20;
@@ -26,13 +26,10 @@ const COLD = 2;
 
 /** Batches measured for each way, and how much faster a way must be to be worth it. */
 const SAMPLES = 5;
-const WORTH = 0.7;
+const WORTH = 0.85;
 
 /** A batch that is not hurried gets help after so long, in milliseconds, while measuring. */
 const RESCUE_MS = 10;
-
-/** The ways that are measured, in order; a loop is a load on a small machine, and only for browsers that poll. */
-const WAYS: readonly Hurry[] = ["none", "few"];
 
 /** What is hurried. */
 export interface Hurried {
@@ -49,7 +46,12 @@ export class Nudger {
   /** Whether the best way is still being looked for. */
   measuring = true;
   private cold = COLD;
-  private readonly took: number[][] = WAYS.map(() => []);
+  /** How long batches took in the way that is being measured. */
+  private took: number[] = [];
+  /** How long they take unhurried; undefined until that is known. */
+  private unhurried: number | undefined;
+  /** The ways to measure after this one. */
+  private untried: Hurry[] = [];
   /** Whether the batch on its way was sent alone, so that its time tells something. */
   private alone = false;
   private since = 0;
@@ -91,25 +93,26 @@ export class Nudger {
   }
 
   private learn(milliseconds: number): void {
-    const way = WAYS.indexOf(this.hurry);
-    this.took[way].push(milliseconds);
-    const polled = Math.min(...this.took[0]) > RESCUE_MS;
-    // Two are enough where both had to be helped.
-    const samples = way === 0 && polled ? 2 : SAMPLES;
-    if (this.took[way].length < samples) return;
-    if (polled) {
-      // Only a loop is sure to come after the work is done.
+    this.took.push(milliseconds);
+    const isPolled = Math.min(...this.took) > RESCUE_MS;
+    // Two are enough of batches that had to be helped.
+    const isHelped = this.hurry === "none" && isPolled;
+    if (this.took.length < (isHelped ? 2 : SAMPLES)) return;
+    // Their middle: lateness comes and goes, and so does what else the machine does.
+    const usual = this.took.sort((a, b) => a - b)[this.took.length >> 1];
+    this.took = [];
+    if (this.unhurried === undefined) {
+      this.unhurried = usual;
+      // A loop is a load on a small machine, so only for browsers that poll. They are
+      // told from work that is slow by whether it helps.
+      this.untried = isPolled ? ["loop", "few"] : ["few"];
+    } else if (usual < this.unhurried * WORTH) {
       this.measuring = false;
-      this.hurry = "loop";
-    } else if (this.hurry === "none") this.hurry = "few";
-    else this.choose();
-  }
-
-  private choose(): void {
-    this.measuring = false;
-    // The fastest of each, because whatever else the machine does only adds to it.
-    const [none, few] = this.took.map((times) => Math.min(...times));
-    this.hurry = few < none * WORTH ? "few" : "none";
+      return;
+    }
+    const next = this.untried.shift();
+    this.measuring = next !== undefined;
+    this.hurry = next ?? "none";
   }
 
   private get active(): boolean {
@@ -125,11 +128,13 @@ export class Nudger {
 
   private few(): void {
     // Those of the last batch, if any are left, do for this one as well.
-    for (; this.timers < FEW; this.timers += 1) {
+    if (this.timers > 0) return;
+    this.timers = FEW.length;
+    for (const wait of FEW) {
       this.environment.setTimer(() => {
         this.timers -= 1;
         if (this.active) this.target.nudge();
-      }, 0);
+      }, wait);
     }
   }
 

@@ -33,6 +33,12 @@ export class Pending {
     this.size += 1;
   }
 
+  /** The call of this ticket, if it is here. */
+  get(ticket: number): Call | undefined {
+    const call = this.slots[ticket & (this.slots.length - 1)];
+    return call?.ticket === ticket ? call : undefined;
+  }
+
   /** Removes and returns the call of this ticket, if it is here. */
   take(ticket: number): Call | undefined {
     const slots = this.slots;

@@ -7,11 +7,11 @@
 
 import { endedError } from "./answer.js";
 import type { Calls } from "./calls.js";
-import type { Fraction } from "./check.js";
+import type { Fraction, Points } from "./check.js";
 import { FramebatchError } from "./errors.js";
 import type { DeviceEvent } from "./core.js";
 import type { DeviceListener } from "./events.js";
-import { LERP, SLERP } from "./method.js";
+import { BEZIER, LERP, SLERP } from "./method.js";
 import type { CallOptions, LerpOptions } from "./call-options.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
@@ -90,6 +90,28 @@ export class Session {
     options?: CallOptions<Into>,
   ): Promise<Into> {
     return this.#calls.start(SLERP, qa, qb, t, options);
+  }
+
+  /**
+   * The points of cubic Bézier curves, each float by itself.
+   *
+   * Four arrays of control points of the same length; the same array may stand for
+   * several. `t` is one number for all, or an array with one number an item, an item
+   * being `width` floats (1 unless given). Computed in the Bernstein form: exact where
+   * `t` is 0 or 1, and elsewhere within 12 · 2⁻²⁴ of the sum of the weighted points'
+   * magnitudes. Resolves to as many floats as `p0` has. Rejects with `invalid-input`
+   * where these do not fit.
+   *
+   * @example
+   * const [p0, p1, p2, p3] = [[0, 0], [0, 1], [1, 1], [1, 0]].map((p) => new Float32Array(p));
+   * await gpu.bezier([p0, p1, p2, p3], 0.5); // [0.5, 0.75]
+   */
+  bezier<Into extends Float32Array = Float32Array<ArrayBuffer>>(
+    points: Points<Float32Array>,
+    t: Fraction,
+    options?: LerpOptions<Into>,
+  ): Promise<Into> {
+    return this.#calls.startOn(BEZIER, points, t, options);
   }
 
   /**

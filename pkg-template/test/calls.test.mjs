@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { face, manual, settled, stateOf } from "./face.mjs";
+import { face, fake, manual, settled, stateOf } from "./face.mjs";
 
 const f32 = (...values) => new Float32Array(values);
 const u8 = (length, value) => new Uint8Array(length).fill(value);
@@ -64,6 +64,55 @@ const RESULTS = [
     "states.slerp",
     (gpu) => gpu.states.slerp(u8(16, 0), u8(16, 8), 0.25),
     [...u8(16, 2)],
+  ],
+  [
+    "bezier, one t",
+    (gpu) => gpu.bezier([f32(1, 2), f32(10, 20), f32(0, 1), f32(0, 0)], 0.5),
+    [21.5, 45.5],
+  ],
+  [
+    "bezier, a t an item of two",
+    (gpu) => {
+      const zero = f32(0, 0, 0, 0);
+      const points = [f32(1, 2, 3, 4), zero, zero, f32(1, 1, 1, 1)];
+      return gpu.bezier(points, f32(0.5, 10), { width: 2 });
+    },
+    [5.5, 6.5, 17, 18],
+  ],
+  [
+    "states.bezier, a t a state",
+    (gpu) =>
+      gpu.states.bezier(
+        [u8(32, 1), u8(32, 10), u8(32, 0), u8(32, 2)],
+        f32(1, 2),
+      ),
+    [...u8(16, 30), ...u8(16, 31)],
+  ],
+  [
+    "states.sequence, two ways",
+    (gpu) =>
+      gpu.states.sequence(
+        new Uint8Array([...u8(16, 0), ...u8(16, 100)]),
+        new Uint8Array([...u8(16, 8), ...u8(16, 200)]),
+        3,
+        "slerp",
+      ),
+    [0, 4, 8, 100, 150, 200].flatMap((value) => [...u8(16, value)]),
+  ],
+  [
+    "states.distance",
+    (gpu) => gpu.states.distance(u8(32, 3), u8(32, 10)),
+    [7, 7],
+  ],
+  [
+    "states.geodesicDistance",
+    (gpu) => gpu.states.geodesicDistance(u8(16, 3), u8(16, 5)),
+    [2],
+  ],
+  [
+    "states.descend, a rate a state",
+    (gpu) => gpu.states.descend(u8(32, 9), f32(1, 5)),
+    [...u8(16, 8), ...u8(16, 4)],
   ],
 ];
 
@@ -359,4 +408,42 @@ test("ready and desiredSize follow the queue", async () => {
   gpu.flush();
   await ready;
   core.answer();
+});
+
+test("calls on four arrays made while the session opens are entered with copies", async () => {
+  const opening = face.shared();
+  const points = [f32(1), f32(0), f32(0), f32(1)];
+  const promise = opening.bezier(points, 0.5);
+  for (const point of points) point.fill(99);
+  await opening.ready;
+  opening.flush();
+  fake.core.answer();
+  assert.deepEqual([...(await promise)], [5.5]);
+  await opening.dispose();
+});
+
+test("sequences of any number of steps have one structure each, asked for once", async () => {
+  const { gpu, core } = await manual();
+  const state = u8(16, 0);
+  const lengths = [3, 16, 5, 3, 16].map((steps) => {
+    const calls = ["lerp", "slerp"].map((mode) =>
+      gpu.states.sequence(state, state, steps, mode),
+    );
+    return { steps, calls };
+  });
+  gpu.flush();
+  core.answer();
+  for (const { steps, calls } of lengths) {
+    for (const call of calls) assert.equal((await call).length, steps * 16);
+  }
+  const asked = core.structures.map(({ op, width }) => `${op} ${width}`);
+  assert.deepEqual(
+    asked.sort(),
+    [3, 5, 16]
+      .flatMap((steps) => [
+        `states.sequence lerp ${steps}`,
+        `states.sequence slerp ${steps}`,
+      ])
+      .sort(),
+  );
 });

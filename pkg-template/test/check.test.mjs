@@ -97,6 +97,91 @@ const CASES = [
     () => gpu.slerp(floats(8), floats(8), floats(0)),
     "slerp: t has 0 floats, but qa has 2 items; give one number for all, or one t an item",
   ],
+  [
+    () => gpu.bezier([floats(4), floats(4), floats(3), floats(4)], 0),
+    "bezier: p2 has 3 floats, but p0 has 4; give all the same length",
+  ],
+  [
+    () => gpu.bezier([floats(4), floats(4), floats(4), bytes(4)], 0),
+    "bezier: p3 must be a Float32Array, got Uint8Array",
+  ],
+  [
+    () => gpu.bezier([floats(4), floats(4), floats(4)], 0, { label: "x" }),
+    "bezier (label 'x'): there are 3 control points, but a cubic curve has 4; give p0, p1, p2, p3",
+  ],
+  [
+    () => gpu.bezier(floats(16), 0),
+    "bezier: the control points must be an array of 4 Float32Arrays, got Float32Array",
+  ],
+  [
+    () => gpu.states.bezier(undefined, 0),
+    "states.bezier: the control points must be an array of 4 Uint8Arrays, got undefined",
+  ],
+  [
+    () => gpu.bezier(Array(4).fill(floats(6)), floats(6), { width: 2 }),
+    "bezier: t has 6 floats, but p0 has 3 items; give one number for all, or one t an item",
+  ],
+  [
+    () => gpu.states.bezier(Array(4).fill(bytes(24)), 0),
+    "states.bezier: p0 has 24 bytes, which is not a multiple of 16, the width of an item",
+  ],
+  [
+    () => gpu.states.distance(bytes(16), bytes(32)),
+    "states.distance: b has 32 bytes, but a has 16; give both the same length",
+  ],
+  [
+    () => gpu.states.geodesicDistance(bytes(16)),
+    "states.geodesicDistance: b must be a Uint8Array, got undefined",
+  ],
+  [
+    () => gpu.states.sequence(bytes(16), bytes(16), 1, "lerp"),
+    "states.sequence: steps must be a whole number from 2 to 65536, got 1",
+  ],
+  [
+    () => gpu.states.sequence(bytes(16), bytes(16), 65537, "slerp"),
+    "states.sequence: steps must be a whole number from 2 to 65536, got 65537",
+  ],
+  [
+    () => gpu.states.sequence(bytes(16), bytes(16), 2.5, "lerp"),
+    "states.sequence: steps must be a whole number from 2 to 65536, got 2.5",
+  ],
+  [
+    () => gpu.states.sequence(bytes(16), bytes(16), floats(1), "lerp"),
+    "states.sequence: steps must be a whole number from 2 to 65536, got Float32Array",
+  ],
+  [
+    () => gpu.states.sequence(bytes(16), bytes(16), 2, "cubic"),
+    "states.sequence: mode must be 'lerp' or 'slerp', got 'cubic'",
+  ],
+  [
+    () => gpu.states.sequence(bytes(16), bytes(16), 2),
+    "states.sequence: mode must be 'lerp' or 'slerp', got undefined",
+  ],
+  [
+    () =>
+      gpu.states.sequence(bytes(32), bytes(32), 3, "lerp", { into: bytes(32) }),
+    "states.sequence: into has 32 bytes, but the result has 96; give an array of that length",
+  ],
+  [
+    () => gpu.states.distance(bytes(32), bytes(32), { into: floats(32) }),
+    "states.distance: into has 32 floats, but the result has 2; give an array of that length",
+  ],
+  [
+    () => gpu.states.descend(bytes(32), floats(1)),
+    "states.descend: rate has 1 floats, but states has 2 items; give one number for all, or one rate an item",
+  ],
+  [
+    () => gpu.states.descend(bytes(16), NaN),
+    "states.descend: rate is NaN; give a number",
+  ],
+  [
+    () => gpu.states.descend(bytes(16)),
+    "states.descend: rate must be a number or a Float32Array, got undefined",
+  ],
+  [
+    () => gpu.states.lerp(bytes(16), bytes(16), 0, { width: 3 }),
+    "states.lerp: there is no option 'width'; the options are signal, deadlineMs, into, key, flush, label",
+  ],
   // Detached.
   [
     () => gpu.lerp(detached(floats(2)), floats(2), 0),
@@ -222,6 +307,18 @@ const EMPTY = [
   ["slerp", () => gpu.slerp(floats(0), floats(0), 0.5), Float32Array],
   ["states.gradients", () => gpu.states.gradients(bytes(0)), Float32Array],
   ["states.lerp", () => gpu.states.lerp(bytes(0), bytes(0), 0.5), Uint8Array],
+  ["bezier", () => gpu.bezier(Array(4).fill(floats(0)), 0.5), Float32Array],
+  [
+    "states.sequence",
+    () => gpu.states.sequence(bytes(0), bytes(0), 9, "lerp"),
+    Uint8Array,
+  ],
+  [
+    "states.distance",
+    () => gpu.states.distance(bytes(0), bytes(0)),
+    Float32Array,
+  ],
+  ["states.descend", () => gpu.states.descend(bytes(0), 1), Uint8Array],
 ];
 
 for (const [name, call, type] of EMPTY) {

@@ -46,9 +46,9 @@ test("the options of a session", async () => {
 
 test("the names of the calls", async () => {
   const { METHODS } = await module("method");
-  const names = all(rust("wasm/structure.rs"), /"([\w.]+)" => /g);
+  const names = all(rust("wasm/structure.rs"), /"([\w. ]+)" => /g);
   assert.deepEqual(
-    METHODS.map(({ name }) => name),
+    METHODS.map(({ op }) => op),
     names,
   );
   assert.deepEqual(

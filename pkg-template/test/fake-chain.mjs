@@ -93,7 +93,11 @@ export function sizes({ nodes, outputs, withCall, resident, numbers }) {
     list.reduce((words, { dims }) => words + aligned(count(dims)), 0);
   return {
     words: total(withCall) + aligned(numbers.length) + aligned(resident.length),
-    result: total(outputs.map((id) => nodes[id])),
+    // The last output ends where it ends.
+    result: outputs.reduce(
+      (end, id) => aligned(end) + count(nodes[id].dims),
+      0,
+    ),
   };
 }
 

@@ -10,6 +10,7 @@ import { decode, names, run, sizes } from "./fake-chain.mjs";
 const HEADER = 8;
 const TABLE = 16;
 const TABLE_ENTRIES = 20000;
+const PART = 0xffffffff;
 const ARENA = TABLE + TABLE_ENTRIES * 4;
 const CODES = [
   "unsupported insecure-context no-adapter device-lost out-of-memory limit-exceeded invalid-input",
@@ -248,6 +249,47 @@ class Core {
     else this.settle(calls, undefined, undefined, mapped);
   }
 
+  /**
+   * Answers the oldest batch in flight in pieces of so many words, each call that is
+   * in more than one of them in parts. `behind` runs after each piece; the piece
+   * `failing` comes back with `failure`.
+   */
+  answerInPieces(words, { behind = () => {}, failing, failure } = {}) {
+    let calls = this.flights.shift();
+    let next = 0;
+    for (const call of calls) {
+      call.from = next;
+      next += call.shape.result;
+    }
+    const all = new Uint32Array(next);
+    for (const call of calls) this.compute(call, all, call.from);
+    for (let piece = 0; piece * words < all.length; piece += 1) {
+      const start = piece * words;
+      const end = Math.min(start + words, all.length);
+      const fails = piece === failing;
+      const inside = ({ from, shape }) =>
+        from < end && from + shape.result > start;
+      const table = calls.filter(inside).flatMap((call) => {
+        const { from, ticket } = call;
+        const { result } = call.shape;
+        const first = Math.max(start, from);
+        const length = Math.min(end, from + result) - first;
+        if (fails) return [ticket, 0, 0, CODES.indexOf(failure.code) + 1];
+        if (length === result) return [ticket, first - start, length, 0];
+        const rest = [first - from, result, 0, 0];
+        return [ticket, first - start, length, PART, ...rest];
+      });
+      if (fails) calls = calls.filter((call) => !inside(call));
+      this.view().set(table, TABLE);
+      const source = all.slice(start, end).buffer;
+      const message = fails ? failure.message : undefined;
+      const last = end === all.length;
+      this.send(TABLE, table.length / 4, source, message, last);
+      structuredClone(source, { transfer: [source] });
+      behind(piece);
+    }
+  }
+
   /** Rejects a queued call, as the policy `latest` does. */
   supersede(ticket) {
     const at = this.queued.findIndex((call) => call.ticket === ticket);
@@ -279,7 +321,8 @@ class Core {
       );
       offset += call.shape.result;
     });
-    this.send(TABLE, calls.length, mapped ? source : null, failure?.message);
+    const message = failure?.message;
+    this.send(TABLE, calls.length, mapped ? source : null, message, true);
     // Unmapped: whoever kept a view of it finds it gone.
     if (mapped) structuredClone(source, { transfer: [source] });
   }
@@ -336,10 +379,19 @@ function shapeOf({ op, width, each }, rows) {
     return { operand: rows * 4, words: rows * 4, result: rows * 32 };
   }
   // A state of 16 bytes is 4 words.
-  const words = op.startsWith("states.") ? 4 : width;
-  const operand = rows * words;
+  const row = op.startsWith("states.") ? 4 : width;
+  const operand = rows * row;
   const t = each ? aligned(rows) : 0;
-  return { operand, words: 2 * aligned(operand) + t, result: operand };
+  const words = operandsOf(op) * aligned(operand) + t;
+  let result = operand;
+  if (op.startsWith("states.sequence")) result = operand * width;
+  if (op.endsWith("istance")) result = rows;
+  return { operand, words, result };
+}
+
+function operandsOf(op) {
+  if (op.endsWith("bezier")) return 4;
+  return op === "states.descend" ? 1 : 2;
 }
 
 function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
@@ -347,7 +399,41 @@ function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
   const out = new Float32Array(source.buffer);
   const second = at + aligned(shape.operand);
   const third = second + aligned(shape.operand);
-  if (spec.op === "states.gradients") {
+  const operands = operandsOf(spec.op);
+  const last = at + operands * aligned(shape.operand);
+  const tOf = (row) => (spec.each ? floats[last + row] : scalar);
+  const byte = (operand, i) =>
+    new Uint8Array(words.buffer)[
+      (at + operand * aligned(shape.operand)) * 4 + i
+    ];
+  const bytesOut = new Uint8Array(source.buffer, offset * 4, shape.result * 4);
+  if (spec.op === "states.descend") {
+    for (let i = 0; i < bytesOut.length; i += 1)
+      bytesOut[i] = byte(0, i) - tOf(i >> 4);
+  } else if (spec.op.endsWith("istance")) {
+    for (let row = 0; row < rows; row += 1)
+      out[offset + row] = byte(1, row * 16) - byte(0, row * 16);
+  } else if (spec.op.startsWith("states.sequence")) {
+    for (let i = 0; i < bytesOut.length; i += 1) {
+      const [step, row] = [i >> 4, Math.floor((i >> 4) / spec.width)];
+      const t = (step % spec.width) / (spec.width - 1);
+      const from = row * 16 + (i & 15);
+      bytesOut[i] = mix(byte(0, from), byte(1, from), t);
+    }
+  } else if (spec.op === "states.bezier") {
+    // The points weigh 1, 2, 3 and 4, and t is added.
+    for (let i = 0; i < bytesOut.length; i += 1) {
+      const sum = [0, 1, 2, 3].reduce((n, k) => n + (k + 1) * byte(k, i), 0);
+      bytesOut[i] = sum + tOf(i >> 4);
+    }
+  } else if (spec.op === "bezier") {
+    const each = aligned(shape.operand);
+    for (let i = 0; i < shape.operand; i += 1) {
+      const points = [0, 1, 2, 3].map((k) => floats[at + k * each + i]);
+      const sum = points.reduce((n, p, k) => n + (k + 1) * p, 0);
+      out[offset + i] = sum + tOf(Math.floor(i / spec.width));
+    }
+  } else if (spec.op === "states.gradients") {
     const bytes = new Uint8Array(words.buffer, at * 4, rows * 16);
     bytes.forEach((byte, i) => out.set([byte, -byte], offset + 2 * i));
   } else if (spec.op !== "lerp" && spec.op !== "slerp") {

@@ -40,6 +40,8 @@ const cases = [
   ["nothing helps", { none: 3, few: 3, loop: 2.9 }, "none"],
   ["a few do", { none: 3, few: 0.4, loop: 0.1 }, "few"],
   ["only a loop does", { none: 100, few: 99, loop: 1.4 }, "loop"],
+  ["the work itself is slow", { none: 30, few: 30, loop: 29 }, "none"],
+  ["slow work is noticed late", { none: 30, few: 20, loop: 29 }, "few"],
   [
     "the first batches are slow for other reasons",
     { none: 3, few: 3, loop: 3 },
@@ -96,18 +98,31 @@ test("none: nothing is ever submitted", () => {
   assert.equal(target.nudges, 0);
 });
 
-test("few: four for a batch on its way, none once it is back", () => {
+test("few: two a millisecond for a batch on its way, none once it is back", () => {
   const { world, target, send, settle } = decided("few");
   send();
   send();
-  world.pass(1);
-  assert.equal(target.nudges, 4);
+  for (const expected of [4, 6, 8, 8]) {
+    world.pass(1);
+    assert.equal(target.nudges, expected);
+  }
   settle();
   send();
   settle();
   settle();
-  world.pass(1);
-  assert.equal(target.nudges, 4);
+  world.pass(5);
+  assert.equal(target.nudges, 8);
+});
+
+test("chosen by the usual time: one late batch and one early one change nothing", () => {
+  const { world, nudger, send, settle } = hurried();
+  const times = { none: [3, 0.3, 3, 9, 3], few: [1, 1, 30, 1, 0.9] };
+  for (let batch = 0; nudger.measuring; batch += 1) {
+    send();
+    world.time += batch < 2 ? 1 : times[nudger.hurry][(batch - 2) % 5];
+    settle();
+  }
+  assert.equal(nudger.hurry, "few");
 });
 
 test("loop: every task at first, then a pace, and never longer than a second", () => {

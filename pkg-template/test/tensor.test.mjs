@@ -329,6 +329,38 @@ test("readAll: arrays in order, each its own, also into those given", async () =
   assert.notEqual(fresh[0].buffer, fresh[2].buffer);
 });
 
+for (const words of [1, 5, 16, 200]) {
+  test(`results in pieces of ${words} words`, async () => {
+    const { gpu, core } = await manual();
+    const values = Float32Array.from({ length: 101 }, (_, i) => (i * 37) % 101);
+    const a = gpu.tensor(values);
+    const into = new Float32Array(101);
+    const place = u32(0);
+    const promises = [
+      a.read(),
+      a.read({ into }),
+      a.argmax().read({ into: place }),
+      gpu.readAll([a.argmax(), a.slice([0, 3]), a.neg()]),
+      gpu.tensor(Uint32Array.from(values)).read(),
+    ];
+    gpu.flush();
+    core.answerInPieces(words);
+    const best = values.indexOf(100);
+    const [whole, given, at, all, places] = await Promise.all(promises);
+    assert.deepEqual(whole, values);
+    assert.equal(given, into);
+    assert.deepEqual(into, values);
+    assert.equal(at, place);
+    assert.deepEqual([...place], [best]);
+    assert.deepEqual(all, [
+      u32(best),
+      values.slice(0, 3),
+      values.map((x) => -x),
+    ]);
+    assert.deepEqual(places, Uint32Array.from(values));
+  });
+}
+
 test("nothing to compute is answered without the core", async () => {
   const { gpu, core } = await manual();
   const none = gpu.tensor(new Float32Array(0), [0, 3]);

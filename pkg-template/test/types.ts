@@ -8,8 +8,10 @@ import {
   type Info,
   isSupported,
   type LerpOptions,
+  type Mode,
   open,
   type OpenOptions,
+  type Points,
   type Session,
   shared,
   type Stats,
@@ -47,6 +49,31 @@ const state: Uint8Array<ArrayBuffer> = await gpu.states.slerp(
 const call: CallOptions<Float32Array> = { label: "x", flush: "now", key: "k" };
 const gradients: Float32Array = await gpu.states.gradients(bytes, call);
 
+const mode: Mode = "slerp";
+const curve: Points<Float32Array> = [floats, floats, floats, floats];
+const on2: Float32Array<ArrayBuffer> = await gpu.bezier(curve, floats, {
+  width: 2,
+});
+const way: Uint8Array<ArrayBuffer> = await gpu.states.sequence(
+  bytes,
+  bytes,
+  5,
+  mode,
+);
+const apart: Float32Array<ArrayBuffer> = await gpu.states.distance(
+  bytes,
+  bytes,
+);
+const down: Uint8Array<ArrayBuffer> = await gpu.states.descend(bytes, floats);
+const curved: Uint8Array = await gpu.states.bezier(
+  [bytes, bytes, bytes, bytes],
+  0,
+);
+
+// @ts-expect-error A cubic curve has four control points.
+gpu.bezier([floats, floats, floats], 0);
+// @ts-expect-error No such mode.
+gpu.states.sequence(bytes, bytes, 5, "cubic");
 // @ts-expect-error Sessions come from open and shared.
 new Session();
 // @ts-expect-error No such option.
@@ -70,4 +97,5 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
   own.flush();
 }
 
+export { apart, curved, down, on2, way };
 export { device, error, fresh, gradients, median, on, plan, same, state };

@@ -239,6 +239,23 @@ impl Batcher {
         Some(batch.tickets().collect())
     }
 
+    /// The calls of a batch in flight came back, well or not, up to this one.
+    pub fn advance(&mut self, id: BatchId, through: Ticket) {
+        let batch = self.in_flight.iter_mut().find(|batch| batch.id == id);
+        let Some(batch) = batch else {
+            return;
+        };
+        // Tickets may wrap; the distance between two that are pending does not.
+        let is_back = |entry: &Entry| through.0.wrapping_sub(entry.ticket.0) <= u32::MAX / 2;
+        let count = batch.entries.partition_point(is_back);
+        for Entry { request, .. } in batch.entries.drain(..count) {
+            batch.items -= request.items;
+            batch.bytes -= request.bytes;
+            self.pending_bytes -= request.bytes;
+        }
+        self.pending_calls -= count;
+    }
+
     /// A batch in flight was lost on its way: it waits to be sent again, before
     /// everything that came after it. `false` for a batch not in flight.
     pub fn requeue(&mut self, id: BatchId) -> bool {

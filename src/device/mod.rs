@@ -1,7 +1,7 @@
 //! WHERE a plan runs.
 //!
-//! Devices execute plans; they decide nothing. Results are read back in one
-//! piece and are never zeros for a failure: a failed batch is an error.
+//! Devices execute plans; they decide nothing. Each plan's results are read back
+//! by themselves and are never zeros for a failure: that is an error.
 
 mod cpu;
 mod gpu;
@@ -12,7 +12,7 @@ pub use gpu::{Gpu, GpuOptions, Mapped, PowerPreference};
 use std::pin::Pin;
 
 use crate::error::Error;
-use crate::plan::Plan;
+use crate::plan::{PieceSizes, Plan};
 use crate::tensor::Arena;
 
 /// Which life of a device something belongs to. Nothing of an old generation
@@ -34,6 +34,8 @@ pub enum Engine {
 pub struct DeviceLimits {
     /// Bytes of the operands, or of the results, of one batch.
     pub max_side_bytes: u64,
+    /// In what pieces it likes its batches.
+    pub pieces: PieceSizes,
 }
 
 /// What a device is.
@@ -102,7 +104,7 @@ impl Counters {
     }
 }
 
-/// The results of one batch on the host, kept until dropped.
+/// The results of one plan on the host, kept until dropped.
 #[derive(Debug)]
 pub enum Readback {
     /// Words in the host's memory.
@@ -111,7 +113,7 @@ pub enum Readback {
     Mapped(Mapped),
 }
 
-/// A batch on its way.
+/// A plan's results on their way.
 pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
 
 /// Something that executes plans.
@@ -125,9 +127,10 @@ pub trait Device {
     /// What it did so far.
     fn counters(&self) -> Counters;
 
-    /// Starts a batch. `arena` holds the operands at the plan's addresses; the
-    /// device may append to it, never change it. Failures come out of the
-    /// flight, whenever they happen.
+    /// Starts a plan. `arena` holds the operands that it uploads; the device may
+    /// append to it, never change it, and is done with it when this returns.
+    /// Failures come out of the flight, whenever they happen. Flights arrive in
+    /// any order.
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight;
 
     /// Frees everything it holds. Flights on their way fail.
@@ -184,3 +187,6 @@ impl Device for AnyDevice {
         self.device_mut().destroy();
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

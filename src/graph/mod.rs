@@ -5,7 +5,7 @@
 
 mod op;
 
-pub use op::{Mode, Op, OpClass, QUATERNION, STATE, Timing};
+pub use op::{Measure, Mode, Op, OpClass, QUATERNION, STATE, STEPS, Timing};
 
 use crate::error::Error;
 use crate::tensor::Format;

@@ -2,6 +2,8 @@
 //!
 //! Meaning only. Which kernel computes an op is `kernel`'s business.
 
+use std::ops::RangeInclusive;
+
 use crate::error::Error;
 use crate::tensor::{DType, Format};
 
@@ -25,6 +27,15 @@ pub enum Mode {
     Slerp,
 }
 
+/// What is summed over the layers of two states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// |z_a − z_b|, the layers taken as complex numbers.
+    Straight,
+    /// √(Δρ² + Δθ²), Δθ along the shorter arc.
+    Geodesic,
+}
+
 /// Whether every row has its own t.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Timing {
@@ -42,10 +53,25 @@ pub enum Op {
     Lerp,
     /// Spherical interpolation of quaternions (xyzw).
     Slerp,
+    /// Rows of floats on cubic Bézier curves.
+    Bezier,
     /// (∂m/∂ρ, ∂m/∂θ) of each layer of a state.
     StateGradients,
     /// A state between two states.
     StateInterpolate(Mode),
+    /// The states from one to another, in so many steps, both ends included.
+    StateSequence {
+        /// How the phase moves.
+        mode: Mode,
+        /// States in a row of the result.
+        steps: u32,
+    },
+    /// A state on a cubic Bézier curve.
+    StateBezier,
+    /// How far apart two states are.
+    StateDistance(Measure),
+    /// A state one step down the gradient of its magnitude.
+    StateDescend,
 }
 
 /// A quaternion.
@@ -58,10 +84,18 @@ pub const STATE: Format = Format {
     dtype: DType::State,
     width: 1,
 };
+/// Steps that a sequence may have: both ends, and a t for each step that fits
+/// 16.16 fixed point.
+pub const STEPS: RangeInclusive<u32> = 2..=65_536;
 /// The gradients of a state.
 const GRADIENTS: Format = Format {
     dtype: DType::F32,
     width: 32,
+};
+/// One float.
+const FLOAT: Format = Format {
+    dtype: DType::F32,
+    width: 1,
 };
 /// The interpolation parameter of floats.
 const PARAMETER: Format = Format {
@@ -73,6 +107,11 @@ const FRACTION: Format = Format {
     dtype: DType::Fraction,
     width: 1,
 };
+/// How far to descend.
+const RATE: Format = Format {
+    dtype: DType::Rate,
+    width: 1,
+};
 
 impl Op {
     /// The op's name, the same in every language and in plans.
@@ -80,16 +119,30 @@ impl Op {
         match self {
             Op::Lerp => "lerp",
             Op::Slerp => "slerp",
+            Op::Bezier => "bezier",
             Op::StateGradients => "states.gradients",
             Op::StateInterpolate(Mode::Lerp) => "states.lerp",
             Op::StateInterpolate(Mode::Slerp) => "states.slerp",
+            Op::StateSequence { .. } => "states.sequence",
+            Op::StateBezier => "states.bezier",
+            Op::StateDistance(Measure::Straight) => "states.distance",
+            Op::StateDistance(Measure::Geodesic) => "states.geodesicDistance",
+            Op::StateDescend => "states.descend",
         }
     }
 
     /// How calls of this op merge.
     pub fn class(&self) -> OpClass {
         match self {
-            Op::Lerp | Op::Slerp | Op::StateGradients | Op::StateInterpolate(_) => OpClass::RowWise,
+            Op::Lerp
+            | Op::Slerp
+            | Op::Bezier
+            | Op::StateGradients
+            | Op::StateInterpolate(_)
+            | Op::StateSequence { .. }
+            | Op::StateBezier
+            | Op::StateDistance(_)
+            | Op::StateDescend => OpClass::RowWise,
         }
     }
 
@@ -106,8 +159,22 @@ impl Op {
                 Ok(*a)
             }
             (Op::Slerp, [QUATERNION, QUATERNION, PARAMETER]) => Ok(QUATERNION),
+            (Op::Bezier, [p0, p1, p2, p3, PARAMETER])
+                if [p1, p2, p3] == [p0; 3] && p0.dtype == DType::F32 && p0.width > 0 =>
+            {
+                Ok(*p0)
+            }
             (Op::StateGradients, [STATE]) => Ok(GRADIENTS),
-            (Op::StateInterpolate(_), [STATE, STATE, FRACTION]) => Ok(STATE),
+            (Op::StateInterpolate(_), [STATE, STATE, FRACTION])
+            | (Op::StateBezier, [STATE, STATE, STATE, STATE, FRACTION])
+            | (Op::StateDescend, [STATE, RATE]) => Ok(STATE),
+            (Op::StateSequence { steps, .. }, [STATE, STATE]) if STEPS.contains(steps) => {
+                Ok(Format {
+                    dtype: DType::State,
+                    width: *steps,
+                })
+            }
+            (Op::StateDistance(_), [STATE, STATE]) => Ok(FLOAT),
             _ => Err(Error::InvalidInput(
                 [self.name(), " does not take operands of these types"].concat(),
             )),

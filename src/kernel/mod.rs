@@ -4,14 +4,20 @@
 //! Nothing is compiled or run here, and the CPU twin of each kernel lives in
 //! `device/cpu`.
 
+mod tables;
+
+pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
+
 use crate::graph::Timing;
 
-/// Largest number of operands that a kernel takes.
+/// Largest number of operands that a kernel takes. With the result and the
+/// segment table these are the eight storage buffers that every WebGPU device
+/// binds at once.
 pub const MAX_OPERANDS: usize = RESULT as usize;
 
 /// The binding of the result. Every kernel has the same bindings, operands
 /// first, so that one layout serves all; it leaves out what it does not read.
-pub const RESULT: u32 = 3;
+pub const RESULT: u32 = 6;
 
 /// The binding of the segment table.
 pub const SEGMENTS: u32 = RESULT + 1;
@@ -22,25 +28,40 @@ pub const PARAMS: u32 = RESULT + 2;
 /// Threads in a workgroup; the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
 
-const SEGMENTS_LIBRARY: &str = include_str!(concat!(env!("OUT_DIR"), "/segments.wgsl"));
+/// A shader as `build.rs` left it.
+macro_rules! shader {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", $name, ".wgsl"))
+    };
+}
 
 /// A kernel: one pipeline on a GPU, one function on the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// `(1 − t)·a + t·b`.
     Lerp,
     /// Quaternions along the shorter arc.
     Slerp,
+    /// Floats on cubic Bézier curves.
+    Bezier,
     /// Gradients of states.
     StateGradients,
     /// States between states.
     StateInterpolate,
+    /// All steps between states.
+    StateSequence,
+    /// States on cubic Bézier curves.
+    StateBezier,
+    /// How far apart states are.
+    StateDistance,
+    /// States one step down their gradient.
+    StateDescend,
 }
 
 /// What a kernel is told besides its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// Elements in a row.
+    /// Elements in a row; of a sequence, in a row of the result.
     pub width: u32,
     /// Whether t comes as an operand with a value for each row, or as the
     /// call's scalar.
@@ -51,52 +72,70 @@ pub struct Settings {
 
 impl Kernel {
     /// Every kernel.
-    pub const ALL: [Kernel; 4] = [
+    pub const ALL: [Kernel; 9] = [
         Kernel::Lerp,
         Kernel::Slerp,
+        Kernel::Bezier,
         Kernel::StateGradients,
         Kernel::StateInterpolate,
+        Kernel::StateSequence,
+        Kernel::StateBezier,
+        Kernel::StateDistance,
+        Kernel::StateDescend,
     ];
 
     /// The name in plans and in profilers.
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Kernel::Lerp => "lerp",
             Kernel::Slerp => "slerp",
+            Kernel::Bezier => "bezier",
             Kernel::StateGradients => "state_gradients",
             Kernel::StateInterpolate => "state_interpolate",
+            Kernel::StateSequence => "state_sequence",
+            Kernel::StateBezier => "state_bezier",
+            Kernel::StateDistance => "state_distance",
+            Kernel::StateDescend => "state_descend",
         }
     }
 
     /// Complete WGSL source, libraries included.
-    pub fn source(self) -> String {
-        let body = match self {
-            Kernel::Lerp => include_str!(concat!(env!("OUT_DIR"), "/lerp.wgsl")),
-            Kernel::Slerp => include_str!(concat!(env!("OUT_DIR"), "/slerp.wgsl")),
-            Kernel::StateGradients => {
-                include_str!(concat!(env!("OUT_DIR"), "/state_gradients.wgsl"))
-            }
-            Kernel::StateInterpolate => {
-                include_str!(concat!(env!("OUT_DIR"), "/state_interpolate.wgsl"))
-            }
+    pub fn source(&self) -> String {
+        let (library, body) = match self {
+            Kernel::Lerp => ("", shader!("lerp")),
+            Kernel::Slerp => ("", shader!("slerp")),
+            Kernel::Bezier => ("", shader!("bezier")),
+            Kernel::StateGradients => ("", shader!("state_gradients")),
+            Kernel::StateInterpolate => (shader!("states"), shader!("state_interpolate")),
+            Kernel::StateSequence => (shader!("states"), shader!("state_sequence")),
+            Kernel::StateBezier => ("", shader!("state_bezier")),
+            Kernel::StateDistance => ("", shader!("state_distance")),
+            Kernel::StateDescend => ("", shader!("state_descend")),
         };
-        [SEGMENTS_LIBRARY, body].join("\n")
+        [shader!("segments"), library, body].join("\n")
     }
 
     /// Operands it takes, the scalar included.
-    pub const fn operands(self) -> usize {
+    pub const fn operands(&self) -> usize {
         match self {
             Kernel::StateGradients => 1,
+            Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend => 2,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
+            Kernel::Bezier | Kernel::StateBezier => 5,
         }
     }
 
     /// Threads that a call of `rows` rows takes.
-    pub const fn threads(self, rows: u32, settings: &Settings) -> u32 {
+    pub const fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
-            Kernel::Lerp => (rows * settings.width).div_ceil(4),
-            Kernel::Slerp | Kernel::StateInterpolate => rows,
+            Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
+            Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,
+            Kernel::Slerp
+            | Kernel::StateInterpolate
+            | Kernel::StateBezier
+            | Kernel::StateDistance
+            | Kernel::StateDescend => rows,
         }
     }
 }

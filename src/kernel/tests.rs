@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::Params;
 
-fn module(kernel: Kernel) -> naga::Module {
+fn module(kernel: &Kernel) -> naga::Module {
     naga::front::wgsl::parse_str(&kernel.source()).unwrap_or_else(|error| {
         panic!(
             "{}: {}",
@@ -16,7 +16,7 @@ fn module(kernel: Kernel) -> naga::Module {
 #[test]
 fn every_kernel_is_valid_wgsl() {
     for kernel in Kernel::ALL {
-        let module = module(kernel);
+        let module = module(&kernel);
         naga::valid::Validator::new(
             naga::valid::ValidationFlags::all(),
             naga::valid::Capabilities::empty(),
@@ -29,7 +29,7 @@ fn every_kernel_is_valid_wgsl() {
 #[test]
 fn workgroups_and_bindings_are_as_the_device_assumes() {
     for kernel in Kernel::ALL {
-        let module = module(kernel);
+        let module = module(&kernel);
         let main = &module.entry_points[0];
         assert_eq!(main.name, "main", "{}", kernel.name());
         assert_eq!(main.workgroup_size, [WORKGROUP, 1, 1], "{}", kernel.name());
@@ -52,9 +52,64 @@ fn workgroups_and_bindings_are_as_the_device_assumes() {
     }
 }
 
+/// A table of a WGSL file, as words.
+fn table(kernel: &Kernel, name: &str) -> Vec<u32> {
+    let module = module(kernel);
+    let mut constants = module.constants.iter();
+    let (_, constant) = constants
+        .find(|(_, constant)| constant.name.as_deref() == Some(name))
+        .unwrap_or_else(|| panic!("{} has no {name}", kernel.name()));
+    let naga::Expression::Compose { components, .. } = &module.global_expressions[constant.init]
+    else {
+        panic!("{name} is an array");
+    };
+    let words = components
+        .iter()
+        .map(|at| match module.global_expressions[*at] {
+            naga::Expression::Literal(naga::Literal::F32(value)) => value.to_bits(),
+            naga::Expression::Literal(naga::Literal::U32(value)) => value,
+            ref other => panic!("{name} has {other:?}"),
+        });
+    words.collect()
+}
+
+#[test]
+fn tables_are_the_same_in_both_languages_and_what_they_say() {
+    let bits = |table: [f32; 16]| table.map(f32::to_bits);
+    assert_eq!(table(&Kernel::StateGradients, "SLOPES"), bits(SLOPES));
+    assert_eq!(table(&Kernel::StateDescend, "SLOPES"), FINE_SLOPES);
+    assert_eq!(
+        table(&Kernel::StateDistance, "MAGNITUDES"),
+        bits(MAGNITUDES)
+    );
+    assert_eq!(table(&Kernel::StateDistance, "COSINES"), bits(COSINES));
+    for i in 0..16 {
+        let magnitude = if i == 0 {
+            0.0
+        } else {
+            ((f64::from(i) - 8.0) / 4.0).exp2()
+        };
+        let slope = std::f64::consts::LN_2 / 4.0 * magnitude;
+        let cosine = (std::f64::consts::PI * f64::from(i) / 8.0).cos();
+        let k = i as usize;
+        assert_eq!(MAGNITUDES[k], magnitude as f32, "rho {i} - 8");
+        assert_eq!(SLOPES[k], slope as f32, "rho {i} - 8");
+        assert!((f64::from(FINE_SLOPES[k]) - slope * 4_294_967_296.0).abs() < 0.51);
+        assert!((f64::from(COSINES[k]) - cosine).abs() < 3e-8, "theta {i}");
+        // So a product with a rate of 31 bits is never half of 2^54.
+        assert!(k == 0 || FINE_SLOPES[k].trailing_zeros() < 22);
+    }
+}
+
+#[test]
+fn every_webgpu_device_binds_this_many_storage_buffers() {
+    let limits = wgpu::Limits::default();
+    assert_eq!(PARAMS, limits.max_storage_buffers_per_shader_stage);
+}
+
 #[test]
 fn params_have_one_layout_in_both_languages() {
-    let module = module(Kernel::Lerp);
+    let module = module(&Kernel::Lerp);
     let (_, params) = module
         .types
         .iter()

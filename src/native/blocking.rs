@@ -95,6 +95,33 @@ impl Blocking {
         self.with_room().slerp(a, b, t).wait()
     }
 
+    /// [`Gpu::bezier`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn bezier<'a>(
+        &self,
+        points: [&[f32]; 4],
+        t: impl Into<Parameter<'a>>,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room().bezier(points, t).wait()
+    }
+
+    /// [`Gpu::bezier_items`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn bezier_items<'a>(
+        &self,
+        points: [&[f32]; 4],
+        t: impl Into<Parameter<'a>>,
+        width: u32,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room().bezier_items(points, t, width).wait()
+    }
+
     /// [`Gpu::compute_gradients`].
     ///
     /// # Errors
@@ -117,6 +144,65 @@ impl Blocking {
         mode: Mode,
     ) -> Result<Vec<State>, Error> {
         self.with_room().interpolate(a, b, t, mode).wait()
+    }
+
+    /// [`Gpu::sequence`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn sequence(
+        &self,
+        a: &[State],
+        b: &[State],
+        steps: u32,
+        mode: Mode,
+    ) -> Result<Vec<State>, Error> {
+        self.with_room().sequence(a, b, steps, mode).wait()
+    }
+
+    /// [`Gpu::interpolate_bezier`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn interpolate_bezier<'a>(
+        &self,
+        points: [&[State]; 4],
+        t: impl Into<Parameter<'a>>,
+    ) -> Result<Vec<State>, Error> {
+        self.with_room().interpolate_bezier(points, t).wait()
+    }
+
+    /// [`Gpu::distance`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn distance(&self, a: &[State], b: &[State]) -> Result<Vec<f32>, Error> {
+        self.with_room().distance(a, b).wait()
+    }
+
+    /// [`Gpu::geodesic_distance`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn geodesic_distance(&self, a: &[State], b: &[State]) -> Result<Vec<f32>, Error> {
+        self.with_room().geodesic_distance(a, b).wait()
+    }
+
+    /// [`Gpu::descend`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn descend<'a>(
+        &self,
+        states: &[State],
+        rate: impl Into<Parameter<'a>>,
+    ) -> Result<Vec<State>, Error> {
+        self.with_room().descend(states, rate).wait()
     }
 
     /// [`Gpu::flush`].

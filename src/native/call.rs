@@ -3,6 +3,7 @@
 //! The call is on its way as soon as it exists; awaiting it only waits. It
 //! depends on no runtime, and dropping it gives the call up.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -121,16 +122,19 @@ impl From<Sender<Result<Vec<State>, Error>>> for Answer {
 }
 
 impl Answer {
-    /// Settles the call with a copy of its words or with its error. A call
-    /// dropped a moment ago does not listen any more.
-    pub(super) fn send(self, outcome: Result<&[u32], Error>) {
+    /// Settles the call with its words, copied unless they are its own, or with
+    /// its error. A call dropped a moment ago does not listen any more.
+    pub(super) fn send(self, outcome: Result<Cow<'_, [u32]>, Error>) {
         match self {
             Answer::Floats(sender) => {
-                let floats = outcome.map(|words| bytemuck::cast_slice(words).to_vec());
+                let floats = outcome.map(|words| match words {
+                    Cow::Borrowed(words) => bytemuck::cast_slice(words).to_vec(),
+                    Cow::Owned(words) => bytemuck::cast_vec(words),
+                });
                 let _ = sender.send(floats);
             }
             Answer::States(sender) => {
-                let states = outcome.map(|words| bytemuck::cast_slice(words).to_vec());
+                let states = outcome.map(|words| bytemuck::cast_slice(&words).to_vec());
                 let _ = sender.send(states);
             }
         }

@@ -15,7 +15,7 @@ use super::worker;
 use crate::batch::Preset;
 use crate::device::{Cpu, DeviceInfo};
 use crate::error::Error;
-use crate::graph::Mode;
+use crate::graph::{Measure, Mode};
 use crate::ops::State;
 use crate::session::Stats;
 
@@ -131,6 +131,25 @@ impl Gpu {
             .submit(request::slerp(a, b, t.into()), self.key)
     }
 
+    /// Floats on the cubic Bézier curves of four control points, each float by
+    /// itself; t is one number, or one a float. Exact at t = 0 and t = 1, and
+    /// nowhere farther from the curve than twelve times 2⁻²⁴ of the sum of the
+    /// weighted points' magnitudes.
+    pub fn bezier<'a>(&self, points: [&[f32]; 4], t: impl Into<Parameter<'a>>) -> Call<f32> {
+        self.bezier_items(points, t, 1)
+    }
+
+    /// The same for items of `width` floats; t is one number, or one an item.
+    pub fn bezier_items<'a>(
+        &self,
+        points: [&[f32]; 4],
+        t: impl Into<Parameter<'a>>,
+        width: u32,
+    ) -> Call<f32> {
+        self.shared()
+            .submit(request::bezier(points, t.into(), width), self.key)
+    }
+
     /// (∂m/∂ρ, ∂m/∂θ) of every layer: 32 floats a state.
     pub fn compute_gradients(&self, states: &[State]) -> Call<f32> {
         self.shared()
@@ -147,6 +166,48 @@ impl Gpu {
     ) -> Call<State> {
         self.shared()
             .submit(request::interpolate(a, b, t.into(), mode), self.key)
+    }
+
+    /// All states on the way from each `a` to its `b`: `steps` of them, both
+    /// ends included, step k being that of t = k / (steps − 1), one way after
+    /// the other. Any number of steps from 2 to 65,536.
+    pub fn sequence(&self, a: &[State], b: &[State], steps: u32, mode: Mode) -> Call<State> {
+        self.shared()
+            .submit(request::sequence(a, b, steps, mode), self.key)
+    }
+
+    /// States on the cubic Bézier curves of four control points; t is clamped
+    /// to [0, 1]. De Casteljau's construction without rounding, phases along
+    /// the shorter arc at each level, and rounded at the end, half to even.
+    pub fn interpolate_bezier<'a>(
+        &self,
+        points: [&[State]; 4],
+        t: impl Into<Parameter<'a>>,
+    ) -> Call<State> {
+        self.shared()
+            .submit(request::interpolate_bezier(points, t.into()), self.key)
+    }
+
+    /// Σ |z_a − z_b| over the layers of each pair, to 2⁻¹⁹ of the sum of
+    /// their magnitudes; 0 for equal states.
+    pub fn distance(&self, a: &[State], b: &[State]) -> Call<f32> {
+        self.shared()
+            .submit(request::distance(a, b, Measure::Straight), self.key)
+    }
+
+    /// Σ √(Δρ² + Δθ²) over the layers of each pair, to 2⁻²⁰ of itself; Δθ goes
+    /// along the shorter arc, and null counts as ρ = −8.
+    pub fn geodesic_distance(&self, a: &[State], b: &[State]) -> Call<f32> {
+        self.shared()
+            .submit(request::distance(a, b, Measure::Geodesic), self.key)
+    }
+
+    /// States one step down the gradient of the magnitude: ρ − rate·∂m/∂ρ,
+    /// rounded and clamped to −8..=7. Null stays null, and the phase as it is.
+    /// `rate` is one number, or one a state, in units of 2⁻²².
+    pub fn descend<'a>(&self, states: &[State], rate: impl Into<Parameter<'a>>) -> Call<State> {
+        self.shared()
+            .submit(request::descend(states, rate.into()), self.key)
     }
 
     /// Sends what is queued without waiting for the policy's moment. With too

@@ -4,7 +4,7 @@
 //! array of them when it takes the call.
 
 use crate::error::Error;
-use crate::graph::{Graph, Mode, Timing};
+use crate::graph::{Graph, Measure, Mode, Timing};
 use crate::ops::{self, State};
 
 /// How far between the operands.
@@ -41,34 +41,47 @@ impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
 }
 
 /// The structure of a call, in a form that is cheap to look up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Structure {
     Lerp { width: u32, timing: Timing },
     Slerp(Timing),
+    Bezier { width: u32, timing: Timing },
     Gradients,
     Interpolate(Mode, Timing),
+    Sequence { steps: u32, mode: Mode },
+    InterpolateBezier(Timing),
+    Distance(Measure),
+    Descend(Timing),
 }
 
 impl Structure {
-    pub(super) fn graph(self) -> Result<Graph, Error> {
-        match self {
+    pub(super) fn graph(&self) -> Result<Graph, Error> {
+        match *self {
             Structure::Lerp { width, timing } => ops::lerp(width, timing),
             Structure::Slerp(timing) => Ok(ops::slerp(timing)),
+            Structure::Bezier { width, timing } => ops::bezier(width, timing),
             Structure::Gradients => Ok(ops::gradients()),
             Structure::Interpolate(mode, timing) => Ok(ops::interpolate(mode, timing)),
+            Structure::Sequence { steps, mode } => ops::sequence(steps, mode),
+            Structure::InterpolateBezier(timing) => Ok(ops::interpolate_bezier(timing)),
+            Structure::Distance(measure) => Ok(ops::distance(measure)),
+            Structure::Descend(timing) => Ok(ops::descend(timing)),
         }
     }
 }
 
+/// Operands of a call, of the call with the most.
+const MOST_OPERANDS: usize = 5;
+
 /// A call with its operands, not yet copied.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Request<'a> {
     pub(super) structure: Structure,
     pub(super) rows: usize,
     /// The bits of a lone t.
     pub(super) scalar: u32,
     /// The bytes of each operand, in order; empty behind the last one.
-    pub(super) operands: [&'a [u8]; 3],
+    pub(super) operands: [&'a [u8]; MOST_OPERANDS],
 }
 
 /// Floats between floats, `width` of them an item.
@@ -78,19 +91,17 @@ pub(super) fn lerp<'a>(
     t: Parameter<'a>,
     width: u32,
 ) -> Result<Request<'a>, Error> {
-    check_floats("lerp", a, b, width)?;
-    let items = a.len() / width as usize;
-    let (timing, scalar, each) = check_t("lerp", t, items)?;
-    // One t suits every float alike, so such calls merge whatever their width.
-    let (width, rows) = match timing {
-        Timing::Call => (1, a.len()),
-        Timing::Row => (width, items),
-    };
+    check_floats("lerp", [a, b], ["a", "b"], width)?;
+    let t = check_t("lerp", t, a.len() / width as usize)?;
+    let (width, rows) = items(a, t.timing, width);
     Ok(Request {
-        structure: Structure::Lerp { width, timing },
+        structure: Structure::Lerp {
+            width,
+            timing: t.timing,
+        },
         rows,
-        scalar,
-        operands: [bytemuck::cast_slice(a), bytemuck::cast_slice(b), each],
+        scalar: t.scalar,
+        operands: operands([a, b], t.each),
     })
 }
 
@@ -100,15 +111,43 @@ pub(super) fn slerp<'a>(
     b: &'a [f32],
     t: Parameter<'a>,
 ) -> Result<Request<'a>, Error> {
-    check_floats("slerp", a, b, 4)?;
+    check_floats("slerp", [a, b], ["a", "b"], 4)?;
     let rows = a.len() / 4;
-    let (timing, scalar, each) = check_t("slerp", t, rows)?;
+    let t = check_t("slerp", t, rows)?;
     Ok(Request {
-        structure: Structure::Slerp(timing),
+        structure: Structure::Slerp(t.timing),
         rows,
-        scalar,
-        operands: [bytemuck::cast_slice(a), bytemuck::cast_slice(b), each],
+        scalar: t.scalar,
+        operands: operands([a, b], t.each),
     })
+}
+
+/// Floats on curves, `width` of them an item.
+pub(super) fn bezier<'a>(
+    points: [&'a [f32]; 4],
+    t: Parameter<'a>,
+    width: u32,
+) -> Result<Request<'a>, Error> {
+    check_floats("bezier", points, POINTS, width)?;
+    let t = check_t("bezier", t, points[0].len() / width as usize)?;
+    let (width, rows) = items(points[0], t.timing, width);
+    Ok(Request {
+        structure: Structure::Bezier {
+            width,
+            timing: t.timing,
+        },
+        rows,
+        scalar: t.scalar,
+        operands: operands(points, t.each),
+    })
+}
+
+/// One t suits every float alike, so such calls merge whatever their width.
+fn items(floats: &[f32], timing: Timing, width: u32) -> (u32, usize) {
+    match timing {
+        Timing::Call => (1, floats.len()),
+        Timing::Row => (width, floats.len() / width as usize),
+    }
 }
 
 /// Gradients of states.
@@ -117,7 +156,7 @@ pub(super) fn gradients(states: &[State]) -> Request<'_> {
         structure: Structure::Gradients,
         rows: states.len(),
         scalar: 0,
-        operands: [bytemuck::cast_slice(states), &[], &[]],
+        operands: operands([states], &[]),
     }
 }
 
@@ -128,63 +167,188 @@ pub(super) fn interpolate<'a>(
     t: Parameter<'a>,
     mode: Mode,
 ) -> Result<Request<'a>, Error> {
-    check_equal("interpolate", "states", a.len(), b.len())?;
-    let (timing, scalar, each) = check_t("interpolate", t, a.len())?;
+    check_states("interpolate", [a, b], ["a", "b"])?;
+    let t = check_t("interpolate", t, a.len())?;
     Ok(Request {
-        structure: Structure::Interpolate(mode, timing),
+        structure: Structure::Interpolate(mode, t.timing),
         rows: a.len(),
-        scalar,
-        operands: [bytemuck::cast_slice(a), bytemuck::cast_slice(b), each],
+        scalar: t.scalar,
+        operands: operands([a, b], t.each),
     })
 }
 
-fn check_floats(name: &str, a: &[f32], b: &[f32], width: u32) -> Result<(), Error> {
-    check_equal(name, "floats", a.len(), b.len())?;
+/// The steps between states. The core refuses a wrong number of them.
+pub(super) fn sequence<'a>(
+    a: &'a [State],
+    b: &'a [State],
+    steps: u32,
+    mode: Mode,
+) -> Result<Request<'a>, Error> {
+    check_states("sequence", [a, b], ["a", "b"])?;
+    Ok(Request {
+        structure: Structure::Sequence { steps, mode },
+        rows: a.len(),
+        scalar: 0,
+        operands: operands([a, b], &[]),
+    })
+}
+
+/// States on curves.
+pub(super) fn interpolate_bezier<'a>(
+    points: [&'a [State]; 4],
+    t: Parameter<'a>,
+) -> Result<Request<'a>, Error> {
+    check_states("interpolate_bezier", points, POINTS)?;
+    let t = check_t("interpolate_bezier", t, points[0].len())?;
+    Ok(Request {
+        structure: Structure::InterpolateBezier(t.timing),
+        rows: points[0].len(),
+        scalar: t.scalar,
+        operands: operands(points, t.each),
+    })
+}
+
+/// How far apart states are.
+pub(super) fn distance<'a>(
+    a: &'a [State],
+    b: &'a [State],
+    measure: Measure,
+) -> Result<Request<'a>, Error> {
+    let name = match measure {
+        Measure::Straight => "distance",
+        Measure::Geodesic => "geodesic_distance",
+    };
+    check_states(name, [a, b], ["a", "b"])?;
+    Ok(Request {
+        structure: Structure::Distance(measure),
+        rows: a.len(),
+        scalar: 0,
+        operands: operands([a, b], &[]),
+    })
+}
+
+/// States one step down.
+pub(super) fn descend<'a>(states: &'a [State], rate: Parameter<'a>) -> Result<Request<'a>, Error> {
+    let rate = check_parameter("descend", ["rate", "states"], rate, states.len())?;
+    Ok(Request {
+        structure: Structure::Descend(rate.timing),
+        rows: states.len(),
+        scalar: rate.scalar,
+        operands: operands([states], rate.each),
+    })
+}
+
+/// The bytes of a call's operands and of what it has of a t for each item.
+fn operands<'a, T: bytemuck::Pod, const N: usize>(
+    rows: [&'a [T]; N],
+    each: &'a [f32],
+) -> [&'a [u8]; MOST_OPERANDS] {
+    let mut operands: [&[u8]; MOST_OPERANDS] = [&[]; MOST_OPERANDS];
+    for (operand, rows) in operands.iter_mut().zip(rows) {
+        *operand = bytemuck::cast_slice(rows);
+    }
+    operands[N] = bytemuck::cast_slice(each);
+    operands
+}
+
+/// The names of control points.
+const POINTS: [&str; 4] = ["p0", "p1", "p2", "p3"];
+
+fn check_floats<const N: usize>(
+    name: &str,
+    operands: [&[f32]; N],
+    names: [&str; N],
+    width: u32,
+) -> Result<(), Error> {
+    check_equal(name, "floats", operands.map(<[f32]>::len), names)?;
     if width == 0 {
         return Err(invalid(
             name,
             "width is 0, but an item has at least 1 float",
         ));
     }
-    if !a.len().is_multiple_of(width as usize) {
-        let given = a.len();
+    let given = operands[0].len();
+    if !given.is_multiple_of(width as usize) {
         return Err(invalid(
             name,
             &format!(
-                "a has {given} floats, which is not a multiple of {width}, the width of an item"
+                "{} has {given} floats, which is not a multiple of {width}, the width of an item",
+                names[0]
             ),
         ));
     }
     Ok(())
 }
 
-fn check_equal(name: &str, unit: &str, a: usize, b: usize) -> Result<(), Error> {
-    if a == b {
-        return Ok(());
-    }
-    Err(invalid(
-        name,
-        &format!("b has {b} {unit}, but a has {a}; give both the same length"),
-    ))
+fn check_states<const N: usize>(
+    name: &str,
+    operands: [&[State]; N],
+    names: [&str; N],
+) -> Result<(), Error> {
+    check_equal(name, "states", operands.map(<[State]>::len), names)
 }
 
-/// When t comes, its bits where it is one, its bytes where there are many.
-fn check_t<'a>(
+fn check_equal<const N: usize>(
     name: &str,
+    unit: &str,
+    lengths: [usize; N],
+    names: [&str; N],
+) -> Result<(), Error> {
+    let first = lengths[0];
+    match lengths.iter().position(|length| *length != first) {
+        None => Ok(()),
+        Some(k) => Err(invalid(
+            name,
+            &format!(
+                "{} has {} {unit}, but {} has {first}; give {} the same length",
+                names[k],
+                lengths[k],
+                names[0],
+                if N == 2 { "both" } else { "all" },
+            ),
+        )),
+    }
+}
+
+/// When t comes, its bits where it is one, and its values where there are many.
+struct Checked<'a> {
+    timing: Timing,
+    scalar: u32,
+    each: &'a [f32],
+}
+
+fn check_t<'a>(name: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>, Error> {
+    let first = if name.ends_with("bezier") { "p0" } else { "a" };
+    check_parameter(name, ["t", first], t, items)
+}
+
+fn check_parameter<'a>(
+    name: &str,
+    [t_name, first]: [&str; 2],
     t: Parameter<'a>,
     items: usize,
-) -> Result<(Timing, u32, &'a [u8]), Error> {
+) -> Result<Checked<'a>, Error> {
     match t {
-        Parameter::Call(t) if t.is_nan() => Err(invalid(name, "t is NaN; give a number")),
-        Parameter::Call(t) => Ok((Timing::Call, t.to_bits(), &[])),
+        Parameter::Call(t) if t.is_nan() => {
+            Err(invalid(name, &format!("{t_name} is NaN; give a number")))
+        }
+        Parameter::Call(t) => Ok(Checked {
+            timing: Timing::Call,
+            scalar: t.to_bits(),
+            each: &[],
+        }),
         Parameter::Each(t) if t.len() != items => Err(invalid(
             name,
             &format!(
-                "t has {} floats, but a has {items} items; give one number for all, or one t an item",
+                "{t_name} has {} floats, but {first} has {items} items; give one number for all, or one {t_name} an item",
                 t.len()
             ),
         )),
-        Parameter::Each(t) => Ok((Timing::Row, 0, bytemuck::cast_slice(t))),
+        Parameter::Each(each) => Ok(Checked {
+            timing: Timing::Row,
+            scalar: 0,
+            each,
+        }),
     }
 }
 

@@ -123,7 +123,7 @@ impl Shared {
             return Ok(None);
         }
         let submission = Submission {
-            recipe: state.recipe(request.structure)?,
+            recipe: state.recipe(&request.structure)?,
             rows: rows(request)?,
             scalar: request.scalar,
             key,
@@ -244,12 +244,12 @@ impl State {
         self.session.desired_size() <= 0
     }
 
-    fn recipe(&mut self, structure: Structure) -> Result<RecipeId, Error> {
-        if let Some(id) = self.recipes.get(&structure) {
+    fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
+        if let Some(id) = self.recipes.get(structure) {
             return Ok(*id);
         }
         let id = self.session.recipe(&structure.graph()?)?;
-        self.recipes.insert(structure, id);
+        self.recipes.insert(structure.clone(), id);
         Ok(id)
     }
 

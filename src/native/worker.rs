@@ -3,6 +3,7 @@
 //! It waits for the device outside the lock, and copies results out of the
 //! read-back there too. When to send is not decided here.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -13,11 +14,10 @@ use super::call::Answer;
 use super::outside::{block_on, thread};
 use super::recovery::Recovery;
 use super::shared::Shared;
-use crate::batch::{Due, Millis};
-use crate::device::Readback;
+use crate::batch::{BatchId, Due, Millis};
+use crate::device::{Flight, Generation, Readback};
 use crate::error::Error;
-use crate::session::{Launch, Settlement};
-use crate::tensor::Span;
+use crate::session::{self, Launch, Settlement};
 
 /// Milliseconds without a new call that end a burst, and the longest burst.
 const LULL_MS: f64 = 0.02;
@@ -27,17 +27,18 @@ const BURST_MS: f64 = 0.5;
 pub(super) fn run(shared: &Shared, mut recovery: Recovery) {
     supervise(shared, || {
         let mut flights = VecDeque::new();
+        let mut begun = Begun::default();
         while wait_for_work(shared) {
             recovery.look_after(shared);
             send(shared, &mut flights);
-            while let Some(launch) = flights.pop_front() {
-                let landed = land(shared, launch);
+            while let Some(piece) = flights.pop_front() {
+                let landed = land(shared, piece);
                 if landed.outcome.is_ok() {
                     recovery.works();
                 }
                 // Sent first: the device computes while results are copied.
                 send(shared, &mut flights);
-                landed.deliver();
+                landed.deliver(&mut begun);
             }
         }
     });
@@ -111,8 +112,15 @@ fn pause(now: Millis, until: Millis) -> Duration {
     Duration::from_secs_f64((until.0 - now.0).max(0.0) / 1e3)
 }
 
+/// A piece of a batch on its way.
+struct Sent {
+    batch: BatchId,
+    generation: Generation,
+    flight: Flight,
+}
+
 /// Launches all that is due.
-fn send(shared: &Shared, flights: &mut VecDeque<Launch>) {
+fn send(shared: &Shared, flights: &mut VecDeque<Sent>) {
     let mut state = shared.lock();
     loop {
         let start = shared.clock.now();
@@ -122,7 +130,14 @@ fn send(shared: &Shared, flights: &mut VecDeque<Launch>) {
                 let Some(launch) = state.session.launch(start) else {
                     return; // The device is lost.
                 };
-                flights.push_back(launch);
+                let Launch {
+                    batch, generation, ..
+                } = launch;
+                flights.extend(launch.flights.into_iter().map(|flight| Sent {
+                    batch,
+                    generation,
+                    flight,
+                }));
                 state.session.note_encode(shared.clock.now().0 - start.0);
             }
             Due::At(_) | Due::Idle => return,
@@ -130,45 +145,83 @@ fn send(shared: &Shared, flights: &mut VecDeque<Launch>) {
     }
 }
 
-/// Waits for a batch and takes its calls off the session.
-fn land(shared: &Shared, launch: Launch) -> Landed {
-    let outcome = block_on(launch.flight);
+/// Waits for a piece and takes the calls that it completes off the session.
+fn land(shared: &Shared, sent: Sent) -> Landed {
+    let outcome = block_on(sent.flight);
     let mut state = shared.lock();
-    let settlement = state
-        .session
-        .settle(launch.batch, launch.generation, outcome);
-    let Some(Settlement { calls, outcome }) = settlement else {
+    let settlement = state.session.settle(sent.batch, sent.generation, outcome);
+    let Some(Settlement {
+        answers, outcome, ..
+    }) = settlement
+    else {
         // Closed in the meantime, which rejected the calls, or to be sent again.
         return Landed {
-            answers: Vec::new(),
+            parts: Vec::new(),
             outcome: Err(Error::Disposed),
         };
     };
-    let answers = calls
+    let is_done = |part: &session::Answer| part.is_last() || outcome.is_err();
+    let parts = answers
         .into_iter()
-        .filter_map(|(ticket, span)| Some((state.answers.remove(&ticket)?, span)))
+        .map(|part| {
+            let caller = is_done(&part).then(|| state.answers.remove(&part.ticket));
+            (part, caller.flatten())
+        })
         .collect();
     shared.tell_waiting(state);
-    Landed { answers, outcome }
+    Landed { parts, outcome }
 }
 
-/// A batch that returned, its calls in submission order.
+/// A piece that returned, its calls in submission order.
 struct Landed {
-    answers: Vec<(Answer, Span)>,
+    /// What there is for each call, and who waits for it where that is all.
+    parts: Vec<(session::Answer, Option<Answer>)>,
     outcome: Result<Readback, Error>,
 }
 
+/// The result of a call of which not all pieces are back. There is one at most,
+/// because pieces arrive in order and only their ends are cut.
+#[derive(Default)]
+struct Begun {
+    words: Vec<u32>,
+}
+
+impl Begun {
+    fn add(&mut self, part: &session::Answer, words: &[u32]) {
+        if part.at == 0 {
+            // Whatever was begun before was given up, failed or is sent again.
+            self.words = Vec::with_capacity(part.total as usize);
+        }
+        self.words.extend_from_slice(words);
+    }
+}
+
 impl Landed {
-    /// Gives each call its own copy of its result, or the batch's error.
-    fn deliver(self) {
-        let words = self.outcome.as_ref().map(|readback| match readback {
-            Readback::Host(words) => words.as_slice(),
-            Readback::Mapped(mapped) => mapped.words(),
-        });
-        for (answer, span) in self.answers {
-            let start = span.at as usize;
-            let result = words.map(|words| &words[start..start + span.words as usize]);
-            answer.send(result.map_err(Error::clone));
+    /// Gives each call its own copy of its result, or the piece's error.
+    fn deliver(self, begun: &mut Begun) {
+        let words = match &self.outcome {
+            Ok(Readback::Host(words)) => words.as_slice(),
+            Ok(Readback::Mapped(mapped)) => mapped.words(),
+            Err(error) => {
+                let callers = self.parts.into_iter().filter_map(|(_, caller)| caller);
+                return callers.for_each(|caller| caller.send(Err(error.clone())));
+            }
+        };
+        for (part, caller) in self.parts {
+            let start = part.span.at as usize;
+            let words = &words[start..start + part.span.words as usize];
+            let result = if part.is_whole() {
+                Cow::Borrowed(words)
+            } else {
+                begun.add(&part, words);
+                if !part.is_last() {
+                    continue;
+                }
+                Cow::Owned(std::mem::take(&mut begun.words))
+            };
+            if let Some(caller) = caller {
+                caller.send(Ok(result));
+            }
         }
     }
 }

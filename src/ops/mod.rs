@@ -4,7 +4,7 @@
 
 mod states;
 
-pub use states::{State, gradients, interpolate};
+pub use states::{State, descend, distance, gradients, interpolate, interpolate_bezier, sequence};
 
 use crate::error::Error;
 use crate::graph::{Graph, NodeId, Op, QUATERNION, Timing};
@@ -16,31 +16,52 @@ use crate::tensor::{DType, Format};
 ///
 /// [`Error::InvalidInput`] for a width of zero.
 pub fn lerp(width: u32, timing: Timing) -> Result<Graph, Error> {
-    if width == 0 {
-        return Err(Error::InvalidInput(
-            "lerp: width is 0, but an item has at least 1 float".into(),
-        ));
-    }
-    let row = Format {
-        dtype: DType::F32,
-        width,
-    };
-    Ok(between(Op::Lerp, row, DType::Parameter, timing))
+    let row = floats("lerp", width)?;
+    Ok(between(Op::Lerp, [row; 2], DType::Parameter, timing))
 }
 
 /// Spherical interpolation of unit quaternions, four floats (xyzw) a row.
 pub fn slerp(timing: Timing) -> Graph {
-    between(Op::Slerp, QUATERNION, DType::Parameter, timing)
+    between(Op::Slerp, [QUATERNION; 2], DType::Parameter, timing)
 }
 
-/// A graph of `op(a, b, t)`.
-fn between(op: Op, row: Format, t: DType, timing: Timing) -> Graph {
+/// Rows of `width` floats on cubic Bézier curves of four control points.
+///
+/// # Errors
+///
+/// [`Error::InvalidInput`] for a width of zero.
+pub fn bezier(width: u32, timing: Timing) -> Result<Graph, Error> {
+    let row = floats("bezier", width)?;
+    Ok(between(Op::Bezier, [row; 4], DType::Parameter, timing))
+}
+
+fn floats(name: &str, width: u32) -> Result<Format, Error> {
+    if width == 0 {
+        let problem = ": width is 0, but an item has at least 1 float";
+        return Err(Error::InvalidInput([name, problem].concat()));
+    }
+    let dtype = DType::F32;
+    Ok(Format { dtype, width })
+}
+
+/// A graph of `op(rows…, t)`.
+fn between<const N: usize>(op: Op, rows: [Format; N], t: DType, timing: Timing) -> Graph {
     let mut graph = Graph::default();
-    let a = graph.input(row);
-    let b = graph.input(row);
-    let t = parameter(&mut graph, t, timing);
+    let mut operands = rows.map(|row| graph.input(row)).to_vec();
+    operands.push(parameter(&mut graph, t, timing));
+    finished(graph, op, &operands)
+}
+
+/// A graph of `op(rows…)`.
+fn of<const N: usize>(op: Op, rows: [Format; N]) -> Graph {
+    let mut graph = Graph::default();
+    let operands = rows.map(|row| graph.input(row));
+    finished(graph, op, &operands)
+}
+
+fn finished(mut graph: Graph, op: Op, operands: &[NodeId]) -> Graph {
     graph
-        .apply(op, &[a, b, t])
+        .apply(op, operands)
         .expect("the formats above suit the op");
     graph
 }

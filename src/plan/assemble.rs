@@ -1,8 +1,9 @@
-//! Turns the calls of a batch into a plan: groups equal structures, lays
+//! Turns the calls of a piece into a plan: groups equal structures, lays
 //! results end to end, gives every intermediate a slot until its last use.
 
+use super::gather::Gather;
 use super::recipe::{Recipe, Source, Stage};
-use super::{Dispatch, Operand, Plan, Segment, Slot, Step};
+use super::{Dispatch, Operand, Part, Piece, Plan, Segment, Slot, Step};
 use crate::graph::OpClass;
 use crate::kernel::MAX_OPERANDS;
 use crate::tensor::{Span, aligned};
@@ -24,151 +25,157 @@ pub struct Call {
     pub scalar: u32,
 }
 
-/// Plans a batch. Calls of one structure become one dispatch a stage.
-pub fn assemble(recipes: &[Recipe], calls: &[Call]) -> Plan {
+/// Plans a piece of a batch. Calls of one structure become one dispatch a stage.
+pub fn assemble(recipes: &[Recipe], calls: &[Call], piece: &Piece) -> Plan {
     if calls.is_empty() {
         return Plan::default(); // Nothing was asked: there is nothing to do.
     }
-    let mut builder = Builder::new(recipes, calls);
-    let words = calls
-        .iter()
-        .map(|call| call.inputs.at + aligned(call.inputs.words))
-        .max();
-    builder.define(Slot::INPUTS, words.unwrap_or(0));
-    builder.plan.steps.push(Step::Upload {
-        slot: Slot::INPUTS,
-        words: words.unwrap_or(0),
-    });
-    for group in group(recipes, calls) {
-        builder.group(&group);
+    let mut collected = Collected {
+        group_of: vec![None; recipes.len()],
+        results: Vec::with_capacity(piece.end - piece.first),
+        ..Collected::default()
+    };
+    for index in piece.first..piece.end {
+        let call = &calls[index];
+        let recipe = &recipes[call.recipe.0 as usize];
+        collected.add(recipe, call, piece.part(calls, index));
     }
-    let words = builder.results;
-    builder.define(Slot::RESULTS, words);
-    builder.plan.steps.push(Step::Download {
-        slot: Slot::RESULTS,
-        words,
-    });
-    builder.plan
+    Builder::default().build(recipes, collected)
 }
 
-/// Indexes of calls that are computed together, by first appearance.
-fn group(recipes: &[Recipe], calls: &[Call]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut group_of: Vec<Option<usize>> = vec![None; recipes.len()];
-    for (index, call) in calls.iter().enumerate() {
-        let id = call.recipe.0 as usize;
-        match group_of[id] {
-            Some(group) => groups[group].push(index),
-            None => {
-                if recipes[id].class() != OpClass::Whole {
-                    group_of[id] = Some(groups.len());
-                }
-                groups.push(vec![index]);
-            }
-        }
-    }
-    groups
-}
-
-struct Builder<'a> {
-    recipes: &'a [Recipe],
-    calls: &'a [Call],
-    plan: Plan,
+/// The calls of a piece by structure, with their addresses.
+#[derive(Default)]
+struct Collected {
+    gather: Gather,
+    groups: Vec<Group>,
+    /// The group of each recipe that has one.
+    group_of: Vec<Option<usize>>,
+    results: Vec<Span>,
     /// Words of results laid out so far.
-    results: u32,
+    result_words: u32,
+}
+
+/// Calls that are computed together.
+struct Group {
+    recipe: RecipeId,
+    /// For each stage of the recipe the calls' segments.
+    stages: Vec<Vec<Segment>>,
+    /// Rows so far.
+    rows: u32,
+}
+
+impl Collected {
+    fn add(&mut self, recipe: &Recipe, call: &Call, part: Part) {
+        let inputs = self.gather.place(recipe, call, part);
+        let result = Span {
+            at: self.result_words,
+            words: part.rows * recipe.result_row_words(),
+        };
+        self.result_words += aligned(result.words);
+        self.results.push(result);
+        let group = self.group(recipe, call.recipe);
+        let last = recipe.stages.len() - 1;
+        for (index, stage) in recipe.stages.iter().enumerate() {
+            let mut operands = [0; MAX_OPERANDS];
+            for (address, source) in operands.iter_mut().zip(&stage.operands) {
+                *address = match source {
+                    Source::Input(operand) => recipe.address(*operand, inputs, part.rows),
+                    Source::Scalar => call.scalar,
+                    Source::Stage(made) => recipe.scratch(*made, group.rows),
+                };
+            }
+            group.stages[index].push(Segment {
+                rows: part.rows,
+                result: if index == last {
+                    result.at
+                } else {
+                    recipe.scratch(index, group.rows)
+                },
+                operands,
+            });
+        }
+        group.rows += part.rows;
+    }
+
+    /// The group that a call belongs to.
+    fn group(&mut self, recipe: &Recipe, id: RecipeId) -> &mut Group {
+        let known = &mut self.group_of[id.0 as usize];
+        let index = known.unwrap_or_else(|| {
+            self.groups.push(Group {
+                recipe: id,
+                stages: vec![Vec::new(); recipe.stages.len()],
+                rows: 0,
+            });
+            self.groups.len() - 1
+        });
+        // What is computed as a whole has no company.
+        *known = (recipe.class() != OpClass::Whole).then_some(index);
+        &mut self.groups[index]
+    }
+}
+
+/// Steps and slots, as they are laid out.
+#[derive(Default)]
+struct Builder {
+    plan: Plan,
     /// Scratch slots that nobody uses at the moment.
     idle: Vec<Slot>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(recipes: &'a [Recipe], calls: &'a [Call]) -> Self {
-        let plan = Plan {
-            steps: Vec::new(),
-            results: vec![Span { at: 0, words: 0 }; calls.len()],
-            slots: vec![0; Slot::SCRATCH.0 as usize],
-        };
-        Builder {
-            recipes,
-            calls,
-            plan,
-            results: 0,
-            idle: Vec::new(),
+impl Builder {
+    fn build(mut self, recipes: &[Recipe], collected: Collected) -> Plan {
+        let Gather { runs, words } = collected.gather;
+        // The operands, the results; scratch follows.
+        self.plan.slots = vec![words, collected.result_words];
+        self.plan.results = collected.results;
+        self.plan.steps.push(Step::Upload {
+            slot: Slot::INPUTS,
+            words,
+            runs,
+        });
+        for group in collected.groups {
+            self.group(&recipes[group.recipe.0 as usize], group);
         }
+        self.plan.steps.push(Step::Download {
+            slot: Slot::RESULTS,
+            words: collected.result_words,
+        });
+        self.plan
     }
 
-    fn group(&mut self, group: &[usize]) {
-        let recipe = &self.recipes[self.calls[group[0]].recipe.0 as usize];
+    fn group(&mut self, recipe: &Recipe, group: Group) {
         let last = recipe.stages.len() - 1;
         let mut homes: Vec<Slot> = Vec::with_capacity(recipe.stages.len());
-        for (index, stage) in recipe.stages.iter().enumerate() {
-            let home = if index == last {
+        for (index, segments) in group.stages.into_iter().enumerate() {
+            homes.push(if index == last {
                 Slot::RESULTS
             } else {
-                self.scratch()
-            };
-            homes.push(home);
-            let dispatch = self.dispatch(recipe, stage, group, &homes);
-            self.plan.steps.push(Step::Dispatch(dispatch));
+                self.scratch(recipe.scratch(index, group.rows))
+            });
+            let stage = &recipe.stages[index];
+            let operand = |source: &Source| operand(recipe, *source, &homes);
+            self.plan.steps.push(Step::Dispatch(Dispatch {
+                kernel: stage.kernel.clone(),
+                settings: stage.settings,
+                operands: stage.operands.iter().map(operand).collect(),
+                output: homes[index],
+                row_words: stage.row_words,
+                segments,
+            }));
             self.free_unused(recipe, index, &homes);
         }
     }
 
-    fn dispatch(
-        &mut self,
-        recipe: &Recipe,
-        stage: &Stage,
-        group: &[usize],
-        homes: &[Slot],
-    ) -> Dispatch {
-        let home = homes[homes.len() - 1];
-        let is_result = home == Slot::RESULTS;
-        let mut next = if is_result { self.results } else { 0 };
-        let mut rows_before = 0;
-        let mut segments = Vec::with_capacity(group.len());
-        for &index in group {
-            let call = &self.calls[index];
-            segments.push(Segment {
-                rows: call.rows,
-                result: next,
-                operands: addresses(recipe, stage, call, rows_before),
-            });
-            let words = call.rows * stage.row_words;
-            if is_result {
-                self.plan.results[index] = Span { at: next, words };
-                next += aligned(words);
-            } else {
-                // Every row-wise intermediate keeps the calls end to end in
-                // steps of 16 bytes a row, so an address follows from rows.
-                next += call.rows * aligned(stage.row_words);
-            }
-            rows_before += call.rows;
-        }
-        if is_result {
-            self.results = next;
-        } else {
-            self.define(home, next);
-        }
-        Dispatch {
-            kernel: stage.kernel,
-            settings: stage.settings,
-            operands: stage
-                .operands
-                .iter()
-                .map(|source| operand(recipe, *source, homes))
-                .collect(),
-            output: home,
-            row_words: stage.row_words,
-            segments,
-        }
-    }
-
-    /// An idle scratch slot, or a new one.
-    fn scratch(&mut self) -> Slot {
-        self.idle.pop().unwrap_or_else(|| {
+    /// A scratch slot of so many words: an idle one, or a new one.
+    fn scratch(&mut self, words: u32) -> Slot {
+        let slot = self.idle.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.plan.slots.len()).expect("few slots");
             self.plan.slots.push(0);
             Slot(number)
-        })
+        });
+        let size = &mut self.plan.slots[slot.0 as usize];
+        *size = words.max(*size);
+        slot
     }
 
     /// Invariant: a slot is freed after its last reader, never during.
@@ -182,27 +189,6 @@ impl<'a> Builder<'a> {
             }
         }
     }
-
-    fn define(&mut self, slot: Slot, words: u32) {
-        let size = &mut self.plan.slots[slot.0 as usize];
-        *size = words.max(*size);
-    }
-}
-
-/// Addresses of a stage's operands for one call.
-fn addresses(recipe: &Recipe, stage: &Stage, call: &Call, rows_before: u32) -> [u32; MAX_OPERANDS] {
-    let mut addresses = [0; MAX_OPERANDS];
-    for (address, source) in addresses.iter_mut().zip(&stage.operands) {
-        *address = match source {
-            Source::Input(index) => recipe
-                .addresses(call.inputs.at, call.rows)
-                .nth(*index)
-                .expect("a recipe names its own inputs"),
-            Source::Scalar => call.scalar,
-            Source::Stage(made) => rows_before * aligned(recipe.stages[*made].row_words),
-        };
-    }
-    addresses
 }
 
 fn operand(recipe: &Recipe, source: Source, homes: &[Slot]) -> Operand {

@@ -4,13 +4,16 @@
 //! never values.
 
 mod assemble;
+mod gather;
+mod pieces;
 mod print;
 mod recipe;
 mod table;
 
 pub use assemble::{Call, RecipeId, assemble};
+pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
-pub use table::{Params, Table, grid, table};
+pub use table::{Params, Table, grid};
 
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::tensor::Span;
@@ -20,7 +23,7 @@ use crate::tensor::Span;
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// The operands of all calls, uploaded as the arena lies.
+    /// The operands of all calls.
     pub const INPUTS: Slot = Slot(0);
     /// The results of all calls.
     pub const RESULTS: Slot = Slot(1);
@@ -28,12 +31,13 @@ impl Slot {
     pub const SCRATCH: Slot = Slot(2);
 }
 
-/// What a device does for one batch, in order.
+/// What a device does for one piece of a batch, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Where each call's result lies in [`Slot::RESULTS`], in the calls' order.
+    /// Where the result of each call of the piece lies in [`Slot::RESULTS`], in
+    /// the calls' order.
     pub results: Vec<Span>,
     /// Words of each slot, by its number.
     pub slots: Vec<u32>,
@@ -42,12 +46,14 @@ pub struct Plan {
 /// One thing that a device does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Copies the arena to the device.
+    /// Copies operands from the arena to the device.
     Upload {
         /// Where to.
         slot: Slot,
-        /// Words of operands.
+        /// Words of the slot that are filled.
         words: u32,
+        /// What of the arena goes where, in both orders.
+        runs: Vec<Run>,
     },
     /// Runs a kernel once for many calls.
     Dispatch(Dispatch),
@@ -63,6 +69,17 @@ pub enum Step {
         /// Words of results.
         words: u32,
     },
+}
+
+/// A run of words of the arena, and where it goes in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its address in the arena.
+    pub from: u32,
+    /// Its word in the slot.
+    pub to: u32,
+    /// Its words.
+    pub words: u32,
 }
 
 /// One kernel for all calls of one structure.
@@ -115,6 +132,14 @@ impl Plan {
             Step::Dispatch(dispatch) => Some(dispatch),
             Step::Upload { .. } | Step::Free { .. } | Step::Download { .. } => None,
         })
+    }
+
+    /// What of the arena is uploaded.
+    pub fn uploads(&self) -> &[Run] {
+        match self.steps.first() {
+            Some(Step::Upload { runs, .. }) => runs,
+            _ => &[],
+        }
     }
 
     /// Words of a slot.

@@ -23,8 +23,12 @@ impl Display for Plan {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Upload { slot, words } => {
-                write!(f, "upload   {slot} ({} bytes)", u64::from(*words) * 4)
+            Step::Upload { slot, words, runs } => {
+                write!(f, "upload   {slot} ({} bytes", u64::from(*words) * 4)?;
+                match runs.len() {
+                    1 => f.write_str(")"),
+                    count => write!(f, " of {count} places)"),
+                }
             }
             Step::Dispatch(dispatch) => dispatch.fmt(f),
             Step::Free { slot } => write!(f, "free     {slot}"),

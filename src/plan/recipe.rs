@@ -4,7 +4,7 @@
 //! filled in by `assemble`.
 
 use crate::error::Error;
-use crate::graph::{Graph, Mode, Node, Op, OpClass, Timing};
+use crate::graph::{Graph, Measure, Mode, Node, Op, OpClass, Timing};
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::tensor::{Format, aligned};
 
@@ -125,7 +125,21 @@ impl Recipe {
         })
     }
 
-    fn result_row_words(&self) -> u32 {
+    /// The address of one of them.
+    pub(super) fn address(&self, operand: usize, at: u32, rows: u32) -> u32 {
+        let before = self.inputs[..operand].iter();
+        before.fold(at, |next, format| next + aligned(rows * format.words()))
+    }
+
+    /// Where a row of a stage's result lies while it is not yet the result:
+    /// every row-wise intermediate keeps the calls end to end in steps of 16
+    /// bytes a row, so an address follows from the rows before it.
+    pub(super) fn scratch(&self, stage: usize, rows_before: u32) -> u32 {
+        rows_before * aligned(self.stages[stage].row_words)
+    }
+
+    /// Words of a row of the result.
+    pub fn result_row_words(&self) -> u32 {
         self.stages.last().map_or(0, |stage| stage.row_words)
     }
 }
@@ -133,49 +147,41 @@ impl Recipe {
 /// The kernel of an op. Chosen by op and inner sizes alone, never by how many
 /// rows were merged, so that neighbors cannot change a call's result.
 fn choose(op: &Op, operands: &[Format], last: Option<&Source>) -> (Kernel, Settings) {
-    let timing = match last {
-        Some(Source::Scalar) | None => Timing::Call,
-        Some(Source::Input(_) | Source::Stage(_)) => Timing::Row,
+    let width = match op {
+        Op::StateSequence { steps, .. } => *steps,
+        _ => operands[0].width,
     };
-    let width = operands[0].width;
-    match op {
-        Op::Lerp => (
-            Kernel::Lerp,
-            Settings {
-                width,
-                timing,
-                mode: 0,
-            },
-        ),
-        Op::Slerp => (
-            Kernel::Slerp,
-            Settings {
-                width,
-                timing,
-                mode: 0,
-            },
-        ),
-        Op::StateGradients => (
-            Kernel::StateGradients,
-            Settings {
-                width,
-                ..Settings::default()
-            },
-        ),
-        Op::StateInterpolate(mode) => {
-            let mode = match mode {
-                Mode::Lerp => 0,
-                Mode::Slerp => 1,
-            };
-            (
-                Kernel::StateInterpolate,
-                Settings {
-                    width,
-                    timing,
-                    mode,
-                },
-            )
-        }
+    // The parameter of an op that has one comes last.
+    let has_t = operands.last().is_some_and(|t| t.dtype.is_encoded());
+    let timing = match last {
+        Some(Source::Input(_) | Source::Stage(_)) if has_t => Timing::Row,
+        Some(_) | None => Timing::Call,
+    };
+    let (kernel, mode) = match op {
+        Op::Lerp => (Kernel::Lerp, 0),
+        Op::Slerp => (Kernel::Slerp, 0),
+        Op::Bezier => (Kernel::Bezier, 0),
+        Op::StateGradients => (Kernel::StateGradients, 0),
+        Op::StateInterpolate(mode) => (Kernel::StateInterpolate, number(*mode)),
+        Op::StateSequence { mode, .. } => (Kernel::StateSequence, number(*mode)),
+        Op::StateBezier => (Kernel::StateBezier, 0),
+        Op::StateDistance(Measure::Straight) => (Kernel::StateDistance, 0),
+        Op::StateDistance(Measure::Geodesic) => (Kernel::StateDistance, 1),
+        Op::StateDescend => (Kernel::StateDescend, 0),
+    };
+    let settings = Settings {
+        width,
+        timing,
+        mode,
+    };
+    (kernel, settings)
+}
+
+/// A mode as kernels know it.
+fn number(mode: Mode) -> u32 {
+    match mode {
+        Mode::Lerp => 0,
+        Mode::Slerp => 1,
     }
 }
 

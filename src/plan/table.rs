@@ -36,51 +36,61 @@ impl Params {
     pub const FIELDS: [&'static str; 6] = ["table", "shift", "blocks", "width", "each", "mode"];
 }
 
-/// A dispatch, ready for a GPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How a dispatch is laid out for a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The entries, one after the other.
-    pub words: Vec<u32>,
     /// The uniform; `table` is still 0.
     pub params: Params,
+    /// Words of the entries.
+    pub words: u32,
     /// Threads to start.
     pub threads: u64,
 }
 
-/// Writes the segment table of a dispatch.
-pub fn table(dispatch: &Dispatch) -> Table {
-    let settings = &dispatch.settings;
-    let threads = |rows: u32| dispatch.kernel.threads(rows, settings);
-    let shift = choose_shift(
-        dispatch
-            .segments
-            .iter()
-            .map(|segment| threads(segment.rows)),
-    );
-    let operands = dispatch.operands.len();
-    let mut words = Vec::with_capacity(dispatch.segments.len() * (3 + operands));
-    let mut blocks = 0;
-    for segment in &dispatch.segments {
-        let count = threads(segment.rows);
-        for block in 0..count.div_ceil(1 << shift) {
-            words.extend_from_slice(&[block << shift, count, segment.result]);
-            words.extend_from_slice(&segment.operands[..operands]);
-            blocks += 1;
+impl Table {
+    /// The layout of a dispatch.
+    pub fn of(dispatch: &Dispatch) -> Table {
+        let settings = &dispatch.settings;
+        let segments = dispatch.segments.iter();
+        let counts = segments.map(|segment| dispatch.kernel.threads(segment.rows, settings));
+        let (shift, blocks) = choose_shift(counts);
+        let params = Params {
+            table: 0,
+            shift,
+            blocks,
+            width: settings.width,
+            each: u32::from(settings.timing == Timing::Row),
+            mode: settings.mode,
+        };
+        Table {
+            params,
+            words: blocks * entry_words(dispatch),
+            threads: u64::from(blocks) << shift,
         }
     }
-    let params = Params {
-        table: 0,
-        shift,
-        blocks,
-        width: settings.width,
-        each: u32::from(settings.timing == Timing::Row),
-        mode: settings.mode,
-    };
-    Table {
-        words,
-        params,
-        threads: u64::from(blocks) << shift,
+
+    /// Writes the entries, one after the other.
+    pub fn write(&self, dispatch: &Dispatch, target: &mut [u32]) {
+        let operands = dispatch.operands.len();
+        let block = 1 << self.params.shift;
+        let mut entries = target.chunks_exact_mut(3 + operands);
+        for segment in &dispatch.segments {
+            let count = dispatch.kernel.threads(segment.rows, &dispatch.settings);
+            let mut first = 0;
+            while first < count {
+                let entry = entries.next().expect("room for every block");
+                entry[0] = first;
+                entry[1] = count;
+                entry[2] = segment.result;
+                entry[3..].copy_from_slice(&segment.operands[..operands]);
+                first += block;
+            }
+        }
     }
+}
+
+fn entry_words(dispatch: &Dispatch) -> u32 {
+    3 + u32::try_from(dispatch.operands.len()).expect("few operands")
 }
 
 /// Workgroups in x and y for this many threads, when a dimension holds at most
@@ -93,25 +103,23 @@ pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {
     (y <= limit).then_some((x, y))
 }
 
-/// The block size with the least waste: small ones need more entries, large
-/// ones leave more threads idle behind the end of each call.
-fn choose_shift(counts: impl Iterator<Item = u32> + Clone) -> u32 {
+/// The block size with the least waste, and how many blocks there are of it:
+/// small ones need more entries, large ones leave more threads idle behind the
+/// end of each call.
+fn choose_shift(counts: impl Iterator<Item = u32> + Clone) -> (u32, u32) {
     let (calls, threads) = counts.clone().fold((0_u64, 0_u64), |(n, sum), count| {
         (n + 1, sum + u64::from(count))
     });
     let mean = threads.checked_div(calls).unwrap_or(0).max(1);
     let highest = (mean.ilog2() + 1).min(LARGEST_SHIFT);
     let lowest = highest.saturating_sub(3);
-    let waste = |shift: u32| -> u64 {
-        counts
-            .clone()
-            .map(|count| {
-                let blocks = u64::from(count.div_ceil(1 << shift));
-                (blocks << shift) + blocks * ENTRY_COST
-            })
-            .sum()
-    };
-    (lowest..=highest)
-        .min_by_key(|shift| waste(*shift))
-        .unwrap_or(0)
+    let mut blocks = [0_u32; 4];
+    for count in counts {
+        for (shift, blocks) in (lowest..=highest).zip(&mut blocks) {
+            *blocks += count.div_ceil(1 << shift);
+        }
+    }
+    let waste = |(shift, blocks): &(u32, u32)| u64::from(*blocks) * ((1 << shift) + ENTRY_COST);
+    let choices = (lowest..=highest).zip(blocks);
+    choices.min_by_key(waste).unwrap_or((0, 0))
 }

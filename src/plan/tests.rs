@@ -38,8 +38,12 @@ impl Case {
         });
     }
 
+    fn pieces(&self, whole: u64, target: u64) -> Vec<Piece> {
+        pieces(&self.recipes, &self.calls, PieceSizes { whole, target })
+    }
+
     fn plan(&self) -> Plan {
-        assemble(&self.recipes, &self.calls)
+        assemble(&self.recipes, &self.calls, &Piece::all(&self.calls))
     }
 }
 
@@ -116,6 +120,98 @@ fn an_intermediate_keeps_its_slot_until_its_last_use() {
     );
 }
 
+fn check_pieces(graphs: &[Graph], calls: &[(u32, u32)], target: u64, expected: &str) {
+    let mut case = Case::new(graphs);
+    for (recipe, rows) in calls {
+        case.call(*recipe, *rows);
+    }
+    let pieces = case.pieces(target, target);
+    let texts = pieces.iter().map(|piece| {
+        let Piece { first, end, .. } = *piece;
+        let rows: Vec<u32> = (first..end)
+            .map(|index| piece.part(&case.calls, index).rows)
+            .collect();
+        let plan = assemble(&case.recipes, &case.calls, piece);
+        format!("rows {rows:?} of calls {first}..{end}\n{plan}")
+    });
+    let lines: Vec<&str> = expected.lines().map(str::trim).collect();
+    assert_eq!(texts.collect::<Vec<_>>().join("\n"), lines.join("\n"));
+}
+
+#[test]
+fn a_large_call_is_cut_by_rows() {
+    check_pieces(
+        &[ops::slerp(Timing::Row)],
+        &[(0, 1000)],
+        16 << 10,
+        "rows [500] of calls 0..1
+         upload   s0 (18000 bytes of 3 places)
+         dispatch slerp(s0, s0, s0) -> s1, 1 calls, 500 rows, a t for each row
+         download s1 (8000 bytes)
+         rows [500] of calls 0..1
+         upload   s0 (18000 bytes of 3 places)
+         dispatch slerp(s0, s0, s0) -> s1, 1 calls, 500 rows, a t for each row
+         download s1 (8000 bytes)",
+    );
+}
+
+#[test]
+fn small_calls_stay_whole_and_travel_as_they_lie() {
+    check_pieces(
+        &[ops::lerp(1, Timing::Call).expect("valid")],
+        &[(0, 8); 11],
+        300,
+        "rows [8, 8, 8] of calls 0..3
+         upload   s0 (192 bytes)
+         dispatch lerp(s0, s0, t) -> s1, 3 calls, 24 rows
+         download s1 (96 bytes)
+         rows [8, 8, 8, 8] of calls 3..7
+         upload   s0 (256 bytes)
+         dispatch lerp(s0, s0, t) -> s1, 4 calls, 32 rows
+         download s1 (128 bytes)
+         rows [8, 8, 8, 8] of calls 7..11
+         upload   s0 (256 bytes)
+         dispatch lerp(s0, s0, t) -> s1, 4 calls, 32 rows
+         download s1 (128 bytes)",
+    );
+}
+
+#[test]
+fn calls_around_a_cut_one_share_its_pieces() {
+    check_pieces(
+        &[ops::gradients(), two_stages()],
+        &[(0, 2), (1, 20), (0, 2)],
+        1600,
+        "rows [2, 8] of calls 0..2
+         upload   s0 (288 bytes of 2 places)
+         dispatch state_gradients(s0) -> s1, 1 calls, 2 rows
+         dispatch state_interpolate#1(s0, s0, t) -> s2, 1 calls, 8 rows
+         dispatch state_gradients(s2) -> s1, 1 calls, 8 rows
+         free     s2
+         download s1 (1280 bytes)
+         rows [12, 2] of calls 1..3
+         upload   s0 (416 bytes of 2 places)
+         dispatch state_interpolate#1(s0, s0, t) -> s2, 1 calls, 12 rows
+         dispatch state_gradients(s2) -> s1, 1 calls, 12 rows
+         free     s2
+         dispatch state_gradients(s0) -> s1, 1 calls, 2 rows
+         download s1 (1792 bytes)",
+    );
+}
+
+#[test]
+fn holes_of_calls_that_were_given_up_are_left_out_where_they_are_large() {
+    let mut case = Case::new(&[ops::gradients()]);
+    for rows in [3, 5, 7, 2000, 9] {
+        case.call(0, rows);
+    }
+    case.calls.remove(3);
+    case.calls.remove(1);
+    let plan = case.plan();
+    let run = |from, to, words| Run { from, to, words };
+    assert_eq!(plan.uploads(), [run(0, 0, 60), run(8060, 60, 36)]);
+}
+
 #[test]
 fn nothing_asked_is_nothing_to_do() {
     check(&[ops::gradients()], &[], "nothing to do");
@@ -164,10 +260,12 @@ proptest! {
         }
         let plan = case.plan();
         let dispatch = plan.dispatches().next().expect("one dispatch");
-        let table = table(dispatch);
+        let table = Table::of(dispatch);
+        let mut words = vec![0; table.words as usize];
+        table.write(dispatch, &mut words);
         let block = 1_u32 << table.params.shift;
         let mut seen: Vec<Vec<u32>> = rows.iter().map(|rows| vec![0; (rows * width).div_ceil(4) as usize]).collect();
-        for entry in table.words.chunks_exact(6) {
+        for entry in words.chunks_exact(6) {
             let [first, threads, result, ..] = *entry else { unreachable!() };
             let call = plan.results.iter().position(|span| span.at == result).expect("a call's result");
             prop_assert_eq!(threads as usize, seen[call].len());
@@ -177,6 +275,42 @@ proptest! {
         }
         prop_assert!(seen.iter().flatten().all(|count| *count == 1));
         prop_assert_eq!(table.threads, u64::from(table.params.blocks) << table.params.shift);
+    }
+
+    /// Every row of every call is in one piece, in order, and pieces are even.
+    #[test]
+    fn pieces_cover_each_row_once(
+        calls in prop::collection::vec((0_u32..3, 1_u32..3000), 1..60),
+        target in 100_u64..200_000,
+    ) {
+        let graphs = [ops::lerp(3, Timing::Row).expect("valid"), ops::gradients(), two_stages()];
+        let mut case = Case::new(&graphs);
+        for (recipe, rows) in &calls {
+            case.call(*recipe, *rows);
+        }
+        let mut covered = vec![0; calls.len()];
+        let mut next = (0, 0);
+        for piece in case.pieces(target, target) {
+            prop_assert!(piece.first < piece.end);
+            prop_assert_eq!(next, (piece.first, piece.skipped));
+            for (index, covered) in covered.iter_mut().enumerate().take(piece.end).skip(piece.first) {
+                let part = piece.part(&case.calls, index);
+                prop_assert_eq!(part.first, *covered);
+                prop_assert!(part.rows > 0);
+                *covered += part.rows;
+            }
+            next = match piece.left {
+                0 => (piece.end, 0),
+                _ => (piece.end - 1, covered[piece.end - 1]),
+            };
+            // Twice the target where nothing could be cut, but for the grain of rows.
+            let plan = assemble(&case.recipes, &case.calls, &piece);
+            let bytes = u64::from(plan.words(Slot::INPUTS).max(plan.words(Slot::RESULTS))) * 4;
+            prop_assert!(bytes <= 2 * target + 8 * 128, "{bytes} of {target}: {plan}");
+        }
+        let rows: Vec<u32> = calls.iter().map(|(_, rows)| *rows).collect();
+        prop_assert_eq!(covered, rows);
+        prop_assert_eq!(case.pieces(u64::MAX, target), [Piece::all(&case.calls)]);
     }
 
     /// Results never overlap and hold exactly what was asked.

@@ -10,7 +10,9 @@ use crate::tensor::{Arena, Format, aligned};
 pub(super) struct Load {
     pub(super) id: BatchId,
     pub(super) arena: Arena,
-    pub(super) calls: Vec<(Ticket, Call)>,
+    /// Its calls, and the ticket of each.
+    pub(super) calls: Vec<Call>,
+    pub(super) tickets: Vec<Ticket>,
     /// How often it was sent.
     pub(super) attempts: u32,
 }
@@ -21,6 +23,7 @@ impl Load {
             id,
             arena,
             calls: Vec::new(),
+            tickets: Vec::new(),
             attempts: 0,
         }
     }
@@ -40,7 +43,10 @@ impl Load {
             at += aligned(words);
         }
         match recipe.scalar() {
-            Some(format) => format.dtype.encode(scalar).ok_or_else(|| refused(None)),
+            Some(format) => format
+                .dtype
+                .encode(scalar)
+                .ok_or_else(|| refused(format, None)),
             None => Ok(0),
         }
     }
@@ -48,21 +54,33 @@ impl Load {
     /// Claims the operands in the free room for a call.
     pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
         call.inputs = self.arena.take(call.inputs.words);
-        self.calls.push((ticket, call));
+        self.calls.push(call);
+        self.tickets.push(ticket);
     }
 
-    /// Keeps only calls that are still waited for; `live` is sorted.
-    pub(super) fn keep(&mut self, live: &[Ticket]) {
-        if live.len() < self.calls.len() {
-            self.calls
-                .retain(|(ticket, _)| live.binary_search(ticket).is_ok());
+    /// Keeps only calls that are still waited for, which come in the same order.
+    pub(super) fn keep(&mut self, live: impl ExactSizeIterator<Item = Ticket>) {
+        if live.len() == self.calls.len() {
+            return;
         }
+        let mut kept = 0;
+        let mut live = live.peekable();
+        for index in 0..self.calls.len() {
+            if live.next_if_eq(&self.tickets[index]).is_some() {
+                self.calls[kept] = self.calls[index];
+                self.tickets[kept] = self.tickets[index];
+                kept += 1;
+            }
+        }
+        self.calls.truncate(kept);
+        self.tickets.truncate(kept);
     }
 
     /// Forgets calls and operands.
     pub(super) fn clear(&mut self) {
         self.arena.clear();
         self.calls.clear();
+        self.tickets.clear();
     }
 }
 
@@ -72,7 +90,7 @@ fn encode_rows(format: Format, words: &mut [u32]) -> Result<(), Error> {
         .iter()
         .position(|word| format.dtype.encode(*word).is_none())
     {
-        return Err(refused(Some(row)));
+        return Err(refused(format, Some(row)));
     }
     for word in words {
         *word = format.dtype.encode(*word).expect("checked above");
@@ -80,7 +98,8 @@ fn encode_rows(format: Format, words: &mut [u32]) -> Result<(), Error> {
     Ok(())
 }
 
-fn refused(row: Option<usize>) -> Error {
+fn refused(format: Format, row: Option<usize>) -> Error {
+    let name = format.dtype.operand_name();
     let place = row.map_or_else(String::new, |row| format!("[{row}]"));
-    Error::InvalidInput(format!("t{place} is NaN; give a number"))
+    Error::InvalidInput(format!("{name}{place} is NaN; give a number"))
 }

@@ -4,12 +4,15 @@
 //! threads and has no clock: a face calls it, passes `now` in, and awaits the
 //! flights that come out.
 
+mod answers;
 mod load;
 mod loss;
 mod stats;
 
+pub use answers::Answer;
 pub use stats::Stats;
 
+use self::answers::Sent;
 use self::load::Load;
 use self::stats::Waits;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
@@ -38,25 +41,26 @@ pub struct Submission {
     pub key: Option<u32>,
 }
 
-/// A batch on its way. Await the flight, then give both to
+/// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
 pub struct Launch {
     /// The batch.
     pub batch: BatchId,
     /// The life of the device it was sent to.
     pub generation: Generation,
-    /// Its results to come.
-    pub flight: Flight,
+    /// The results to come of each of its pieces.
+    pub flights: Vec<Flight>,
 }
 
-/// The answers to a batch.
+/// The answers to a piece of a batch.
 #[derive(Debug)]
 pub struct Settlement {
-    /// The calls still waited for, in submission order, and where the result
-    /// of each lies in the readback.
-    pub calls: Vec<(Ticket, Span)>,
+    /// The calls still waited for, in submission order.
+    pub answers: Vec<Answer>,
     /// The results, or what went wrong with all of them.
     pub outcome: Result<Readback, Error>,
+    /// Whether the batch has no more pieces on their way.
+    pub is_last: bool,
 }
 
 /// Batches calls for one device.
@@ -91,8 +95,10 @@ struct Flying {
     load: Load,
     generation: Generation,
     sent: Millis,
-    /// Where each of its calls' results will lie.
-    results: Vec<Span>,
+    /// Its pieces, in order.
+    pieces: Vec<Sent>,
+    /// How many of them are back.
+    landed: usize,
 }
 
 impl<D: Device> Session<D> {
@@ -260,44 +266,58 @@ impl<D: Device> Session<D> {
             return None;
         }
         let id = self.batcher.take()?;
-        let batch = self.batcher.in_flight(id).expect("just taken");
-        let live: Vec<Ticket> = batch.tickets().collect();
-        let (waited, fill) = (now.0 - batch.oldest.0, self.batcher.fill(batch));
         while self.sealed.first().is_some_and(|load| load.id != id) {
             let abandoned = self.sealed.remove(0); // All its calls were given up.
             self.recycle(abandoned.arena);
         }
         self.roll(self.batcher.open_batch());
         let mut load = self.sealed.remove(0);
+        let batch = self.batcher.in_flight(id).expect("just taken");
         if load.attempts == 0 {
-            self.waits.add(waited);
-            self.counts.batch(live.len(), fill);
+            self.waits.add(now.0 - batch.oldest.0);
+            let fill = self.batcher.fill(batch);
+            self.counts.batch(batch.tickets().len(), fill);
         }
         load.attempts += 1;
-        load.keep(&live);
-        let calls: Vec<Call> = load.calls.iter().map(|(_, call)| *call).collect();
-        let plan = plan::assemble(&self.recipes, &calls);
-        let operands = load.arena.len();
-        let flight = self.device.launch(&plan, &mut load.arena);
-        // What the device appended was for this attempt.
-        load.arena.truncate(operands);
+        load.keep(batch.tickets());
+        let (pieces, flights) = self.send(&mut load);
         let generation = self.generation;
         self.in_flight.push(Flying {
             load,
             generation,
             sent: now,
-            results: plan.results,
+            pieces,
+            landed: 0,
         });
         Some(Launch {
             batch: id,
             generation,
-            flight,
+            flights,
         })
     }
 
-    /// Takes what a flight brought. `None` for a batch that is not, or no
-    /// longer, on its way in this life of the device, and for one that was lost
-    /// with the device and will be sent again: [`Session::is_lost`] says so.
+    /// Launches a batch piece by piece: the device works on the first while
+    /// the next is planned and copied.
+    fn send(&mut self, load: &mut Load) -> (Vec<Sent>, Vec<Flight>) {
+        let pieces = plan::pieces(&self.recipes, &load.calls, self.device.limits().pieces);
+        self.counts.pieces += pieces.len() as u64;
+        let operands = load.arena.len();
+        let (mut sent, mut flights) = (Vec::new(), Vec::new());
+        for piece in pieces {
+            let plan = plan::assemble(&self.recipes, &load.calls, &piece);
+            flights.push(self.device.launch(&plan, &mut load.arena));
+            // What the device appended was for this attempt.
+            load.arena.truncate(operands);
+            let results = plan.results;
+            sent.push(Sent { piece, results });
+        }
+        (sent, flights)
+    }
+
+    /// Takes what the next flight of a batch brought. `None` for a batch that
+    /// is not, or no longer, on its way in this life of the device, and for one
+    /// that was lost with the device and will be sent again:
+    /// [`Session::is_lost`] says so.
     pub fn settle(
         &mut self,
         batch: BatchId,
@@ -313,20 +333,32 @@ impl<D: Device> Session<D> {
                 return None;
             }
         }
-        let Flying { load, results, .. } = self.in_flight.remove(index);
-        let live = self
-            .batcher
-            .settle(batch)
-            .expect("both know what is in flight");
-        let tickets = load.calls.iter().map(|(ticket, _)| *ticket);
-        let mut calls: Vec<(Ticket, Span)> = tickets.zip(results).collect();
-        calls.retain(|(ticket, _)| live.binary_search(ticket).is_ok());
-        self.recycle(load.arena);
+        let flying = &mut self.in_flight[index];
+        let (load, sent) = (&flying.load, &flying.pieces[flying.landed]);
+        flying.landed += 1;
+        let is_last = flying.landed == flying.pieces.len();
+        let live = self.batcher.in_flight(batch).expect("both know of it");
+        let answers = sent.answers(load, live.tickets(), &self.recipes);
+        let through = sent.done(load, &outcome);
         match &outcome {
-            Ok(_) => self.counts.settled(calls.len(), self.engine),
-            Err(_) => self.counts.rejected += calls.len() as u64,
+            Ok(_) => {
+                let done = answers.iter().filter(|answer| answer.is_last()).count();
+                self.counts.settled(done, self.engine);
+            }
+            Err(_) => self.counts.rejected += answers.len() as u64,
         }
-        Some(Settlement { calls, outcome })
+        if is_last {
+            self.batcher.settle(batch);
+            let flying = self.in_flight.remove(index);
+            self.recycle(flying.load.arena);
+        } else if let Some(through) = through {
+            self.batcher.advance(batch, through);
+        }
+        Some(Settlement {
+            answers,
+            outcome,
+            is_last,
+        })
     }
 
     /// When the oldest batch in flight was sent.
@@ -371,9 +403,19 @@ impl<D: Device> Session<D> {
             .take()
             .into_iter()
             .flat_map(|load| load.calls)
-            .map(|(_, call)| call)
             .collect();
-        plan::assemble(&self.recipes, &calls).to_string()
+        let pieces = plan::pieces(&self.recipes, &calls, self.device.limits().pieces);
+        let mut text = String::new();
+        for (index, piece) in pieces.iter().enumerate() {
+            if pieces.len() > 1 {
+                let line_end = if index > 0 { "\n" } else { "" };
+                let (number, count) = ((index + 1).to_string(), pieces.len().to_string());
+                let head = [line_end, "piece ", &number, " of ", &count, "\n"];
+                text.extend(head);
+            }
+            text += &plan::assemble(&self.recipes, &calls, piece).to_string();
+        }
+        text
     }
 
     /// A structure's recipe.

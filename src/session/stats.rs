@@ -18,6 +18,8 @@ pub struct Stats {
     pub pending: u64,
     /// Batches sent.
     pub batches: u64,
+    /// Pieces that they were sent in.
+    pub pieces: u64,
     /// Calls in a batch, on average.
     pub mean_batch_size: f64,
     /// How full batches were against their item or byte limit, 0 to 1.
@@ -43,6 +45,7 @@ pub(super) struct Counts {
     pub(super) calls: u64,
     pub(super) rejected: u64,
     pub(super) encode_ms: f64,
+    pub(super) pieces: u64,
     settled_gpu: u64,
     settled_cpu: u64,
     batches: u64,
@@ -73,6 +76,7 @@ impl Counts {
             rejected: self.rejected,
             pending: pending as u64,
             batches: self.batches,
+            pieces: self.pieces,
             mean_batch_size: self.batched_calls as f64 / batches,
             fill_rate: self.fill / batches,
             wait_p50,

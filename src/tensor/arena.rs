@@ -122,6 +122,19 @@ impl Arena {
         &chunk.memory[start..start + span.words as usize]
     }
 
+    /// Shows `visit` the words of a run that was taken in parts, in order.
+    pub fn each_slice(&self, span: Span, visit: &mut dyn FnMut(&[u32])) {
+        let end = span.at + span.words;
+        for chunk in &self.chunks {
+            let from = span.at.max(chunk.base);
+            let to = end.min(chunk.base + chunk.used);
+            if from < to {
+                let start = (from - chunk.base) as usize;
+                visit(&chunk.memory[start..start + (to - from) as usize]);
+            }
+        }
+    }
+
     /// The same for writing.
     pub fn write(&mut self, span: Span) -> &mut [u32] {
         let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);

@@ -10,6 +10,9 @@ pub enum DType {
     /// An interpolation parameter of states: given as a float, clamped to
     /// [0, 1] and kept as 16.16 fixed point; NaN is refused.
     Fraction,
+    /// How far to descend: given as a float and kept in units of 2⁻²², up to
+    /// 512 either way, which is farther than states reach; NaN is refused.
+    Rate,
     /// A state: 16 layers, a byte each.
     State,
 }
@@ -18,7 +21,7 @@ impl DType {
     /// Words that one element takes.
     pub const fn words(self) -> u32 {
         match self {
-            DType::F32 | DType::Parameter | DType::Fraction => 1,
+            DType::F32 | DType::Parameter | DType::Fraction | DType::Rate => 1,
             DType::State => 4,
         }
     }
@@ -33,12 +36,24 @@ impl DType {
                 let t = f32::from_bits(word);
                 (!t.is_nan()).then(|| fixed_16_16(t))
             }
+            DType::Rate => {
+                let rate = f32::from_bits(word);
+                (!rate.is_nan()).then(|| fixed_10_22(rate))
+            }
         }
     }
 
     /// Whether values must pass through [`DType::encode`] on their way in.
     pub const fn is_encoded(self) -> bool {
-        matches!(self, DType::Parameter | DType::Fraction)
+        matches!(self, DType::Parameter | DType::Fraction | DType::Rate)
+    }
+
+    /// What an operand of this type is called where it is refused.
+    pub const fn operand_name(self) -> &'static str {
+        match self {
+            DType::Rate => "rate",
+            DType::F32 | DType::Parameter | DType::Fraction | DType::State => "t",
+        }
     }
 }
 
@@ -68,12 +83,23 @@ fn fixed_16_16(t: f32) -> u32 {
     (t.clamp(0.0, 1.0) * 65536.0).round_ties_even() as u32
 }
 
+/// A signed number. Invariant: it has a magnitude of 31 bits.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast to an integer saturates"
+)]
+fn fixed_10_22(rate: f32) -> u32 {
+    // As above: exact, then rounded once.
+    let units = (rate * 4_194_304.0).round_ties_even() as i32;
+    units.max(-i32::MAX).cast_unsigned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn fractions_are_clamped_and_rounded_once() {
+    fn fractions_and_rates_are_clamped_and_rounded_once() {
         let cases = [
             (0.0, 0),
             (-0.0, 0),
@@ -90,6 +116,24 @@ mod tests {
             let word = f32::to_bits(t);
             assert_eq!(DType::Fraction.encode(word), Some(expected), "t = {t}");
         }
+        let rates = [
+            (0.0, 0),
+            (-0.0, 0),
+            (1.0, 1 << 22),
+            (-1.5, -3 << 21),
+            (0.5_f32.powi(23), 0),
+            (1.5 * 0.5_f32.powi(22), 2),
+            (512.0, i32::MAX),
+            (-512.0, -i32::MAX),
+            (f32::MAX, i32::MAX),
+            (f32::NEG_INFINITY, -i32::MAX),
+        ];
+        for (rate, expected) in rates {
+            let word = f32::to_bits(rate);
+            let encoded = DType::Rate.encode(word).map(u32::cast_signed);
+            assert_eq!(encoded, Some(expected), "rate = {rate}");
+        }
+        assert_eq!(DType::Rate.encode(f32::NAN.to_bits()), None);
         assert_eq!(DType::Fraction.encode(f32::NAN.to_bits()), None);
         assert_eq!(DType::Parameter.encode(f32::NAN.to_bits()), None);
     }

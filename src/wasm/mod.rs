@@ -29,8 +29,7 @@ use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::plan::RecipeId;
-use crate::session::{Launch, Session, Submission};
-use crate::tensor::Span;
+use crate::session::{Session, Settlement, Submission};
 
 /// A session as JavaScript sees it. Every method borrows shared, so `settle`
 /// may call back into it. A method of the hot path that fails returns
@@ -51,7 +50,7 @@ struct Inner {
     /// When the last batch got its first call.
     opened: Cell<Millis>,
     table: RefCell<Table>,
-    /// `(table, count, source, message)`; see [`Table`].
+    /// `(table, count, source, message, last)`; see [`Table`].
     settle: RefCell<Option<Function>>,
     /// `(event, message)`: lost, restored, fallback.
     notify: RefCell<Option<Function>>,
@@ -204,11 +203,7 @@ impl Core {
         self.inner.recovery.disposed.set(true);
         let tickets = self.inner.session.borrow_mut().dispose();
         self.inner.follow_room();
-        let calls: Vec<(Ticket, Span)> = tickets
-            .into_iter()
-            .map(|ticket| (ticket, Span::default()))
-            .collect();
-        self.inner.answer(&calls, &Err(Error::Disposed));
+        self.inner.refuse(&tickets, &Error::Disposed);
         // They hold the face, which holds this: together they would stay for good.
         self.inner.settle.take();
         self.inner.notify.take();
@@ -255,7 +250,7 @@ impl Inner {
         }
         let accepted = accepted?;
         if let Some(older) = accepted.superseded {
-            self.answer(&[(older, Span::default())], &Err(Error::Superseded));
+            self.refuse(&[older], &Error::Superseded);
         }
         Ok(accepted.ticket)
     }
@@ -272,13 +267,11 @@ impl Inner {
             drop(session);
             let inner = Rc::clone(self);
             recovery::start(async move {
-                let Launch {
-                    batch,
-                    generation,
-                    flight,
-                } = launch;
-                let outcome = flight.await;
-                inner.land(batch, generation, outcome);
+                // One task for all of them, so that they land in order.
+                for flight in launch.flights {
+                    let outcome = flight.await;
+                    inner.land(launch.batch, launch.generation, outcome);
+                }
             });
             self.look_after_flights();
         }
@@ -296,31 +289,44 @@ impl Inner {
             if settlement.outcome.is_ok() {
                 self.recovery.works();
             }
-            self.answer(&settlement.calls, &settlement.outcome);
+            self.answer(&settlement);
         }
         self.recover();
         self.pump();
     }
 
-    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
-    fn answer(&self, calls: &[(Ticket, Span)], outcome: &Result<Readback, Error>) {
-        if calls.is_empty() {
-            return; // Everybody in the batch had given up.
-        }
-        let Some(settle) = self.settle.borrow().clone() else {
-            return; // Disposed of, which answered everybody.
-        };
+    /// Answers the calls of a piece.
+    fn answer(&self, settlement: &Settlement) {
         let mut table = self.table.take();
-        let (source, message) = table.fill(calls, outcome);
-        let arguments = js_sys::Array::of4(
-            &table.address().into(),
-            &calls.len().into(),
-            &source,
-            &message,
-        );
-        // The face never throws from here; if it did, the next batch must go on.
-        if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
-            report::complain(&thrown);
+        let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
+        self.settle(table, &source, &message, settlement.is_last);
+    }
+
+    /// Rejects calls.
+    fn refuse(&self, tickets: &[Ticket], error: &Error) {
+        let mut table = self.table.take();
+        let message = table.fail(tickets, error);
+        self.settle(table, &JsValue::NULL, &message, false);
+    }
+
+    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
+    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript hears it")]
+    fn settle(&self, table: Table, source: &JsValue, message: &JsValue, is_last: bool) {
+        let settle = self.settle.borrow().clone();
+        // Without a function the session was disposed of, which answered everybody;
+        // without an entry everybody had given up.
+        if let Some(settle) = settle.filter(|_| is_last || table.entries() > 0) {
+            let arguments = js_sys::Array::of5(
+                &table.address().into(),
+                &table.entries().into(),
+                source,
+                message,
+                &is_last.into(),
+            );
+            // The face never throws from here; if it did, the next batch must go on.
+            if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
+                report::complain(&thrown);
+            }
         }
         self.table.replace(table);
     }

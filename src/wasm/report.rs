@@ -101,7 +101,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         rejected: stats.rejected as f64,
         pending: stats.pending as f64,
         batches: stats.batches as f64,
-        sub_batches: stats.batches as f64, // A batch is not cut yet: one submission each.
+        sub_batches: stats.pieces as f64,
         submits: device.submits as f64,
         nudges: device.nudges as f64,
         uploads: device.uploads as f64,

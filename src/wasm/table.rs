@@ -6,10 +6,14 @@ use super::header::word_index;
 use crate::batch::Ticket;
 use crate::device::Readback;
 use crate::error::Error;
-use crate::tensor::Span;
+use crate::session::Answer;
 
-/// Success; any other status is a code's number.
+/// The whole result; any other status but [`PART`] is a code's number.
 const OK: u32 = 0;
+
+/// A part of the result. Where in it, and how much it is in all, are the first
+/// words of a second entry.
+const PART: u32 = u32::MAX;
 
 /// `[ticket, offset, length, status]` a call, offset and length in words of
 /// the source: a mapped range, or wasm memory itself.
@@ -23,37 +27,63 @@ impl Table {
     /// memory) and the message of a failure.
     pub(super) fn fill(
         &mut self,
-        calls: &[(Ticket, Span)],
+        answers: &[Answer],
         outcome: &Result<Readback, Error>,
     ) -> (JsValue, JsValue) {
-        let (base, status, source, message) = match outcome {
-            Ok(Readback::Mapped(mapped)) => {
-                (0, OK, mapped.array_buffer().into(), JsValue::UNDEFINED)
-            }
-            Ok(Readback::Host(words)) => (
-                word_index(words.as_ptr()),
-                OK,
-                JsValue::NULL,
-                JsValue::UNDEFINED,
-            ),
-            Err(error) => (
-                0,
-                error.code().number(),
-                JsValue::NULL,
-                error.to_string().into(),
-            ),
-        };
         self.words.clear();
-        self.words.reserve(calls.len() * 4);
-        for (ticket, span) in calls {
-            self.words
-                .extend_from_slice(&[ticket.0, base + span.at, span.words, status]);
+        self.words.reserve(answers.len() * 4);
+        match outcome {
+            Ok(Readback::Mapped(mapped)) => {
+                self.results(answers, 0);
+                (mapped.array_buffer().into(), JsValue::UNDEFINED)
+            }
+            Ok(Readback::Host(words)) => {
+                self.results(answers, word_index(words.as_ptr()));
+                (JsValue::NULL, JsValue::UNDEFINED)
+            }
+            Err(error) => {
+                self.failures(answers.iter().map(|answer| answer.ticket), error);
+                (JsValue::NULL, error.to_string().into())
+            }
         }
-        (source, message)
+    }
+
+    /// Writes that calls failed; the message.
+    pub(super) fn fail(&mut self, tickets: &[Ticket], error: &Error) -> JsValue {
+        self.words.clear();
+        self.failures(tickets.iter().copied(), error);
+        error.to_string().into()
     }
 
     /// Word index of the first entry.
     pub(super) fn address(&self) -> u32 {
         word_index(self.words.as_ptr())
+    }
+
+    /// How many entries there are.
+    pub(super) fn entries(&self) -> usize {
+        self.words.len() / 4
+    }
+
+    fn results(&mut self, answers: &[Answer], base: u32) {
+        for answer in answers {
+            let Answer {
+                ticket, span, at, ..
+            } = *answer;
+            let (offset, is_whole) = (base + span.at, answer.is_whole());
+            let status = if is_whole { OK } else { PART };
+            self.words
+                .extend_from_slice(&[ticket.0, offset, span.words, status]);
+            if !is_whole {
+                self.words.extend_from_slice(&[at, answer.total, 0, 0]);
+            }
+        }
+    }
+
+    fn failures(&mut self, tickets: impl Iterator<Item = Ticket>, error: &Error) {
+        let status = error.code().number();
+        for ticket in tickets {
+            self.words.extend_from_slice(&[ticket.0, 0, 0, status]);
+        }
     }
 }

@@ -75,6 +75,7 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
       const gpu = await framebatch.open({ engine: "gpu" });
       const { floats, bytes, quaternions } = workload;
       const t = (items) => floats(items, 9).map(Math.abs);
+      const four = (kind, size) => [3, 4, 5, 6].map((seed) => kind(size, seed));
       const cases = {
         lerp: (a, b, t) => [
           gpu.lerp(a(floats, 75), b(floats, 75), t(75)),
@@ -104,6 +105,34 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
           gpu.states.slerp(a(bytes, 16 * 23), b(bytes, 16 * 23), 0.4375),
           oracle.stateSlerp(a(bytes, 16 * 23), b(bytes, 16 * 23), 0.4375),
         ],
+        bezier: (a, b, t) => [
+          gpu.bezier(four(floats, 75), t(25), { width: 3 }),
+          oracle.bezier(four(floats, 75), t(25), 3),
+        ],
+        stateBezier: (a, b, t) => [
+          gpu.states.bezier(four(bytes, 16 * 37), t(37)),
+          oracle.stateBezier(four(bytes, 16 * 37), t(37)),
+        ],
+        sequence: (a, b) => [
+          gpu.states.sequence(a(bytes, 16 * 3), b(bytes, 16 * 3), 7, "slerp"),
+          oracle.stateSequence(a(bytes, 48), b(bytes, 48), 7, "slerp"),
+        ],
+        distance: (a, b) => [
+          gpu.states.distance(a(bytes, 16 * 9), b(bytes, 16 * 9)),
+          oracle.distance(a(bytes, 16 * 9), b(bytes, 16 * 9)),
+        ],
+        geodesicDistance: (a, b) => [
+          gpu.states.geodesicDistance(a(bytes, 16 * 9), b(bytes, 16 * 9)),
+          oracle.geodesicDistance(a(bytes, 16 * 9), b(bytes, 16 * 9)),
+        ],
+        descend: (a, b, t) => [
+          gpu.states.descend(a(bytes, 16 * 19), t(19)),
+          oracle.descend(a(bytes, 16 * 19), t(19)),
+        ],
+        descendFar: (a) => [
+          gpu.states.descend(a(bytes, 16 * 19), 7.25),
+          oracle.descend(a(bytes, 16 * 19), 7.25),
+        ],
       };
       const errors = {};
       const { counts } = await counting.during(() =>
@@ -128,7 +157,17 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
       gradients: 1e-6,
       stateLerp: 0,
       stateSlerp: 0,
+      // Twelve times 2^-24 of the points' weighted magnitudes, which are below 1.
+      bezier: 12 * 2 ** -24,
+      stateBezier: 0,
+      sequence: 0,
+      // Of 32 magnitudes, each below 4; and of 16 distances, each below 17.
+      distance: 128 * 2 ** -19,
+      geodesicDistance: 272 * 2 ** -20,
+      descend: 0,
+      descendFar: 0,
     };
+    assert.deepEqual(Object.keys(errors).sort(), Object.keys(bounds).sort());
     for (const [name, bound] of Object.entries(bounds)) {
       assert.ok(
         errors[name] <= bound,

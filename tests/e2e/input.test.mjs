@@ -39,6 +39,17 @@ const CALLS = [
     "gpu.lerp(f(2), f(2), new Float32Array([0, NaN]))",
     ["t", "NaN"],
   ],
+  [
+    "three control points",
+    "gpu.bezier([f(4), f(4), f(4)], 0.5)",
+    ["bezier", "3", "4"],
+  ],
+  ["no steps", "gpu.states.sequence(u(16), u(16), 0, 'lerp')", ["steps", "0"]],
+  [
+    "NaN in rate",
+    "gpu.states.descend(u(16), new Float32Array([NaN]))",
+    ["rate[0]", "NaN"],
+  ],
   ["t is text", "gpu.slerp(f(4), f(4), '0.5')", ["t", "number"]],
   [
     "into too short",

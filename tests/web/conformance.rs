@@ -1,6 +1,6 @@
 //! Every op on WebGPU and on the WebAssembly processor against the oracle.
 
-use framebatch::graph::{Mode, Timing};
+use framebatch::graph::{Graph, Measure, Mode, Timing};
 use framebatch::ops;
 use wasm_bindgen_test::wasm_bindgen_test;
 
@@ -155,6 +155,111 @@ async fn gradients_are_the_rounded_derivatives() {
         .await;
         for (layer, got) in floats(&result).as_chunks::<2>().0.iter().enumerate() {
             assert_eq!(*got, oracle::gradient(layer as u8), "layer {layer:#x}");
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn curves_of_floats_stay_within_their_bound() {
+    let mut devices = [gpu().await, cpu()];
+    let mut samples = Samples(4);
+    let (width, rows) = (3, 301);
+    let points: [Vec<f32>; 4] = std::array::from_fn(|_| samples.floats(rows * width));
+    let t = samples.units(rows);
+    for device in &mut devices {
+        let graph = ops::bezier(width as u32, Timing::Row).expect("a positive width");
+        let [a, b, c, d] = points.each_ref().map(|points| words(points));
+        let asked = Asked {
+            graph: &graph,
+            operands: &[a, b, c, d, words(&t)],
+            rows,
+            t: 0.0,
+        };
+        for (i, got) in floats(&ask(device, &asked).await).iter().enumerate() {
+            let (points, t) = (points.each_ref().map(|points| points[i]), t[i / width]);
+            let error = (f64::from(*got) - oracle::bezier(points, t)).abs();
+            let bound = 12.0 / 16_777_216.0 * oracle::bezier_scale(points, t);
+            assert!(error <= bound, "bezier({points:?}, {t}) = {got}");
+        }
+    }
+}
+
+/// A structure, its operands, its t, and each byte of the result.
+type Motion<'a> = (Graph, usize, f32, &'a dyn Fn(usize) -> u8);
+
+/// States on curves, in sequences and after a descent: bytes by the definition.
+#[wasm_bindgen_test]
+async fn states_move_by_the_definition() {
+    let mut devices = [gpu().await, cpu()];
+    let mut samples = Samples(5);
+    let rows = 300;
+    let states: [Vec<u8>; 4] = std::array::from_fn(|_| {
+        let states = samples.states(rows);
+        states.iter().flat_map(|state| state.0).collect()
+    });
+    let words: [Vec<u32>; 4] = states.each_ref().map(|layers| {
+        let (words, _) = layers.as_chunks::<4>();
+        words.iter().copied().map(u32::from_ne_bytes).collect()
+    });
+    let operands = words.each_ref().map(Vec::as_slice);
+    let curve = |i: usize| oracle::layer_bezier(states.each_ref().map(|layers| layers[i]), 0.4321);
+    let step = |i: usize| {
+        let (row, k, layer) = (i / 112, i / 16 % 7, i % 16);
+        let (a, b) = (states[0][row * 16 + layer], states[1][row * 16 + layer]);
+        oracle::layer_slerp(a, b, oracle::step(k, 7))
+    };
+    let down = |i: usize| oracle::layer_descend(states[0][i], 2.75);
+    let sequence = ops::sequence(7, Mode::Slerp).expect("seven steps");
+    let cases: [Motion<'_>; 3] = [
+        (ops::interpolate_bezier(Timing::Call), 4, 0.4321, &curve),
+        (sequence, 2, 0.0, &step),
+        (ops::descend(Timing::Call), 1, 2.75, &down),
+    ];
+    for device in &mut devices {
+        for (graph, count, t, definition) in &cases {
+            let asked = Asked {
+                graph,
+                operands: &operands[..*count],
+                rows,
+                t: *t,
+            };
+            let result = ask(device, &asked).await;
+            let got = bytes(&result);
+            let wrong = (0..got.len()).find(|i| got[*i] != definition(*i));
+            assert_eq!(wrong, None, "{graph:?}");
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn distances_stay_within_their_bounds() {
+    let mut devices = [gpu().await, cpu()];
+    let mut samples = Samples(6);
+    let (a, b) = (samples.states(500), samples.states(500));
+    let operands: [&[u32]; 2] = [bytemuck::cast_slice(&a), bytemuck::cast_slice(&b)];
+    for device in &mut devices {
+        for measure in [Measure::Straight, Measure::Geodesic] {
+            let asked = Asked {
+                graph: &ops::distance(measure),
+                operands: &operands,
+                rows: 500,
+                t: 0.0,
+            };
+            let result = ask(device, &asked).await;
+            for ((a, b), got) in a.iter().zip(&b).zip(floats(&result)) {
+                let scale: f64 = a.0.iter().chain(&b.0).copied().map(oracle::magnitude).sum();
+                let (want, bound) = match measure {
+                    Measure::Straight => (oracle::distance(a.0, b.0), scale / 524_288.0),
+                    Measure::Geodesic => {
+                        let want = oracle::geodesic_distance(a.0, b.0);
+                        (want, want / 1_048_576.0)
+                    }
+                };
+                assert!(
+                    (f64::from(*got) - want).abs() <= bound,
+                    "{measure:?}: {got}, {want}"
+                );
+            }
         }
     }
 }

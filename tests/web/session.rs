@@ -60,21 +60,29 @@ pub(crate) fn submit(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Tic
 pub(crate) async fn flush(session: &mut Session<AnyDevice>) -> Vec<Vec<u32>> {
     session.flush();
     let launch = session.launch(Millis(0.0)).expect("something is queued");
-    let outcome = launch.flight.await;
-    let settlement = session
-        .settle(launch.batch, launch.generation, outcome)
-        .expect("it was on its way");
-    let readback = settlement.outcome.expect("the device works");
-    let words = match &readback {
-        Readback::Host(words) => words.clone(),
-        Readback::Mapped(mapped) => {
-            js_sys::Uint32Array::new(&mapped.array_buffer().into()).to_vec()
+    let mut results = Vec::new();
+    for flight in launch.flights {
+        let outcome = flight.await;
+        let settlement = session
+            .settle(launch.batch, launch.generation, outcome)
+            .expect("it was on its way");
+        let readback = settlement.outcome.expect("the device works");
+        let words = match &readback {
+            Readback::Host(words) => words.clone(),
+            Readback::Mapped(mapped) => {
+                js_sys::Uint32Array::new(&mapped.array_buffer().into()).to_vec()
+            }
+        };
+        for answer in settlement.answers {
+            let part = &words[answer.span.at as usize..][..answer.span.words as usize];
+            if answer.at == 0 {
+                results.push(Vec::new());
+            }
+            // Parts come in order.
+            results.last_mut().expect("just begun").extend(part);
         }
-    };
-    let results = settlement.calls.iter();
+    }
     results
-        .map(|(_, span)| words[span.at as usize..][..span.words as usize].to_vec())
-        .collect()
 }
 
 /// Answers one call alone.

@@ -1,150 +1,108 @@
-// Runs every workload on every system, shows the table, and leaves it in
-// `window.__result` for the command line. With `?report` it posts it to the server.
+// The page: starts, stops and shows a run, and offers its record.
+//
+//   ?run         starts at once
+//   ?report      the same, and posts the record to /report, each row to /log
+//   ?quick       a few runs of each: for a look, not for a record
+//   ?workloads=, ?systems=   what is ticked; see ui/choice.ts
+//
+// The record, once there is one, is also `window.__result`.
 
-import {
-  type Call,
-  framebatch,
-  loop,
-  oneBatch,
-  perCall,
-  type System,
-} from "./systems.ts";
+import type { Result, Row } from "./record.ts";
+import { run } from "./run.ts";
+import { chosen, showChoice } from "./ui/choice.ts";
+import { Plot } from "./ui/plot.ts";
+import { rounded, showResults } from "./ui/results.ts";
 
-/** Calls and floats a call. */
-const WORKLOADS = [
-  [256, 256],
-  [1000, 64],
-  [10_000, 16],
-] as const;
-const WARM = 10;
-const RUNS = 40;
-/** Milliseconds after which a slow system has been run often enough, if 3 times. */
-const ENOUGH = 4000;
-/** For f32 on inputs in [-1, 1]. */
-const BOUND = 3e-7;
-
-interface Row {
-  workload: string;
-  system: string;
-  runs: number;
-  median: number;
-  p95: number;
-  /** The median, relative to the batch written by hand. */
-  ratio: number;
-}
-
-const rows: Row[] = [];
-for (const [count, length] of WORKLOADS) {
-  const calls = inputs(count, length);
-  const systems: Record<string, System> = {
-    "one batch by hand": await oneBatch(count, length),
-    framebatch: await framebatch("gpu"),
-    "framebatch, cpu": await framebatch("cpu"),
-    "plain loop": await loop(),
-    "one call at a time": await perCall(),
-  };
-  const measured: Omit<Row, "ratio">[] = [];
-  // One system after the other: a page has one of them, and a GPU that changes
-  // between the devices of two takes longer for either.
-  for (const [name, system] of Object.entries(systems)) {
-    state(`${count} x ${length}: ${name}`);
-    const times = await measure(name, system, calls);
-    measured.push({
-      workload: `${count} x ${length}`,
-      system: name,
-      runs: times.length,
-      median: quantile(times, 0.5),
-      p95: quantile(times, 0.95),
-    });
-  }
-  const reference = measured[0].median;
-  rows.push(
-    ...measured.map((row) => ({ ...row, ratio: row.median / reference })),
-  );
-  show(rows);
-}
-state("");
-const adapter = await navigator.gpu.requestAdapter();
-const { vendor, architecture, description } = adapter!.info;
-const result = {
-  adapter: [vendor, architecture, description].filter(Boolean).join(" "),
-  browser: navigator.userAgent,
-  cores: navigator.hardwareConcurrency,
-  rows,
+const query = new URLSearchParams(location.search);
+const form = element<HTMLFormElement>("choice");
+const progress = element<HTMLProgressElement>("progress");
+const plot = new Plot(element("plot"));
+const buttons = {
+  run: element<HTMLButtonElement>("run"),
+  cancel: element<HTMLButtonElement>("cancel"),
+  download: element<HTMLButtonElement>("download"),
 };
-Object.assign(window, { __result: result });
-if (new URLSearchParams(location.search).has("report")) {
-  await fetch("/report", {
-    method: "POST",
-    body: JSON.stringify(result, null, 1),
-  });
+let stop: AbortController | undefined;
+let result: Result | undefined;
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void start();
+});
+buttons.cancel.addEventListener("click", () => {
+  stop?.abort();
+  buttons.cancel.disabled = true;
+  tell("Stopping after the run that is on its way…");
+});
+buttons.download.addEventListener("click", () => download(result!));
+
+try {
+  showChoice(form, query);
+  if (query.has("run") || query.has("report")) void start();
+} catch (error) {
+  tell(String(error));
+  Object.assign(window, { __result: { problem: String(error) } });
 }
 
-async function measure(
-  name: string,
-  system: System,
-  calls: Call[],
-): Promise<number[]> {
-  check(name, calls, await system(calls));
-  const times: number[] = [];
-  const start = performance.now();
-  for (let run = 0; run < WARM + RUNS; run++) {
-    const before = performance.now();
-    await system(calls);
-    const after = performance.now();
-    times.push(after - before);
-    if (times.length >= 3 && after - start > ENOUGH) break;
-    // Nothing of this run's is left to do when the next one starts.
-    await new Promise((resolve) => setTimeout(resolve, 5));
+async function start(): Promise<void> {
+  stop = new AbortController();
+  const choice = chosen(form);
+  setRunning(true);
+  try {
+    result = await run(choice, stop.signal, { next, rows: show });
+    Object.assign(window, { __result: result });
+    const { rows, seconds, cancelled } = result;
+    tell(
+      `${cancelled ? "Stopped" : "Done"} after ${rounded(seconds)} s, ${rows.length} rows.`,
+    );
+    element("machine").textContent =
+      `${result.adapter}${result.software ? " (software: only ratios mean something)" : ""} · ${result.cores} cores · ${result.browser}`;
+    if (query.has("report")) await post("/report", JSON.stringify(result));
+  } finally {
+    setRunning(false);
   }
-  return times.length > WARM ? times.slice(WARM) : times;
 }
 
-function state(text: string): void {
-  document.querySelector("#state")!.textContent = text;
+function next(workload: string, system: string, done: number): void {
+  progress.value = done;
+  if (!stop!.signal.aborted) tell(`${workload}: ${system}`);
 }
 
-function inputs(count: number, length: number): Call[] {
-  let state = 12345;
-  const floats = () =>
-    Float32Array.from({ length }, () => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return state / 2 ** 31 - 1;
-    });
-  return Array.from({ length: count }, (_, i) => ({
-    a: floats(),
-    b: floats(),
-    t: (i % 101) / 100,
-  }));
+function show(rows: readonly Row[]): void {
+  showResults(element("results"), rows);
+  element("plots").hidden = false;
+  element("plots").hidden = !plot.show(rows);
+  if (!query.has("report")) return;
+  const { workload, system, median, runs, problem } = rows.at(-1)!;
+  const outcome = problem ?? `${rounded(median)}, ${runs} runs`;
+  void post("/log", `${workload} ${system}: ${outcome}`);
 }
 
-function check(name: string, calls: Call[], answers: Float32Array[]): void {
-  calls.forEach(({ a, b, t }, index) => {
-    answers[index].forEach((value, i) => {
-      const difference = Math.abs(value - ((1 - t) * a[i] + t * b[i]));
-      // Written so that NaN counts as wrong.
-      if (!(difference <= BOUND)) {
-        throw new Error(`${name}: call ${index} is wrong by ${difference}`);
-      }
-    });
+function setRunning(running: boolean): void {
+  buttons.run.disabled = running;
+  buttons.cancel.disabled = !running;
+  buttons.download.disabled = running || result === undefined;
+  progress.hidden = !running;
+  for (const box of form.querySelectorAll("input")) box.disabled = running;
+}
+
+function download(of: Result): void {
+  const file = new Blob([JSON.stringify(of, null, 1)], {
+    type: "application/json",
   });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = `framebatch-${of.date.slice(0, 10)}.json`;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
-function quantile(values: number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * share)];
+function tell(text: string): void {
+  element("state").textContent = text;
 }
 
-function show(rows: Row[]): void {
-  document.querySelector("#rows")!.replaceChildren(
-    ...rows.map(({ workload, system, median, p95, ratio }) => {
-      const row = document.createElement("tr");
-      const cells = [workload, system, median, p95, ratio];
-      for (const cell of cells) {
-        row.insertCell().textContent =
-          typeof cell === "number" ? cell.toFixed(2) : cell;
-      }
-      return row;
-    }),
-  );
+const post = (to: string, body: string) => fetch(to, { method: "POST", body });
+
+function element<T extends HTMLElement = HTMLElement>(id: string): T {
+  return document.getElementById(id) as T;
 }

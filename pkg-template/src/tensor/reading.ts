@@ -4,7 +4,7 @@
 // a reading gets to the core is in `reader.ts`, its promise in `call.ts`.
 
 import { lostInto, noMemory } from "../answer.js";
-import { aligned, type Results } from "../arena.js";
+import { aligned, Results } from "../arena.js";
 import type { Call } from "../call.js";
 import { isDetached, type Result } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
@@ -14,7 +14,12 @@ import type { Leaf } from "./leaf.js";
 import type { Node } from "./node.js";
 
 /** How reading one tensor is named and settled. */
-export const READ = { name: "read", gives: "float32", width: 1 } as const;
+export const READ = {
+  name: "read",
+  gives: "float32",
+  width: 1,
+  option: undefined,
+} as const;
 
 /** How reading several at once is. */
 export const READ_ALL = { ...READ, name: "readAll" } as const;
@@ -36,6 +41,18 @@ export class Reading {
     const { roots } = this;
     if (roots.length === 1 && roots[0].shape.count > 0) return roots;
     return roots.filter(({ shape }) => shape.count > 0);
+  }
+
+  /** Where a result of this many words is put together that comes in parts. */
+  room(words: number): Float32Array {
+    const into = this.isWhole(words) ? this.into?.[0] : undefined;
+    return (into as Float32Array | undefined) ?? new Float32Array(words);
+  }
+
+  /** Whether a result of this many words is what the caller gets, as it lies. */
+  isWhole(words: number): boolean {
+    const [{ shape, dtype }] = this.roots;
+    return this.method === READ && dtype === FLOATS && shape.count === words;
   }
 }
 
@@ -93,6 +110,12 @@ export function deliverReading(
   } catch (error) {
     call.reject(noMemory(call, words, error));
   }
+}
+
+/** Resolves a call with a result that was put together in its room. */
+export function finishReading(call: Call, result: Result): void {
+  if (call.reading!.isWhole(result.length)) call.resolve(result);
+  else deliverReading(call, new Results(result.buffer as ArrayBuffer), 0);
 }
 
 /** The answer where no tensor holds anything. */

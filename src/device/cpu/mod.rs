@@ -7,7 +7,7 @@ mod kernels;
 
 use self::kernels::{Operands, Values, run};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
-use crate::plan::{Dispatch, Operand, Plan, Segment, Slot, Step};
+use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Slot, Step};
 use crate::tensor::{Arena, Span};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
@@ -23,6 +23,7 @@ impl Device for Cpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,
+            pieces: PieceSizes::WHOLE, // There is nothing to overlap with.
         }
     }
 
@@ -47,8 +48,11 @@ impl Device for Cpu {
             match step {
                 Step::Dispatch(work) => dispatch(work, plan, arena, &mut slots),
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
-                // The operands are read, and the results handed over, where they lie.
-                Step::Upload { .. } | Step::Download { .. } => {}
+                Step::Upload { slot, runs, .. } => {
+                    slots[slot.0 as usize] = gather(runs, arena);
+                }
+                // The results are handed over where they lie.
+                Step::Download { .. } => {}
             }
         }
         let results = slots
@@ -61,6 +65,22 @@ impl Device for Cpu {
     fn destroy(&mut self) {}
 }
 
+/// The operands in one place; empty for a single run, which is read where it lies.
+fn gather(runs: &[Run], arena: &Arena) -> Vec<u32> {
+    if runs.len() < 2 {
+        return Vec::new();
+    }
+    let mut gathered = Vec::new();
+    for run in runs {
+        let span = Span {
+            at: run.from,
+            words: run.words,
+        };
+        arena.each_slice(span, &mut |words| gathered.extend_from_slice(words));
+    }
+    gathered
+}
+
 fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>]) {
     let home = work.output.0 as usize;
     // Taken out while it is written, so that other slots can be read.
@@ -69,7 +89,11 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     for segment in &work.segments {
         let operands: Operands<'_> = std::array::from_fn(|k| match work.operands.get(k) {
             Some(Operand::Rows { slot, words }) => {
-                Values::Rows(rows(segment, k, *slot, *words, (arena, slots)))
+                let span = Span {
+                    at: segment.operands[k],
+                    words: segment.rows * words,
+                };
+                Values::Rows(read(*slot, span, plan.uploads(), (arena, slots)))
             }
             Some(Operand::Scalar) => Values::Scalar(segment.operands[k]),
             None => Values::Scalar(0),
@@ -77,7 +101,7 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
         let start = segment.result as usize;
         let words = (segment.rows * work.row_words) as usize;
         run(
-            work.kernel,
+            &work.kernel,
             &work.settings,
             &operands,
             &mut output[start..start + words],
@@ -86,18 +110,15 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     slots[home] = output;
 }
 
-fn rows<'a>(
-    segment: &Segment,
-    operand: usize,
+fn read<'a>(
     slot: Slot,
-    row_words: u32,
+    span: Span,
+    runs: &[Run],
     (arena, slots): (&'a Arena, &'a [Vec<u32>]),
 ) -> &'a [u32] {
-    let words = segment.rows * row_words;
-    // A t of one value a row is read one word a row.
-    let at = segment.operands[operand];
-    if slot == Slot::INPUTS {
-        return arena.read(Span { at, words });
+    if let (Slot::INPUTS, [run]) = (slot, runs) {
+        let at = run.from + span.at;
+        return arena.read(Span { at, ..span });
     }
-    &slots[slot.0 as usize][at as usize..(at + words) as usize]
+    &slots[slot.0 as usize][span.at as usize..(span.at + span.words) as usize]
 }

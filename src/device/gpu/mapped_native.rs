@@ -1,6 +1,6 @@
 //! A mapped range natively: a slice of host-visible memory.
 
-use super::memory::Staged;
+use super::reads::Staged;
 use crate::error::Error;
 
 /// Results of a batch, mapped until dropped.

@@ -1,7 +1,7 @@
 //! A mapped range in the browser: an `ArrayBuffer` that never enters wasm
 //! memory. Dereferencing wgpu's view would copy all of it.
 
-use super::memory::Staged;
+use super::reads::Staged;
 use crate::error::Error;
 
 /// Results of a batch, mapped until dropped.

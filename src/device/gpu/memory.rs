@@ -1,14 +1,13 @@
-//! The device's buffers: one for each slot, and a ring for read-backs.
+//! The device's buffers: one for each slot, and rings of those that the host
+//! maps.
 //!
 //! Buffers grow to the next power of two and are destroyed by hand, because a
 //! drop frees nothing in the browser. Trimming when idle is not done here.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use crate::plan::Slot;
 
 /// Smallest buffer, so that a growing frame settles at once.
-const SMALLEST: u64 = 1 << 16;
+pub(super) const SMALLEST: u64 = 1 << 16;
 
 /// Bytes and buffers held.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,13 +26,13 @@ impl Held {
         }
     }
 
-    fn add(&mut self, bytes: u64) {
+    pub(super) fn add(&mut self, bytes: u64) {
         self.bytes += bytes;
         self.buffers += 1;
         self.peak = self.peak.max(self.bytes);
     }
 
-    fn remove(&mut self, bytes: u64) {
+    pub(super) fn remove(&mut self, bytes: u64) {
         self.bytes -= bytes;
         self.buffers -= 1;
     }
@@ -106,107 +105,7 @@ impl Memory {
     }
 }
 
-/// Staging buffers that results are mapped in; each returns to the ring when
-/// its [`Staged`] is dropped.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reads {
-    ring: Arc<Mutex<Ring>>,
-}
-
-#[derive(Debug, Default)]
-struct Ring {
-    idle: Vec<wgpu::Buffer>,
-    held: Held,
-    destroyed: bool,
-}
-
-/// A staging buffer in use.
-#[derive(Debug)]
-pub(super) struct Staged {
-    buffer: Option<wgpu::Buffer>,
-    reads: Reads,
-}
-
-impl Reads {
-    /// A staging buffer of at least `bytes`.
-    pub(super) fn take(&self, device: &wgpu::Device, bytes: u64) -> Staged {
-        let mut ring = self.lock();
-        let fitting = ring.idle.iter().position(|buffer| buffer.size() >= bytes);
-        let buffer = match fitting {
-            Some(index) => ring.idle.swap_remove(index),
-            None => {
-                // One that has become too small will not be needed again.
-                if let Some(small) = ring.idle.pop() {
-                    ring.held.remove(small.size());
-                    small.destroy();
-                }
-                let size = bytes.max(SMALLEST).next_power_of_two();
-                ring.held.add(size);
-                create(
-                    device,
-                    size,
-                    wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-                )
-            }
-        };
-        Staged {
-            buffer: Some(buffer),
-            reads: self.clone(),
-        }
-    }
-
-    /// Whether an idle staging buffer holds `bytes`.
-    pub(super) fn fits(&self, bytes: u64) -> bool {
-        self.lock().idle.iter().any(|buffer| buffer.size() >= bytes)
-    }
-
-    pub(super) fn held(&self) -> Held {
-        self.lock().held
-    }
-
-    /// Destroys what is not in use, now or when it returns.
-    pub(super) fn destroy(&self) {
-        self.lock().destroyed = true;
-        self.trim();
-    }
-
-    /// Destroys what is not in use.
-    pub(super) fn trim(&self) {
-        let mut ring = self.lock();
-        for buffer in std::mem::take(&mut ring.idle) {
-            ring.held.remove(buffer.size());
-            buffer.destroy();
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Staged {
-    pub(super) fn buffer(&self) -> &wgpu::Buffer {
-        self.buffer.as_ref().expect("held until dropped")
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        let Some(buffer) = self.buffer.take() else {
-            return;
-        };
-        buffer.unmap(); // Also takes back a map that is still asked for.
-        let mut ring = self.reads.lock();
-        if ring.destroyed {
-            ring.held.remove(buffer.size());
-            buffer.destroy();
-        } else {
-            ring.idle.push(buffer);
-        }
-    }
-}
-
-fn create(device: &wgpu::Device, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+pub(super) fn create(device: &wgpu::Device, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
     device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
         size,

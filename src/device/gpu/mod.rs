@@ -1,14 +1,17 @@
 //! A GPU through wgpu, in the browser and natively.
 //!
-//! A batch is one upload, one encoder, one compute pass, one copy of all
+//! A plan is one upload, one encoder, one compute pass, one copy of all
 //! results into one staging buffer, one submission and one map. Nothing is
-//! created for a batch no larger than the largest before. No module above this
-//! one names wgpu.
+//! created for one no larger than the largest before. No module above this one
+//! names wgpu.
 
 mod faults;
 mod memory;
 mod open;
 mod pipelines;
+mod reads;
+mod ring;
+mod uploads;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "mapped_native.rs"]
@@ -39,17 +42,26 @@ pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 
 use self::faults::Faults;
-use self::memory::{Memory, Reads, Staged};
+use self::memory::Memory;
 use self::pipelines::Pipelines;
+use self::reads::Reads;
 use self::scopes::Scopes;
+use self::uploads::{Uploads, Written};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
-use crate::plan::{self, Dispatch, Operand, Params, Plan, Slot, Table};
+use crate::plan::{self, Dispatch, Operand, Params, PieceSizes, Plan, Run, Slot, Table};
 use crate::tensor::{Arena, WORD};
 
 /// WebGPU's largest alignment of a dynamic uniform offset, in words.
 const PARAMS_STRIDE: u32 = 256 / WORD;
+
+/// Pieces that overlap copies, link and GPU best; measured on an H200 and on
+/// SwiftShader. Below the first number nothing is gained by a cut.
+const PIECES: PieceSizes = PieceSizes {
+    whole: 1 << 20,
+    target: 1 << 20,
+};
 
 /// A GPU.
 #[derive(Debug)]
@@ -61,11 +73,12 @@ pub struct Gpu {
     faults: Faults,
     memory: Memory,
     reads: Reads,
+    uploads: Uploads,
     pipelines: Pipelines,
     counters: Counters,
 }
 
-/// A dispatch with its address in the arena, ready to be encoded.
+/// A dispatch with its address in the upload, ready to be encoded.
 struct Ready<'a> {
     work: &'a Dispatch,
     /// Byte offset of its params.
@@ -73,10 +86,30 @@ struct Ready<'a> {
     grid: (u32, u32),
 }
 
+/// What a plan uploads, tables included.
+struct Upload {
+    runs: Vec<Run>,
+    bytes: u64,
+}
+
+impl Upload {
+    /// Operands, and what follows them.
+    fn new(operands: &[Run], tail: Run) -> Upload {
+        let mut runs = operands.to_vec();
+        match runs.last_mut() {
+            Some(last) if last.from + last.words == tail.from => last.words += tail.words,
+            _ => runs.push(tail),
+        }
+        let bytes = bytes_of(tail.to + tail.words);
+        Upload { runs, bytes }
+    }
+}
+
 impl Device for Gpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
+            pieces: PIECES,
         }
     }
 
@@ -86,6 +119,7 @@ impl Device for Gpu {
 
     fn counters(&self) -> Counters {
         let held = self.memory.held().plus(self.reads.held());
+        let held = held.plus(self.uploads.held());
         Counters {
             pool_bytes: held.bytes,
             pool_peak_bytes: held.peak,
@@ -105,7 +139,8 @@ impl Device for Gpu {
 
     fn destroy(&mut self) {
         self.memory.destroy();
-        self.reads.destroy();
+        self.reads.ring.destroy();
+        self.uploads.destroy();
         self.device.destroy();
     }
 }
@@ -116,18 +151,25 @@ impl Gpu {
         if self.faults.take_suspicion() {
             // Something that an earlier launch created may be invalid.
             self.memory.destroy();
-            self.reads.trim();
+            self.reads.ring.trim();
+            self.uploads.trim();
             self.pipelines.forget();
         }
-        let ready = self.append_tables(plan, arena)?;
-        let needs = self.needs(plan, arena)?;
+        let (ready, upload) = self.append_tables(plan, arena)?;
+        let needs = self.needs(plan, upload.bytes)?;
         let compiled = self.pipelines.compiled();
         let scopes = (!self.is_warm(plan, &needs)).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
-        self.upload(arena);
         let mut encoder = self.encoder();
+        let written = self.uploads.write(arena, &upload.runs, upload.bytes);
+        match &written {
+            Some(written) => written.copy_to(&mut encoder, self.memory.buffer(Slot::INPUTS)),
+            None => self.write(arena, &upload),
+        }
+        self.counters.uploads += 1;
+        self.counters.bytes_up += upload.bytes;
         self.encode(&mut encoder, &ready);
-        let flight = self.finish(encoder, bytes_of(plan.words(Slot::RESULTS)));
+        let flight = self.finish(encoder, written, bytes_of(plan.words(Slot::RESULTS)));
         let Some(scopes) = scopes else {
             return Ok(flight);
         };
@@ -151,56 +193,61 @@ impl Gpu {
     fn is_warm(&self, plan: &Plan, needs: &[(Slot, u64)]) -> bool {
         let fits = |(slot, bytes): &(Slot, u64)| self.memory.fits(*slot, *bytes);
         needs.iter().all(fits)
-            && self.reads.fits(bytes_of(plan.words(Slot::RESULTS)))
+            && self.reads.ring.fits(bytes_of(plan.words(Slot::RESULTS)))
+            && self.uploads.fits(needs[0].1)
             && plan.dispatches().all(|work| {
                 self.pipelines
-                    .is_ready(work.kernel, operands_of(work), work.output)
+                    .is_ready(&work.kernel, operands_of(work), work.output)
             })
     }
 
-    /// Writes segment tables and params behind the operands, so that they
-    /// travel in the same upload.
+    /// Writes segment tables and params to the arena, to travel in the same
+    /// upload behind the operands.
     fn append_tables<'a>(
         &self,
         plan: &'a Plan,
         arena: &mut Arena,
-    ) -> Result<Vec<Ready<'a>>, Error> {
+    ) -> Result<(Vec<Ready<'a>>, Upload), Error> {
         let tables: Vec<(&Dispatch, Table)> = plan
             .dispatches()
-            .map(|work| (work, plan::table(work)))
+            .map(|work| (work, Table::of(work)))
             .collect();
         let params_words = u32::try_from(tables.len()).expect("few dispatches") * PARAMS_STRIDE;
-        let table_words: usize = tables.iter().map(|(_, table)| table.words.len()).sum();
-        let total = u64::from(params_words) + table_words as u64;
-        let padding = arena.len().next_multiple_of(PARAMS_STRIDE) - arena.len();
-        let words = u32::try_from(u64::from(padding) + total)
-            .map_err(|_| self.too_large("a batch", total))?;
-        // Params, padding and tables are one run, so it starts right behind
-        // the operands even where the arena opens a chunk for it.
+        let entries: u64 = tables.iter().map(|(_, table)| u64::from(table.words)).sum();
+        let operands = plan.words(Slot::INPUTS);
+        let start = operands.next_multiple_of(PARAMS_STRIDE);
+        let padding = start - operands;
+        let words = u64::from(padding + params_words) + entries;
+        let words = u32::try_from(words).map_err(|_| self.too_large("a batch", words))?;
+        // One run, so that the end of the operands and what follows are one write
+        // where the operands are all that the arena holds.
         arena.reserve(words);
-        let start = arena.take(padding).at + padding;
-        let tail = arena.take(words - padding);
-        let mut next = start + params_words;
+        let tail = arena.take(words);
+        let (target, mut next) = (arena.write(tail), padding + params_words);
         let mut ready = Vec::with_capacity(tables.len());
-        let target = arena.write(tail);
-        for (index, (work, table)) in tables.iter().enumerate() {
+        for (index, (work, table)) in tables.into_iter().enumerate() {
             let params = Params {
-                table: next,
+                table: operands + next,
                 ..table.params
             };
-            let at = index * PARAMS_STRIDE as usize;
+            let at = padding as usize + index * PARAMS_STRIDE as usize;
             let fields: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
             target[at..at + fields.len()].copy_from_slice(fields);
-            let from = (next - start) as usize;
-            target[from..from + table.words.len()].copy_from_slice(&table.words);
-            next += u32::try_from(table.words.len()).expect("checked above");
+            let end = next + table.words;
+            table.write(work, &mut target[next as usize..end as usize]);
+            next = end;
             let limit = self.limits.max_compute_workgroups_per_dimension;
             let grid = plan::grid(table.threads, limit)
                 .ok_or_else(|| self.too_large(work.kernel.name(), table.threads))?;
-            let params = (start + u32::try_from(at).expect("checked above")) * WORD;
+            let params = (operands + u32::try_from(at).expect("checked above")) * WORD;
             ready.push(Ready { work, params, grid });
         }
-        Ok(ready)
+        let tail = Run {
+            from: tail.at,
+            to: operands,
+            words,
+        };
+        Ok((ready, Upload::new(plan.uploads(), tail)))
     }
 
     /// Submits nothing, which makes some browsers notice sooner that earlier
@@ -216,33 +263,33 @@ impl Gpu {
     }
 
     /// Copies the results' first `bytes` to a staging buffer, submits and maps.
-    fn finish(&mut self, mut encoder: wgpu::CommandEncoder, bytes: u64) -> Flight {
+    fn finish(
+        &mut self,
+        mut encoder: wgpu::CommandEncoder,
+        written: Option<Written>,
+        bytes: u64,
+    ) -> Flight {
         let staged = self.reads.take(&self.device, bytes);
-        encoder.copy_buffer_to_buffer(
-            self.memory.buffer(Slot::RESULTS),
-            0,
-            staged.buffer(),
-            0,
-            bytes,
-        );
-        self.queue.submit([encoder.finish()]);
+        let results = self.memory.buffer(Slot::RESULTS);
+        encoder.copy_buffer_to_buffer(results, 0, staged.buffer(), 0, bytes);
+        let submission = self.queue.submit([encoder.finish()]);
         self.counters.submits += 1;
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;
-        self.read(staged, bytes)
+        if let Some(written) = written {
+            // Before the results are asked for, so that it is there when they are.
+            self.uploads.reclaim(written);
+        }
+        staged.read(bytes, submission, (&self.device, &self.faults))
     }
 
     /// Bytes that each slot must hold.
-    fn needs(&self, plan: &Plan, arena: &Arena) -> Result<Vec<(Slot, u64)>, Error> {
+    fn needs(&self, plan: &Plan, upload: u64) -> Result<Vec<(Slot, u64)>, Error> {
         let limit = self.max_buffer_bytes();
         let slots = (0..).map(Slot).zip(&plan.slots);
-        let needs = slots.map(|(slot, words)| {
-            let words = if slot == Slot::INPUTS {
-                arena.len()
-            } else {
-                *words
-            };
-            (slot, bytes_of(words))
+        let needs = slots.map(|(slot, words)| match slot {
+            Slot::INPUTS => (slot, upload),
+            _ => (slot, bytes_of(*words)),
         });
         let needs: Vec<(Slot, u64)> = needs.collect();
         match needs.iter().find(|(_, need)| *need > limit) {
@@ -266,17 +313,13 @@ impl Gpu {
         }
     }
 
-    fn upload(&mut self, arena: &Arena) {
-        for (at, words) in arena.pieces() {
-            let bytes: &[u8] = bytemuck::cast_slice(words);
-            self.queue.write_buffer(
-                self.memory.buffer(Slot::INPUTS),
-                u64::from(at) * WORD as u64,
-                bytes,
-            );
-            self.counters.uploads += 1;
-            self.counters.bytes_up += bytes.len() as u64;
-        }
+    /// Uploads through the queue.
+    fn write(&self, arena: &Arena, upload: &Upload) {
+        let target = self.memory.buffer(Slot::INPUTS);
+        uploads::each_slice(arena, &upload.runs, &mut |to, bytes| {
+            self.queue.write_buffer(target, to.into(), bytes);
+        });
+        self.uploads.prepare(&self.device, upload.bytes);
     }
 
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
@@ -285,34 +328,13 @@ impl Gpu {
             let (pipeline, group) = self.pipelines.bind(
                 &self.device,
                 &self.memory,
-                (work.kernel, operands_of(work), work.output),
+                (&work.kernel, operands_of(work), work.output),
             );
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, group, &[*params]);
             pass.dispatch_workgroups(grid.0, grid.1, 1);
             self.counters.dispatches += 1;
         }
-    }
-
-    fn read(&self, staged: Staged, bytes: u64) -> Flight {
-        let (sender, receiver) = futures_channel::oneshot::channel();
-        staged
-            .buffer()
-            .map_async(wgpu::MapMode::Read, 0..bytes, move |result| {
-                // The flight may have been dropped by a disposed session.
-                let _ = sender.send(result);
-            });
-        let faults = self.faults.clone();
-        let device = self.device.clone();
-        Box::pin(async move {
-            poll::finish(&device);
-            let mapped = receiver.await;
-            faults.check()?;
-            match mapped {
-                Ok(Ok(())) => Ok(Readback::Mapped(Mapped::new(staged, bytes)?)),
-                Ok(Err(_)) | Err(_) => Err(Error::DeviceLost("a read-back was refused".into())),
-            }
-        })
     }
 
     /// Whole buffers are bound, so both limits hold.

@@ -1,6 +1,6 @@
 //! Asks for an adapter and a device.
 
-use super::{Faults, Gpu, Memory, Pipelines, Reads, poll};
+use super::{Faults, Gpu, Memory, Pipelines, Reads, Uploads, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 
@@ -92,6 +92,7 @@ impl Gpu {
             limits,
             memory: Memory::default(),
             reads: Reads::default(),
+            uploads: Uploads::default(),
             counters: Counters::default(),
         })
     }

@@ -52,13 +52,13 @@ impl Pipelines {
         &mut self,
         device: &wgpu::Device,
         memory: &Memory,
-        (kernel, operands, output): (Kernel, [Slot; MAX_OPERANDS], Slot),
+        (kernel, operands, output): (&Kernel, [Slot; MAX_OPERANDS], Slot),
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
         let before = self.pipelines.len();
         let pipeline = find_or_push(
             &mut self.pipelines,
-            |(known, _)| *known == kernel,
-            || (kernel, compile(device, kernel, &self.layout)),
+            |(known, _)| known == kernel,
+            || (kernel.clone(), compile(device, kernel, &self.layout)),
         );
         if self.pipelines.len() > before {
             self.compiled += 1;
@@ -80,11 +80,11 @@ impl Pipelines {
     /// Whether a dispatch would find all it needs.
     pub(super) fn is_ready(
         &self,
-        kernel: Kernel,
+        kernel: &Kernel,
         operands: [Slot; MAX_OPERANDS],
         output: Slot,
     ) -> bool {
-        self.pipelines.iter().any(|(known, _)| *known == kernel)
+        self.pipelines.iter().any(|(known, _)| known == kernel)
             && self
                 .groups
                 .iter()
@@ -143,24 +143,24 @@ fn group_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
             None,
         )
     };
+    let entries = BINDINGS.map(|place| match place {
+        PARAMS => entry(PARAMS, wgpu::BufferBindingType::Uniform, true, PARAMS_SIZE),
+        binding => storage(binding, binding != RESULT),
+    });
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: None,
-        entries: &[
-            storage(0, true),
-            storage(1, true),
-            storage(2, true),
-            storage(RESULT, false),
-            storage(SEGMENTS, true),
-            entry(PARAMS, wgpu::BufferBindingType::Uniform, true, PARAMS_SIZE),
-        ],
+        entries: &entries,
     })
 }
+
+/// Every binding: the operands, the result, the segment table, the params.
+const BINDINGS: [u32; PARAMS as usize + 1] = [0, 1, 2, 3, 4, 5, RESULT, SEGMENTS, PARAMS];
 
 const PARAMS_SIZE: Option<NonZeroU64> = NonZeroU64::new(size_of::<Params>() as u64);
 
 fn compile(
     device: &wgpu::Device,
-    kernel: Kernel,
+    kernel: &Kernel,
     layout: &wgpu::PipelineLayout,
 ) -> wgpu::ComputePipeline {
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
@@ -187,7 +187,7 @@ fn bind_group(
         binding,
         resource: memory.buffer(slot).as_entire_binding(),
     };
-    let params = wgpu::BindGroupEntry {
+    let params = || wgpu::BindGroupEntry {
         binding: PARAMS,
         resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
             buffer: memory.buffer(Slot::INPUTS),
@@ -195,16 +195,15 @@ fn bind_group(
             size: PARAMS_SIZE,
         }),
     };
+    let entries = BINDINGS.map(|place| match place {
+        PARAMS => params(),
+        SEGMENTS => storage(SEGMENTS, Slot::INPUTS),
+        RESULT => storage(RESULT, output),
+        binding => storage(binding, operands[binding as usize]),
+    });
     device.create_bind_group(&wgpu::BindGroupDescriptor {
         label: None,
         layout,
-        entries: &[
-            storage(0, operands[0]),
-            storage(1, operands[1]),
-            storage(2, operands[2]),
-            storage(RESULT, output),
-            storage(SEGMENTS, Slot::INPUTS),
-            params,
-        ],
+        entries: &entries,
     })
 }

@@ -2,26 +2,39 @@
 
 use std::time::{Duration, Instant};
 
+use futures_channel::oneshot::{Canceled, Receiver};
+
 /// How long to spin before sleeping until the GPU interrupts. A sleep costs some
 /// hundred microseconds on a server, which is more than a small batch takes.
 const SPIN: Duration = Duration::from_micros(1000);
 
-/// Waits until everything submitted is done and its callbacks have run.
-pub(super) fn finish(device: &wgpu::Device) {
+/// Waits until a submission is done and the callback that it lets run has told.
+pub(super) async fn finish<T>(
+    device: &wgpu::Device,
+    submission: wgpu::SubmissionIndex,
+    mut told: Receiver<T>,
+) -> Result<T, Canceled> {
     #[expect(
         clippy::disallowed_methods,
         reason = "how long a wait spins changes no result"
     )]
     let start = Instant::now();
     while start.elapsed() < SPIN {
-        match device.poll(wgpu::PollType::Poll) {
-            Ok(status) if status.is_queue_empty() => return,
-            Ok(_) => std::thread::yield_now(),
-            Err(_) => break,
+        // A failed poll means a lost device; the callback reports it.
+        let polled = device.poll(wgpu::PollType::Poll);
+        if let Some(result) = told.try_recv()? {
+            return Ok(result);
         }
+        if polled.is_err() {
+            break;
+        }
+        std::thread::yield_now();
     }
-    // A failed poll means a lost device; the map's own callback reports it.
-    let _ = device.poll(wgpu::PollType::wait_indefinitely());
+    let _ = device.poll(wgpu::PollType::Wait {
+        submission_index: Some(submission),
+        timeout: None,
+    });
+    told.await
 }
 
 /// Why the platform refused something.

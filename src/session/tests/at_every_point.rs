@@ -144,15 +144,11 @@ impl Run<'_> {
 
     fn land(&mut self) {
         let (launch, trouble) = self.flying.remove(0);
-        let Launch {
-            batch,
-            generation,
-            flight,
-        } = launch;
+        let (batch, generation) = (launch.batch, launch.generation);
         let outcome = match trouble {
             Some(Trouble::InFlight(code)) => Err(error(code)),
             Some(Trouble::LostDuring) => Err(error(Code::DeviceLost)),
-            _ => pollster::block_on(flight),
+            _ => pollster::block_on(flight(launch)),
         };
         if let Some(settlement) = self.session.settle(batch, generation, outcome) {
             self.take(&settlement);
@@ -173,7 +169,7 @@ impl Run<'_> {
                 .map(|(ticket, floats)| (ticket, Ok(floats)))
                 .collect(),
             Err(error) => {
-                let tickets = settlement.calls.iter().map(|(ticket, _)| *ticket);
+                let tickets = settlement.answers.iter().map(|answer| answer.ticket);
                 tickets.map(|ticket| (ticket, Err(error.code()))).collect()
             }
         };
@@ -288,17 +284,14 @@ fn a_batch_lost_twice_is_told_so() {
         let ticket = put(&mut session, 1.0, 3);
         session.device.fault = Some(error(one));
         let sent = launch(&mut session);
-        let outcome = pollster::block_on(sent.flight);
-        assert!(
-            session
-                .settle(sent.batch, sent.generation, outcome)
-                .is_none()
-        );
+        let (batch, generation) = (sent.batch, sent.generation);
+        let outcome = pollster::block_on(flight(sent));
+        assert!(session.settle(batch, generation, outcome).is_none());
         session.replace_device(Frail::new(1 << 20));
         session.device.fault = Some(error(other));
         let again = session.launch(NOW).expect("sent again");
         let settlement = land(&mut session, again);
-        assert_eq!(settlement.calls[0].0, ticket);
+        assert_eq!(settlement.answers[0].ticket, ticket);
         assert_eq!(settlement.outcome.unwrap_err().code(), other);
         assert_eq!(session.is_lost(), other == Code::DeviceLost);
         assert_eq!(session.pending(), 0);

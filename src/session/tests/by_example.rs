@@ -34,7 +34,7 @@ fn a_failed_batch_is_an_error_for_its_calls_alone() {
         let sent = launch(&mut session);
         let unharmed = put(&mut session, 7.0, 1);
         let settlement = land(&mut session, sent);
-        assert_eq!(settlement.calls[0].0, failed);
+        assert_eq!(settlement.answers[0].ticket, failed);
         assert_eq!(settlement.outcome.unwrap_err(), fault);
         let sent = launch(&mut session);
         let settlement = land(&mut session, sent);
@@ -90,7 +90,7 @@ fn what_is_lost_twice_is_an_error() {
     let settlement = session
         .settle(second.batch, second.generation, loss())
         .expect("given up");
-    assert_eq!(settlement.calls[0].0, ticket);
+    assert_eq!(settlement.answers[0].ticket, ticket);
     assert_eq!(
         settlement.outcome.unwrap_err().code(),
         crate::Code::DeviceLost
@@ -124,8 +124,9 @@ fn disposal_gives_up_what_is_queued_and_in_flight() {
     let open = put(&mut session, 2.0, 1);
     assert_eq!(session.dispose(), [flying, sealed, open]);
     assert!(session.device.destroyed);
-    let outcome = pollster::block_on(sent.flight);
-    let late = session.settle(sent.batch, sent.generation, outcome);
+    let (batch, generation) = (sent.batch, sent.generation);
+    let outcome = pollster::block_on(flight(sent));
+    let late = session.settle(batch, generation, outcome);
     assert!(late.is_none());
     assert_eq!(session.dispose(), []);
     assert_eq!(session.stats().rejected, 3);
@@ -138,11 +139,7 @@ fn an_aborted_call_is_not_computed_or_its_result_is_dropped() {
     assert!(session.abort(queued));
     assert!(!session.abort(queued), "only once");
     let sent = launch(&mut session);
-    let planned = &session.in_flight[0].load.calls;
-    assert_eq!(
-        planned.iter().map(|(t, _)| *t).collect::<Vec<_>>(),
-        [flying, kept]
-    );
+    assert_eq!(session.in_flight[0].load.tickets, [flying, kept]);
     assert!(session.abort(flying));
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(kept, vec![4.0])]);
@@ -177,7 +174,7 @@ fn a_call_that_does_not_fit_takes_its_operands_to_the_next_batch() {
     let mut sizes = Vec::new();
     while let Some(sent) = session.launch(NOW) {
         let settlement = land(&mut session, sent);
-        sizes.push(settlement.calls.len());
+        sizes.push(settlement.answers.len());
         answers.extend(values(&settlement));
     }
     assert_eq!(sizes, [2, 2, 1]);

@@ -2,6 +2,7 @@
 
 mod at_every_point;
 mod by_example;
+mod in_pieces;
 mod under_random_events;
 
 use super::*;
@@ -9,6 +10,7 @@ use crate::batch::{Policy, Preset};
 use crate::device::{Counters, Cpu, DeviceLimits};
 use crate::graph::Timing;
 use crate::ops;
+use crate::plan::PieceSizes;
 
 const NOW: Millis = Millis(0.0);
 
@@ -17,6 +19,7 @@ const NOW: Millis = Millis(0.0);
 struct Frail {
     cpu: Cpu,
     max_side_bytes: u64,
+    pieces: PieceSizes,
     fault: Option<Error>,
     launches: usize,
     destroyed: bool,
@@ -27,9 +30,22 @@ impl Frail {
         Frail {
             cpu: Cpu::default(),
             max_side_bytes,
+            pieces: PieceSizes::WHOLE,
             fault: None,
             launches: 0,
             destroyed: false,
+        }
+    }
+
+    /// One that likes pieces of so many bytes.
+    fn in_pieces(max_side_bytes: u64, target: u64) -> Self {
+        let pieces = PieceSizes {
+            whole: target,
+            target,
+        };
+        Frail {
+            pieces,
+            ..Frail::new(max_side_bytes)
         }
     }
 }
@@ -38,6 +54,7 @@ impl Device for Frail {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_side_bytes,
+            pieces: self.pieces,
         }
     }
 
@@ -105,23 +122,49 @@ fn launch(session: &mut Session<impl Device>) -> Launch {
     session.launch(NOW).expect("a batch to send")
 }
 
+/// Lands a batch of one piece.
 fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
-    let outcome = pollster::block_on(launch.flight);
-    session
-        .settle(launch.batch, launch.generation, outcome)
-        .expect("still on its way")
+    let mut settlements = land_all(session, launch);
+    assert_eq!(settlements.len(), 1, "one piece");
+    settlements.remove(0)
+}
+
+/// Lands the pieces of a batch.
+fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlement> {
+    let flights = launch.flights.into_iter();
+    let settlements = flights.map(|flight| {
+        let outcome = pollster::block_on(flight);
+        session
+            .settle(launch.batch, launch.generation, outcome)
+            .expect("still on its way")
+    });
+    settlements.collect()
+}
+
+/// The only flight of a batch.
+fn flight(launch: Launch) -> Flight {
+    let [flight] = <[Flight; 1]>::try_from(launch.flights)
+        .ok()
+        .expect("one piece");
+    flight
 }
 
 /// Each call's ticket and floats.
 fn values(settlement: &Settlement) -> Vec<(Ticket, Vec<f32>)> {
+    let answers = settlement.answers.iter();
+    let whole = answers.inspect(|answer| assert!(answer.is_whole()));
+    whole
+        .map(|answer| (answer.ticket, floats(settlement, answer)))
+        .collect()
+}
+
+/// The floats that an answer stands for.
+fn floats(settlement: &Settlement, answer: &Answer) -> Vec<f32> {
     let Ok(Readback::Host(words)) = &settlement.outcome else {
         panic!("not a result of the processor: {:?}", settlement.outcome);
     };
-    let of = |span: &Span| &words[span.at as usize..(span.at + span.words) as usize];
-    let calls = settlement.calls.iter();
-    calls
-        .map(|(ticket, span)| (*ticket, bytemuck::cast_slice(of(span)).to_vec()))
-        .collect()
+    let Span { at, words: count } = answer.span;
+    bytemuck::cast_slice(&words[at as usize..(at + count) as usize]).to_vec()
 }
 
 /// Batches that hold memory: the open one, those that wait, those on their way.

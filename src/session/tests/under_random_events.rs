@@ -61,6 +61,8 @@ fn fate() -> impl Strategy<Value = Fate> {
 #[derive(Default)]
 struct Model {
     pending: BTreeMap<Ticket, Vec<f32>>,
+    /// Results of which not all parts are there.
+    begun: BTreeMap<Ticket, Vec<f32>>,
     calls: u64,
     settled: u64,
     rejected: u64,
@@ -68,16 +70,24 @@ struct Model {
 
 impl Model {
     fn take(&mut self, settlement: &Settlement) -> Result<(), TestCaseError> {
-        if settlement.outcome.is_err() {
-            for (ticket, _) in &settlement.calls {
-                prop_assert!(self.pending.remove(ticket).is_some(), "settled twice");
+        let tickets = settlement.answers.iter().map(|answer| answer.ticket);
+        prop_assert!(tickets.is_sorted(), "in the order of submission");
+        for answer in &settlement.answers {
+            let ticket = answer.ticket;
+            if settlement.outcome.is_err() {
+                prop_assert!(self.pending.remove(&ticket).is_some(), "settled twice");
                 self.rejected += 1;
+                continue;
             }
-            return Ok(());
-        }
-        for (ticket, floats) in values(settlement) {
-            prop_assert_eq!(self.pending.remove(&ticket), Some(floats));
-            self.settled += 1;
+            let begun = self.begun.entry(ticket).or_default();
+            begun.truncate(answer.at as usize); // Sent again, it begins anew.
+            prop_assert_eq!(begun.len(), answer.at as usize, "parts come in order");
+            begun.extend(floats(settlement, answer));
+            if answer.is_last() {
+                let floats = self.begun.remove(&ticket);
+                prop_assert_eq!(self.pending.remove(&ticket), floats);
+                self.settled += 1;
+            }
         }
         Ok(())
     }
@@ -96,14 +106,18 @@ proptest! {
     /// Whatever happens in whatever order, each call is answered once and with
     /// what was asked.
     #[test]
-    fn every_call_gets_its_own_answer_once(events in prop::collection::vec(event(), 1..120)) {
+    fn every_call_gets_its_own_answer_once(
+        events in prop::collection::vec(event(), 1..120),
+        target in prop_oneof![Just(u64::MAX), 16..200_u64],
+    ) {
+        let device = || Frail::in_pieces(1200, target);
         let limits = BatchConfig {
             overflow: Overflow::Latest,
             queue_capacity: Capacity { calls: 12, bytes: 4096 },
             max_batch_size: Some(30),
             ..config()
         };
-        let mut session = Session::new(Frail::new(1200), limits).unwrap();
+        let mut session = Session::new(device(), limits).unwrap();
         let mut model = Model::default();
         let mut flying = Vec::new();
         // Flights before this one were disposed of.
@@ -137,9 +151,14 @@ proptest! {
                     }
                 }
                 Event::Land { which, fate } if !flying.is_empty() => {
-                    let (number, launch) = flying.remove(which.index(flying.len()));
-                    let Launch { batch, generation, flight } = launch;
-                    let outcome = pollster::block_on(flight);
+                    // A batch's pieces land in order.
+                    let index = which.index(flying.len());
+                    let (number, Launch { batch, generation, flights }) = &mut flying[index];
+                    let (number, batch, generation) = (*number, *batch, *generation);
+                    let outcome = pollster::block_on(flights.remove(0));
+                    if flights.is_empty() {
+                        flying.remove(index);
+                    }
                     let outcome = match fate {
                         Fate::Arrives => outcome,
                         Fate::Fails => Err(Error::OutOfMemory("test".into())),
@@ -156,7 +175,7 @@ proptest! {
                     }
                 }
                 Event::Replace => {
-                    session.replace_device(Frail::new(1200));
+                    session.replace_device(device());
                     prop_assert!(!session.is_lost());
                 }
                 Event::Lose => {

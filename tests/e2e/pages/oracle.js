@@ -48,20 +48,103 @@ export function stateLerp(a, b, t) {
 
 export function stateSlerp(a, b, t) {
   return states(a, b, t, (from, to, t) => {
-    const far = to - from;
-    const near = far > 8 ? far - 16 : far < -8 ? far + 16 : far;
-    return from + near * t;
+    return from + shorter(to - from) * t;
   });
 }
+
+/** By de Casteljau's construction. */
+export function bezier(points, t, width = 1) {
+  return Float64Array.from(points[0], (_, i) => {
+    const at = each(t, Math.floor(i / width));
+    return construct(
+      points.map((p) => p[i]),
+      (from, to) => from + (to - from) * at,
+    );
+  });
+}
+
+/** Without rounding before the end: at most 52 binary digits are in use. */
+export function stateBezier(points, t) {
+  return Uint8Array.from(points[0], (_, i) => {
+    const at = fraction(each(t, Math.floor(i / 16)));
+    const rho = construct(
+      points.map((p) => p[i] >> 4),
+      (from, to) => from + (to - from) * at,
+    );
+    const theta = construct(
+      points.map((p) => p[i] & 15),
+      (from, to) => around(from + shorter(to - from) * at),
+    );
+    return (even(rho) << 4) | around(even(theta));
+  });
+}
+
+export function stateSequence(a, b, steps, mode) {
+  const rows = a.length / 16;
+  const repeat = (from) =>
+    Uint8Array.from(
+      { length: rows * steps * 16 },
+      (_, i) => from[Math.floor(i / (steps * 16)) * 16 + (i % 16)],
+    );
+  const t = Float64Array.from(
+    { length: rows * steps },
+    (_, k) => (k % steps) / (steps - 1),
+  );
+  const between = mode === "slerp" ? stateSlerp : stateLerp;
+  return between(repeat(a), repeat(b), t);
+}
+
+export function distance(a, b) {
+  return sums(a, b, (from, to) => {
+    const [p, q] = [point(from), point(to)];
+    return Math.hypot(p[0] - q[0], p[1] - q[1]);
+  });
+}
+
+export function geodesicDistance(a, b) {
+  return sums(a, b, (from, to) =>
+    Math.hypot((from >> 4) - (to >> 4), shorter((from & 15) - (to & 15))),
+  );
+}
+
+export function descend(states, rate) {
+  return Uint8Array.from(states, (byte, i) => {
+    const slope = (Math.LN2 / 4) * magnitude(byte);
+    const rho = (byte >> 4) - each(rate, Math.floor(i / 16)) * slope;
+    return (Math.min(15, Math.max(0, even(rho))) << 4) | (byte & 15);
+  });
+}
+
+function construct(points, between) {
+  while (points.length > 1)
+    points = points.slice(1).map((to, k) => between(points[k], to));
+  return points[0];
+}
+
+const magnitude = (byte) => (byte >> 4 === 0 ? 0 : 2 ** ((byte >> 4) / 4 - 2));
+
+function point(byte) {
+  const turn = (Math.PI * (byte & 15)) / 8;
+  return [Math.cos(turn), Math.sin(turn)].map((x) => x * magnitude(byte));
+}
+
+function sums(a, b, apart) {
+  const out = new Float64Array(a.length / 16);
+  a.forEach((from, i) => (out[i >> 4] += apart(from, b[i])));
+  return out;
+}
+
+const around = (theta) => ((theta % 16) + 16) % 16;
+const shorter = (arc) => (arc > 8 ? arc - 16 : arc < -8 ? arc + 16 : arc);
+const fraction = (t) => even(Math.min(1, Math.max(0, t)) * 65536) / 65536;
 
 function states(a, b, t, phase) {
   return Uint8Array.from(a, (from, i) => {
     const to = b[i];
-    const clamped = Math.min(1, Math.max(0, each(t, Math.floor(i / 16))));
-    const quantised = even(clamped * 65536) / 65536;
+    const quantised = fraction(each(t, Math.floor(i / 16)));
     const rho = (from >> 4) + ((to >> 4) - (from >> 4)) * quantised;
     const theta = even(phase(from & 15, to & 15, quantised));
-    return (even(rho) << 4) | (((theta % 16) + 16) % 16);
+    return (even(rho) << 4) | around(theta);
   });
 }
 

@@ -1,0 +1,76 @@
+//! What is measured on states: the twins of `state_gradients.wgsl`,
+//! `state_distance.wgsl` and `state_descend.wgsl`. The gradients and the descent
+//! equal theirs to the bit.
+
+use super::Operands;
+use crate::kernel::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES, Settings};
+
+/// The mode that measures in steps of rho and theta.
+const GEODESIC: u32 = 1;
+
+pub(super) fn gradients([states, ..]: &Operands<'_>, output: &mut [f32]) {
+    let (rows, _) = output.as_chunks_mut::<2>();
+    for (out, layer) in rows.iter_mut().zip(states.layers()) {
+        *out = [SLOPES[usize::from(layer >> 4)], 0.0];
+    }
+}
+
+pub(super) fn distance(settings: &Settings, [a, b, ..]: &Operands<'_>, output: &mut [f32]) {
+    let ((a, _), (b, _)) = (a.layers().as_chunks::<16>(), b.layers().as_chunks::<16>());
+    let apart = if settings.mode == GEODESIC {
+        geodesic
+    } else {
+        straight
+    };
+    for ((out, a), b) in output.iter_mut().zip(a).zip(b) {
+        // A fixed order of sums: the words one after the other in four lanes.
+        let mut sums = [0.0; 4];
+        for (k, (a, b)) in a.iter().zip(b).enumerate() {
+            sums[k % 4] += apart(*a, *b);
+        }
+        let [x, y, z, w] = sums;
+        *out = (x + y) + (z + w);
+    }
+}
+
+fn straight(a: u8, b: u8) -> f32 {
+    if a == b {
+        return 0.0;
+    }
+    let ([ax, ay], [bx, by]) = (point(a), point(b));
+    let (x, y) = (ax - bx, ay - by);
+    (x * x + y * y).sqrt()
+}
+
+fn point(layer: u8) -> [f32; 2] {
+    let magnitude = MAGNITUDES[usize::from(layer >> 4)];
+    let theta = usize::from(layer & 15);
+    [
+        magnitude * COSINES[theta],
+        magnitude * COSINES[(theta + 12) & 15],
+    ]
+}
+
+fn geodesic(a: u8, b: u8) -> f32 {
+    let rho = u16::from((a >> 4).abs_diff(b >> 4));
+    let arc = u16::from((a & 15).abs_diff(b & 15));
+    let theta = arc.min(16 - arc);
+    f32::from(rho * rho + theta * theta).sqrt()
+}
+
+pub(super) fn descend([states, rates, ..]: &Operands<'_>, output: &mut [u8]) {
+    for (i, (out, layer)) in output.iter_mut().zip(states.layers()).enumerate() {
+        let rate = rates.word(i / 16).cast_signed();
+        *out = step_down(*layer, rate);
+    }
+}
+
+/// The rate in units of 2⁻²², the slope in units of 2⁻³².
+fn step_down(layer: u8, rate: i32) -> u8 {
+    let rho = layer >> 4;
+    let exact = i64::from(rate) * i64::from(FINE_SLOPES[usize::from(rho)]);
+    // Never halfway between two: no slope is a multiple of 2^22 units.
+    let steps = (exact.abs() + (1 << 53)) >> 54;
+    let moved = (i64::from(rho) - exact.signum() * steps).clamp(0, 15);
+    u8::try_from(moved << 4).expect("clamped to a nibble") | (layer & 15)
+}

@@ -1,0 +1,78 @@
+//! The CPU twin of each kernel: the same formulas as the WGSL files, one row
+//! after the other. States agree with the GPU to the bit.
+
+mod floats;
+mod measures;
+mod slerp;
+mod states;
+
+use self::floats::{bezier, lerp};
+use self::measures::{descend, distance, gradients};
+use self::slerp::slerp;
+use self::states::{curve, interpolate, sequence};
+use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+
+/// One operand of one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Values<'a> {
+    /// The rows' words, end to end.
+    Rows(&'a [u32]),
+    /// One word for the whole call.
+    Scalar(u32),
+}
+
+/// All operands of one call.
+pub(super) type Operands<'a> = [Values<'a>; MAX_OPERANDS];
+
+impl<'a> Values<'a> {
+    fn words(&self) -> &'a [u32] {
+        match self {
+            Values::Rows(words) => words,
+            Values::Scalar(_) => &[],
+        }
+    }
+
+    fn floats(&self) -> &'a [f32] {
+        bytemuck::cast_slice(self.words())
+    }
+
+    fn layers(&self) -> &'a [u8] {
+        bytemuck::cast_slice(self.words())
+    }
+
+    /// The value for a row.
+    fn word(&self, row: usize) -> u32 {
+        match self {
+            Values::Rows(words) => words[row],
+            Values::Scalar(word) => *word,
+        }
+    }
+}
+
+/// Computes one call.
+pub(super) fn run(
+    kernel: &Kernel,
+    settings: &Settings,
+    operands: &Operands<'_>,
+    output: &mut [u32],
+) {
+    match kernel {
+        Kernel::Lerp => lerp(settings, operands, floats(output)),
+        Kernel::Slerp => slerp(operands, floats(output)),
+        Kernel::Bezier => bezier(settings, operands, floats(output)),
+        Kernel::StateGradients => gradients(operands, floats(output)),
+        Kernel::StateInterpolate => interpolate(settings, operands, layers(output)),
+        Kernel::StateSequence => sequence(settings, operands, layers(output)),
+        Kernel::StateBezier => curve(operands, layers(output)),
+        Kernel::StateDistance => distance(settings, operands, floats(output)),
+        Kernel::StateDescend => descend(operands, layers(output)),
+    }
+}
+
+fn floats(output: &mut [u32]) -> &mut [f32] {
+    bytemuck::cast_slice_mut(output)
+}
+
+fn layers(output: &mut [u32]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(output)
+}

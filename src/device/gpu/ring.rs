@@ -1,0 +1,102 @@
+//! Buffers that the host maps, each used by one piece at a time and kept for the
+//! next ones.
+//!
+//! There are two rings: results are read through the one, operands written
+//! through the other.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::memory::{Held, create};
+
+/// A ring; its clones are the same ring.
+#[derive(Clone, Debug)]
+pub(super) struct Ring {
+    usage: wgpu::BufferUsages,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    idle: Vec<wgpu::Buffer>,
+    held: Held,
+    destroyed: bool,
+}
+
+impl Ring {
+    /// A ring of buffers for one usage.
+    pub(super) fn new(usage: wgpu::BufferUsages) -> Self {
+        let state = Arc::default();
+        Ring { usage, state }
+    }
+
+    /// The smallest idle buffer of at least `bytes`, if there is one.
+    pub(super) fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
+        let mut state = self.lock();
+        let mut best: Option<(u64, usize)> = None;
+        for (index, buffer) in state.idle.iter().enumerate() {
+            let size = buffer.size();
+            if size >= bytes && best.is_none_or(|(least, _)| size < least) {
+                best = Some((size, index));
+            }
+        }
+        best.map(|(_, index)| state.idle.swap_remove(index))
+    }
+
+    /// A new buffer of `size` bytes, which is in use.
+    pub(super) fn make(&self, device: &wgpu::Device, size: u64) -> wgpu::Buffer {
+        let mut state = self.lock();
+        // One that has become too small will not be needed again.
+        if let Some(small) = state.idle.iter().position(|buffer| buffer.size() < size) {
+            let small = state.idle.swap_remove(small);
+            state.held.remove(small.size());
+            small.destroy();
+        }
+        state.held.add(size);
+        create(device, size, self.usage)
+    }
+
+    /// Takes a buffer back.
+    pub(super) fn give(&self, buffer: wgpu::Buffer) {
+        let mut state = self.lock();
+        if state.destroyed {
+            state.held.remove(buffer.size());
+            buffer.destroy();
+        } else {
+            state.idle.push(buffer);
+        }
+    }
+
+    /// Destroys a buffer in use instead of taking it back.
+    pub(super) fn discard(&self, buffer: &wgpu::Buffer) {
+        self.lock().held.remove(buffer.size());
+        buffer.destroy();
+    }
+
+    /// Whether an idle buffer holds `bytes`.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        self.lock().idle.iter().any(|buffer| buffer.size() >= bytes)
+    }
+
+    pub(super) fn held(&self) -> Held {
+        self.lock().held
+    }
+
+    /// Destroys what is not in use, and the rest when it returns.
+    pub(super) fn destroy(&self) {
+        self.lock().destroyed = true;
+        self.trim();
+    }
+
+    /// Destroys what is not in use.
+    pub(super) fn trim(&self) {
+        let mut state = self.lock();
+        for buffer in std::mem::take(&mut state.idle) {
+            state.held.remove(buffer.size());
+            buffer.destroy();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

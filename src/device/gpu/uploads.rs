@@ -1,0 +1,132 @@
+//! How operands reach the device: large ones through buffers that stay mapped
+//! between pieces, because a queue's own write copies them once more.
+//!
+//! Nothing here ever waits. A piece that finds no mapped buffer goes through the
+//! queue, and leaves a buffer for the next one of its size.
+
+use super::memory::{Held, SMALLEST};
+use super::ring::Ring;
+use crate::plan::Run;
+use crate::tensor::{Arena, Span, WORD};
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "fill_native.rs"]
+mod fill;
+#[cfg(target_arch = "wasm32")]
+#[path = "fill_web.rs"]
+mod fill;
+
+/// Bytes from which a mapped buffer is worth its map.
+const STAGED: u64 = 192 << 10;
+
+/// Bytes of mapped buffers that are kept at most.
+const KEPT: u64 = 32 << 20;
+
+/// The mapped buffers. Invariant: an idle one is mapped.
+#[derive(Clone, Debug)]
+pub(super) struct Uploads {
+    ring: Ring,
+}
+
+/// Operands that were written to a mapped buffer.
+#[must_use = "its copy is to be encoded, and its buffer mapped again"]
+pub(super) struct Written {
+    buffer: wgpu::Buffer,
+    bytes: u64,
+}
+
+impl Default for Uploads {
+    fn default() -> Self {
+        let usage = wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC;
+        Uploads {
+            ring: Ring::new(usage),
+        }
+    }
+}
+
+impl Uploads {
+    /// Copies runs of the arena to the start of a mapped buffer, if they are many
+    /// bytes and there is such a buffer.
+    pub(super) fn write(&self, arena: &Arena, runs: &[Run], bytes: u64) -> Option<Written> {
+        if bytes < STAGED {
+            return None;
+        }
+        let buffer = self.ring.take(bytes)?;
+        if fill::fill(&buffer, arena, runs).is_err() {
+            self.ring.discard(&buffer); // The device is lost.
+            return None;
+        }
+        buffer.unmap();
+        Some(Written { buffer, bytes })
+    }
+
+    /// Makes a mapped buffer for the next such piece, where this one found none.
+    pub(super) fn prepare(&self, device: &wgpu::Device, bytes: u64) {
+        if self.wants(bytes) {
+            // All that is mapped is sent, so there is little more than needed.
+            let size = bytes.next_multiple_of(SMALLEST);
+            self.map(self.ring.make(device, size));
+        }
+    }
+
+    /// Whether a piece of so many bytes makes nothing.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        self.ring.fits(bytes) || !self.wants(bytes)
+    }
+
+    pub(super) fn held(&self) -> Held {
+        self.ring.held()
+    }
+
+    /// Destroys what is not in use.
+    pub(super) fn trim(&self) {
+        self.ring.trim();
+    }
+
+    /// Destroys what is not in use, and the rest when it returns.
+    pub(super) fn destroy(&self) {
+        self.ring.destroy();
+    }
+
+    /// Takes back what was submitted.
+    pub(super) fn reclaim(&self, written: Written) {
+        self.map(written.buffer);
+    }
+
+    fn wants(&self, bytes: u64) -> bool {
+        bytes >= STAGED && self.held().bytes + bytes <= KEPT
+    }
+
+    fn map(&self, buffer: wgpu::Buffer) {
+        let ring = self.ring.clone();
+        let mapped = buffer.clone();
+        buffer.map_async(wgpu::MapMode::Write, .., move |result| match result {
+            Ok(()) => ring.give(mapped),
+            Err(_) => ring.discard(&mapped),
+        });
+    }
+}
+
+impl Written {
+    /// Encodes the copy to where the operands belong.
+    pub(super) fn copy_to(&self, encoder: &mut wgpu::CommandEncoder, target: &wgpu::Buffer) {
+        encoder.copy_buffer_to_buffer(&self.buffer, 0, target, 0, self.bytes);
+    }
+}
+
+/// Shows `visit` what of the arena goes where, in bytes of the target.
+pub(super) fn each_slice(arena: &Arena, runs: &[Run], visit: &mut dyn FnMut(u32, &[u8])) {
+    for run in runs {
+        let mut to = run.to;
+        let span = Span {
+            at: run.from,
+            words: run.words,
+        };
+        arena.each_slice(span, &mut |words| {
+            visit(to * WORD, bytemuck::cast_slice(words));
+            #[expect(clippy::cast_possible_truncation, reason = "a part of a run")]
+            let count = words.len() as u32;
+            to += count;
+        });
+    }
+}

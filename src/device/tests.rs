@@ -1,0 +1,65 @@
+//! Pieces on the processor: cutting changes no bit.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::graph::{Graph, Mode, Timing};
+use crate::ops;
+use crate::plan::{Call, Piece, PieceSizes, Recipe, RecipeId, assemble, pieces};
+
+fn graphs() -> Vec<Graph> {
+    vec![
+        ops::lerp(1, Timing::Call).expect("valid"),
+        ops::lerp(3, Timing::Row).expect("valid"),
+        ops::slerp(Timing::Row),
+        ops::gradients(),
+        ops::interpolate(Mode::Slerp, Timing::Row),
+    ]
+}
+
+/// The result of each call, when they are sent in these pieces.
+fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Piece]) -> Vec<Vec<u32>> {
+    let mut results: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
+    for piece in sent {
+        let plan = assemble(recipes, calls, piece);
+        let flight = Cpu::default().launch(&plan, arena);
+        let Ok(Readback::Host(words)) = pollster::block_on(flight) else {
+            panic!("the processor does not fail");
+        };
+        for (index, span) in (piece.first..piece.end).zip(&plan.results) {
+            results[index].extend(&words[span.at as usize..][..span.words as usize]);
+        }
+    }
+    results
+}
+
+proptest! {
+    #[test]
+    fn cutting_changes_no_bit(
+        asked in prop::collection::vec((0_u32..5, 1_u32..700), 1..12),
+        target in 64_u64..20_000,
+        seed in any::<u32>(),
+    ) {
+        let recipes: Vec<Recipe> = graphs().iter().map(|graph| Recipe::new(graph).expect("valid")).collect();
+        let mut arena = Arena::default();
+        let mut word = seed;
+        let mut calls = Vec::new();
+        for (recipe, rows) in asked {
+            let mut operands = Vec::new();
+            for format in recipes[recipe as usize].inputs() {
+                operands.extend((0..rows * format.words()).map(|_| {
+                    word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    let bits = ((word >> 16) as f32 / 65_536.0).to_bits();
+                    format.dtype.encode(bits).expect("a number")
+                }));
+                operands.resize(operands.len().next_multiple_of(4), 0);
+            }
+            let inputs = arena.push(&operands);
+            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits() });
+        }
+        let cut = pieces(&recipes, &calls, PieceSizes { whole: 0, target });
+        let whole = run(&recipes, &calls, &mut arena, &[Piece::all(&calls)]);
+        let parts = run(&recipes, &calls, &mut arena, &cut);
+        prop_assert_eq!(parts, whole, "{} pieces", cut.len());
+    }
+}

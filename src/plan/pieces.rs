@@ -1,0 +1,180 @@
+//! Cuts a batch into pieces, each planned, sent and answered by itself, so
+//! that copies, the link and the device work at once.
+//!
+//! A small batch is one piece, and costs nothing more for it. Only rows are
+//! cut, never what an op reads together.
+
+use super::{Call, Recipe};
+use crate::graph::OpClass;
+use crate::tensor::WORD;
+
+/// How large pieces should be, in bytes of operands or of results, whichever
+/// are more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceSizes {
+    /// A batch no larger than this stays whole.
+    pub whole: u64,
+    /// About the size of the pieces of a larger one.
+    pub target: u64,
+}
+
+/// Consecutive calls of a batch. The first and the last may be cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// Number of its first call.
+    pub first: usize,
+    /// Number behind its last call.
+    pub end: usize,
+    /// Rows of the first call that are in the pieces before.
+    pub skipped: u32,
+    /// Rows of the last call that are left to the pieces behind.
+    pub left: u32,
+}
+
+/// A run of rows of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Number of its first row in the call.
+    pub first: u32,
+    /// Its rows.
+    pub rows: u32,
+}
+
+/// A call is cut at multiples of so many rows, which keeps all of its operands
+/// at multiples of 16 bytes whatever their width.
+const GRAIN: u32 = 4;
+
+impl PieceSizes {
+    /// Every batch stays whole.
+    pub const WHOLE: PieceSizes = PieceSizes {
+        whole: u64::MAX,
+        target: u64::MAX,
+    };
+}
+
+impl Piece {
+    /// All calls.
+    pub fn all(calls: &[Call]) -> Piece {
+        Piece {
+            end: calls.len(),
+            ..Piece::default()
+        }
+    }
+
+    /// The rows that it has of a call of its range.
+    pub fn part(&self, calls: &[Call], index: usize) -> Part {
+        let first = if index == self.first { self.skipped } else { 0 };
+        let left = if index + 1 == self.end { self.left } else { 0 };
+        Part {
+            first,
+            rows: calls[index].rows - first - left,
+        }
+    }
+}
+
+/// Cuts the calls of a batch. The pieces cover each row once, in order, and
+/// there is at least one.
+pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piece> {
+    let (mut up, mut down, mut all) = (0, 0, 0);
+    for call in calls {
+        let results = recipes[call.recipe.0 as usize].result_words(call.rows);
+        up += u64::from(call.inputs.words);
+        down += results;
+        all += results.max(call.inputs.words.into());
+    }
+    if up.max(down) * u64::from(WORD) <= sizes.whole {
+        return vec![Piece::all(calls)];
+    }
+    let target = sizes.target / u64::from(WORD);
+    let mut space = Space::of(all, target);
+    let mut open = Piece::default();
+    let mut pieces = Vec::new();
+    for (index, call) in calls.iter().enumerate() {
+        let recipe = &recipes[call.recipe.0 as usize];
+        let mut rows = call.rows;
+        loop {
+            let fit = space.take(recipe, rows);
+            rows -= fit;
+            if rows == 0 {
+                break;
+            }
+            // The piece is full, and ends inside of this call or before it.
+            let is_cut = fit > 0;
+            open.end = index + usize::from(is_cut);
+            open.left = if is_cut { rows } else { 0 };
+            pieces.push(open);
+            open = Piece {
+                first: index,
+                skipped: call.rows - rows,
+                ..Piece::default()
+            };
+            space = Space::of(space.remaining, target);
+        }
+    }
+    open.end = calls.len();
+    pieces.push(open);
+    pieces
+}
+
+/// The space of one piece, in words.
+struct Space {
+    /// What it should take.
+    size: u64,
+    /// What it can still take.
+    room: u64,
+    /// What is in no piece yet, in this one or behind it.
+    remaining: u64,
+}
+
+impl Space {
+    /// An even share of what remains. A little above the target is better than
+    /// one more piece.
+    fn of(remaining: u64, target: u64) -> Space {
+        let most = target.saturating_add(target / 8);
+        let size = remaining.div_ceil(remaining.div_ceil(most).max(1));
+        Space {
+            size,
+            room: size,
+            remaining,
+        }
+    }
+
+    /// Takes of a call's last `rows` rows as many as fit.
+    fn take(&mut self, recipe: &Recipe, rows: u32) -> u32 {
+        let heavy = weight(recipe, rows);
+        let (fit, taken) = if heavy <= self.room {
+            (rows, heavy)
+        } else {
+            let fit = self.fitting(recipe, rows, heavy);
+            (fit, weight(recipe, fit))
+        };
+        self.room = self.room.saturating_sub(taken);
+        self.remaining = self.remaining.saturating_sub(taken);
+        fit
+    }
+
+    /// Of a call that is too heavy: a part of it or none of it; of what cannot
+    /// be cut, all where the piece would stay empty.
+    fn fitting(&self, recipe: &Recipe, rows: u32, heavy: u64) -> u32 {
+        let is_empty = self.room == self.size;
+        if recipe.class() != OpClass::RowWise {
+            return if is_empty { rows } else { 0 };
+        }
+        // A cut costs the host a little, and a small part is not worth it.
+        if heavy <= self.size / 2 || self.room <= self.size / 4 {
+            return 0;
+        }
+        let share = u64::from(rows) * self.room / heavy;
+        let fit = u32::try_from(share).unwrap_or(rows) / GRAIN * GRAIN;
+        if is_empty {
+            fit.max(GRAIN).min(rows)
+        } else {
+            fit
+        }
+    }
+}
+
+/// Words that rows of a call cost one way or the other.
+fn weight(recipe: &Recipe, rows: u32) -> u64 {
+    recipe.input_words(rows).max(recipe.result_words(rows))
+}

@@ -1,0 +1,92 @@
+//! Pairs the calls of a piece with their results.
+//!
+//! Whoever gave its call up gets none. A call that is cut has an answer in each
+//! of its pieces, and is done with the last one.
+
+use super::load::Load;
+use crate::batch::Ticket;
+use crate::error::Error;
+use crate::plan::{Piece, Recipe};
+use crate::tensor::Span;
+
+/// What a piece has for one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The call.
+    pub ticket: Ticket,
+    /// Where the words lie in the readback.
+    pub span: Span,
+    /// Where they belong in the call's result.
+    pub at: u32,
+    /// Words of that result.
+    pub total: u32,
+}
+
+impl Answer {
+    /// Whether it is the call's whole result.
+    pub fn is_whole(&self) -> bool {
+        self.span.words == self.total
+    }
+
+    /// Whether the result is complete with it.
+    pub fn is_last(&self) -> bool {
+        self.at + self.span.words == self.total
+    }
+}
+
+/// A piece on its way.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) piece: Piece,
+    /// Where each of its calls' results will lie.
+    pub(super) results: Vec<Span>,
+}
+
+impl Sent {
+    /// The answers to its calls that are among the `live` ones, which come in
+    /// the same order and of which none is older.
+    pub(super) fn answers(
+        &self,
+        load: &Load,
+        live: impl Iterator<Item = Ticket>,
+        recipes: &[Recipe],
+    ) -> Vec<Answer> {
+        let Piece { first, end, .. } = self.piece;
+        let mut live = live.peekable();
+        let mut answers = Vec::with_capacity(end - first);
+        for (index, span) in (first..end).zip(&self.results) {
+            let ticket = load.tickets[index];
+            if live.next_if_eq(&ticket).is_none() {
+                continue;
+            }
+            let (at, total) = if self.is_cut(index) {
+                let call = &load.calls[index];
+                let row = recipes[call.recipe.0 as usize].result_row_words();
+                let first = self.piece.part(&load.calls, index).first;
+                (first * row, call.rows * row)
+            } else {
+                (0, span.words)
+            };
+            answers.push(Answer {
+                ticket,
+                span: *span,
+                at,
+                total,
+            });
+        }
+        answers
+    }
+
+    /// The last call that needs nothing of later pieces. Where this piece
+    /// failed, so has a call that goes on behind it.
+    pub(super) fn done<T>(&self, load: &Load, outcome: &Result<T, Error>) -> Option<Ticket> {
+        let open = usize::from(outcome.is_ok() && self.piece.left > 0);
+        let end = self.piece.end - open;
+        end.checked_sub(1).map(|last| load.tickets[last])
+    }
+
+    fn is_cut(&self, index: usize) -> bool {
+        index == self.piece.first && self.piece.skipped > 0
+            || index + 1 == self.piece.end && self.piece.left > 0
+    }
+}

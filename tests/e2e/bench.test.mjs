@@ -1,0 +1,261 @@
+// The bench page, as built: every system answers, what is wrong is told, it stops
+// when asked, and its record has the fields that are promised.
+//
+// Nothing here is about how fast anything is.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { launch, openPage } from "../../tools/browser.mjs";
+import { report } from "../../tools/report.mjs";
+import { serve } from "../../tools/serve.mjs";
+
+const SYSTEMS = [
+  "one-batch",
+  "framebatch-gpu",
+  "framebatch-cpu",
+  "framebatch-auto",
+  "cpu-loop",
+  "per-call",
+  "tfjs",
+  "tfjs-gpu",
+  "jax-js",
+];
+
+let server;
+let browser;
+
+before(async () => {
+  server = await serve({ "/": "www/dist" });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+/** Opens the page with this query, `prepare`d before its scripts run. */
+async function bench(query, use, prepare) {
+  const complaints = [];
+  const page = await openPage(browser, (text) => complaints.push(text));
+  if (prepare) await page.evaluateOnNewDocument(prepare);
+  await page.goto(`${server.url}/bench/?${new URLSearchParams(query)}`);
+  try {
+    await use(page);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await page.close();
+  }
+}
+
+async function result(page) {
+  await page.waitForFunction(() => window.__result, { timeout: 60_000 });
+  // As JSON says it: what is undefined is not there.
+  return JSON.parse(await page.evaluate(() => JSON.stringify(window.__result)));
+}
+
+test("every system answers, within its bound, and is shown", () =>
+  bench({ run: "", quick: "", workloads: "small-lerp-1x16" }, async (page) => {
+    const { rows, cancelled } = await result(page);
+    assert.equal(cancelled, false);
+    assert.deepEqual(
+      rows.map(({ system, problem }) => [system, problem]),
+      SYSTEMS.map((system) => [system, undefined]),
+    );
+    for (const { system, runs, median, p95, min, ratio, error } of rows) {
+      assert.ok(runs >= 1, `${system}: ${runs} runs`);
+      assert.ok(min <= median && median <= p95, system);
+      assert.ok(ratio >= 0, `${system}: ratio ${ratio}`);
+      assert.ok(error <= 3e-7, `${system}: error ${error}`);
+    }
+    const shown = await page.$$eval("#results tbody th", (cells) =>
+      cells.map((cell) => cell.textContent),
+    );
+    assert.deepEqual(shown, SYSTEMS);
+  }));
+
+test("the other operations: every system's answers are right", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "slerp-1e5,gradients-1e5",
+      systems: "one-batch,per-call,cpu-loop,tfjs-gpu,jax-js,framebatch-gpu",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      const problems = rows.filter(({ problem }) => problem);
+      assert.deepEqual(problems, []);
+    },
+  ));
+
+test("a wrong answer is told, and not timed", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "small-lerp-1x16",
+      systems: "one-batch,per-call,cpu-loop",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      const told = Object.fromEntries(
+        rows.map(({ system, problem = "", runs }) => [system, [problem, runs]]),
+      );
+      for (const system of ["one-batch", "per-call"]) {
+        assert.match(told[system][0], /call 0 is wrong by/);
+        assert.equal(told[system][1], 0);
+      }
+      assert.equal(told["cpu-loop"][0], "");
+    },
+    () => {
+      GPUQueue.prototype.writeBuffer = () => {};
+    },
+  ));
+
+test("a system that cannot run is shown with its reason", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "small-lerp-1x16",
+      systems: "one-batch,framebatch",
+    },
+    async (page) => {
+      const { rows, adapter } = await result(page);
+      assert.equal(adapter, "no adapter");
+      assert.deepEqual(
+        rows.map(({ system, problem }) => [system, problem !== undefined]),
+        [
+          ["one-batch", true],
+          ["framebatch-gpu", true],
+          ["framebatch-cpu", false],
+          ["framebatch-auto", false],
+        ],
+      );
+      const shown = await page.$$eval("#results .problem", (cells) =>
+        cells.map((cell) => cell.textContent),
+      );
+      assert.equal(shown.length, 2);
+      assert.equal(shown[0], "no WebGPU adapter");
+    },
+    () =>
+      Object.defineProperty(Navigator.prototype, "gpu", {
+        get: () => undefined,
+      }),
+  ));
+
+test("cancel stops it: what is on its way ends, and nothing follows", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "small-lerp",
+      systems: "one-batch,framebatch,per-call",
+    },
+    async (page) => {
+      await page.waitForSelector("#results tbody tr");
+      await page.click("#cancel");
+      const { rows, cancelled } = await result(page);
+      assert.equal(cancelled, true);
+      assert.ok(rows.length >= 1 && rows.length < 35, `${rows.length} rows`);
+      const state = await page.$eval("#state", (line) => line.textContent);
+      assert.match(state, /^Stopped/);
+      const before = await page.evaluate(() => window.submits);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      assert.equal(await page.evaluate(() => window.submits), before);
+      // And it can be started again.
+      assert.equal(
+        await page.$eval("#run", (button) => button.disabled),
+        false,
+      );
+    },
+    () => {
+      window.submits = 0;
+      const { submit } = GPUQueue.prototype;
+      GPUQueue.prototype.submit = function (buffers) {
+        window.submits++;
+        submit.call(this, buffers);
+      };
+    },
+  ));
+
+test("the record: what is promised, as a download, as a post and as tables", () =>
+  bench(
+    {
+      report: "",
+      quick: "",
+      workloads: "first-call,paced,main-thread,trace-lerp-1000x64",
+      systems: "framebatch-gpu",
+    },
+    async (page) => {
+      const record = await result(page);
+      const { rows, workloads, systems, ...rest } = record;
+      assert.deepEqual(Object.keys(rest).sort(), [
+        ...["adapter", "browser", "cancelled", "cores", "date"],
+        ...["isolated", "quick", "seconds", "software"],
+      ]);
+      assert.deepEqual(Object.keys(systems), ["framebatch-gpu"]);
+      assert.deepEqual(
+        workloads.map(({ name }) => name),
+        rows.map(({ workload }) => workload),
+      );
+      const parts = Object.fromEntries(
+        rows.map(({ workload, problem, parts }) => {
+          assert.equal(problem, undefined, workload);
+          for (const [name, part] of Object.entries(parts)) {
+            assert.ok(Number.isFinite(part), `${workload} ${name}: ${part}`);
+          }
+          return [workload, Object.keys(parts)];
+        }),
+      );
+      const paced = [
+        ...["flushToLast", "mainThread", "submit"],
+        ...["flush", "settle", "wait"],
+      ];
+      const { "main-thread-10000x16": costs, ...others } = parts;
+      // Bytes are told only where the browser knows them.
+      assert.deepEqual(costs.slice(0, 3), ["submit", "flush", "settle"]);
+      assert.deepEqual(others, {
+        "first-call": ["open", "longestTaskInOpen", "longestTaskInCall"],
+        "paced-frame-1000x64": paced,
+        "paced-eager-1000x64": paced,
+        "trace-lerp-1000x64": [
+          ...["calls", "plan", "upload", "encode"],
+          ...["queue", "wait", "settle", "reactions"],
+        ],
+      });
+      const posted = await page.evaluate(() => window.posted);
+      const logs = posted.filter(({ to }) => to === "/log");
+      assert.equal(logs.length, rows.length);
+      const { to, body } = posted.at(-1);
+      assert.equal(to, "/report");
+      assert.deepEqual(JSON.parse(body), record);
+
+      await page.click("#download");
+      const file = await page.evaluate(() => window.saved.text());
+      assert.deepEqual(JSON.parse(file), record);
+
+      const text = report(record);
+      for (const { name } of workloads) assert.ok(text.includes(`| ${name}`));
+    },
+    () => {
+      window.posted = [];
+      const { fetch } = window;
+      window.fetch = (to, options) => {
+        if (options?.method !== "POST") return fetch(to, options);
+        window.posted.push({ to, body: options.body });
+        return Promise.resolve(new Response());
+      };
+      const { createObjectURL } = URL;
+      URL.createObjectURL = (blob) => {
+        window.saved = blob;
+        return createObjectURL.call(URL, blob);
+      };
+    },
+  ));
+
+test("a name that is not there is refused", () =>
+  bench({ run: "", quick: "", workloads: "nothing" }, async (page) => {
+    const { problem } = await result(page);
+    assert.match(problem, /none of the workloads is called nothing/);
+  }));

@@ -1,0 +1,90 @@
+// What a run of the bench leaves behind: the shape of its JSON.
+//
+// Times are in milliseconds unless a workload says otherwise. The command line writes it to benches/record, and the
+// page offers it as a file; nothing is measured here.
+
+/** One system on one workload. */
+export interface Row {
+  workload: string;
+  system: string;
+  /** Why there is no time: it lacks the operation, failed, or answered wrongly. */
+  problem?: string;
+  /** Timed runs, after warm-up. */
+  runs: number;
+  /** Of the time that the workload says it takes; 0 where there is a problem. */
+  median: number;
+  p95: number;
+  min: number;
+  /** The median over that of `one-batch`, where both have one. */
+  ratio?: number;
+  /** The largest difference from float64 in the answers that were checked. */
+  error?: number;
+  /** What the time is made of, or stands beside it, by name; the workload says what. */
+  parts?: Record<string, number>;
+}
+
+/** A workload, as the record explains it. */
+export interface About {
+  name: string;
+  /** What is timed. */
+  about: string;
+  /** Of the times; milliseconds where it says nothing. */
+  unit?: string;
+  /** Calls of a run, and items a call, where it has such. */
+  calls?: number;
+  items?: number;
+}
+
+export interface Result {
+  /** When it started, ISO 8601. */
+  date: string;
+  adapter: string;
+  /** The software adapter's times are good for ratios only. */
+  software: boolean;
+  browser: string;
+  cores: number;
+  /** Without isolation a browser rounds its clock, to 0.1 ms or worse. */
+  isolated: boolean;
+  /** Whether there were too few runs for a record. */
+  quick: boolean;
+  /** Whether it was stopped before its end. */
+  cancelled: boolean;
+  /** How long the whole took. */
+  seconds: number;
+  /** How each system is written. */
+  systems: Record<string, string>;
+  workloads: About[];
+  rows: Row[];
+}
+
+/** The value below which this share of the values lies. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
+
+/** A row of these times. */
+export function timed(times: readonly number[]) {
+  return {
+    runs: times.length,
+    median: quantile(times, 0.5),
+    p95: quantile(times, 0.95),
+    min: Math.min(...times),
+  };
+}
+
+/** The median of each part over all runs. */
+export function medians<Name extends string>(
+  runs: readonly Record<Name, number>[],
+): Record<Name, number> {
+  const names = Object.keys(runs[0]) as Name[];
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      quantile(
+        runs.map((run) => run[name]),
+        0.5,
+      ),
+    ]),
+  ) as Record<Name, number>;
+}

@@ -1,0 +1,109 @@
+// Runs what was chosen: every workload on every system, one after the other.
+//
+// It shows nothing. Stopping takes effect between two runs, which is when nothing is
+// on its way; what was measured until then is kept.
+
+import { type Effort, pause, QUICK, type Terms } from "./measure.ts";
+import type { Result, Row } from "./record.ts";
+import { REFERENCE } from "./systems/index.ts";
+import type { System } from "./systems/system.ts";
+import type { Workload } from "./workloads.ts";
+
+export interface Choice {
+  workloads: readonly Workload[];
+  systems: readonly System[];
+  effort: Effort;
+}
+
+export interface Listener {
+  /** The next measurement, and the share of all that is done. */
+  next(workload: string, system: string, done: number): void;
+  /** All rows so far. */
+  rows(rows: readonly Row[]): void;
+}
+
+/** A system has this long to let go of its device before the next one starts. */
+const REST_MS = 50;
+
+export async function run(
+  { workloads, systems, effort }: Choice,
+  signal: AbortSignal,
+  listener: Listener,
+): Promise<Result> {
+  const start = performance.now();
+  const date = new Date().toISOString();
+  const pairs = workloads.flatMap((workload) =>
+    workload.systems
+      .filter((system) => systems.includes(system))
+      .map((system) => ({ workload, system })),
+  );
+  const rows: Row[] = [];
+  for (const [done, { workload, system }] of pairs.entries()) {
+    if (signal.aborted) break;
+    listener.next(workload.name, system.name, done / pairs.length);
+    await pause(REST_MS);
+    const row = await measure(workload, system, { signal, effort });
+    if (row === undefined) break;
+    rows.push(compared(row, rows));
+    listener.rows(rows);
+  }
+  return {
+    date,
+    ...(await machine()),
+    quick: effort === QUICK,
+    cancelled: signal.aborted,
+    seconds: Math.round((performance.now() - start) / 100) / 10,
+    systems: Object.fromEntries(
+      systems.map(({ name, about }) => [name, about]),
+    ),
+    workloads: workloads.map(({ name, about, unit, calls, items }) => ({
+      name,
+      about,
+      unit,
+      calls,
+      items,
+    })),
+    rows,
+  };
+}
+
+/** Undefined where it was stopped. */
+async function measure(
+  workload: Workload,
+  system: System,
+  terms: Terms,
+): Promise<Row | undefined> {
+  const names = { workload: workload.name, system: system.name };
+  try {
+    return { ...names, ...(await workload.measure(system, terms)) };
+  } catch (error) {
+    if (terms.signal.aborted) return undefined;
+    const problem = error instanceof Error ? error.message : String(error);
+    return { ...names, problem, runs: 0, median: 0, p95: 0, min: 0 };
+  }
+}
+
+function compared(row: Row, rows: readonly Row[]): Row {
+  const reference = [...rows, row].find(
+    ({ workload, system }) => workload === row.workload && system === REFERENCE,
+  );
+  if (row.problem !== undefined || !reference?.median) return row;
+  return { ...row, ratio: row.median / reference.median };
+}
+
+async function machine() {
+  const adapter = await navigator.gpu?.requestAdapter();
+  const {
+    vendor = "",
+    architecture = "",
+    description = "",
+  } = adapter?.info ?? {};
+  const name = [vendor, architecture, description].filter(Boolean).join(" ");
+  return {
+    adapter: adapter ? name || "nameless adapter" : "no adapter",
+    software: /swiftshader|llvmpipe|software/i.test(name),
+    browser: navigator.userAgent,
+    cores: navigator.hardwareConcurrency,
+    isolated: crossOriginIsolated,
+  };
+}

@@ -1,0 +1,78 @@
+// TensorFlow.js on its WebGPU backend: a call's tensors, their operations, `data()`.
+//
+// As it comes, the backend computes some operations on small tensors (fewer than
+// 1,000 elements) in JavaScript. `tfjs` leaves that on; `tfjs-gpu` turns it off, so
+// that every call reaches the GPU.
+
+import type { Call } from "../ops/op.ts";
+import type { System } from "./system.ts";
+
+/** The limits that the backend asks for. */
+const LIMITS = [
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeWorkgroupsPerDimension",
+  "maxStorageBufferBindingSize",
+  "maxBufferSize",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeInvocationsPerWorkgroup",
+] as const;
+
+function tfjs(name: string, about: string, forward: boolean): System {
+  return {
+    name,
+    about,
+    bound: "builtin",
+    async open(op) {
+      const { tfjs: make } = op;
+      if (make === undefined) throw new Error(`it has no ${op.name}`);
+      const { tf, device } = await start(forward);
+      const answer = async (call: Call) => {
+        const tensor = tf.tidy(() => make(tf, call));
+        const answer = await tensor.data<"float32">();
+        tensor.dispose();
+        return answer;
+      };
+      return {
+        run: (calls) => Promise.all(calls.map(answer)),
+        close() {
+          tf.removeBackend("webgpu");
+          device.destroy();
+        },
+      };
+    },
+  };
+}
+
+async function start(forward: boolean) {
+  const tf = await import("@tensorflow/tfjs-core");
+  const [{ WebGPUBackend }] = await Promise.all([
+    import("@tensorflow/tfjs-backend-webgpu"),
+    import("@tensorflow/tfjs-core/dist/public/chained_ops/register_all_chained_ops"),
+  ]);
+  tf.env().set("WEBGPU_CPU_FORWARD", forward);
+  // What the import registered would make a device that nobody can destroy.
+  if (tf.findBackendFactory("webgpu")) tf.removeBackend("webgpu");
+  const adapter = await navigator.gpu?.requestAdapter({
+    powerPreference: "high-performance",
+  });
+  if (!adapter) throw new Error("no WebGPU adapter");
+  const { limits, info } = adapter;
+  const requiredLimits = Object.fromEntries(
+    LIMITS.map((name) => [name, limits[name]]),
+  );
+  const device = await adapter.requestDevice({ requiredLimits });
+  tf.registerBackend("webgpu", () => new WebGPUBackend(device, info));
+  await tf.setBackend("webgpu");
+  return { tf, device };
+}
+
+export const tfjsDefault = tfjs(
+  "tfjs",
+  "TensorFlow.js 4.22 WebGPU, as it comes: small tensors stay in JavaScript",
+  true,
+);
+export const tfjsGpu = tfjs(
+  "tfjs-gpu",
+  "TensorFlow.js 4.22 WebGPU, every operation on the GPU",
+  false,
+);

@@ -1,0 +1,66 @@
+// The check boxes: what is to be measured. Everything, unless the address says less.
+//
+// `?workloads=` and `?systems=` are lists of names; what is no name stands for all
+// names that begin with it and a dash.
+
+import { SYSTEMS } from "../systems/index.ts";
+import { WORKLOADS } from "../workloads.ts";
+import { FULL, QUICK } from "../measure.ts";
+import type { Choice } from "../run.ts";
+
+interface Named {
+  readonly name: string;
+  readonly about: string;
+}
+
+/** Shows the boxes, ticked as `query` says. Throws for a name that is not there. */
+export function showChoice(form: HTMLFormElement, query: URLSearchParams) {
+  fill(form, "workloads", WORKLOADS, query.get("workloads"));
+  fill(form, "systems", SYSTEMS, query.get("systems"));
+  form.querySelector<HTMLInputElement>("[name=quick]")!.checked =
+    query.has("quick");
+}
+
+/** What is ticked now, with many runs or few. */
+export function chosen(form: HTMLFormElement): Choice {
+  const names = new FormData(form);
+  return {
+    workloads: WORKLOADS.filter(({ name }) => isIn(names, "workloads", name)),
+    systems: SYSTEMS.filter(({ name }) => isIn(names, "systems", name)),
+    effort: names.has("quick") ? QUICK : FULL,
+  };
+}
+
+function isIn(names: FormData, of: string, name: string): boolean {
+  return names.getAll(of).includes(name);
+}
+
+function fill(
+  form: HTMLFormElement,
+  of: "workloads" | "systems",
+  all: readonly Named[],
+  wanted: string | null,
+): void {
+  const ticked = wanted?.split(",").flatMap((pattern) => {
+    const names = all.map(({ name }) => name);
+    if (names.includes(pattern)) return [pattern];
+    const found = names.filter((name) => name.startsWith(`${pattern}-`));
+    if (found.length > 0) return found;
+    throw new Error(`none of the ${of} is called ${pattern}`);
+  });
+  const boxes = all.map(({ name, about }) => {
+    const label = document.createElement("label");
+    const box = document.createElement("input");
+    const text = document.createElement("span");
+    box.type = "checkbox";
+    box.name = of;
+    box.value = name;
+    box.checked = ticked?.includes(name) ?? true;
+    text.textContent = name;
+    label.title = about;
+    if (of === "systems") label.style.setProperty("--way", `var(--${name})`);
+    label.append(box, text);
+    return label;
+  });
+  form.querySelector(`[data-of="${of}"]`)!.append(...boxes);
+}

@@ -1,0 +1,100 @@
+// What is measured: a table. A new row is one entry here, and a new operation one file in ops/.
+
+import { gradients } from "./ops/gradients.ts";
+import { lerp } from "./ops/lerp.ts";
+import type { Op } from "./ops/op.ts";
+import { slerp } from "./ops/slerp.ts";
+import type { About, Row } from "./record.ts";
+import type { Terms } from "./measure.ts";
+import { measureCalls } from "./special/calls.ts";
+import { measureFirstCall } from "./special/first-call.ts";
+import { measureMainThread } from "./special/main-thread.ts";
+import { measurePaced } from "./special/paced.ts";
+import { measureTrace } from "./special/trace.ts";
+import { cpuLoop } from "./systems/cpu-loop.ts";
+import {
+  framebatchAuto,
+  framebatchCpu,
+  framebatchGpu,
+} from "./systems/framebatch.ts";
+import { SYSTEMS } from "./systems/index.ts";
+import type { Shape, System } from "./systems/system.ts";
+
+/** What a measurement found: a row without its names. */
+export type Finding = Omit<Row, "workload" | "system" | "ratio">;
+
+export interface Workload extends About {
+  /** Those that it is about, in order. */
+  readonly systems: readonly System[];
+  measure(system: System, terms: Terms): Promise<Finding>;
+}
+
+const ALL_CALLS = "from the first call to the last result";
+
+/** Independent calls, awaited together. */
+function calls(name: string, op: Op, shape: Shape): Workload {
+  return {
+    name,
+    about: ALL_CALLS,
+    ...shape,
+    systems: SYSTEMS,
+    measure: (system, terms) => measureCalls(op, shape, system, terms),
+  };
+}
+
+/** Where the time of one warm batch goes. */
+function trace(name: string, op: Op, shape: Shape): Workload {
+  return {
+    name,
+    about: "where the time of one warm batch goes; parts add up to it",
+    ...shape,
+    systems: [framebatchGpu],
+    measure: (system, terms) => measureTrace(op, shape, system, terms),
+  };
+}
+
+const smallLerp = (calls_: number, items: number) =>
+  calls(`small-lerp-${calls_}x${items}`, lerp, { calls: calls_, items });
+
+const framebatch = [framebatchGpu, framebatchCpu, framebatchAuto];
+const THOUSAND: Shape = { calls: 1000, items: 64 };
+const MANY: Shape = { calls: 10_000, items: 16 };
+
+export const WORKLOADS: readonly Workload[] = [
+  smallLerp(256, 256),
+  smallLerp(1000, 64),
+  ...[1, 10, 100, 1000, 10_000].map((count) => smallLerp(count, 16)),
+  calls("slerp-1e5", slerp, { calls: 1, items: 1e5 }),
+  calls("slerp-1e5-by-100", slerp, { calls: 1000, items: 100 }),
+  calls("gradients-1e5", gradients, { calls: 1, items: 1e5 }),
+  calls("gradients-1e5-by-100", gradients, { calls: 1000, items: 100 }),
+  {
+    name: "first-call",
+    about:
+      "the first call of a session in a fresh page, opening not included; parts.open is the opening, loading included",
+    ...{ calls: 1, items: 256 },
+    systems: SYSTEMS.filter((system) => system !== cpuLoop),
+    measure: measureFirstCall,
+  },
+  ...(["frame", "eager"] as const).map((flush) => ({
+    name: `paced-${flush}-1000x64`,
+    about: `one flush a frame, flush: "${flush}", from the flush to the last result; parts: the main thread's share of it`,
+    ...THOUSAND,
+    systems: framebatch,
+    measure: (system: System, terms: Terms) =>
+      measurePaced(flush, THOUSAND, system, terms),
+  })),
+  {
+    name: "main-thread-10000x16",
+    about:
+      "the main thread's share of a call, from making it to its result; parts: of what, and bytes of memory that a batch leaves",
+    unit: "µs a call",
+    ...MANY,
+    systems: framebatch,
+    measure: (system, terms) => measureMainThread(MANY, system, terms),
+  },
+  trace("trace-lerp-1000x64", lerp, THOUSAND),
+  trace("trace-lerp-10000x16", lerp, MANY),
+  trace("trace-slerp-1e5", slerp, { calls: 1, items: 1e5 }),
+  trace("trace-gradients-1e5", gradients, { calls: 1, items: 1e5 }),
+];
