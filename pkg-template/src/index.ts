@@ -15,6 +15,7 @@ export type { ReduceOptions } from "./tensor/compute.js";
 export type { SliceRange } from "./tensor/move.js";
 export type {
   ArraysOf,
+  DTypeOf,
   Elements,
   Fresh,
   KindOf,

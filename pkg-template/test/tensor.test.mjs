@@ -207,6 +207,17 @@ test("the words of a chain: what is shared stands there once", async () => {
   );
 });
 
+test("a tensor says what it is, whatever is done to its list of dimensions", async () => {
+  const { gpu } = await manual();
+  const dims = [2, 3];
+  const a = gpu.tensor(new Float32Array(6), dims);
+  dims[0] = 9;
+  a.shape[0] = 9;
+  assert.deepEqual(a.exp().shape, [2, 3]);
+  assert.equal(a.dtype, "float32");
+  assert.equal(a.argmax().transpose().dtype, "uint32");
+});
+
 test("a structure is asked for once; numbers and data are none of it", async () => {
   const { gpu, core } = await manual();
   const promises = [];

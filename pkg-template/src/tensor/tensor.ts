@@ -11,7 +11,7 @@ import { endedError } from "../answer.js";
 import type { TensorBuffer } from "../core.js";
 import { checkNames } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
-import { BINARY, NORM, REDUCTION, UNARY } from "./codes.js";
+import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
 import * as compute from "./compute.js";
 import type { ReduceOptions } from "./compute.js";
 import { largestOf, takeIn, type TensorData } from "./intake.js";
@@ -28,6 +28,11 @@ export type Elements = Float32Array | Uint32Array;
 export type Fresh<Kind extends Elements> = Kind extends Float32Array
   ? Float32Array<ArrayBuffer>
   : Uint32Array<ArrayBuffer>;
+
+/** How the elements of a kind are named. */
+export type DTypeOf<Kind extends Elements> = Kind extends Float32Array
+  ? "float32"
+  : "uint32";
 
 /** What a tensor of some data holds. */
 export type KindOf<Data extends TensorData> = Data extends
@@ -101,6 +106,12 @@ export class Tensor<Kind extends Elements = Float32Array> {
   /** Its dimensions, outermost first. */
   get shape(): number[] {
     return [...this.#node.shape.dims];
+  }
+
+  /** What its elements are: floats, or whole numbers to pick elements with. */
+  get dtype(): DTypeOf<Kind> {
+    const isFloats = this.#node.dtype === FLOATS;
+    return (isFloats ? "float32" : "uint32") as DTypeOf<Kind>;
   }
 
   /**
