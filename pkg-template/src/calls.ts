@@ -494,6 +494,5 @@ export class Calls {
     this.keys?.release(call.terms?.key);
     if (call.reading?.pinned === undefined) return;
     for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
-    call.reading.pinned = undefined;
   }
 }

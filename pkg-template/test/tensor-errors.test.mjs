@@ -149,6 +149,7 @@ const CASES = [
   [() => x.sum(2), "sum: axis 2 is outside of shape [3, 4]"],
   [() => x.mean([0, -3]), "mean: axis -3 is outside of shape [3, 4]"],
   [() => x.max([0, -2]), "max: an axis is named twice"],
+  [() => x.max([0, 1, -2]), "max: an axis is named twice"],
   [() => x.min(0.5), "min: axis 0.5 is outside of shape [3, 4]"],
   [() => x.sum({ axis: NaN }), "sum: axis NaN is outside of shape [3, 4]"],
   [
@@ -313,7 +314,14 @@ const left = gpu.tensor(floats(2), [2], { label: "left" });
 const ofLeft = left.exp().add(1);
 left.dispose();
 
+const wide = Array.from({ length: 513 }, () => gpu.tensor([1]).neg());
+
 const READINGS = [
+  [
+    () => gpu.readAll(wide),
+    "invalid-input",
+    "readAll: a chain has at most 1024 nodes; read an intermediate result",
+  ],
   [
     () => gone.read(),
     "disposed",

@@ -122,6 +122,7 @@ test("tensors before the session is open", async () => {
   });
   const core = await open();
   assert.equal(core.counts.fills, 3, "two long ones, and the second use");
+  assert.equal(core.lastTensor, 3, "and nothing for what was disposed of");
   core.answer();
   assert.deepEqual(await given, f32(6 * LARGE));
   assert.deepEqual(await again, f32(2));

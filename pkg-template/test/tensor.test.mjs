@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { face, manual, settled, stateOf } from "./face.mjs";
+import { manual, module, settled, stateOf } from "./face.mjs";
 
 const f32 = (...values) => new Float32Array(values);
 const u32 = (...values) => new Uint32Array(values);
@@ -236,6 +236,37 @@ test("a structure is asked for once; numbers and data are none of it", async () 
   );
 });
 
+test("axes in any order are one structure", async () => {
+  const { gpu, core } = await manual();
+  const orders = [
+    [2, 0],
+    [0, 2],
+    [-1, -3],
+  ];
+  const sums = orders.map((axis) => cube(gpu).sum(axis).read());
+  assert.equal(core.structures.length, 1);
+  gpu.flush();
+  core.answer();
+  for (const sum of await Promise.all(sums)) {
+    assert.deepEqual(sum, f32(60, 92, 124));
+  }
+});
+
+test("words of one hash are kept apart", async () => {
+  const { ChainStructures } = await module("tensor/structures");
+  let asked = 0;
+  const structures = new ChainStructures({ chain: () => asked++ });
+  const words = new Uint32Array(2);
+  // Enough for some to collide in 30 bits.
+  for (let round = 0; round < 2; round += 1) {
+    for (let i = 0; i < 200_000; i += 1) {
+      words.set([Math.imul(i, 0x9e3779b1), i]);
+      assert.equal(structures.number({ words, length: 2 }), i);
+    }
+  }
+  assert.equal(asked, 200_000);
+});
+
 test("many structures are kept apart", async () => {
   const { gpu, core } = await manual();
   const promises = [];
@@ -324,6 +355,8 @@ test("readAll: arrays in order, each its own, also into those given", async () =
   const into = [f32(0, 0, 0, 0, 0), u32(0), undefined, f32(0), undefined];
   const promises = [gpu.readAll(tensors), gpu.readAll(tensors, { into })];
   assert.equal(core.queued.length, 2);
+  const list = [...into];
+  into.reverse(); // The list is the caller's again.
   gpu.flush();
   core.answer();
   const [fresh, given] = await Promise.all(promises);
@@ -335,7 +368,7 @@ test("readAll: arrays in order, each its own, also into those given", async () =
     given.map((array) => [...array]),
     expected,
   );
-  into.forEach((array, i) => array && assert.equal(given[i], array));
+  list.forEach((array, i) => array && assert.equal(given[i], array));
   assert.ok(fresh[1] instanceof Uint32Array);
   assert.notEqual(fresh[0].buffer, fresh[2].buffer);
 });

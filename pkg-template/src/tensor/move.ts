@@ -56,7 +56,7 @@ export function slice(
   const attributes: number[] = [];
   const kept = dims.map((dim, axis) => {
     const { start, step, count } = places(ranges[axis] ?? [], dim);
-    const end = Math.min(start + step * count, dim);
+    const end = start + step * count;
     attributes.push(start, end < 0 ? OPEN : end, step);
     return count;
   });
