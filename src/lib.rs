@@ -33,5 +33,5 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{Blocking, Call, Config, EngineChoice, Gpu, Parameter};
-pub use ops::State;
+pub use ops::{Field, State};
 pub use session::Stats;

@@ -44,9 +44,10 @@ enum Op {
     GeodesicDistance,
     Descend,
     DescendEach,
+    Field,
 }
 
-const OPS: [Op; 19] = [
+const OPS: [Op; 20] = [
     Op::Lerp,
     Op::LerpEach { width: 1 },
     Op::LerpEach { width: 3 },
@@ -66,6 +67,7 @@ const OPS: [Op; 19] = [
     Op::GeodesicDistance,
     Op::Descend,
     Op::DescendEach,
+    Op::Field,
 ];
 
 enum Asked {
@@ -136,6 +138,10 @@ impl Ask {
                 Asked::Floats(gpu.geodesic_distance(&samples.states(rows), &samples.states(rows)))
             }
             Op::Descend => Asked::States(gpu.descend(&samples.states(rows), t * 9.0)),
+            Op::Field => {
+                let field = "rho * sin(theta) + layer".parse().expect("a formula");
+                Asked::Floats(gpu.compute_field_gradients(&samples.states(rows), &field))
+            }
             Op::DescendEach => Asked::States(gpu.descend(&samples.states(rows), &each)),
         }
     }
@@ -245,7 +251,7 @@ fn a_second_batch_no_larger_creates_nothing() {
         );
         assert_eq!(now.pipelines_compiled, first.pipelines_compiled);
     }
-    assert_eq!(first.pipelines_compiled, 9, "one a kernel, not one an op");
+    assert_eq!(first.pipelines_compiled, 10, "one a kernel, not one an op");
     let uploads = gpu.stats().device.uploads - first.uploads;
     assert_eq!(uploads, gpu.stats().pieces - pieces, "one a piece");
 }

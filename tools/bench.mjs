@@ -10,6 +10,7 @@
 // mean something.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { launch, openPage } from "./browser.mjs";
 import { report } from "./report.mjs";
@@ -50,6 +51,10 @@ for (const { workload, system, problem } of problems) {
 process.exitCode = problems.length > 0 ? 1 : 0;
 
 async function measure() {
+  const [load] = loadavg();
+  if (load > availableParallelism() / 2) {
+    console.error(`other work is running (load ${load}): times will be off`);
+  }
   const site = await serve({ "/": "www/dist" }, { headers: () => ISOLATED });
   const browser = await launch({ switches: SWITCHES });
   try {
@@ -60,7 +65,7 @@ async function measure() {
       if (options[of]) query.set(of, options[of]);
     }
     await page.goto(`${site.url}/bench/?${query}`);
-    return await finished(page);
+    return { ...(await finished(page)), load };
   } finally {
     await browser.close();
     await site.close();

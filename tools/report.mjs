@@ -2,11 +2,12 @@
 
 /** The whole text. */
 export function report(result) {
-  const { date, adapter, software, browser, cores, seconds } = result;
+  const { date, adapter, software, browser, cores, seconds, load } = result;
   const version = /(?:Chrome|Firefox)\/[\d.]+/.exec(browser)?.[0] ?? browser;
   const parts = [
     `# ${adapter}, ${date.slice(0, 10)}`,
-    `${version.replace("/", " ")}, ${cores} cores, ${seconds} s in all. ` +
+    `${version.replace("/", " ")}, ${cores} cores, ${seconds} s in all` +
+      (load === undefined ? ". " : `, load ${digits(load)} before it began. `) +
       "Medians, in milliseconds unless a row says otherwise; `×` is the time " +
       "over that of `one-batch`; in parentheses, runs where there were fewer than 15." +
       (software ? " Software adapter: only ratios mean something." : ""),

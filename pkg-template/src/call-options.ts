@@ -31,9 +31,23 @@ export interface LerpOptions<
   width?: number;
 }
 
+/** What `gpu.states.gradients` takes last. */
+export interface GradientsOptions<
+  Into extends Float32Array = Float32Array,
+> extends CallOptions<Into> {
+  /** A formula of `rho`, `theta` and `layer` to differentiate. Default: the magnitude. */
+  field?: string;
+}
+
+/** The options of any call. */
+export type AnyOptions = CallOptions &
+  Pick<LerpOptions, "width"> &
+  Pick<GradientsOptions, "field">;
+
 /** A call's options once checked: what holds even if the caller changes its object. */
 export interface Terms {
   readonly width: number;
+  readonly field: string | undefined;
   readonly signal: AbortSignal | undefined;
   readonly deadlineMs: number | undefined;
   readonly into: Result | readonly Result[] | undefined;
@@ -58,26 +72,38 @@ const LERP_NAMES: Record<keyof LerpOptions, true> = {
   width: true,
   ...CALL_NAMES,
 };
-const NAMES = { none: CALL_NAMES, width: LERP_NAMES };
+const GRADIENTS_NAMES: Record<keyof GradientsOptions, true> = {
+  field: true,
+  ...CALL_NAMES,
+};
+const NAMES = {
+  none: CALL_NAMES,
+  width: LERP_NAMES,
+  field: GRADIENTS_NAMES,
+};
 
 /** Checks a call's options and keeps what they say. */
 export function checkCallOptions(
   method: Optioned,
-  options: LerpOptions<Operand> | CallOptions<Terms["into"]>,
+  options: AnyOptions | CallOptions<Terms["into"]>,
 ): Terms {
   const label = labelOf(method, options);
   const about = subject(method.name, label);
   checkNames(about, options, NAMES[method.option ?? "none"]);
   const {
     width = method.width,
+    field,
     signal,
     deadlineMs,
     into,
     key,
     flush,
-  } = options as LerpOptions<Operand> & { into?: Terms["into"] };
+  } = options as Omit<AnyOptions, "into"> & { into?: Terms["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
+  }
+  if (field !== undefined && typeof field !== "string") {
+    throw invalid(about, `field must be a string, got ${kindOf(field)}`);
   }
   if (signal !== undefined && typeof signal?.addEventListener !== "function") {
     throw invalid(
@@ -99,6 +125,7 @@ export function checkCallOptions(
   }
   return {
     width,
+    field,
     signal,
     deadlineMs,
     into,

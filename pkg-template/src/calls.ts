@@ -37,9 +37,9 @@ import { Keys } from "./keys.js";
 import type { Loaded } from "./load.js";
 import { type Method, Structures } from "./method.js";
 import {
+  type AnyOptions,
   type CallOptions,
   checkCallOptions,
-  type LerpOptions,
   type Terms,
 } from "./call-options.js";
 import type { Nudger } from "./nudger.js";
@@ -112,7 +112,7 @@ export class Calls {
     a: Operand,
     b: Operand | undefined,
     t: Fraction | undefined,
-    options: LerpOptions<Operand> | undefined,
+    options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
     try {
@@ -175,7 +175,7 @@ export class Calls {
     method: Method,
     points: readonly Operand[],
     t: Fraction,
-    options: LerpOptions<Operand> | undefined,
+    options: AnyOptions | undefined,
   ): Promise<Result> {
     try {
       checkPoints(method, points, options?.label);
@@ -378,7 +378,10 @@ export class Calls {
     const scalar = typeof t === "number" ? t : 0;
     this.holdKey(call);
     try {
-      const id = this.structures.id(method, each !== undefined, width);
+      const id =
+        terms?.field === undefined
+          ? this.structures.id(method, each !== undefined, width)
+          : this.structures.fieldId(terms.field);
       this.arena.write(a, b, each, rest);
       this.submit(call, id, rows, scalar);
     } catch (thrown) {

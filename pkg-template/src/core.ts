@@ -36,6 +36,8 @@ export interface Core {
    * method's name, the elements of an item, and whether every item has its own t.
    */
   structure(op: string, width: number, each: boolean): number;
+  /** The number for gradients of a field, by its formula. */
+  field_gradients(formula: string): number;
   /**
    * The number under which calls of one chain are submitted, with 0 rows and no scalar;
    * `words` are those of `tensor/encode.ts`. Its result is one run of words: the

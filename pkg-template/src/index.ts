@@ -5,7 +5,11 @@ export { CODES, type Code, FramebatchError } from "./errors.js";
 export type { Session } from "./session.js";
 export type { Mode, States } from "./states.js";
 export type { Fraction, Points } from "./check.js";
-export type { CallOptions, LerpOptions } from "./call-options.js";
+export type {
+  CallOptions,
+  GradientsOptions,
+  LerpOptions,
+} from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";

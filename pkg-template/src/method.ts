@@ -29,7 +29,7 @@ export interface Method {
   /** Elements of the result for each element of the first operand, and each step. */
   readonly growth: number;
   /** The option that it has beside those of every call. */
-  readonly option: "width" | undefined;
+  readonly option: "width" | "field" | undefined;
 }
 
 /** Most steps of a sequence: a `t` each that fits 16.16 fixed point. */
@@ -69,6 +69,7 @@ const ENTRIES: readonly Entry[] = [
     ...STATES,
     gives: "float32",
     growth: 2,
+    option: "field",
   },
   { name: "states.lerp", operands: PAIR, last: "t", ...STATES },
   { name: "states.slerp", operands: PAIR, last: "t", ...STATES },
@@ -170,6 +171,7 @@ export const [
 export class Structures {
   private readonly usual: number[] = new Array(METHODS.length * 2).fill(-1);
   private readonly wide = new Map<number, number>();
+  private readonly fields = new Map<string, number>();
 
   constructor(private readonly core: Core) {}
 
@@ -180,6 +182,16 @@ export class Structures {
     const known = this.usual[at];
     if (known >= 0) return known;
     return (this.usual[at] = this.ask(method, each, width));
+  }
+
+  /** The number of the structure of a field's gradients, by its formula. */
+  fieldId(formula: string): number {
+    let id = this.fields.get(formula);
+    if (id === undefined) {
+      id = checked(this.core, this.core.field_gradients(formula));
+      this.fields.set(formula, id);
+    }
+    return id;
   }
 
   private wideId(method: Method, each: boolean, width: number): number {

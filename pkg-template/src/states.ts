@@ -5,7 +5,7 @@
 // from them is the core's; this is its typed face.
 
 import type { Calls } from "./calls.js";
-import type { CallOptions } from "./call-options.js";
+import type { CallOptions, GradientsOptions } from "./call-options.js";
 import type { Fraction, Points } from "./check.js";
 import { invalid, kindOf } from "./errors.js";
 import {
@@ -39,13 +39,23 @@ export class States {
    * two derivatives, both 0 for a null layer. Rejects with `invalid-input` where the
    * length is not a multiple of 16.
    *
+   * With a `field`, of that instead: a formula of `rho` (-8 to 7), `theta` (0 to 15,
+   * sixteenths of a turn) and `layer` (0 to 15), of numbers, `pi`, `+ - * / ^`,
+   * parentheses, `abs sqrt exp log sin cos tan tanh` of one and `min max pow` of two. Its
+   * derivatives are central differences over 2⁻¹⁰, in 32-bit floats: one-sided at both
+   * ends of `rho`, null being -8 like any other, and circular in `theta`. The first call
+   * of a field compiles a shader, so a page should have few. A wrong formula rejects with
+   * `invalid-input`, and its place.
+   *
    * @example
    * const states = new Uint8Array(16).fill(0x80); // magnitude 1, phase 0
    * const gradients = await gpu.states.gradients(states); // [0.1733, 0, 0.1733, 0, …]
+   * const field = "rho * cos(pi * theta / 8)";
+   * await gpu.states.gradients(states, { field }); // [1, 0, 1, 0, …]
    */
   gradients<Into extends Float32Array = Float32Array<ArrayBuffer>>(
     states: Uint8Array,
-    options?: CallOptions<Into>,
+    options?: GradientsOptions<Into>,
   ): Promise<Into> {
     return this.#calls.start(GRADIENTS, states, undefined, undefined, options);
   }

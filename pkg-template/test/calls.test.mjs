@@ -447,3 +447,32 @@ test("sequences of any number of steps have one structure each, asked for once",
       .sort(),
   );
 });
+
+test("gradients of a field have a structure of their own, asked for once a formula", async () => {
+  const { gpu, core } = await manual();
+  const ask = (options) => gpu.states.gradients(u8(16, 3), options);
+  const [field, other] = ["rho * theta", "rho"];
+  const calls = [ask({ field }), ask(), ask({ field }), ask({ field: other })];
+  gpu.flush();
+  core.answer();
+  for (const call of calls) assert.equal((await call).length, 32);
+  const formulas = core.structures.map(({ formula }) => formula);
+  assert.deepEqual(formulas, [field, undefined, other]);
+});
+
+test("a wrong formula rejects its own call", async () => {
+  const { gpu, core } = await manual();
+  core.failures.field_gradients = {
+    code: "invalid-input",
+    message: "field: no",
+  };
+  const wrong = gpu.states.gradients(u8(16, 3), { field: "?", label: "x" });
+  const right = gpu.states.gradients(u8(16, 3));
+  await assert.rejects(wrong, {
+    code: "invalid-input",
+    message: "states.gradients (label 'x'): field: no",
+  });
+  gpu.flush();
+  core.answer();
+  assert.equal((await right).length, 32);
+});

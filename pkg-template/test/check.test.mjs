@@ -182,6 +182,14 @@ const CASES = [
     () => gpu.states.lerp(bytes(16), bytes(16), 0, { width: 3 }),
     "states.lerp: there is no option 'width'; the options are signal, deadlineMs, into, key, flush, label",
   ],
+  [
+    () => gpu.states.gradients(bytes(16), { field: 3 }),
+    "states.gradients: field must be a string, got number",
+  ],
+  [
+    () => gpu.lerp(floats(1), floats(1), 0, { field: "rho" }),
+    "lerp: there is no option 'field'; the options are width, signal, deadlineMs, into, key, flush, label",
+  ],
   // Detached.
   [
     () => gpu.lerp(detached(floats(2)), floats(2), 0),

@@ -146,6 +146,12 @@ class Core {
     this.tell(event, "another device");
   }
 
+  field_gradients(formula) {
+    if (this.fails("field_gradients")) return -1;
+    const op = "states.gradients";
+    return this.structures.push({ op, width: 16, each: false, formula }) - 1;
+  }
+
   header() {
     return HEADER;
   }

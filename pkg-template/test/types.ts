@@ -5,6 +5,7 @@ import {
   CODES,
   type Code,
   FramebatchError,
+  type GradientsOptions,
   type Info,
   isSupported,
   type LerpOptions,
@@ -55,6 +56,8 @@ const call: CallOptions<Float32Array> = { label: "x", flush: "now", key: "k" };
 const gradients: Float32Array = await gpu.states.gradients(bytes, call);
 
 const mode: Mode = "slerp";
+const field: GradientsOptions = { field: "rho * theta", into: floats };
+const ofField: Float32Array = await gpu.states.gradients(bytes, field);
 const curve: Points<Float32Array> = [floats, floats, floats, floats];
 const on2: Float32Array<ArrayBuffer> = await gpu.bezier(curve, floats, {
   width: 2,
@@ -144,7 +147,7 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
   own.flush();
 }
 
-export { apart, curved, down, on2, way };
+export { apart, ofField, curved, down, on2, way };
 export {
   a,
   b,

@@ -4,6 +4,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::Expr;
 use crate::error::Error;
 use crate::tensor::{DType, Format};
 
@@ -57,6 +58,9 @@ pub enum Op {
     Bezier,
     /// (∂m/∂ρ, ∂m/∂θ) of each layer of a state.
     StateGradients,
+    /// (∂f/∂ρ, ∂f/∂θ) of each layer, f being a caller's own expression of ρ, θ
+    /// and the layer's number.
+    StateField(Expr),
     /// A state between two states.
     StateInterpolate(Mode),
     /// The states from one to another, in so many steps, both ends included.
@@ -120,7 +124,7 @@ impl Op {
             Op::Lerp => "lerp",
             Op::Slerp => "slerp",
             Op::Bezier => "bezier",
-            Op::StateGradients => "states.gradients",
+            Op::StateGradients | Op::StateField(_) => "states.gradients",
             Op::StateInterpolate(Mode::Lerp) => "states.lerp",
             Op::StateInterpolate(Mode::Slerp) => "states.slerp",
             Op::StateSequence { .. } => "states.sequence",
@@ -138,6 +142,7 @@ impl Op {
             | Op::Slerp
             | Op::Bezier
             | Op::StateGradients
+            | Op::StateField(_)
             | Op::StateInterpolate(_)
             | Op::StateSequence { .. }
             | Op::StateBezier
@@ -164,7 +169,7 @@ impl Op {
             {
                 Ok(*p0)
             }
-            (Op::StateGradients, [STATE]) => Ok(GRADIENTS),
+            (Op::StateGradients | Op::StateField(_), [STATE]) => Ok(GRADIENTS),
             (Op::StateInterpolate(_), [STATE, STATE, FRACTION])
             | (Op::StateBezier, [STATE, STATE, STATE, STATE, FRACTION])
             | (Op::StateDescend, [STATE, RATE]) => Ok(STATE),

@@ -4,9 +4,13 @@
 //! Nothing is compiled or run here, and the CPU twin of each kernel lives in
 //! `device/cpu`.
 
+mod expr;
 mod tables;
 
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
+
+/// Expressions that kernels are made for.
+pub use crate::graph::{Binary, Expr, Term, Unary};
 
 use crate::graph::Timing;
 
@@ -46,6 +50,8 @@ pub enum Kernel {
     Bezier,
     /// Gradients of states.
     StateGradients,
+    /// Gradients of a caller's own field, with the field in its source.
+    StateField(Expr),
     /// States between states.
     StateInterpolate,
     /// All steps between states.
@@ -71,7 +77,7 @@ pub struct Settings {
 }
 
 impl Kernel {
-    /// Every kernel.
+    /// Every kernel but those made for an expression.
     pub const ALL: [Kernel; 9] = [
         Kernel::Lerp,
         Kernel::Slerp,
@@ -91,6 +97,7 @@ impl Kernel {
             Kernel::Slerp => "slerp",
             Kernel::Bezier => "bezier",
             Kernel::StateGradients => "state_gradients",
+            Kernel::StateField(_) => "state_field",
             Kernel::StateInterpolate => "state_interpolate",
             Kernel::StateSequence => "state_sequence",
             Kernel::StateBezier => "state_bezier",
@@ -101,11 +108,16 @@ impl Kernel {
 
     /// Complete WGSL source, libraries included.
     pub fn source(&self) -> String {
+        let field;
         let (library, body) = match self {
             Kernel::Lerp => ("", shader!("lerp")),
             Kernel::Slerp => ("", shader!("slerp")),
             Kernel::Bezier => ("", shader!("bezier")),
             Kernel::StateGradients => ("", shader!("state_gradients")),
+            Kernel::StateField(expr) => {
+                field = [shader!("math"), &expr::function(expr)].join("\n");
+                (field.as_str(), shader!("state_field"))
+            }
             Kernel::StateInterpolate => (shader!("states"), shader!("state_interpolate")),
             Kernel::StateSequence => (shader!("states"), shader!("state_sequence")),
             Kernel::StateBezier => ("", shader!("state_bezier")),
@@ -118,7 +130,7 @@ impl Kernel {
     /// Operands it takes, the scalar included.
     pub const fn operands(&self) -> usize {
         match self {
-            Kernel::StateGradients => 1,
+            Kernel::StateGradients | Kernel::StateField(_) => 1,
             Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend => 2,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
             Kernel::Bezier | Kernel::StateBezier => 5,
@@ -131,6 +143,7 @@ impl Kernel {
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,
+            Kernel::StateField(_) => rows * 16,
             Kernel::Slerp
             | Kernel::StateInterpolate
             | Kernel::StateBezier

@@ -7,7 +7,7 @@ use super::request::Parameter;
 use crate::device::DeviceInfo;
 use crate::error::Error;
 use crate::graph::Mode;
-use crate::ops::State;
+use crate::ops::{Field, State};
 use crate::session::Stats;
 
 /// A [`Gpu`] whose calls block the thread until their answer is there.
@@ -129,6 +129,21 @@ impl Blocking {
     /// What went wrong with this call.
     pub fn compute_gradients(&self, states: &[State]) -> Result<Vec<f32>, Error> {
         self.with_room().compute_gradients(states).wait()
+    }
+
+    /// [`Gpu::compute_field_gradients`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn compute_field_gradients(
+        &self,
+        states: &[State],
+        field: &Field,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room()
+            .compute_field_gradients(states, field)
+            .wait()
     }
 
     /// [`Gpu::interpolate`].

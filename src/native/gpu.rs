@@ -16,7 +16,7 @@ use crate::batch::Preset;
 use crate::device::{Cpu, DeviceInfo};
 use crate::error::Error;
 use crate::graph::{Measure, Mode};
-use crate::ops::State;
+use crate::ops::{Field, State};
 use crate::session::Stats;
 
 /// A session on a device, shared by all clones of this handle.
@@ -154,6 +154,16 @@ impl Gpu {
     pub fn compute_gradients(&self, states: &[State]) -> Call<f32> {
         self.shared()
             .submit(Ok(request::gradients(states)), self.key)
+    }
+
+    /// (∂f/∂ρ, ∂f/∂θ) of every layer, f being a field of the caller's: central
+    /// differences over 2⁻¹⁰, one-sided at the ends of ρ, circular in θ. In
+    /// 32-bit floats, so they are good to 2⁻¹² of the largest value on the
+    /// field's way. The
+    /// first call of each field compiles a shader; calls of equal fields merge.
+    pub fn compute_field_gradients(&self, states: &[State], field: &Field) -> Call<f32> {
+        self.shared()
+            .submit(Ok(request::field_gradients(states, field)), self.key)
     }
 
     /// States between states; t is clamped to [0, 1].

@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::graph::{Graph, Measure, Mode, Timing};
-use crate::ops::{self, State};
+use crate::ops::{self, Field, State};
 
 /// How far between the operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +47,7 @@ pub(super) enum Structure {
     Slerp(Timing),
     Bezier { width: u32, timing: Timing },
     Gradients,
+    FieldGradients(Field),
     Interpolate(Mode, Timing),
     Sequence { steps: u32, mode: Mode },
     InterpolateBezier(Timing),
@@ -57,6 +58,7 @@ pub(super) enum Structure {
 impl Structure {
     pub(super) fn graph(&self) -> Result<Graph, Error> {
         match *self {
+            Structure::FieldGradients(ref field) => Ok(ops::field_gradients(field)),
             Structure::Lerp { width, timing } => ops::lerp(width, timing),
             Structure::Slerp(timing) => Ok(ops::slerp(timing)),
             Structure::Bezier { width, timing } => ops::bezier(width, timing),
@@ -157,6 +159,14 @@ pub(super) fn gradients(states: &[State]) -> Request<'_> {
         rows: states.len(),
         scalar: 0,
         operands: operands([states], &[]),
+    }
+}
+
+/// Gradients of a caller's field.
+pub(super) fn field_gradients<'a>(states: &'a [State], field: &Field) -> Request<'a> {
+    Request {
+        structure: Structure::FieldGradients(field.clone()),
+        ..gradients(states)
     }
 }
 

@@ -2,9 +2,13 @@
 //!
 //! No lengths, no values, no memory: those come with each call.
 
+mod grammar;
 mod states;
 
-pub use states::{State, descend, distance, gradients, interpolate, interpolate_bezier, sequence};
+pub use states::{
+    Field, State, descend, distance, field_gradients, gradients, interpolate, interpolate_bezier,
+    sequence,
+};
 
 use crate::error::Error;
 use crate::graph::{Graph, NodeId, Op, QUATERNION, Timing};

@@ -3,15 +3,55 @@
 //! High nibble ρ + 8 with ρ in −8..=7 (−8 is null), low nibble θ in
 //! sixteenths of a turn; the layer's value is m·e^(iπθ/8) with m = 2^(ρ/4).
 
-use super::{between, of};
+use std::str::FromStr;
+
+use super::{between, grammar, of};
 use crate::error::Error;
-use crate::graph::{Graph, Measure, Mode, Op, STATE, STEPS, Timing};
+use crate::graph::{Expr, Graph, Measure, Mode, Op, STATE, STEPS, Timing};
 use crate::tensor::DType;
 
 /// A state of 16 layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct State(pub [u8; 16]);
+
+/// A quantity of a layer, as a formula of `rho` (−8 to 7), `theta` (0 to 15,
+/// sixteenths of a turn) and `layer` (0 to 15).
+///
+/// Numbers and `pi`; `+ - * /`, `^`, unary minus, parentheses; `abs`, `sqrt`,
+/// `exp`, `log`, `sin`, `cos`, `tan` and `tanh` of one, `min`, `max` and `pow`
+/// of two. Evaluated in 32-bit floats. Where the formula has no finite value,
+/// what comes out is the device's.
+///
+/// ```
+/// use framebatch::Field;
+///
+/// let field: Field = "2^(rho / 4) * cos(pi * theta / 8)".parse()?;
+/// let wrong = "rho * ".parse::<Field>().unwrap_err();
+/// assert_eq!(
+///     wrong.to_string(),
+///     "field: expected a number, a name or '(', but it ends at character 7, in 'rho * '",
+/// );
+/// # let _ = field;
+/// # Ok::<(), framebatch::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field(Expr);
+
+impl FromStr for Field {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        grammar::parse("field", text, &["rho", "theta", "layer"]).map(Field)
+    }
+}
+
+/// (∂f/∂ρ, ∂f/∂θ) of each layer, f being a caller's field: 32 floats a state.
+/// Central differences over 2⁻¹⁰, one-sided at the ends of ρ, and circular in
+/// θ: just below 0 is 16. Null is ρ = −8 like any other.
+pub fn field_gradients(field: &Field) -> Graph {
+    of(Op::StateField(field.0.clone()), [STATE])
+}
 
 /// (∂m/∂ρ, ∂m/∂θ) of each layer: 32 floats a state.
 pub fn gradients() -> Graph {

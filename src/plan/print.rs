@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::{Dispatch, Operand, Plan, Slot, Step};
 use crate::graph::Timing;
+use crate::kernel::Kernel;
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -42,6 +43,9 @@ impl Display for Step {
 impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "dispatch {}", self.kernel.name())?;
+        if let Kernel::StateField(field) = &self.kernel {
+            write!(f, "[{field}]")?;
+        }
         if self.settings.mode != 0 {
             write!(f, "#{}", self.settings.mode)?;
         }

@@ -162,6 +162,7 @@ fn choose(op: &Op, operands: &[Format], last: Option<&Source>) -> (Kernel, Setti
         Op::Slerp => (Kernel::Slerp, 0),
         Op::Bezier => (Kernel::Bezier, 0),
         Op::StateGradients => (Kernel::StateGradients, 0),
+        Op::StateField(field) => (Kernel::StateField(field.clone()), 0),
         Op::StateInterpolate(mode) => (Kernel::StateInterpolate, number(*mode)),
         Op::StateSequence { mode, .. } => (Kernel::StateSequence, number(*mode)),
         Op::StateBezier => (Kernel::StateBezier, 0),

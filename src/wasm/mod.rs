@@ -28,6 +28,7 @@ use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::graph::Timing;
+use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Session, Settlement, Submission};
 
@@ -103,6 +104,15 @@ impl Core {
         let timing = if each { Timing::Row } else { Timing::Call };
         let recipe = structure::graph(op, width, timing)
             .and_then(|graph| self.inner.session.borrow_mut().recipe(&graph));
+        self.inner.number(recipe.map(|id| id.0))
+    }
+
+    /// The number of the structure of a field's gradients, by its formula.
+    pub fn field_gradients(&self, formula: &str) -> f64 {
+        let recipe = formula.parse().and_then(|field| {
+            let graph = ops::field_gradients(&field);
+            self.inner.session.borrow_mut().recipe(&graph)
+        });
         self.inner.number(recipe.map(|id| id.0))
     }
 

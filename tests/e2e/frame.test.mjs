@@ -125,6 +125,17 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
           gpu.states.geodesicDistance(a(bytes, 16 * 9), b(bytes, 16 * 9)),
           oracle.geodesicDistance(a(bytes, 16 * 9), b(bytes, 16 * 9)),
         ],
+        field: (a) => [
+          gpu.states.gradients(a(bytes, 16 * 33), {
+            field: "rho * cos(pi * theta / 8) + 2^(rho / 4) * layer^2 / 100",
+          }),
+          oracle.fieldGradients(
+            a(bytes, 16 * 33),
+            (rho, theta, layer) =>
+              rho * Math.cos((Math.PI * theta) / 8) +
+              (2 ** (rho / 4) * layer ** 2) / 100,
+          ),
+        ],
         descend: (a, b, t) => [
           gpu.states.descend(a(bytes, 16 * 19), t(19)),
           oracle.descend(a(bytes, 16 * 19), t(19)),
@@ -164,6 +175,8 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
       // Of 32 magnitudes, each below 4; and of 16 distances, each below 17.
       distance: 128 * 2 ** -19,
       geodesicDistance: 272 * 2 ** -20,
+      // 2^-12 of the largest value on the way, which is below 16 but for a layer squared.
+      field: 16 * 2 ** -12,
       descend: 0,
       descendFar: 0,
     };

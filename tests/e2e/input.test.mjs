@@ -50,6 +50,16 @@ const CALLS = [
     "gpu.states.descend(u(16), new Float32Array([NaN]))",
     ["rate[0]", "NaN"],
   ],
+  [
+    "no formula",
+    "gpu.states.gradients(u(16), { field: 'rho * ' })",
+    ["states.gradients", "field", "expected", "character 7"],
+  ],
+  [
+    "an unknown name",
+    "gpu.states.gradients(u(16), { field: 'rho * x' })",
+    ["'x'", "rho, theta, layer", "character 7"],
+  ],
   ["t is text", "gpu.slerp(f(4), f(4), '0.5')", ["t", "number"]],
   [
     "into too short",

@@ -45,6 +45,8 @@ export interface Result {
   cores: number;
   /** Without isolation a browser rounds its clock, to 0.1 ms or worse. */
   isolated: boolean;
+  /** What else the machine was doing, where the command line saw it: its load average before. */
+  load?: number;
   /** Whether there were too few runs for a record. */
   quick: boolean;
   /** Whether it was stopped before its end. */

@@ -26,6 +26,8 @@ export type Finding = Omit<Row, "workload" | "system" | "ratio">;
 export interface Workload extends About {
   /** Those that it is about, in order. */
   readonly systems: readonly System[];
+  /** Whether the parts of a row add up to its time. */
+  readonly isSum?: true;
   measure(system: System, terms: Terms): Promise<Finding>;
 }
 
@@ -49,6 +51,7 @@ function trace(name: string, op: Op, shape: Shape): Workload {
     about: "where the time of one warm batch goes; parts add up to it",
     ...shape,
     systems: [framebatchGpu],
+    isSum: true,
     measure: (system, terms) => measureTrace(op, shape, system, terms),
   };
 }

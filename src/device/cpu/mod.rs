@@ -3,7 +3,9 @@
 //! It works on the host arena in place, so nothing is uploaded or read back;
 //! a launch is finished when it returns.
 
+mod expr;
 mod kernels;
+mod math;
 
 use self::kernels::{Operands, Values, run};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};

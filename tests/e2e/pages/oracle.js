@@ -42,6 +42,21 @@ export function gradients(states) {
   return out;
 }
 
+/** Of a function of rho, theta and layer: central differences, one-sided at the ends of rho. */
+export function fieldGradients(states, f) {
+  const out = new Float64Array(states.length * 2);
+  const step = 2 ** -10;
+  states.forEach((byte, i) => {
+    const [rho, theta, layer] = [(byte >> 4) - 8, byte & 15, i % 16];
+    const [low, high] = [Math.max(rho - step, -8), Math.min(rho + step, 7)];
+    const back = theta === 0 ? 16 - step : theta - step;
+    out[i * 2] = (f(high, theta, layer) - f(low, theta, layer)) / (high - low);
+    out[i * 2 + 1] =
+      (f(rho, theta + step, layer) - f(rho, back, layer)) / (2 * step);
+  });
+  return out;
+}
+
 export function stateLerp(a, b, t) {
   return states(a, b, t, (from, to, t) => from + (to - from) * t);
 }

@@ -38,12 +38,18 @@ function panel(workload: Workload, rows: Row[]): HTMLElement {
   );
   table
     .createTBody()
-    .append(...rows.flatMap((row) => lines(row, shortest, longest)));
+    .append(
+      ...rows.flatMap((row) => lines(workload, row, [shortest, longest])),
+    );
   section.append(title, about, table);
   return section;
 }
 
-function lines(row: Row, shortest: number, longest: number): HTMLElement[] {
+function lines(
+  workload: Workload,
+  row: Row,
+  range: [shortest: number, longest: number],
+): HTMLElement[] {
   const line = element("tr");
   line.style.setProperty("--way", `var(--${row.system})`);
   const name = element("th");
@@ -67,20 +73,30 @@ function lines(row: Row, shortest: number, longest: number): HTMLElement[] {
   const bar = line.insertCell();
   bar.className = "bar-cell";
   const amount = element("span", "amount");
-  amount.style.setProperty("--share", share(row.median, shortest, longest));
+  amount.style.setProperty("--share", share(row.median, ...range));
   bar.append(amount);
-  return row.parts === undefined ? [line] : [line, partsOf(row.parts)];
+  if (row.parts === undefined) return [line];
+  return [line, partsOf(row.parts, workload.isSum ?? false)];
 }
 
-function partsOf(parts: Record<string, number>): HTMLElement {
+/** The parts by name; where they add up, as one bar too. */
+function partsOf(parts: Record<string, number>, isSum: boolean): HTMLElement {
   const line = element("tr", "parts");
   const cell = line.insertCell();
   cell.colSpan = COLUMNS.length;
-  for (const [name, value] of Object.entries(parts)) {
-    const part = element("span");
+  const stack = element("div", "stack");
+  if (isSum) cell.append(stack);
+  Object.entries(parts).forEach(([name, value], index) => {
+    const part = element("span", isSum ? "of-sum" : "");
     part.textContent = `${words(name)} ${rounded(value)}`;
+    const piece = element("span");
+    for (const mark of [part, piece]) {
+      mark.style.setProperty("--part", String(index));
+    }
+    piece.style.flexGrow = String(Math.max(0, value));
+    stack.append(piece);
     cell.append(part);
-  }
+  });
   return line;
 }
 

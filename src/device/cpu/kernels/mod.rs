@@ -1,11 +1,13 @@
 //! The CPU twin of each kernel: the same formulas as the WGSL files, one row
 //! after the other. States agree with the GPU to the bit.
 
+mod field;
 mod floats;
 mod measures;
 mod slerp;
 mod states;
 
+use self::field::field_gradients;
 use self::floats::{bezier, lerp};
 use self::measures::{descend, distance, gradients};
 use self::slerp::slerp;
@@ -61,6 +63,7 @@ pub(super) fn run(
         Kernel::Slerp => slerp(operands, floats(output)),
         Kernel::Bezier => bezier(settings, operands, floats(output)),
         Kernel::StateGradients => gradients(operands, floats(output)),
+        Kernel::StateField(field) => field_gradients(field, operands, floats(output)),
         Kernel::StateInterpolate => interpolate(settings, operands, layers(output)),
         Kernel::StateSequence => sequence(settings, operands, layers(output)),
         Kernel::StateBezier => curve(operands, layers(output)),

@@ -1,0 +1,163 @@
+//! Functions of floats, as `shaders/lib/math.wgsl` has them: polynomials of
+//! Cephes, good to the last bits.
+//!
+//! Their own, because those of the standard library would have to come with the
+//! package.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the numbers are whole and small; others saturate"
+)]
+
+use std::f32::consts::{FRAC_2_PI, LOG2_E};
+
+fn two_to(n: i32) -> f32 {
+    f32::from_bits((n + 127).cast_unsigned() << 23)
+}
+
+pub(super) fn exponential(x: f32) -> f32 {
+    let near = x.clamp(-104.0, 89.0);
+    let n = (near * LOG2_E).round_ties_even();
+    let r = (near - n * 0.693_359_4) + n * 2.121_944_4e-4;
+    let tail = ((((1.987_569_1e-4 * r + 1.398_199_9e-3) * r + 8.333_452e-3) * r + 4.166_579_6e-2)
+        * r
+        + 1.666_666_5e-1)
+        * r
+        + 0.5;
+    let half = n as i32 / 2;
+    (tail * r * r + r + 1.0) * two_to(half) * two_to(n as i32 - half)
+}
+
+pub(super) fn logarithm(x: f32) -> f32 {
+    if x.is_nan() || x < 0.0 {
+        return f32::NAN;
+    }
+    if x < f32::MIN_POSITIVE {
+        return f32::NEG_INFINITY; // Subnormal numbers count as zero, as on a GPU.
+    }
+    if x == f32::INFINITY {
+        return x;
+    }
+    let bits = x.to_bits();
+    let half = f32::from_bits((bits & 0x7f_ffff) | 0x3f00_0000);
+    let low = half < std::f32::consts::FRAC_1_SQRT_2;
+    let n = ((bits >> 23).cast_signed() - if low { 127 } else { 126 }) as f32;
+    let m = if low { half + half } else { half } - 1.0;
+    let z = m * m;
+    let tail = LOGARITHM.iter().fold(0.0, |sum, c| sum * m + c) * m * z;
+    (m + ((tail - n * 2.121_944_4e-4) - 0.5 * z)) + n * 0.693_359_4
+}
+
+const LOGARITHM: [f32; 9] = [
+    7.037_683_6e-2,
+    -1.151_461e-1,
+    1.167_699_9e-1,
+    -1.242_014_1e-1,
+    1.424_932_3e-1,
+    -1.666_805_8e-1,
+    2.000_071_5e-1,
+    -2.499_999_4e-1,
+    3.333_333e-1,
+];
+
+/// sin(x + quarters·π/2), for |x| up to some thousands.
+fn wave(x: f32, quarters: i32) -> f32 {
+    let n = (x * FRAC_2_PI).round_ties_even();
+    let r = ((x - n * 1.570_312_5) - n * 4.837_513e-4) - n * 7.549_79e-8;
+    let z = r * r;
+    let turn = (n as i32).wrapping_add(quarters);
+    let value = if turn & 1 == 1 {
+        ((2.443_315_7e-5 * z - 1.388_731_6e-3) * z + 4.166_664_6e-2) * z * z - 0.5 * z + 1.0
+    } else {
+        ((-1.951_529_6e-4 * z + 8.332_161e-3) * z - 1.666_665_5e-1) * z * r + r
+    };
+    if turn & 2 == 2 { -value } else { value }
+}
+
+pub(super) fn sine(x: f32) -> f32 {
+    wave(x, 0)
+}
+
+pub(super) fn cosine(x: f32) -> f32 {
+    wave(x, 1)
+}
+
+pub(super) fn tangent(x: f32) -> f32 {
+    wave(x, 0) / wave(x, 1)
+}
+
+pub(super) fn hyperbolic_tangent(x: f32) -> f32 {
+    if x.abs() >= 0.625 {
+        return x.signum() * (1.0 - 2.0 / (exponential(2.0 * x.abs()) + 1.0));
+    }
+    let z = x * x;
+    ((((-5.704_988_7e-3 * z + 2.063_909e-2) * z - 5.373_971_6e-2) * z + 1.333_144_2e-1) * z
+        - 3.333_328e-1)
+        * z
+        * x
+        + x
+}
+
+pub(super) fn power(x: f32, y: f32) -> f32 {
+    if y == 0.0 {
+        return 1.0;
+    }
+    if x == 0.0 {
+        return if y > 0.0 { 0.0 } else { 1.0 / x };
+    }
+    if x > 0.0 {
+        return exponential(y * logarithm(x));
+    }
+    if y != y.trunc() {
+        return f32::NAN; // Below zero only whole exponents have a value.
+    }
+    let size = exponential(y * logarithm(-x));
+    if (y * 0.5).fract() == 0.0 {
+        size
+    } else {
+        -size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, own: fn(f32) -> f32, real: fn(f64) -> f64, (low, high): (f32, f32)) {
+        for k in 0..=20_000 {
+            let x = low + (high - low) * (k as f32 / 20_000.0);
+            let (got, want) = (f64::from(own(x)), real(f64::from(x)));
+            // Relative to the value, or to 1/16 where the value passes through 0.
+            let error = (got - want).abs() / want.abs().max(0.0625);
+            assert!(error < 4e-7, "{name}({x}) is {got}, want {want}: {error:e}");
+        }
+    }
+
+    #[test]
+    fn functions_are_those_of_float64() {
+        check("exp", exponential, f64::exp, (-80.0, 88.0));
+        check("log", logarithm, f64::ln, (1e-6, 3.0));
+        check("log", logarithm, f64::ln, (1.0, 1e30));
+        check("sin", sine, f64::sin, (-200.0, 200.0));
+        check("cos", cosine, f64::cos, (-200.0, 200.0));
+        check("tan", tangent, f64::tan, (-1.5, 1.5));
+        check("tanh", hyperbolic_tangent, f64::tanh, (-10.0, 10.0));
+        check("2^x", |x| power(2.0, x), f64::exp2, (-8.0, 8.0));
+        check("x^0.5", |x| power(x, 0.5), f64::sqrt, (0.0, 9.0));
+        check("x^3", |x| power(x, 3.0), |x| x.powi(3), (-2.0, 2.0));
+    }
+
+    #[test]
+    fn edges_are_as_expected() {
+        assert_eq!(exponential(200.0), f32::INFINITY);
+        assert_eq!(exponential(-200.0), 0.0);
+        assert_eq!(logarithm(0.0), f32::NEG_INFINITY);
+        assert!(logarithm(-1.0).is_nan());
+        assert_eq!(
+            [power(0.0, 2.0), power(0.0, 0.0), power(-2.0, 0.0)],
+            [0.0, 1.0, 1.0]
+        );
+        assert!(power(-2.0, 0.5).is_nan());
+    }
+}
