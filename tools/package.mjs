@@ -64,7 +64,7 @@ await minify(
 );
 
 await minify(join(face, "index.js"), join(target, "dist/index.js"));
-for (const name of readdirSync(face)) {
+for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
 }

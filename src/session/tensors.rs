@@ -78,7 +78,9 @@ impl Tensors {
     }
 
     fn is_over(&mut self, tensor: u32) -> bool {
-        let Held { readers, is_held } = self.held[tensor as usize];
+        let Held {
+            readers, is_held, ..
+        } = self.held[tensor as usize];
         let is_over = readers == 0 && !is_held;
         if is_over {
             self.free.push(tensor);
