@@ -53,8 +53,8 @@ export interface Core {
    * those that were pending when it was lost, which then settle as `device-lost`.
    */
   release(tensor: number): void;
-  /** Where a tensor lies; undefined on the CPU. */
-  locate(tensor: number): TensorBuffer | undefined;
+  /** The buffer that a tensor fills; undefined on the CPU. */
+  locate(tensor: number): GPUBuffer | undefined;
   /** Word index of three words that never move: the cursor, the limit, the batches on their way. */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */

@@ -4,7 +4,12 @@
 // It owns the core's tensor numbers and nothing else: which data becomes resident is
 // said by its `Leaf`, and calls are entered in `reader.ts`.
 
-import { checked, type Core, type DeviceEvent } from "../core.js";
+import {
+  checked,
+  type Core,
+  type DeviceEvent,
+  type TensorBuffer,
+} from "../core.js";
 import {
   FramebatchError,
   fromCore,
@@ -78,8 +83,9 @@ export class Residents {
   }
 
   /** Where the renderer finds a tensor; undefined on the CPU. */
-  locate(leaf: Leaf): ReturnType<Core["locate"]> {
-    return this.ask(() => this.core!.locate(leaf.number));
+  locate(leaf: Leaf): TensorBuffer | undefined {
+    const buffer = this.ask(() => this.core!.locate(leaf.number));
+    return buffer && { buffer, offset: 0, size: leaf.words * 4 };
   }
 
   /** Uploads everything again when there is another device. */
