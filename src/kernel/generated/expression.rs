@@ -47,7 +47,7 @@ pub(super) fn print(text: &mut String, expr: &Expr, (prefix, rows): (&str, usize
             }
         };
         let name = format!("{prefix}{id}");
-        *text += &format!("let {name} = {value};\n");
+        put!(text, "let {name} = {value};\n");
         names.push(name);
     }
     names.pop().unwrap_or_default()

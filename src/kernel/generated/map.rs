@@ -10,7 +10,10 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
         let elements = ["x", "y", "z", "w"]
             .map(|lane| format!("in{binding}[at.{lane} / 4u][at.{lane} % 4u]"))
             .join(", ");
-        text += &format!("fn read{binding}(at: U) -> U {{ return U({elements}); }}\n");
+        put!(
+            &mut text,
+            "fn read{binding}(at: U) -> U {{ return U({elements}); }}\n"
+        );
     }
     text += "fn compute(entry: u32, i: u32) {\n";
     if map.rank > 0 {
@@ -27,13 +30,13 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
             Access::Strided => format!("read{binding}({at})"),
             Access::Indexed(index) => {
                 let (step, limit) = (strides + map.rank, strides + map.rank + 1);
-                text += &format!("let x{load} = bitcast<U>(v{index});\n");
+                put!(&mut text, "let x{load} = bitcast<U>(v{index});\n");
                 let at = format!("{at} + x{load} * operand(entry, {step}u)");
                 let is_outside = format!("x{load} >= U(operand(entry, {limit}u))");
                 format!("select(read{binding}({at}), x{load} | U(0x7fc00000u), {is_outside})")
             }
         };
-        text += &format!("let v{load} = bitcast<F>({value});\n");
+        put!(&mut text, "let v{load} = bitcast<F>({value});\n");
     }
     text += &scalars(stage, layout);
     let rows = stage.loads.len() + stage.scalars.len();
@@ -50,7 +53,11 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
 fn place(address: &str, strides: u32, rank: u32) -> String {
     let mut place = format!("U({address})");
     for axis in 0..rank {
-        place += &format!(" + c{axis} * operand(entry, {}u)", strides + axis);
+        put!(
+            &mut place,
+            " + c{axis} * operand(entry, {}u)",
+            strides + axis
+        );
     }
     place
 }
@@ -59,9 +66,16 @@ fn place(address: &str, strides: u32, rank: u32) -> String {
 fn store_parts(value: &str, layout: &Layout, rank: u32) -> String {
     let at = place("result(entry)", layout.result, rank);
     let mut text = format!("let at = {at};\nlet bits = bitcast<U>({value});\n");
-    text += &format!("let count = operand(entry, {}u);\n", layout.count);
+    put!(
+        &mut text,
+        "let count = operand(entry, {}u);\n",
+        layout.count
+    );
     for (lane, name) in ["x", "y", "z", "w"].iter().enumerate() {
-        text += &format!("if 4u * i + {lane}u < count {{ output[at.{name}] = bits.{name}; }}\n");
+        put!(
+            &mut text,
+            "if 4u * i + {lane}u < count {{ output[at.{name}] = bits.{name}; }}\n"
+        );
     }
     text
 }

@@ -41,6 +41,13 @@
     reason = "a stage has few loads and steps"
 )]
 
+/// Appends to a text; it takes all there is.
+macro_rules! put {
+    ($text:expr, $($part:tt)*) => {{
+        let _ = std::fmt::Write::write_fmt($text, format_args!($($part)*));
+    }};
+}
+
 mod expression;
 mod map;
 mod rows;
@@ -82,12 +89,23 @@ fn declare(stage: &Stage, layout: &Layout, (operands, result): (&str, &str)) -> 
     let mut text = format!("const WORDS = {}u;\n", layout.words);
     let storage = "var<storage, read";
     for binding in 0..stage.bindings() {
-        text +=
-            &format!("@group(0) @binding({binding}) {storage}> in{binding}: array<{operands}>;\n");
+        put!(
+            &mut text,
+            "@group(0) @binding({binding}) {storage}> in{binding}: array<{operands}>;\n"
+        );
     }
-    text += &format!("@group(0) @binding({RESULT}) {storage}_write> output: array<{result}>;\n");
-    text += &format!("@group(0) @binding({SEGMENTS}) {storage}> segments: array<u32>;\n");
-    text += &format!("@group(0) @binding({PARAMS}) var<uniform> params: Params;\n");
+    put!(
+        &mut text,
+        "@group(0) @binding({RESULT}) {storage}_write> output: array<{result}>;\n"
+    );
+    put!(
+        &mut text,
+        "@group(0) @binding({SEGMENTS}) {storage}> segments: array<u32>;\n"
+    );
+    put!(
+        &mut text,
+        "@group(0) @binding({PARAMS}) var<uniform> params: Params;\n"
+    );
     text
 }
 
@@ -102,7 +120,7 @@ fn scalars(stage: &Stage, layout: &Layout) -> String {
             }
             Scalar::Count => format!("operand(entry, {}u)", layout.scalars[i]),
         };
-        text += &format!("let v{variable} = F(bitcast<f32>({word}));\n");
+        put!(&mut text, "let v{variable} = F(bitcast<f32>({word}));\n");
     }
     text
 }
@@ -113,12 +131,12 @@ fn coordinates(text: &mut String, (name, number): (&str, &str), (rank, dims): (u
     let mut rest = number.to_owned();
     for axis in (1..rank).rev() {
         let dim = dims + axis - 1;
-        *text += &format!("let {name}d{axis} = operand(entry, {dim}u);\n");
-        *text += &format!("let {name}{axis} = {rest} % {name}d{axis};\n");
-        *text += &format!("let {name}r{axis} = {rest} / {name}d{axis};\n");
+        put!(text, "let {name}d{axis} = operand(entry, {dim}u);\n");
+        put!(text, "let {name}{axis} = {rest} % {name}d{axis};\n");
+        put!(text, "let {name}r{axis} = {rest} / {name}d{axis};\n");
         rest = format!("{name}r{axis}");
     }
-    *text += &format!("let {name}0 = {rest};\n");
+    put!(text, "let {name}0 = {rest};\n");
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

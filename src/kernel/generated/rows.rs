@@ -7,11 +7,19 @@ use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, S
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     let mut text = declare(stage, layout, ("u32", "u32"));
     text += "fn compute(entry: u32, row: u32, lane: u32) {\n";
-    text += &format!("let count = operand(entry, {}u);\n", layout.count);
+    put!(
+        &mut text,
+        "let count = operand(entry, {}u);\n",
+        layout.count
+    );
     if rows.is_cut {
-        text += &format!("let chunks = operand(entry, {}u);\n", layout.chunks);
-        text += &format!("let first = (row % chunks) * {CHUNK}u;\n");
-        text += &format!("let n = min({CHUNK}u, count - first);\n");
+        put!(
+            &mut text,
+            "let chunks = operand(entry, {}u);\n",
+            layout.chunks
+        );
+        put!(&mut text, "let first = (row % chunks) * {CHUNK}u;\n");
+        put!(&mut text, "let n = min({CHUNK}u, count - first);\n");
         text += "let place = row / chunks;\n";
     } else {
         text += "let first = 0u;\nlet n = count;\nlet place = row;\n";
@@ -33,7 +41,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
             RowStep::Let(value) => {
                 let value =
                     expression::print(&mut text, value, (&format!("s{step}t"), printer.first));
-                text += &format!("let r{step} = {value};\n");
+                put!(&mut text, "let r{step} = {value};\n");
             }
         }
     }
@@ -53,9 +61,9 @@ impl Printer<'_> {
     /// Where a load begins in this row, and what it reads there if that is all.
     fn begin_load(&self, text: &mut String, load: usize) {
         let strides = self.layout.strides[load];
-        *text += &format!("let b{load} = operand(entry, {load}u)");
+        put!(text, "let b{load} = operand(entry, {load}u)");
         for axis in 0..self.rows.outer {
-            *text += &format!(" + o{axis} * operand(entry, {}u)", strides + axis);
+            put!(text, " + o{axis} * operand(entry, {}u)", strides + axis);
         }
         *text += ";\n";
         if self.rows.is_row[load] {
@@ -64,7 +72,7 @@ impl Printer<'_> {
         }
         for axis in 0..self.rows.inner {
             let word = strides + self.rows.outer + axis;
-            *text += &format!("let b{load}s{axis} = operand(entry, {word}u);\n");
+            put!(text, "let b{load}s{axis} = operand(entry, {word}u);\n");
         }
     }
 
@@ -77,13 +85,13 @@ impl Printer<'_> {
             Access::Indexed(index) => {
                 let step = self.layout.strides[load] + self.rows.outer + self.rows.inner;
                 let limit = step + 1;
-                *text += &format!("let x{load} = bitcast<u32>(v{index});\n");
+                put!(text, "let x{load} = bitcast<u32>(v{index});\n");
                 let at = format!("{at} + x{load} * operand(entry, {step}u)");
                 let is_outside = format!("x{load} >= operand(entry, {limit}u)");
                 format!("select(in{binding}[{at}], x{load} | 0x7fc00000u, {is_outside})")
             }
         };
-        *text += &format!("let v{load} = bitcast<f32>({value});\n");
+        put!(text, "let v{load} = bitcast<f32>({value});\n");
     }
 
     /// Begins a loop over the row's elements that computes an expression; the
@@ -99,7 +107,7 @@ impl Printer<'_> {
             if !self.rows.is_row[load] && self.is_used(expr, load) {
                 let mut at = format!("b{load}");
                 for axis in 0..self.rows.inner {
-                    at += &format!(" + i{axis} * b{load}s{axis}");
+                    put!(&mut at, " + i{axis} * b{load}s{axis}");
                 }
                 self.read(text, load, &at);
             }
@@ -121,7 +129,7 @@ impl Printer<'_> {
             Fold::Max => "0u",
             Fold::Min | Fold::First | Fold::Least => "0xffffffffu",
         };
-        *text += &format!("var a{step} = {start};\n");
+        put!(text, "var a{step} = {start};\n");
         let value = self.each(text, value, "t");
         let next = match fold {
             Fold::Sum => format!("a{step} + {value}"),
@@ -132,14 +140,14 @@ impl Printer<'_> {
             }
             Fold::Least => format!("min(a{step}, bitcast<u32>({value}))"),
         };
-        *text += &format!("a{step} = {next};\n}}\n");
+        put!(text, "a{step} = {next};\n}}\n");
         let folded = match fold {
             Fold::Sum => format!("fold_sum(lane, a{step})"),
             Fold::Max => format!("from_key(fold_max(lane, a{step}))"),
             Fold::Min => format!("from_key(fold_min(lane, a{step}))"),
             Fold::First | Fold::Least => format!("bitcast<f32>(fold_min(lane, a{step}))"),
         };
-        *text += &format!("let r{step} = {folded};\n");
+        put!(text, "let r{step} = {folded};\n");
     }
 
     fn result(&self, text: &mut String) {
@@ -157,17 +165,20 @@ impl Printer<'_> {
         match &self.rows.result {
             RowResult::Row(value) => {
                 let value = expression::print(text, value, ("t", self.first));
-                *text += &format!("if lane == 0u {{ output[{base}] = bitcast<u32>({value}); }}\n");
+                put!(
+                    text,
+                    "if lane == 0u {{ output[{base}] = bitcast<u32>({value}); }}\n"
+                );
             }
             RowResult::Element(value) => {
-                *text += &format!("let base = {base};\n");
+                put!(text, "let base = {base};\n");
                 let value = self.each(text, value, "t");
                 let mut at = String::from("base");
                 for axis in 0..self.rows.inner {
                     let word = self.layout.result + self.rows.outer + axis;
-                    at += &format!(" + i{axis} * operand(entry, {word}u)");
+                    put!(&mut at, " + i{axis} * operand(entry, {word}u)");
                 }
-                *text += &format!("output[{at}] = bitcast<u32>({value});\n}}\n");
+                put!(text, "output[{at}] = bitcast<u32>({value});\n}}\n");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The functions of expressions, as in `shaders/lib/functions.wgsl`.
 
+use crate::device::cpu::math::{exponential, hyperbolic_tangent, logarithm};
 use crate::plan::fuse::{BinaryFn, UnaryFn};
 
 /// Applies a function to each value.
@@ -7,12 +8,12 @@ pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
     match function {
         UnaryFn::Relu => each(values, to, relu),
         UnaryFn::Sigmoid => each(values, to, sigmoid),
-        UnaryFn::Tanh => each(values, to, tanh),
+        UnaryFn::Tanh => each(values, to, hyperbolic_tangent),
         UnaryFn::Silu => each(values, to, silu),
         UnaryFn::Gelu => each(values, to, gelu),
         UnaryFn::GeluTanh => each(values, to, gelu_tanh),
-        UnaryFn::Exp => each(values, to, f32::exp),
-        UnaryFn::Log => each(values, to, f32::ln),
+        UnaryFn::Exp => each(values, to, exponential),
+        UnaryFn::Log => each(values, to, logarithm),
         UnaryFn::Sqrt => each(values, to, f32::sqrt),
         UnaryFn::Abs => each(values, to, f32::abs),
         UnaryFn::Neg => each(values, to, |x| -x),
@@ -26,17 +27,22 @@ pub(super) fn binary(function: BinaryFn, values: (&[f32], &[f32]), to: &mut [f32
         BinaryFn::Sub => pairs(values, to, |a, b| a - b),
         BinaryFn::Mul => pairs(values, to, |a, b| a * b),
         BinaryFn::Div => pairs(values, to, |a, b| a / b),
-        BinaryFn::Minimum => pairs(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
-        BinaryFn::Maximum => pairs(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
-        BinaryFn::Pow => pairs(values, to, f32::powf),
-        BinaryFn::Same => pairs(values, to, same),
+        BinaryFn::Minimum => by_call(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
+        BinaryFn::Maximum => by_call(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
+        BinaryFn::Pow => by_call(values, to, power),
+        BinaryFn::Same => by_call(values, to, same),
     }
 }
 
-fn each(values: &[f32], to: &mut [f32], function: impl Fn(f32) -> f32) {
+fn each(values: &[f32], to: &mut [f32], function: fn(f32) -> f32) {
     for (to, x) in to.iter_mut().zip(values) {
         *to = function(*x);
     }
+}
+
+/// A loop of its own for each function would cost the package more.
+fn by_call(values: (&[f32], &[f32]), to: &mut [f32], function: fn(f32, f32) -> f32) {
+    pairs(values, to, function);
 }
 
 fn pairs((a, b): (&[f32], &[f32]), to: &mut [f32], function: impl Fn(f32, f32) -> f32) {
@@ -67,30 +73,34 @@ fn same(a: f32, b: f32) -> f32 {
     }
 }
 
+fn power(x: f32, y: f32) -> f32 {
+    if y == 0.0 || x == 1.0 {
+        return 1.0;
+    }
+    let is_whole = y == y.floor();
+    if x < 0.0 && !is_whole {
+        return f32::NAN;
+    }
+    let size = match x.abs() {
+        0.0 if y > 0.0 => 0.0,
+        0.0 if y < 0.0 => f32::INFINITY,
+        size => exponential(y * logarithm(size)),
+    };
+    let is_odd = is_whole && (y * 0.5).fract() != 0.0 && y.abs() < 16_777_216.0;
+    if is_odd && x.is_sign_negative() {
+        -size
+    } else {
+        size
+    }
+}
+
 fn sigmoid(x: f32) -> f32 {
-    let power = (-x.abs()).exp();
+    let power = exponential(-x.abs());
     (if x >= 0.0 { 1.0 } else { power }) / (1.0 + power)
 }
 
 fn silu(x: f32) -> f32 {
     if x < -104.0 { 0.0 } else { x * sigmoid(x) }
-}
-
-fn tanh(x: f32) -> f32 {
-    let size = x.abs().min(10.0);
-    if x.is_nan() {
-        return x;
-    }
-    if size < 0.625 {
-        let z = x * x;
-        let tail = (((-5.704_988_7e-3 * z + 2.063_908_8e-2) * z - 5.373_971_5e-2) * z
-            + 1.333_144_2e-1)
-            * z
-            - 3.333_328e-1;
-        return x + x * z * tail;
-    }
-    let far = 1.0 - 2.0 / ((2.0 * size).exp() + 1.0);
-    if x < 0.0 { -far } else { far }
 }
 
 fn gelu(x: f32) -> f32 {
@@ -115,7 +125,7 @@ fn gelu(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / (1.0 + 0.5 * z);
     let exponent = ERFC.iter().rev().fold(0.0, |sum, factor| factor + t * sum);
-    let tail = 0.5 * t * (exponent - z * z).exp();
+    let tail = 0.5 * t * exponential(exponent - z * z);
     if x >= 0.0 { x - x * tail } else { x * tail }
 }
 

@@ -81,7 +81,7 @@ impl Run<'_> {
                     strides: self.words(self.layout.result, map.rank),
                     first,
                 };
-                at.each(elements, |i, at| output[at] = values[i].to_bits());
+                at.store(output, values);
             } else {
                 store(&mut output[first..first + elements], values);
             }
@@ -175,6 +175,22 @@ impl Places<'_> {
             strides: &[],
             first,
         }
+    }
+
+    /// The first place.
+    fn place(&self) -> u32 {
+        let mut rest = self.first as u32;
+        let mut at = self.offset;
+        for (dim, stride) in self.dims.iter().zip(self.strides).rev() {
+            at = at.wrapping_add((rest % dim).wrapping_mul(*stride));
+            rest /= dim;
+        }
+        at
+    }
+
+    /// Stores values at their places.
+    fn store(&self, output: &mut [u32], values: &[f32]) {
+        self.each(values.len(), |i, at| output[at] = values[i].to_bits());
     }
 
     /// Calls `visit` with each element's number, counted from the first one,

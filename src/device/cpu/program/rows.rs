@@ -138,10 +138,8 @@ impl Row<'_> {
                 strides: self.run.words(strides, rows.outer),
                 first: self.place,
             };
-            let mut offset = 0;
-            row.each(1, |_, at| offset = at as u32);
             let at = Places {
-                offset,
+                offset: row.place(),
                 dims: &self.inner,
                 strides: self.run.words(strides + rows.outer, rows.inner),
                 first: self.first + done,
@@ -162,7 +160,7 @@ impl Row<'_> {
                 strides: self.run.words(layout.result, rows.outer),
                 first: self.place,
             };
-            at.each(1, |_, at| base = at);
+            base = at.place() as usize;
         }
         match &rows.result {
             RowResult::Row(value) => {
@@ -180,7 +178,7 @@ impl Row<'_> {
                         first: self.first + done,
                     };
                     let values = self.values(value, done, elements);
-                    at.each(elements, |i, at| output[at] = values[i].to_bits());
+                    at.store(output, values);
                 }
             }
         }
