@@ -39,9 +39,9 @@ const WASM_FEATURES = [
 // moves there where that is about the call's own size. And nothing lies in the
 // first kilobyte, where the stack would end.
 const SMALL = [
-  "-Oz",
+  "-Os",
   "--low-memory-unused",
-  "--one-caller-inline-max-function-size=30",
+  "--one-caller-inline-max-function-size=24",
 ];
 
 const PAPERS = {
