@@ -1,6 +1,7 @@
-//! Copies the shaders without comments and indentation, which would be a
-//! thirtieth of the npm package. Nothing else changes, so `shaders/` is the
-//! source to read.
+//! Copies the shaders without comments and spaces that separate nothing, which
+//! would be a thirtieth of the npm package. What stands between `// HOLE` and `// END` is
+//! an example of what fusion fills in; it becomes a `$`. Nothing else changes,
+//! so `shaders/` is the source to read.
 
 use std::path::Path;
 use std::{env, fs};
@@ -25,11 +26,32 @@ fn main() {
 }
 
 fn strip(source: &str) -> String {
+    if let Some((before, rest)) = source.split_once("// HOLE") {
+        let (_, after) = rest.split_once("// END").expect("a hole has an end");
+        return [strip(before), strip(after)].join("\n$\n");
+    }
     let lines = source
         .lines()
-        .map(|line| line.split("//").next().unwrap_or_default().trim());
+        .map(|line| tighten(line.split("//").next().unwrap_or_default()));
     lines
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Keeps only the spaces that stand between two words or two operators.
+fn tighten(line: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_operator = |c: char| "+-*/%&|^~!<>=".contains(c);
+    let mut tight = String::new();
+    for part in line.split_whitespace() {
+        let ends = tight.chars().last().zip(part.chars().next());
+        if ends.is_some_and(|(before, next)| {
+            is_word(before) && is_word(next) || is_operator(before) && is_operator(next)
+        }) {
+            tight.push(' ');
+        }
+        tight.push_str(part);
+    }
+    tight
 }

@@ -146,6 +146,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A call reads a tensor that was never filled.
+    pub(crate) fn tensor_missing() -> Error {
+        Error::InvalidInput("a tensor has no data on this device; fill it first".into())
+    }
+
     /// The stable code of this error.
     pub const fn code(&self) -> Code {
         match self {

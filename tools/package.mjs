@@ -21,7 +21,7 @@ import { factory } from "./factory.mjs";
 import { shorten } from "./shorten.mjs";
 
 /** Bytes, gzip, of scripts and WebAssembly together. */
-const BUDGET = 150_000;
+const BUDGET = 156_000;
 
 // What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
 const WASM_FEATURES = [
@@ -33,6 +33,15 @@ const WASM_FEATURES = [
   "nontrapping-float-to-int",
   "reference-types",
   "sign-ext",
+];
+
+// What is inlined compresses worse than a call: a function with one caller only
+// moves there where that is about the call's own size. And nothing lies in the
+// first kilobyte, where the stack would end.
+const SMALL = [
+  "-Os",
+  "--low-memory-unused",
+  "--one-caller-inline-max-function-size=24",
 ];
 
 const PAPERS = {
@@ -48,7 +57,7 @@ mkdirSync(join(target, "wasm"), { recursive: true });
 
 execFileSync("wasm-opt", [
   ...WASM_FEATURES.map((feature) => `--enable-${feature}`),
-  ...["-Oz", "--converge", "--strip-debug", "--strip-producers"],
+  ...[...SMALL, "--strip-debug", "--strip-producers"],
   join(glue, "framebatch_bg.wasm"),
   ...["-o", join(target, "wasm/framebatch_bg.wasm")],
 ]);
@@ -64,7 +73,7 @@ await minify(
 );
 
 await minify(join(face, "index.js"), join(target, "dist/index.js"));
-for (const name of readdirSync(face)) {
+for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
 }

@@ -17,7 +17,8 @@ export function deliver(
   offset: number,
   words: number,
 ): void {
-  const into = call.terms === undefined ? undefined : call.terms.into;
+  const into =
+    call.terms === undefined ? undefined : (call.terms.into as Operand);
   try {
     if (into === undefined) {
       call.resolve(
@@ -56,7 +57,7 @@ export function collect(
 ): Operand | FramebatchError | undefined {
   try {
     // Begun before, it is the same after a lost device, and filled anew.
-    const result = (call.begun ??= call.terms?.into ?? room(call, total));
+    const result = (call.begun ??= room(call, total));
     if (result.byteLength !== total * 4) return lostInto(call);
     results.copy(result, offset, words, at);
     return at + words === total ? result : undefined;
@@ -65,21 +66,29 @@ export function collect(
   }
 }
 
-function room({ method }: Call, words: number): Operand {
+function room(call: Call, words: number): Operand {
+  const { method, terms, reading } = call;
+  if (reading !== undefined) return reading.room(words);
+  if (terms?.into !== undefined) return terms.into as Operand;
   return method.gives === "float32"
     ? new Float32Array(words)
     : new Uint8Array(words * 4);
 }
 
-function lostInto(call: Call): FramebatchError {
+/** The error for an `into` that changed while it was waited for. */
+export function lostInto(call: Call): FramebatchError {
   return invalid(
     about(call),
     "into was detached or resized while the call was pending; keep it until the promise settles",
   );
 }
 
-// The page has no memory for a new array. The other calls may still fit.
-function noMemory(call: Call, words: number, cause: unknown): FramebatchError {
+/** The error where the page has no memory for a new array. The other calls may still fit. */
+export function noMemory(
+  call: Call,
+  words: number,
+  cause: unknown,
+): FramebatchError {
   return new FramebatchError(
     "out-of-memory",
     `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,

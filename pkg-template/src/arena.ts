@@ -4,8 +4,9 @@
 // through two words of its memory. Short arrays are copied by a loop and long
 // ones by `set`, because a built-in costs more than a few dozen assignments.
 
-import type { Operand } from "./check.js";
+import type { Operand, Result } from "./check.js";
 import { checked, type Core } from "./core.js";
+import type { Data } from "./tensor/leaf.js";
 
 /** From this many elements on, `set` and `slice` are faster than a loop. */
 const LOOP_LIMIT = 48;
@@ -47,7 +48,7 @@ export class Arena {
       for (let k = 0; k < rest.length; k += 1)
         this.put(rest[k], at + each * (k + 2));
     }
-    if (t !== undefined) copy(t, this.floats, at + words);
+    if (t !== undefined) copyFloats(t, this.floats, at + words);
   }
 
   /** Makes the views whole again after wasm memory has grown. */
@@ -67,7 +68,8 @@ export class Arena {
     return this.memory.buffer;
   }
 
-  private room(words: number): number {
+  /** Makes room for this many words; returns the cursor. */
+  room(words: number): number {
     this.refresh();
     const cursor = this.words[this.header];
     if (cursor + words <= this.words[this.header + 1]) return cursor;
@@ -76,10 +78,30 @@ export class Arena {
     return this.words[this.header];
   }
 
-  private put(operand: Operand, word: number): void {
+  /** Copies an operand to word `word`. The room for it is made. */
+  put(operand: Operand, word: number): void {
     if (operand.BYTES_PER_ELEMENT === 4)
-      copy(operand as Float32Array, this.floats, word);
+      copyFloats(operand as Float32Array, this.floats, word);
     else copyBytes(operand as Uint8Array, this.bytes, word * 4);
+  }
+
+  /** Copies a tensor's data to word `word`, its bits as they are. */
+  putData({ memory, start, words }: Data, word: number): void {
+    if (memory instanceof Uint32Array) {
+      this.words.set(memory, word);
+    } else if (words > LOOP_LIMIT) {
+      const isWhole = words === memory.length;
+      const part = isWhole ? memory : memory.subarray(start, start + words);
+      this.floats.set(part, word);
+    } else {
+      const { floats } = this;
+      for (let i = 0; i < words; i += 1) floats[word + i] = memory[start + i];
+    }
+  }
+
+  /** Writes the first `count` numbers as floats. */
+  putNumbers(numbers: readonly number[], count: number, word: number): void {
+    for (let i = 0; i < count; i += 1) this.floats[word + i] = numbers[i];
   }
 
   private view(): void {
@@ -115,23 +137,24 @@ export class Results {
   }
 
   /** Fills an array, whose length is that of the result, from word `offset` on. */
-  fill(into: Operand, offset: number): void {
+  fill(into: Result, offset: number): void {
     this.copy(into, offset, wordsIn(into), 0);
   }
 
   /** Copies `words` from word `offset` on to word `at` of an array. */
-  copy(to: Operand, offset: number, words: number, at: number): void {
+  copy(to: Result, offset: number, words: number, at: number): void {
     if (to.BYTES_PER_ELEMENT === 4)
       to.set(this.floats.subarray(offset, offset + words), at);
     else to.set(this.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
   }
 }
 
-function aligned(words: number): number {
+/** As many words, rounded up to a multiple of four. */
+export function aligned(words: number): number {
   return (words + 3) & ~3;
 }
 
-function wordsIn(operand: Operand): number {
+function wordsIn(operand: Result): number {
   return operand.BYTES_PER_ELEMENT === 4
     ? operand.length
     : (operand.length + 3) >> 2;
@@ -139,7 +162,12 @@ function wordsIn(operand: Operand): number {
 
 // Two functions of equal text: each stays fast because it only ever sees one
 // kind of array.
-function copy(from: Float32Array, to: Float32Array, at: number): void {
+/** Copies floats to place `at` of others. */
+export function copyFloats(
+  from: Float32Array,
+  to: Float32Array,
+  at: number,
+): void {
   const length = from.length;
   if (length > LOOP_LIMIT) to.set(from, at);
   else for (let i = 0; i < length; i += 1) to[at + i] = from[i];

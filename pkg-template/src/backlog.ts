@@ -9,7 +9,8 @@ import { type Call, UNENTERED } from "./call.js";
 /** A call and its own copies of what it was given. */
 export interface Waiting {
   readonly call: Call;
-  readonly a: Operand;
+  /** Undefined for a reading, which has no operands. */
+  readonly a: Operand | undefined;
   readonly b: Operand | undefined;
   readonly t: Fraction | undefined;
   readonly rest: readonly Operand[] | undefined;
@@ -38,6 +39,17 @@ export class Backlog {
       b: b?.slice(),
       t: typeof t === "object" ? t.slice() : t,
       rest: rest?.map((operand) => operand.slice()),
+    });
+  }
+
+  /** Adds a reading of tensors, which keep their own data. */
+  addReading(call: Call): void {
+    this.entries.push({
+      call,
+      a: undefined,
+      b: undefined,
+      t: undefined,
+      rest: undefined,
     });
   }
 

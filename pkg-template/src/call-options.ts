@@ -3,12 +3,12 @@
 // Everything a caller may get wrong in its options is found here, except whether
 // `into` fits the result, which depends on the arguments (`check.ts`).
 
-import { checkNames, type Operand } from "./check.js";
+import { checkNames, type Operand, type Result } from "./check.js";
 import { invalid, kindOf, subject } from "./errors.js";
 import type { Method } from "./method.js";
 
 /** What every call takes last. All of it is optional. */
-export interface CallOptions<Into extends Operand = Operand> {
+export interface CallOptions<Into = Operand> {
   /** Gives the call up: it rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
   /** Milliseconds from the call after which it rejects with `timeout`. Default: none. */
@@ -50,11 +50,14 @@ export interface Terms {
   readonly field: string | undefined;
   readonly signal: AbortSignal | undefined;
   readonly deadlineMs: number | undefined;
-  readonly into: Operand | undefined;
+  readonly into: Result | readonly Result[] | undefined;
   readonly key: string | undefined;
   readonly now: boolean;
   readonly label: string | undefined;
 }
+
+/** What options are checked by. */
+type Optioned = Pick<Method, "name" | "width" | "option">;
 
 // Records with every name, so that the compiler finds a name that is missing.
 const CALL_NAMES: Record<keyof CallOptions, true> = {
@@ -80,7 +83,10 @@ const NAMES = {
 };
 
 /** Checks a call's options and keeps what they say. */
-export function checkCallOptions(method: Method, options: AnyOptions): Terms {
+export function checkCallOptions(
+  method: Optioned,
+  options: AnyOptions | CallOptions<Terms["into"]>,
+): Terms {
   const label = labelOf(method, options);
   const about = subject(method.name, label);
   checkNames(about, options, NAMES[method.option ?? "none"]);
@@ -92,7 +98,7 @@ export function checkCallOptions(method: Method, options: AnyOptions): Terms {
     into,
     key,
     flush,
-  } = options;
+  } = options as Omit<AnyOptions, "into"> & { into?: Terms["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
   }
@@ -129,7 +135,7 @@ export function checkCallOptions(method: Method, options: AnyOptions): Terms {
   };
 }
 
-function labelOf(method: Method, options: unknown): string | undefined {
+function labelOf(method: Optioned, options: unknown): string | undefined {
   if (typeof options !== "object" || options === null) {
     throw invalid(
       method.name,

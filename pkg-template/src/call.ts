@@ -3,9 +3,19 @@
 // Made for every call of the hot path, so it is one small object and no closure.
 // It knows nothing of other calls, and does not answer itself.
 
-import type { Operand } from "./check.js";
-import type { Method } from "./method.js";
+import type { Operand, Result } from "./check.js";
 import type { Terms } from "./call-options.js";
+import type { Element } from "./method.js";
+import type { Reading } from "./tensor/reading.js";
+
+/** What a call resolves to. */
+export type Answer = Result | Result[];
+
+/** What a call needs to know of its method: how it is named and answered. */
+export interface Answerable {
+  readonly name: string;
+  readonly gives: Element;
+}
 
 /** A call that still waits to be entered into the core. */
 export const UNENTERED = -1;
@@ -17,18 +27,20 @@ export const ANSWERED = -2;
 export class Call {
   /** Its number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
   ticket = UNENTERED;
+  /** What is read, where it is a reading of tensors. */
+  reading: Reading | undefined;
   /** Its result, while only parts of it are there. */
   begun: Operand | undefined;
   /** Rings at the deadline, where there is one. */
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** What the caller awaits. */
-  readonly promise: Promise<Operand>;
-  readonly resolve: (result: Operand) => void;
+  readonly promise: Promise<Answer>;
+  readonly resolve: (result: Answer) => void;
   readonly reject: (reason: unknown) => void;
 
   constructor(
-    readonly method: Method,
+    readonly method: Answerable,
     /** What its options said; undefined when it had none. */
     readonly terms: Terms | undefined,
     /** Who gives it up when its signal aborts. */
@@ -68,10 +80,10 @@ export class Call {
 }
 
 // Captures a promise's functions without a closure of each call's own.
-let resolveNew!: (result: Operand) => void;
+let resolveNew!: (result: Answer) => void;
 let rejectNew!: (reason: unknown) => void;
 function capture(
-  resolve: (result: Operand) => void,
+  resolve: (result: Answer) => void,
   reject: (reason: unknown) => void,
 ): void {
   resolveNew = resolve;

@@ -15,7 +15,7 @@ import {
 } from "./answer.js";
 import { Arena, Results } from "./arena.js";
 import { Backlog } from "./backlog.js";
-import { ANSWERED, Call } from "./call.js";
+import { type Answerable, ANSWERED, Call } from "./call.js";
 import {
   checkCall,
   checkPoints,
@@ -23,7 +23,7 @@ import {
   type Operand,
 } from "./check.js";
 import type { Clock } from "./clock.js";
-import { checked, type Core, PART, type Settle } from "./core.js";
+import { checked, type Core, type Notify, PART, type Settle } from "./core.js";
 import {
   FramebatchError,
   fromCore,
@@ -36,11 +36,25 @@ import { Explained, unsent } from "./explain.js";
 import { Keys } from "./keys.js";
 import type { Loaded } from "./load.js";
 import { type Method, Structures } from "./method.js";
-import { type AnyOptions, checkCallOptions } from "./call-options.js";
+import {
+  type AnyOptions,
+  type CallOptions,
+  checkCallOptions,
+  type Terms,
+} from "./call-options.js";
 import type { Nudger } from "./nudger.js";
 import { Pending } from "./pending.js";
 import { Room } from "./room.js";
 import { openingStats, type Stats } from "./stats.js";
+import { Reader } from "./tensor/reader.js";
+import {
+  deliverReading,
+  emptyReading,
+  finishReading,
+  type Reading,
+  takeInto,
+} from "./tensor/reading.js";
+import { Residents } from "./tensor/residents.js";
 import type { LonelyWarning } from "./warning.js";
 
 /** An open core and what the session needs beside it. */
@@ -66,9 +80,14 @@ export class Calls {
   readonly room = new Room();
   /** Who wants to know what becomes of the device. */
   readonly listeners = new Listeners();
+  /** What lies on the device for longer than a call. */
+  readonly residents = new Residents((thrown) => {
+    this.end(fromCore("tensor", thrown));
+  });
 
   private readonly backlog = new Backlog();
   private readonly pending = new Pending();
+  private readonly reader = new Reader(this.residents);
   private arena!: Arena;
   private structures!: Structures;
   private loaded: Loaded | undefined;
@@ -78,6 +97,8 @@ export class Calls {
   private keys: Keys | undefined;
   /** Calls taken since the last flush. */
   private queued = 0;
+  /** The number of the key of the call that is being submitted. */
+  private key = 0;
   /** The call that is being submitted, and has no ticket yet. */
   private entering: Call | undefined;
   /** The calls made inside `explain`, while it runs. */
@@ -105,15 +126,45 @@ export class Calls {
       // No items: the answer is known without a core, and stays asynchronous.
       if (a.length === 0)
         return Promise.resolve(emptyResult<Result>(method, terms));
-      const call = new Call(method, terms, this);
-      if (terms !== undefined) call.watch();
+      const call = this.make(method, terms);
       if (this.core === undefined) this.backlog.add(call, a, b, t, rest);
       else {
         this.enter(call, a, b, t, rest);
-        if (this.explained !== undefined) this.explained.add(call);
-        else if (call.ticket !== ANSWERED) this.announce(call);
+        this.entered(call);
       }
       return call.promise as Promise<Result>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Takes a reading of tensors, as {@link start} takes other calls. */
+  read<Answer>(
+    reading: Reading,
+    options: CallOptions<Terms["into"]> | undefined,
+  ): Promise<Answer> {
+    const { method } = reading;
+    try {
+      const terms =
+        options === undefined ? undefined : checkCallOptions(method, options);
+      const about = subject(method.name, terms?.label);
+      if (this.ended !== undefined) throw endedError(about, this.ended);
+      if (terms !== undefined) takeInto(reading, terms);
+      this.reader.begin(about, reading);
+      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
+      // No elements: the answer is known without a core, and stays asynchronous.
+      if (reading.asked.length === 0)
+        return Promise.resolve(emptyReading(reading) as Answer);
+      const call = this.make(method, terms);
+      call.reading = reading;
+      if (this.core === undefined) {
+        this.reader.keep(reading);
+        this.backlog.addReading(call);
+      } else {
+        this.enterReading(call);
+        this.entered(call);
+      }
+      return call.promise as Promise<Answer>;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -148,13 +199,19 @@ export class Calls {
     loaded.add(this);
     this.arena = new Arena(core, loaded.memory);
     this.structures = new Structures(core);
+    this.reader.open(core, this.arena);
     this.clock = clock;
     this.nudger = nudger;
     this.warning = warning;
     this.keys = keyed ? new Keys() : undefined;
+    this.residents.open(core);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
-        this.enter(call, a, b, t, rest);
+        if (call.reading === undefined) this.enter(call, a!, b, t, rest);
+        else {
+          this.reader.resume(about(call), call.reading);
+          this.enterReading(call);
+        }
         if (call.ticket !== ANSWERED) this.queued += 1;
         if (call.terms?.now) this.flush();
       },
@@ -203,13 +260,22 @@ export class Calls {
       const call = this.pending.take(words[at]) ?? this.takeEntering();
       if (call === undefined) continue;
       this.release(call);
-      if (status === 0) deliver(call, results, words[at + 1], words[at + 2]);
-      else refuse(call, status, message);
+      if (status !== 0) refuse(call, status, message);
+      else if (call.reading !== undefined)
+        deliverReading(call, results, words[at + 1]);
+      else deliver(call, results, words[at + 1], words[at + 2]);
     }
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
     if (last) this.nudger.returned();
     this.clock.settled();
+  };
+
+  /** Hears what becomes of the device. The core calls this. */
+  readonly notify: Notify = (event, message) => {
+    // First: the core sends what waits as soon as this returns.
+    this.residents.hear(event);
+    this.listeners.tell(event, message);
   };
 
   /** Gives a call up because its signal says so. */
@@ -280,6 +346,7 @@ export class Calls {
     if (this.ended !== undefined) return;
     this.ended = error;
     if (this.core !== undefined) this.stop(this.core);
+    this.residents.close();
     // After its own dispose the core has left none; after a defect it left all.
     for (const call of [...this.backlog.drain(), ...this.pending.drain()]) {
       this.release(call);
@@ -302,32 +369,58 @@ export class Calls {
     t: Fraction | undefined,
     rest: readonly Operand[] | undefined,
   ): void {
-    const { method, terms } = call;
+    const { terms } = call;
+    const method = call.method as Method;
     const each = typeof t === "object" ? t : undefined;
     let width = terms === undefined ? method.width : terms.width;
     if (method.last === "steps") width = t as number;
     const rows = each === undefined ? a.length / method.width : each.length;
     const scalar = typeof t === "number" ? t : 0;
-    const key = this.keys === undefined ? 0 : this.keys.hold(terms?.key);
+    this.holdKey(call);
     try {
       const id =
         terms?.field === undefined
           ? this.structures.id(method, each !== undefined, width)
           : this.structures.fieldId(terms.field);
       this.arena.write(a, b, each, rest);
-      this.entering = call;
+      this.submit(call, id, rows, scalar);
+    } catch (thrown) {
+      this.turnAway(call, thrown);
+    }
+  }
+
+  private enterReading(call: Call): void {
+    this.holdKey(call);
+    try {
+      this.submit(call, this.reader.lay(call.reading!), 0, 0);
+    } catch (thrown) {
+      this.turnAway(call, thrown);
+    }
+  }
+
+  // Gives the core a call whose operands lie at the cursor.
+  private submit(call: Call, id: number, rows: number, scalar: number): void {
+    this.entering = call;
+    try {
       const core = this.core!;
-      const ticket = checked(core, core.submit(id, rows, scalar, key));
+      const ticket = checked(core, core.submit(id, rows, scalar, this.key));
       if (this.entering === undefined) return;
       call.ticket = ticket;
       this.pending.put(call);
-    } catch (thrown) {
-      this.release(call);
-      call.reject(fromCore(about(call), thrown));
-      if (!isCoreFailure(thrown)) this.end(fromCore("submit", thrown));
     } finally {
       this.entering = undefined;
     }
+  }
+
+  // Released with the call, however it goes.
+  private holdKey(call: Call): void {
+    if (this.keys !== undefined) this.key = this.keys.hold(call.terms?.key);
+  }
+
+  private turnAway(call: Call, thrown: unknown): void {
+    this.release(call);
+    call.reject(fromCore(about(call), thrown));
+    if (!isCoreFailure(thrown)) this.end(fromCore("submit", thrown));
   }
 
   // The call is answered with the last part of its result, or once one fails.
@@ -344,7 +437,8 @@ export class Calls {
     this.pending.take(call.ticket);
     this.release(call);
     if (outcome instanceof FramebatchError) call.reject(outcome);
-    else call.resolve(outcome);
+    else if (call.reading === undefined) call.resolve(outcome);
+    else finishReading(call, outcome);
   }
 
   // A full batch is sent, and on the CPU answered, before `submit` returns.
@@ -352,6 +446,17 @@ export class Calls {
     const call = this.entering;
     this.entering = undefined;
     return call;
+  }
+
+  private make(method: Answerable, terms: Terms | undefined): Call {
+    const call = new Call(method, terms, this);
+    if (terms !== undefined) call.watch();
+    return call;
+  }
+
+  private entered(call: Call): void {
+    if (this.explained !== undefined) this.explained.add(call);
+    else if (call.ticket !== ANSWERED) this.announce(call);
   }
 
   private announce(call: Call): void {
@@ -390,5 +495,7 @@ export class Calls {
   private release(call: Call): void {
     call.release();
     this.keys?.release(call.terms?.key);
+    if (call.reading?.pinned === undefined) return;
+    for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
   }
 }

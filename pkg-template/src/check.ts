@@ -11,6 +11,9 @@ import type { Terms } from "./call-options.js";
 /** An operand of a call. */
 export type Operand = Float32Array | Uint8Array;
 
+/** What a call may resolve to, or to a list of. */
+export type Result = Operand | Uint32Array;
+
 /** How far between the operands, or how far to go: one number, or one an item. */
 export type Fraction = number | Float32Array;
 
@@ -165,7 +168,7 @@ function checkInto(
  * Whether the memory of an array was transferred away. Such an array has length
  * 0 and reads as empty, so only empty ones need be asked.
  */
-function isDetached(array: Operand): boolean {
+export function isDetached(array: Result | Int32Array): boolean {
   if (array.length > 0) return false;
   const buffer = array.buffer as ArrayBuffer & { detached?: boolean };
   if (buffer.detached !== undefined) return buffer.detached;

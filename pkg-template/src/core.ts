@@ -38,6 +38,23 @@ export interface Core {
   structure(op: string, width: number, each: boolean): number;
   /** The number for gradients of a field, by its formula. */
   field_gradients(formula: string): number;
+  /**
+   * The number under which calls of one chain are submitted, with 0 rows and no scalar;
+   * `words` are those of `tensor/encode.ts`. Its result is one run of words: the
+   * outputs one after the other, each from a multiple of four.
+   */
+  chain(words: Uint32Array): number;
+  /** A number for a tensor of this many words on the device. */
+  hold(words: number): number;
+  /** Uploads a tensor's data, now. */
+  fill(tensor: number, data: Float32Array | Uint32Array): number;
+  /**
+   * Forgets a tensor. No call names it any more, except those that have given up, and
+   * those that were pending when it was lost, which then settle as `device-lost`.
+   */
+  release(tensor: number): void;
+  /** The buffer that a tensor fills; undefined on the CPU. */
+  locate(tensor: number): GPUBuffer | undefined;
   /** Word index of three words that never move: the cursor, the limit, the batches on their way. */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */
@@ -67,13 +84,26 @@ export interface Core {
   dispose(): void;
 }
 
+/** Where a tensor lies on `gpu.device`, for the page's own use. */
+export interface TensorBuffer {
+  readonly buffer: GPUBuffer;
+  /** Bytes from the buffer's beginning. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly size: number;
+}
+
 /** What a method of the core returned; throws its failure. */
 export function checked(core: Core, number: number): number {
   if (number < 0) throw core.failure();
   return number;
 }
 
-/** Hears what becomes of the device: `lost`, `restored` or `fallback`. */
+/**
+ * Hears what becomes of the device: `lost`, `restored` or `fallback`. With the latter two
+ * every tensor on the device is filled again, or released, before this returns; what
+ * waits is sent afterwards.
+ */
 export type Notify = (event: DeviceEvent, message: string) => void;
 
 /** What may happen to a session's device. */

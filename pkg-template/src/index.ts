@@ -12,5 +12,19 @@ export type {
 } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";
-export type { DeviceEvent, WasmSource } from "./core.js";
+export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
 export type { DeviceListener, DeviceNews } from "./events.js";
+export type { NestedNumbers, TensorData } from "./tensor/intake.js";
+export type { ReduceOptions } from "./tensor/compute.js";
+export type { SliceRange } from "./tensor/move.js";
+export type {
+  ArraysOf,
+  DTypeOf,
+  Elements,
+  Fresh,
+  KindOf,
+  NormOptions,
+  ReadAllOptions,
+  Tensor,
+  TensorOptions,
+} from "./tensor/tensor.js";

@@ -107,7 +107,7 @@ async function bringUp(
   const core = await loaded.Core.open(
     coreConfig(options),
     calls.settle,
-    calls.listeners.tell,
+    calls.notify,
   );
   const around = surroundings();
   const nudger = new Nudger(around, {

@@ -15,6 +15,17 @@ import { BEZIER, LERP, SLERP } from "./method.js";
 import type { CallOptions, LerpOptions } from "./call-options.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
+import type { TensorData } from "./tensor/intake.js";
+import {
+  type ArraysOf,
+  type Elements,
+  type KindOf,
+  makeTensor,
+  type ReadAllOptions,
+  readTensors,
+  type Tensor,
+  type TensorOptions,
+} from "./tensor/tensor.js";
 
 /**
  * A device and the calls that share it. Calls made by anyone in a page during a
@@ -101,6 +112,47 @@ export class Session {
     options?: LerpOptions<Into>,
   ): Promise<Into> {
     return this.#calls.startOn(BEZIER, points, t, options);
+  }
+
+  /**
+   * A tensor of `data`, row-major; its `shape` is that of the data unless given. Floats
+   * compute; whole numbers (`Uint32Array`, `Int32Array`) are places for `gather`.
+   *
+   * What is computed from it is recorded, and sent by `read`. Data of 64 KiB or more lies
+   * on the device at once, or as soon as there is one; unless `keep: false` its array
+   * is kept to restore it after a loss, and must not change while the tensor lives.
+   * Shorter data is copied, travels with the first call, and stays on the device from
+   * the second on. Throws `invalid-input` where data and shape do not fit.
+   *
+   * @example
+   * const weights = gpu.tensor(new Float32Array([1, 2, 3, 4]), [2, 2]);
+   * await weights.mul(10).sum(1).read(); // [30, 70]
+   * weights.dispose();
+   */
+  tensor<Data extends TensorData>(
+    data: Data,
+    shape?: readonly number[],
+    options?: TensorOptions,
+  ): Tensor<KindOf<Data>> {
+    return makeTensor(this.#calls, data, shape, options) as Tensor<
+      KindOf<Data>
+    >;
+  }
+
+  /**
+   * Reads several tensors in one call; what they share is computed once. Takes the
+   * options of every call, with an array of arrays as `into`. Resolves to their arrays,
+   * in order.
+   *
+   * @example
+   * const scores = gpu.tensor(new Float32Array([1, 3, 2]));
+   * const [best, odds] = await gpu.readAll([scores.argmax(), scores.softmax()]);
+   */
+  readAll<const Tensors extends readonly Tensor<Elements>[]>(
+    tensors: Tensors,
+    options?: ReadAllOptions,
+  ): Promise<ArraysOf<Tensors>> {
+    return readTensors(this.#calls, tensors, options);
   }
 
   /**

@@ -2,7 +2,10 @@
 //
 // It stands where wasm-bindgen's glue stands, so that the face is tested as it is
 // shipped. It computes `lerp` truly, and everything else by a simple formula that
-// tells results apart; it has no GPU and no opinion on when to flush.
+// tells results apart; it has no GPU and no opinion on when to flush. Chains are
+// computed by `fake-chain.mjs`.
+
+import { decode, names, run, sizes } from "./fake-chain.mjs";
 
 const HEADER = 8;
 const TABLE = 16;
@@ -61,6 +64,9 @@ class Core {
     this.send = settle;
     this.tell = notify;
     this.structures = [];
+    /** What lies on the device, by number; undefined until it is filled. */
+    this.tensors = new Map();
+    this.lastTensor = 0;
     this.queued = [];
     this.flights = [];
     this.explained = undefined;
@@ -82,6 +88,8 @@ class Core {
       aborts: 0,
       disposed: 0,
       nudges: 0,
+      fills: 0,
+      releases: 0,
     };
     this.words = new Uint32Array(memory.buffer);
     this.words[HEADER] = ARENA;
@@ -92,6 +100,50 @@ class Core {
   structure(op, width, each) {
     if (this.fails("structure")) return -1;
     return this.structures.push({ op, width, each }) - 1;
+  }
+
+  chain(words) {
+    if (this.fails("chain")) return -1;
+    const chain = decode(words);
+    return this.structures.push({ op: "chain", chain, words }) - 1;
+  }
+
+  hold(words) {
+    if (this.fails("hold")) return -1;
+    this.lastTensor += 1;
+    this.tensors.set(this.lastTensor, undefined);
+    this.heldWords = words;
+    return this.lastTensor;
+  }
+
+  fill(tensor, data) {
+    if (this.fails("fill")) return -1;
+    this.counts.fills += 1;
+    if (!this.tensors.has(tensor)) throw new Error(`no tensor ${tensor}`);
+    this.tensors.set(tensor, data);
+    return 0;
+  }
+
+  release(tensor) {
+    this.fail("release");
+    this.counts.releases += 1;
+    if (!this.tensors.delete(tensor)) throw new Error(`no tensor ${tensor}`);
+  }
+
+  locate(tensor) {
+    return `buffer ${tensor}`;
+  }
+
+  /** Loses the device, and finds another one when `restore` is called. */
+  lose() {
+    for (const number of this.tensors.keys()) {
+      this.tensors.set(number, undefined);
+    }
+    this.tell("lost", "the device was lost");
+  }
+
+  restore(event = "restored") {
+    this.tell(event, "another device");
   }
 
   field_gradients(formula) {
@@ -118,7 +170,7 @@ class Core {
     if (this.fails("submit")) return -1;
     this.counts.submits += 1;
     const spec = this.structures[structure];
-    const shape = shapeOf(spec, rows);
+    const shape = spec.chain ? sizes(spec.chain) : shapeOf(spec, rows);
     const at = this.view()[HEADER];
     const ticket = this.nextTicket;
     this.nextTicket = (ticket + 1) >>> 0;
@@ -216,7 +268,7 @@ class Core {
       next += call.shape.result;
     }
     const all = new Uint32Array(next);
-    for (const call of calls) compute(call, this.view(), all, call.from);
+    for (const call of calls) this.compute(call, all, call.from);
     for (let piece = 0; piece * words < all.length; piece += 1) {
       const start = piece * words;
       const end = Math.min(start + words, all.length);
@@ -254,6 +306,11 @@ class Core {
   }
 
   settle(calls, failure, only = () => true, mapped = true) {
+    if (failure === undefined) {
+      only = (call) => this.lacks(call);
+      failure = { code: "device-lost", message: "a tensor was lost" };
+      if (!calls.some(only)) failure = undefined;
+    }
     const words = calls.reduce((sum, call) => sum + call.shape.result, 0);
     const source = mapped
       ? new ArrayBuffer(Math.max(words, 1) * 4)
@@ -263,8 +320,7 @@ class Core {
     calls.forEach((call, index) => {
       const status =
         failure && only(call) ? CODES.indexOf(failure.code) + 1 : 0;
-      if (status === 0)
-        compute(call, this.view(), new Uint32Array(source), offset);
+      if (status === 0) this.compute(call, new Uint32Array(source), offset);
       this.view().set(
         [call.ticket, offset, call.shape.result, status],
         TABLE + index * 4,
@@ -275,6 +331,19 @@ class Core {
     this.send(TABLE, calls.length, mapped ? source : null, message, true);
     // Unmapped: whoever kept a view of it finds it gone.
     if (mapped) structuredClone(source, { transfer: [source] });
+  }
+
+  compute(call, source, offset) {
+    const { chain } = call.spec;
+    if (chain === undefined) return compute(call, this.view(), source, offset);
+    run(chain, this.view(), call.at, this.tensors, source, offset);
+  }
+
+  /** Whether a call names a tensor that is not there. */
+  lacks({ spec, at }) {
+    if (spec.chain === undefined) return false;
+    const wanted = names(spec.chain, this.view(), at);
+    return wanted.some((number) => this.tensors.get(number) === undefined);
   }
 
   scratch(words) {

@@ -37,6 +37,10 @@ function build() {
     join(here, "fake-core.mjs"),
     join(installed, "wasm", "framebatch.js"),
   );
+  copyFileSync(
+    join(here, "fake-chain.mjs"),
+    join(installed, "wasm", "fake-chain.mjs"),
+  );
   const dist = join(installed, "dist");
   execFileSync(process.execPath, [tsc, "-p", dirname(here), "--outDir", dist], {
     stdio: "inherit",

@@ -12,10 +12,15 @@ import {
   type Mode,
   open,
   type OpenOptions,
+  type ReduceOptions,
   type Points,
   type Session,
   shared,
+  type SliceRange,
   type Stats,
+  type Tensor,
+  type TensorBuffer,
+  type TensorOptions,
 } from "framebatch";
 
 const options: OpenOptions = {
@@ -88,6 +93,48 @@ gpu.lerp(floats, floats, 0, { into: bytes });
 // @ts-expect-error There is no t.
 gpu.slerp(floats, floats);
 
+const keep: TensorOptions = { keep: false, label: "w" };
+const x: Tensor = gpu.tensor(floats, [2, 2], keep);
+const nested: Tensor = gpu.tensor([
+  [1, 2],
+  [3, 4],
+] as const);
+const places: Tensor<Uint32Array> = gpu.tensor(new Uint32Array(2));
+const axes: ReduceOptions = { axis: [0, -1], keepDims: true };
+const range: SliceRange = [0, undefined, 2];
+const chained: Tensor = x
+  .relu()
+  .scale(2)
+  .add(nested)
+  .clamp(0, x)
+  .layerNorm({ axis: 0, epsilon: 1e-5 })
+  .softmax(-1)
+  .sum(axes)
+  .gelu({ approximate: "tanh" });
+const best: Tensor<Uint32Array> = x.argmax(1).reshape([-1]);
+const read: Float32Array<ArrayBuffer> = await chained.read({ signal });
+const readKept: Float32Array = await chained.read({ into: kept });
+const readBest: Uint32Array<ArrayBuffer> = await best.read();
+const [a, b]: [Float32Array<ArrayBuffer>, Uint32Array<ArrayBuffer>] =
+  await gpu.readAll([x.slice(range).gather(places), best], {
+    into: [undefined, new Uint32Array(2)],
+  });
+const buffer: TensorBuffer | undefined = x.gpuBuffer();
+{
+  using own = gpu.tensor(floats);
+  own.dispose();
+}
+// @ts-expect-error The result is indexes.
+best.read({ into: floats });
+// @ts-expect-error Indexes cannot be computed with.
+x.add(best);
+// @ts-expect-error Indexes are whole numbers.
+x.gather(nested);
+// @ts-expect-error No such option.
+gpu.tensor(floats, [4], { keeps: true });
+// @ts-expect-error Bytes are states.
+gpu.tensor(bytes);
+
 const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
 const stats: Stats = gpu.stats();
 const median: number = stats.waitMs.p50;
@@ -101,4 +148,20 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
 }
 
 export { apart, ofField, curved, down, on2, way };
-export { device, error, fresh, gradients, median, on, plan, same, state };
+export {
+  a,
+  b,
+  buffer,
+  device,
+  error,
+  fresh,
+  gradients,
+  median,
+  on,
+  plan,
+  read,
+  readBest,
+  readKept,
+  same,
+  state,
+};

@@ -6,7 +6,7 @@
 mod cpu;
 mod gpu;
 
-pub use cpu::Cpu;
+pub use cpu::{Cpu, program};
 pub use gpu::{Gpu, GpuOptions, Mapped, PowerPreference};
 
 use std::pin::Pin;
@@ -133,6 +133,17 @@ pub trait Device {
     /// any order.
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight;
 
+    /// Keeps a tensor's data on the device, where plans find it in
+    /// [`Slot::resident`](crate::plan::Slot::resident).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooLarge`] where no buffer holds it.
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error>;
+
+    /// Frees a tensor.
+    fn release(&mut self, tensor: u32);
+
     /// Frees everything it holds. Flights on their way fail.
     fn destroy(&mut self);
 }
@@ -181,6 +192,14 @@ impl Device for AnyDevice {
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
         self.device_mut().launch(plan, arena)
+    }
+
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.device_mut().fill(tensor, words)
+    }
+
+    fn release(&mut self, tensor: u32) {
+        self.device_mut().release(tensor);
     }
 
     fn destroy(&mut self) {

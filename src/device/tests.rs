@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::graph::{Graph, Mode, Timing};
 use crate::ops;
-use crate::plan::{Call, Piece, PieceSizes, Recipe, RecipeId, assemble, pieces};
+use crate::plan::{Call, Piece, PieceSizes, Recipe, RecipeId, SetId, assemble, pieces};
 
 fn graphs() -> Vec<Graph> {
     vec![
@@ -21,7 +21,7 @@ fn graphs() -> Vec<Graph> {
 fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Piece]) -> Vec<Vec<u32>> {
     let mut results: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
     for piece in sent {
-        let plan = assemble(recipes, calls, piece);
+        let plan = assemble(recipes, calls, &[], piece);
         let flight = Cpu::default().launch(&plan, arena);
         let Ok(Readback::Host(words)) = pollster::block_on(flight) else {
             panic!("the processor does not fail");
@@ -55,7 +55,7 @@ proptest! {
                 operands.resize(operands.len().next_multiple_of(4), 0);
             }
             let inputs = arena.push(&operands);
-            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits() });
+            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default() });
         }
         let cut = pieces(&recipes, &calls, PieceSizes { whole: 0, target });
         let whole = run(&recipes, &calls, &mut arena, &[Piece::all(&calls)]);

@@ -3,8 +3,10 @@
 //! A graph has no lengths and no values, so all calls of one structure share
 //! one graph. It does not know how, when or where it will be computed.
 
+pub mod chain;
 mod expr;
 mod op;
+pub mod shape;
 
 pub use expr::{Binary, Expr, ExprBuilder, Term, TermId, Unary};
 pub use op::{Measure, Mode, Op, OpClass, QUATERNION, STATE, STEPS, Timing};

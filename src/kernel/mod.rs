@@ -5,6 +5,7 @@
 //! `device/cpu`.
 
 mod expr;
+pub mod generated;
 mod tables;
 
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
@@ -12,7 +13,10 @@ pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 /// Expressions that kernels are made for.
 pub use crate::graph::{Binary, Expr, Term, Unary};
 
+use std::sync::Arc;
+
 use crate::graph::Timing;
+use crate::plan::fuse;
 
 /// Largest number of operands that a kernel takes. With the result and the
 /// segment table these are the eight storage buffers that every WebGPU device
@@ -39,6 +43,9 @@ macro_rules! shader {
     };
 }
 
+/// What finds a thread's call, in front of every kernel.
+const SEGMENTS_LIBRARY: &str = shader!("segments");
+
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
@@ -62,6 +69,8 @@ pub enum Kernel {
     StateDistance,
     /// States one step down their gradient.
     StateDescend,
+    /// A stage that fusion made.
+    Fused(Arc<fuse::Stage>),
 }
 
 /// What a kernel is told besides its operands.
@@ -77,7 +86,7 @@ pub struct Settings {
 }
 
 impl Kernel {
-    /// Every kernel but those made for an expression.
+    /// Every kernel that is written by hand.
     pub const ALL: [Kernel; 9] = [
         Kernel::Lerp,
         Kernel::Slerp,
@@ -103,6 +112,7 @@ impl Kernel {
             Kernel::StateBezier => "state_bezier",
             Kernel::StateDistance => "state_distance",
             Kernel::StateDescend => "state_descend",
+            Kernel::Fused(_) => "fused",
         }
     }
 
@@ -123,13 +133,15 @@ impl Kernel {
             Kernel::StateBezier => ("", shader!("state_bezier")),
             Kernel::StateDistance => ("", shader!("state_distance")),
             Kernel::StateDescend => ("", shader!("state_descend")),
+            Kernel::Fused(stage) => return generated::source(stage),
         };
-        [shader!("segments"), library, body].join("\n")
+        [SEGMENTS_LIBRARY, library, body].join("\n")
     }
 
     /// Operands it takes, the scalar included.
-    pub const fn operands(&self) -> usize {
+    pub fn operands(&self) -> usize {
         match self {
+            Kernel::Fused(stage) => stage.bindings(),
             Kernel::StateGradients | Kernel::StateField(_) => 1,
             Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend => 2,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
@@ -137,9 +149,19 @@ impl Kernel {
         }
     }
 
-    /// Threads that a call of `rows` rows takes.
+    /// Threads that must stay in one workgroup.
+    pub fn group(&self) -> u32 {
+        match self {
+            Kernel::Fused(stage) => stage.group(),
+            _ => 1,
+        }
+    }
+
+    /// Threads that a call of `rows` rows takes. What fusion made counts its
+    /// rows in threads.
     pub const fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
+            Kernel::Fused(_) => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,

@@ -1,11 +1,13 @@
 //! Turns the calls of a piece into a plan: groups equal structures, lays
 //! results end to end, gives every intermediate a slot until its last use.
 
+use super::fuse::BufferId;
+use super::fused::{Placed, Shaped};
 use super::gather::Gather;
-use super::recipe::{Recipe, Source, Stage};
+use super::recipe::{Recipe, Source, Stage, Work};
 use super::{Dispatch, Operand, Part, Piece, Plan, Segment, Slot, Step};
 use crate::graph::OpClass;
-use crate::kernel::MAX_OPERANDS;
+use crate::kernel::{MAX_OPERANDS, Settings};
 use crate::tensor::{Span, aligned};
 
 /// A structure's number in the session.
@@ -23,10 +25,17 @@ pub struct Call {
     pub inputs: Span,
     /// Its scalar, encoded; 0 where the structure has none.
     pub scalar: u32,
+    /// Which of the batch's sets of tensors it reads.
+    pub set: SetId,
 }
 
-/// Plans a piece of a batch. Calls of one structure become one dispatch a stage.
-pub fn assemble(recipes: &[Recipe], calls: &[Call], piece: &Piece) -> Plan {
+/// Tensors on the device that calls read together, counted over the batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetId(pub u32);
+
+/// Plans a piece of a batch. Calls of one structure become one dispatch a
+/// stage, if they read the same tensors on the device; `sets` holds these.
+pub fn assemble(recipes: &[Recipe], calls: &[Call], sets: &[Box<[u32]>], piece: &Piece) -> Plan {
     if calls.is_empty() {
         return Plan::default(); // Nothing was asked: there is nothing to do.
     }
@@ -38,9 +47,9 @@ pub fn assemble(recipes: &[Recipe], calls: &[Call], piece: &Piece) -> Plan {
     for index in piece.first..piece.end {
         let call = &calls[index];
         let recipe = &recipes[call.recipe.0 as usize];
-        collected.add(recipe, call, piece.part(calls, index));
+        collected.add((recipes, recipe), call, piece.part(calls, index));
     }
-    Builder::default().build(recipes, collected)
+    Builder::default().build((recipes, sets), collected)
 }
 
 /// The calls of a piece by structure, with their addresses.
@@ -58,59 +67,136 @@ struct Collected {
 /// Calls that are computed together.
 struct Group {
     recipe: RecipeId,
-    /// For each stage of the recipe the calls' segments.
-    stages: Vec<Vec<Segment>>,
+    set: SetId,
+    /// For each stage of the recipe, or run of a program, the calls' segments
+    /// and entries.
+    stages: Vec<(Vec<Segment>, Vec<u32>)>,
     /// Rows so far.
     rows: u32,
+    /// Words so far of each buffer of a program.
+    filled: Vec<u32>,
 }
 
 impl Collected {
-    fn add(&mut self, recipe: &Recipe, call: &Call, part: Part) {
+    fn add(&mut self, (recipes, recipe): (&[Recipe], &Recipe), call: &Call, part: Part) {
         let inputs = self.gather.place(recipe, call, part);
         let result = Span {
             at: self.result_words,
-            words: part.rows * recipe.result_row_words(),
+            words: recipe.words_of(part.rows),
         };
         self.result_words += aligned(result.words);
         self.results.push(result);
-        let group = self.group(recipe, call.recipe);
-        let last = recipe.stages.len() - 1;
-        for (index, stage) in recipe.stages.iter().enumerate() {
-            let mut operands = [0; MAX_OPERANDS];
-            for (address, source) in operands.iter_mut().zip(&stage.operands) {
-                *address = match source {
-                    Source::Input(operand) => recipe.address(*operand, inputs, part.rows),
-                    Source::Scalar => call.scalar,
-                    Source::Stage(made) => recipe.scratch(*made, group.rows),
-                };
+        match &recipe.work {
+            Work::Stages(stages) => {
+                let group = self.group(recipe, call);
+                group.add(recipe, stages, (call, part), (inputs, result.at));
             }
-            group.stages[index].push(Segment {
-                rows: part.rows,
-                result: if index == last {
-                    result.at
-                } else {
-                    recipe.scratch(index, group.rows)
-                },
-                operands,
-            });
+            Work::Fused(shaped) => {
+                let group = self.fused_group(recipes, (shaped, call));
+                group.enter(
+                    shaped,
+                    &Placed {
+                        operand: &|operand| recipe.address(operand, inputs, part.rows),
+                        part,
+                        result: result.at,
+                    },
+                );
+            }
         }
-        group.rows += part.rows;
     }
 
-    /// The group that a call belongs to.
-    fn group(&mut self, recipe: &Recipe, id: RecipeId) -> &mut Group {
-        let known = &mut self.group_of[id.0 as usize];
+    /// The group that a call of an op belongs to.
+    fn group(&mut self, recipe: &Recipe, call: &Call) -> &mut Group {
+        let known = &mut self.group_of[call.recipe.0 as usize];
         let index = known.unwrap_or_else(|| {
-            self.groups.push(Group {
-                recipe: id,
-                stages: vec![Vec::new(); recipe.stages.len()],
-                rows: 0,
-            });
+            self.groups.push(Group::new(recipe, call));
             self.groups.len() - 1
         });
         // What is computed as a whole has no company.
         *known = (recipe.class() != OpClass::Whole).then_some(index);
         &mut self.groups[index]
+    }
+
+    /// The group that a call of a chain belongs to: all those of equal programs
+    /// that read the same tensors on the device, whatever their shapes.
+    fn fused_group(&mut self, recipes: &[Recipe], (shaped, call): (&Shaped, &Call)) -> &mut Group {
+        let belongs = |group: &Group| {
+            group.set == call.set
+                && matches!(&recipes[group.recipe.0 as usize].work, Work::Fused(other) if shaped.merges(other))
+        };
+        let known = match self.group_of[call.recipe.0 as usize] {
+            Some(index) if belongs(&self.groups[index]) => Some(index),
+            _ => self.groups.iter().position(belongs),
+        };
+        let index = known.unwrap_or_else(|| {
+            self.groups
+                .push(Group::new(&recipes[call.recipe.0 as usize], call));
+            self.groups.len() - 1
+        });
+        self.group_of[call.recipe.0 as usize] = Some(index);
+        &mut self.groups[index]
+    }
+}
+
+impl Group {
+    fn new(recipe: &Recipe, call: &Call) -> Group {
+        let (stages, buffers) = match &recipe.work {
+            Work::Stages(stages) => (stages.len(), 0),
+            Work::Fused(shaped) => shaped.counts(),
+        };
+        Group {
+            recipe: call.recipe,
+            set: call.set,
+            stages: vec![Default::default(); stages],
+            rows: 0,
+            filled: vec![0; buffers],
+        }
+    }
+
+    /// Adds a part of a call, its operands and its result at these addresses.
+    fn add(
+        &mut self,
+        recipe: &Recipe,
+        stages: &[Stage],
+        (call, part): (&Call, Part),
+        (inputs, result): (u32, u32),
+    ) {
+        let last = stages.len() - 1;
+        for (index, stage) in stages.iter().enumerate() {
+            let mut operands = [0; MAX_OPERANDS];
+            for (address, source) in operands.iter_mut().zip(&stage.operands) {
+                *address = match source {
+                    Source::Input(operand) => recipe.address(*operand, inputs, part.rows),
+                    Source::Scalar => call.scalar,
+                    Source::Stage(made) => stages[*made].scratch(self.rows),
+                };
+            }
+            self.stages[index].0.push(Segment {
+                rows: part.rows,
+                result: if index == last {
+                    result
+                } else {
+                    stage.scratch(self.rows)
+                },
+                operands,
+            });
+        }
+        self.rows += part.rows;
+    }
+
+    /// Adds a call of a program, or a part of one.
+    fn enter(&mut self, shaped: &Shaped, placed: &Placed<'_>) {
+        // Intermediates lie end to end, call after call.
+        let homes = self.filled.clone();
+        shaped.fill(&mut self.filled);
+        for (run, (segments, entries)) in shaped.runs().zip(&mut self.stages) {
+            shaped.enter(run, placed, &homes, entries);
+            segments.push(Segment {
+                rows: shaped.threads(run, placed.part),
+                result: shaped.target(run, placed, &homes),
+                operands: [0; MAX_OPERANDS],
+            });
+        }
     }
 }
 
@@ -123,7 +209,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn build(mut self, recipes: &[Recipe], collected: Collected) -> Plan {
+    fn build(mut self, (recipes, sets): (&[Recipe], &[Box<[u32]>]), collected: Collected) -> Plan {
         let Gather { runs, words } = collected.gather;
         // The operands, the results; scratch follows.
         self.plan.slots = vec![words, collected.result_words];
@@ -134,7 +220,14 @@ impl Builder {
             runs,
         });
         for group in collected.groups {
-            self.group(&recipes[group.recipe.0 as usize], group);
+            let recipe = &recipes[group.recipe.0 as usize];
+            match &recipe.work {
+                Work::Stages(stages) => self.group(recipe, stages, group),
+                Work::Fused(shaped) => {
+                    let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
+                    self.fused(shaped, group, set);
+                }
+            }
         }
         self.plan.steps.push(Step::Download {
             slot: Slot::RESULTS,
@@ -143,17 +236,17 @@ impl Builder {
         self.plan
     }
 
-    fn group(&mut self, recipe: &Recipe, group: Group) {
-        let last = recipe.stages.len() - 1;
-        let mut homes: Vec<Slot> = Vec::with_capacity(recipe.stages.len());
-        for (index, segments) in group.stages.into_iter().enumerate() {
+    fn group(&mut self, recipe: &Recipe, stages: &[Stage], group: Group) {
+        let last = stages.len() - 1;
+        let mut homes: Vec<Slot> = Vec::with_capacity(stages.len());
+        for (index, (segments, entries)) in group.stages.into_iter().enumerate() {
+            let stage = &stages[index];
             homes.push(if index == last {
                 Slot::RESULTS
             } else {
-                self.scratch(recipe.scratch(index, group.rows))
+                self.scratch(stage.scratch(group.rows))
             });
-            let stage = &recipe.stages[index];
-            let operand = |source: &Source| operand(recipe, *source, &homes);
+            let operand = |source: &Source| operand((recipe, stages), *source, &homes);
             self.plan.steps.push(Step::Dispatch(Dispatch {
                 kernel: stage.kernel.clone(),
                 settings: stage.settings,
@@ -161,8 +254,42 @@ impl Builder {
                 output: homes[index],
                 row_words: stage.row_words,
                 segments,
+                entries,
             }));
-            self.free_unused(recipe, index, &homes);
+            self.free_unused(stages, index, &homes);
+        }
+    }
+
+    /// The steps of a program, for all its calls; `set` are their tensors.
+    fn fused(&mut self, shaped: &Shaped, group: Group, set: &[u32]) {
+        let program = &shaped.fused.program;
+        let mut homes = vec![Slot::RESULTS; group.filled.len()];
+        let mut is_made = vec![false; homes.len()];
+        let runs = shaped.runs().zip(group.stages);
+        for (at, (run, (segments, entries))) in runs.enumerate() {
+            let buffer = program.stages[run.stage].buffer;
+            let index = buffer.0 as usize;
+            if run.output.is_none() && !is_made[index] {
+                homes[index] = self.scratch(group.filled[index]);
+            }
+            is_made[index] = true;
+            let rows = |slot| Operand::Rows { slot, words: 0 };
+            let slots = shaped.slots(run, &homes, set);
+            self.plan.steps.push(Step::Dispatch(Dispatch {
+                kernel: shaped.fused.kernels[run.stage].clone(),
+                settings: Settings::default(),
+                operands: slots.into_iter().map(rows).collect(),
+                output: homes[index],
+                row_words: 0,
+                segments,
+                entries,
+            }));
+            for (buffer, home) in (0..).map(BufferId).zip(&homes) {
+                if *home != Slot::RESULTS && shaped.fused.is_last_reader(at, buffer) {
+                    self.plan.steps.push(Step::Free { slot: *home });
+                    self.idle.push(*home);
+                }
+            }
         }
     }
 
@@ -179,11 +306,11 @@ impl Builder {
     }
 
     /// Invariant: a slot is freed after its last reader, never during.
-    fn free_unused(&mut self, recipe: &Recipe, done: usize, homes: &[Slot]) {
+    fn free_unused(&mut self, stages: &[Stage], done: usize, homes: &[Slot]) {
         for (made, home) in homes.iter().enumerate().take(done) {
             let reads = |stage: &Stage| stage.operands.contains(&Source::Stage(made));
-            let later = recipe.stages[done + 1..].iter().any(reads);
-            if reads(&recipe.stages[done]) && !later {
+            let later = stages[done + 1..].iter().any(reads);
+            if reads(&stages[done]) && !later {
                 self.plan.steps.push(Step::Free { slot: *home });
                 self.idle.push(*home);
             }
@@ -191,16 +318,16 @@ impl Builder {
     }
 }
 
-fn operand(recipe: &Recipe, source: Source, homes: &[Slot]) -> Operand {
+fn operand((recipe, stages): (&Recipe, &[Stage]), source: Source, homes: &[Slot]) -> Operand {
     match source {
         Source::Input(index) => Operand::Rows {
             slot: Slot::INPUTS,
-            words: recipe.inputs[index].words(),
+            words: recipe.operands[index].per_row,
         },
         Source::Scalar => Operand::Scalar,
         Source::Stage(made) => Operand::Rows {
             slot: homes[made],
-            words: recipe.stages[made].row_words,
+            words: stages[made].row_words,
         },
     }
 }

@@ -28,9 +28,9 @@ impl Gather {
         }
         let start = self.words;
         let addresses = recipe.addresses(call.inputs.at, call.rows);
-        for (format, from) in recipe.inputs.iter().zip(addresses) {
-            let from = from + part.first * format.words();
-            self.add(from, aligned(part.rows * format.words()), 0);
+        for (operand, from) in recipe.operands.iter().zip(addresses) {
+            let from = from + part.first * operand.per_row;
+            self.add(from, aligned(operand.words(part.rows)), 0);
         }
         start
     }

@@ -4,13 +4,15 @@
 //! never values.
 
 mod assemble;
+pub mod fuse;
+mod fused;
 mod gather;
 mod pieces;
 mod print;
 mod recipe;
 mod table;
 
-pub use assemble::{Call, RecipeId, assemble};
+pub use assemble::{Call, RecipeId, SetId, assemble};
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
 pub use table::{Params, Table, grid};
@@ -29,7 +31,24 @@ impl Slot {
     pub const RESULTS: Slot = Slot(1);
     /// The first of the slots for what lies between.
     pub const SCRATCH: Slot = Slot(2);
+
+    /// The slot of a tensor that stays on the device.
+    pub const fn resident(tensor: u32) -> Slot {
+        Slot(RESIDENT | tensor)
+    }
+
+    /// The tensor, if it is the slot of one.
+    pub const fn tensor(self) -> Option<u32> {
+        if self.0 & RESIDENT == 0 {
+            None
+        } else {
+            Some(self.0 & !RESIDENT)
+        }
+    }
 }
+
+/// Set in the slots of tensors that stay on the device.
+const RESIDENT: u32 = 1 << 31;
 
 /// What a device does for one piece of a batch, in order.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +117,9 @@ pub struct Dispatch {
     pub row_words: u32,
     /// The calls.
     pub segments: Vec<Segment>,
+    /// What follows the result's word in the calls' entries, where that is not
+    /// the segments' operands: as many words for each of them.
+    pub entries: Vec<u32>,
 }
 
 /// Where a dispatch reads an operand.
@@ -117,7 +139,7 @@ pub enum Operand {
 /// One call's share of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Rows of the call.
+    /// Rows of the call; threads, where fusion made the kernel.
     pub rows: u32,
     /// Word where its result begins.
     pub result: u32,
@@ -131,6 +153,15 @@ impl Plan {
         self.steps.iter().filter_map(|step| match step {
             Step::Dispatch(dispatch) => Some(dispatch),
             Step::Upload { .. } | Step::Free { .. } | Step::Download { .. } => None,
+        })
+    }
+
+    /// The tensors that dispatches read on the device.
+    pub fn tensors(&self) -> impl Iterator<Item = u32> {
+        let operands = self.dispatches().flat_map(|dispatch| &dispatch.operands);
+        operands.filter_map(|operand| match operand {
+            Operand::Rows { slot, .. } => slot.tensor(),
+            Operand::Scalar => None,
         })
     }
 

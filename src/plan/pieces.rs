@@ -141,12 +141,12 @@ impl Space {
 
     /// Takes of a call's last `rows` rows as many as fit.
     fn take(&mut self, recipe: &Recipe, rows: u32) -> u32 {
-        let heavy = weight(recipe, rows);
+        let heavy = recipe.weight(rows);
         let (fit, taken) = if heavy <= self.room {
             (rows, heavy)
         } else {
             let fit = self.fitting(recipe, rows, heavy);
-            (fit, weight(recipe, fit))
+            (fit, recipe.weight(fit))
         };
         self.room = self.room.saturating_sub(taken);
         self.remaining = self.remaining.saturating_sub(taken);
@@ -161,7 +161,7 @@ impl Space {
             return if is_empty { rows } else { 0 };
         }
         // A cut costs the host a little, and a small part is not worth it.
-        if heavy <= self.size / 2 || self.room <= self.size / 4 {
+        if !is_empty && (heavy <= self.size / 2 || self.room <= self.size / 4) {
             return 0;
         }
         let share = u64::from(rows) * self.room / heavy;
@@ -172,9 +172,4 @@ impl Space {
             fit
         }
     }
-}
-
-/// Words that rows of a call cost one way or the other.
-fn weight(recipe: &Recipe, rows: u32) -> u64 {
-    recipe.input_words(rows).max(recipe.result_words(rows))
 }

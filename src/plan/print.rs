@@ -42,7 +42,10 @@ impl Display for Step {
 
 impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "dispatch {}", self.kernel.name())?;
+        match &self.kernel {
+            Kernel::Fused(stage) => write!(f, "dispatch {stage} ")?,
+            kernel => write!(f, "dispatch {}", kernel.name())?,
+        }
         if let Kernel::StateField(field) = &self.kernel {
             write!(f, "[{field}]")?;
         }
@@ -65,7 +68,11 @@ impl Display for Dispatch {
             .map(|segment| u64::from(segment.rows))
             .sum();
         let calls = self.segments.len();
-        write!(f, ") -> {}, {calls} calls, {rows} rows", self.output)?;
+        let what = match self.kernel {
+            Kernel::Fused(_) => "threads",
+            _ => "rows",
+        };
+        write!(f, ") -> {}, {calls} calls, {rows} {what}", self.output)?;
         if self.settings.timing == Timing::Row {
             f.write_str(", a t for each row")?;
         }

@@ -1,20 +1,68 @@
-//! How one structure is computed: its graph, compiled once to stages.
+//! How one structure is computed: its graph or chain, compiled once to stages.
 //!
 //! Free of lengths and addresses; those differ from call to call and are
 //! filled in by `assemble`.
 
+use super::fused::Shaped;
 use crate::error::Error;
+use crate::graph::chain::Chain;
 use crate::graph::{Graph, Measure, Mode, Node, Op, OpClass, Timing};
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::tensor::{Format, aligned};
 
-/// A structure's stages, in order; the last one gives the result.
+/// How a structure is computed.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    pub(super) stages: Vec<Stage>,
-    pub(super) inputs: Vec<Format>,
+    pub(super) work: Work,
+    /// Its operands as they lie in the arena: one after the other, each
+    /// starting at a multiple of 16 bytes.
+    pub(super) operands: Vec<Extent>,
+    result: Extent,
+    /// Formats of the operands that callers give values for.
+    inputs: Vec<Format>,
     scalar: Option<Format>,
     class: OpClass,
+}
+
+/// What is done.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// An op's stages, in order; the last one gives the result.
+    Stages(Vec<Stage>),
+    /// A chain's program.
+    Fused(Shaped),
+}
+
+/// Words that depend on a call's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) per_row: u32,
+    fixed: u32,
+}
+
+impl Extent {
+    pub(super) const fn rows(words: u32) -> Extent {
+        Extent {
+            per_row: words,
+            fixed: 0,
+        }
+    }
+
+    pub(super) const fn fixed(words: u32) -> Extent {
+        Extent {
+            per_row: 0,
+            fixed: words,
+        }
+    }
+
+    /// Words for so many rows.
+    pub(super) const fn words(self, rows: u32) -> u32 {
+        self.per_row * rows + self.fixed
+    }
+
+    fn wide(self, rows: u32) -> u64 {
+        u64::from(self.per_row) * u64::from(rows) + u64::from(self.fixed)
+    }
 }
 
 /// One kernel at work on rows.
@@ -25,6 +73,15 @@ pub(super) struct Stage {
     pub(super) operands: Vec<Source>,
     /// Words in a row of the result.
     pub(super) row_words: u32,
+}
+
+impl Stage {
+    /// Where a row of the result lies while it is not yet the call's: every
+    /// row-wise intermediate keeps the calls end to end in steps of 16 bytes a
+    /// row, so an address follows from the rows before it.
+    pub(super) fn scratch(&self, rows_before: u32) -> u32 {
+        rows_before * aligned(self.row_words)
+    }
 }
 
 /// Where a stage's operand comes from.
@@ -79,26 +136,81 @@ impl Recipe {
                 "a graph needs an operation as its last node".into(),
             ));
         }
+        let inputs: Vec<Format> = graph.inputs().collect();
+        let operands = inputs.iter().map(|format| Extent::rows(format.words()));
+        let last = stages.last().map_or(0, |stage| stage.row_words);
         Ok(Recipe {
-            stages,
-            inputs: graph.inputs().collect(),
+            operands: operands.collect(),
+            result: Extent::rows(last),
+            work: Work::Stages(stages),
+            inputs,
             scalar: graph.scalar_format(),
             class,
         })
     }
 
+    /// Fuses a chain. `known` are recipes of which equal ones share a program,
+    /// so that their calls are computed together.
+    pub fn fuse(chain: &Chain, known: &[Recipe]) -> Recipe {
+        let known = known.iter().filter_map(|recipe| match &recipe.work {
+            Work::Fused(shaped) => Some(&shaped.fused),
+            Work::Stages(_) => None,
+        });
+        let shaped = Shaped::new(chain, known);
+        Recipe {
+            operands: shaped.operands(chain),
+            result: shaped.result(),
+            // One row at a time is each call's own affair.
+            class: match shaped.rows() {
+                1 => OpClass::SegmentWise,
+                _ => OpClass::RowWise,
+            },
+            work: Work::Fused(shaped),
+            inputs: Vec::new(),
+            scalar: None,
+        }
+    }
+
+    /// Rows of every call, where the structure says so.
+    pub fn rows(&self) -> Option<u32> {
+        match &self.work {
+            Work::Fused(shaped) => Some(shaped.rows()),
+            Work::Stages(_) => None,
+        }
+    }
+
+    /// Tensors on the device that a call names behind its operands.
+    pub fn residents(&self) -> u32 {
+        match &self.work {
+            Work::Fused(shaped) => shaped.residents,
+            Work::Stages(_) => 0,
+        }
+    }
+
     /// Words that the operands of a call of `rows` rows take in the arena:
     /// one after the other, each starting at a multiple of 16 bytes.
     pub fn input_words(&self, rows: u32) -> u64 {
-        self.inputs
-            .iter()
-            .map(|format| (u64::from(rows) * u64::from(format.words())).next_multiple_of(4))
+        let operands = self.operands.iter();
+        operands
+            .map(|operand| operand.wide(rows).next_multiple_of(4))
             .sum()
     }
 
     /// Words of the result of a call of `rows` rows.
     pub fn result_words(&self, rows: u32) -> u64 {
-        u64::from(rows) * u64::from(self.result_row_words())
+        self.result.wide(rows)
+    }
+
+    /// Words that rows of a call cost one way or the other. Those of two parts
+    /// are together those of both: what each part carries again counts nothing.
+    pub(super) fn weight(&self, rows: u32) -> u64 {
+        let is_cut = self.class == OpClass::RowWise;
+        let operands = self.operands.iter();
+        let carried = operands.filter(|operand| !is_cut || operand.per_row > 0);
+        let up: u64 = carried
+            .map(|operand| operand.wide(rows).next_multiple_of(4))
+            .sum();
+        up.max(self.result_words(rows))
     }
 
     /// Formats of the operands.
@@ -118,29 +230,27 @@ impl Recipe {
 
     /// Addresses of the operands of a call that begins at `at`.
     pub(super) fn addresses(&self, at: u32, rows: u32) -> impl Iterator<Item = u32> {
-        self.inputs.iter().scan(at, move |next, format| {
+        self.operands.iter().scan(at, move |next, operand| {
             let address = *next;
-            *next += aligned(rows * format.words());
+            *next += aligned(operand.words(rows));
             Some(address)
         })
     }
 
     /// The address of one of them.
     pub(super) fn address(&self, operand: usize, at: u32, rows: u32) -> u32 {
-        let before = self.inputs[..operand].iter();
-        before.fold(at, |next, format| next + aligned(rows * format.words()))
+        let before = self.operands[..operand].iter();
+        before.fold(at, |next, operand| next + aligned(operand.words(rows)))
     }
 
-    /// Where a row of a stage's result lies while it is not yet the result:
-    /// every row-wise intermediate keeps the calls end to end in steps of 16
-    /// bytes a row, so an address follows from the rows before it.
-    pub(super) fn scratch(&self, stage: usize, rows_before: u32) -> u32 {
-        rows_before * aligned(self.stages[stage].row_words)
+    /// The same, of rows that are known to fit.
+    pub(super) fn words_of(&self, rows: u32) -> u32 {
+        self.result.words(rows)
     }
 
     /// Words of a row of the result.
     pub fn result_row_words(&self) -> u32 {
-        self.stages.last().map_or(0, |stage| stage.row_words)
+        self.result.per_row
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Dispatch;
 use crate::graph::Timing;
-use crate::kernel::WORKGROUP;
+use crate::kernel::{Kernel, WORKGROUP};
 
 /// Largest block, as a power of two: keeps the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;
@@ -53,7 +53,7 @@ impl Table {
         let settings = &dispatch.settings;
         let segments = dispatch.segments.iter();
         let counts = segments.map(|segment| dispatch.kernel.threads(segment.rows, settings));
-        let (shift, blocks) = choose_shift(counts);
+        let (shift, blocks) = choose_shift(counts, dispatch.kernel.group());
         let params = Params {
             table: 0,
             shift,
@@ -71,10 +71,15 @@ impl Table {
 
     /// Writes the entries, one after the other.
     pub fn write(&self, dispatch: &Dispatch, target: &mut [u32]) {
-        let operands = dispatch.operands.len();
+        let behind = entry_words(dispatch) as usize - 3;
         let block = 1 << self.params.shift;
-        let mut entries = target.chunks_exact_mut(3 + operands);
-        for segment in &dispatch.segments {
+        let mut entries = target.chunks_exact_mut(3 + behind);
+        for (call, segment) in dispatch.segments.iter().enumerate() {
+            let words = if dispatch.entries.is_empty() {
+                &segment.operands[..behind]
+            } else {
+                &dispatch.entries[call * behind..][..behind]
+            };
             let count = dispatch.kernel.threads(segment.rows, &dispatch.settings);
             let mut first = 0;
             while first < count {
@@ -82,7 +87,7 @@ impl Table {
                 entry[0] = first;
                 entry[1] = count;
                 entry[2] = segment.result;
-                entry[3..].copy_from_slice(&segment.operands[..operands]);
+                entry[3..].copy_from_slice(words);
                 first += block;
             }
         }
@@ -90,7 +95,11 @@ impl Table {
 }
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
-    3 + u32::try_from(dispatch.operands.len()).expect("few operands")
+    let behind = match &dispatch.kernel {
+        Kernel::Fused(_) => dispatch.entries.len() / dispatch.segments.len(),
+        _ => dispatch.operands.len(),
+    };
+    3 + u32::try_from(behind).expect("few operands")
 }
 
 /// Workgroups in x and y for this many threads, when a dimension holds at most
@@ -106,13 +115,15 @@ pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {
 /// The block size with the least waste, and how many blocks there are of it:
 /// small ones need more entries, large ones leave more threads idle behind the
 /// end of each call.
-fn choose_shift(counts: impl Iterator<Item = u32> + Clone) -> (u32, u32) {
+fn choose_shift(counts: impl Iterator<Item = u32> + Clone, group: u32) -> (u32, u32) {
     let (calls, threads) = counts.clone().fold((0_u64, 0_u64), |(n, sum), count| {
         (n + 1, sum + u64::from(count))
     });
     let mean = threads.checked_div(calls).unwrap_or(0).max(1);
-    let highest = (mean.ilog2() + 1).min(LARGEST_SHIFT);
-    let lowest = highest.saturating_sub(3);
+    // Threads that belong together have one entry.
+    let least = group.ilog2();
+    let highest = (mean.ilog2() + 1).clamp(least, LARGEST_SHIFT);
+    let lowest = highest.saturating_sub(3).max(least);
     let mut blocks = [0_u32; 4];
     for count in counts {
         for (shift, blocks) in (lowest..=highest).zip(&mut blocks) {

@@ -35,6 +35,7 @@ impl Case {
             rows,
             inputs,
             scalar: 0,
+            set: SetId::default(),
         });
     }
 
@@ -43,7 +44,7 @@ impl Case {
     }
 
     fn plan(&self) -> Plan {
-        assemble(&self.recipes, &self.calls, &Piece::all(&self.calls))
+        assemble(&self.recipes, &self.calls, &[], &Piece::all(&self.calls))
     }
 }
 
@@ -131,7 +132,7 @@ fn check_pieces(graphs: &[Graph], calls: &[(u32, u32)], target: u64, expected: &
         let rows: Vec<u32> = (first..end)
             .map(|index| piece.part(&case.calls, index).rows)
             .collect();
-        let plan = assemble(&case.recipes, &case.calls, piece);
+        let plan = assemble(&case.recipes, &case.calls, &[], piece);
         format!("rows {rows:?} of calls {first}..{end}\n{plan}")
     });
     let lines: Vec<&str> = expected.lines().map(str::trim).collect();
@@ -304,7 +305,7 @@ proptest! {
                 _ => (piece.end - 1, covered[piece.end - 1]),
             };
             // Twice the target where nothing could be cut, but for the grain of rows.
-            let plan = assemble(&case.recipes, &case.calls, &piece);
+            let plan = assemble(&case.recipes, &case.calls, &[], &piece);
             let bytes = u64::from(plan.words(Slot::INPUTS).max(plan.words(Slot::RESULTS))) * 4;
             prop_assert!(bytes <= 2 * target + 8 * 128, "{bytes} of {target}: {plan}");
         }

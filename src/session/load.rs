@@ -2,7 +2,7 @@
 
 use crate::batch::{BatchId, Ticket};
 use crate::error::Error;
-use crate::plan::{Call, Recipe};
+use crate::plan::{Call, Recipe, SetId};
 use crate::tensor::{Arena, Format, aligned};
 
 /// What a batch carries until it is sent.
@@ -13,6 +13,10 @@ pub(super) struct Load {
     /// Its calls, and the ticket of each.
     pub(super) calls: Vec<Call>,
     pub(super) tickets: Vec<Ticket>,
+    /// Sets of tensors that calls read on the device; the first is empty.
+    pub(super) sets: Vec<Box<[u32]>>,
+    /// Every tensor that a call reads, as often as one does.
+    pub(super) read: Vec<u32>,
     /// How often it was sent.
     pub(super) attempts: u32,
 }
@@ -24,6 +28,8 @@ impl Load {
             arena,
             calls: Vec::new(),
             tickets: Vec::new(),
+            sets: vec![Box::default()],
+            read: Vec::new(),
             attempts: 0,
         }
     }
@@ -51,6 +57,17 @@ impl Load {
         }
     }
 
+    /// The number of a set of tensors in this batch, for one more call.
+    pub(super) fn set(&mut self, tensors: &[u32]) -> SetId {
+        self.read.extend_from_slice(tensors);
+        let known = self.sets.iter().rposition(|set| **set == *tensors);
+        let index = known.unwrap_or_else(|| {
+            self.sets.push(tensors.into());
+            self.sets.len() - 1
+        });
+        SetId(u32::try_from(index).expect("fewer than 2^32 sets"))
+    }
+
     /// Claims the operands in the free room for a call.
     pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
         call.inputs = self.arena.take(call.inputs.words);
@@ -76,11 +93,24 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
-    /// Forgets calls and operands.
-    pub(super) fn clear(&mut self) {
+    /// The tensors that a call names behind its operands in the free room.
+    pub(super) fn tensors(&mut self, operands: u32, count: u32) -> Vec<u32> {
+        let (from, count) = (operands as usize, count as usize);
+        let free = self.arena.free();
+        free[from.min(free.len())..]
+            .iter()
+            .copied()
+            .take(count)
+            .collect()
+    }
+
+    /// Forgets calls and operands; the tensors that they read.
+    pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
         self.calls.clear();
         self.tickets.clear();
+        self.sets.truncate(1);
+        std::mem::take(&mut self.read)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Finding another device is a face's matter.
 
 use super::Session;
-use crate::batch::BatchId;
+use crate::batch::{BatchId, Ticket};
 use crate::device::{Device, Generation};
 
 impl<D: Device> Session<D> {
@@ -36,8 +36,27 @@ impl<D: Device> Session<D> {
         self.device.destroy();
         self.engine = device.info().engine;
         self.device = device;
+        self.tensors.lose();
         self.generation = Generation(self.generation.0 + 1);
         self.lost = false;
+    }
+
+    /// Gives up the queued calls that read a tensor which went with the last
+    /// device and was not filled again. The tickets wait for the face to reject
+    /// them.
+    pub fn give_up_unreadable(&mut self) -> Vec<Ticket> {
+        let mut tickets = Vec::new();
+        for load in self.sealed.iter().chain([&self.open]) {
+            for (call, ticket) in load.calls.iter().zip(&load.tickets) {
+                let set = &load.sets[call.set.0 as usize];
+                let is_lost = |tensor: &u32| !self.tensors.is_filled(*tensor);
+                if set.iter().any(is_lost) && self.batcher.abort(*ticket) {
+                    tickets.push(*ticket);
+                }
+            }
+        }
+        self.counts.rejected += tickets.len() as u64;
+        tickets
     }
 
     /// Puts a batch in flight back to where it waits to be sent.

@@ -8,6 +8,7 @@ mod answers;
 mod load;
 mod loss;
 mod stats;
+mod tensors;
 
 pub use answers::Answer;
 pub use stats::Stats;
@@ -15,11 +16,13 @@ pub use stats::Stats;
 use self::answers::Sent;
 use self::load::Load;
 use self::stats::Waits;
+use self::tensors::Tensors;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
 use crate::device::{Counters, Device, DeviceInfo, Engine, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::plan::{self, Call, Recipe, RecipeId};
+use crate::graph::chain::Chain;
+use crate::plan::{self, Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
 
 /// How often a batch is sent before a lost device fails it.
@@ -75,9 +78,10 @@ pub struct Session<D> {
     gone: Counters,
     batcher: Batcher,
     recipes: Vec<Recipe>,
-    /// The recipes' graphs, in the same order. Few, so a search is cheap; a
+    /// What the recipes are of, in the same order. Few, so a search is cheap; a
     /// face asks once a structure.
-    graphs: Vec<Graph>,
+    structures: Vec<Structure>,
+    tensors: Tensors,
     open: Load,
     sealed: Vec<Load>,
     in_flight: Vec<Flying>,
@@ -87,6 +91,13 @@ pub struct Session<D> {
     spare: Vec<Arena>,
     waits: Waits,
     counts: stats::Counts,
+}
+
+/// What was asked, without lengths or with them.
+#[derive(Debug, PartialEq)]
+enum Structure {
+    Graph(Graph),
+    Chain(Chain),
 }
 
 /// A load on its way, kept whole: it is sent again if the device is lost.
@@ -125,7 +136,8 @@ impl<D: Device> Session<D> {
             open: Load::new(batcher.open_batch(), Arena::default()),
             batcher,
             recipes: Vec::new(),
-            graphs: Vec::new(),
+            structures: Vec::new(),
+            tensors: Tensors::default(),
             sealed: Vec::new(),
             in_flight: Vec::new(),
             explained: None,
@@ -141,18 +153,95 @@ impl<D: Device> Session<D> {
     ///
     /// [`Error::InvalidInput`] for a graph that computes nothing.
     pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
-        let known = self.graphs.iter().position(|known| known == graph);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                self.recipes.push(Recipe::new(graph)?);
-                self.graphs.push(graph.clone());
-                self.graphs.len() - 1
-            }
-        };
-        Ok(RecipeId(
-            u32::try_from(index).expect("fewer than 2^32 structures"),
-        ))
+        let structure = Structure::Graph(graph.clone());
+        match self.known(&structure) {
+            Some(id) => Ok(id),
+            None => Ok(self.learn(structure, Recipe::new(graph)?)),
+        }
+    }
+
+    /// The number of a chain. Calls of one program merge whatever their shapes.
+    ///
+    /// Such a call's operands are the chain's inputs of [`Home::Call`], then
+    /// its constants, then the numbers of the tensors that its other inputs
+    /// are, each part from the next multiple of 16 bytes on.
+    ///
+    /// [`Home::Call`]: crate::graph::chain::Home::Call
+    pub fn chain(&mut self, chain: Chain) -> RecipeId {
+        let recipe = Recipe::fuse(&chain, &self.recipes);
+        let structure = Structure::Chain(chain);
+        match self.known(&structure) {
+            Some(id) => id,
+            None => self.learn(structure, recipe),
+        }
+    }
+
+    fn known(&self, structure: &Structure) -> Option<RecipeId> {
+        let index = self
+            .structures
+            .iter()
+            .position(|known| known == structure)?;
+        Some(number(index))
+    }
+
+    fn learn(&mut self, structure: Structure, recipe: Recipe) -> RecipeId {
+        self.recipes.push(recipe);
+        self.structures.push(structure);
+        number(self.structures.len() - 1)
+    }
+
+    /// A number for a tensor that stays on the device. Fill it before a call
+    /// reads it, and again after [`Session::replace_device`].
+    pub fn hold(&mut self) -> u32 {
+        self.tensors.hold()
+    }
+
+    /// Gives up a tensor. Calls that were made before still read it.
+    pub fn release(&mut self, tensor: u32) {
+        if self.tensors.release(tensor) {
+            self.device.release(tensor);
+        }
+    }
+
+    /// Copies a tensor's data to the device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a tensor that is not held,
+    /// [`Error::TooLarge`] for one that no buffer holds.
+    pub fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.fill_with(tensor, |device| device.fill(tensor, words))
+    }
+
+    /// The same for a face that has another way to the device.
+    ///
+    /// # Errors
+    ///
+    /// Those of `copy`, and [`Error::InvalidInput`] for a tensor that is not
+    /// held.
+    pub fn fill_with(
+        &mut self,
+        tensor: u32,
+        copy: impl FnOnce(&mut D) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.check_tensor(tensor)?;
+        copy(&mut self.device)?;
+        self.tensors.fill(tensor);
+        Ok(())
+    }
+
+    /// Refuses a number that no tensor has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`].
+    pub fn check_tensor(&self, tensor: u32) -> Result<(), Error> {
+        match self.tensors.is_held(tensor) {
+            true => Ok(()),
+            false => Err(Error::InvalidInput(
+                "a tensor was disposed of; make it again".into(),
+            )),
+        }
     }
 
     /// Memory for the operands of the next call, at least `words` long: one
@@ -208,17 +297,26 @@ impl<D: Device> Session<D> {
             scalar,
             key,
         } = *submission;
+        let known = self.recipes.get(recipe.0 as usize);
+        let rows = known.and_then(Recipe::rows).unwrap_or(rows);
         let (words, bytes) = self.measure(recipe, rows)?;
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        let scalar = load.encode(&self.recipes[recipe.0 as usize], rows, scalar)?;
-        let call = Call {
+        let known = &self.recipes[recipe.0 as usize];
+        let scalar = load.encode(known, rows, scalar)?;
+        let tensors = load.tensors(words, known.residents());
+        for tensor in &tensors {
+            self.check_tensor(*tensor)?;
+        }
+        let mut call = Call {
             recipe,
             rows,
             inputs: Span { at: 0, words },
             scalar,
+            set: SetId::default(),
         };
         if let Some(load) = &mut self.explained {
             let ticket = self.batcher.number();
+            call.set = load.set(&tensors);
             load.take(ticket, call);
             return Ok(Accepted {
                 ticket,
@@ -234,16 +332,18 @@ impl<D: Device> Session<D> {
         let accepted = self.batcher.push(request, now)?;
         self.counts.calls += 1;
         self.counts.rejected += u64::from(accepted.superseded.is_some());
-        if accepted.batch == self.open.id {
-            self.open.take(accepted.ticket, call);
-        } else {
+        if accepted.batch != self.open.id {
             // The batch was sealed before this call: its operands move along.
             let operands = self.open.arena.free()[..words as usize].to_vec();
             self.roll(accepted.batch);
             self.open.arena.reserve(words);
             self.open.arena.free()[..operands.len()].copy_from_slice(&operands);
-            self.open.take(accepted.ticket, call);
         }
+        for tensor in &tensors {
+            self.tensors.read(*tensor);
+        }
+        call.set = self.open.set(&tensors);
+        self.open.take(accepted.ticket, call);
         self.roll(self.batcher.open_batch());
         Ok(accepted)
     }
@@ -268,7 +368,7 @@ impl<D: Device> Session<D> {
         let id = self.batcher.take()?;
         while self.sealed.first().is_some_and(|load| load.id != id) {
             let abandoned = self.sealed.remove(0); // All its calls were given up.
-            self.recycle(abandoned.arena);
+            self.recycle(abandoned);
         }
         self.roll(self.batcher.open_batch());
         let mut load = self.sealed.remove(0);
@@ -304,7 +404,7 @@ impl<D: Device> Session<D> {
         let operands = load.arena.len();
         let (mut sent, mut flights) = (Vec::new(), Vec::new());
         for piece in pieces {
-            let plan = plan::assemble(&self.recipes, &load.calls, &piece);
+            let plan = plan::assemble(&self.recipes, &load.calls, &load.sets, &piece);
             flights.push(self.device.launch(&plan, &mut load.arena));
             // What the device appended was for this attempt.
             load.arena.truncate(operands);
@@ -350,7 +450,7 @@ impl<D: Device> Session<D> {
         if is_last {
             self.batcher.settle(batch);
             let flying = self.in_flight.remove(index);
-            self.recycle(flying.load.arena);
+            self.recycle(flying.load);
         } else if let Some(through) = through {
             self.batcher.advance(batch, through);
         }
@@ -372,7 +472,8 @@ impl<D: Device> Session<D> {
         let found = self.batcher.abort(ticket);
         self.counts.rejected += u64::from(found);
         if self.batcher.is_open_empty() {
-            self.open.clear();
+            let read = self.open.clear();
+            self.unread(read);
         }
         found
     }
@@ -398,12 +499,9 @@ impl<D: Device> Session<D> {
     /// The plan of the calls made since [`Session::begin_explain`], as text.
     /// Their tickets are forgotten.
     pub fn end_explain(&mut self) -> String {
-        let calls: Vec<Call> = self
-            .explained
-            .take()
-            .into_iter()
-            .flat_map(|load| load.calls)
-            .collect();
+        let Some(Load { calls, sets, .. }) = self.explained.take() else {
+            return String::new();
+        };
         let pieces = plan::pieces(&self.recipes, &calls, self.device.limits().pieces);
         let mut text = String::new();
         for (index, piece) in pieces.iter().enumerate() {
@@ -413,7 +511,7 @@ impl<D: Device> Session<D> {
                 let head = [line_end, "piece ", &number, " of ", &count, "\n"];
                 text.extend(head);
             }
-            text += &plan::assemble(&self.recipes, &calls, piece).to_string();
+            text += &plan::assemble(&self.recipes, &calls, &sets, piece).to_string();
         }
         text
     }
@@ -502,13 +600,30 @@ impl<D: Device> Session<D> {
         }
     }
 
-    fn recycle(&mut self, mut arena: Arena) {
+    /// So many calls read tensors no more.
+    fn unread(&mut self, read: Vec<u32>) {
+        for tensor in read {
+            if self.tensors.done(tensor) {
+                self.device.release(tensor);
+            }
+        }
+    }
+
+    fn recycle(&mut self, load: Load) {
+        let Load {
+            mut arena, read, ..
+        } = load;
+        self.unread(read);
         // More are only needed while a device is lost or slow.
         if self.spare.len() < SPARES {
             arena.clear();
             self.spare.push(arena);
         }
     }
+}
+
+fn number(index: usize) -> RecipeId {
+    RecipeId(u32::try_from(index).expect("fewer than 2^32 structures"))
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

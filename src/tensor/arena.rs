@@ -135,6 +135,13 @@ impl Arena {
         }
     }
 
+    /// The words from an address on, to the end of what was taken with it.
+    pub fn tail(&self, at: u32) -> &[u32] {
+        let after = self.chunks.partition_point(|chunk| chunk.base <= at);
+        let chunk = &self.chunks[after - 1];
+        &chunk.memory[(at - chunk.base) as usize..chunk.used as usize]
+    }
+
     /// The same for writing.
     pub fn write(&mut self, span: Span) -> &mut [u32] {
         let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);

@@ -15,13 +15,15 @@ pub enum DType {
     Rate,
     /// A state: 16 layers, a byte each.
     State,
+    /// A 32-bit place, as `argmax` gives and `gather` takes.
+    U32,
 }
 
 impl DType {
     /// Words that one element takes.
     pub const fn words(self) -> u32 {
         match self {
-            DType::F32 | DType::Parameter | DType::Fraction | DType::Rate => 1,
+            DType::F32 | DType::Parameter | DType::Fraction | DType::Rate | DType::U32 => 1,
             DType::State => 4,
         }
     }
@@ -30,7 +32,7 @@ impl DType {
     /// the type refuses it.
     pub fn encode(self, word: u32) -> Option<u32> {
         match self {
-            DType::F32 | DType::State => Some(word),
+            DType::F32 | DType::State | DType::U32 => Some(word),
             DType::Parameter => (!f32::from_bits(word).is_nan()).then_some(word),
             DType::Fraction => {
                 let t = f32::from_bits(word);
@@ -52,7 +54,7 @@ impl DType {
     pub const fn operand_name(self) -> &'static str {
         match self {
             DType::Rate => "rate",
-            DType::F32 | DType::Parameter | DType::Fraction | DType::State => "t",
+            DType::F32 | DType::Parameter | DType::Fraction | DType::State | DType::U32 => "t",
         }
     }
 }

@@ -25,9 +25,10 @@ use self::header::Header;
 use self::recovery::Recovery;
 use self::table::Table;
 use crate::batch::{BatchId, Due, Millis, Ticket};
-use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
+use crate::device::{AnyDevice, Device, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::graph::Timing;
+use crate::graph::chain::Chain;
 use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Session, Settlement, Submission};
@@ -114,6 +115,41 @@ impl Core {
             self.inner.session.borrow_mut().recipe(&graph)
         });
         self.inner.number(recipe.map(|id| id.0))
+    }
+
+    /// The number of a chain's structure, by its words.
+    pub fn chain(&self, words: &[u32]) -> f64 {
+        let chain = Chain::decode(words);
+        let recipe = chain.map(|chain| self.inner.session.borrow_mut().chain(chain));
+        self.inner.number(recipe.map(|id| id.0))
+    }
+
+    /// A number for a tensor that stays on the device.
+    pub fn hold(&self) -> u32 {
+        self.inner.session.borrow_mut().hold()
+    }
+
+    /// Copies a tensor's data to the device.
+    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array) -> f64 {
+        let mut session = self.inner.session.borrow_mut();
+        let filled = session.fill_with(tensor, |device| match device {
+            AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data),
+            AnyDevice::Cpu(cpu) => cpu.fill(tensor, &data.to_vec()),
+        });
+        self.inner.number(filled.map(|()| 0))
+    }
+
+    /// Gives up a tensor. Calls that were made before still read it.
+    pub fn release(&self, tensor: u32) {
+        self.inner.session.borrow_mut().release(tensor);
+    }
+
+    /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
+    pub fn locate(&self, tensor: u32) -> JsValue {
+        match self.inner.session.borrow().device() {
+            AnyDevice::Gpu(gpu) => gpu.raw_buffer(tensor),
+            AnyDevice::Cpu(_) => JsValue::UNDEFINED,
+        }
     }
 
     /// Where the cursor and the limit of the room for operands are kept.

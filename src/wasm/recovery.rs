@@ -13,6 +13,7 @@ use wasm_bindgen_futures::{JsFuture, spawn_local};
 use super::config::open_gpu;
 use super::{Inner, report};
 use crate::device::{AnyDevice, Cpu, Generation};
+use crate::error::Error;
 
 /// Milliseconds before each request for an adapter. The first requests after a
 /// loss may find none: the browser is still cleaning up.
@@ -120,6 +121,10 @@ impl Inner {
                 "no GPU device could be kept; calls run on the CPU now",
             );
         }
+        // The face has filled the tensors that it could.
+        let lost = self.session.borrow_mut().give_up_unreadable();
+        let why = "a tensor's data went with it; make the tensor again, or keep its source";
+        self.refuse(&lost, &Error::DeviceLost(why.into()));
         self.watch();
         self.pump();
     }

@@ -4,11 +4,15 @@
 //! a launch is finished when it returns.
 
 mod expr;
+mod fused;
 mod kernels;
 mod math;
+pub mod program;
 
 use self::kernels::{Operands, Values, run};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
+use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Slot, Step};
 use crate::tensor::{Arena, Span};
 
@@ -19,6 +23,8 @@ const MAX_SIDE_BYTES: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub struct Cpu {
     counters: Counters,
+    /// Tensors that stay, by number.
+    tensors: Vec<Vec<u32>>,
 }
 
 impl Device for Cpu {
@@ -46,12 +52,29 @@ impl Device for Cpu {
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
         let mut slots: Vec<Vec<u32>> = vec![Vec::new(); plan.slots.len()];
+        let missing = plan.tensors().any(|tensor| {
+            let words = self.tensors.get(tensor as usize);
+            words.is_none_or(Vec::is_empty)
+        });
+        if missing {
+            return Box::pin(std::future::ready(Err(Error::tensor_missing())));
+        }
         for step in &plan.steps {
             match step {
-                Step::Dispatch(work) => dispatch(work, plan, arena, &mut slots),
+                Step::Dispatch(work) => match &work.kernel {
+                    Kernel::Fused(stage) => {
+                        let memory = Memory {
+                            plan,
+                            arena,
+                            tensors: &self.tensors,
+                        };
+                        fused::dispatch((work, stage), &memory, &mut slots);
+                    }
+                    _ => dispatch(work, plan, arena, &mut slots),
+                },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
                 Step::Upload { slot, runs, .. } => {
-                    slots[slot.0 as usize] = gather(runs, arena);
+                    slots[slot.0 as usize] = gather(runs, arena, plan);
                 }
                 // The results are handed over where they lie.
                 Step::Download { .. } => {}
@@ -64,12 +87,57 @@ impl Device for Cpu {
         Box::pin(std::future::ready(Ok(Readback::Host(results))))
     }
 
-    fn destroy(&mut self) {}
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        let index = tensor as usize;
+        if index >= self.tensors.len() {
+            self.tensors.resize(index + 1, Vec::new());
+        }
+        // Maps read four elements at a time.
+        let mut words = words.to_vec();
+        words.resize(words.len().next_multiple_of(4), 0);
+        self.tensors[index] = words;
+        Ok(())
+    }
+
+    fn release(&mut self, tensor: u32) {
+        if let Some(words) = self.tensors.get_mut(tensor as usize) {
+            *words = Vec::new();
+        }
+    }
+
+    fn destroy(&mut self) {
+        self.tensors = Vec::new();
+    }
+}
+
+/// What a dispatch reads besides slots.
+struct Memory<'a> {
+    plan: &'a Plan,
+    arena: &'a Arena,
+    tensors: &'a [Vec<u32>],
+}
+
+impl<'a> Memory<'a> {
+    /// The words of a slot.
+    fn words(&self, slot: Slot, slots: &'a [Vec<u32>]) -> &'a [u32] {
+        if let Some(tensor) = slot.tensor() {
+            return &self.tensors[tensor as usize];
+        }
+        match self.plan.uploads() {
+            [run] if slot == Slot::INPUTS && slots[0].is_empty() => self.arena.tail(run.from),
+            _ => &slots[slot.0 as usize],
+        }
+    }
 }
 
 /// The operands in one place; empty for a single run, which is read where it lies.
-fn gather(runs: &[Run], arena: &Arena) -> Vec<u32> {
-    if runs.len() < 2 {
+fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
+    // Fused stages see a slot as a whole, so a run must not go on elsewhere.
+    let is_fused = |work: &Dispatch| matches!(work.kernel, Kernel::Fused(_));
+    let in_place = |run: &Run| {
+        !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize
+    };
+    if runs.len() < 2 && runs.iter().all(in_place) {
         return Vec::new();
     }
     let mut gathered = Vec::new();
@@ -118,7 +186,7 @@ fn read<'a>(
     runs: &[Run],
     (arena, slots): (&'a Arena, &'a [Vec<u32>]),
 ) -> &'a [u32] {
-    if let (Slot::INPUTS, [run]) = (slot, runs) {
+    if let (Slot::INPUTS, [run], true) = (slot, runs, slots[0].is_empty()) {
         let at = run.from + span.at;
         return arena.read(Span { at, ..span });
     }

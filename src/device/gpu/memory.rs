@@ -42,6 +42,8 @@ impl Held {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     slots: Vec<Option<wgpu::Buffer>>,
+    /// Tensors that stay, by number.
+    tensors: Vec<Option<wgpu::Buffer>>,
     held: Held,
 }
 
@@ -86,19 +88,63 @@ impl Memory {
         buffer.is_some_and(|buffer| buffer.size() >= bytes)
     }
 
-    /// The buffer of a slot that was grown before.
+    /// The buffer of a slot that was grown before, or of a tensor that is there.
     pub(super) fn buffer(&self, slot: Slot) -> &wgpu::Buffer {
-        self.slots[slot.0 as usize]
-            .as_ref()
-            .expect("grown before it is used")
+        let buffer = match slot.tensor() {
+            Some(tensor) => self.tensor(tensor),
+            None => self.slots[slot.0 as usize].as_ref(),
+        };
+        buffer.expect("made before it is used")
+    }
+
+    /// The buffer of a tensor, if it is there.
+    pub(super) fn tensor(&self, tensor: u32) -> Option<&wgpu::Buffer> {
+        self.tensors.get(tensor as usize).and_then(Option::as_ref)
+    }
+
+    /// A new buffer for a tensor.
+    pub(super) fn keep(&mut self, device: &wgpu::Device, tensor: u32, bytes: u64) -> &wgpu::Buffer {
+        self.release(tensor);
+        let index = tensor as usize;
+        if index >= self.tensors.len() {
+            self.tensors.resize(index + 1, None);
+        }
+        // Kernels read four words at a time.
+        let size = bytes.max(1).next_multiple_of(16);
+        let uses = wgpu::BufferUsages::STORAGE
+            | wgpu::BufferUsages::COPY_DST
+            | wgpu::BufferUsages::COPY_SRC
+            | wgpu::BufferUsages::VERTEX
+            | wgpu::BufferUsages::INDEX;
+        self.held.add(size);
+        self.tensors[index].insert(create(device, size, uses))
+    }
+
+    /// Frees a tensor's buffer; `true` if there was one.
+    pub(super) fn release(&mut self, tensor: u32) -> bool {
+        let kept = self.tensors.get_mut(tensor as usize).and_then(Option::take);
+        if let Some(buffer) = &kept {
+            self.held.remove(buffer.size());
+            buffer.destroy();
+        }
+        kept.is_some()
     }
 
     pub(super) fn held(&self) -> Held {
         self.held
     }
 
-    pub(super) fn destroy(&mut self) {
+    /// Frees the slots.
+    pub(super) fn trim(&mut self) {
         for buffer in self.slots.drain(..).flatten() {
+            self.held.remove(buffer.size());
+            buffer.destroy();
+        }
+    }
+
+    pub(super) fn destroy(&mut self) {
+        self.trim();
+        for buffer in self.tensors.drain(..).flatten() {
             self.held.remove(buffer.size());
             buffer.destroy();
         }

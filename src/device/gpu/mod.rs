@@ -137,6 +137,19 @@ impl Device for Gpu {
         }
     }
 
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        let buffer = self.keep(tensor, words.len() as u64)?.clone();
+        self.queue
+            .write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+        Ok(())
+    }
+
+    fn release(&mut self, tensor: u32) {
+        if self.memory.release(tensor) {
+            self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
+        }
+    }
+
     fn destroy(&mut self) {
         self.memory.destroy();
         self.reads.ring.destroy();
@@ -150,10 +163,16 @@ impl Gpu {
         self.faults.check()?;
         if self.faults.take_suspicion() {
             // Something that an earlier launch created may be invalid.
-            self.memory.destroy();
+            self.memory.trim();
             self.reads.ring.trim();
             self.uploads.trim();
             self.pipelines.forget();
+        }
+        if plan
+            .tensors()
+            .any(|tensor| self.memory.tensor(tensor).is_none())
+        {
+            return Err(Error::tensor_missing());
         }
         let (ready, upload) = self.append_tables(plan, arena)?;
         let needs = self.needs(plan, upload.bytes)?;
@@ -248,6 +267,23 @@ impl Gpu {
             words,
         };
         Ok((ready, Upload::new(plan.uploads(), tail)))
+    }
+
+    /// A buffer for a tensor of so many words, about to be filled.
+    fn keep(&mut self, tensor: u32, words: u64) -> Result<&wgpu::Buffer, Error> {
+        let bytes = words * u64::from(WORD);
+        let limit = self.max_buffer_bytes();
+        if bytes > limit {
+            return Err(Error::TooLarge {
+                what: "a tensor",
+                need: bytes,
+                limit,
+            });
+        }
+        self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
+        self.counters.uploads += 1;
+        self.counters.bytes_up += bytes;
+        Ok(self.memory.keep(&self.device, tensor, bytes))
     }
 
     /// Submits nothing, which makes some browsers notice sooner that earlier

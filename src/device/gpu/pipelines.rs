@@ -97,7 +97,12 @@ impl Pipelines {
         self.pipelines.clear();
     }
 
-    /// To be called when a slot has a new buffer.
+    /// To be called when one slot has a new buffer, or none any more.
+    pub(super) fn forget_bind_groups_of(&mut self, slot: Slot) {
+        self.groups.retain(|group| !group.operands.contains(&slot));
+    }
+
+    /// To be called when any slot has a new buffer.
     pub(super) fn forget_bind_groups(&mut self) {
         self.groups.clear();
     }

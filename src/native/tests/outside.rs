@@ -174,6 +174,14 @@ impl Device for Gpu {
         })
     }
 
+    fn fill(&mut self, _: u32, _: &[u32]) -> Result<(), Error> {
+        unreachable!("no tensors in the model")
+    }
+
+    fn release(&mut self, _: u32) {
+        unreachable!("no tensors in the model")
+    }
+
     fn destroy(&mut self) {
         self.lose();
     }
@@ -210,6 +218,14 @@ impl Device for AnyDevice {
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
         self.device_mut().launch(plan, arena)
+    }
+
+    fn fill(&mut self, _: u32, _: &[u32]) -> Result<(), Error> {
+        unreachable!("no tensors in the model")
+    }
+
+    fn release(&mut self, _: u32) {
+        unreachable!("no tensors in the model")
     }
 
     fn destroy(&mut self) {

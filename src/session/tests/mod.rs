@@ -2,6 +2,7 @@
 
 mod at_every_point;
 mod by_example;
+mod chains;
 mod in_pieces;
 mod under_random_events;
 
@@ -74,6 +75,14 @@ impl Device for Frail {
             Some(fault) => Box::pin(std::future::ready(Err(fault))),
             None => self.cpu.launch(plan, arena),
         }
+    }
+
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.cpu.fill(tensor, words)
+    }
+
+    fn release(&mut self, tensor: u32) {
+        self.cpu.release(tensor);
     }
 
     fn destroy(&mut self) {

@@ -59,6 +59,7 @@ pub(super) fn run(
     output: &mut [u32],
 ) {
     match kernel {
+        Kernel::Fused(_) => unreachable!("its operands lie otherwise"),
         Kernel::Lerp => lerp(settings, operands, floats(output)),
         Kernel::Slerp => slerp(operands, floats(output)),
         Kernel::Bezier => bezier(settings, operands, floats(output)),

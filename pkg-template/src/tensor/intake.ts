@@ -1,0 +1,178 @@
+// Looks at what a tensor is made of, and copies it where that is due.
+//
+// A wrong argument is thrown as a sentence. Where data goes afterwards is not decided
+// here.
+
+import { copyFloats } from "../arena.js";
+import { isDetached } from "../check.js";
+import { invalid, kindOf } from "../errors.js";
+import { type Data, LARGE } from "./leaf.js";
+import { type Shape, shapeOf, text } from "./shape.js";
+
+/** What a tensor may be made of. */
+export type TensorData =
+  Float32Array | Uint32Array | Int32Array | NestedNumbers;
+
+/** Numbers, or rows of numbers, or rows of rows. */
+export type NestedNumbers = readonly number[] | readonly NestedNumbers[];
+
+/** Floats up to which a copy goes on the shelf. */
+const SHORT = 1024;
+
+/** Floats of a shelf. */
+const SHELF = 4096;
+
+/**
+ * Checks data against a shape. Short data is copied, so that the caller may change
+ * its array; long typed arrays are not.
+ */
+export function takeIn(
+  about: string,
+  data: TensorData,
+  dims: readonly number[] | undefined,
+): { data: Data; shape: Shape } {
+  if (dims !== undefined && !Array.isArray(dims)) {
+    throw invalid(
+      about,
+      `shape must be an array of numbers, got ${kindOf(dims)}`,
+    );
+  }
+  if (!ArrayBuffer.isView(data)) {
+    const { numbers, rows } = numbersOf(about, data);
+    const shape = shapeFor(about, dims ?? rows, numbers.length);
+    const memory = new Float32Array(numbers);
+    return { shape, data: { memory, start: 0, words: memory.length } };
+  }
+  checkArray(about, data);
+  const shape = shapeFor(about, dims ?? [data.length], data.length);
+  return { shape, data: dataOf(data) };
+}
+
+function shapeFor(
+  about: string,
+  dims: readonly number[],
+  length: number,
+): Shape {
+  const shape = shapeOf(about, [...dims]);
+  if (shape.count === length) return shape;
+  throw invalid(
+    about,
+    `data has ${length} elements, but shape ${text(dims)} holds ${shape.count}; give as many as the shape holds`,
+  );
+}
+
+function checkArray(
+  about: string,
+  data: Float32Array | Uint32Array | Int32Array,
+): void {
+  if (isDetached(data)) {
+    throw invalid(
+      about,
+      "data is detached (its buffer was transferred); give an array that still has its memory",
+    );
+  }
+  // By name: an array made in another realm (an iframe) has that realm's class.
+  switch (data[Symbol.toStringTag]) {
+    case "Float32Array":
+    case "Uint32Array":
+      return;
+    case "Int32Array":
+      return refuseNegative(about, data as Int32Array);
+  }
+  throw wrongData(about, data);
+}
+
+function dataOf(data: Float32Array | Uint32Array | Int32Array): Data {
+  const { buffer, byteOffset, length: words } = data;
+  const isFloats = data[Symbol.toStringTag] === "Float32Array";
+  if (words >= LARGE) {
+    const memory = isFloats
+      ? new Float32Array(buffer, byteOffset, words)
+      : new Uint32Array(buffer, byteOffset, words);
+    return { memory, start: 0, words };
+  }
+  if (isFloats && words <= SHORT) return shelve(data as Float32Array);
+  const memory = isFloats ? new Float32Array(data) : new Uint32Array(data);
+  return { memory, start: 0, words };
+}
+
+let shelf: Float32Array | undefined;
+let used = 0;
+
+// Many copies in one piece of memory: an array of its own costs more than the copy.
+// Who keeps a copy for long takes it out (`Leaf.own`), because it keeps its whole shelf.
+function shelve(data: Float32Array): Data {
+  const words = data.length;
+  if (shelf === undefined || used + words > SHELF) {
+    shelf = new Float32Array(SHELF);
+    used = 0;
+  }
+  const start = used;
+  copyFloats(data, shelf, start);
+  used += words;
+  return { memory: shelf, start, words };
+}
+
+function refuseNegative(about: string, data: Int32Array): void {
+  const at = data.findIndex((index) => index < 0);
+  if (at < 0) return;
+  throw invalid(
+    about,
+    `data has ${data[at]} at place ${at}, but whole numbers are places, from 0; give a Float32Array to compute with it`,
+  );
+}
+
+function numbersOf(
+  about: string,
+  data: unknown,
+): { numbers: number[]; rows: number[] } {
+  if (!Array.isArray(data)) throw wrongData(about, data);
+  const rows: number[] = [];
+  for (let row: unknown = data; Array.isArray(row); row = row[0]) {
+    rows.push(row.length);
+  }
+  const numbers: number[] = [];
+  flatten(about, data, rows, 0, numbers);
+  return { numbers, rows };
+}
+
+function flatten(
+  about: string,
+  row: readonly unknown[],
+  dims: readonly number[],
+  axis: number,
+  into: number[],
+): void {
+  const isInnermost = axis === dims.length - 1;
+  for (const item of row) {
+    if (isInnermost && typeof item === "number") into.push(item);
+    else if (
+      !isInnermost &&
+      Array.isArray(item) &&
+      item.length === dims[axis + 1]
+    ) {
+      flatten(about, item, dims, axis + 1, into);
+    } else {
+      throw invalid(
+        about,
+        "data must hold numbers, or rows of equal length, throughout",
+      );
+    }
+  }
+}
+
+function wrongData(about: string, data: unknown): Error {
+  return invalid(
+    about,
+    `data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(data)}`,
+  );
+}
+
+/** The largest of a tensor's indexes; -1 where there is none. */
+export function largestOf({ memory, start, words }: Data): number {
+  let largest = -1;
+  for (let i = start; i < start + words; i += 1) {
+    if (memory[i] > largest) largest = memory[i];
+  }
+  return largest;
+}

@@ -1,0 +1,73 @@
+// The data of a tensor: where it comes from, and what the device has of it.
+//
+// A record without a device and without a node: the node of a tensor may be collected
+// while this is still needed, to release memory or to answer a pending call. How data
+// is checked and copied is in `intake.ts`.
+
+import { FramebatchError, subject } from "../errors.js";
+
+/** Words from which on data lies on the device at once, and is not copied. */
+export const LARGE = 16_384;
+
+/** The core's number of a tensor that lies nowhere yet. */
+export const NOWHERE = -1;
+
+/** Words of a tensor: `words` of them from `start` on. */
+export interface Data {
+  readonly memory: Float32Array | Uint32Array;
+  readonly start: number;
+  readonly words: number;
+}
+
+/** The data of one tensor. */
+export class Leaf {
+  /** The core's number of it, or {@link NOWHERE}. */
+  number = NOWHERE;
+  /** Calls that took the data along. */
+  uses = 0;
+  /** Calls that still need it. */
+  pins = 0;
+  /** Disposed of, or collected. */
+  dropped = false;
+  /** Why the device has it no more. */
+  failure: FramebatchError | undefined;
+
+  constructor(
+    /** Undefined once the device alone has it, or nobody needs it. */
+    public data: Data | undefined,
+    readonly words: number,
+    /** The largest of its indexes; undefined where it holds floats. */
+    readonly largest: number | undefined,
+    readonly keep: boolean,
+    readonly label: string | undefined,
+  ) {}
+
+  /** Whether its next call finds it on the device. Data used twice is used often. */
+  get isResident(): boolean {
+    if (this.number !== NOWHERE) return true;
+    return this.words > 0 && (this.words >= LARGE || this.uses > 0);
+  }
+
+  /** The data in an array of its own, for as long as there is any. */
+  own(): Float32Array | Uint32Array | undefined {
+    const { data, words } = this;
+    if (data === undefined) return undefined;
+    const { memory, start } = data;
+    // Shorter, it was detached.
+    if (memory.length <= words) return memory;
+    const own = memory.slice(start, start + words);
+    this.data = { memory: own, start: 0, words };
+    return own;
+  }
+}
+
+/** The error of whatever is asked of a tensor that was disposed of. */
+export function disposedError(
+  about: string,
+  label: string | undefined,
+): FramebatchError {
+  return new FramebatchError(
+    "disposed",
+    `${about}: ${subject("the tensor", label)} is disposed; make it anew`,
+  );
+}

@@ -1,0 +1,62 @@
+// What was asked, as plain objects: one for each tensor, and for each number.
+//
+// All nodes are of one class with the same fields, so that walking them stays fast.
+// They hold no method and no memory of a device: data is in their `Leaf`.
+
+import { CODE, FLOATS, INDEXES } from "./codes.js";
+import type { Leaf } from "./leaf.js";
+import { SCALAR, type Shape } from "./shape.js";
+
+/** The type of a node's elements. */
+export type DType = typeof FLOATS | typeof INDEXES;
+
+const NOTHING: readonly never[] = [];
+
+/** One value of a chain. */
+export class Node {
+  /** Its number while its chain is being encoded; below 0 otherwise. */
+  place = -1;
+
+  constructor(
+    readonly code: number,
+    readonly operands: readonly Node[],
+    /** What the op needs to know beside its operands, as it stands on the wire. */
+    readonly attributes: readonly number[],
+    readonly shape: Shape,
+    readonly dtype: DType,
+    /** The data of an input. */
+    readonly leaf: Leaf | undefined,
+    /** The number that a constant is. */
+    readonly value: number,
+  ) {}
+}
+
+/** A tensor that comes from outside. */
+export function input(shape: Shape, leaf: Leaf): Node {
+  const dtype = leaf.largest === undefined ? FLOATS : INDEXES;
+  return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, leaf, 0);
+}
+
+/** A number that travels with the call. */
+export function constant(value: number): Node {
+  return new Node(
+    CODE.constant,
+    NOTHING,
+    NOTHING,
+    SCALAR,
+    FLOATS,
+    undefined,
+    value,
+  );
+}
+
+/** An operation. */
+export function operation(
+  code: number,
+  operands: readonly Node[],
+  attributes: readonly number[],
+  shape: Shape,
+  dtype: DType,
+): Node {
+  return new Node(code, operands, attributes, shape, dtype, undefined, 0);
+}

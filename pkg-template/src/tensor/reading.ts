@@ -1,0 +1,172 @@
+// One reading of tensors: what is wanted, where it goes, and how it is answered.
+//
+// The outputs of a chain come as one run of words, each from a multiple of four. How
+// a reading gets to the core is in `reader.ts`, its promise in `call.ts`.
+
+import { lostInto, noMemory } from "../answer.js";
+import { aligned, Results } from "../arena.js";
+import type { Call } from "../call.js";
+import { isDetached, type Result } from "../check.js";
+import { invalid, kindOf, subject } from "../errors.js";
+import type { Terms } from "../call-options.js";
+import { FLOATS } from "./codes.js";
+import type { Leaf } from "./leaf.js";
+import type { Node } from "./node.js";
+
+/** How reading one tensor is named and settled. */
+export const READ = {
+  name: "read",
+  gives: "float32",
+  width: 1,
+  option: undefined,
+} as const;
+
+/** How reading several at once is. */
+export const READ_ALL = { ...READ, name: "readAll" } as const;
+
+/** What is read, and what of it must stay until it is answered. */
+export class Reading {
+  /** The caller's arrays, by root; undefined where none was given. */
+  into: readonly (Result | undefined)[] | undefined;
+  /** Resident data that the call names; while the session opens, all data. */
+  pinned: Leaf[] | undefined;
+
+  constructor(
+    readonly method: typeof READ | typeof READ_ALL,
+    readonly roots: readonly Node[],
+  ) {}
+
+  /** The nodes that the core is asked for: those that hold anything. */
+  get asked(): readonly Node[] {
+    const { roots } = this;
+    if (roots.length === 1 && roots[0].shape.count > 0) return roots;
+    return roots.filter(({ shape }) => shape.count > 0);
+  }
+
+  /** Where a result of this many words is put together that comes in parts. */
+  room(words: number): Float32Array {
+    const into = this.isWhole(words) ? this.into?.[0] : undefined;
+    return (into as Float32Array | undefined) ?? new Float32Array(words);
+  }
+
+  /** Whether a result of this many words is what the caller gets, as it lies. */
+  isWhole(words: number): boolean {
+    const [{ shape, dtype }] = this.roots;
+    return this.method === READ && dtype === FLOATS && shape.count === words;
+  }
+}
+
+/** Takes what was given as `into`; throws unless it can hold the results. */
+export function takeInto(reading: Reading, { into, label }: Terms): void {
+  if (into === undefined) return;
+  const { method, roots } = reading;
+  const about = subject(method.name, label);
+  if (method === READ) {
+    checkInto(about, "into", roots[0], into);
+    reading.into = [into as Result];
+    return;
+  }
+  if (!Array.isArray(into) || into.length !== roots.length) {
+    throw invalid(
+      about,
+      `into must be an array with one array for each of the ${roots.length} tensors`,
+    );
+  }
+  // A copy: the caller may change its list while the call waits.
+  const targets: readonly (Result | undefined)[] = [...into];
+  roots.forEach((root, i) => {
+    if (targets[i] === undefined) return;
+    checkInto(about, `into[${i}]`, root, targets[i]);
+  });
+  reading.into = targets;
+}
+
+/** Resolves a call with its results: the run of words from word `offset` on. */
+export function deliverReading(
+  call: Call,
+  results: Results,
+  offset: number,
+): void {
+  const { method, roots, into } = call.reading!;
+  let words = 0;
+  try {
+    const arrays = new Array<Result>(roots.length);
+    let at = offset;
+    for (let i = 0; i < roots.length; i += 1) {
+      const { shape, dtype } = roots[i];
+      words = shape.count;
+      const target = into?.[i];
+      if (target === undefined) {
+        arrays[i] = fresh(results, at, words, dtype);
+      } else if (target.byteLength === words * 4) {
+        results.fill(dtype === FLOATS ? target : bytesOf(target), at);
+        arrays[i] = target;
+      } else {
+        return call.reject(lostInto(call));
+      }
+      at += aligned(words);
+    }
+    call.resolve(method === READ ? arrays[0] : arrays);
+  } catch (error) {
+    call.reject(noMemory(call, words, error));
+  }
+}
+
+/** Resolves a call with a result that was put together in its room. */
+export function finishReading(call: Call, result: Result): void {
+  if (call.reading!.isWhole(result.length)) call.resolve(result);
+  else deliverReading(call, new Results(result.buffer as ArrayBuffer), 0);
+}
+
+/** The answer where no tensor holds anything. */
+export function emptyReading({
+  method,
+  roots,
+  into,
+}: Reading): Result | Result[] {
+  const arrays = roots.map(
+    ({ dtype }, i) =>
+      into?.[i] ??
+      (dtype === FLOATS ? new Float32Array(0) : new Uint32Array(0)),
+  );
+  return method === READ ? arrays[0] : arrays;
+}
+
+function fresh(
+  results: Results,
+  offset: number,
+  words: number,
+  dtype: Node["dtype"],
+): Result {
+  if (dtype === FLOATS) return results.floatsAt(offset, words);
+  return new Uint32Array(results.bytesAt(offset, words).buffer);
+}
+
+// Bits are copied as they are: a float array would convert them.
+function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+function checkInto(
+  about: string,
+  name: string,
+  { shape, dtype }: Node,
+  into: unknown,
+): void {
+  const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";
+  const array = into as Result;
+  if (!ArrayBuffer.isView(into) || array[Symbol.toStringTag] !== type) {
+    throw invalid(about, `${name} must be a ${type}, got ${kindOf(into)}`);
+  }
+  if (array.length === shape.count) return;
+  if (isDetached(array)) {
+    throw invalid(
+      about,
+      `${name} is detached (its buffer was transferred); give an array that still has its memory`,
+    );
+  }
+  throw invalid(
+    about,
+    `${name} has ${array.length} elements, but the result has ${shape.count}; give an array of that length`,
+  );
+}

@@ -1,0 +1,518 @@
+// A tensor as people hold it: methods that record, and `read`, which computes.
+//
+// Nothing crosses into the core before `read`. What is recorded, and what is wrong with
+// it, is decided in `compute.ts` and `move.ts`; how data gets to a device in `leaf.ts`.
+
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import type { CallOptions } from "../call-options.js";
+import type { Calls } from "../calls.js";
+import { endedError } from "../answer.js";
+import type { TensorBuffer } from "../core.js";
+import { checkNames } from "../check.js";
+import { invalid, kindOf, subject } from "../errors.js";
+import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
+import * as compute from "./compute.js";
+import type { ReduceOptions } from "./compute.js";
+import { largestOf, takeIn, type TensorData } from "./intake.js";
+import { disposedError, Leaf } from "./leaf.js";
+import * as move from "./move.js";
+import type { SliceRange } from "./move.js";
+import { constant, input, type Node } from "./node.js";
+import { READ, READ_ALL, Reading } from "./reading.js";
+
+/** What a tensor may hold: floats, or whole numbers to pick elements with. */
+export type Elements = Float32Array | Uint32Array;
+
+/** The array that reading gives where none is given. */
+export type Fresh<Kind extends Elements> = Kind extends Float32Array
+  ? Float32Array<ArrayBuffer>
+  : Uint32Array<ArrayBuffer>;
+
+/** How the elements of a kind are named. */
+export type DTypeOf<Kind extends Elements> = Kind extends Float32Array
+  ? "float32"
+  : "uint32";
+
+/** What a tensor of some data holds. */
+export type KindOf<Data extends TensorData> = Data extends
+  Uint32Array | Int32Array
+  ? Uint32Array
+  : Float32Array;
+
+/** The arrays that reading tensors gives. */
+export type ArraysOf<Tensors extends readonly Tensor<Elements>[]> = {
+  -readonly [At in keyof Tensors]: Tensors[At] extends Tensor<infer Kind>
+    ? Fresh<Kind>
+    : never;
+};
+
+/** What `gpu.tensor` takes last. All of it is optional. */
+export interface TensorOptions {
+  /**
+   * Keeps the data, to restore it on another device when this one is lost. Without it
+   * the tensor is gone then, and must be made anew. Default: true.
+   */
+  keep?: boolean;
+  /** Appears in the message of every error about this tensor. Default: none. */
+  label?: string;
+}
+
+/** An axis, or an axis and what keeps a norm from dividing by zero. */
+export type NormOptions = number | { axis?: number; epsilon?: number };
+
+/** What `gpu.readAll` takes last: as other calls, with an array of arrays as `into`. */
+export type ReadAllOptions = Omit<CallOptions, "into"> & {
+  /** Receives the results, one array each, or `undefined` for a new one. Default: new arrays. */
+  into?: readonly (Elements | undefined)[];
+};
+
+const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
+  keep: true,
+  label: true,
+};
+const REDUCE_NAMES: Record<keyof ReduceOptions, true> = {
+  axis: true,
+  keepDims: true,
+};
+const NORM_NAMES = { axis: true, epsilon: true };
+const SOFTMAX_NAMES = { axis: true };
+const GELU_NAMES = { approximate: true };
+
+/** The node of a tensor of this session; throws for anything else, look-alikes too. */
+let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
+
+/**
+ * Numbers in a shape, or what is to be computed from others. Methods record and give a
+ * new tensor at once; {@link read} computes all of it in one call of the frame's batch.
+ * They throw a `FramebatchError` where shapes do not fit. Operands broadcast as NumPy's
+ * do. An operand may be a number: another number is no new work for the device.
+ *
+ * @example
+ * const rows = gpu.tensor(new Float32Array([1, -2, 3, -4]), [2, 2]);
+ * await rows.relu().scale(2).add(1).read(); // [3, 1, 7, 1]
+ */
+export class Tensor<Kind extends Elements = Float32Array> {
+  readonly #calls: Calls;
+  readonly #node: Node;
+  #isDisposed = false;
+
+  /** Tensors come from `gpu.tensor`, and from other tensors. */
+  constructor(calls: Calls, node: Node) {
+    this.#calls = calls;
+    this.#node = node;
+  }
+
+  /** Its dimensions, outermost first. */
+  get shape(): number[] {
+    return [...this.#node.shape.dims];
+  }
+
+  /** What its elements are: floats, or whole numbers to pick elements with. */
+  get dtype(): DTypeOf<Kind> {
+    const isFloats = this.#node.dtype === FLOATS;
+    return (isFloats ? "float32" : "uint32") as DTypeOf<Kind>;
+  }
+
+  /**
+   * Computes the tensor, with the other calls of the frame. Takes the options of every
+   * call. Resolves to its elements in row-major order: floats, or indexes of `argmax`.
+   *
+   * @example
+   * const into = new Float32Array(4);
+   * await tensor.exp().read({ into });
+   */
+  read<Into extends Kind = Fresh<Kind> & Kind>(
+    options?: CallOptions<Into>,
+  ): Promise<Into> {
+    try {
+      const roots = [nodeOf("read", this.#calls, this)];
+      return this.#calls.read(new Reading(READ, roots), options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** 0 where an element is negative. */
+  relu(): Tensor {
+    return this.#unary(UNARY.relu);
+  }
+  /** 1 / (1 + e⁻ˣ). */
+  sigmoid(): Tensor {
+    return this.#unary(UNARY.sigmoid);
+  }
+  /** Hyperbolic tangent. */
+  tanh(): Tensor {
+    return this.#unary(UNARY.tanh);
+  }
+  /** x · sigmoid(x). */
+  silu(): Tensor {
+    return this.#unary(UNARY.silu);
+  }
+  /** The same as {@link silu}, by its other name. */
+  swish(): Tensor {
+    return this.#unary(UNARY.silu);
+  }
+  /** x · Φ(x), by the error function, or by its usual approximation with tanh. */
+  gelu(options?: { approximate?: "tanh" }): Tensor {
+    if (options === undefined) return this.#unary(UNARY.gelu);
+    checkOptions("gelu", options, GELU_NAMES);
+    const { approximate } = options;
+    if (approximate !== undefined && approximate !== "tanh") {
+      throw invalid(
+        "gelu",
+        `approximate must be 'tanh' or left out, got '${approximate}'`,
+      );
+    }
+    return this.#unary(approximate === undefined ? UNARY.gelu : UNARY.geluTanh);
+  }
+  /** eˣ. */
+  exp(): Tensor {
+    return this.#unary(UNARY.exp);
+  }
+  /** Natural logarithm. */
+  log(): Tensor {
+    return this.#unary(UNARY.log);
+  }
+  /** Square root. */
+  sqrt(): Tensor {
+    return this.#unary(UNARY.sqrt);
+  }
+  /** Absolute value. */
+  abs(): Tensor {
+    return this.#unary(UNARY.abs);
+  }
+  /** −x. */
+  neg(): Tensor {
+    return this.#unary(UNARY.neg);
+  }
+
+  /** The sum of both. */
+  add(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.add, "add", other);
+  }
+  /** This one less the other. */
+  sub(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.sub, "sub", other);
+  }
+  /** The product, element by element. */
+  mul(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.mul, "mul", other);
+  }
+  /** This one divided by the other. Division by zero follows IEEE 754. */
+  div(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.div, "div", other);
+  }
+  /** The smaller element; NaN where either is. */
+  minimum(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.minimum, "minimum", other);
+  }
+  /** The larger element; NaN where either is. */
+  maximum(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.maximum, "maximum", other);
+  }
+  /** This one to the power of the other. */
+  pow(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.pow, "pow", other);
+  }
+  /** Every element times a number. */
+  scale(factor: number): Tensor {
+    if (typeof factor !== "number") {
+      throw invalid("scale", `factor must be a number, got ${kindOf(factor)}`);
+    }
+    return this.#binary(BINARY.mul, "scale", factor);
+  }
+  /** Each element, or the bound that it is outside of: minimum(maximum(x, low), high). */
+  clamp(low: Tensor | number, high: Tensor | number): Tensor {
+    const x = this.#own("clamp");
+    const bounds = [low, high].map((bound) => this.#operand("clamp", bound));
+    return this.#give(compute.clamp(x, bounds[0], bounds[1]));
+  }
+
+  /** The sum of products along the last axis, which is gone from the result. */
+  dot(other: Tensor): Tensor {
+    const x = this.#own("dot");
+    return this.#give(compute.dot(x, nodeOf("dot", this.#calls, other)));
+  }
+
+  /**
+   * The sum over axes, which are gone from the result unless kept. All reductions take
+   * an axis, several, or an object; without any they go over all axes.
+   *
+   * @example
+   * const table = gpu.tensor([[1, 2], [3, 4]]);
+   * await table.sum().read(); // [10]
+   * await table.sum(0).read(); // [4, 6]
+   * await table.sum({ axis: 1, keepDims: true }).read(); // [3, 7], of shape [2, 1]
+   */
+  sum(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
+    return this.#reduce(REDUCTION.sum, "sum", axis);
+  }
+  /** The mean over axes; see {@link sum}. */
+  mean(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
+    return this.#reduce(REDUCTION.mean, "mean", axis);
+  }
+  /** The largest over axes, NaN if any is; see {@link sum}. */
+  max(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
+    return this.#reduce(REDUCTION.max, "max", axis);
+  }
+  /** The smallest over axes, NaN if any is; see {@link sum}. */
+  min(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
+    return this.#reduce(REDUCTION.min, "min", axis);
+  }
+  /**
+   * The place of the first of the largest, or of the first NaN, along an axis; over
+   * several, the place in their row-major order. See {@link sum}.
+   */
+  argmax(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor<Uint32Array> {
+    return this.#reduce<Uint32Array>(REDUCTION.argmax, "argmax", axis);
+  }
+
+  /** eˣ over the sum of all eˣ along an axis. Default: the last. */
+  softmax(axis?: number | { axis?: number }): Tensor {
+    return this.#norm(NORM.softmax, "softmax", axis, undefined);
+  }
+  /** (x − mean) / √(variance + epsilon) along an axis. Default: the last, and 1e-5. */
+  layerNorm(options?: NormOptions): Tensor {
+    return this.#norm(NORM.layerNorm, "layerNorm", options, 1e-5);
+  }
+  /** x / √(mean of squares + epsilon) along an axis. Default: the last, and 1e-6. */
+  rmsNorm(options?: NormOptions): Tensor {
+    return this.#norm(NORM.rmsNorm, "rmsNorm", options, 1e-6);
+  }
+  /** x / maximum(length, epsilon) along an axis. Default: the last, and 1e-12. */
+  normalize(options?: NormOptions): Tensor {
+    return this.#norm(NORM.normalize, "normalize", options, 1e-12);
+  }
+
+  /** The axes in another order: axis `i` of the result is `order[i]`. Default: reversed. */
+  transpose(order?: readonly number[]): Tensor<Kind> {
+    return this.#give(move.transpose(this.#own("transpose"), order));
+  }
+  /**
+   * A part of each axis: `[start, end, step]`, by Python's rules. An axis whose range is
+   * empty or left out stays whole.
+   *
+   * @example
+   * const table = gpu.tensor([[1, 2, 3], [4, 5, 6]]);
+   * await table.slice([1], [-1, undefined, -2]).read(); // [6, 4]
+   */
+  slice(...ranges: (SliceRange | undefined)[]): Tensor<Kind> {
+    return this.#give(move.slice(this.#own("slice"), ranges));
+  }
+  /** The same elements in another shape; one dimension may be -1, for what is left. */
+  reshape(shape: readonly number[]): Tensor<Kind> {
+    return this.#give(move.reshape(this.#own("reshape"), shape));
+  }
+  /**
+   * The elements along an axis at the places that `indexes` holds, whose dimensions
+   * stand where the axis stood. A place outside throws where it is known now; where it
+   * is computed, it gives NaN. Default axis: 0.
+   *
+   * @example
+   * const rows = gpu.tensor([[1, 2], [3, 4], [5, 6]]);
+   * await rows.gather(new Uint32Array([2, 0])).read(); // [5, 6, 1, 2]
+   */
+  gather(
+    indexes: Tensor<Uint32Array> | Uint32Array | Int32Array,
+    axis = 0,
+  ): Tensor<Kind> {
+    const x = this.#own("gather");
+    const places = ArrayBuffer.isView(indexes)
+      ? leafNode("gather", indexes, undefined, {})
+      : nodeOf("gather", this.#calls, indexes);
+    return this.#give(move.gather(x, places, axis));
+  }
+  /** This one and others laid end to end along an axis. Default axis: 0. */
+  concat(
+    others: Tensor<Kind> | readonly Tensor<Kind>[],
+    axis = 0,
+  ): Tensor<Kind> {
+    const x = this.#own("concat");
+    const rest = Array.isArray(others) ? others : [others];
+    const parts = rest.map((other) => nodeOf("concat", this.#calls, other));
+    return this.#give(move.concat([x, ...parts], axis));
+  }
+
+  /**
+   * Where the tensor lies on `gpu.device`, in bytes, for the page's own renderer; it
+   * changes after `restored`. Undefined on the CPU. Only for tensors of `gpu.tensor`,
+   * once the session is open.
+   */
+  gpuBuffer(): TensorBuffer | undefined {
+    const { leaf } = this.#own("gpuBuffer");
+    const { core, ended, residents } = this.#calls;
+    if (ended !== undefined) throw endedError("gpuBuffer", ended);
+    if (core === undefined) {
+      throw invalid(
+        "gpuBuffer",
+        "the session is still opening; await gpu.ready first",
+      );
+    }
+    if (leaf === undefined || leaf.words === 0) {
+      throw invalid(
+        "gpuBuffer",
+        "only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
+      );
+    }
+    if (leaf.failure !== undefined) throw leaf.failure;
+    residents.settle(this.#node);
+    return residents.locate(leaf);
+  }
+
+  /**
+   * Gives the tensor's memory back as soon as no pending call needs it. Using it after
+   * that throws `disposed`, and reading what was recorded from its data rejects. A
+   * computed tensor has no memory, and what was recorded from it goes on.
+   *
+   * @example
+   * {
+   *   using weights = gpu.tensor(new Float32Array([1, 2]));
+   *   await weights.exp().read();
+   * } // disposed here
+   */
+  dispose(): void {
+    this.#isDisposed = true;
+    const { leaf } = this.#node;
+    if (leaf !== undefined) this.#calls.residents.drop(leaf);
+  }
+
+  /** Lets `using` dispose of the tensor. */
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  static {
+    nodeOf = (op, calls, value) => {
+      if (typeof value !== "object" || value === null || !(#node in value)) {
+        throw invalid(op, `an operand must be a tensor, got ${kindOf(value)}`);
+      }
+      if (value.#calls !== calls) {
+        throw invalid(
+          op,
+          "an operand is a tensor of another session; make it with the same one",
+        );
+      }
+      return value.#own(op);
+    };
+  }
+
+  #own(op: string): Node {
+    if (this.#isDisposed) throw disposedError(op, this.#node.leaf?.label);
+    return this.#node;
+  }
+
+  #operand(op: string, other: Tensor | number): Node {
+    if (typeof other === "number") return constant(other);
+    return nodeOf(op, this.#calls, other);
+  }
+
+  #give<Given extends Elements = Float32Array>(node: Node): Tensor<Given> {
+    return new Tensor(this.#calls, node);
+  }
+
+  #unary(fn: number): Tensor {
+    return this.#give(compute.unary(fn, this.#own(compute.UNARY_NAMES[fn])));
+  }
+
+  #binary(fn: number, op: string, other: Tensor | number): Tensor {
+    const x = this.#own(op);
+    return this.#give(compute.binary(fn, x, this.#operand(op, other)));
+  }
+
+  #reduce<Given extends Elements = Float32Array>(
+    reduction: number,
+    op: string,
+    axis: ReduceOptions["axis"] | ReduceOptions,
+  ): Tensor<Given> {
+    const isAxis = typeof axis !== "object" || Array.isArray(axis);
+    if (!isAxis) checkOptions(op, axis, REDUCE_NAMES);
+    const options = isAxis ? { axis } : (axis as ReduceOptions);
+    return this.#give(compute.reduce(reduction, this.#own(op), options));
+  }
+
+  #norm(
+    kind: number,
+    op: string,
+    options: NormOptions = {},
+    usual: number | undefined,
+  ): Tensor {
+    if (typeof options !== "number") {
+      checkOptions(
+        op,
+        options,
+        usual === undefined ? SOFTMAX_NAMES : NORM_NAMES,
+      );
+    }
+    const { axis = -1, epsilon = usual } =
+      typeof options === "number" ? { axis: options } : options;
+    if (epsilon !== undefined && !(epsilon >= 0)) {
+      throw invalid(op, `epsilon must be a number from 0, got ${epsilon}`);
+    }
+    const x = this.#own(op);
+    const second = epsilon === undefined ? undefined : constant(epsilon);
+    return this.#give(compute.norm(kind, x, axis, second));
+  }
+}
+
+/** A tensor of data. Throws where data and shape do not fit. */
+export function makeTensor(
+  calls: Calls,
+  data: TensorData,
+  dims: readonly number[] | undefined,
+  options: TensorOptions = {},
+): Tensor<Elements> {
+  checkOptions("tensor", options, TENSOR_NAMES);
+  const { label } = options;
+  if (label !== undefined && typeof label !== "string") {
+    throw invalid("tensor", `label must be a string, got ${kindOf(label)}`);
+  }
+  const about = subject("tensor", label);
+  if (calls.ended !== undefined) throw endedError(about, calls.ended);
+  const node = leafNode(about, data, dims, options);
+  // What is short waits for its second use.
+  if (node.leaf!.isResident) calls.residents.settle(node);
+  return new Tensor(calls, node);
+}
+
+/** Reads several tensors of a session in one call. */
+export function readTensors<Answer>(
+  calls: Calls,
+  tensors: readonly Tensor<Elements>[],
+  options: ReadAllOptions | undefined,
+): Promise<Answer> {
+  try {
+    if (!Array.isArray(tensors)) {
+      throw invalid(
+        "readAll",
+        `give an array of tensors, got ${kindOf(tensors)}`,
+      );
+    }
+    const roots = tensors.map((tensor) => nodeOf("readAll", calls, tensor));
+    return calls.read(new Reading(READ_ALL, roots), options as CallOptions);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function leafNode(
+  about: string,
+  data: TensorData,
+  dims: readonly number[] | undefined,
+  { keep = true, label }: TensorOptions,
+): Node {
+  if (typeof keep !== "boolean") {
+    throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
+  }
+  const { data: own, shape } = takeIn(about, data, dims);
+  const largest =
+    own.memory instanceof Uint32Array ? largestOf(own) : undefined;
+  return input(shape, new Leaf(own, own.words, largest, keep, label));
+}
+
+function checkOptions(op: string, options: unknown, known: object): void {
+  if (typeof options !== "object" || options === null) {
+    throw invalid(op, `options must be an object, got ${kindOf(options)}`);
+  }
+  checkNames(op, options, known);
+}

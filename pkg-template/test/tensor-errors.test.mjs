@@ -1,0 +1,416 @@
+// Wrong tensors: each case throws, at the caller's line, with this sentence. Only
+// reading rejects instead.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { face, manual, settled } from "./face.mjs";
+
+const { gpu, core } = await manual();
+const other = (await manual()).gpu;
+const floats = (length) => new Float32Array(length);
+const x = gpu.tensor(floats(12), [3, 4]);
+const y = gpu.tensor(floats(5));
+const none = gpu.tensor(floats(0), [0, 4]);
+const places = gpu.tensor(new Uint32Array([0, 1]));
+const foreign = other.tensor(floats(12), [3, 4]);
+const gone = gpu.tensor(floats(12), undefined, { label: "w" });
+gone.dispose();
+const goneToo = x.exp();
+goneToo.dispose();
+
+function detached(array) {
+  structuredClone(array.buffer, { transfer: [array.buffer] });
+  return array;
+}
+
+const CASES = [
+  // Data.
+  [
+    () => gpu.tensor(floats(5), [2, 3]),
+    "tensor: data has 5 elements, but shape [2, 3] holds 6; give as many as the shape holds",
+  ],
+  [
+    () => gpu.tensor([1, 2], [3], { label: "z" }),
+    "tensor (label 'z'): data has 2 elements, but shape [3] holds 3; give as many as the shape holds",
+  ],
+  [
+    () => gpu.tensor(new Float64Array(2)),
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got Float64Array",
+  ],
+  [
+    () => gpu.tensor(3),
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got number",
+  ],
+  [
+    () => gpu.tensor(new DataView(new ArrayBuffer(8))),
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got DataView",
+  ],
+  [
+    () => gpu.tensor(detached(floats(2))),
+    "tensor: data is detached (its buffer was transferred); give an array that still has its memory",
+  ],
+  [
+    () => gpu.tensor(new Int32Array([1, -1])),
+    "tensor: data has -1 at place 1, but whole numbers are places, from 0; give a Float32Array to compute with it",
+  ],
+  ...[
+    [[1, 2], [3]],
+    [[1], 2],
+    [1, [2]],
+    [1, "2"],
+    [
+      [1, 2],
+      [[3], [4]],
+    ],
+  ].map((data) => [
+    () => gpu.tensor(data),
+    "tensor: data must hold numbers, or rows of equal length, throughout",
+  ]),
+  [
+    () => gpu.tensor(floats(1), 1),
+    "tensor: shape must be an array of numbers, got number",
+  ],
+  [
+    () => gpu.tensor(floats(1), [1, 1, 1, 1, 1, 1, 1, 1, 1]),
+    "tensor: a tensor has at most 8 dimensions, not 9",
+  ],
+  [
+    () => gpu.tensor(floats(1), [1.5]),
+    "tensor: dimensions must be whole numbers from 0, got [1.5]",
+  ],
+  [
+    () => gpu.tensor(floats(0), [0, 2 ** 20, 2 ** 20]),
+    "tensor: a tensor has at most 2^30 elements; [0, 1048576, 1048576] has more",
+  ],
+  [
+    () => gpu.tensor(floats(1), [1], { keeps: true }),
+    "tensor: there is no option 'keeps'; the options are keep, label",
+  ],
+  [
+    () => gpu.tensor(floats(1), [1], { keep: 1 }),
+    "tensor: keep must be true or false, got number",
+  ],
+  [
+    () => gpu.tensor(floats(1), [1], null),
+    "tensor: options must be an object, got null",
+  ],
+  [
+    () => gpu.tensor(floats(1), [1], { label: 1 }),
+    "tensor: label must be a string, got number",
+  ],
+  // Operands.
+  [() => x.add(y), "add: shapes [3, 4] and [5] do not broadcast"],
+  [
+    () => x.reshape([2, 3, 2]).pow(y),
+    "pow: shapes [2, 3, 2] and [5] do not broadcast",
+  ],
+  [
+    () =>
+      gpu
+        .tensor(floats(2 ** 16), [2 ** 16, 1])
+        .mul(gpu.tensor(floats(2 ** 15))),
+    "mul: shapes [65536, 1] and [32768] broadcast to more than 2^30 elements",
+  ],
+  [() => x.sub("1"), "sub: an operand must be a tensor, got string"],
+  [() => x.div(), "div: an operand must be a tensor, got undefined"],
+  [() => x.maximum({}), "maximum: an operand must be a tensor, got Object"],
+  [
+    () => x.minimum(foreign),
+    "minimum: an operand is a tensor of another session; make it with the same one",
+  ],
+  [() => places.add(1), "add: an operand must hold floats, not indexes"],
+  [() => x.add(places), "add: an operand must hold floats, not indexes"],
+  [() => places.exp(), "exp: an operand must hold floats, not indexes"],
+  [() => places.sum(), "sum: an operand must hold floats, not indexes"],
+  [() => places.softmax(), "softmax: an operand must hold floats, not indexes"],
+  [() => x.dot(places), "dot: an operand must hold floats, not indexes"],
+  [() => x.clamp(0, places), "clamp: an operand must hold floats, not indexes"],
+  [() => x.scale(y), "scale: factor must be a number, got Tensor"],
+  [() => x.clamp(0, y), "clamp: shapes [3, 4] and [5] do not broadcast"],
+  [
+    () => x.clamp(gpu.tensor(floats(24), [2, 3, 4]), 1),
+    "clamp: shape [2, 3, 4] does not broadcast to [3, 4]",
+  ],
+  [() => x.dot(y), "dot: shapes [3, 4] and [5] do not broadcast"],
+  [
+    () => x.sum().dot(y.sum()),
+    "dot: shapes [] and [] have no axis to sum along",
+  ],
+  [
+    () => x.gelu({ approximate: "erf" }),
+    "gelu: approximate must be 'tanh' or left out, got 'erf'",
+  ],
+  [() => x.gelu("tanh"), "gelu: options must be an object, got string"],
+  [
+    () => x.gelu({ approx: "tanh" }),
+    "gelu: there is no option 'approx'; the options are approximate",
+  ],
+  // Axes.
+  [() => x.sum(2), "sum: axis 2 is outside of shape [3, 4]"],
+  [() => x.mean([0, -3]), "mean: axis -3 is outside of shape [3, 4]"],
+  [() => x.max([0, -2]), "max: an axis is named twice"],
+  [() => x.max([0, 1, -2]), "max: an axis is named twice"],
+  [() => x.min(0.5), "min: axis 0.5 is outside of shape [3, 4]"],
+  [() => x.sum({ axis: NaN }), "sum: axis NaN is outside of shape [3, 4]"],
+  [
+    () => x.sum("0"),
+    "sum: axis must be a number or an array of numbers, got string",
+  ],
+  [
+    () => x.sum({ axes: 0 }),
+    "sum: there is no option 'axes'; the options are axis, keepDims",
+  ],
+  [
+    () => x.sum({ keepDims: 1 }),
+    "sum: keepDims must be true or false, got number",
+  ],
+  [() => x.sum(null), "sum: options must be an object, got null"],
+  [
+    () => none.max(0),
+    "max: shape [0, 4] holds nothing along an axis that is reduced",
+  ],
+  [
+    () => none.mean(),
+    "mean: shape [0, 4] holds nothing along an axis that is reduced",
+  ],
+  [() => x.softmax(2), "softmax: axis 2 is outside of shape [3, 4]"],
+  [() => x.sum().layerNorm(), "layerNorm: axis -1 is outside of shape []"],
+  [
+    () => x.rmsNorm({ epsilon: -1 }),
+    "rmsNorm: epsilon must be a number from 0, got -1",
+  ],
+  [
+    () => x.softmax({ epsilon: 0 }),
+    "softmax: there is no option 'epsilon'; the options are axis",
+  ],
+  // Movers.
+  [
+    () => x.transpose([0, 0]),
+    "transpose: the order must name each axis of shape [3, 4] once, got [0, 0]",
+  ],
+  [
+    () => x.transpose([0]),
+    "transpose: the order must name each axis of shape [3, 4] once, got [0]",
+  ],
+  [() => x.transpose([0, 2]), "transpose: axis 2 is outside of shape [3, 4]"],
+  [
+    () => x.transpose(1),
+    "transpose: order must be an array of numbers, got number",
+  ],
+  [
+    () => x.slice([], [], []),
+    "slice: 3 ranges are more than shape [3, 4] has axes",
+  ],
+  [() => x.slice([0, 1, 0]), "slice: a step must not be 0"],
+  [
+    () => x.slice([0.5]),
+    "slice: start, end and step must be whole numbers, got 0.5",
+  ],
+  [
+    () => x.slice(1),
+    "slice: a range must be an array of start, end and step, got number",
+  ],
+  [
+    () => x.reshape([5, -1]),
+    "reshape: shape [3, 4] does not divide into [5, -1]",
+  ],
+  [
+    () => none.reshape([0, -1]),
+    "reshape: shape [0, 4] does not divide into [0, -1]",
+  ],
+  [
+    () => x.reshape([-1, -1]),
+    "reshape: dimensions must be whole numbers from 0, got [-12, -1]",
+  ],
+  [
+    () => x.reshape([5]),
+    "reshape: shapes [3, 4] and [5] hold different numbers of elements",
+  ],
+  [
+    () => x.reshape(12),
+    "reshape: the shape must be an array of numbers, got number",
+  ],
+  [
+    () => x.gather(new Uint32Array([0, 3])),
+    "gather: index 3 is outside of axis 0 of shape [3, 4]",
+  ],
+  [
+    () => x.gather(gpu.tensor(new Uint32Array([4])), 1),
+    "gather: index 4 is outside of axis 1 of shape [3, 4]",
+  ],
+  [() => x.gather(places, 2), "gather: axis 2 is outside of shape [3, 4]"],
+  [
+    () => x.gather(y),
+    "gather: the indexes must be a Uint32Array, as argmax gives",
+  ],
+  [() => x.gather([0]), "gather: an operand must be a tensor, got Array"],
+  [
+    () => x.gather(floats(1)),
+    "gather: the indexes must be a Uint32Array, as argmax gives",
+  ],
+  [
+    () => x.concat(y),
+    "concat: shapes [3, 4] and [5] differ outside of the axis",
+  ],
+  [
+    () => x.concat(x.transpose()),
+    "concat: shapes [3, 4] and [4, 3] differ outside of the axis",
+  ],
+  [() => x.concat(x, 2), "concat: axis 2 is outside of shape [3, 4]"],
+  [() => x.sum().concat(x), "concat: axis 0 is outside of shape []"],
+  [
+    () => x.sum(0).concat(places),
+    "concat: operands must hold elements of one type",
+  ],
+  [
+    () => x.concat(new Array(255).fill(x)),
+    "concat: it takes at most 255 tensors, not 256; join some of them first",
+  ],
+  // Where they are.
+  [
+    () => x.exp().gpuBuffer(),
+    "gpuBuffer: only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
+  ],
+  [
+    () => none.gpuBuffer(),
+    "gpuBuffer: only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
+  ],
+];
+
+for (const [record, message] of CASES) {
+  test(message, () => {
+    assert.throws(record, (error) => {
+      assert.ok(error instanceof face.FramebatchError);
+      assert.equal(error.code, "invalid-input");
+      assert.equal(error.message, message);
+      // The caller's line is in the stack.
+      assert.match(error.stack, /tensor-errors\.test\.mjs/);
+      return true;
+    });
+    assert.equal(core.counts.submits, 0);
+  });
+}
+
+const DISPOSED = [
+  [() => gone.exp(), "exp: the tensor (label 'w') is disposed; make it anew"],
+  [() => x.add(goneToo), "add: the tensor is disposed; make it anew"],
+  [() => goneToo.sum(), "sum: the tensor is disposed; make it anew"],
+  [
+    () => gone.gpuBuffer(),
+    "gpuBuffer: the tensor (label 'w') is disposed; make it anew",
+  ],
+];
+
+for (const [record, message] of DISPOSED) {
+  test(message, () => assert.throws(record, { code: "disposed", message }));
+}
+
+const chainOf = (length) => {
+  let tensor = x;
+  for (let i = 0; i < length; i += 1) tensor = tensor.neg();
+  return tensor;
+};
+const left = gpu.tensor(floats(2), [2], { label: "left" });
+const ofLeft = left.exp().add(1);
+left.dispose();
+
+const wide = Array.from({ length: 513 }, () => gpu.tensor([1]).neg());
+
+const READINGS = [
+  [
+    () => gpu.readAll(wide),
+    "invalid-input",
+    "readAll: a chain has at most 1024 nodes; read an intermediate result",
+  ],
+  [
+    () => gone.read(),
+    "disposed",
+    "read: the tensor (label 'w') is disposed; make it anew",
+  ],
+  [
+    () => ofLeft.read({ label: "r" }),
+    "disposed",
+    "read (label 'r'): the tensor (label 'left') is disposed; make it anew",
+  ],
+  [
+    () => gpu.readAll([x, foreign]),
+    "invalid-input",
+    "readAll: an operand is a tensor of another session; make it with the same one",
+  ],
+  [
+    () => gpu.readAll(x),
+    "invalid-input",
+    "readAll: give an array of tensors, got Tensor",
+  ],
+  [
+    () => gpu.readAll([floats(1)]),
+    "invalid-input",
+    "readAll: an operand must be a tensor, got Float32Array",
+  ],
+  [
+    () => x.read({ width: 1 }),
+    "invalid-input",
+    "read: there is no option 'width'; the options are signal, deadlineMs, into, key, flush, label",
+  ],
+  [
+    () => x.read({ into: floats(3) }),
+    "invalid-input",
+    "read: into has 3 elements, but the result has 12; give an array of that length",
+  ],
+  [
+    () => x.read({ into: detached(floats(12)) }),
+    "invalid-input",
+    "read: into is detached (its buffer was transferred); give an array that still has its memory",
+  ],
+  [
+    () => x.argmax().read({ into: floats(1) }),
+    "invalid-input",
+    "read: into must be a Uint32Array, got Float32Array",
+  ],
+  [
+    () => gpu.readAll([x, y], { into: [floats(12)] }),
+    "invalid-input",
+    "readAll: into must be an array with one array for each of the 2 tensors",
+  ],
+  [
+    () => gpu.readAll([x, y], { into: [floats(12), floats(6)] }),
+    "invalid-input",
+    "readAll: into[1] has 6 elements, but the result has 5; give an array of that length",
+  ],
+  [
+    () => chainOf(1024).read(),
+    "invalid-input",
+    "read: a chain has at most 1024 nodes; read an intermediate result",
+  ],
+  [
+    () => chainOf(100_000).read(),
+    "invalid-input",
+    "read: a chain has at most 1024 nodes; read an intermediate result",
+  ],
+  [
+    () => gpu.readAll(Array.from({ length: 1025 }, () => x)),
+    "invalid-input",
+    "readAll: a chain has at most 1024 results; read some of them first",
+  ],
+];
+
+for (const [read, code, message] of READINGS) {
+  test(`${code}: ${message}`, async () => {
+    let promise;
+    assert.doesNotThrow(() => (promise = read()));
+    await assert.rejects(promise, { code, message });
+    await settled(1);
+    assert.equal(core.counts.submits, 0);
+  });
+}
+
+test("the longest chain is read, also after one that was too long", async () => {
+  const { gpu, core } = await manual();
+  let tensor = gpu.tensor(new Float32Array([2]));
+  for (let i = 0; i < 1023; i += 1) tensor = tensor.neg();
+  await assert.rejects(tensor.neg().read(), { code: "invalid-input" });
+  const promise = tensor.read();
+  gpu.flush();
+  core.answer();
+  assert.deepEqual(await promise, new Float32Array([-2]));
+});

@@ -1,0 +1,138 @@
+//! The functions of expressions, as in `shaders/lib/functions.wgsl`.
+
+use crate::device::cpu::math::{exponential, hyperbolic_tangent, logarithm};
+use crate::plan::fuse::{BinaryFn, UnaryFn};
+
+/// Applies a function to each value.
+pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
+    match function {
+        UnaryFn::Relu => each(values, to, relu),
+        UnaryFn::Sigmoid => each(values, to, sigmoid),
+        UnaryFn::Tanh => each(values, to, hyperbolic_tangent),
+        UnaryFn::Silu => each(values, to, silu),
+        UnaryFn::Gelu => each(values, to, gelu),
+        UnaryFn::GeluTanh => each(values, to, gelu_tanh),
+        UnaryFn::Exp => each(values, to, exponential),
+        UnaryFn::Log => each(values, to, logarithm),
+        UnaryFn::Sqrt => each(values, to, f32::sqrt),
+        UnaryFn::Abs => each(values, to, f32::abs),
+        UnaryFn::Neg => each(values, to, |x| -x),
+    }
+}
+
+/// Applies a function to each pair of values.
+pub(super) fn binary(function: BinaryFn, values: (&[f32], &[f32]), to: &mut [f32]) {
+    match function {
+        BinaryFn::Add => pairs(values, to, |a, b| a + b),
+        BinaryFn::Sub => pairs(values, to, |a, b| a - b),
+        BinaryFn::Mul => pairs(values, to, |a, b| a * b),
+        BinaryFn::Div => pairs(values, to, |a, b| a / b),
+        BinaryFn::Minimum => by_call(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
+        BinaryFn::Maximum => by_call(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
+        BinaryFn::Pow => by_call(values, to, power),
+        BinaryFn::Same => by_call(values, to, same),
+    }
+}
+
+fn each(values: &[f32], to: &mut [f32], function: fn(f32) -> f32) {
+    for (to, x) in to.iter_mut().zip(values) {
+        *to = function(*x);
+    }
+}
+
+/// A loop of its own for each function would cost the package more.
+fn by_call(values: (&[f32], &[f32]), to: &mut [f32], function: fn(f32, f32) -> f32) {
+    pairs(values, to, function);
+}
+
+fn pairs((a, b): (&[f32], &[f32]), to: &mut [f32], function: impl Fn(f32, f32) -> f32) {
+    for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
+        *to = function(*a, *b);
+    }
+}
+
+fn relu(x: f32) -> f32 {
+    if x.to_bits().wrapping_sub(0x8000_0000) <= 0x7f80_0000 {
+        0.0
+    } else {
+        x
+    }
+}
+
+/// What was chosen of two, unless one of both is NaN.
+fn or_nan((a, b): (f32, f32), chosen: f32) -> f32 {
+    let chosen = if b.is_nan() { b } else { chosen };
+    if a.is_nan() { a } else { chosen }
+}
+
+fn same(a: f32, b: f32) -> f32 {
+    if a == b || a.is_nan() && b.is_nan() {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+fn power(x: f32, y: f32) -> f32 {
+    if y == 0.0 || x == 1.0 {
+        return 1.0;
+    }
+    let is_whole = y == y.floor();
+    if x < 0.0 && !is_whole {
+        return f32::NAN;
+    }
+    let size = match x.abs() {
+        0.0 if y > 0.0 => 0.0,
+        0.0 if y < 0.0 => f32::INFINITY,
+        size => exponential(y * logarithm(size)),
+    };
+    let is_odd = is_whole && (y * 0.5).fract() != 0.0 && y.abs() < 16_777_216.0;
+    if is_odd && x.is_sign_negative() {
+        -size
+    } else {
+        size
+    }
+}
+
+fn sigmoid(x: f32) -> f32 {
+    let power = exponential(-x.abs());
+    (if x >= 0.0 { 1.0 } else { power }) / (1.0 + power)
+}
+
+fn silu(x: f32) -> f32 {
+    if x < -104.0 { 0.0 } else { x * sigmoid(x) }
+}
+
+fn gelu(x: f32) -> f32 {
+    const ERFC: [f32; 10] = [
+        -1.265_512_2,
+        1.000_023_7,
+        0.374_091_96,
+        0.096_784_18,
+        -0.186_288_06,
+        0.278_868_07,
+        -1.135_204,
+        1.488_515_9,
+        -0.822_152_2,
+        0.170_872_77,
+    ];
+    if x > 14.0 {
+        return x;
+    }
+    if x < -14.0 {
+        return 0.0;
+    }
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let t = 1.0 / (1.0 + 0.5 * z);
+    let exponent = ERFC.iter().rev().fold(0.0, |sum, factor| factor + t * sum);
+    let tail = 0.5 * t * exponential(exponent - z * z);
+    if x >= 0.0 { x - x * tail } else { x * tail }
+}
+
+fn gelu_tanh(x: f32) -> f32 {
+    let c = x.clamp(-14.0, 14.0);
+    if x < -14.0 {
+        return 0.0;
+    }
+    x * sigmoid(1.595_769 * (c + 0.044_715 * c * c * c))
+}

@@ -1,0 +1,160 @@
+//! Chains: operations on whole tensors of known shapes, recorded lazily.
+//!
+//! A chain holds shapes and no values: neither what tensors contain nor the
+//! numbers that come with a call. It does not know how it will be computed;
+//! softmax is one node here, and `plan::fuse` makes kernels of it.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a chain has few nodes of few dimensions, and no shape more than 2^30 elements"
+)]
+
+pub mod expr;
+mod infer;
+mod op;
+mod record;
+mod wire;
+
+pub use op::{Home, Norm, Op, Range, Reduction};
+
+use super::NodeId;
+use super::shape::{Shape, refuse};
+use crate::error::Error;
+use crate::tensor::DType;
+
+/// Nodes that a chain may have.
+pub const MAX_NODES: usize = 1024;
+
+/// A value of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// Where it comes from.
+    pub op: Op,
+    /// What the op is applied to: earlier nodes.
+    pub operands: Vec<NodeId>,
+    /// Its shape.
+    pub shape: Shape,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+/// What was asked: a graph of tensors with one or several results.
+///
+/// Invariant: operands come before the nodes that use them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Chain {
+    nodes: Vec<Node>,
+    outputs: Vec<NodeId>,
+    inputs: u32,
+    constants: u32,
+}
+
+impl Chain {
+    /// Adds a tensor that comes with the call, or lies on the device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a full chain.
+    pub fn input(&mut self, shape: Shape, dtype: DType, home: Home) -> Result<NodeId, Error> {
+        let index = self.inputs;
+        let id = self.push(Op::Input { index, home }, &[], shape, dtype)?;
+        self.inputs += 1;
+        Ok(id)
+    }
+
+    /// Adds a number that comes with the call: no kernel knows it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a full chain.
+    pub fn constant(&mut self) -> Result<NodeId, Error> {
+        let index = self.constants;
+        let id = self.push(Op::Constant { index }, &[], Shape::SCALAR, DType::F32)?;
+        self.constants += 1;
+        Ok(id)
+    }
+
+    /// Adds an operation.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] where the operands do not suit the op; the
+    /// message names op and shapes.
+    pub fn apply(&mut self, op: Op, operands: &[NodeId]) -> Result<NodeId, Error> {
+        for id in operands {
+            if id.index() >= self.nodes.len() {
+                return Err(refuse(&[op.name(), ": an operand is not of this chain"]));
+            }
+        }
+        let given: Vec<&Node> = operands.iter().map(|id| self.node(*id)).collect();
+        let (shape, dtype) = infer::infer(&op, &given)?;
+        self.push(op, operands, shape, dtype)
+    }
+
+    /// Names a node as a result. Results come in the order of these calls.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a node of another chain.
+    pub fn output(&mut self, id: NodeId) -> Result<(), Error> {
+        if id.index() >= self.nodes.len() || self.outputs.len() >= MAX_NODES {
+            return Err(refuse(&["read: a result is not of this chain"]));
+        }
+        self.outputs.push(id);
+        Ok(())
+    }
+
+    /// The nodes, operands before users.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// One node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The results.
+    pub fn outputs(&self) -> &[NodeId] {
+        &self.outputs
+    }
+
+    /// The tensors that go in, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &Node> {
+        let is_input = |node: &&Node| matches!(node.op, Op::Input { .. });
+        self.nodes.iter().filter(is_input)
+    }
+
+    /// How many numbers come with a call.
+    pub fn constants(&self) -> u32 {
+        self.constants
+    }
+
+    fn push(
+        &mut self,
+        op: Op,
+        operands: &[NodeId],
+        shape: Shape,
+        dtype: DType,
+    ) -> Result<NodeId, Error> {
+        let id = match u32::try_from(self.nodes.len()) {
+            Ok(id) if self.nodes.len() < MAX_NODES => id,
+            _ => {
+                return Err(refuse(&[
+                    op.name(),
+                    ": a chain has at most 1024 nodes; read an intermediate result",
+                ]));
+            }
+        };
+        self.nodes.push(Node {
+            op,
+            operands: operands.to_vec(),
+            shape,
+            dtype,
+        });
+        Ok(NodeId(id))
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

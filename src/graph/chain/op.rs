@@ -1,0 +1,161 @@
+//! The operations of chains, as data. What they ask of shapes is in `infer`.
+
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::shape::{MAX_RANK, Shape};
+
+/// Where the data of an input lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Home {
+    /// In the arena, with the call.
+    Call,
+    /// On the device, in a buffer of its own.
+    Resident,
+}
+
+/// An operation on tensors.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A tensor from outside, counted over the inputs.
+    Input {
+        /// Its number.
+        index: u32,
+        /// Where it lies.
+        home: Home,
+    },
+    /// A number that comes with the call, counted over the constants.
+    Constant {
+        /// Its number.
+        index: u32,
+    },
+    /// A function of each element.
+    Unary(UnaryFn),
+    /// A function of elements that broadcasting brings together.
+    Binary(BinaryFn),
+    /// The middle one of value, low and high: minimum(maximum(x, low), high).
+    Clamp,
+    /// Sum of products along the last axis.
+    Dot,
+    /// One value for each place outside of the axes.
+    Reduce {
+        /// Which.
+        reduction: Reduction,
+        /// The axes, a bit each.
+        axes: u8,
+        /// Whether they stay, with dimension 1.
+        keep: bool,
+    },
+    /// Each row along an axis scaled by what it holds; all but softmax take an
+    /// epsilon as the second operand.
+    Norm {
+        /// Which.
+        norm: Norm,
+        /// Along which axis.
+        axis: u8,
+    },
+    /// Axes in another order: axis `i` of the result is `order[i]`.
+    Transpose {
+        /// The order; zeros behind the rank.
+        order: [u8; MAX_RANK],
+    },
+    /// A part of each axis.
+    Slice {
+        /// One for each axis.
+        ranges: Box<[Range]>,
+    },
+    /// The same elements in another shape.
+    Reshape {
+        /// The shape.
+        shape: Shape,
+    },
+    /// Elements at the places that the second operand holds; a place outside
+    /// gives NaN, because a device cannot complain.
+    Gather {
+        /// Along which axis.
+        axis: u8,
+    },
+    /// Operands laid end to end.
+    Concat {
+        /// Along which axis.
+        axis: u8,
+    },
+}
+
+/// A part of an axis, within its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// The first place.
+    pub start: u32,
+    /// From one place to the next; never 0.
+    pub step: i32,
+    /// How many places.
+    pub count: u32,
+}
+
+/// How many values become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The largest; NaN if any is.
+    Max,
+    /// The smallest; NaN if any is.
+    Min,
+    /// Place of the first NaN, or else of the first of the largest.
+    Argmax,
+}
+
+impl Reduction {
+    /// Every reduction, in the order of their numbers on the wire.
+    pub const ALL: [Reduction; 5] = [
+        Reduction::Sum,
+        Reduction::Mean,
+        Reduction::Max,
+        Reduction::Min,
+        Reduction::Argmax,
+    ];
+
+    const NAMES: [&str; 5] = ["sum", "mean", "max", "min", "argmax"];
+}
+
+/// How a row is scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Norm {
+    /// eˣ over the sum of all eˣ.
+    Softmax,
+    /// (x − mean) / √(variance + ε).
+    Layer,
+    /// x / √(mean of squares + ε).
+    Rms,
+    /// x / maximum(length, ε).
+    Normalize,
+}
+
+impl Norm {
+    /// Every norm, in the order of their numbers on the wire.
+    pub const ALL: [Norm; 4] = [Norm::Softmax, Norm::Layer, Norm::Rms, Norm::Normalize];
+
+    const NAMES: [&str; 4] = ["softmax", "layerNorm", "rmsNorm", "normalize"];
+}
+
+impl Op {
+    /// The name that people use.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Op::Input { .. } => "tensor",
+            Op::Constant { .. } => "number",
+            Op::Unary(function) => function.name(),
+            Op::Binary(function) => function.name(),
+            Op::Clamp => "clamp",
+            Op::Dot => "dot",
+            Op::Reduce { reduction, .. } => Reduction::NAMES[*reduction as usize],
+            Op::Norm { norm, .. } => Norm::NAMES[*norm as usize],
+            Op::Transpose { .. } => "transpose",
+            Op::Slice { .. } => "slice",
+            Op::Reshape { .. } => "reshape",
+            Op::Gather { .. } => "gather",
+            Op::Concat { .. } => "concat",
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The operations as methods: axes counted from either end, ranges as people
+//! give them.
+
+use super::op::{Norm, Op, Range, Reduction};
+use super::{Chain, NodeId, refuse};
+use crate::error::Error;
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::shape::{MAX_RANK, Shape};
+
+/// The end of a range that goes on to the axis' end, in the step's direction.
+pub(super) const OPEN: i32 = i32::MIN;
+
+#[expect(missing_docs, reason = "one line each, named as the ops they record")]
+#[allow(
+    clippy::missing_errors_doc,
+    reason = "all of them refuse operands that do not suit the op"
+)]
+impl Chain {
+    pub fn unary(&mut self, function: UnaryFn, x: NodeId) -> Result<NodeId, Error> {
+        self.apply(Op::Unary(function), &[x])
+    }
+
+    pub fn binary(&mut self, function: BinaryFn, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
+        self.apply(Op::Binary(function), &[a, b])
+    }
+
+    pub fn clamp(&mut self, x: NodeId, low: NodeId, high: NodeId) -> Result<NodeId, Error> {
+        self.apply(Op::Clamp, &[x, low, high])
+    }
+
+    pub fn dot(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
+        self.apply(Op::Dot, &[a, b])
+    }
+
+    /// `axes` empty means all of them.
+    pub fn reduce(
+        &mut self,
+        reduction: Reduction,
+        x: NodeId,
+        (axes, keep): (&[i32], bool),
+    ) -> Result<NodeId, Error> {
+        let op = |axes| Op::Reduce {
+            reduction,
+            axes,
+            keep,
+        };
+        let shape = self.shape(x, op(0).name())?;
+        let mut mask = 0_u8;
+        for axis in axes {
+            let bit = 1 << shape.axis(*axis, op(0).name())?;
+            if mask & bit != 0 {
+                return Err(refuse(&[op(0).name(), ": an axis is named twice"]));
+            }
+            mask |= bit;
+        }
+        if axes.is_empty() {
+            mask = ((1_u16 << shape.rank()) - 1) as u8;
+        }
+        self.apply(op(mask), &[x])
+    }
+
+    /// `epsilon` is a constant, or nothing for softmax.
+    pub fn norm(
+        &mut self,
+        norm: Norm,
+        (x, axis): (NodeId, i32),
+        epsilon: Option<NodeId>,
+    ) -> Result<NodeId, Error> {
+        let op = |axis| Op::Norm { norm, axis };
+        let axis = self.shape(x, op(0).name())?.axis(axis, op(0).name())?;
+        let operands = [Some(x), epsilon];
+        let operands: Vec<NodeId> = operands.into_iter().flatten().collect();
+        self.apply(op(axis as u8), &operands)
+    }
+
+    /// `order` empty means all axes reversed.
+    pub fn transpose(&mut self, x: NodeId, order: &[i32]) -> Result<NodeId, Error> {
+        let shape = self.shape(x, "transpose")?;
+        let mut axes = [0; MAX_RANK];
+        let reversed: Vec<i32>;
+        let order = if order.is_empty() {
+            reversed = (0..shape.rank() as i32).rev().collect();
+            &reversed
+        } else {
+            order
+        };
+        if order.len() != shape.rank() {
+            return Err(refuse(&[
+                "transpose: the order must name each axis of shape ",
+                &shape.to_string(),
+                " once",
+            ]));
+        }
+        for (place, axis) in axes.iter_mut().zip(order) {
+            *place = shape.axis(*axis, "transpose")? as u8;
+        }
+        self.apply(Op::Transpose { order: axes }, &[x])
+    }
+
+    /// A (start, end, step) for each of the first axes, by Python's rules: negative places
+    /// count from the end, and what lies outside is cut off.
+    pub fn slice(&mut self, x: NodeId, parts: &[(i32, i32, i32)]) -> Result<NodeId, Error> {
+        let shape = self.shape(x, "slice")?;
+        if parts.len() > shape.rank() {
+            return Err(refuse(&[
+                "slice: ",
+                &parts.len().to_string(),
+                " ranges are more than shape ",
+                &shape.to_string(),
+                " has axes",
+            ]));
+        }
+        let mut ranges = Vec::with_capacity(shape.rank());
+        for (axis, dim) in shape.dims().iter().enumerate() {
+            let part = parts.get(axis).copied().unwrap_or((0, i32::MAX, 1));
+            ranges.push(range(part, *dim)?);
+        }
+        let ranges = ranges.into();
+        self.apply(Op::Slice { ranges }, &[x])
+    }
+
+    pub fn reshape(&mut self, x: NodeId, shape: Shape) -> Result<NodeId, Error> {
+        self.apply(Op::Reshape { shape }, &[x])
+    }
+
+    pub fn gather(&mut self, x: NodeId, indexes: NodeId, axis: i32) -> Result<NodeId, Error> {
+        let axis = self.shape(x, "gather")?.axis(axis, "gather")? as u8;
+        self.apply(Op::Gather { axis }, &[x, indexes])
+    }
+
+    pub fn concat(&mut self, parts: &[NodeId], axis: i32) -> Result<NodeId, Error> {
+        let Some(first) = parts.first() else {
+            return Err(refuse(&["concat takes at least 1 operand"]));
+        };
+        let axis = self.shape(*first, "concat")?.axis(axis, "concat")? as u8;
+        self.apply(Op::Concat { axis }, parts)
+    }
+
+    fn shape(&self, id: NodeId, op: &str) -> Result<Shape, Error> {
+        match self.nodes.get(id.index()) {
+            Some(node) => Ok(node.shape),
+            None => Err(refuse(&[op, ": an operand is not of this chain"])),
+        }
+    }
+}
+
+/// Python's `slice.indices`.
+fn range((start, end, step): (i32, i32, i32), dim: u32) -> Result<Range, Error> {
+    if step == 0 {
+        return Err(refuse(&["slice: a step must not be 0"]));
+    }
+    let dim = i64::from(dim);
+    // Going down, the places before the first and behind the last are -1 and dim - 1.
+    let (low, high) = if step > 0 { (0, dim) } else { (-1, dim - 1) };
+    let place = |place: i32| {
+        let place = i64::from(place);
+        let counted = if place < 0 { place + dim } else { place };
+        counted.clamp(low, high)
+    };
+    let start = place(start);
+    let end = match (end, step > 0) {
+        (OPEN, true) => high,
+        (OPEN, false) => low,
+        (end, _) => place(end),
+    };
+    let step64 = i64::from(step);
+    let count = (end - start + step64 - step64.signum()) / step64;
+    Ok(Range {
+        start: start.max(0) as u32,
+        step,
+        count: count.max(0) as u32,
+    })
+}

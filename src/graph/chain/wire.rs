@@ -1,0 +1,246 @@
+//! Chains as words: how TypeScript hands one over, and what equal structures
+//! are found by.
+//!
+//! `[nodes, outputs]`, then for each node `op | operands << 8 | attributes <<
+//! 16`, its operands and its attributes, then the outputs. Decoding records
+//! the chain through the same methods as everybody, so words that make no
+//! sense are an error like any other.
+
+use super::op::{Home, Norm, Op, Reduction};
+use super::record::OPEN;
+use super::{Chain, NodeId, refuse};
+use crate::error::Error;
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::shape::Shape;
+use crate::tensor::DType;
+
+/// Numbers of the ops on the wire.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Code {
+    Input = 0,
+    Constant = 1,
+    Unary = 2,
+    Binary = 3,
+    Clamp = 4,
+    Dot = 5,
+    Reduce = 6,
+    Norm = 7,
+    Transpose = 8,
+    Slice = 9,
+    Reshape = 10,
+    Gather = 11,
+    Concat = 12,
+}
+
+const CODES: [Code; 13] = [
+    Code::Input,
+    Code::Constant,
+    Code::Unary,
+    Code::Binary,
+    Code::Clamp,
+    Code::Dot,
+    Code::Reduce,
+    Code::Norm,
+    Code::Transpose,
+    Code::Slice,
+    Code::Reshape,
+    Code::Gather,
+    Code::Concat,
+];
+
+impl Chain {
+    /// The chain as words. Equal chains give equal words, and others others.
+    pub fn encode(&self) -> Vec<u32> {
+        let mut words = vec![self.nodes.len() as u32, self.outputs.len() as u32];
+        for node in &self.nodes {
+            let head = words.len();
+            words.push(0);
+            words.extend(node.operands.iter().map(|id| id.0));
+            let code = attributes(&node.op, node.shape, node.dtype, &mut words);
+            let operands = node.operands.len() as u32;
+            let attributes = (words.len() - head - 1) as u32 - operands;
+            words[head] = code as u32 | operands << 8 | attributes << 16;
+        }
+        words.extend(self.outputs.iter().map(|id| id.0));
+        words
+    }
+
+    /// The chain that words stand for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for words that no chain gives.
+    pub fn decode(words: &[u32]) -> Result<Chain, Error> {
+        let mut chain = Chain::default();
+        let mut reader = Reader(words);
+        let (nodes, outputs) = (reader.next()?, reader.next()?);
+        for _ in 0..nodes {
+            let head = reader.next()?;
+            let operands = reader.take(head >> 8 & 0xff)?;
+            let operands: Vec<NodeId> = operands.iter().map(|id| NodeId(*id)).collect();
+            let attributes = Reader(reader.take(head >> 16)?);
+            record(&mut chain, head & 0xff, &operands, attributes)?;
+        }
+        for _ in 0..outputs {
+            let id = reader.next()?;
+            chain.output(NodeId(id))?;
+        }
+        match reader.0 {
+            [] => Ok(chain),
+            _ => Err(broken()),
+        }
+    }
+}
+
+/// Appends an op's attributes.
+fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code {
+    match op {
+        Op::Input { home, .. } => {
+            words.extend([u32::from(dtype == DType::U32), *home as u32]);
+            words.extend(shape.dims());
+            Code::Input
+        }
+        Op::Constant { .. } => Code::Constant,
+        Op::Unary(function) => {
+            words.push(*function as u32);
+            Code::Unary
+        }
+        Op::Binary(function) => {
+            words.push(*function as u32);
+            Code::Binary
+        }
+        Op::Clamp => Code::Clamp,
+        Op::Dot => Code::Dot,
+        Op::Reduce {
+            reduction,
+            axes,
+            keep,
+        } => {
+            words.extend([*reduction as u32, u32::from(*keep)]);
+            words.extend((0..8).filter(|axis| axes >> axis & 1 == 1));
+            Code::Reduce
+        }
+        Op::Norm { norm, axis } => {
+            words.extend([*norm as u32, u32::from(*axis)]);
+            Code::Norm
+        }
+        Op::Transpose { order } => {
+            words.extend(order[..shape.rank()].iter().map(|axis| u32::from(*axis)));
+            Code::Transpose
+        }
+        Op::Slice { ranges } => {
+            for range in ranges {
+                let last = i64::from(range.step) * (i64::from(range.count) - 1);
+                let end = match range.count {
+                    0 => i64::from(range.start),
+                    _ => i64::from(range.start) + last + i64::from(range.step.signum()),
+                };
+                // A place in front of the first one has no number.
+                let end = if end < 0 { OPEN as u32 } else { end as u32 };
+                words.extend([range.start, end, range.step as u32]);
+            }
+            Code::Slice
+        }
+        Op::Reshape { shape } => {
+            words.extend(shape.dims());
+            Code::Reshape
+        }
+        Op::Gather { axis } => {
+            words.push(u32::from(*axis));
+            Code::Gather
+        }
+        Op::Concat { axis } => {
+            words.push(u32::from(*axis));
+            Code::Concat
+        }
+    }
+}
+
+/// Records one node.
+fn record(
+    chain: &mut Chain,
+    code: u32,
+    operands: &[NodeId],
+    mut attributes: Reader<'_>,
+) -> Result<NodeId, Error> {
+    let code = *CODES.get(code as usize).ok_or_else(broken)?;
+    let x = operands.first().copied().unwrap_or(NodeId(u32::MAX));
+    let second = operands.get(1).copied();
+    match code {
+        Code::Input => {
+            let dtype = attributes.pick(&[DType::F32, DType::U32])?;
+            let home = attributes.pick(&[Home::Call, Home::Resident])?;
+            chain.input(Shape::new(attributes.0)?, dtype, home)
+        }
+        Code::Constant => chain.constant(),
+        Code::Unary => chain.apply(Op::Unary(attributes.pick(&UnaryFn::ALL)?), operands),
+        Code::Binary => chain.apply(Op::Binary(attributes.pick(&BinaryFn::ALL)?), operands),
+        Code::Clamp => chain.apply(Op::Clamp, operands),
+        Code::Dot => chain.apply(Op::Dot, operands),
+        Code::Reduce => {
+            let reduction = attributes.pick(&Reduction::ALL)?;
+            let keep = attributes.pick(&[false, true])?;
+            if attributes.0.is_empty() {
+                // Nothing is reduced: `reduce` takes no axes for all of them.
+                return chain.apply(
+                    Op::Reduce {
+                        reduction,
+                        axes: 0,
+                        keep,
+                    },
+                    operands,
+                );
+            }
+            chain.reduce(reduction, x, (&signed(attributes.0), keep))
+        }
+        Code::Norm => {
+            let norm = attributes.pick(&Norm::ALL)?;
+            chain.norm(norm, (x, attributes.next()? as i32), second)
+        }
+        Code::Transpose => chain.transpose(x, &signed(attributes.0)),
+        Code::Slice => {
+            let parts = signed(attributes.0);
+            let parts: Vec<(i32, i32, i32)> = parts
+                .chunks_exact(3)
+                .map(|part| (part[0], part[1], part[2]))
+                .collect();
+            chain.slice(x, &parts)
+        }
+        Code::Reshape => chain.reshape(x, Shape::new(attributes.0)?),
+        Code::Gather => {
+            let axis = attributes.next()? as i32;
+            chain.gather(x, second.unwrap_or(NodeId(u32::MAX)), axis)
+        }
+        Code::Concat => chain.concat(operands, attributes.next()? as i32),
+    }
+}
+
+/// Words that are still to be read.
+struct Reader<'a>(&'a [u32]);
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<u32, Error> {
+        self.take(1).map(|words| words[0])
+    }
+
+    fn take(&mut self, count: u32) -> Result<&'a [u32], Error> {
+        let (taken, rest) = self.0.split_at_checked(count as usize).ok_or_else(broken)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    /// The item that the next word numbers.
+    fn pick<T: Copy>(&mut self, items: &[T]) -> Result<T, Error> {
+        let number = self.next()?;
+        items.get(number as usize).copied().ok_or_else(broken)
+    }
+}
+
+fn signed(words: &[u32]) -> Vec<i32> {
+    words.iter().map(|word| *word as i32).collect()
+}
+
+fn broken() -> Error {
+    refuse(&["these words are no chain"])
+}

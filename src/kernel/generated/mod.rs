@@ -1,0 +1,143 @@
+//! The kernels that fusion makes: each is a template of `shaders/` whose one
+//! hole is filled with a stage's operands and expressions.
+//!
+//! A stage's text holds no size, stride or constant, so equal stages are equal
+//! text. The processor's twin is `device/cpu/program`.
+//!
+//! # How exact
+//!
+//! Relative errors in units of 2⁻²⁴ (u) unless said otherwise, from WGSL's
+//! accuracy table and the formulas in `shaders/lib/functions.wgsl`; held by
+//! `tests/chains` on the processor and on a GPU.
+//!
+//! | op | error at most |
+//! |---|---|
+//! | relu abs neg minimum maximum clamp, max min argmax, what moves elements | exact |
+//! | add sub mul | 1 u; a device may fuse a product and a sum, which rounds once less |
+//! | div | 5 u |
+//! | sqrt | 10 u |
+//! | exp | (6 + 4·abs(x)) u |
+//! | log | 6 u, or 2⁻²¹ absolute for x in [0.5, 2] |
+//! | sigmoid silu | (16 + 4·abs(x)) u |
+//! | tanh | 16 u for abs(x) < 0.625, else 24 u |
+//! | gelu | (32 + 8·x²) u of its absolute value, and 4 u of abs(x) |
+//! | geluTanh | (32 + 16·abs(v)) u of its absolute value, v = 1.6·(x + 0.045·x³) |
+//! | pow | (16 + 16·abs(y·log2 x)) u, and abs(y)·2⁻²¹ for x in [0.5, 2] |
+//! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32 |
+//!
+//! # What IEEE leaves to us
+//!
+//! NaN goes through relu, abs, neg, minimum, maximum, clamp, max and min, and
+//! argmax gives the place of the first one. Which of two zeros minimum and
+//! maximum give is open. pow of a negative base is NaN unless the exponent is
+//! whole, and 1 for the exponent 0 and the base 1, even of NaN; infinite
+//! exponents are as the device gives them. Division by zero and overflow give
+//! infinities where the device has them; WGSL lets a device assume that
+//! *arithmetic* gives none, and denormals may be taken as zero: silu and the
+//! gelus are 0 where their factor of x is that small.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "a stage has few loads and steps"
+)]
+
+/// Appends to a text; it takes all there is.
+macro_rules! put {
+    ($text:expr, $($part:tt)*) => {{
+        let _ = std::fmt::Write::write_fmt($text, format_args!($($part)*));
+    }};
+}
+
+mod expression;
+mod map;
+mod rows;
+
+use super::{PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
+use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
+
+const FUNCTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/functions.wgsl"));
+const FOLDS: &str = include_str!(concat!(env!("OUT_DIR"), "/folds.wgsl"));
+const MAP: &str = include_str!(concat!(env!("OUT_DIR"), "/map.wgsl"));
+const ROWS: &str = include_str!(concat!(env!("OUT_DIR"), "/rows.wgsl"));
+const WIDE_ROWS: &str = include_str!(concat!(env!("OUT_DIR"), "/wide_rows.wgsl"));
+
+/// Complete WGSL source of a stage's kernel. It depends on nothing but the
+/// stage's program.
+pub fn source(stage: &Stage) -> String {
+    let layout = Layout::of(stage);
+    let (template, hole) = match &stage.body {
+        Body::Map(map) => (MAP, map::body(stage, &layout, map)),
+        Body::Rows(rows) => {
+            let template = match rows.width {
+                Width::Thread => ROWS,
+                Width::Group => WIDE_ROWS,
+            };
+            (template, rows::body(stage, &layout, rows))
+        }
+    };
+    let (before, after) = template.split_once('$').expect("a template has one hole");
+    let folds = match &stage.body {
+        Body::Map(_) => "",
+        Body::Rows(_) => FOLDS,
+    };
+    let parts = [SEGMENTS_LIBRARY, FUNCTIONS, folds, before, &hole, after];
+    parts.join("\n")
+}
+
+/// The declarations: operands of this type, a result of that.
+fn declare(stage: &Stage, layout: &Layout, (operands, result): (&str, &str)) -> String {
+    let mut text = format!("const WORDS = {}u;\n", layout.words);
+    let storage = "var<storage, read";
+    for binding in 0..stage.bindings() {
+        put!(
+            &mut text,
+            "@group(0) @binding({binding}) {storage}> in{binding}: array<{operands}>;\n"
+        );
+    }
+    put!(
+        &mut text,
+        "@group(0) @binding({RESULT}) {storage}_write> output: array<{result}>;\n"
+    );
+    put!(
+        &mut text,
+        "@group(0) @binding({SEGMENTS}) {storage}> segments: array<u32>;\n"
+    );
+    put!(
+        &mut text,
+        "@group(0) @binding({PARAMS}) var<uniform> params: Params;\n"
+    );
+    text
+}
+
+/// Reads the scalars of a call's entry.
+fn scalars(stage: &Stage, layout: &Layout) -> String {
+    let mut text = String::new();
+    for (i, scalar) in stage.scalars.iter().enumerate() {
+        let variable = stage.loads.len() + i;
+        let word = match scalar {
+            Scalar::Constant(index) => {
+                format!("segments[operand(entry, {}u) + {index}u]", layout.constants)
+            }
+            Scalar::Count => format!("operand(entry, {}u)", layout.scalars[i]),
+        };
+        put!(&mut text, "let v{variable} = F(bitcast<f32>({word}));\n");
+    }
+    text
+}
+
+/// Names of a place's coordinates, found from its number; the first needs no
+/// division where it is the only one.
+fn coordinates(text: &mut String, (name, number): (&str, &str), (rank, dims): (u32, u32)) {
+    let mut rest = number.to_owned();
+    for axis in (1..rank).rev() {
+        let dim = dims + axis - 1;
+        put!(text, "let {name}d{axis} = operand(entry, {dim}u);\n");
+        put!(text, "let {name}{axis} = {rest} % {name}d{axis};\n");
+        put!(text, "let {name}r{axis} = {rest} / {name}d{axis};\n");
+        rest = format!("{name}r{axis}");
+    }
+    put!(text, "let {name}0 = {rest};\n");
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

@@ -1,0 +1,185 @@
+//! Rows as WGSL: a thread or a workgroup a row, one loop for each fold.
+
+use super::{coordinates, declare, expression, scalars};
+use crate::graph::chain::expr::{Expr, Term};
+use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
+
+pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
+    let mut text = declare(stage, layout, ("u32", "u32"));
+    text += "fn compute(entry: u32, row: u32, lane: u32) {\n";
+    put!(
+        &mut text,
+        "let count = operand(entry, {}u);\n",
+        layout.count
+    );
+    if rows.is_cut {
+        put!(
+            &mut text,
+            "let chunks = operand(entry, {}u);\n",
+            layout.chunks
+        );
+        put!(&mut text, "let first = (row % chunks) * {CHUNK}u;\n");
+        put!(&mut text, "let n = min({CHUNK}u, count - first);\n");
+        text += "let place = row / chunks;\n";
+    } else {
+        text += "let first = 0u;\nlet n = count;\nlet place = row;\n";
+    }
+    coordinates(&mut text, ("o", "place"), (rows.outer, layout.outer));
+    let printer = Printer {
+        stage,
+        layout,
+        rows,
+        first: stage.loads.len() + stage.scalars.len(),
+    };
+    for load in 0..stage.loads.len() {
+        printer.begin_load(&mut text, load);
+    }
+    text += &scalars(stage, layout);
+    for (step, of) in rows.steps.iter().enumerate() {
+        match of {
+            RowStep::Fold(fold, value) => printer.fold(&mut text, step, (*fold, value)),
+            RowStep::Let(value) => {
+                let value =
+                    expression::print(&mut text, value, (&format!("s{step}t"), printer.first));
+                put!(&mut text, "let r{step} = {value};\n");
+            }
+        }
+    }
+    printer.result(&mut text);
+    text + "}"
+}
+
+struct Printer<'a> {
+    stage: &'a Stage,
+    layout: &'a Layout,
+    rows: &'a Rows,
+    /// The first variable that a step gives.
+    first: usize,
+}
+
+impl Printer<'_> {
+    /// Where a load begins in this row, and what it reads there if that is all.
+    fn begin_load(&self, text: &mut String, load: usize) {
+        let strides = self.layout.strides[load];
+        put!(text, "let b{load} = operand(entry, {load}u)");
+        for axis in 0..self.rows.outer {
+            put!(text, " + o{axis} * operand(entry, {}u)", strides + axis);
+        }
+        *text += ";\n";
+        if self.rows.is_row[load] {
+            self.read(text, load, &format!("b{load}"));
+            return;
+        }
+        for axis in 0..self.rows.inner {
+            let word = strides + self.rows.outer + axis;
+            put!(text, "let b{load}s{axis} = operand(entry, {word}u);\n");
+        }
+    }
+
+    /// Reads a load at a place.
+    fn read(&self, text: &mut String, load: usize, at: &str) {
+        let of = &self.stage.loads[load];
+        let binding = of.binding;
+        let value = match of.access {
+            Access::Flat | Access::Strided => format!("in{binding}[{at}]"),
+            Access::Indexed(index) => {
+                let step = self.layout.strides[load] + self.rows.outer + self.rows.inner;
+                let limit = step + 1;
+                put!(text, "let x{load} = bitcast<u32>(v{index});\n");
+                let at = format!("{at} + x{load} * operand(entry, {step}u)");
+                let is_outside = format!("x{load} >= operand(entry, {limit}u)");
+                format!("select(in{binding}[{at}], x{load} | 0x7fc00000u, {is_outside})")
+            }
+        };
+        put!(text, "let v{load} = bitcast<f32>({value});\n");
+    }
+
+    /// Begins a loop over the row's elements that computes an expression; the
+    /// name of its value.
+    fn each(&self, text: &mut String, expr: &Expr, prefix: &str) -> String {
+        *text += "for (var j = lane; j < n; j += LANES) {\n";
+        coordinates(
+            text,
+            ("i", "(first + j)"),
+            (self.rows.inner, self.layout.inner),
+        );
+        for load in 0..self.stage.loads.len() {
+            if !self.rows.is_row[load] && self.is_used(expr, load) {
+                let mut at = format!("b{load}");
+                for axis in 0..self.rows.inner {
+                    put!(&mut at, " + i{axis} * b{load}s{axis}");
+                }
+                self.read(text, load, &at);
+            }
+        }
+        expression::print(text, expr, (prefix, self.first))
+    }
+
+    /// Whether an expression names a load, or one that is found by it.
+    fn is_used(&self, expr: &Expr, load: usize) -> bool {
+        let names = |load: usize| expr.terms().contains(&Term::Variable(load as u32));
+        let mut loads = self.stage.loads.iter().enumerate();
+        names(load)
+            || loads.any(|(other, of)| of.access == Access::Indexed(load as u32) && names(other))
+    }
+
+    fn fold(&self, text: &mut String, step: usize, (fold, value): (Fold, &Expr)) {
+        let start = match fold {
+            Fold::Sum => "0.0",
+            Fold::Max => "0u",
+            Fold::Min | Fold::First | Fold::Least => "0xffffffffu",
+        };
+        put!(text, "var a{step} = {start};\n");
+        let value = self.each(text, value, "t");
+        let next = match fold {
+            Fold::Sum => format!("a{step} + {value}"),
+            Fold::Max => format!("max(a{step}, top_key({value}))"),
+            Fold::Min => format!("min(a{step}, bottom_key({value}))"),
+            Fold::First => {
+                format!("min(a{step}, select(0xffffffffu, first + j, {value} != 0.0))")
+            }
+            Fold::Least => format!("min(a{step}, bitcast<u32>({value}))"),
+        };
+        put!(text, "a{step} = {next};\n}}\n");
+        let folded = match fold {
+            Fold::Sum => format!("fold_sum(lane, a{step})"),
+            Fold::Max => format!("from_key(fold_max(lane, a{step}))"),
+            Fold::Min => format!("from_key(fold_min(lane, a{step}))"),
+            Fold::First | Fold::Least => format!("bitcast<f32>(fold_min(lane, a{step}))"),
+        };
+        put!(text, "let r{step} = {folded};\n");
+    }
+
+    fn result(&self, text: &mut String) {
+        let mut base = String::from("result(entry)");
+        if self.rows.is_cut {
+            base += " + row";
+        } else {
+            for axis in 0..self.rows.outer {
+                base += &format!(
+                    " + o{axis} * operand(entry, {}u)",
+                    self.layout.result + axis
+                );
+            }
+        }
+        match &self.rows.result {
+            RowResult::Row(value) => {
+                let value = expression::print(text, value, ("t", self.first));
+                put!(
+                    text,
+                    "if lane == 0u {{ output[{base}] = bitcast<u32>({value}); }}\n"
+                );
+            }
+            RowResult::Element(value) => {
+                put!(text, "let base = {base};\n");
+                let value = self.each(text, value, "t");
+                let mut at = String::from("base");
+                for axis in 0..self.rows.inner {
+                    let word = self.layout.result + self.rows.outer + axis;
+                    put!(&mut at, " + i{axis} * operand(entry, {word}u)");
+                }
+                put!(text, "output[{at}] = bitcast<u32>({value});\n}}\n");
+            }
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Makes a stage of a draft: numbers go to its sizes, the rest is program.
+
+use super::cut::{Domain, Root, Target};
+use super::layout::Layout;
+use super::lower::{Primitive, along};
+use super::program::{
+    Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
+    Source, Stage, StageSizes, Width,
+};
+use super::stage::{Context, Draft, DraftTerm, place};
+use crate::graph::chain::expr::{Expr, Term, TermId};
+use crate::graph::shape::{MAX_RANK, Shape};
+
+/// Strides of loads and of the result along some dimensions.
+type Strides = [u32; MAX_RANK];
+
+/// A stage and its numbers, writing to a buffer.
+pub(super) fn build(
+    context: &Context<'_>,
+    root: &Root,
+    (draft, buffer): (&Draft, u32),
+) -> (Stage, StageSizes) {
+    let shape = context.lowered.values[root.value].shape;
+    let (whole, start) = match root.target {
+        Target::Value | Target::Output => (shape, 0),
+        Target::Part { whole, start } => {
+            let concat = &context.lowered.values[whole];
+            let Primitive::Concat(axis) = concat.primitive else {
+                unreachable!("only a concat has parts");
+            };
+            (concat.shape, start * concat.shape.strides()[axis])
+        }
+    };
+    let view = draft.view.expect("every draft has a view");
+    let (_, result) = view.partial(0..shape.rank(), &whole.strides());
+    let is_part = matches!(root.target, Target::Part { .. });
+    let numbers = Numbers {
+        draft,
+        result,
+        is_part,
+    };
+    let (body, accesses, mut sizes) = match root.domain {
+        Domain::Each => numbers.map(shape),
+        Domain::Rows {
+            shape,
+            axes,
+            is_element,
+        } => {
+            let is_cut = matches!(
+                context.lowered.values[root.value].primitive,
+                Primitive::Partial { .. }
+            );
+            numbers.rows(shape, axes, (is_element, is_cut))
+        }
+    };
+    let mut bindings: Vec<Option<Source>> = Vec::new();
+    let loads = draft.loads.iter().zip(accesses).map(|(load, access)| {
+        let shared = !matches!(load.source, Source::Input(_));
+        Load {
+            source: load.source,
+            binding: place(&mut bindings, shared.then_some(load.source)) as u32,
+            access,
+        }
+    });
+    let stage = Stage {
+        body,
+        loads: loads.collect(),
+        scalars: draft.scalars.iter().map(|(scalar, _)| *scalar).collect(),
+        buffer: BufferId(buffer),
+    };
+    sizes.result = start;
+    sizes.offsets = draft.loads.iter().map(|load| load.offset).collect();
+    for (scalar, count) in &draft.scalars {
+        if *scalar == Scalar::Count {
+            #[expect(clippy::cast_precision_loss, reason = "a mean divides by a float")]
+            sizes.words.push((*count as f32).to_bits());
+        }
+    }
+    debug_assert_eq!(
+        Layout::of(&stage).sizes as usize + sizes.words.len(),
+        Layout::of(&stage).words as usize
+    );
+    (stage, sizes)
+}
+
+struct Numbers<'a> {
+    draft: &'a Draft,
+    /// Strides of the result along each dimension of the domain.
+    result: Strides,
+    /// Whether the result is a part of another.
+    is_part: bool,
+}
+
+impl Numbers<'_> {
+    fn map(&self, shape: Shape) -> (Body, Vec<Access>, StageSizes) {
+        let is_strided = self.is_part;
+        let natural = shape.strides();
+        let accesses: Vec<Access> = (self.draft.loads.iter())
+            .map(|load| match load.index {
+                Some(index) => Access::Indexed(index.load),
+                // Addresses of whole tensors are multiples of four words, and so is this.
+                None if load.strides == natural && load.offset % 4 == 0 => Access::Flat,
+                None => Access::Strided,
+            })
+            .collect();
+        let mut sizes = StageSizes {
+            threads: shape.count().div_ceil(4),
+            ..StageSizes::default()
+        };
+        let mut rank = 0;
+        if is_strided {
+            sizes.words.push(shape.count());
+        }
+        if is_strided || accesses.iter().any(|access| *access != Access::Flat) {
+            let mut places = self.places(|_| true, shape);
+            places.collapse();
+            rank = places.dims.len();
+            sizes.words.extend(&places.dims[1..]);
+            for (load, access) in accesses.iter().enumerate() {
+                if *access != Access::Flat {
+                    sizes.words.extend(&places.strides[load][..rank]);
+                    self.index(load, &mut sizes.words);
+                }
+            }
+            if is_strided {
+                sizes.words.extend(&places.strides[accesses.len()][..rank]);
+            }
+        }
+        let value = self.extract(self.draft.top, &[]);
+        let body = Body::Map(Map {
+            rank: rank as u32,
+            value,
+            is_strided,
+        });
+        (body, accesses, sizes)
+    }
+
+    fn rows(
+        &self,
+        shape: Shape,
+        axes: u8,
+        (is_element, is_cut): (bool, bool),
+    ) -> (Body, Vec<Access>, StageSizes) {
+        let is_inner = |axis: usize| axes >> axis & 1 == 1;
+        let mut outer = self.places(|axis| !is_inner(axis), shape);
+        let mut inner = self.places(is_inner, shape);
+        let loads = &self.draft.loads;
+        let is_row = inner.strides.iter().take(loads.len());
+        let mut is_row: Vec<bool> = is_row.map(|strides| *strides == [0; MAX_RANK]).collect();
+        for (load, of) in loads.iter().enumerate() {
+            // A gather follows its index.
+            if let Some(index) = of.index {
+                is_row[load] &= is_row[index.load as usize];
+            }
+        }
+        outer.collapse();
+        inner.collapse();
+        let count = along(shape, axes);
+        let rows = along(shape, !axes);
+        let chunks = count.div_ceil(CHUNK);
+        let width = if count <= NARROW {
+            Width::Thread
+        } else {
+            Width::Group
+        };
+        let mut words = vec![count];
+        if is_cut {
+            words.push(chunks);
+        }
+        words.extend(&outer.dims[1..]);
+        words.extend(&inner.dims[1..]);
+        for load in 0..loads.len() {
+            words.extend(&outer.strides[load][..outer.dims.len()]);
+            words.extend(&inner.strides[load][..inner.dims.len()]);
+            self.index(load, &mut words);
+        }
+        if !is_cut {
+            words.extend(&outer.strides[loads.len()][..outer.dims.len()]);
+        }
+        if is_element {
+            words.extend(&inner.strides[loads.len()][..inner.dims.len()]);
+        }
+        let (steps, result) = self.steps((&is_row, is_element));
+        let accesses = loads.iter().map(|load| match load.index {
+            Some(index) => Access::Indexed(index.load),
+            None => Access::Strided,
+        });
+        let lanes = if width == Width::Group { LANES } else { 1 };
+        let sizes = StageSizes {
+            threads: rows * lanes * if is_cut { chunks } else { 1 },
+            words,
+            ..StageSizes::default()
+        };
+        let body = Body::Rows(Rows {
+            outer: outer.dims.len() as u32,
+            inner: inner.dims.len() as u32,
+            width,
+            steps,
+            result,
+            is_cut,
+            is_row,
+        });
+        (body, accesses.collect(), sizes)
+    }
+
+    /// Some dimensions of the domain; the result's strides are the last.
+    fn places(&self, mut is_here: impl FnMut(usize) -> bool, shape: Shape) -> Places {
+        let axes: Vec<usize> = (0..shape.rank()).filter(|axis| is_here(*axis)).collect();
+        let loads = self.draft.loads.iter().map(|load| &load.strides);
+        let pick = |strides: &Strides| {
+            let mut picked = [0; MAX_RANK];
+            for (picked, axis) in picked.iter_mut().zip(&axes) {
+                *picked = strides[*axis];
+            }
+            picked
+        };
+        let mut dims: Vec<u32> = axes.iter().map(|axis| shape.dims()[*axis]).collect();
+        if dims.is_empty() {
+            dims.push(1); // One place, so that kernels need no case for none.
+        }
+        Places {
+            dims,
+            strides: loads.chain([&self.result]).map(pick).collect(),
+        }
+    }
+
+    fn index(&self, load: usize, words: &mut Vec<u32>) {
+        if let Some(index) = self.draft.loads[load].index {
+            words.extend([index.stride, index.limit]);
+        }
+    }
+
+    /// What is computed once a row, in order, and the row's result.
+    fn steps(&self, (is_row, is_element): (&[bool], bool)) -> (Vec<RowStep>, RowResult) {
+        let terms = &self.draft.terms;
+        let mut varies = Vec::with_capacity(terms.len());
+        for term in terms {
+            varies.push(match term {
+                DraftTerm::Load(load) => !is_row[*load],
+                DraftTerm::Scalar(_) | DraftTerm::Fold(..) => false,
+                _ => term.operands().any(|operand| varies[operand]),
+            });
+        }
+        // What a loop over the elements needs of the row is computed in front of it.
+        let mut is_needed = vec![false; terms.len()];
+        for (id, term) in terms.iter().enumerate() {
+            if varies[id] || matches!(term, DraftTerm::Fold(..)) {
+                term.operands()
+                    .for_each(|operand| is_needed[operand] = true);
+            }
+        }
+        is_needed[self.draft.top] |= is_element;
+        let first = (self.draft.loads.len() + self.draft.scalars.len()) as u32;
+        let mut known: Vec<Option<u32>> = vec![None; terms.len()];
+        let mut steps = Vec::new();
+        for (id, term) in terms.iter().enumerate() {
+            let step = match term {
+                DraftTerm::Load(_) | DraftTerm::Scalar(_) => continue,
+                DraftTerm::Fold(fold, of) => RowStep::Fold(*fold, self.extract(*of, &known)),
+                _ if !varies[id] && is_needed[id] => RowStep::Let(self.extract(id, &known)),
+                _ => continue,
+            };
+            known[id] = Some(first + steps.len() as u32);
+            steps.push(step);
+        }
+        let result = self.extract(self.draft.top, &known);
+        match is_element {
+            true => (steps, RowResult::Element(result)),
+            false => (steps, RowResult::Row(result)),
+        }
+    }
+
+    /// The expression of a term; what is known already is a variable.
+    fn extract(&self, top: usize, known: &[Option<u32>]) -> Expr {
+        let terms = &self.draft.terms;
+        let variable = |id: usize| match terms[id] {
+            DraftTerm::Load(load) => Some(load as u32),
+            DraftTerm::Scalar(scalar) => Some((self.draft.loads.len() + scalar) as u32),
+            _ => known.get(id).copied().flatten(),
+        };
+        let mut is_used = vec![false; top + 1];
+        is_used[top] = true;
+        for id in (0..=top).rev() {
+            if is_used[id] && variable(id).is_none() {
+                terms[id]
+                    .operands()
+                    .for_each(|operand| is_used[operand] = true);
+            }
+        }
+        let mut to = vec![TermId(0); top + 1];
+        let mut made: Vec<Term> = Vec::new();
+        for id in (0..=top).filter(|id| is_used[*id]) {
+            let term = match (variable(id), terms[id]) {
+                (Some(variable), _) => Term::Variable(variable),
+                (None, DraftTerm::Unary(function, a)) => Term::Unary(function, to[a]),
+                (None, DraftTerm::Binary(function, a, b)) => Term::Binary(function, to[a], to[b]),
+                (None, _) => unreachable!("folds are known before they are used"),
+            };
+            to[id] = TermId(made.len() as u32);
+            made.push(term);
+        }
+        Expr::new(made)
+    }
+}
+
+/// Some dimensions, and strides along them.
+struct Places {
+    dims: Vec<u32>,
+    strides: Vec<Strides>,
+}
+
+impl Places {
+    /// Makes one dimension of neighbors that all strides step through as if
+    /// they were one. Dimensions of 1 are like any other: what is merged must
+    /// not depend on how many rows a call happens to have.
+    fn collapse(&mut self) {
+        for axis in (1..self.dims.len()).rev() {
+            let dim = self.dims[axis];
+            let is_one = (self.strides.iter())
+                .all(|strides| strides[axis - 1] == strides[axis].wrapping_mul(dim));
+            if is_one {
+                self.dims[axis - 1] *= dim;
+                self.dims.remove(axis);
+                for strides in &mut self.strides {
+                    strides[axis - 1] = strides[axis];
+                    strides.copy_within(axis + 1.., axis);
+                }
+            }
+        }
+    }
+}

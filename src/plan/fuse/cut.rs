@@ -1,0 +1,393 @@
+//! Where a chain is cut into stages.
+//!
+//! Values are visited from the results back. One that is used by one stage
+//! becomes part of it; one that is used by several gets a stage and a buffer
+//! of its own, unless it costs no more than [`CHEAP`] simple operations on at
+//! most one tensor: then each stage computes it again, which takes less time
+//! than writing and reading it. A reduction joins the stage that uses it where
+//! that stage works on the same rows.
+
+use super::lower::{Lowered, Primitive, Value};
+use super::view::View;
+use crate::graph::shape::Shape;
+
+/// Simple operations that are rather repeated than kept.
+const CHEAP: u32 = 4;
+
+/// What a function that is not simple counts for.
+const COSTLY: u32 = 8;
+
+/// A chain cut into stages.
+pub(super) struct Cut {
+    /// The stages in order of computation.
+    pub(super) roots: Vec<Root>,
+    /// For each value, the stages that compute it, and what they see of it.
+    pub(super) uses: Vec<Vec<Use>>,
+    /// For each value, whether stages read it from a buffer.
+    pub(super) is_kept: Vec<bool>,
+}
+
+/// One stage: a value of the chain and where it goes.
+pub(super) struct Root {
+    pub(super) value: usize,
+    pub(super) target: Target,
+    pub(super) domain: Domain,
+    /// The number that `uses` know the stage by.
+    pub(super) id: usize,
+}
+
+/// Where a stage writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// To the buffer that other stages read the value from.
+    Value,
+    /// To a result of its own.
+    Output,
+    /// To its part of a concat, from this place along the axis on.
+    Part { whole: usize, start: u32 },
+}
+
+/// The places that a stage computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Domain {
+    /// Those of the value.
+    Each,
+    /// Rows along some axes of this shape.
+    Rows {
+        shape: Shape,
+        axes: u8,
+        /// Whether the value has one element for each of a row.
+        is_element: bool,
+    },
+}
+
+/// One way in which a stage looks at a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) stage: usize,
+    pub(super) view: View,
+}
+
+/// Cuts a chain; `forced` values get stages of their own.
+pub(super) fn cut(lowered: &Lowered, forced: &[bool]) -> Cut {
+    let count = lowered.values.len();
+    let mut cutter = Cutter {
+        lowered,
+        forced: forced.to_vec(),
+        costs: costs(lowered),
+        cut: Cut {
+            roots: Vec::new(),
+            uses: vec![Vec::new(); count],
+            is_kept: vec![false; count],
+        },
+        is_read: vec![false; count],
+    };
+    cutter.force();
+    for value in (0..count).rev() {
+        cutter.visit(value);
+    }
+    cutter.cut.roots.reverse();
+    cutter.cut
+}
+
+struct Cutter<'a> {
+    lowered: &'a Lowered,
+    forced: Vec<bool>,
+    costs: Vec<Cost>,
+    cut: Cut,
+    /// Values that a gather reads.
+    is_read: Vec<bool>,
+}
+
+/// What it takes to compute a value from tensors.
+#[derive(Clone, Copy)]
+struct Cost {
+    work: u32,
+    tensors: u32,
+    /// The tensor, where it is one.
+    tensor: usize,
+}
+
+impl Cutter<'_> {
+    /// Marks what must lie in memory: what gathers read, and what is reshaped
+    /// while it is broadcast, moved or cut.
+    fn force(&mut self) {
+        let values = &self.lowered.values;
+        let composes = composes(values);
+        for value in values {
+            match value.primitive {
+                Primitive::Gather(_) => {
+                    self.forced[value.operands[0]] = true;
+                    self.forced[base(values, value.operands[1])] = true;
+                }
+                Primitive::Reshape if !composes[value.operands[0]] => {
+                    self.forced[value.operands[0]] = true;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn visit(&mut self, id: usize) {
+        let value = &self.lowered.values[id];
+        let is_output = self.lowered.outputs.contains(&id);
+        let is_leaf = matches!(
+            value.primitive,
+            Primitive::Input(_) | Primitive::Constant(_) | Primitive::Count(_)
+        );
+        let is_used = !self.cut.uses[id].is_empty() || self.is_read[id];
+        if is_leaf {
+            if is_output {
+                self.root(id, Target::Output, View::identity(value.shape));
+            }
+            return;
+        }
+        if !is_used && !is_output {
+            return; // Nobody asked for it.
+        }
+        let joins = !self.forced[id] && !self.is_read[id] && self.joins(id);
+        if is_used && !joins {
+            // Others read it from memory, and a result is read by nobody.
+            self.cut.is_kept[id] = true;
+            if is_output {
+                self.root(id, Target::Output, View::identity(value.shape));
+            }
+            self.cut.uses[id].clear();
+            self.compute(id, Target::Value);
+        } else if is_output {
+            self.compute(id, Target::Output);
+        }
+        let uses = std::mem::take(&mut self.cut.uses[id]);
+        for used in &uses {
+            self.descend(id, *used);
+        }
+        self.cut.uses[id] = uses;
+    }
+
+    /// Whether every stage that uses the value computes it itself.
+    fn joins(&mut self, id: usize) -> bool {
+        let value = &self.lowered.values[id];
+        let is_output = self.lowered.outputs.contains(&id);
+        let uses = &self.cut.uses[id];
+        let is_one = !is_output && uses.iter().all(|used| used == &uses[0]);
+        match &value.primitive {
+            Primitive::Concat(_) | Primitive::Partial { .. } => false,
+            Primitive::Reduce { axes, keep, .. } => {
+                is_one
+                    && uses
+                        .first()
+                        .copied()
+                        .is_some_and(|used| self.joins_rows(id, used, (*axes, *keep)))
+            }
+            Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => true,
+            _ => is_one || self.costs[id].work <= CHEAP && self.costs[id].tensors <= 1,
+        }
+    }
+
+    /// Makes a reduction part of the stage that uses it, if that works on the
+    /// same rows, or can.
+    fn joins_rows(&mut self, id: usize, used: Use, over: (u8, bool)) -> bool {
+        let value = &self.lowered.values[id];
+        let shape = self.lowered.values[value.operands[0]].shape;
+        let root = &mut self.cut.roots[used.stage];
+        let whole = self.lowered.values[root.value].shape;
+        let as_row = View::of_reduced(shape, over);
+        match root.domain {
+            Domain::Each if whole == value.shape && used.view == View::identity(whole) => {
+                root.domain = Domain::Rows {
+                    shape,
+                    axes: over.0,
+                    is_element: false,
+                };
+                self.recount(used.stage, shape, over);
+                true
+            }
+            Domain::Each if whole == shape && used.view == as_row => {
+                root.domain = Domain::Rows {
+                    shape,
+                    axes: over.0,
+                    is_element: true,
+                };
+                true
+            }
+            Domain::Rows {
+                shape: rows, axes, ..
+            } => rows == shape && axes == over.0 && used.view == as_row,
+            Domain::Each => false,
+        }
+    }
+
+    /// Tells a stage that its domain is not the places of its value any more,
+    /// but those that the value was reduced from.
+    fn recount(&mut self, stage: usize, shape: Shape, (axes, keep): (u8, bool)) {
+        let mut to = [None; crate::graph::shape::MAX_RANK];
+        let mut next = 0;
+        for axis in 0..shape.rank() {
+            let is_reduced = axes >> axis & 1 == 1;
+            if !is_reduced {
+                to[next] = Some(axis as u8);
+            }
+            next += usize::from(keep || !is_reduced);
+        }
+        let uses = self.cut.uses.iter_mut().flatten();
+        for used in uses.filter(|used| used.stage == stage) {
+            used.view = used.view.with_domain(&to);
+        }
+    }
+
+    /// Gives a value's stage, or those of its parts.
+    fn compute(&mut self, id: usize, target: Target) {
+        let value = &self.lowered.values[id];
+        let Primitive::Concat(axis) = value.primitive else {
+            let view = View::identity(value.shape);
+            let stage = self.cut.roots.len();
+            self.root(id, target, view);
+            if let Primitive::Reduce { axes, keep, .. } = value.primitive {
+                self.joins_rows(id, Use { stage, view }, (axes, keep));
+            }
+            return;
+        };
+        let mut start = value.shape.dims()[axis];
+        for part in value.operands.iter().rev() {
+            let shape = self.lowered.values[*part].shape;
+            start -= shape.dims()[axis];
+            let target = Target::Part { whole: id, start };
+            self.root(*part, target, View::identity(shape));
+        }
+    }
+
+    fn root(&mut self, value: usize, target: Target, view: View) {
+        let id = self.cut.roots.len();
+        self.cut.roots.push(Root {
+            value,
+            target,
+            domain: Domain::Each,
+            id,
+        });
+        self.cut.uses[value].push(Use { stage: id, view });
+    }
+
+    /// What a stage that computes a value uses of its operands.
+    fn descend(&mut self, id: usize, used: Use) {
+        let value = &self.lowered.values[id];
+        if let Primitive::Gather(axis) = value.primitive {
+            self.is_read[value.operands[0]] = true;
+            let shape = self.lowered.values[value.operands[1]].shape;
+            let view = used.view.indexes(axis, shape);
+            self.use_once(value.operands[1], Use { view, ..used });
+            return;
+        }
+        if let Primitive::Partial { axes, .. } = value.primitive {
+            let shape = self.lowered.values[value.operands[0]].shape;
+            self.cut.roots[used.stage].domain = Domain::Rows {
+                shape,
+                axes,
+                is_element: false,
+            };
+        }
+        for place in 0..value.operands.len() {
+            let operand = value.operands[place];
+            let view = operand_view(self.lowered, id, (place, used.view));
+            self.use_once(operand, Use { view, ..used });
+        }
+    }
+
+    fn use_once(&mut self, value: usize, used: Use) {
+        let uses = &mut self.cut.uses[value];
+        if !uses.contains(&used) {
+            uses.push(used);
+        }
+    }
+}
+
+/// What a stage sees of an operand, given what it sees of the value.
+pub(super) fn operand_view(lowered: &Lowered, id: usize, (place, view): (usize, View)) -> View {
+    let value = &lowered.values[id];
+    let operand = lowered.values[value.operands[place]].shape;
+    match &value.primitive {
+        Primitive::Transpose(order) => view.transpose(order),
+        Primitive::Slice(ranges) => view.slice(ranges, operand),
+        Primitive::Reshape => view,
+        Primitive::Reduce { .. } | Primitive::Partial { .. } => View::identity(operand),
+        _ => view
+            .operand(value.shape, operand)
+            .expect("what does not compose is kept in memory"),
+    }
+}
+
+/// The value that others are views of.
+fn base(values: &[Value], mut id: usize) -> usize {
+    while matches!(
+        values[id].primitive,
+        Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape
+    ) {
+        id = values[id].operands[0];
+    }
+    id
+}
+
+/// Which values can be seen as of another shape without being computed first.
+fn composes(values: &[Value]) -> Vec<bool> {
+    let mut composes = Vec::with_capacity(values.len());
+    for value in values {
+        let whole_or_one = |operand: &usize| {
+            let count = values[*operand].shape.count();
+            match value.shape.count() {
+                whole if whole == count => composes[*operand],
+                _ => count == 1,
+            }
+        };
+        composes.push(match value.primitive {
+            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Reshape => {
+                value.operands.iter().all(whole_or_one)
+            }
+            Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Gather(_) => false,
+            // They lie in memory, or are one number.
+            _ => true,
+        });
+    }
+    composes
+}
+
+fn costs(lowered: &Lowered) -> Vec<Cost> {
+    let mut costs: Vec<Cost> = Vec::with_capacity(lowered.values.len());
+    for (id, value) in lowered.values.iter().enumerate() {
+        let own = match value.primitive {
+            Primitive::Unary(function) if function.is_cheap() => 1,
+            Primitive::Binary(function) if function.is_cheap() => 1,
+            Primitive::Unary(_) | Primitive::Binary(_) => COSTLY,
+            Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => 0,
+            Primitive::Constant(_) | Primitive::Count(_) => {
+                costs.push(Cost {
+                    work: 0,
+                    tensors: 0,
+                    tensor: id,
+                });
+                continue;
+            }
+            _ => {
+                costs.push(Cost {
+                    work: 0,
+                    tensors: 1,
+                    tensor: id,
+                });
+                continue;
+            }
+        };
+        let mut cost = Cost {
+            work: own,
+            tensors: 0,
+            tensor: id,
+        };
+        for operand in &value.operands {
+            let of = costs[*operand];
+            cost.work = cost.work.saturating_add(of.work);
+            if of.tensors > 0 && !(cost.tensors == 1 && cost.tensor == of.tensor) {
+                cost.tensors = cost.tensors.saturating_add(of.tensors);
+                cost.tensor = of.tensor;
+            }
+        }
+        costs.push(cost);
+    }
+    costs
+}

@@ -1,0 +1,231 @@
+//! Chains as primitives: what every composite op is made of.
+//!
+//! Softmax, the norms, mean, dot, argmax and clamp end here, in forms that
+//! neither overflow nor cancel where the op itself does not. A reduction over
+//! more than [`CHUNK`] values becomes a tree of reductions. Which primitives
+//! share a kernel is not decided here.
+
+use super::program::{CHUNK, Fold};
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::{Chain, Norm, Op, Range, Reduction};
+use crate::graph::shape::{MAX_RANK, Shape};
+use crate::tensor::DType;
+
+/// What a value is computed by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Primitive {
+    /// A tensor from outside.
+    Input(u32),
+    /// A number that comes with the call.
+    Constant(u32),
+    /// A number of elements, as a float: known with the shapes.
+    Count(u32),
+    Unary(UnaryFn),
+    Binary(BinaryFn),
+    /// One value for at most [`CHUNK`] values along axes (a bit each).
+    Reduce {
+        fold: Fold,
+        axes: u8,
+        keep: bool,
+    },
+    /// One value for each [`CHUNK`] values along axes; the chunks are the last
+    /// dimension.
+    Partial {
+        fold: Fold,
+        axes: u8,
+    },
+    Transpose([u8; MAX_RANK]),
+    Slice(Box<[Range]>),
+    Reshape,
+    Gather(usize),
+    Concat(usize),
+}
+
+/// A value of a lowered chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) primitive: Primitive,
+    pub(super) operands: Vec<usize>,
+    pub(super) shape: Shape,
+    pub(super) dtype: DType,
+}
+
+/// A chain of primitives, operands before users, each value once.
+#[derive(Debug, Default)]
+pub(super) struct Lowered {
+    pub(super) values: Vec<Value>,
+    pub(super) outputs: Vec<usize>,
+}
+
+/// Lowers a chain.
+pub(super) fn lower(chain: &Chain) -> Lowered {
+    let mut lowered = Lowered::default();
+    let mut values: Vec<usize> = Vec::with_capacity(chain.nodes().len());
+    for node in chain.nodes() {
+        let operands: Vec<usize> = node.operands.iter().map(|id| values[id.index()]).collect();
+        values.push(lowered.node(&node.op, &operands, (node.shape, node.dtype)));
+    }
+    lowered.outputs = chain
+        .outputs()
+        .iter()
+        .map(|id| values[id.index()])
+        .collect();
+    lowered
+}
+
+impl Lowered {
+    fn node(&mut self, op: &Op, operands: &[usize], (shape, dtype): (Shape, DType)) -> usize {
+        let primitive = match op {
+            Op::Input { index, .. } => Primitive::Input(*index),
+            Op::Constant { index } => Primitive::Constant(*index),
+            Op::Unary(function) => Primitive::Unary(*function),
+            Op::Binary(function) => Primitive::Binary(*function),
+            Op::Clamp => {
+                let raised = self.binary(BinaryFn::Maximum, operands[0], operands[1]);
+                return self.binary(BinaryFn::Minimum, raised, operands[2]);
+            }
+            Op::Dot => {
+                let products = self.binary(BinaryFn::Mul, operands[0], operands[1]);
+                let last = self.values[products].shape.rank() - 1;
+                return self.reduce(Fold::Sum, products, (1 << last, false));
+            }
+            Op::Reduce {
+                reduction,
+                axes,
+                keep,
+            } => return self.reduction(*reduction, operands[0], (*axes, *keep)),
+            Op::Norm { norm, axis } => return self.norm(*norm, operands, 1 << axis),
+            Op::Transpose { order } => Primitive::Transpose(*order),
+            Op::Slice { ranges } => Primitive::Slice(ranges.clone()),
+            Op::Reshape { .. } => Primitive::Reshape,
+            Op::Gather { axis } => Primitive::Gather(usize::from(*axis)),
+            Op::Concat { axis } => Primitive::Concat(usize::from(*axis)),
+        };
+        self.push(primitive, operands, (shape, dtype))
+    }
+
+    fn reduction(&mut self, reduction: Reduction, x: usize, over: (u8, bool)) -> usize {
+        match reduction {
+            Reduction::Sum => self.reduce(Fold::Sum, x, over),
+            Reduction::Max => self.reduce(Fold::Max, x, over),
+            Reduction::Min => self.reduce(Fold::Min, x, over),
+            Reduction::Mean => self.mean(x, over),
+            Reduction::Argmax => {
+                // Two folds that both have a fixed tree, instead of one over pairs.
+                let largest = self.reduce(Fold::Max, x, (over.0, true));
+                let same = self.binary(BinaryFn::Same, x, largest);
+                self.reduce(Fold::First, same, over)
+            }
+        }
+    }
+
+    fn norm(&mut self, norm: Norm, operands: &[usize], axes: u8) -> usize {
+        let over = (axes, true);
+        let x = operands[0];
+        match norm {
+            Norm::Softmax => {
+                let largest = self.reduce(Fold::Max, x, over);
+                let below = self.binary(BinaryFn::Sub, x, largest);
+                let powers = self.unary(UnaryFn::Exp, below);
+                let sum = self.reduce(Fold::Sum, powers, over);
+                self.binary(BinaryFn::Div, powers, sum)
+            }
+            Norm::Layer => {
+                let mean = self.mean(x, over);
+                let centered = self.binary(BinaryFn::Sub, x, mean);
+                let squares = self.binary(BinaryFn::Mul, centered, centered);
+                let variance = self.mean(squares, over);
+                let variance = self.binary(BinaryFn::Add, variance, operands[1]);
+                let deviation = self.unary(UnaryFn::Sqrt, variance);
+                self.binary(BinaryFn::Div, centered, deviation)
+            }
+            Norm::Rms => {
+                let squares = self.binary(BinaryFn::Mul, x, x);
+                let mean = self.mean(squares, over);
+                let mean = self.binary(BinaryFn::Add, mean, operands[1]);
+                let root = self.unary(UnaryFn::Sqrt, mean);
+                self.binary(BinaryFn::Div, x, root)
+            }
+            Norm::Normalize => {
+                let squares = self.binary(BinaryFn::Mul, x, x);
+                let sum = self.reduce(Fold::Sum, squares, over);
+                let length = self.unary(UnaryFn::Sqrt, sum);
+                let length = self.binary(BinaryFn::Maximum, length, operands[1]);
+                self.binary(BinaryFn::Div, x, length)
+            }
+        }
+    }
+
+    fn mean(&mut self, x: usize, over: (u8, bool)) -> usize {
+        let sum = self.reduce(Fold::Sum, x, over);
+        let count = along(self.values[x].shape, over.0);
+        let count = self.push(Primitive::Count(count), &[], (Shape::SCALAR, DType::F32));
+        self.binary(BinaryFn::Div, sum, count)
+    }
+
+    fn reduce(&mut self, fold: Fold, x: usize, (axes, keep): (u8, bool)) -> usize {
+        let from = self.values[x].shape;
+        let is_reduced = |axis: usize| axes >> axis & 1 == 1;
+        let kept = from.map(|axis, dim| (!is_reduced(axis)).then_some(dim));
+        let result = match keep {
+            true => from.map(|axis, dim| Some(if is_reduced(axis) { 1 } else { dim })),
+            false => kept,
+        };
+        let dtype = fold.dtype();
+        let count = along(from, axes);
+        if count <= CHUNK {
+            let primitive = Primitive::Reduce { fold, axes, keep };
+            return self.push(primitive, &[x], (result, dtype));
+        }
+        let dims = [kept.dims(), &[count.div_ceil(CHUNK)]].concat();
+        let chunks = Shape::new(&dims).expect("smaller than the operand");
+        let partial = self.push(Primitive::Partial { fold, axes }, &[x], (chunks, dtype));
+        let last = 1 << kept.rank();
+        let reduced = self.reduce(fold.of_partials(), partial, (last, false));
+        match keep {
+            true => self.push(Primitive::Reshape, &[reduced], (result, dtype)),
+            false => reduced,
+        }
+    }
+
+    fn unary(&mut self, function: UnaryFn, x: usize) -> usize {
+        let shape = self.values[x].shape;
+        self.push(Primitive::Unary(function), &[x], (shape, DType::F32))
+    }
+
+    fn binary(&mut self, function: BinaryFn, a: usize, b: usize) -> usize {
+        let (left, right) = (self.values[a].shape, self.values[b].shape);
+        let shape = left
+            .broadcast(right, function.name())
+            .expect("the chain's op was checked");
+        self.push(Primitive::Binary(function), &[a, b], (shape, DType::F32))
+    }
+
+    /// The value, which is the same as an earlier one if it is equal.
+    fn push(
+        &mut self,
+        primitive: Primitive,
+        operands: &[usize],
+        (shape, dtype): (Shape, DType),
+    ) -> usize {
+        let value = Value {
+            primitive,
+            operands: operands.to_vec(),
+            shape,
+            dtype,
+        };
+        let known = self.values.iter().position(|known| *known == value);
+        known.unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        })
+    }
+}
+
+/// Elements along some axes.
+pub(super) fn along(shape: Shape, axes: u8) -> u32 {
+    let dims = shape.dims().iter().enumerate();
+    dims.filter(|(axis, _)| axes >> axis & 1 == 1)
+        .map(|(_, dim)| dim)
+        .product()
+}

@@ -1,0 +1,260 @@
+//! Programs as their text: what fuses, what is kept, what is split.
+
+use super::{Program, fuse};
+use crate::error::Error;
+use crate::graph::NodeId;
+use crate::graph::chain::expr::{BinaryFn, UnaryFn};
+use crate::graph::chain::{Chain, Home, Norm, Reduction};
+use crate::graph::shape::Shape;
+use crate::kernel::MAX_OPERANDS;
+use crate::tensor::DType;
+
+type Nodes = Vec<NodeId>;
+type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
+
+/// The program of a chain over some inputs; what `record` gives are the
+/// results.
+fn program(shapes: &[&[u32]], home: Home, record: Record) -> Program {
+    let mut chain = Chain::default();
+    let inputs = shapes.iter().map(|dims| {
+        let shape = Shape::new(dims)?;
+        chain.input(shape, DType::F32, home)
+    });
+    let inputs: Nodes = inputs.collect::<Result<_, _>>().expect("good shapes");
+    for output in record(&mut chain, &inputs).expect("a good chain") {
+        chain.output(output).expect("a node of the chain");
+    }
+    fuse(&chain).0
+}
+
+fn check(shapes: &[&[u32]], record: Record, expected: &str) {
+    let text = program(shapes, Home::Call, record).to_string();
+    let lines: Vec<&str> = expected.lines().map(str::trim).collect();
+    assert_eq!(text, lines.join("\n"));
+}
+
+#[test]
+fn elementwise_chains_are_one_kernel() {
+    check(
+        &[&[100], &[100]],
+        |g, x| {
+            let c = g.constant()?;
+            let y = g.unary(UnaryFn::Relu, x[0])?;
+            let y = g.binary(BinaryFn::Mul, y, c)?;
+            Ok(vec![g.binary(BinaryFn::Add, y, x[1])?])
+        },
+        "dispatch map((relu(in0) * c0) + in1) in0, in1 -> result",
+    );
+    // What is asked twice is computed once, and what nobody asked for never.
+    check(
+        &[&[100]],
+        |g, x| {
+            g.unary(UnaryFn::Log, x[0])?;
+            let a = g.unary(UnaryFn::Exp, x[0])?;
+            let b = g.unary(UnaryFn::Exp, x[0])?;
+            Ok(vec![g.binary(BinaryFn::Add, a, b)?])
+        },
+        "dispatch map(t1 = exp(in0); t1 + t1) in0 -> result",
+    );
+}
+
+#[test]
+fn views_are_strides() {
+    check(
+        &[&[30, 40], &[40]],
+        |g, x| {
+            let y = g.binary(BinaryFn::Add, x[0], x[1])?;
+            let y = g.transpose(y, &[])?;
+            let y = g.slice(y, &[(1, 30, 2)])?;
+            Ok(vec![g.unary(UnaryFn::Exp, y)?])
+        },
+        "dispatch map(exp(in0~ + in1~)) in0, in1 -> result",
+    );
+    check(
+        &[&[30, 40], &[40]],
+        |g, x| {
+            let y = g.unary(UnaryFn::Exp, x[0])?;
+            let y = g.reshape(y, Shape::new(&[1200])?)?;
+            Ok(vec![g.unary(UnaryFn::Abs, y)?])
+        },
+        "dispatch map(abs(exp(in0))) in0 -> result",
+    );
+    // A broadcast has no place in another shape, so it is computed first.
+    check(
+        &[&[30, 40], &[40]],
+        |g, x| {
+            let y = g.binary(BinaryFn::Add, x[0], x[1])?;
+            let y = g.reshape(y, Shape::new(&[1200])?)?;
+            Ok(vec![g.unary(UnaryFn::Abs, y)?])
+        },
+        "dispatch map(in0 + in1~) in0, in1 -> b0
+         dispatch map(abs(b0)) b0 -> result",
+    );
+}
+
+#[test]
+fn rows_take_what_is_before_and_behind_them() {
+    check(
+        &[&[500, 384]],
+        |g, x| {
+            let y = g.unary(UnaryFn::Gelu, x[0])?;
+            let y = g.norm(Norm::Softmax, (y, -1), None)?;
+            let c = g.constant()?;
+            Ok(vec![g.binary(BinaryFn::Mul, y, c)?])
+        },
+        "dispatch wide rows(r0 = max(gelu(in0)); r1 = sum(exp(gelu(in0) - r0)); \
+         each (exp(gelu(in0) - r0) / r1) * c0) in0 -> result",
+    );
+    check(
+        &[&[500, 16]],
+        |g, x| {
+            let epsilon = g.constant()?;
+            Ok(vec![g.norm(Norm::Layer, (x[0], -1), Some(epsilon))?])
+        },
+        "dispatch rows(r0 = sum(in0); r1 = r0 / count; r2 = sum(t2 = in0 - r1; t2 * t2); \
+         r3 = sqrt((r2 / count) + c0); each (in0 - r1) / r3) in0 -> result",
+    );
+    check(
+        &[&[500, 16], &[16]],
+        |g, x| {
+            let y = g.dot(x[0], x[1])?;
+            let c = g.constant()?;
+            Ok(vec![g.binary(BinaryFn::Add, y, c)?])
+        },
+        "dispatch rows(r0 = sum(in0 * in1); r0 + c0) in0, in1 -> result",
+    );
+    check(
+        &[&[500, 384]],
+        |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], (&[0], false))?]),
+        "dispatch wide rows(r0 = max(in0); r1 = first(same(in0, r0)); r1) in0 -> result",
+    );
+    check(
+        &[&[1_000_000]],
+        |g, x| Ok(vec![g.reduce(Reduction::Mean, x[0], (&[], false))?]),
+        "dispatch wide rows(r0 = sum(in0); r0) of chunks in0 -> b0
+         dispatch wide rows(r0 = sum(b0); r0 / count) b0 -> result",
+    );
+}
+
+#[test]
+fn cheap_values_are_repeated_and_others_kept() {
+    check(
+        &[&[100], &[50]],
+        |g, x| {
+            let cheap = g.unary(UnaryFn::Relu, x[0])?;
+            let up = g.unary(UnaryFn::Exp, cheap)?;
+            let down = g.unary(UnaryFn::Log, cheap)?;
+            Ok(vec![up, down])
+        },
+        "dispatch map(exp(relu(in0))) in0 -> result
+         dispatch map(log(relu(in0))) in0 -> result1",
+    );
+    check(
+        &[&[100]],
+        |g, x| {
+            let dear = g.unary(UnaryFn::Gelu, x[0])?;
+            let up = g.unary(UnaryFn::Exp, dear)?;
+            let down = g.unary(UnaryFn::Log, dear)?;
+            Ok(vec![up, down])
+        },
+        "dispatch map(gelu(in0)) in0 -> b0
+         dispatch map(exp(b0)) b0 -> result
+         dispatch map(log(b0)) b0 -> result1",
+    );
+    // A result that is also read is a copy: results share a buffer.
+    check(
+        &[&[100]],
+        |g, x| {
+            let dear = g.unary(UnaryFn::Gelu, x[0])?;
+            Ok(vec![dear, g.unary(UnaryFn::Exp, dear)?])
+        },
+        "dispatch map(gelu(in0)) in0 -> b0
+         dispatch map(b0) b0 -> result
+         dispatch map(exp(b0)) b0 -> result1",
+    );
+}
+
+#[test]
+fn parts_of_a_concat_are_written_in_place() {
+    check(
+        &[&[3, 4], &[3, 5]],
+        |g, x| {
+            let a = g.unary(UnaryFn::Exp, x[0])?;
+            let b = g.reduce(Reduction::Sum, x[1], (&[1], true))?;
+            Ok(vec![g.concat(&[a, b], 1)?])
+        },
+        "dispatch map(exp(in0)) as a part in0 -> result
+         dispatch rows(r0 = sum(in1); r0) in1 -> result",
+    );
+}
+
+#[test]
+fn gathers_read_by_index() {
+    check(
+        &[&[30, 40], &[30, 7]],
+        |g, x| {
+            let places = g.reduce(Reduction::Argmax, x[1], (&[1], false))?;
+            let y = g.gather(x[0], places, 1)?;
+            Ok(vec![g.unary(UnaryFn::Neg, y)?])
+        },
+        "dispatch rows(r0 = max(in1); r1 = first(same(in1, r0)); r1) in1 -> b0
+         dispatch map(neg(in0[b0~])) b0, in0 -> result",
+    );
+}
+
+#[test]
+fn more_tensors_than_bindings_are_split() {
+    let record: Record = |g, x| {
+        let mut sum = x[0];
+        for next in &x[1..] {
+            sum = g.binary(BinaryFn::Add, sum, *next)?;
+        }
+        Ok(vec![sum])
+    };
+    let shapes: [&[u32]; 9] = [&[8]; 9];
+    let shared = program(&shapes, Home::Call, record);
+    assert_eq!(shared.stages.len(), 1, "{shared}");
+    let split = program(&shapes, Home::Resident, record);
+    assert_eq!(
+        split.to_string(),
+        "dispatch map(((((tensor0 + tensor1) + tensor2) + tensor3) + tensor4) + tensor5) \
+         tensor0, tensor1, tensor2, tensor3, tensor4, tensor5 -> b0\n\
+         dispatch map(((b0 + tensor6) + tensor7) + tensor8) b0, tensor6, tensor7, tensor8 -> result"
+    );
+    assert!(
+        split
+            .stages
+            .iter()
+            .all(|stage| stage.bindings() <= MAX_OPERANDS)
+    );
+}
+
+#[test]
+fn long_chains_are_split() {
+    let long = program(&[&[8]], Home::Call, |g, x| {
+        let mut y = x[0];
+        for _ in 0..900 {
+            y = g.unary(UnaryFn::Exp, y)?;
+        }
+        Ok(vec![y])
+    });
+    assert!(
+        (8..20).contains(&long.stages.len()),
+        "{}",
+        long.stages.len()
+    );
+}
+
+#[test]
+fn programs_hold_no_sizes() {
+    let record: Record = |g, x| {
+        let y = g.binary(BinaryFn::Add, x[0], x[1])?;
+        let y = g.norm(Norm::Softmax, (y, -1), None)?;
+        let y = g.transpose(y, &[])?;
+        Ok(vec![y, g.reduce(Reduction::Mean, x[0], (&[0], true))?])
+    };
+    let of = |rows: u32| program(&[&[rows, 12], &[12]], Home::Call, record);
+    for rows in 1..=32 {
+        assert!(of(rows) == of(7), "{rows} rows:\n{}\n{}", of(rows), of(7));
+    }
+}

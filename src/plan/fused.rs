@@ -1,0 +1,268 @@
+//! Recipes of chains: the program that fusion made, and the numbers of one
+//! shape of its inputs.
+//!
+//! Calls of equal programs are computed together, whatever their shapes; so
+//! the program is shared, and the numbers go into each call's entry.
+
+use std::sync::Arc;
+
+use super::fuse::{Access, Body, BufferId, Program, Sizes, Source, StageSizes, fuse};
+use super::recipe::Extent;
+use super::{Part, Slot};
+use crate::graph::chain::{Chain, Home, Node, Op};
+use crate::kernel::Kernel;
+use crate::tensor::aligned;
+
+/// A program with its kernels.
+#[derive(Debug)]
+pub(super) struct Fused {
+    pub(super) program: Program,
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) runs: Vec<Run>,
+}
+
+/// A stage at work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) stage: usize,
+    /// The output that it writes, if it writes one.
+    pub(super) output: Option<usize>,
+}
+
+impl Fused {
+    fn new(program: Program) -> Fused {
+        let stages = program.stages.iter();
+        let kernels = stages.map(|stage| Kernel::Fused(Arc::new(stage.clone())));
+        let kernels = kernels.collect();
+        let output = |buffer| program.outputs.iter().position(|output| *output == buffer);
+        let stages = program.stages.iter().enumerate();
+        let first = stages.clone().map(|(stage, work)| Run {
+            stage,
+            output: output(work.buffer),
+        });
+        let mut runs: Vec<Run> = first.collect();
+        // A result that was asked for twice is made twice.
+        for (at, buffer) in program.outputs.iter().enumerate() {
+            if output(*buffer) != Some(at) {
+                let again = stages.clone().filter(|(_, work)| work.buffer == *buffer);
+                runs.extend(again.map(|(stage, _)| Run {
+                    stage,
+                    output: Some(at),
+                }));
+            }
+        }
+        Fused {
+            program,
+            kernels,
+            runs,
+        }
+    }
+
+    /// Whether no run behind this one reads what a stage made.
+    pub(super) fn is_last_reader(&self, run: usize, buffer: BufferId) -> bool {
+        let reads = |run: &Run| {
+            let mut loads = self.program.stages[run.stage].loads.iter();
+            loads.any(|load| load.source == Source::Buffer(buffer))
+        };
+        reads(&self.runs[run]) && !self.runs[run + 1..].iter().any(reads)
+    }
+}
+
+/// One shape of a program's inputs.
+#[derive(Clone, Debug)]
+pub(super) struct Shaped {
+    pub(super) fused: Arc<Fused>,
+    sizes: Sizes,
+    /// Where each output begins in a call's result.
+    outputs: Vec<u32>,
+    /// For each of the chain's inputs its number among those of its home.
+    places: Vec<usize>,
+    /// Elements of the inputs that come with the call.
+    carried: Vec<u32>,
+    /// Inputs that lie on the device.
+    pub(super) residents: u32,
+}
+
+/// Where a call's data lies.
+pub(super) struct Placed<'a> {
+    /// The address of an operand of this number.
+    pub(super) operand: &'a dyn Fn(usize) -> u32,
+    pub(super) part: Part,
+    /// The word where its result begins.
+    pub(super) result: u32,
+}
+
+impl Shaped {
+    /// Fuses a chain; shares the program of an earlier one that is equal.
+    pub(super) fn new<'a>(chain: &Chain, known: impl Iterator<Item = &'a Arc<Fused>>) -> Shaped {
+        let (program, sizes) = fuse(chain);
+        let mut known = known;
+        let fused = match known.find(|known| known.program == program) {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(Fused::new(program)),
+        };
+        let mut next = 0;
+        let outputs = fused.program.outputs.iter().map(|output| {
+            let at = next;
+            next += aligned(sizes.buffers[output.0 as usize]);
+            at
+        });
+        let outputs = outputs.collect();
+        let (mut carried, mut residents) = (Vec::new(), 0);
+        let places = chain.inputs().map(|node| match home(node) {
+            Home::Call => {
+                carried.push(node.shape.count());
+                carried.len() - 1
+            }
+            Home::Resident => {
+                residents += 1;
+                residents - 1
+            }
+        });
+        Shaped {
+            places: places.collect(),
+            fused: Arc::clone(&fused),
+            sizes,
+            outputs,
+            carried,
+            residents: u32::try_from(residents).expect("a chain has few inputs"),
+        }
+    }
+
+    /// Rows of a call: its elements where they can be cut, or one.
+    pub(super) fn rows(&self) -> u32 {
+        if self.is_flat() {
+            self.sizes.buffers[0]
+        } else {
+            1
+        }
+    }
+
+    /// The operands that come with a call: its inputs, then its constants.
+    pub(super) fn operands(&self, chain: &Chain) -> Vec<Extent> {
+        let inputs = self.carried.iter().map(|count| match self.is_flat() {
+            true => Extent::rows(1),
+            false => Extent::fixed(*count),
+        });
+        let constants = Extent::fixed(chain.constants());
+        inputs.chain([constants]).collect()
+    }
+
+    /// The words of a result.
+    pub(super) fn result(&self) -> Extent {
+        if self.is_flat() {
+            return Extent::rows(1);
+        }
+        let outputs = self.fused.program.outputs.iter();
+        let words = outputs.map(|output| aligned(self.words(*output)));
+        Extent::fixed(words.sum())
+    }
+
+    /// Words of a buffer.
+    pub(super) fn words(&self, buffer: BufferId) -> u32 {
+        self.sizes.buffers[buffer.0 as usize]
+    }
+
+    /// Whether calls of both can be computed together.
+    pub(super) fn merges(&self, other: &Shaped) -> bool {
+        // Cut ones count their rows in elements.
+        Arc::ptr_eq(&self.fused, &other.fused)
+    }
+
+    /// How many runs there are, and buffers.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.fused.runs.len(), self.sizes.buffers.len())
+    }
+
+    /// The runs, in order.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Run> {
+        self.fused.runs.iter().copied()
+    }
+
+    /// Lays a call's buffers behind those of the calls before.
+    pub(super) fn fill(&self, filled: &mut [u32]) {
+        for (filled, words) in filled.iter_mut().zip(&self.sizes.buffers) {
+            *filled += aligned(*words);
+        }
+    }
+
+    /// Threads of a run for a part of a call.
+    pub(super) fn threads(&self, run: Run, part: Part) -> u32 {
+        if self.is_flat() {
+            part.rows.div_ceil(4)
+        } else {
+            self.sizes.stages[run.stage].threads
+        }
+    }
+
+    /// The word where a run's result begins; `homes` are the buffers' words.
+    pub(super) fn target(&self, run: Run, placed: &Placed<'_>, homes: &[u32]) -> u32 {
+        let start = match run.output {
+            Some(output) => placed.result + self.outputs[output],
+            None => homes[self.fused.program.stages[run.stage].buffer.0 as usize],
+        };
+        start + self.sizes.stages[run.stage].result
+    }
+
+    /// Appends a call's entry of a run, behind the address of its result.
+    pub(super) fn enter(
+        &self,
+        Run { stage, .. }: Run,
+        placed: &Placed<'_>,
+        homes: &[u32],
+        entries: &mut Vec<u32>,
+    ) {
+        let work = &self.fused.program.stages[stage];
+        let StageSizes { offsets, words, .. } = &self.sizes.stages[stage];
+        for (load, offset) in work.loads.iter().zip(offsets) {
+            let base = match load.source {
+                Source::Input(input) => (placed.operand)(self.places[input as usize]),
+                Source::Resident(_) => placed.part.first,
+                Source::Buffer(buffer) => homes[buffer.0 as usize],
+            };
+            // Strides may be negative, and offsets then wrap.
+            entries.push(base.wrapping_add(*offset));
+        }
+        if work.has_constants() {
+            entries.push((placed.operand)(self.carried.len()));
+        }
+        entries.extend_from_slice(words);
+    }
+
+    /// The slots that a run reads, by binding.
+    pub(super) fn slots(&self, run: Run, homes: &[Slot], set: &[u32]) -> Vec<Slot> {
+        let sources = self.fused.program.stages[run.stage].sources();
+        let slots = sources.map(|source| match source {
+            Source::Input(_) => Slot::INPUTS,
+            Source::Resident(input) => Slot::resident(set[self.places[input as usize]]),
+            Source::Buffer(buffer) => homes[buffer.0 as usize],
+        });
+        slots.collect()
+    }
+
+    /// Whether elements are computed one by one, each from those in its place,
+    /// so that a call can be cut anywhere.
+    fn is_flat(&self) -> bool {
+        let [stage] = &self.fused.program.stages[..] else {
+            return false;
+        };
+        let Body::Map(map) = &stage.body else {
+            return false;
+        };
+        let mut loads = stage.loads.iter().zip(&self.sizes.stages[0].offsets);
+        !map.is_strided
+            && self.outputs.len() == 1
+            && self
+                .carried
+                .iter()
+                .all(|count| *count == self.sizes.buffers[0])
+            && loads.all(|(load, offset)| load.access == Access::Flat && *offset == 0)
+    }
+}
+
+fn home(node: &Node) -> Home {
+    match node.op {
+        Op::Input { home, .. } => home,
+        _ => Home::Call,
+    }
+}

@@ -1,0 +1,90 @@
+//! Tensors that stay on the device: who still reads them.
+//!
+//! Their data is the device's and its source the face's; this only counts, so
+//! that what is released while calls wait for it is freed with the last one.
+
+/// The tensors of a session.
+#[derive(Debug, Default)]
+pub(super) struct Tensors {
+    held: Vec<Held>,
+    /// Numbers that can be given again.
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Pending calls that read it.
+    readers: u32,
+    is_held: bool,
+    /// Whether its data is on the device that is in use.
+    is_filled: bool,
+}
+
+impl Tensors {
+    /// A number for a new tensor.
+    pub(super) fn hold(&mut self) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.held.push(Held::default());
+            u32::try_from(self.held.len() - 1).expect("fewer than 2^31 tensors")
+        });
+        self.held[number as usize] = Held {
+            is_held: true,
+            ..Held::default()
+        };
+        number
+    }
+
+    /// Whether there is a tensor of this number.
+    pub(super) fn is_held(&self, tensor: u32) -> bool {
+        let held = self.held.get(tensor as usize);
+        held.is_some_and(|held| held.is_held)
+    }
+
+    /// Its data is on the device.
+    pub(super) fn fill(&mut self, tensor: u32) {
+        self.held[tensor as usize].is_filled = true;
+    }
+
+    /// Nothing is on the device any more.
+    pub(super) fn lose(&mut self) {
+        for held in &mut self.held {
+            held.is_filled = false;
+        }
+    }
+
+    /// Whether its data is on the device.
+    pub(super) fn is_filled(&self, tensor: u32) -> bool {
+        self.held[tensor as usize].is_filled
+    }
+
+    /// A call reads it from now on.
+    pub(super) fn read(&mut self, tensor: u32) {
+        self.held[tensor as usize].readers += 1;
+    }
+
+    /// A call reads it no more; `true` when nobody needs it.
+    pub(super) fn done(&mut self, tensor: u32) -> bool {
+        self.held[tensor as usize].readers -= 1;
+        self.is_over(tensor)
+    }
+
+    /// Its owner needs it no more; `true` when nobody does.
+    pub(super) fn release(&mut self, tensor: u32) -> bool {
+        if !self.is_held(tensor) {
+            return false;
+        }
+        self.held[tensor as usize].is_held = false;
+        self.is_over(tensor)
+    }
+
+    fn is_over(&mut self, tensor: u32) -> bool {
+        let Held {
+            readers, is_held, ..
+        } = self.held[tensor as usize];
+        let is_over = readers == 0 && !is_held;
+        if is_over {
+            self.free.push(tensor);
+        }
+        is_over
+    }
+}

@@ -1,0 +1,18 @@
+//! Chains: the processor and the generated kernels against a float64 oracle,
+//! by example and at random, alone and merged.
+
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "tests count in small numbers"
+)]
+#![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
+
+mod by_example;
+mod gpu;
+mod merging;
+mod oracle;
+mod processor;
+mod random;
+mod under_random;
+mod views;

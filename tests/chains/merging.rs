@@ -1,0 +1,102 @@
+//! A call gives the same bits alone and beside others of the same program.
+
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::shape::Shape;
+use framebatch::plan::fuse::{Program, Sizes, fuse};
+use framebatch::tensor::DType;
+
+use crate::gpu::Harness;
+use crate::processor::Call;
+use crate::random::{sample, values};
+
+/// Runs calls alone and all together, and compares.
+fn check(harness: &mut Harness, program: &Program, calls: &[(Sizes, Call)]) {
+    let all: Vec<(&Sizes, &Call)> = calls.iter().map(|(sizes, call)| (sizes, call)).collect();
+    let together = harness.run(program, &all);
+    for (i, call) in all.iter().enumerate() {
+        let alone = harness.run(program, &[*call]);
+        assert!(
+            alone[0] == together[i],
+            "call {i} of {}\n{program}",
+            all.len()
+        );
+    }
+}
+
+/// softmax(gelu(x · scale + bias)) with rows of 37, and its largest place.
+fn network(rows: u32) -> Chain {
+    let mut chain = Chain::default();
+    let f32 = DType::F32;
+    let x = chain
+        .input(Shape::new(&[rows, 37]).unwrap(), f32, Home::Call)
+        .unwrap();
+    let bias = chain
+        .input(Shape::new(&[37]).unwrap(), f32, Home::Resident)
+        .unwrap();
+    let scale = chain.constant().unwrap();
+    let x = chain.binary(BinaryFn::Mul, x, scale).unwrap();
+    let x = chain.binary(BinaryFn::Add, x, bias).unwrap();
+    let x = chain.unary(UnaryFn::Gelu, x).unwrap();
+    let x = chain.norm(Norm::Softmax, (x, -1), None).unwrap();
+    let place = chain.reduce(Reduction::Argmax, x, (&[-1], false)).unwrap();
+    chain.output(x).unwrap();
+    chain.output(place).unwrap();
+    chain
+}
+
+#[test]
+fn callers_with_any_number_of_rows_share_a_program() {
+    let mut harness = Harness::open();
+    let (program, _) = fuse(&network(7));
+    let residents = values(&network(1), 5).inputs.remove(1);
+    let calls: Vec<(Sizes, Call)> = (1..=40)
+        .map(|rows| {
+            let chain = network(rows);
+            let (own, sizes) = fuse(&chain);
+            assert!(own == program, "{rows} rows: {own}\ninstead of\n{program}");
+            let mut call = values(&chain, u64::from(rows));
+            call.inputs[1].clone_from(&residents);
+            (sizes, call)
+        })
+        .collect();
+    check(&mut harness, &program, &calls);
+    assert_eq!(harness.compiled(), program.stages.len());
+}
+
+#[test]
+fn random_chains_merge_with_neighbors() {
+    let mut harness = Harness::open();
+    let mut merged = 0;
+    for seed in 0..40_u32 {
+        let words: Vec<u32> = (0..70)
+            .map(|i| (i + 97 * seed).wrapping_mul(2_654_435_769) >> 7)
+            .collect();
+        let first = sample(&words, 6);
+        let (program, sizes) = fuse(&first.chain);
+        let mut calls = vec![(sizes, first.call.clone())];
+        for rows in [2, 9, 17, 6, 40] {
+            let mut other = sample(&words, rows);
+            let (own, sizes) = fuse(&other.chain);
+            let mut fits = own == program;
+            for (i, node) in other.chain.inputs().enumerate() {
+                if matches!(
+                    node.op,
+                    framebatch::graph::chain::Op::Input {
+                        home: Home::Resident,
+                        ..
+                    }
+                ) {
+                    fits &= other.call.inputs[i].len() == first.call.inputs[i].len();
+                    other.call.inputs[i] = first.call.inputs[i].clone();
+                }
+            }
+            if fits {
+                calls.push((sizes, other.call));
+            }
+        }
+        merged += calls.len() - 1;
+        check(&mut harness, &program, &calls);
+    }
+    assert!(merged > 60, "only {merged} neighbors had the same program");
+}

@@ -1,0 +1,471 @@
+//! What a chain should give, in float64, and how far off a float may be.
+//!
+//! Written from the definitions, with the errors that `kernel::generated`
+//! states for each op carried along: a value is a number and a bound. Where
+//! nothing can be said, as beside a pole, the bound is infinite.
+
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
+use framebatch::graph::shape::Shape;
+
+/// Half the distance of floats at 1.
+const U: f64 = 1.0 / 16_777_216.0;
+/// Below this a device may take a float as zero.
+const SMALLEST: f64 = 1.2e-38;
+
+/// A number and how far off a device may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Q {
+    pub(crate) v: f64,
+    pub(crate) e: f64,
+}
+
+/// One tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor {
+    pub(crate) shape: Shape,
+    pub(crate) values: Vec<Q>,
+}
+
+impl Q {
+    fn exact(v: f64) -> Q {
+        Q { v, e: 0.0 }
+    }
+
+    fn new(v: f64, propagated: f64, own: f64) -> Q {
+        let e = propagated + own + SMALLEST;
+        // Beyond the floats, or unknown: anything goes.
+        if !v.is_finite() || !e.is_finite() || v.abs() + e > f64::from(f32::MAX) {
+            return Q {
+                v,
+                e: f64::INFINITY,
+            };
+        }
+        Q { v, e }
+    }
+
+    fn add(self, b: Q) -> Q {
+        let v = self.v + b.v;
+        Q::new(v, self.e + b.e, U * (v.abs() + self.e + b.e))
+    }
+
+    fn neg(self) -> Q {
+        Q { v: -self.v, ..self }
+    }
+
+    fn mul(self, b: Q) -> Q {
+        let v = self.v * b.v;
+        let e = self.v.abs() * b.e + b.v.abs() * self.e + self.e * b.e;
+        Q::new(v, e, U * (v.abs() + e))
+    }
+
+    fn div(self, b: Q) -> Q {
+        let v = self.v / b.v;
+        let low = b.v.abs() - b.e;
+        if low <= 0.0 {
+            return Q::new(v, f64::INFINITY, 0.0);
+        }
+        let e = (self.e + v.abs() * b.e) / low;
+        Q::new(v, e, 5.0 * U * (v.abs() + e))
+    }
+
+    /// A function that grows or falls all the way between the ends.
+    fn monotone(self, f: impl Fn(f64) -> f64, own: impl Fn(f64) -> f64) -> Q {
+        if !self.e.is_finite() {
+            return self; // Of what nothing is known nothing becomes known.
+        }
+        let v = f(self.v);
+        let (low, high) = (f(self.v - self.e), f(self.v + self.e));
+        let e = (low - v).abs().max((high - v).abs());
+        Q::new(v, e, own(v.abs() + e))
+    }
+
+    fn exp(self) -> Q {
+        let factor = 6.0 + 4.0 * (self.v.abs() + self.e);
+        self.monotone(f64::exp, |v| factor * U * v)
+    }
+
+    fn sqrt(self) -> Q {
+        self.monotone(f64::sqrt, |v| 10.0 * U * v)
+    }
+
+    fn log(self) -> Q {
+        self.monotone(f64::ln, |v| (6.0 * U * v).max(2_f64.powi(-21)))
+    }
+
+    fn unary(self, function: UnaryFn) -> Q {
+        let x = self.v;
+        let size = x.abs() + self.e;
+        // The steepest of these has a slope of 1.13.
+        // Their factor of x may be taken as zero before x is multiplied.
+        let gentle = |v: f64, own: f64| Q::new(v, 1.13 * self.e, own + SMALLEST * size);
+        match function {
+            UnaryFn::Relu => self.monotone(|x| x.max(0.0), |_| 0.0),
+            UnaryFn::Sigmoid => self.monotone(sigmoid, |v| (16.0 + 4.0 * size) * U * v),
+            UnaryFn::Tanh => self.monotone(f64::tanh, |v| 24.0 * U * v),
+            UnaryFn::Silu => {
+                let v = x * sigmoid(x);
+                gentle(v, (16.0 + 4.0 * size) * U * (v.abs() + 1.13 * self.e))
+            }
+            UnaryFn::Gelu => {
+                let v = x * normal(x);
+                let own = (32.0 + 8.0 * size * size) * U * (v.abs() + 1.13 * self.e);
+                gentle(v, own + 4.0 * U * size)
+            }
+            UnaryFn::GeluTanh => {
+                let slope = |x: f64| 1.595_769_121_605_731 * (x + 0.044_715 * x * x * x);
+                let v = x * sigmoid(slope(x));
+                let own = (32.0 + 16.0 * slope(size).abs()) * U;
+                gentle(v, own * (v.abs() + 1.13 * self.e))
+            }
+            UnaryFn::Exp => self.exp(),
+            UnaryFn::Log => self.log(),
+            UnaryFn::Sqrt => self.sqrt(),
+            UnaryFn::Abs => Q { v: x.abs(), ..self },
+            UnaryFn::Neg => self.neg(),
+        }
+    }
+
+    fn pow(self, y: Q) -> Q {
+        let v = self.v.powf(y.v);
+        let low = self.v - self.e;
+        if low <= 0.0 {
+            // Only whole powers, which are steep; nothing is said of them here.
+            return Q::new(v, f64::INFINITY, 0.0);
+        }
+        let corners =
+            [-1.0, 1.0].map(|i| [-1.0, 1.0].map(|j| (self.v + i * self.e).powf(y.v + j * y.e)));
+        let far = corners.iter().flatten().map(|corner| (corner - v).abs());
+        let e = far.fold(0.0, f64::max);
+        let exponent = (y.v.abs() + y.e) * self.v.log2().abs();
+        let own = (16.0 + 16.0 * exponent) * U + (y.v.abs() + y.e) * 2_f64.powi(-21);
+        Q::new(v, e, own * (v.abs() + e))
+    }
+
+    fn binary(self, function: BinaryFn, b: Q) -> Q {
+        match function {
+            BinaryFn::Add => self.add(b),
+            BinaryFn::Sub => self.add(b.neg()),
+            BinaryFn::Mul => self.mul(b),
+            BinaryFn::Div => self.div(b),
+            BinaryFn::Minimum => Q::new(self.v.min(b.v), self.e.max(b.e), 0.0),
+            BinaryFn::Maximum => Q::new(self.v.max(b.v), self.e.max(b.e), 0.0),
+            BinaryFn::Pow => self.pow(b),
+            BinaryFn::Same => {
+                let apart = (self.v - b.v).abs() > self.e + b.e;
+                let is_sure = apart || self.e + b.e == 0.0;
+                let v = f64::from(u8::from(self.v == b.v));
+                Q::new(v, if is_sure { 0.0 } else { 1.0 }, 0.0)
+            }
+        }
+    }
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// The normal distribution, by the series of erf near 0 and the continued
+/// fraction of erfc elsewhere.
+fn normal(x: f64) -> f64 {
+    let z = x.abs() / std::f64::consts::SQRT_2;
+    let tail = if z < 2.0 {
+        let mut term = z;
+        let mut sum = z;
+        for n in 1..60 {
+            let n = f64::from(n);
+            term *= -z * z / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        0.5 - sum / std::f64::consts::PI.sqrt()
+    } else {
+        let mut fraction = z;
+        for k in (1..80).rev() {
+            fraction = z + f64::from(k) / 2.0 / fraction;
+        }
+        (-z * z).exp() / fraction / std::f64::consts::PI.sqrt() / 2.0
+    };
+    if x < 0.0 { tail } else { 1.0 - tail }
+}
+
+/// What sums of so many values may be off, relative to their absolute sum.
+fn sum_error(count: usize) -> f64 {
+    match count {
+        0..=32 => count as f64 * U,
+        33..=4096 => (count as f64 / 64.0 + 8.0) * U,
+        _ => 72.0 * U + sum_error(count.div_ceil(4096)),
+    }
+}
+
+fn sum(values: &[Q]) -> Q {
+    let v = values.iter().map(|q| q.v).sum::<f64>();
+    let e = values.iter().map(|q| q.e).sum::<f64>();
+    let size = values.iter().map(|q| q.v.abs()).sum::<f64>();
+    Q::new(v, e, sum_error(values.len()) * (size + e))
+}
+
+fn mean(values: &[Q]) -> Q {
+    sum(values).div(Q::exact(values.len() as f64))
+}
+
+fn largest(values: &[Q], sign: f64) -> Q {
+    let v = values
+        .iter()
+        .map(|q| q.v * sign)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let e = values.iter().map(|q| q.e).fold(0.0, f64::max);
+    Q::new(v * sign, e, 0.0)
+}
+
+fn argmax(values: &[Q]) -> Q {
+    let best = (0..values.len()).fold(0, |best, i| {
+        if values[i].v > values[best].v {
+            i
+        } else {
+            best
+        }
+    });
+    let at = values[best];
+    let rivals = values.iter().enumerate().any(|(i, q)| {
+        let near = q.v + q.e >= at.v - at.e;
+        i != best && near && !(q.e == 0.0 && at.e == 0.0)
+    });
+    Q {
+        v: best as f64,
+        e: if rivals { f64::INFINITY } else { 0.0 },
+    }
+}
+
+fn norm(norm: Norm, row: &[Q], epsilon: Q) -> Vec<Q> {
+    let scale = |row: &[Q], by: Q| row.iter().map(|q| q.div(by)).collect::<Vec<_>>();
+    let squares = |row: &[Q]| row.iter().map(|q| q.mul(*q)).collect::<Vec<_>>();
+    match norm {
+        Norm::Softmax => {
+            let most = largest(row, 1.0);
+            let powers: Vec<Q> = row.iter().map(|q| q.add(most.neg()).exp()).collect();
+            scale(&powers, sum(&powers))
+        }
+        Norm::Layer => {
+            let middle = mean(row);
+            let centered: Vec<Q> = row.iter().map(|q| q.add(middle.neg())).collect();
+            scale(&centered, mean(&squares(&centered)).add(epsilon).sqrt())
+        }
+        Norm::Rms => scale(row, mean(&squares(row)).add(epsilon).sqrt()),
+        Norm::Normalize => {
+            let length = sum(&squares(row)).sqrt();
+            scale(row, length.binary(BinaryFn::Maximum, epsilon))
+        }
+    }
+}
+
+impl Tensor {
+    pub(crate) fn of(shape: Shape, values: impl Iterator<Item = f64>) -> Tensor {
+        let values: Vec<Q> = values.map(Q::exact).collect();
+        assert_eq!(values.len(), shape.count() as usize);
+        Tensor { shape, values }
+    }
+
+    /// The element that stands at a place of a shape that this one broadcasts
+    /// to.
+    fn broadcast(&self, place: &[usize]) -> Q {
+        let skipped = place.len() - self.shape.rank();
+        let own = place[skipped..].iter().zip(self.shape.dims());
+        let own: Vec<usize> = own
+            .map(|(at, dim)| if *dim == 1 { 0 } else { *at })
+            .collect();
+        self.at(&own)
+    }
+
+    fn at(&self, place: &[usize]) -> Q {
+        let pairs = place.iter().zip(self.shape.dims());
+        self.values[pairs.fold(0, |index, (at, dim)| index * *dim as usize + at)]
+    }
+}
+
+/// The places of a shape, in order.
+fn places(shape: Shape) -> Vec<Vec<usize>> {
+    let mut places = vec![Vec::new()];
+    for dim in shape.dims() {
+        places = places
+            .into_iter()
+            .flat_map(|place| (0..*dim as usize).map(move |at| [place.clone(), vec![at]].concat()))
+            .collect();
+    }
+    places
+}
+
+/// All values of a chain's results.
+pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> Vec<Tensor> {
+    let mut known: Vec<Tensor> = Vec::new();
+    for node in chain.nodes() {
+        let of = |place: usize| &known[node.operands[place].index()];
+        let each = |value: &dyn Fn(&[usize]) -> Q| -> Vec<Q> {
+            places(node.shape)
+                .iter()
+                .map(|place| value(place))
+                .collect()
+        };
+        let values = match &node.op {
+            Op::Input { index, .. } => inputs[*index as usize].values.clone(),
+            Op::Constant { index } => vec![Q::exact(f64::from(constants[*index as usize]))],
+            Op::Unary(function) => each(&|place| of(0).at(place).unary(*function)),
+            Op::Binary(function) => each(&|place| {
+                of(0)
+                    .broadcast(place)
+                    .binary(*function, of(1).broadcast(place))
+            }),
+            Op::Clamp => each(&|place| {
+                let raised = of(0)
+                    .at(place)
+                    .binary(BinaryFn::Maximum, of(1).broadcast(place));
+                raised.binary(BinaryFn::Minimum, of(2).broadcast(place))
+            }),
+            Op::Dot | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
+            _ => moved(node, &known),
+        };
+        known.push(Tensor {
+            shape: node.shape,
+            values,
+        });
+    }
+    let outputs = chain.outputs().iter();
+    outputs.map(|id| known[id.index()].clone()).collect()
+}
+
+/// Ops that make one value of many, or of each with many.
+fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
+    let of = |place: usize| &known[node.operands[place].index()];
+    let each = |value: &dyn Fn(&[usize]) -> Q| -> Vec<Q> {
+        places(node.shape)
+            .iter()
+            .map(|place| value(place))
+            .collect()
+    };
+    match &node.op {
+        Op::Dot => {
+            let whole = of(0).shape.broadcast(of(1).shape, "dot").unwrap();
+            let count = whole.dims()[whole.rank() - 1] as usize;
+            each(&|place| {
+                let product = |k: usize| {
+                    let place = [place, &[k]].concat();
+                    of(0).broadcast(&place).mul(of(1).broadcast(&place))
+                };
+                sum(&(0..count).map(product).collect::<Vec<_>>())
+            })
+        }
+        Op::Reduce {
+            reduction,
+            axes,
+            keep,
+        } => {
+            let whole = places(of(0).shape);
+            let is_reduced = |axis: usize| axes >> axis & 1 == 1;
+            let result = |place: &[usize]| -> Vec<usize> {
+                let kept = place.iter().enumerate().filter_map(|(axis, at)| {
+                    match (is_reduced(axis), *keep) {
+                        (false, _) => Some(*at),
+                        (true, true) => Some(0),
+                        (true, false) => None,
+                    }
+                });
+                kept.collect()
+            };
+            each(&|place| {
+                let row: Vec<Q> = (whole.iter())
+                    .filter(|from| result(from) == place)
+                    .map(|from| of(0).at(from))
+                    .collect();
+                match reduction {
+                    Reduction::Sum => sum(&row),
+                    Reduction::Mean => mean(&row),
+                    Reduction::Max => largest(&row, 1.0),
+                    Reduction::Min => largest(&row, -1.0),
+                    Reduction::Argmax => argmax(&row),
+                }
+            })
+        }
+        Op::Norm { norm: which, axis } => {
+            let axis = usize::from(*axis);
+            let epsilon = node
+                .operands
+                .get(1)
+                .map_or(Q::exact(0.0), |_| of(1).values[0]);
+            let mut known: Vec<(Vec<usize>, Vec<Q>)> = Vec::new();
+            for start in places(node.shape).iter().filter(|place| place[axis] == 0) {
+                let along = |k: usize| {
+                    let mut place = start.clone();
+                    place[axis] = k;
+                    of(0).at(&place)
+                };
+                let row: Vec<Q> = (0..node.shape.dims()[axis] as usize).map(along).collect();
+                known.push((start.clone(), norm(*which, &row, epsilon)));
+            }
+            each(&|place| {
+                let mut start = place.to_vec();
+                start[axis] = 0;
+                let row = known.iter().find(|(known, _)| *known == start);
+                row.expect("every place is in a row").1[place[axis]]
+            })
+        }
+        _ => unreachable!("another function's op"),
+    }
+}
+
+/// Ops that move elements.
+fn moved(node: &Node, known: &[Tensor]) -> Vec<Q> {
+    let of = |place: usize| &known[node.operands[place].index()];
+    let each = |value: &dyn Fn(&[usize]) -> Q| -> Vec<Q> {
+        places(node.shape)
+            .iter()
+            .map(|place| value(place))
+            .collect()
+    };
+    match &node.op {
+        Op::Transpose { order } => each(&|place| {
+            let mut from = place.to_vec();
+            for (axis, at) in place.iter().enumerate() {
+                from[usize::from(order[axis])] = *at;
+            }
+            of(0).at(&from)
+        }),
+        Op::Slice { ranges } => each(&|place| {
+            let from = place.iter().zip(ranges).map(|(at, range)| {
+                (i64::from(range.start) + *at as i64 * i64::from(range.step)) as usize
+            });
+            of(0).at(&from.collect::<Vec<_>>())
+        }),
+        Op::Reshape { .. } => of(0).values.clone(),
+        Op::Gather { axis } => {
+            let axis = usize::from(*axis);
+            let rank = of(1).shape.rank();
+            each(&|place| {
+                let index = of(1).at(&place[axis..axis + rank]);
+                let limit = of(0).shape.dims()[axis] as usize;
+                if index.e > 0.0 || index.v as usize >= limit {
+                    return Q {
+                        v: f64::NAN,
+                        e: f64::INFINITY,
+                    };
+                }
+                let from = [&place[..axis], &[index.v as usize], &place[axis + rank..]];
+                of(0).at(&from.concat())
+            })
+        }
+        Op::Concat { axis } => {
+            let axis = usize::from(*axis);
+            each(&|place| {
+                let mut place = place.to_vec();
+                for operand in &node.operands {
+                    let part = &known[operand.index()];
+                    let length = part.shape.dims()[axis] as usize;
+                    if place[axis] < length {
+                        return part.at(&place);
+                    }
+                    place[axis] -= length;
+                }
+                unreachable!("a place lies in one of the parts")
+            })
+        }
+        _ => unreachable!("another function's op"),
+    }
+}

@@ -1,0 +1,180 @@
+//! Random chains with values for their inputs, made from a list of random
+//! words, so that a shorter list is a smaller chain.
+
+use framebatch::graph::NodeId;
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::shape::Shape;
+use framebatch::tensor::DType;
+
+use crate::oracle::Tensor;
+use crate::processor::Call;
+
+/// A chain, and a call of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub(crate) chain: Chain,
+    pub(crate) call: Call,
+}
+
+/// A list of random words that ends in zeros.
+struct Words<'a>(std::slice::Iter<'a, u32>);
+
+impl Words<'_> {
+    fn below(&mut self, limit: usize) -> usize {
+        let word = self.0.next().copied().unwrap_or(0);
+        (word as usize) % limit.max(1)
+    }
+
+    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+}
+
+/// The chain that some words stand for. `rows` is the first dimension of most
+/// inputs.
+pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
+    let mut words = Words(words.iter());
+    let mut chain = Chain::default();
+    let columns = words.pick(&[5, 8, 1, 3, 33, 40]);
+    let shapes: [&[u32]; 7] = [
+        &[rows, columns],
+        &[columns],
+        &[rows, 1],
+        &[2, rows, columns],
+        &[],
+        &[columns, rows],
+        &[1, columns],
+    ];
+    let mut nodes = Vec::new();
+    for _ in 0..2 + words.below(3) {
+        let shape = Shape::new(words.pick(&shapes)).unwrap();
+        let home = words.pick(&[Home::Call, Home::Call, Home::Resident]);
+        nodes.push(chain.input(shape, DType::F32, home).unwrap());
+    }
+    for _ in 0..2 {
+        nodes.push(chain.constant().unwrap());
+    }
+    let steps = 1 + words.below(14);
+    for _ in 0..steps {
+        // Later values more often, so that chains grow long.
+        let recent = nodes.len().saturating_sub(5);
+        let a = match words.below(3) {
+            0 => words.pick(&nodes),
+            _ => words.pick(&nodes[recent..]),
+        };
+        let b = words.pick(&nodes);
+        let made = step(&mut chain, &mut words, (a, b));
+        nodes.extend(made.filter(|node| chain.node(*node).shape.count() <= 4000));
+    }
+    let mut last: Vec<NodeId> = nodes
+        .iter()
+        .rev()
+        .take(1 + words.below(3))
+        .copied()
+        .collect();
+    last.reverse();
+    for node in last {
+        chain.output(node).unwrap();
+    }
+    let call = values(&chain, u64::from(rows) << 32 | words.below(1 << 16) as u64);
+    Sample { chain, call }
+}
+
+/// Records one operation, if the operands suit it.
+fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> Option<NodeId> {
+    let shape = chain.node(a).shape;
+    let rank = shape.rank();
+    let axis = words.below(rank) as i32;
+    let made = match words.below(16) {
+        0..=2 => chain.unary(words.pick(&UnaryFn::ALL), a),
+        3..=6 => chain.binary(words.pick(&BinaryFn::ALL[..7]), a, b),
+        7 | 8 => {
+            let reduction = words.pick(&Reduction::ALL);
+            let axes = if words.below(4) == 0 {
+                vec![]
+            } else {
+                vec![axis]
+            };
+            chain.reduce(reduction, a, (&axes, words.below(2) == 0))
+        }
+        9 | 10 => {
+            let norm = words.pick(&Norm::ALL);
+            let epsilon = chain.nodes().iter().position(|node| node.shape.rank() == 0);
+            let epsilon = epsilon.and_then(|_| chain.constant().ok());
+            chain.norm(norm, (a, axis), epsilon.filter(|_| norm != Norm::Softmax))
+        }
+        11 => {
+            let mut order: Vec<i32> = (0..rank as i32).collect();
+            order.rotate_left(words.below(rank));
+            chain.transpose(a, &order)
+        }
+        12 => {
+            let parts: Vec<(i32, i32, i32)> = (0..rank)
+                .map(|_| {
+                    words.pick(&[
+                        (0, i32::MAX, 1),
+                        (1, i32::MAX, 2),
+                        (-1, i32::MIN, -1),
+                        (0, -1, 1),
+                    ])
+                })
+                .collect();
+            chain.slice(a, &parts)
+        }
+        13 => {
+            let count = shape.count();
+            let dims = words.pick(&[[count, 1], [1, count], [count / 2, 2]]);
+            chain.reshape(a, Shape::new(&dims).ok()?)
+        }
+        14 => {
+            let indexes = Shape::new(&[3]).ok()?;
+            let indexes = match words.below(2) {
+                0 if rank > 0 => chain.reduce(Reduction::Argmax, a, (&[axis], false)).ok()?,
+                _ => chain.input(indexes, DType::U32, Home::Call).ok()?,
+            };
+            chain.gather(a, indexes, axis)
+        }
+        _ => chain.concat(&[a, b, a][..1 + words.below(3)], axis),
+    };
+    let made = made.ok()?;
+    let is_float = chain.node(made).dtype == DType::F32;
+    is_float.then_some(made)
+}
+
+/// Values between -2 and 2 for all inputs, by a small generator.
+pub(crate) fn values(chain: &Chain, seed: u64) -> Call {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as u32
+    };
+    let mut call = Call::default();
+    for input in chain.inputs() {
+        let words = (0..input.shape.count()).map(|_| match input.dtype {
+            DType::U32 => next() % 3,
+            _ => (next() as f32 / 4_194_304.0 - 2.0).to_bits(),
+        });
+        call.inputs.push(words.collect());
+    }
+    for _ in 0..chain.constants() {
+        call.constants
+            .push((next() as f32 / 8_388_608.0 + 0.01).to_bits());
+    }
+    call
+}
+
+/// The inputs as the oracle takes them.
+pub(crate) fn tensors(chain: &Chain, call: &Call) -> (Vec<Tensor>, Vec<f32>) {
+    let inputs = chain.inputs().zip(&call.inputs).map(|(node, words)| {
+        let values = words.iter().map(|word| match node.dtype {
+            DType::U32 => f64::from(*word),
+            _ => f64::from(f32::from_bits(*word)),
+        });
+        Tensor::of(node.shape, values)
+    });
+    let constants = call.constants.iter().map(|word| f32::from_bits(*word));
+    (inputs.collect(), constants.collect())
+}

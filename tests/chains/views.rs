@@ -1,0 +1,95 @@
+//! Views of views: transposes, slices, reshapes and gathers upon each other,
+//! in front of maps and of rows.
+
+use framebatch::Error;
+use framebatch::graph::NodeId;
+use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
+use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::shape::Shape;
+use framebatch::tensor::DType;
+
+use crate::by_example::hold;
+use crate::gpu::Harness;
+use crate::random::{Sample, values};
+
+type Record = fn(&mut Chain, NodeId) -> Result<NodeId, Error>;
+
+/// What moves the elements of a tensor of shape [6, 10, 4].
+const VIEWS: [(&str, Record); 8] = [
+    ("slice of a slice", |g, x| {
+        let x = g.slice(x, &[(1, 6, 2), (9, 0, -2)])?;
+        g.slice(x, &[(-1, i32::MIN, -1), (1, 5, 3)])
+    }),
+    ("slice of a transpose", |g, x| {
+        let x = g.transpose(x, &[2, 0, 1])?;
+        g.slice(x, &[(1, 3, 1), (5, 0, -2), (2, 9, 3)])
+    }),
+    ("transpose of a slice of a transpose", |g, x| {
+        let x = g.transpose(x, &[1, 2, 0])?;
+        let x = g.slice(x, &[(3, 9, 2), (0, 4, 3), (4, i32::MIN, -1)])?;
+        g.transpose(x, &[2, 0, 1])
+    }),
+    ("transpose of a reshape", |g, x| {
+        let x = g.reshape(x, Shape::new(&[8, 30])?)?;
+        let x = g.transpose(x, &[])?;
+        g.reshape(x, Shape::new(&[5, 6, 8])?)
+    }),
+    ("slice of a gather of a slice", |g, x| {
+        let places = g.reduce(Reduction::Argmax, x, (&[1], false))?;
+        let x = g.slice(x, &[(0, 6, 1), (0, 10, 1), (3, i32::MIN, -1)])?;
+        let x = g.gather(x, places, 1)?;
+        g.slice(x, &[(1, 5, 2), (2, 6, 3), (1, 4, 2), (0, 3, 1)])
+    }),
+    ("transpose of a broadcast", |g, x| {
+        let row = g.slice(x, &[(2, 3, 1), (0, 10, 1), (1, 2, 1)])?;
+        let x = g.binary(BinaryFn::Mul, x, row)?;
+        g.transpose(x, &[1, 0, 2])
+    }),
+    ("concat of views", |g, x| {
+        let a = g.slice(x, &[(0, 6, 1), (9, 4, -1)])?;
+        let b = g.slice(x, &[(5, i32::MIN, -1), (0, 3, 2)])?;
+        g.concat(&[a, x, b], 1)
+    }),
+    ("slice of a concat", |g, x| {
+        let x = g.concat(&[x, x], 2)?;
+        g.slice(x, &[(0, 6, 4), (0, 10, 3), (7, 1, -3)])
+    }),
+];
+
+/// What reads them.
+const READERS: [(&str, Record); 5] = [
+    ("exp", |g, x| g.unary(UnaryFn::Exp, x)),
+    ("softmax", |g, x| g.norm(Norm::Softmax, (x, 1), None)),
+    ("sum", |g, x| g.reduce(Reduction::Sum, x, (&[0, 2], false))),
+    ("gelu twice", |g, x| {
+        let y = g.unary(UnaryFn::Gelu, x)?;
+        let z = g.reduce(Reduction::Max, y, (&[-1], true))?;
+        g.binary(BinaryFn::Sub, y, z)
+    }),
+    // A row's own sum is part of its kernel, another row's largest is not.
+    ("values of other rows", |g, x| {
+        let largest = g.reduce(Reduction::Max, x, (&[1], true))?;
+        let largest = g.slice(largest, &[(-1, i32::MIN, -1)])?;
+        let sum = g.reduce(Reduction::Sum, x, (&[1], true))?;
+        let x = g.binary(BinaryFn::Sub, x, sum)?;
+        g.binary(BinaryFn::Mul, x, largest)
+    }),
+];
+
+#[test]
+fn views_compose() {
+    let mut harness = Harness::open();
+    for (name, view) in VIEWS {
+        for (reader, read) in READERS {
+            let mut chain = Chain::default();
+            let shape = Shape::new(&[6, 10, 4]).unwrap();
+            let x = chain.input(shape, DType::F32, Home::Call).unwrap();
+            let seen = view(&mut chain, x).unwrap();
+            let y = read(&mut chain, seen).unwrap();
+            chain.output(y).unwrap();
+            let call = values(&chain, 11);
+            let what = format!("{reader} of {name}");
+            hold(&mut harness, &what, &Sample { chain, call });
+        }
+    }
+}

@@ -1,0 +1,240 @@
+// Chains of tensors in a real page: their answers on both engines, what they cost the
+// GPU, and what becomes of resident ones when a device is lost.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openSite } from "./site.mjs";
+
+const site = openSite();
+
+/** Chains by name: what is asked, and the same in float64. */
+const CASES = {
+  "relu, scale, add": {
+    ask: (gpu, x, y) =>
+      gpu
+        .tensor(x, [60, 50])
+        .relu()
+        .scale(2)
+        .add(gpu.tensor(y, [50])),
+    right: (x, y) => x.map((v, i) => Math.max(v, 0) * 2 + y[i % 50]),
+  },
+  softmax: {
+    ask: (gpu, x) => gpu.tensor(x, [60, 50]).softmax(),
+    right: (x) =>
+      rowsOf(x, 50).flatMap((row) => {
+        const top = Math.max(...row);
+        const all = row.reduce((sum, v) => sum + Math.exp(v - top), 0);
+        return row.map((v) => Math.exp(v - top) / all);
+      }),
+  },
+  "a mean over the first axis": {
+    ask: (gpu, x) => gpu.tensor(x, [60, 50]).mean(0),
+    right: (x) =>
+      Array.from({ length: 50 }, (_, c) => {
+        const column = rowsOf(x, 50).map((row) => row[c]);
+        return column.reduce((sum, v) => sum + v, 0) / 60;
+      }),
+  },
+  "the sum of everything": {
+    ask: (gpu, x) => gpu.tensor(x).mul(gpu.tensor(x)).sum(),
+    right: (x) => [x.reduce((sum, v) => sum + v * v, 0)],
+  },
+  "a transpose and a slice": {
+    ask: (gpu, x) =>
+      gpu
+        .tensor(x, [60, 50])
+        .transpose()
+        .slice([10, 20], [undefined, undefined, -1])
+        .neg(),
+    right: (x) =>
+      Array.from({ length: 600 }, (_, i) => {
+        const [row, column] = [10 + Math.floor(i / 60), 59 - (i % 60)];
+        return -x[column * 50 + row];
+      }),
+  },
+  layerNorm: {
+    ask: (gpu, x) => gpu.tensor(x, [60, 50]).layerNorm(),
+    right: (x) =>
+      rowsOf(x, 50).flatMap((row) => {
+        const mean = row.reduce((sum, v) => sum + v, 0) / 50;
+        const variance = row.reduce((sum, v) => sum + (v - mean) ** 2, 0) / 50;
+        return row.map((v) => (v - mean) / Math.sqrt(variance + 1e-5));
+      }),
+  },
+  "rows by index, joined to others": {
+    ask: (gpu, x) => {
+      const table = gpu.tensor(x, [60, 50]);
+      return table
+        .gather(new Uint32Array([5, 0, 59]), 0)
+        .concat([table.slice([1, 2])], 0)
+        .gelu();
+    },
+    right: (x) => [5, 0, 59, 1].flatMap((row) => rowsOf(x, 50)[row].map(gelu)),
+  },
+};
+
+const rowsOf = (x, width) =>
+  Array.from({ length: x.length / width }, (_, r) =>
+    x.slice(r * width, (r + 1) * width),
+  );
+
+// The error function's Taylor series, which float64 carries far enough for what is asked.
+function gelu(x) {
+  const z = x / Math.SQRT2;
+  let term = z;
+  let sum = z;
+  for (let n = 1; n < 80; n++) {
+    term *= (-z * z) / n;
+    sum += term / (2 * n + 1);
+  }
+  return (x / 2) * (1 + (2 / Math.sqrt(Math.PI)) * sum);
+}
+
+for (const engine of ["gpu", "cpu"]) {
+  test(`what chains compute, on the ${engine}`, () =>
+    site.page(async (page) => {
+      for (const [name, { ask, right }] of Object.entries(CASES)) {
+        const { x, y, result } = await page.evaluate(
+          async (engine, ask) => {
+            const gpu = await framebatch.open({ engine });
+            const [x, y] = [workload.floats(3000, 1), workload.floats(50, 2)];
+            const chain = new Function(`return ${ask}`)()(gpu, x, y);
+            const result = [...(await chain.read())];
+            await gpu.dispose();
+            return { x: [...x], y: [...y], result };
+          },
+          engine,
+          ask.toString(),
+        );
+        const expected = right(x, y);
+        assert.equal(result.length, expected.length, name);
+        const far = expected.map(
+          (v, i) => Math.abs(v - result[i]) / Math.max(1, Math.abs(v)),
+        );
+        assert.ok(Math.max(...far) < 2e-5, `${name}: ${Math.max(...far)}`);
+      }
+    }));
+}
+
+test("a frame's equal chains, whatever their lengths: one upload, dispatch and read-back", () =>
+  site.page(async (page) => {
+    const { counts, stats, wrong, compiled } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const ask = async (lengths) => {
+        const data = lengths.map((length, i) => workload.floats(length, i));
+        const asked = data.map((x, i) =>
+          gpu
+            .tensor(x)
+            .relu()
+            .scale(i / 7)
+            .add(0.5)
+            .read(),
+        );
+        gpu.flush();
+        const results = await Promise.all(asked);
+        return results.filter((result, i) =>
+          result.some(
+            (v, k) =>
+              Math.abs(v - (Math.max(data[i][k], 0) * i) / 7 - 0.5) > 1e-5,
+          ),
+        ).length;
+      };
+      const lengths = Array.from({ length: 200 }, (_, i) => 1 + i * 3);
+      let wrong = await ask(lengths);
+      const before = gpu.stats();
+      const { counts } = await counting.during(async () => {
+        wrong += await ask(lengths.map((length) => length + 1));
+      });
+      const after = gpu.stats();
+      return {
+        counts,
+        wrong,
+        compiled: after.pipelines.compiled - before.pipelines.compiled,
+        stats: ["submits", "uploads", "readbacks", "dispatches"].map(
+          (name) => after[name] - before[name],
+        ),
+      };
+    });
+    assert.equal(wrong, 0);
+    assert.equal(compiled, 0);
+    assert.deepEqual(stats, [1, 1, 1, 1]);
+    assert.equal(counts.submits, 1);
+    assert.equal(counts.dispatches, 1);
+    assert.equal(counts.readMaps, 1);
+  }));
+
+test("a chain beside neighbors gives the bits that it gives alone", () =>
+  site.page(async (page) => {
+    const same = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const chain = (rows, seed) =>
+        gpu
+          .tensor(workload.floats(rows * 48, seed), [rows, 48])
+          .mul(3)
+          .softmax()
+          .log()
+          .sum(1);
+      const alone = [];
+      for (let i = 0; i < 8; i++) {
+        const asked = chain(1 + i * 5, i).read();
+        gpu.flush();
+        alone.push([...new Uint32Array((await asked).buffer)]);
+      }
+      const asked = alone.map((_, i) => chain(1 + i * 5, i).read());
+      gpu.flush();
+      const together = (await Promise.all(asked)).map((floats) => [
+        ...new Uint32Array(floats.buffer),
+      ]);
+      return JSON.stringify(alone) === JSON.stringify(together);
+    });
+    assert.ok(same);
+  }));
+
+test("large tensors stay on the device, are shared with a renderer, and come back after a loss", () =>
+  site.page(async (page) => {
+    const { first, again, kinds, second, uploads } = await page.evaluate(
+      async () => {
+        const gpu = await framebatch.open({ engine: "gpu" });
+        const size = 100_000;
+        const x = gpu.tensor(new Float32Array(size).fill(3));
+        const gone = gpu.tensor(new Float32Array(size).fill(1), [size], {
+          keep: false,
+        });
+        const sum = (tensor) =>
+          tensor
+            .add(1)
+            .sum()
+            .read()
+            .then(([v]) => v);
+        const first = await sum(x);
+        const before = gpu.stats().bytesUp;
+        const again = await sum(x);
+        const uploads = gpu.stats().bytesUp - before;
+        const { buffer, size: bytes } = x.gpuBuffer();
+        const kinds = [buffer instanceof GPUBuffer, bytes];
+        const restored = new Promise((resolve) => gpu.on("restored", resolve));
+        gpu.device.destroy();
+        await restored;
+        const second = await sum(x);
+        const lost = await sum(gone).catch(({ code }) => code);
+        return { first, again, kinds, second: [second, lost], uploads };
+      },
+    );
+    assert.deepEqual([first, again], [400_000, 400_000]);
+    assert.ok(uploads < 10_000, `${uploads} bytes went up again`);
+    assert.deepEqual(kinds, [true, 400_000]);
+    assert.deepEqual(second, [400_000, "device-lost"]);
+  }));
+
+test("readAll: several results of one call, also the same one twice", () =>
+  site.page(async (page) => {
+    const { results, stats } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const x = gpu.tensor([1, -2, 3]);
+      const y = x.relu();
+      const results = await gpu.readAll([y, y.sum(), y, x.argmax()]);
+      return { results: results.map((r) => [...r]), stats: gpu.stats() };
+    });
+    assert.deepEqual(results, [[1, 0, 3], [4], [1, 0, 3], [2]]);
+    assert.equal(stats.submits, 1);
+  }));
