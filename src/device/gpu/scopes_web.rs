@@ -45,8 +45,9 @@ impl Scopes {
         self,
         invalid: fn(String) -> Error,
     ) -> impl Future<Output = Result<(), Error>> + 'static {
-        let memory = self.device.pop_error_scope();
-        let validation = self.device.pop_error_scope();
+        // Listened to at once: after a loss both reject, and nobody may get to await them.
+        let memory = JsFuture::from(self.device.pop_error_scope());
+        let validation = JsFuture::from(self.device.pop_error_scope());
         async move {
             caught(memory, Error::OutOfMemory).await?;
             caught(validation, invalid).await
@@ -54,9 +55,9 @@ impl Scopes {
     }
 }
 
-async fn caught(scope: Promise, make: fn(String) -> Error) -> Result<(), Error> {
+async fn caught(scope: JsFuture, make: fn(String) -> Error) -> Result<(), Error> {
     // A lost device rejects: its loss is seen elsewhere.
-    let error = JsFuture::from(scope).await.unwrap_or_default();
+    let error = scope.await.unwrap_or_default();
     if error.is_null() || error.is_undefined() {
         return Ok(());
     }
