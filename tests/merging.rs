@@ -238,13 +238,14 @@ fn a_second_batch_no_larger_creates_nothing() {
         });
         asks.collect()
     };
-    // Several: calls are written to one arena while another is in flight, and which
-    // of the kept buffers a piece finds idle is a matter of time.
-    for _ in 0..6 {
-        batch(&gpu, &mix(500));
+    const SIZES: [usize; 5] = [500, 200, 499, 1, 500];
+    // Several times: calls are written to one arena while another is in flight, and
+    // which of the kept buffers a piece finds idle is a matter of time.
+    for largest in [SIZES; 3].as_flattened() {
+        batch(&gpu, &mix(*largest));
     }
     let (first, pieces) = (gpu.stats().device, gpu.stats().pieces);
-    for largest in [500, 200, 499, 1, 500] {
+    for largest in SIZES {
         batch(&gpu, &mix(largest));
         let now = gpu.stats().device;
         assert_eq!(
