@@ -165,7 +165,6 @@ impl Shaped {
 
     /// Whether calls of both can be computed together.
     pub(super) fn merges(&self, other: &Shaped) -> bool {
-        // Cut ones count their rows in elements.
         Arc::ptr_eq(&self.fused, &other.fused)
     }
 

@@ -59,6 +59,9 @@ impl Load {
 
     /// The number of a set of tensors in this batch, for one more call.
     pub(super) fn set(&mut self, tensors: &[u32]) -> SetId {
+        if tensors.is_empty() {
+            return SetId::default(); // Most calls: no search.
+        }
         self.read.extend_from_slice(tensors);
         let known = self.sets.iter().rposition(|set| **set == *tensors);
         let index = known.unwrap_or_else(|| {

@@ -94,7 +94,7 @@ pub struct Session<D> {
 }
 
 /// What was asked, without lengths or with them.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 enum Structure {
     Graph(Graph),
     Chain(Chain),
@@ -153,11 +153,12 @@ impl<D: Device> Session<D> {
     ///
     /// [`Error::InvalidInput`] for a graph that computes nothing.
     pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
-        let structure = Structure::Graph(graph.clone());
-        match self.known(&structure) {
-            Some(id) => Ok(id),
-            None => Ok(self.learn(structure, Recipe::new(graph)?)),
+        let same = |known: &Structure| matches!(known, Structure::Graph(known) if known == graph);
+        if let Some(id) = self.known(same) {
+            return Ok(id);
         }
+        let recipe = Recipe::new(graph)?;
+        Ok(self.learn(Structure::Graph(graph.clone()), recipe))
     }
 
     /// The number of a chain. Calls of one program merge whatever their shapes.
@@ -168,20 +169,16 @@ impl<D: Device> Session<D> {
     ///
     /// [`Home::Call`]: crate::graph::chain::Home::Call
     pub fn chain(&mut self, chain: Chain) -> RecipeId {
-        let recipe = Recipe::fuse(&chain, &self.recipes);
-        let structure = Structure::Chain(chain);
-        match self.known(&structure) {
-            Some(id) => id,
-            None => self.learn(structure, recipe),
+        let same = |known: &Structure| matches!(known, Structure::Chain(known) if *known == chain);
+        if let Some(id) = self.known(same) {
+            return id;
         }
+        let recipe = Recipe::fuse(&chain, &self.recipes);
+        self.learn(Structure::Chain(chain), recipe)
     }
 
-    fn known(&self, structure: &Structure) -> Option<RecipeId> {
-        let index = self
-            .structures
-            .iter()
-            .position(|known| known == structure)?;
-        Some(number(index))
+    fn known(&self, same: impl Fn(&Structure) -> bool) -> Option<RecipeId> {
+        self.structures.iter().position(same).map(number)
     }
 
     fn learn(&mut self, structure: Structure, recipe: Recipe) -> RecipeId {
