@@ -2,6 +2,10 @@
 // circular in theta. `field(rho, theta, layer)` is printed from the caller's expression.
 // Grid: one thread per layer, sixteen threads a state, by the segment table.
 
+alias F = f32;
+alias U = u32;
+alias B = bool;
+
 @group(0) @binding(0) var<storage, read>       states:   array<u32>;
 @group(0) @binding(6) var<storage, read_write> output:   array<vec2<f32>>;
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;

@@ -196,7 +196,7 @@ fn the_plan_shows_the_field() {
         let field = "rho * 2".parse().unwrap();
         drop(gpu.compute_field_gradients(&[State::default()], &field));
     });
-    let dispatch = "dispatch state_field[v0; f32(2); (t0 * t1)](s0) -> s1, 1 calls, 1 rows";
+    let dispatch = "dispatch state_field[v0 * f32(2)](s0) -> s1, 1 calls, 1 rows";
     assert!(plan.contains(dispatch), "{plan}");
 }
 

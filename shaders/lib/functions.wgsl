@@ -1,4 +1,5 @@
-// Functions of expressions. The kernel says what F, U and B are: one value, or four.
+// Functions of expressions. The kernel says what F, U and B are: one value, or four; and `builtin.wgsl` or `math.wgsl`
+// beside it what `exponential`, `logarithm` and `raised` are.
 // A device may assume that there are no NaNs, so they are looked for among the bits; see src/kernel/generated/mod.rs
 // for how exact each function is.
 
@@ -15,18 +16,18 @@ fn same(a: F, b: F) -> F { return select(F(0.0), F(1.0), (a == b) | (is_nan(a) &
 
 // The exponent is never positive, so nothing overflows.
 fn sigmoid(x: F) -> F {
-    let power = exp(-abs(x));
+    let power = exponential(-abs(x));
     return select(power, F(1.0), x >= F(0.0)) / (F(1.0) + power);
 }
 
 fn silu(x: F) -> F { return select(x * sigmoid(x), F(0.0), x < F(-104.0)); }
 
 // A polynomial near 0 (Cephes, tanhf), the exponential elsewhere; some devices' own tanh overflows.
-fn tangent(x: F) -> F {
+fn hyperbolic_tangent(x: F) -> F {
     let z = x * x;
     let tail = (((F(-5.70498872745e-3) * z + F(2.06390887954e-2)) * z + F(-5.37397155531e-2)) * z + F(1.33314422036e-1)) * z + F(-3.33332819422e-1);
     let size = min(abs(x), F(10.0));
-    let far = F(1.0) - F(2.0) / (exp(F(2.0) * size) + F(1.0));
+    let far = F(1.0) - F(2.0) / (exponential(F(2.0) * size) + F(1.0));
     let near = x + x * z * tail;
     return select(select(select(far, -far, x < F(0.0)), near, size < F(0.625)), x, is_nan(x));
 }
@@ -37,7 +38,7 @@ fn gelu(x: F) -> F {
     let t = F(1.0) / (F(1.0) + F(0.5) * z);
     let high = F(0.27886807) + t * (F(-1.13520398) + t * (F(1.48851587) + t * (F(-0.82215223) + t * F(0.17087277))));
     let low = F(-1.26551223) + t * (F(1.00002368) + t * (F(0.37409196) + t * (F(0.09678418) + t * (F(-0.18628806) + t * high))));
-    let tail = F(0.5) * t * exp(low - z * z);
+    let tail = F(0.5) * t * exponential(low - z * z);
     let whole = select(x * tail, x - x * tail, x >= F(0.0));
     return select(select(whole, F(0.0), x < F(-14.0)), x, x > F(14.0));
 }
@@ -54,7 +55,7 @@ fn power(x: F, y: F) -> F {
     let whole = floor(y) == y;
     let odd = whole & (fract(y * F(0.5)) != F(0.0)) & (abs(y) < F(16777216.0));
     let size = abs(x);
-    var p = exp2(y * log2(size));
+    var p = raised(size, y);
     p = select(p, F(0.0), (size == F(0.0)) & (y > F(0.0)));
     p = select(p, F(1.0) / size, (size == F(0.0)) & (y < F(0.0)));
     p = select(p, -p, odd & (bitcast<U>(x) >= U(0x80000000u)));

@@ -44,18 +44,4 @@ fn cosine(x: f32) -> f32 { return wave(x, 1); }
 
 fn tangent(x: f32) -> f32 { return wave(x, 0) / wave(x, 1); }
 
-fn hyperbolic_tangent(x: f32) -> f32 {
-    if abs(x) >= 0.625 { return sign(x) * (1.0 - 2.0 / (exponential(2.0 * abs(x)) + 1.0)); }
-    let z = x * x;
-    return ((((-5.70498872745e-3 * z + 2.06390887954e-2) * z - 5.37397155531e-2) * z + 1.33314422036e-1) * z - 3.33332819422e-1) * z * x + x;
-}
-
-fn power(x: f32, y: f32) -> f32 {
-    if y == 0.0 { return 1.0; }
-    if x == 0.0 { return select(1.0 / x, 0.0, y > 0.0); }
-    if x > 0.0 { return exponential(y * logarithm(x)); }
-    // Below zero only whole exponents have a value; the others get that of log.
-    if y != trunc(y) { return log(x); }
-    let size = exponential(y * logarithm(-x));
-    return select(size, -size, fract(y * 0.5) != 0.0);
-}
+fn raised(x: f32, y: f32) -> f32 { return exponential(y * logarithm(x)); }

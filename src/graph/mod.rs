@@ -8,7 +8,7 @@ mod expr;
 mod op;
 pub mod shape;
 
-pub use expr::{Binary, Expr, ExprBuilder, Term, TermId, Unary};
+pub use expr::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
 pub use op::{Measure, Mode, Op, OpClass, QUATERNION, STATE, STEPS, Timing};
 
 use crate::error::Error;

@@ -1,88 +1,87 @@
-//! Expressions as WGSL, which plans show as well.
+//! Expressions as text: WGSL, and what plans show.
 //!
 //! Floats are printed as bits or whole numbers: printing them as decimals would
 //! cost the package more than this file.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 
-use super::{Binary, Expr, Term, Unary};
+use super::{BinaryFn, Expr, Term, UnaryFn};
 
-/// A WGSL function `field` of an expression's three variables: one `let` a term.
-pub(super) fn function(expr: &Expr) -> String {
-    let mut text = String::from("fn field(v0: f32, v1: f32, v2: f32) -> f32 {\n");
-    let terms = expr.terms();
-    for (index, term) in terms.iter().enumerate() {
-        let _ = writeln!(text, "let t{index} = {};", Wgsl(term)); // Text takes all.
+/// The functions' names in WGSL, in the order of [`UnaryFn`].
+const UNARY: [&str; 15] = [
+    "relu",
+    "sigmoid",
+    "hyperbolic_tangent",
+    "silu",
+    "gelu",
+    "gelu_tanh",
+    "exponential",
+    "logarithm",
+    "sqrt",
+    "abs",
+    "-",
+    "1.0 / ",
+    "sine",
+    "cosine",
+    "tangent",
+];
+
+/// The same for [`BinaryFn`]; those with a sign are written with it.
+const BINARY: [&str; 8] = ["", "", "", "", "minimum", "maximum", "power", "same"];
+
+/// Appends the terms of an expression in WGSL, one `let` a term; the name of its
+/// value. Terms are named after `prefix`, variables `v0`, `v1` and so on, and
+/// those from `rows` on `r0`, `r1`.
+pub(super) fn print(text: &mut String, expr: &Expr, (prefix, rows): (&str, usize)) -> String {
+    let mut names: Vec<String> = Vec::with_capacity(expr.terms().len());
+    for (id, term) in expr.terms().iter().enumerate() {
+        let value = match *term {
+            Term::Const(bits) => format!("F({})", Number(bits)),
+            Term::Variable(variable) => {
+                let variable = variable as usize;
+                names.push(match variable.checked_sub(rows) {
+                    Some(row) => format!("r{row}"),
+                    None => format!("v{variable}"),
+                });
+                continue;
+            }
+            Term::Unary(function, a) => format!("{}({})", unary(function), names[a.index()]),
+            Term::Binary(function, a, b) => {
+                let (a, b) = (&names[a.index()], &names[b.index()]);
+                match function.sign() {
+                    Some(sign) => [a, sign, b].concat(),
+                    None => format!("{}({a}, {b})", binary(function)),
+                }
+            }
+        };
+        let name = format!("{prefix}{id}");
+        put!(text, "let {name} = {value};\n");
+        names.push(name);
     }
-    let _ = write!(text, "return t{};\n}}", terms.len() - 1);
-    text
+    names.pop().unwrap_or_default()
 }
 
-/// A term in WGSL.
-struct Wgsl<'a>(&'a Term);
+fn unary(function: UnaryFn) -> &'static str {
+    UNARY[function as usize]
+}
 
-impl Display for Wgsl<'_> {
+fn binary(function: BinaryFn) -> &'static str {
+    BINARY[function as usize]
+}
+
+/// A number in WGSL, by its bits.
+struct Number(u32);
+
+impl Display for Number {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match *self.0 {
-            Term::Const(bits) if whole(bits).is_some() => {
-                write!(f, "f32({})", whole(bits).unwrap_or_default())
-            }
+        let bits = self.0;
+        match whole(bits) {
+            Some(number) => write!(f, "f32({number})"),
+            None if f32::from_bits(bits).is_finite() => write!(f, "bitcast<f32>({bits}u)"),
             // A compiler must refuse a constant that is not finite, so it may not know it
             // to be one.
-            Term::Const(bits) if !f32::from_bits(bits).is_finite() => {
-                write!(f, "bitcast<f32>({bits}u | (params.table & 0u))")
-            }
-            Term::Const(bits) => write!(f, "bitcast<f32>({bits}u)"),
-            Term::Variable(number) => write!(f, "v{number}"),
-            Term::Unary(function, a) => write!(f, "{}(t{})", unary(function), a.index()),
-            Term::Binary(function, a, b) => {
-                let (before, between) = binary(function);
-                write!(f, "{before}(t{}{between}t{})", a.index(), b.index())
-            }
+            None => write!(f, "bitcast<f32>({bits}u | (params.table & 0u))"),
         }
-    }
-}
-
-/// What stands before the operand. WGSL's own `exp`, `log`, `sin` and `cos` may be
-/// off by 2⁻¹¹ and more, so those are in `shaders/lib/math.wgsl`.
-fn unary(function: Unary) -> &'static str {
-    match function {
-        Unary::Neg => "-",
-        Unary::Recip => "1.0 / ",
-        Unary::Abs => "abs",
-        Unary::Sqrt => "sqrt",
-        Unary::Exp => "exponential",
-        Unary::Log => "logarithm",
-        Unary::Sin => "sine",
-        Unary::Cos => "cosine",
-        Unary::Tan => "tangent",
-        Unary::Tanh => "hyperbolic_tangent",
-    }
-}
-
-/// What stands before the operands, and between them.
-fn binary(function: Binary) -> (&'static str, &'static str) {
-    match function {
-        Binary::Add => ("", " + "),
-        Binary::Sub => ("", " - "),
-        Binary::Mul => ("", " * "),
-        Binary::Div => ("", " / "),
-        Binary::Min => ("min", ", "),
-        Binary::Max => ("max", ", "),
-        Binary::Pow => ("power", ", "),
-    }
-}
-
-/// The terms as plans show them: the last is the value, and `t0` the first.
-impl Display for Expr {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, term) in self.terms().iter().enumerate() {
-            if index > 0 {
-                f.write_str("; ")?;
-            }
-            Wgsl(term).fmt(f)?;
-        }
-        Ok(())
     }
 }
 
@@ -94,4 +93,76 @@ impl Display for Expr {
 fn whole(bits: u32) -> Option<i32> {
     let number = f32::from_bits(bits) as i32;
     ((number as f32).to_bits() == bits).then_some(number)
+}
+
+/// Prints the variable of a number.
+type Variable<'a> = &'a dyn Fn(&mut Formatter<'_>, usize) -> fmt::Result;
+
+/// An expression as plans show it: one line, in which what is used twice has a
+/// name.
+pub fn show(f: &mut Formatter<'_>, expr: &Expr, variable: Variable<'_>) -> fmt::Result {
+    let terms = expr.terms();
+    let mut uses = vec![0; terms.len()];
+    for operand in terms.iter().flat_map(|term| term.operands()) {
+        uses[operand.index()] += 1;
+    }
+    let line = Line {
+        terms,
+        uses: &uses,
+        variable,
+    };
+    for id in (0..terms.len()).filter(|id| line.is_named(*id)) {
+        write!(f, "t{id} = ")?;
+        line.term(f, (id, true))?;
+        f.write_str("; ")?;
+    }
+    line.term(f, (terms.len() - 1, true))
+}
+
+struct Line<'a> {
+    terms: &'a [Term],
+    /// How often each is an operand.
+    uses: &'a [usize],
+    variable: Variable<'a>,
+}
+
+impl Line<'_> {
+    fn is_named(&self, id: usize) -> bool {
+        self.uses[id] > 1 && self.terms[id].operands().next().is_some()
+    }
+
+    fn term(&self, f: &mut Formatter<'_>, (id, is_top): (usize, bool)) -> fmt::Result {
+        if !is_top && self.is_named(id) {
+            return write!(f, "t{id}");
+        }
+        let (name, separator, [a, b], inner) = match self.terms[id] {
+            Term::Const(bits) => return Number(bits).fmt(f),
+            Term::Variable(variable) => return (self.variable)(f, variable as usize),
+            Term::Unary(function, a) => (function.name(), "", [Some(a), None], true),
+            Term::Binary(function, a, b) => {
+                let operands = [Some(a), Some(b)];
+                match function.sign() {
+                    Some(sign) => ("", sign, operands, false),
+                    None => (function.name(), ", ", operands, false),
+                }
+            }
+        };
+        let is_bare = is_top && name.is_empty();
+        f.write_str(name)?;
+        f.write_str(if is_bare { "" } else { "(" })?;
+        for (operand, separator) in [(a, ""), (b, separator)] {
+            if let Some(operand) = operand {
+                f.write_str(separator)?;
+                self.term(f, (operand.index(), inner))?;
+            }
+        }
+        f.write_str(if is_bare { "" } else { ")" })
+    }
+}
+
+/// In one line, with variables `v0`, `v1` and so on.
+impl Display for Expr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        show(f, self, &|f, variable| write!(f, "v{variable}"))
+    }
 }

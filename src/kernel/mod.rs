@@ -4,14 +4,29 @@
 //! Nothing is compiled or run here, and the CPU twin of each kernel lives in
 //! `device/cpu`.
 
+/// Appends to a text; it takes all there is.
+macro_rules! put {
+    ($text:expr, $($part:tt)*) => {{
+        let _ = std::fmt::Write::write_fmt($text, format_args!($($part)*));
+    }};
+}
+
+/// A shader as `build.rs` left it.
+macro_rules! shader {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", $name, ".wgsl"))
+    };
+}
+
 mod expr;
 pub mod generated;
 mod tables;
 
+pub use expr::show;
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// Expressions that kernels are made for.
-pub use crate::graph::{Binary, Expr, Term, Unary};
+pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn};
 
 use std::sync::Arc;
 
@@ -36,15 +51,11 @@ pub const PARAMS: u32 = RESULT + 2;
 /// Threads in a workgroup; the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
 
-/// A shader as `build.rs` left it.
-macro_rules! shader {
-    ($name:literal) => {
-        include_str!(concat!(env!("OUT_DIR"), "/", $name, ".wgsl"))
-    };
-}
-
 /// What finds a thread's call, in front of every kernel.
 const SEGMENTS_LIBRARY: &str = shader!("segments");
+
+/// The functions of expressions; a kernel of some has `builtin` or `math` beside it.
+const FUNCTIONS: &str = shader!("functions");
 
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +136,10 @@ impl Kernel {
             Kernel::Bezier => ("", shader!("bezier")),
             Kernel::StateGradients => ("", shader!("state_gradients")),
             Kernel::StateField(expr) => {
-                field = [shader!("math"), &expr::function(expr)].join("\n");
+                let mut function = String::from("fn field(v0: F, v1: F, v2: F) -> F {\n");
+                let value = expr::print(&mut function, expr, ("t", usize::MAX));
+                put!(&mut function, "return {value};\n}}");
+                field = [shader!("math"), FUNCTIONS, &function].join("\n");
                 (field.as_str(), shader!("state_field"))
             }
             Kernel::StateInterpolate => (shader!("states"), shader!("state_interpolate")),

@@ -22,19 +22,20 @@ fn kernels() -> Vec<Kernel> {
     for value in infinite {
         let mut expr = ExprBuilder::default();
         let (number, zero) = (expr.number(value), expr.number(0.0));
-        let product = expr.push(Term::Binary(Binary::Mul, number, number));
-        let quotient = expr.push(Term::Binary(Binary::Div, product, zero));
+        let product = expr.push(Term::Binary(BinaryFn::Mul, number, number));
+        let quotient = expr.push(Term::Binary(BinaryFn::Div, product, zero));
         kernels.push(Kernel::StateField(expr.finish(quotient)));
     }
-    for (_, function) in Unary::ALL {
+    let of_formulas = [UnaryFn::Recip, UnaryFn::Sin, UnaryFn::Cos, UnaryFn::Tan];
+    for function in UnaryFn::OF_TENSORS.into_iter().chain(of_formulas) {
         let mut expr = ExprBuilder::default();
         let (x, far) = (expr.push(Term::Variable(0)), expr.number(-1000.0));
         let of_x = expr.push(Term::Unary(function, x));
         let of_far = expr.push(Term::Unary(function, far));
-        let sum = expr.push(Term::Binary(Binary::Add, of_x, of_far));
+        let sum = expr.push(Term::Binary(BinaryFn::Add, of_x, of_far));
         kernels.push(Kernel::StateField(expr.finish(sum)));
     }
-    for (_, function) in Binary::ALL {
+    for function in BinaryFn::ALL {
         let mut expr = ExprBuilder::default();
         let (x, zero) = (expr.push(Term::Variable(2)), expr.number(0.0));
         let value = expr.push(Term::Binary(function, x, zero));

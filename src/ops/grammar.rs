@@ -6,7 +6,7 @@
 //! products.
 
 use crate::error::Error;
-use crate::graph::{Binary, Expr, ExprBuilder, Term, TermId, Unary};
+use crate::graph::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
 
 /// Terms that an expression may have: a shader is compiled for it.
 const MOST_TERMS: usize = 256;
@@ -16,6 +16,31 @@ const MOST_DEPTH: u32 = 64;
 
 /// Largest exponent that becomes products.
 const MOST_FACTORS: f32 = 16.0;
+
+/// The functions of one number.
+const OF_ONE: [UnaryFn; 10] = [
+    UnaryFn::Neg,
+    UnaryFn::Recip,
+    UnaryFn::Abs,
+    UnaryFn::Sqrt,
+    UnaryFn::Exp,
+    UnaryFn::Log,
+    UnaryFn::Sin,
+    UnaryFn::Cos,
+    UnaryFn::Tan,
+    UnaryFn::Tanh,
+];
+
+/// The functions of two numbers, as formulas name them.
+const OF_TWO: [(&str, BinaryFn); 7] = [
+    ("add", BinaryFn::Add),
+    ("sub", BinaryFn::Sub),
+    ("mul", BinaryFn::Mul),
+    ("div", BinaryFn::Div),
+    ("min", BinaryFn::Minimum),
+    ("max", BinaryFn::Maximum),
+    ("pow", BinaryFn::Pow),
+];
 
 /// Parses a formula of the variables of these names, in the order of their numbers.
 ///
@@ -58,8 +83,8 @@ impl<'a> Parser<'a> {
         let mut left = self.product()?;
         loop {
             let function = match self.next() {
-                Some(b'+') => Binary::Add,
-                Some(b'-') => Binary::Sub,
+                Some(b'+') => BinaryFn::Add,
+                Some(b'-') => BinaryFn::Sub,
                 _ => return Ok(left),
             };
             self.at += 1;
@@ -72,8 +97,8 @@ impl<'a> Parser<'a> {
         let mut left = self.signed()?;
         loop {
             let function = match self.next() {
-                Some(b'*') => Binary::Mul,
-                Some(b'/') => Binary::Div,
+                Some(b'*') => BinaryFn::Mul,
+                Some(b'/') => BinaryFn::Div,
                 _ => return Ok(left),
             };
             self.at += 1;
@@ -97,7 +122,7 @@ impl<'a> Parser<'a> {
                     self.builder.truncate(before.max(operand.index()));
                     self.number(-number)
                 }
-                None => self.push(Term::Unary(Unary::Neg, operand)),
+                None => self.push(Term::Unary(UnaryFn::Neg, operand)),
             }
         } else {
             self.power()
@@ -126,12 +151,12 @@ impl<'a> Parser<'a> {
                 self.builder.truncate(if n == 0.0 { start } else { before });
                 let raised = self.factors(base, n.abs())?;
                 if n < 0.0 {
-                    self.push(Term::Unary(Unary::Recip, raised))
+                    self.push(Term::Unary(UnaryFn::Recip, raised))
                 } else {
                     Ok(raised)
                 }
             }
-            _ => self.push(Term::Binary(Binary::Pow, base, exponent)),
+            _ => self.push(Term::Binary(BinaryFn::Pow, base, exponent)),
         }
     }
 
@@ -143,11 +168,11 @@ impl<'a> Parser<'a> {
             return Ok(base);
         }
         let half = self.factors(base, (n / 2.0).trunc())?;
-        let square = self.push(Term::Binary(Binary::Mul, half, half))?;
+        let square = self.push(Term::Binary(BinaryFn::Mul, half, half))?;
         if n % 2.0 == 0.0 {
             return Ok(square);
         }
-        self.push(Term::Binary(Binary::Mul, square, base))
+        self.push(Term::Binary(BinaryFn::Mul, square, base))
     }
 
     fn atom(&mut self) -> Parsed {
@@ -180,13 +205,13 @@ impl<'a> Parser<'a> {
         if name == "pi" {
             return self.number(std::f32::consts::PI);
         }
-        if let Some((_, function)) = Unary::ALL.iter().find(|(known, _)| is_name(known)) {
+        if let Some(function) = OF_ONE.iter().find(|known| is_name(&known.name())) {
             self.take(b'(', "'('")?;
             let operand = self.sum()?;
             self.take(b')', "')'")?;
             return self.push(Term::Unary(*function, operand));
         }
-        if let Some((_, function)) = Binary::ALL.iter().find(|(known, _)| is_name(known)) {
+        if let Some((_, function)) = OF_TWO.iter().find(|(known, _)| is_name(known)) {
             self.take(b'(', "'('")?;
             let start = self.builder.len();
             let a = self.sum()?;
@@ -195,15 +220,15 @@ impl<'a> Parser<'a> {
             let b = self.sum()?;
             self.take(b')', "')'")?;
             return match function {
-                Binary::Pow => self.raise(a, b, [start, before]),
+                BinaryFn::Pow => self.raise(a, b, [start, before]),
                 _ => self.push(Term::Binary(*function, a, b)),
             };
         }
         self.at = start;
         let mut known = vec!["pi"];
         known.extend(self.names);
-        known.extend(Unary::ALL.iter().map(|(name, _)| name));
-        known.extend(Binary::ALL.iter().map(|(name, _)| name));
+        known.extend(OF_ONE.iter().map(|known| known.name()));
+        known.extend(OF_TWO.iter().map(|(name, _)| name));
         let problem = ["there is no '", name, "'; known are ", &known.join(", ")].concat();
         Err(self.placed(&problem))
     }

@@ -1,8 +1,8 @@
 //! A call gives the same bits alone and beside others of the same program.
 
-use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
+use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::plan::fuse::{Program, Sizes, fuse};
 use framebatch::tensor::DType;
 

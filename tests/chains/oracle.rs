@@ -4,9 +4,9 @@
 //! states for each op carried along: a value is a number and a bound. Where
 //! nothing can be said, as beside a pole, the bound is infinite.
 
-use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
 use framebatch::graph::shape::Shape;
+use framebatch::graph::{BinaryFn, UnaryFn};
 
 /// Half the distance of floats at 1.
 const U: f64 = 1.0 / 16_777_216.0;
@@ -123,6 +123,9 @@ impl Q {
             UnaryFn::Sqrt => self.sqrt(),
             UnaryFn::Abs => Q { v: x.abs(), ..self },
             UnaryFn::Neg => self.neg(),
+            UnaryFn::Recip | UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan => {
+                unreachable!("chains refuse functions of formulas")
+            }
         }
     }
 

@@ -2,9 +2,9 @@
 //! words, so that a shorter list is a smaller chain.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
+use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::tensor::DType;
 
 use crate::oracle::Tensor;
@@ -87,7 +87,7 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
     let rank = shape.rank();
     let axis = words.below(rank) as i32;
     let made = match words.below(16) {
-        0..=2 => chain.unary(words.pick(&UnaryFn::ALL), a),
+        0..=2 => chain.unary(words.pick(&UnaryFn::OF_TENSORS), a),
         3..=6 => chain.binary(words.pick(&BinaryFn::ALL[..7]), a, b),
         7 | 8 => {
             let reduction = words.pick(&Reduction::ALL);

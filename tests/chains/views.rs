@@ -3,9 +3,9 @@
 
 use framebatch::Error;
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::expr::{BinaryFn, UnaryFn};
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
+use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::tensor::DType;
 
 use crate::by_example::hold;

@@ -1,74 +1,69 @@
 //! Expressions on the processor: one pass over a block of values for each term.
 
-use super::math;
-use crate::kernel::{Binary, Expr, Term, Unary};
+use super::functions::{binary, unary};
+use crate::kernel::{Expr, Term, TermId};
 
-/// Values computed together; short enough that a block of each term stays close.
+/// Elements at once: a column of them is a kilobyte.
 pub(super) const BLOCK: usize = 256;
 
-/// One value of every term, for each of a block's rows.
-pub(super) struct Values {
-    terms: Vec<[f32; BLOCK]>,
+type Column = [f32; BLOCK];
+
+/// Blocks of values of an expression's variables and terms.
+pub(super) struct Columns {
+    variables: Vec<Column>,
+    terms: Vec<Column>,
 }
 
-impl Values {
-    pub(super) fn new(expr: &Expr) -> Self {
-        Values {
-            terms: vec![[0.0; BLOCK]; expr.terms().len()],
+impl Columns {
+    pub(super) fn new(variables: usize) -> Columns {
+        Columns {
+            variables: vec![[0.0; BLOCK]; variables],
+            terms: Vec::new(),
         }
     }
 
-    /// The expression's values, given a block of each of its variables.
-    pub(super) fn evaluate(&mut self, expr: &Expr, variables: &[&[f32; BLOCK]]) -> &[f32; BLOCK] {
-        for (index, term) in expr.terms().iter().enumerate() {
-            // Terms use earlier ones only.
-            let (earlier, rest) = self.terms.split_at_mut(index);
-            let out = &mut rest[0];
+    /// Where a variable's values go.
+    pub(super) fn column(&mut self, variable: usize) -> &mut Column {
+        &mut self.variables[variable]
+    }
+
+    /// Gives a variable one value for so many elements at once.
+    pub(super) fn fill(&mut self, variable: usize, value: f32, elements: usize) {
+        self.variables[variable][..elements].fill(value);
+    }
+
+    /// A variable to read and a later one to write.
+    pub(super) fn pair(&mut self, read: usize, write: usize) -> (&Column, &mut Column) {
+        let (before, from) = self.variables.split_at_mut(write);
+        (&before[read], &mut from[0])
+    }
+
+    /// The values of an expression of the first `elements` of the variables.
+    pub(super) fn evaluate(&mut self, expr: &Expr, elements: usize) -> &[f32] {
+        let terms = expr.terms();
+        if self.terms.len() < terms.len() {
+            self.terms.resize(terms.len(), [0.0; BLOCK]);
+        }
+        for (id, term) in terms.iter().enumerate() {
+            let (before, from) = self.terms.split_at_mut(id);
+            let column = |of: TermId| -> &[f32] {
+                match terms[of.index()] {
+                    Term::Variable(variable) => &self.variables[variable as usize][..elements],
+                    _ => &before[of.index()][..elements],
+                }
+            };
+            let to = &mut from[0][..elements];
             match *term {
-                Term::Const(bits) => out.fill(f32::from_bits(bits)),
-                Term::Variable(number) => *out = *variables[number as usize],
-                Term::Unary(function, a) => {
-                    let function = unary(function);
-                    for (out, a) in out.iter_mut().zip(&earlier[a.index()]) {
-                        *out = function(*a);
-                    }
-                }
-                Term::Binary(function, a, b) => {
-                    let function = binary(function);
-                    let pairs = earlier[a.index()].iter().zip(&earlier[b.index()]);
-                    for (out, (a, b)) in out.iter_mut().zip(pairs) {
-                        *out = function(*a, *b);
-                    }
-                }
+                Term::Const(bits) => to.fill(f32::from_bits(bits)),
+                Term::Variable(_) => {}
+                Term::Unary(function, a) => unary(function, column(a), to),
+                Term::Binary(function, a, b) => binary(function, (column(a), column(b)), to),
             }
         }
-        &self.terms[self.terms.len() - 1]
-    }
-}
-
-fn unary(function: Unary) -> fn(f32) -> f32 {
-    match function {
-        Unary::Neg => |a| -a,
-        Unary::Recip => |a| 1.0 / a,
-        Unary::Abs => f32::abs,
-        Unary::Sqrt => f32::sqrt,
-        Unary::Exp => math::exponential,
-        Unary::Log => math::logarithm,
-        Unary::Sin => math::sine,
-        Unary::Cos => math::cosine,
-        Unary::Tan => math::tangent,
-        Unary::Tanh => math::hyperbolic_tangent,
-    }
-}
-
-fn binary(function: Binary) -> fn(f32, f32) -> f32 {
-    match function {
-        Binary::Add => |a, b| a + b,
-        Binary::Sub => |a, b| a - b,
-        Binary::Mul => |a, b| a * b,
-        Binary::Div => |a, b| a / b,
-        Binary::Min => f32::min,
-        Binary::Max => f32::max,
-        Binary::Pow => math::power,
+        let last = terms.len() - 1;
+        match terms[last] {
+            Term::Variable(variable) => &self.variables[variable as usize][..elements],
+            _ => &self.terms[last][..elements],
+        }
     }
 }

@@ -99,23 +99,23 @@ pub(super) fn hyperbolic_tangent(x: f32) -> f32 {
 }
 
 pub(super) fn power(x: f32, y: f32) -> f32 {
-    if y == 0.0 {
+    if y == 0.0 || x == 1.0 {
         return 1.0;
     }
-    if x == 0.0 {
-        return if y > 0.0 { 0.0 } else { 1.0 / x };
+    let is_whole = y == y.floor();
+    if x < 0.0 && !is_whole {
+        return f32::NAN;
     }
-    if x > 0.0 {
-        return exponential(y * logarithm(x));
-    }
-    if y != y.trunc() {
-        return f32::NAN; // Below zero only whole exponents have a value.
-    }
-    let size = exponential(y * logarithm(-x));
-    if (y * 0.5).fract() == 0.0 {
-        size
-    } else {
+    let size = match x.abs() {
+        0.0 if y > 0.0 => 0.0,
+        0.0 if y < 0.0 => f32::INFINITY,
+        size => exponential(y * logarithm(size)),
+    };
+    let is_odd = is_whole && (y * 0.5).fract() != 0.0 && y.abs() < 16_777_216.0;
+    if is_odd && x.is_sign_negative() {
         -size
+    } else {
+        size
     }
 }
 

@@ -4,6 +4,7 @@
 //! a launch is finished when it returns.
 
 mod expr;
+mod functions;
 mod fused;
 mod kernels;
 mod math;

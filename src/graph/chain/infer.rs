@@ -32,6 +32,9 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
             // They are recorded by `Chain::input` and `Chain::constant`.
             return Err(refuse(&[name, " is no operation"]));
         }
+        Op::Unary(function) if !function.is_of_tensors() => {
+            return Err(refuse(&[name, " is a function of formulas only"]));
+        }
         Op::Unary(_) => operands[0].shape,
         Op::Binary(_) => operands[0].shape.broadcast(operands[1].shape, name)?,
         Op::Clamp | Op::Norm { .. } => scaled(op, operands)?,

@@ -9,7 +9,6 @@
     reason = "a chain has few nodes of few dimensions, and no shape more than 2^30 elements"
 )]
 
-pub mod expr;
 mod infer;
 mod op;
 mod record;

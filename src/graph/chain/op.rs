@@ -1,7 +1,7 @@
 //! The operations of chains, as data. What they ask of shapes is in `infer`.
 
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::{MAX_RANK, Shape};
+use crate::graph::{BinaryFn, UnaryFn};
 
 /// Where the data of an input lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,8 +4,8 @@
 use super::op::{Norm, Op, Range, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::{MAX_RANK, Shape};
+use crate::graph::{BinaryFn, UnaryFn};
 
 /// The end of a range that goes on to the axis' end, in the step's direction.
 pub(super) const OPEN: i32 = i32::MIN;

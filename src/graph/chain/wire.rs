@@ -10,8 +10,8 @@ use super::op::{Home, Norm, Op, Reduction};
 use super::record::OPEN;
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::Shape;
+use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
 
 /// Numbers of the ops on the wire.
@@ -174,7 +174,7 @@ fn record(
             chain.input(Shape::new(attributes.0)?, dtype, home)
         }
         Code::Constant => chain.constant(),
-        Code::Unary => chain.apply(Op::Unary(attributes.pick(&UnaryFn::ALL)?), operands),
+        Code::Unary => chain.apply(Op::Unary(attributes.pick(&UnaryFn::OF_TENSORS)?), operands),
         Code::Binary => chain.apply(Op::Binary(attributes.pick(&BinaryFn::ALL)?), operands),
         Code::Clamp => chain.apply(Op::Clamp, operands),
         Code::Dot => chain.apply(Op::Dot, operands),

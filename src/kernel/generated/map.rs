@@ -1,6 +1,7 @@
 //! Maps as WGSL: four elements a thread.
 
-use super::{coordinates, declare, expression, scalars};
+use super::{coordinates, declare, scalars};
+use crate::kernel::expr;
 use crate::plan::fuse::{Access, Layout, Map, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
@@ -40,7 +41,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
     }
     text += &scalars(stage, layout);
     let rows = stage.loads.len() + stage.scalars.len();
-    let value = expression::print(&mut text, &map.value, ("t", rows));
+    let value = expr::print(&mut text, &map.value, ("t", rows));
     text += &if map.is_strided {
         store_parts(&value, layout, map.rank)
     } else {

@@ -41,25 +41,17 @@
     reason = "a stage has few loads and steps"
 )]
 
-/// Appends to a text; it takes all there is.
-macro_rules! put {
-    ($text:expr, $($part:tt)*) => {{
-        let _ = std::fmt::Write::write_fmt($text, format_args!($($part)*));
-    }};
-}
-
-mod expression;
 mod map;
 mod rows;
 
-use super::{PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
+use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
 use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
 
-const FUNCTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/functions.wgsl"));
-const FOLDS: &str = include_str!(concat!(env!("OUT_DIR"), "/folds.wgsl"));
-const MAP: &str = include_str!(concat!(env!("OUT_DIR"), "/map.wgsl"));
-const ROWS: &str = include_str!(concat!(env!("OUT_DIR"), "/rows.wgsl"));
-const WIDE_ROWS: &str = include_str!(concat!(env!("OUT_DIR"), "/wide_rows.wgsl"));
+const BUILTIN: &str = shader!("builtin");
+const FOLDS: &str = shader!("folds");
+const MAP: &str = shader!("map");
+const ROWS: &str = shader!("rows");
+const WIDE_ROWS: &str = shader!("wide_rows");
 
 /// Complete WGSL source of a stage's kernel. It depends on nothing but the
 /// stage's program.
@@ -80,8 +72,10 @@ pub fn source(stage: &Stage) -> String {
         Body::Map(_) => "",
         Body::Rows(_) => FOLDS,
     };
-    let parts = [SEGMENTS_LIBRARY, FUNCTIONS, folds, before, &hole, after];
-    parts.join("\n")
+    let libraries = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds];
+    [&libraries[..], &[before, &hole, after]]
+        .concat()
+        .join("\n")
 }
 
 /// The declarations: operands of this type, a result of that.

@@ -1,7 +1,7 @@
 //! Rows as WGSL: a thread or a workgroup a row, one loop for each fold.
 
-use super::{coordinates, declare, expression, scalars};
-use crate::graph::chain::expr::{Expr, Term};
+use super::{coordinates, declare, scalars};
+use crate::kernel::{Expr, Term, expr};
 use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
@@ -39,8 +39,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
         match of {
             RowStep::Fold(fold, value) => printer.fold(&mut text, step, (*fold, value)),
             RowStep::Let(value) => {
-                let value =
-                    expression::print(&mut text, value, (&format!("s{step}t"), printer.first));
+                let value = expr::print(&mut text, value, (&format!("s{step}t"), printer.first));
                 put!(&mut text, "let r{step} = {value};\n");
             }
         }
@@ -112,7 +111,7 @@ impl Printer<'_> {
                 self.read(text, load, &at);
             }
         }
-        expression::print(text, expr, (prefix, self.first))
+        expr::print(text, expr, (prefix, self.first))
     }
 
     /// Whether an expression names a load, or one that is found by it.
@@ -164,7 +163,7 @@ impl Printer<'_> {
         }
         match &self.rows.result {
             RowResult::Row(value) => {
-                let value = expression::print(text, value, ("t", self.first));
+                let value = expr::print(text, value, ("t", self.first));
                 put!(
                     text,
                     "if lane == 0u {{ output[{base}] = bitcast<u32>({value}); }}\n"

@@ -10,6 +10,7 @@ fn templates_are_valid_as_they_lie() {
     for name in ["map.wgsl", "rows.wgsl", "wide_rows.wgsl"] {
         let parts = [
             "lib/segments.wgsl",
+            "lib/builtin.wgsl",
             "lib/functions.wgsl",
             "lib/folds.wgsl",
             name,

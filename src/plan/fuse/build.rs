@@ -8,8 +8,8 @@ use super::program::{
     Source, Stage, StageSizes, Width,
 };
 use super::stage::{Context, Draft, DraftTerm, place};
-use crate::graph::chain::expr::{Expr, Term, TermId};
 use crate::graph::shape::{MAX_RANK, Shape};
+use crate::graph::{Expr, ExprBuilder, Term, TermId};
 
 /// Strides of loads and of the result along some dimensions.
 type Strides = [u32; MAX_RANK];
@@ -287,8 +287,8 @@ impl Numbers<'_> {
                     .for_each(|operand| is_used[operand] = true);
             }
         }
-        let mut to = vec![TermId(0); top + 1];
-        let mut made: Vec<Term> = Vec::new();
+        let mut to = vec![TermId::default(); top + 1];
+        let mut made = ExprBuilder::default();
         for id in (0..=top).filter(|id| is_used[*id]) {
             let term = match (variable(id), terms[id]) {
                 (Some(variable), _) => Term::Variable(variable),
@@ -296,10 +296,9 @@ impl Numbers<'_> {
                 (None, DraftTerm::Binary(function, a, b)) => Term::Binary(function, to[a], to[b]),
                 (None, _) => unreachable!("folds are known before they are used"),
             };
-            to[id] = TermId(made.len() as u32);
-            made.push(term);
+            to[id] = made.push(term);
         }
-        Expr::new(made)
+        made.finish(to[top])
     }
 }
 

@@ -6,9 +6,9 @@
 //! share a kernel is not decided here.
 
 use super::program::{CHUNK, Fold};
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::chain::{Chain, Norm, Op, Range, Reduction};
 use crate::graph::shape::{MAX_RANK, Shape};
+use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
 
 /// What a value is computed by.

@@ -27,9 +27,6 @@ pub use program::{
     Rows, Scalar, Sizes, Source, Stage, StageSizes, Width,
 };
 
-// What runs stages needs their expressions, and knows no graph.
-pub use crate::graph::chain::expr::{BinaryFn, Expr, Term, TermId, UnaryFn};
-
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};
 use self::stage::Context;

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::program::{
     Access, Body, BufferId, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Width,
 };
-use crate::graph::chain::expr::{Expr, Term, TermId};
+use crate::kernel::{Expr, show};
 
 /// One line for each stage.
 impl Display for Program {
@@ -92,58 +92,8 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// An expression in one line; what it uses twice has a name.
     fn expression(&self, f: &mut Formatter<'_>, expr: &Expr) -> fmt::Result {
-        let terms = expr.terms();
-        let mut uses = vec![0; terms.len()];
-        for operand in terms.iter().flat_map(|term| term.operands()) {
-            uses[operand.index()] += 1;
-        }
-        let is_named = |id: usize| uses[id] > 1 && !matches!(terms[id], Term::Variable(_));
-        for id in (0..terms.len()).filter(|id| is_named(*id)) {
-            write!(f, "t{id} = ")?;
-            self.term(f, (terms, &is_named), (TermId(id as u32), true))?;
-            f.write_str("; ")?;
-        }
-        let last = TermId(terms.len() as u32 - 1);
-        self.term(f, (terms, &is_named), (last, true))
-    }
-
-    fn term(
-        &self,
-        f: &mut Formatter<'_>,
-        (terms, is_named): (&[Term], &dyn Fn(usize) -> bool),
-        (id, is_top): (TermId, bool),
-    ) -> fmt::Result {
-        if !is_top && is_named(id.index()) {
-            return write!(f, "t{}", id.0);
-        }
-        let operand =
-            |f: &mut Formatter<'_>, id, is_top| self.term(f, (terms, is_named), (id, is_top));
-        match terms[id.index()] {
-            Term::Variable(variable) => self.variable(f, variable as usize),
-            Term::Unary(function, a) => {
-                write!(f, "{}(", function.name())?;
-                operand(f, a, true)?;
-                f.write_str(")")
-            }
-            Term::Binary(function, a, b) => match function.sign() {
-                Some(sign) => {
-                    f.write_str(if is_top { "" } else { "(" })?;
-                    operand(f, a, false)?;
-                    f.write_str(sign)?;
-                    operand(f, b, false)?;
-                    f.write_str(if is_top { "" } else { ")" })
-                }
-                None => {
-                    write!(f, "{}(", function.name())?;
-                    operand(f, a, false)?;
-                    f.write_str(", ")?;
-                    operand(f, b, false)?;
-                    f.write_str(")")
-                }
-            },
-        }
+        show(f, expr, &|f, variable| self.variable(f, variable))
     }
 
     fn variable(&self, f: &mut Formatter<'_>, variable: usize) -> fmt::Result {

@@ -4,7 +4,7 @@
 //! their calls: every count, stride, offset and constant is in [`Sizes`] or
 //! comes with the call. Equal stages share a pipeline.
 
-use crate::graph::chain::expr::Expr;
+use crate::graph::Expr;
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 

@@ -6,8 +6,8 @@ use super::lower::{Lowered, Primitive};
 use super::program::{Fold, Scalar, Source};
 use super::view::View;
 use crate::graph::chain::Home;
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::shape::MAX_RANK;
+use crate::graph::{BinaryFn, UnaryFn};
 
 /// What all stages of a program are made from.
 pub(super) struct Context<'a> {

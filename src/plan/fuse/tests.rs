@@ -3,9 +3,9 @@
 use super::{Program, fuse};
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
+use crate::graph::{BinaryFn, UnaryFn};
 use crate::kernel::MAX_OPERANDS;
 use crate::tensor::DType;
 

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::Code;
-use crate::graph::chain::expr::{BinaryFn, UnaryFn};
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
+use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
 
 /// relu(x) · c0 + y for `x` of so many elements; `y` lies at `home`.

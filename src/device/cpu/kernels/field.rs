@@ -1,6 +1,6 @@
 //! Gradients of a caller's own field: the twin of `state_field.wgsl`.
 
-use super::super::expr::{BLOCK, Values};
+use super::super::expr::{BLOCK, Columns};
 use super::Operands;
 use crate::kernel::Expr;
 
@@ -8,17 +8,19 @@ use crate::kernel::Expr;
 const STEP: f32 = 1.0 / 1024.0;
 
 pub(super) fn field_gradients(field: &Expr, [states, ..]: &Operands<'_>, output: &mut [f32]) {
-    let mut values = Values::new(field);
-    let (rows, _) = output.as_chunks_mut::<2>();
+    let mut columns = Columns::new(3);
     // Whole states, so a layer's number is that within its block.
+    for (k, number) in columns.column(2).iter_mut().enumerate() {
+        *number = (k % 16) as f32;
+    }
+    let (rows, _) = output.as_chunks_mut::<2>();
     for (layers, rows) in states.layers().chunks(BLOCK).zip(rows.chunks_mut(BLOCK)) {
         let mut at = |rho: f32, theta: f32| {
-            let rhos = block(layers, |_, byte| {
-                (f32::from(byte >> 4) - 8.0 + rho).clamp(-8.0, 7.0)
-            });
-            let thetas = block(layers, |_, byte| turned(f32::from(byte & 15), theta));
-            let numbers = block(layers, |k, _| (k % 16) as f32);
-            *values.evaluate(field, &[&rhos, &thetas, &numbers])
+            for (k, byte) in layers.iter().enumerate() {
+                columns.column(0)[k] = (f32::from(byte >> 4) - 8.0 + rho).clamp(-8.0, 7.0);
+                columns.column(1)[k] = turned(f32::from(byte & 15), theta);
+            }
+            columns.evaluate(field, layers.len()).to_vec()
         };
         let (up, down) = (at(STEP, 0.0), at(-STEP, 0.0));
         let (ahead, back) = (at(0.0, STEP), at(0.0, -STEP));
@@ -33,12 +35,4 @@ pub(super) fn field_gradients(field: &Expr, [states, ..]: &Operands<'_>, output:
 fn turned(theta: f32, by: f32) -> f32 {
     let moved = theta + by;
     if moved < 0.0 { moved + 16.0 } else { moved }
-}
-
-fn block(layers: &[u8], value: impl Fn(usize, u8) -> f32) -> [f32; BLOCK] {
-    let mut block = [0.0; BLOCK];
-    for (k, (out, byte)) in block.iter_mut().zip(layers).enumerate() {
-        *out = value(k, *byte);
-    }
-    block
 }

@@ -10,11 +10,9 @@
     reason = "no shape has more than 2^30 elements"
 )]
 
-mod expression;
-mod functions;
 mod rows;
 
-use self::expression::{BLOCK, Columns};
+use super::expr::{BLOCK, Columns};
 use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage, StageSizes};
 
 /// What a stage reads for one call.

@@ -1,9 +1,10 @@
 //! Rows: folds along them and what is made of these, in the order that the
 //! kernels sum in.
 
-use super::expression::{BLOCK, Columns};
 use super::{Places, Run};
-use crate::plan::fuse::{CHUNK, Expr, Fold, LANES, RowResult, RowStep, Rows, Width};
+use crate::device::cpu::expr::{BLOCK, Columns};
+use crate::kernel::Expr;
+use crate::plan::fuse::{CHUNK, Fold, LANES, RowResult, RowStep, Rows, Width};
 
 /// Runs the rows of one call.
 pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {

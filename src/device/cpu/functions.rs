@@ -1,7 +1,7 @@
 //! The functions of expressions, as in `shaders/lib/functions.wgsl`.
 
-use crate::device::cpu::math::{exponential, hyperbolic_tangent, logarithm};
-use crate::plan::fuse::{BinaryFn, UnaryFn};
+use super::math::{cosine, exponential, hyperbolic_tangent, logarithm, power, sine, tangent};
+use crate::kernel::{BinaryFn, UnaryFn};
 
 /// Applies a function to each value.
 pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
@@ -17,6 +17,10 @@ pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
         UnaryFn::Sqrt => each(values, to, f32::sqrt),
         UnaryFn::Abs => each(values, to, f32::abs),
         UnaryFn::Neg => each(values, to, |x| -x),
+        UnaryFn::Recip => each(values, to, f32::recip),
+        UnaryFn::Sin => each(values, to, sine),
+        UnaryFn::Cos => each(values, to, cosine),
+        UnaryFn::Tan => each(values, to, tangent),
     }
 }
 
@@ -70,27 +74,6 @@ fn same(a: f32, b: f32) -> f32 {
         1.0
     } else {
         0.0
-    }
-}
-
-fn power(x: f32, y: f32) -> f32 {
-    if y == 0.0 || x == 1.0 {
-        return 1.0;
-    }
-    let is_whole = y == y.floor();
-    if x < 0.0 && !is_whole {
-        return f32::NAN;
-    }
-    let size = match x.abs() {
-        0.0 if y > 0.0 => 0.0,
-        0.0 if y < 0.0 => f32::INFINITY,
-        size => exponential(y * logarithm(size)),
-    };
-    let is_odd = is_whole && (y * 0.5).fract() != 0.0 && y.abs() < 16_777_216.0;
-    if is_odd && x.is_sign_negative() {
-        -size
-    } else {
-        size
     }
 }
 

@@ -1,0 +1,7 @@
+// WGSL's own functions: quick, and exact enough for values that are not differenced. `math.wgsl` has their twins.
+
+fn exponential(x: F) -> F { return exp(x); }
+
+fn logarithm(x: F) -> F { return log(x); }
+
+fn raised(x: F, y: F) -> F { return exp2(y * log2(x)); }
