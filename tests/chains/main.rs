@@ -10,6 +10,7 @@
 
 mod by_example;
 mod gpu;
+mod matmul;
 mod merging;
 mod oracle;
 mod processor;

@@ -323,7 +323,7 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
                     .binary(BinaryFn::Maximum, of(1).broadcast(place));
                 raised.binary(BinaryFn::Minimum, of(2).broadcast(place))
             }),
-            Op::Dot | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
+            Op::Dot | Op::Matmul | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
             _ => moved(node, &known),
         };
         known.push(Tensor {
@@ -354,6 +354,23 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                     of(0).broadcast(&place).mul(of(1).broadcast(&place))
                 };
                 sum(&(0..count).map(product).collect::<Vec<_>>())
+            })
+        }
+        Op::Matmul => {
+            let shape = of(0).shape;
+            let count = shape.dims()[shape.rank() - 1] as usize;
+            each(&|place| {
+                let (stack, [row, column]) = place.split_at(place.len() - 2) else {
+                    unreachable!("a product has rows and columns");
+                };
+                let product = |k: usize| {
+                    let left = of(0).broadcast(&[stack, &[*row, k]].concat());
+                    left.mul(of(1).broadcast(&[stack, &[k, *column]].concat()))
+                };
+                let products: Vec<Q> = (0..count).map(product).collect();
+                let total = sum(&products);
+                let size = products.iter().map(|q| q.v.abs() + q.e).sum::<f64>();
+                Q::new(total.v, total.e, count as f64 * U * size)
             })
         }
         Op::Reduce {

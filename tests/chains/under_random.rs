@@ -112,7 +112,7 @@ fn every_stage_is_valid_wgsl() {
     let result = runner(200).run(&words(), |(words, rows)| {
         let (program, _) = fuse(&sample(&words, rows).chain);
         for stage in &program.stages {
-            let text = source(stage);
+            let text = source(stage, framebatch::kernel::Target::Gpu);
             let module = naga::front::wgsl::parse_str(&text)
                 .map_err(|error| TestCaseError::fail(error.emit_to_string(&text)))?;
             naga::valid::Validator::new(

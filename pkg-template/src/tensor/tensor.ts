@@ -236,6 +236,18 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
 
   /**
+   * The product of matrices: rows of this by columns of the other, in the last
+   * two axes of each; axes in front broadcast. `[.., m, k]` and `[.., k, n]` give
+   * `[.., m, n]`. Each element is summed from the first product to the last, off
+   * by at most k·2⁻²⁴ of the sum of absolute values. What follows element by
+   * element (a bias, an activation, a residual) is computed in the same pass.
+   */
+  matmul(other: Tensor): Tensor {
+    const x = this.#own("matmul");
+    return this.#give(compute.matmul(x, nodeOf("matmul", this.#calls, other)));
+  }
+
+  /**
    * The sum over axes, which are gone from the result unless kept. All reductions take
    * an axis, several, or an object; without any they go over all axes.
    *

@@ -3,6 +3,7 @@
 use super::{Faults, Gpu, Memory, Pipelines, Reads, Uploads, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
+use crate::kernel::Target;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "name_native.rs"]
@@ -83,10 +84,15 @@ impl Gpu {
             })
             .await
             .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
+        let info = info(name::adapter(&device, &adapter), offered, &limits);
+        let target = match info.software {
+            true => Target::Processor,
+            false => Target::Gpu,
+        };
         Ok(Gpu {
             faults: Faults::watch(&device),
-            pipelines: Pipelines::new(&device),
-            info: info(name::adapter(&device, &adapter), offered, &limits),
+            pipelines: Pipelines::new(&device, target),
+            info,
             device,
             queue,
             limits,

@@ -6,7 +6,7 @@
 use std::num::NonZeroU64;
 
 use super::memory::Memory;
-use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS};
+use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target};
 use crate::plan::{Params, Slot};
 
 /// Everything that is compiled or bound once. Few of each, so lists are
@@ -15,6 +15,7 @@ use crate::plan::{Params, Slot};
 pub(super) struct Pipelines {
     group_layout: wgpu::BindGroupLayout,
     layout: wgpu::PipelineLayout,
+    target: Target,
     pipelines: Vec<(Kernel, wgpu::ComputePipeline)>,
     groups: Vec<Group>,
     compiled: u64,
@@ -30,7 +31,7 @@ struct Group {
 }
 
 impl Pipelines {
-    pub(super) fn new(device: &wgpu::Device) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: Target) -> Self {
         let group_layout = group_layout(device);
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
@@ -40,6 +41,7 @@ impl Pipelines {
         Pipelines {
             group_layout,
             layout,
+            target,
             pipelines: Vec::new(),
             groups: Vec::new(),
             compiled: 0,
@@ -58,7 +60,11 @@ impl Pipelines {
         let pipeline = find_or_push(
             &mut self.pipelines,
             |(known, _)| known == kernel,
-            || (kernel.clone(), compile(device, kernel, &self.layout)),
+            || {
+                let source = kernel.source(self.target);
+                let pipeline = compile(device, (kernel.name(), source), &self.layout);
+                (kernel.clone(), pipeline)
+            },
         );
         if self.pipelines.len() > before {
             self.compiled += 1;
@@ -165,15 +171,15 @@ const PARAMS_SIZE: Option<NonZeroU64> = NonZeroU64::new(size_of::<Params>() as u
 
 fn compile(
     device: &wgpu::Device,
-    kernel: &Kernel,
+    (name, source): (&str, String),
     layout: &wgpu::PipelineLayout,
 ) -> wgpu::ComputePipeline {
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(kernel.name()),
-        source: wgpu::ShaderSource::Wgsl(kernel.source().into()),
+        label: Some(name),
+        source: wgpu::ShaderSource::Wgsl(source.into()),
     });
     device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(kernel.name()),
+        label: Some(name),
         layout: Some(layout),
         module: &module,
         entry_point: Some("main"),

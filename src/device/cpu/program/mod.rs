@@ -11,6 +11,7 @@
 )]
 
 mod rows;
+mod tile;
 
 use super::expr::{BLOCK, Columns};
 use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage, StageSizes};

@@ -1,7 +1,7 @@
 //! Rows: folds along them and what is made of these, in the order that the
 //! kernels sum in.
 
-use super::{Places, Run};
+use super::{Places, Run, tile};
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 use crate::plan::fuse::{CHUNK, Fold, LANES, RowResult, RowStep, Rows, Width};
@@ -12,6 +12,7 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
     let count = run.word(layout.count);
     let threads = match rows.width {
         Width::Thread => run.sizes.threads,
+        Width::Tile(tile) => return tile::run(run, (rows, tile), output),
         Width::Group => run.sizes.threads / LANES,
     };
     let chunks = if rows.is_cut {
@@ -85,7 +86,7 @@ impl Row<'_> {
     /// Each thread's share first, then halves onto each other.
     fn fold(&mut self, fold: Fold, value: &Expr) -> f32 {
         let lanes = match self.rows.width {
-            Width::Thread => 1,
+            Width::Thread | Width::Tile(_) => 1,
             Width::Group => LANES as usize,
         };
         let mut sums = [0.0_f32; LANES as usize];
