@@ -230,7 +230,8 @@ fn argmax(values: &[Q]) -> Q {
     });
     let at = values[best];
     let rivals = values.iter().enumerate().any(|(i, q)| {
-        let near = q.v + q.e >= at.v - at.e;
+        let is_known = q.e.is_finite() && at.e.is_finite();
+        let near = !is_known || q.v + q.e >= at.v - at.e;
         i != best && near && !(q.e == 0.0 && at.e == 0.0)
     });
     Q {
