@@ -7,6 +7,7 @@ mod blocking;
 mod call;
 mod config;
 mod gpu;
+mod recent;
 mod recovery;
 mod request;
 mod shared;

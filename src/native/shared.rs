@@ -12,6 +12,7 @@ use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
 use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
+use super::recent::Recent;
 use super::request::{Request, Structure};
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
 use crate::error::Error;
@@ -47,7 +48,7 @@ pub(super) enum Purpose {
 pub(super) struct State {
     pub(super) session: Session<AnyDevice>,
     pub(super) answers: HashMap<Ticket, Answer>,
-    recipes: HashMap<Structure, RecipeId>,
+    recipes: Recent<Structure, RecipeId>,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
     /// Why no more calls are taken.
@@ -72,7 +73,7 @@ impl Shared {
             state: Mutex::new(State {
                 session,
                 answers: HashMap::new(),
-                recipes: HashMap::new(),
+                recipes: Recent::default(),
                 waiting: Vec::new(),
                 closed: None,
                 asleep: false,
@@ -246,10 +247,11 @@ impl State {
 
     fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
         if let Some(id) = self.recipes.get(structure) {
-            return Ok(*id);
+            return Ok(id);
         }
         let id = self.session.recipe(&structure.graph()?)?;
-        self.recipes.insert(structure.clone(), id);
+        let dropped = self.recipes.add(structure.clone(), id);
+        self.session.forget(dropped);
         Ok(id)
     }
 

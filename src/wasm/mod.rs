@@ -124,6 +124,12 @@ impl Core {
         self.inner.number(recipe.map(|id| id.0))
     }
 
+    /// Gives up structures. Calls that were made before are still computed.
+    pub fn forget(&self, structures: &[u32]) {
+        let ids = structures.iter().copied().map(RecipeId);
+        self.inner.session.borrow_mut().forget(ids);
+    }
+
     /// A number for a tensor that stays on the device.
     pub fn hold(&self) -> u32 {
         self.inner.session.borrow_mut().hold()

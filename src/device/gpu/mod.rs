@@ -6,6 +6,7 @@
 //! names wgpu.
 
 mod faults;
+mod kept;
 mod memory;
 mod open;
 mod pipelines;
@@ -359,6 +360,7 @@ impl Gpu {
     }
 
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
+        self.pipelines.begin_launch();
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for Ready { work, params, grid } in ready {
             let (pipeline, group) = self.pipelines.bind(
