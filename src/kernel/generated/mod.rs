@@ -55,6 +55,8 @@ mod rows;
 use super::{PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
 use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
 
+pub(super) use self::map::VECTORS;
+
 const FUNCTIONS: &str = include_str!(concat!(env!("OUT_DIR"), "/functions.wgsl"));
 const FOLDS: &str = include_str!(concat!(env!("OUT_DIR"), "/folds.wgsl"));
 const MAP: &str = include_str!(concat!(env!("OUT_DIR"), "/map.wgsl"));
