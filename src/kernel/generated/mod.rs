@@ -47,6 +47,8 @@ mod rows;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
 use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
 
+pub(super) use self::map::VECTORS;
+
 const BUILTIN: &str = shader!("builtin");
 const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");
