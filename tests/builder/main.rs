@@ -6,6 +6,7 @@
     clippy::cast_possible_truncation,
     reason = "tests count in small numbers"
 )]
+#![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../engines/mod.rs"]

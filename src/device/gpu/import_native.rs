@@ -1,6 +1,7 @@
 //! Buffers of other users of the device as tensors. Native only: in the browser
 //! a buffer made outside of wgpu cannot be named.
 
+use super::memory::Kept;
 use super::{Gpu, Scopes, bytes_of};
 use crate::error::Error;
 use crate::plan::Slot;
@@ -41,7 +42,11 @@ impl Gpu {
         }
         self.try_to_bind(buffer)?;
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
-        self.memory.lend(tensor, buffer.clone());
+        let kept = Kept {
+            buffer: buffer.clone(),
+            is_lent: true,
+        };
+        self.memory.put(tensor, kept);
         Ok(())
     }
 

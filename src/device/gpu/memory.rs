@@ -49,10 +49,10 @@ pub(super) struct Memory {
 
 /// The buffer of a tensor.
 #[derive(Clone, Debug)]
-struct Kept {
-    buffer: wgpu::Buffer,
+pub(super) struct Kept {
+    pub(super) buffer: wgpu::Buffer,
     /// Whether somebody else made it, and will destroy it.
-    is_lent: bool,
+    pub(super) is_lent: bool,
 }
 
 impl Memory {
@@ -137,21 +137,13 @@ impl Memory {
         self.put(tensor, kept)
     }
 
-    fn put(&mut self, tensor: u32, kept: Kept) -> &wgpu::Buffer {
+    /// Makes a buffer that of a tensor without one.
+    pub(super) fn put(&mut self, tensor: u32, kept: Kept) -> &wgpu::Buffer {
         let index = tensor as usize;
         if index >= self.tensors.len() {
             self.tensors.resize(index + 1, None);
         }
         &self.tensors[index].insert(kept).buffer
-    }
-
-    /// Takes somebody else's buffer for a new tensor.
-    pub(super) fn lend(&mut self, tensor: u32, buffer: wgpu::Buffer) {
-        let kept = Kept {
-            buffer,
-            is_lent: true,
-        };
-        self.put(tensor, kept);
     }
 
     /// Frees a tensor's buffer; `true` if there was one.
