@@ -8,13 +8,11 @@ use std::time::Duration;
 use super::outside::{AnyDevice, Gpu, block_on, thread};
 use super::shared::Shared;
 use crate::device::{Cpu, Device, GpuOptions};
+use crate::session::LOSSES;
 
 /// Milliseconds before each request for a device: a driver that restarts has
 /// none for a while.
 const PAUSES: [u64; 4] = [0, 50, 100, 200];
-
-/// Losses without a batch answered in between, after which a GPU is given up.
-const LOSSES: u32 = 4;
 
 /// How a session stands with its device.
 #[derive(Debug)]

@@ -11,10 +11,12 @@ mod stats;
 mod tensors;
 
 pub use answers::Answer;
+pub(crate) use loss::LOSSES;
 pub use stats::Stats;
 
 use self::answers::Sent;
 use self::load::Load;
+use self::loss::ATTEMPTS;
 use self::stats::Waits;
 use self::tensors::Tensors;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
@@ -24,9 +26,6 @@ use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::plan::{self, Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
-
-/// How often a batch is sent before a lost device fails it.
-const ATTEMPTS: u32 = 2;
 
 /// Arenas kept for the next batches: as many as are usually on their way.
 const SPARES: usize = 4;
@@ -441,6 +440,9 @@ impl<D: Device> Session<D> {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, self.engine);
+                if done > 0 {
+                    flying.load.attempts = 1; // What it answered is not sent again.
+                }
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
