@@ -10,13 +10,11 @@ use super::outside::{AnyDevice, Gpu, block_on, thread};
 use super::shared::Shared;
 use super::tensor::lost_with_device;
 use crate::device::{Cpu, Device, GpuOptions};
+use crate::session::LOSSES;
 
 /// Milliseconds before each request for a device: a driver that restarts has
 /// none for a while.
 const PAUSES: [u64; 4] = [0, 50, 100, 200];
-
-/// Losses without a batch answered in between, after which a GPU is given up.
-const LOSSES: u32 = 4;
 
 /// How a session stands with its device.
 #[derive(Debug)]

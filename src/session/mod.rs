@@ -12,10 +12,12 @@ mod structures;
 mod tensors;
 
 pub use answers::Answer;
+pub(crate) use loss::LOSSES;
 pub use stats::Stats;
 
 use self::answers::Sent;
 use self::load::Load;
+use self::loss::ATTEMPTS;
 use self::stats::Waits;
 use self::structures::{Structure, Structures};
 use self::tensors::Tensors;
@@ -26,9 +28,6 @@ use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::plan::{self, Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
-
-/// How often a batch is sent before a lost device fails it.
-const ATTEMPTS: u32 = 2;
 
 /// Arenas kept for the next batches: as many as are usually on their way.
 const SPARES: usize = 4;
@@ -450,6 +449,9 @@ impl<D: Device> Session<D> {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, self.engine);
+                if done > 0 {
+                    flying.load.attempts = 1; // What it answered is not sent again.
+                }
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
