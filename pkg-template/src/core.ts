@@ -44,10 +44,15 @@ export interface Core {
    * outputs one after the other, each from a multiple of four.
    */
   chain(words: Uint32Array): number;
+  /**
+   * Gives numbers of structures up, each as often as it was asked for before it is
+   * gone. Calls that were made before are still answered.
+   */
+  forget(structures: Uint32Array): void;
   /** A number for a tensor of this many words on the device. */
   hold(words: number): number;
   /** Uploads a tensor's data, now. */
-  fill(tensor: number, data: Float32Array | Uint32Array): number;
+  fill(tensor: number, data: Uint32Array): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
    * those that were pending when it was lost, which then settle as `device-lost`.
@@ -97,6 +102,11 @@ export interface TensorBuffer {
 export function checked(core: Core, number: number): number {
   if (number < 0) throw core.failure();
   return number;
+}
+
+/** Gives structures up. */
+export function forget(core: Core, structures: readonly number[]): void {
+  core.forget(Uint32Array.from(structures));
 }
 
 /**

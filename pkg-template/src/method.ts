@@ -3,7 +3,8 @@
 // A new call of the same kind (operands, and a number or one an item) is one more
 // entry here and a typed line on the session. No argument is looked at in this file.
 
-import { checked, type Core } from "./core.js";
+import { checked, type Core, forget } from "./core.js";
+import { Recent } from "./recent.js";
 
 /** What the elements of an operand or a result are. */
 export type Element = "float32" | "uint8";
@@ -170,10 +171,14 @@ export const [
  */
 export class Structures {
   private readonly usual: number[] = new Array(METHODS.length * 2).fill(-1);
-  private readonly wide = new Map<number, number>();
-  private readonly fields = new Map<string, number>();
+  private readonly wide: Recent<number, number>;
+  private readonly fields: Recent<string, number>;
 
-  constructor(private readonly core: Core) {}
+  constructor(private readonly core: Core) {
+    const drop = (numbers: number[]): void => forget(core, numbers);
+    this.wide = new Recent(drop);
+    this.fields = new Recent(drop);
+  }
 
   /** The number of this method's structure; `each` says that `t` is an array. */
   id(method: Method, each: boolean, width: number): number {
@@ -189,7 +194,7 @@ export class Structures {
     let id = this.fields.get(formula);
     if (id === undefined) {
       id = checked(this.core, this.core.field_gradients(formula));
-      this.fields.set(formula, id);
+      this.fields.add(formula, id);
     }
     return id;
   }
@@ -202,10 +207,11 @@ export class Structures {
     let id = this.wide.get(key);
     if (id === undefined) {
       id = this.ask(method, each, width);
-      this.wide.set(key, id);
+      this.wide.add(key, id);
     }
     return id;
   }
+
   private ask(method: Method, each: boolean, width: number): number {
     const { core } = this;
     return checked(core, core.structure(method.op, width, each));

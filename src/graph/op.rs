@@ -9,9 +9,10 @@ use crate::error::Error;
 use crate::tensor::{DType, Format};
 
 /// Which rows of a batch an op may look at together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OpClass {
     /// Each row alone: rows of all calls can be laid end to end.
+    #[default]
     RowWise,
     /// The rows of one call together: merged through the segment table.
     SegmentWise,

@@ -181,9 +181,10 @@ impl Kernel {
     }
 
     /// Threads that a call of `rows` rows takes. What fusion made counts its
-    /// rows in threads.
-    pub const fn threads(&self, rows: u32, settings: &Settings) -> u32 {
+    /// rows in threads, but for flat maps: in vectors of four elements.
+    pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
+            Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
             Kernel::Fused(_) => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,

@@ -10,8 +10,8 @@ use crate::graph::{Graph, Measure, Mode, Node, Op, OpClass, Timing};
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::tensor::{Format, aligned};
 
-/// How a structure is computed.
-#[derive(Clone, Debug)]
+/// How a structure is computed. The default is the recipe of nothing.
+#[derive(Clone, Debug, Default)]
 pub struct Recipe {
     pub(super) work: Work,
     /// Its operands as they lie in the arena: one after the other, each
@@ -31,6 +31,12 @@ pub(super) enum Work {
     Stages(Vec<Stage>),
     /// A chain's program.
     Fused(Shaped),
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        Work::Stages(Vec::new())
+    }
 }
 
 /// Words that depend on a call's rows.

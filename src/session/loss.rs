@@ -7,6 +7,16 @@ use super::Session;
 use crate::batch::{BatchId, Ticket};
 use crate::device::{Device, Generation};
 
+/// How often a batch is sent in vain before its calls are refused. A call that
+/// waited in the queue was not sent, and the calls that a batch has answered
+/// are no part of its next attempt.
+pub(super) const ATTEMPTS: u32 = 3;
+
+/// Losses without an answer in between after which a face gives the GPU up: more
+/// than a single batch survives, so that one which brings every device down is
+/// refused and the others keep the GPU.
+pub(crate) const LOSSES: u32 = ATTEMPTS + 1;
+
 impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
     /// is queued and in flight waits for [`Session::replace_device`].
@@ -37,6 +47,8 @@ impl<D: Device> Session<D> {
         self.engine = device.info().engine;
         self.device = device;
         self.tensors.lose();
+        // They may be as large as the batches that grew while nothing was sent.
+        self.spare.clear();
         self.generation = Generation(self.generation.0 + 1);
         self.lost = false;
     }

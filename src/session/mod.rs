@@ -8,14 +8,18 @@ mod answers;
 mod load;
 mod loss;
 mod stats;
+mod structures;
 mod tensors;
 
 pub use answers::Answer;
+pub(crate) use loss::LOSSES;
 pub use stats::Stats;
 
 use self::answers::Sent;
 use self::load::Load;
+use self::loss::ATTEMPTS;
 use self::stats::Waits;
+use self::structures::{Structure, Structures};
 use self::tensors::Tensors;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
 use crate::device::{Counters, Device, DeviceInfo, Engine, Flight, Generation, Readback};
@@ -24,9 +28,6 @@ use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::plan::{self, Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
-
-/// How often a batch is sent before a lost device fails it.
-const ATTEMPTS: u32 = 2;
 
 /// Arenas kept for the next batches: as many as are usually on their way.
 const SPARES: usize = 4;
@@ -77,10 +78,7 @@ pub struct Session<D> {
     /// What the devices before this one did.
     gone: Counters,
     batcher: Batcher,
-    recipes: Vec<Recipe>,
-    /// What the recipes are of, in the same order. Few, so a search is cheap; a
-    /// face asks once a structure.
-    structures: Vec<Structure>,
+    structures: Structures,
     tensors: Tensors,
     open: Load,
     sealed: Vec<Load>,
@@ -91,13 +89,6 @@ pub struct Session<D> {
     spare: Vec<Arena>,
     waits: Waits,
     counts: stats::Counts,
-}
-
-/// What was asked, without lengths or with them.
-#[derive(Debug)]
-enum Structure {
-    Graph(Graph),
-    Chain(Chain),
 }
 
 /// A load on its way, kept whole: it is sent again if the device is lost.
@@ -135,8 +126,7 @@ impl<D: Device> Session<D> {
             device,
             open: Load::new(batcher.open_batch(), Arena::default()),
             batcher,
-            recipes: Vec::new(),
-            structures: Vec::new(),
+            structures: Structures::default(),
             tensors: Tensors::default(),
             sealed: Vec::new(),
             in_flight: Vec::new(),
@@ -147,21 +137,25 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// The number of a structure; equal graphs have one number and merge.
+    /// The number of a structure; equal graphs have one number and merge. It
+    /// is good until [`Session::forget`] was told of it as often as it was
+    /// asked for.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for a graph that computes nothing.
     pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
         let same = |known: &Structure| matches!(known, Structure::Graph(known) if known == graph);
-        if let Some(id) = self.known(same) {
+        if let Some(id) = self.structures.hold(same) {
             return Ok(id);
         }
         let recipe = Recipe::new(graph)?;
-        Ok(self.learn(Structure::Graph(graph.clone()), recipe))
+        let structure = Structure::Graph(graph.clone());
+        Ok(self.structures.learn(structure, recipe))
     }
 
-    /// The number of a chain. Calls of one program merge whatever their shapes.
+    /// The number of a chain, as good as that of a graph. Calls of one program
+    /// merge whatever their shapes.
     ///
     /// Such a call's operands are the chain's inputs of [`Home::Call`], then
     /// its constants, then the numbers of the tensors that its other inputs
@@ -170,21 +164,31 @@ impl<D: Device> Session<D> {
     /// [`Home::Call`]: crate::graph::chain::Home::Call
     pub fn chain(&mut self, chain: Chain) -> RecipeId {
         let same = |known: &Structure| matches!(known, Structure::Chain(known) if *known == chain);
-        if let Some(id) = self.known(same) {
+        if let Some(id) = self.structures.hold(same) {
             return id;
         }
-        let recipe = Recipe::fuse(&chain, &self.recipes);
-        self.learn(Structure::Chain(chain), recipe)
+        let recipe = Recipe::fuse(&chain, self.structures.recipes());
+        self.structures.learn(Structure::Chain(chain), recipe)
     }
 
-    fn known(&self, same: impl Fn(&Structure) -> bool) -> Option<RecipeId> {
-        self.structures.iter().position(same).map(number)
+    /// Gives up structures that were asked for. Calls that were made before are
+    /// still computed.
+    pub fn forget(&mut self, ids: impl IntoIterator<Item = RecipeId>) {
+        for id in ids {
+            self.structures.release(id);
+        }
+        self.sweep();
     }
 
-    fn learn(&mut self, structure: Structure, recipe: Recipe) -> RecipeId {
-        self.recipes.push(recipe);
-        self.structures.push(structure);
-        number(self.structures.len() - 1)
+    /// Frees the structures that neither a holder nor a call needs any more.
+    fn sweep(&mut self) {
+        if !self.structures.has_abandoned() {
+            return;
+        }
+        let flying = self.in_flight.iter().map(|flying| &flying.load);
+        let loads = self.sealed.iter().chain(&self.explained).chain(flying);
+        let loads = loads.chain([&self.open]);
+        self.structures.sweep(loads.flat_map(|load| &load.calls));
     }
 
     /// A number for a tensor that stays on the device. Fill it before a call
@@ -294,11 +298,11 @@ impl<D: Device> Session<D> {
             scalar,
             key,
         } = *submission;
-        let known = self.recipes.get(recipe.0 as usize);
+        let known = self.structures.get(recipe);
         let rows = known.and_then(Recipe::rows).unwrap_or(rows);
         let (words, bytes) = self.measure(recipe, rows)?;
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        let known = &self.recipes[recipe.0 as usize];
+        let known = &self.structures.recipes()[recipe.0 as usize];
         let scalar = load.encode(known, rows, scalar)?;
         let tensors = load.tensors(words, known.residents());
         for tensor in &tensors {
@@ -396,12 +400,16 @@ impl<D: Device> Session<D> {
     /// Launches a batch piece by piece: the device works on the first while
     /// the next is planned and copied.
     fn send(&mut self, load: &mut Load) -> (Vec<Sent>, Vec<Flight>) {
-        let pieces = plan::pieces(&self.recipes, &load.calls, self.device.limits().pieces);
+        let pieces = plan::pieces(
+            self.structures.recipes(),
+            &load.calls,
+            self.device.limits().pieces,
+        );
         self.counts.pieces += pieces.len() as u64;
         let operands = load.arena.len();
         let (mut sent, mut flights) = (Vec::new(), Vec::new());
         for piece in pieces {
-            let plan = plan::assemble(&self.recipes, &load.calls, &load.sets, &piece);
+            let plan = plan::assemble(self.structures.recipes(), &load.calls, &load.sets, &piece);
             flights.push(self.device.launch(&plan, &mut load.arena));
             // What the device appended was for this attempt.
             load.arena.truncate(operands);
@@ -435,12 +443,15 @@ impl<D: Device> Session<D> {
         flying.landed += 1;
         let is_last = flying.landed == flying.pieces.len();
         let live = self.batcher.in_flight(batch).expect("both know of it");
-        let answers = sent.answers(load, live.tickets(), &self.recipes);
+        let answers = sent.answers(load, live.tickets(), self.structures.recipes());
         let through = sent.done(load, &outcome);
         match &outcome {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, self.engine);
+                if done > 0 {
+                    flying.load.attempts = 1; // What it answered is not sent again.
+                }
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
@@ -499,7 +510,8 @@ impl<D: Device> Session<D> {
         let Some(Load { calls, sets, .. }) = self.explained.take() else {
             return String::new();
         };
-        let pieces = plan::pieces(&self.recipes, &calls, self.device.limits().pieces);
+        let recipes = self.structures.recipes();
+        let pieces = plan::pieces(recipes, &calls, self.device.limits().pieces);
         let mut text = String::new();
         for (index, piece) in pieces.iter().enumerate() {
             if pieces.len() > 1 {
@@ -508,14 +520,14 @@ impl<D: Device> Session<D> {
                 let head = [line_end, "piece ", &number, " of ", &count, "\n"];
                 text.extend(head);
             }
-            text += &plan::assemble(&self.recipes, &calls, &sets, piece).to_string();
+            text += &plan::assemble(recipes, &calls, &sets, piece).to_string();
         }
         text
     }
 
     /// A structure's recipe.
     pub fn recipe_of(&self, id: RecipeId) -> Option<&Recipe> {
-        self.recipes.get(id.0 as usize)
+        self.structures.get(id)
     }
 
     /// Calls that still fit before the queue is full; not above 0 when full.
@@ -564,7 +576,7 @@ impl<D: Device> Session<D> {
 
     /// Words of operands and bytes of operands and results of a call.
     fn measure(&self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
-        let Some(known) = self.recipes.get(recipe.0 as usize) else {
+        let Some(known) = self.structures.get(recipe) else {
             return Err(Error::InvalidInput(format!(
                 "structure {} is unknown; ask `recipe` for one",
                 recipe.0
@@ -611,16 +623,13 @@ impl<D: Device> Session<D> {
             mut arena, read, ..
         } = load;
         self.unread(read);
+        self.sweep();
         // More are only needed while a device is lost or slow.
         if self.spare.len() < SPARES {
             arena.clear();
             self.spare.push(arena);
         }
     }
-}
-
-fn number(index: usize) -> RecipeId {
-    RecipeId(u32::try_from(index).expect("fewer than 2^32 structures"))
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

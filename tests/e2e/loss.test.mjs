@@ -60,7 +60,7 @@ test(`the device is destroyed ${DESTROYED} times under load`, (t) =>
         const moments = workload.random(7);
         const traffic = new Traffic(gpu, { perSecond });
         for (let i = 0; i < destroyed; i++) {
-          // A batch lost twice is refused; the GPU gets the time to answer one.
+          // A batch lost again and again is refused; the GPU gets the time to answer one.
           const { right } = traffic;
           while (traffic.right === right) await sleep(5);
           await sleep(moments() * 200);
@@ -94,7 +94,12 @@ chromiumTest(
       const browser = await site.browser.target().createCDPSession();
       await page.evaluate(() => (window.traffic = new Traffic(gpu)));
       for (let crash = 1; crash <= CRASHED; crash++) {
-        await page.evaluate(() => sleep(400));
+        await page.evaluate(async () => {
+          // A batch lost again and again is refused; the GPU gets the time to answer one.
+          const { right } = traffic;
+          while (traffic.right === right) await sleep(5);
+          await sleep(400);
+        });
         await browser.send("Browser.crashGpuProcess");
         await page.waitForFunction(
           (crash) =>
@@ -130,7 +135,7 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
         );
         const moments = workload.random(11);
         for (let i = 0; i < 3; i++) {
-          // A batch lost twice is refused; the GPU gets the time to answer one.
+          // A batch lost again and again is refused; the GPU gets the time to answer one.
           const { right } = streams[0];
           while (streams[0].right === right) await sleep(5);
           await sleep(200 + moments() * 200);
@@ -164,6 +169,31 @@ test("a device that never stays: the CPU takes over, with right answers", () =>
     assert.equal(device, "undefined");
     assert.equal(news.at(-1), "fallback");
     assert.equal(news.filter((type) => type === "fallback").length, 1);
+  }));
+
+test("a batch that brings every device down is refused, and the others keep the GPU", () =>
+  site.page(async (page) => {
+    await opened(page, { flush: "manual" });
+    const { refused, value, news, engine } = await page.evaluate(async () => {
+      const call = (to) => {
+        const call = gpu.lerp(new Float32Array([0]), new Float32Array([to]), 1);
+        gpu.flush();
+        return call;
+      };
+      const { submit } = GPUQueue.prototype;
+      GPUQueue.prototype.submit = function (buffers) {
+        submit.call(this, buffers);
+        if (buffers.length > 0) gpu.device.destroy();
+      };
+      const refused = await workload.outcome(call(1));
+      GPUQueue.prototype.submit = submit;
+      const [value] = await call(2);
+      return { refused, value, news, engine: gpu.info.engine };
+    });
+    assert.equal(refused.code, "device-lost");
+    assert.equal(value, 2);
+    assert.equal(engine, "gpu");
+    assert.ok(news.length > 2 && !news.includes("fallback"), news.join());
   }));
 
 test("a GPU that answers nothing for stallMs is lost, and its calls are answered", () =>

@@ -24,6 +24,9 @@ export const READ = {
 /** How reading several at once is. */
 export const READ_ALL = { ...READ, name: "readAll" } as const;
 
+/** What is known of a result without its node. */
+type Root = Pick<Node, "shape" | "dtype">;
+
 /** What is read, and what of it must stay until it is answered. */
 export class Reading {
   /** The caller's arrays, by root; undefined where none was given. */
@@ -33,12 +36,25 @@ export class Reading {
 
   constructor(
     readonly method: typeof READ | typeof READ_ALL,
-    readonly roots: readonly Node[],
+    /** Nodes until the reading is entered. */
+    readonly roots: Root[],
   ) {}
+
+  /**
+   * The core has it. What the results were made of can be collected from here on: a
+   * frame's calls would otherwise keep many small objects alive together.
+   */
+  entered(): void {
+    const { roots } = this;
+    for (let i = 0; i < roots.length; i += 1) {
+      const { shape, dtype } = roots[i];
+      roots[i] = { shape, dtype };
+    }
+  }
 
   /** The nodes that the core is asked for: those that hold anything. */
   get asked(): readonly Node[] {
-    const { roots } = this;
+    const roots = this.roots as Node[];
     if (roots.length === 1 && roots[0].shape.count > 0) return roots;
     return roots.filter(({ shape }) => shape.count > 0);
   }
@@ -150,7 +166,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
 function checkInto(
   about: string,
   name: string,
-  { shape, dtype }: Node,
+  { shape, dtype }: Root,
   into: unknown,
 ): void {
   const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";

@@ -2,40 +2,44 @@
 //
 // Found by the chain's words. What the words mean is not looked at here.
 
-import { checked, type Core } from "../core.js";
+import { checked, type Core, forget } from "../core.js";
+import { Recent } from "../recent.js";
 import type { Encoder } from "./encode.js";
 
 interface Known {
   readonly words: Uint32Array;
   readonly number: number;
-  /** Another one whose words have the same hash. */
-  readonly next: Known | undefined;
 }
 
-/** The structures that a session has seen. */
+/** The structures that a session has seen lately. */
 export class ChainStructures {
-  private readonly known = new Map<number, Known>();
+  /** By a hash of the words; of two with one hash, the one that came later. */
+  private readonly known: Recent<number, Known>;
   /** The one before, which the next call often repeats. */
   private last: Known | undefined;
 
-  constructor(private readonly core: Core) {}
+  constructor(private readonly core: Core) {
+    this.known = new Recent((dropped) =>
+      forget(
+        core,
+        dropped.map(({ number }) => number),
+      ),
+    );
+  }
 
-  /** The number of the encoded chain. */
+  /** The number of the encoded chain, to be used before the next is asked for. */
   number({ words, length }: Encoder): number {
     if (this.last !== undefined && isEqual(this.last.words, words, length)) {
       return this.last.number;
     }
     const hash = hashOf(words, length);
-    const first = this.known.get(hash);
-    let found = first;
-    while (found !== undefined && !isEqual(found.words, words, length)) {
-      found = found.next;
-    }
-    if (found === undefined) {
+    let found = this.known.get(hash);
+    if (found === undefined || !isEqual(found.words, words, length)) {
       const own = words.slice(0, length);
       const number = checked(this.core, this.core.chain(own));
-      found = { words: own, number, next: first };
-      this.known.set(hash, found);
+      if (found !== undefined) forget(this.core, [found.number]);
+      found = { words: own, number };
+      this.known.add(hash, found);
     }
     this.last = found;
     return found.number;

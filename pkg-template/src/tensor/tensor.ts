@@ -67,6 +67,7 @@ export type ReadAllOptions = Omit<CallOptions, "into"> & {
   into?: readonly (Elements | undefined)[];
 };
 
+const NO_OPTIONS: TensorOptions = {};
 const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
   keep: true,
   label: true,
@@ -472,9 +473,9 @@ export function makeTensor(
   calls: Calls,
   data: TensorData,
   dims: readonly number[] | undefined,
-  options: TensorOptions = {},
+  options: TensorOptions = NO_OPTIONS,
 ): Tensor<Elements> {
-  checkOptions("tensor", options, TENSOR_NAMES);
+  if (options !== NO_OPTIONS) checkOptions("tensor", options, TENSOR_NAMES);
   const { label } = options;
   if (label !== undefined && typeof label !== "string") {
     throw invalid("tensor", `label must be a string, got ${kindOf(label)}`);

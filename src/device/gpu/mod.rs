@@ -6,12 +6,17 @@
 //! names wgpu.
 
 mod faults;
+mod kept;
 mod memory;
 mod open;
 mod pipelines;
 mod reads;
 mod ring;
 mod uploads;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "import_native.rs"]
+mod import;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "mapped_native.rs"]
@@ -177,7 +182,10 @@ impl Gpu {
         let (ready, upload) = self.append_tables(plan, arena)?;
         let needs = self.needs(plan, upload.bytes)?;
         let compiled = self.pipelines.compiled();
-        let scopes = (!self.is_warm(plan, &needs)).then(|| Scopes::open(&self.device));
+        // Its owner may have destroyed a buffer that is lent.
+        let is_lent = plan.tensors().any(|tensor| self.memory.is_lent(tensor));
+        let is_warm = !is_lent && self.is_warm(plan, &needs);
+        let scopes = (!is_warm).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
         let written = self.uploads.write(arena, &upload.runs, upload.bytes);
@@ -192,7 +200,9 @@ impl Gpu {
         let Some(scopes) = scopes else {
             return Ok(flight);
         };
-        let caught = scopes.close(if self.pipelines.compiled() > compiled {
+        let caught = scopes.close(if is_lent {
+            Error::InvalidInput // Of ours nothing would be.
+        } else if self.pipelines.compiled() > compiled {
             Error::Shader
         } else {
             Error::Fatal
@@ -359,6 +369,7 @@ impl Gpu {
     }
 
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
+        self.pipelines.begin_launch();
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for Ready { work, params, grid } in ready {
             let (pipeline, group) = self.pipelines.bind(

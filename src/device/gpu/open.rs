@@ -6,6 +6,13 @@ use crate::error::Error;
 use crate::kernel::Target;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "instance_native.rs"]
+mod instance;
+#[cfg(target_arch = "wasm32")]
+#[path = "instance_web.rs"]
+mod instance;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "name_native.rs"]
 mod name;
 #[cfg(target_arch = "wasm32")]
@@ -56,8 +63,7 @@ impl Gpu {
     /// [`Error::NoAdapter`], or [`Error::InvalidInput`] for a feature or limit
     /// that is unknown or not offered.
     pub async fn open(options: &GpuOptions) -> Result<Gpu, Error> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapter = instance
+        let adapter = instance::instance()
             .request_adapter(&wgpu::RequestAdapterOptions {
                 power_preference: match options.power {
                     PowerPreference::None => wgpu::PowerPreference::None,

@@ -5,19 +5,27 @@
 
 use std::num::NonZeroU64;
 
+use super::kept::Kept;
 use super::memory::Memory;
 use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target};
 use crate::plan::{Params, Slot};
 
-/// Everything that is compiled or bound once. Few of each, so lists are
-/// searched.
+/// Pipelines kept for calls to come: each of a structure that is in use takes a
+/// few, and a browser holds some hundred kilobytes for one.
+const PIPELINES: usize = 256;
+
+/// Bind groups kept: one for each set of tensors that calls read together.
+const GROUPS: usize = 1024;
+
+/// Everything that is compiled or bound once.
 #[derive(Debug)]
 pub(super) struct Pipelines {
     group_layout: wgpu::BindGroupLayout,
     layout: wgpu::PipelineLayout,
     target: Target,
-    pipelines: Vec<(Kernel, wgpu::ComputePipeline)>,
-    groups: Vec<Group>,
+    pipelines: Kept<(Kernel, wgpu::ComputePipeline)>,
+    groups: Kept<Group>,
+    launches: u64,
     compiled: u64,
     reused: u64,
 }
@@ -42,8 +50,9 @@ impl Pipelines {
             group_layout,
             layout,
             target,
-            pipelines: Vec::new(),
-            groups: Vec::new(),
+            pipelines: Kept::new(PIPELINES),
+            groups: Kept::new(GROUPS),
+            launches: 0,
             compiled: 0,
             reused: 0,
         }
@@ -56,9 +65,8 @@ impl Pipelines {
         memory: &Memory,
         (kernel, operands, output): (&Kernel, [Slot; MAX_OPERANDS], Slot),
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
-        let before = self.pipelines.len();
-        let pipeline = find_or_push(
-            &mut self.pipelines,
+        let (pipeline, is_new) = self.pipelines.find_or_make(
+            self.launches,
             |(known, _)| known == kernel,
             || {
                 let source = kernel.source(self.target);
@@ -66,13 +74,13 @@ impl Pipelines {
                 (kernel.clone(), pipeline)
             },
         );
-        if self.pipelines.len() > before {
+        if is_new {
             self.compiled += 1;
         } else {
             self.reused += 1;
         }
-        let group = find_or_push(
-            &mut self.groups,
+        let (group, _) = self.groups.find_or_make(
+            self.launches,
             |known| known.operands == operands && known.output == output,
             || Group {
                 operands,
@@ -80,7 +88,15 @@ impl Pipelines {
                 group: bind_group(device, memory, &self.group_layout, (operands, output)),
             },
         );
-        (&self.pipelines[pipeline].1, &self.groups[group].group)
+        (
+            &self.pipelines.get(pipeline).1,
+            &self.groups.get(group).group,
+        )
+    }
+
+    /// What is bound until the next one is kept until then.
+    pub(super) fn begin_launch(&mut self) {
+        self.launches += 1;
     }
 
     /// Whether a dispatch would find all it needs.
@@ -90,11 +106,8 @@ impl Pipelines {
         operands: [Slot; MAX_OPERANDS],
         output: Slot,
     ) -> bool {
-        self.pipelines.iter().any(|(known, _)| known == kernel)
-            && self
-                .groups
-                .iter()
-                .any(|known| known.operands == operands && known.output == output)
+        let bound = |known: &Group| known.operands == operands && known.output == output;
+        self.pipelines.has(|(known, _)| known == kernel) && self.groups.has(bound)
     }
 
     /// Makes everything anew when it is needed next.
@@ -120,18 +133,6 @@ impl Pipelines {
     pub(super) fn reused(&self) -> u64 {
         self.reused
     }
-}
-
-/// The place of the item that fits, made if there is none.
-fn find_or_push<T>(
-    items: &mut Vec<T>,
-    fits: impl FnMut(&T) -> bool,
-    make: impl FnOnce() -> T,
-) -> usize {
-    items.iter().position(fits).unwrap_or_else(|| {
-        items.push(make());
-        items.len() - 1
-    })
 }
 
 /// One layout for all kernels; each reads a part of it.

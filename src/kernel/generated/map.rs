@@ -1,10 +1,18 @@
-//! Maps as WGSL: four elements a thread.
+//! Maps as WGSL: four elements a thread, or where each is computed from those
+//! in its place several times four, because finding out what a thread is to do
+//! costs as much as computing a few elements.
 
 use super::{coordinates, declare, scalars};
 use crate::kernel::expr;
 use crate::plan::fuse::{Access, Layout, Load, Map, Stage};
 
+/// Vectors of four elements that a thread of a flat map computes.
+pub(in crate::kernel) const VECTORS: u32 = 4;
+
 pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
+    if stage.is_flat_map() {
+        return flat_body(stage, layout, map);
+    }
     let result = if map.is_strided { "u32" } else { "vec4<u32>" };
     let mut text = declare(stage, layout, ("vec4<u32>", result));
     readers(&mut text, stage);
@@ -41,6 +49,35 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
         );
     }
     text + "}"
+}
+
+/// The entry is read once, and holds the vectors of the call where others hold
+/// its threads.
+fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
+    let vectors = "vec4<u32>";
+    let mut text = declare(stage, layout, (vectors, vectors));
+    text += "fn compute(entry: u32, i: u32) {\n";
+    for load in 0..stage.loads.len() {
+        put!(&mut text, "let a{load} = operand(entry, {load}u) / 4u;\n");
+    }
+    text += &scalars(stage, layout);
+    put!(
+        &mut text,
+        "let to = result(entry) / 4u;
+let end = min({VECTORS}u * i + {VECTORS}u, segments[entry + THREADS]);
+for (var k = {VECTORS}u * i; k < end; k++) {{\n"
+    );
+    for (load, of) in stage.loads.iter().enumerate() {
+        let binding = of.binding;
+        put!(
+            &mut text,
+            "let v{load} = bitcast<F>(in{binding}[a{load} + k]);\n"
+        );
+    }
+    let rows = stage.loads.len() + stage.scalars.len();
+    let value = expr::print(&mut text, &map.value, ("t", rows));
+    put!(&mut text, "output[to + k] = bitcast<U>({value});\n}}\n}}");
+    text
 }
 
 /// For each binding what reads four of its elements.

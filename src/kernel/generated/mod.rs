@@ -49,6 +49,8 @@ mod tile;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
 use crate::plan::fuse::{Body, Layout, Rows, Scalar, Stage, Width};
 
+pub(super) use self::map::VECTORS;
+
 const BUILTIN: &str = shader!("builtin");
 const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");

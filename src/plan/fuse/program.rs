@@ -268,6 +268,12 @@ impl Stage {
         self.scalars.iter().any(is_constant)
     }
 
+    /// Whether it is a map of which each element is computed from those in its
+    /// place, in memory that is its own.
+    pub fn is_flat_map(&self) -> bool {
+        matches!(&self.body, Body::Map(map) if map.rank == 0 && !map.is_strided)
+    }
+
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match &self.body {

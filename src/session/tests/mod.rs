@@ -4,6 +4,7 @@ mod at_every_point;
 mod by_example;
 mod chains;
 mod in_pieces;
+mod structures;
 mod under_random_events;
 
 use super::*;

@@ -1,12 +1,17 @@
 //! Matrix products: block by block of a row, each element summed from the first
 //! product to the last, as the kernels do.
 
-use super::super::expr::{BLOCK, Columns};
 use super::{Places, Run};
+use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::plan::fuse::{LANES, RowResult, Rows, TILE, Tile};
 
 /// Runs the products of one call.
-pub(super) fn run(run: &Run<'_>, (rows, tile): (&Rows, Tile), output: &mut [u32]) {
+pub(super) fn run(
+    run: &Run<'_>,
+    (rows, tile): (&Rows, Tile),
+    columns: &mut Columns,
+    output: &mut [u32],
+) {
     let dims = run.dims(run.layout.outer, rows.outer);
     let [_, .., height, width] = dims[..] else {
         unreachable!("a product has rows and columns");
@@ -18,7 +23,7 @@ pub(super) fn run(run: &Run<'_>, (rows, tile): (&Rows, Tile), output: &mut [u32]
         rows,
         tile,
         count: run.word(run.layout.count),
-        columns: run.columns(1),
+        columns,
     };
     for row in 0..stacks * height {
         for first in (0..width).step_by(BLOCK) {
@@ -35,7 +40,7 @@ struct Product<'a> {
     tile: Tile,
     /// Products in a sum.
     count: u32,
-    columns: Columns,
+    columns: &'a mut Columns,
 }
 
 impl Product<'_> {
@@ -92,7 +97,7 @@ impl Product<'_> {
                 let strides = run.layout.strides[load];
                 let index = strides + rank + self.rows.inner;
                 let at = at(run.sizes.offsets[load], strides);
-                run.read(&mut self.columns, (load, index), (at, elements));
+                run.read(self.columns, (load, index), (at, elements));
             }
         }
         let (RowResult::Row(value) | RowResult::Element(value)) = &self.rows.result;

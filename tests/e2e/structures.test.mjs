@@ -1,0 +1,108 @@
+// Structures without end: a page whose shapes, formulas and chains never repeat takes
+// no more memory than one that has a thousand of them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chromiumTest, openSite } from "./site.mjs";
+
+const site = openSite();
+
+/** Reads parts of 128 floats: the ones of these numbers, each from and to another place. */
+const ask = async (gpu, from, to) => {
+  const parts = [];
+  for (let end = 1; end <= 128; end++) {
+    for (let start = 0; start < end; start++) parts.push([start, end]);
+  }
+  const x = Float32Array.from({ length: 128 }, (_, i) => i);
+  let wrong = 0;
+  for (let next = from; next < to; next += 100) {
+    const asked = parts.slice(next, next + 100).map(async ([start, end]) => {
+      const y = await gpu.tensor(x).slice([start, end]).scale(2).read();
+      if (y.length !== end - start || y[0] !== 2 * start) wrong++;
+    });
+    gpu.flush();
+    await Promise.all(asked);
+  }
+  return wrong;
+};
+
+chromiumTest(
+  "5,000 shapes more take no memory",
+  "it collects garbage on demand",
+  () =>
+    site.page(async (page) => {
+      const client = await page.createCDPSession();
+      await page.evaluate(async (ask) => {
+        window.ask = new Function(`return ${ask}`)();
+        window.gpu = await framebatch.open({ engine: "cpu", flush: "manual" });
+      }, ask.toString());
+      const after = async (from, to) => {
+        const wrong = await page.evaluate(
+          (from, to) => ask(gpu, from, to),
+          from,
+          to,
+        );
+        assert.equal(wrong, 0);
+        for (let i = 0; i < 3; i++) {
+          await client.send("HeapProfiler.collectGarbage");
+        }
+        const heap = await client.send("Runtime.getHeapUsage");
+        const wasm = await page.evaluate(() => counting.wasmBytes());
+        return { wasm, heap: heap.usedSize };
+      };
+      const warm = await after(0, 2500);
+      const later = await after(2500, 7500);
+      assert.equal(later.wasm, warm.wasm);
+      const grown = later.heap - warm.heap;
+      assert.ok(grown < 100_000, `the heap grew by ${grown} bytes`);
+      // Those of the beginning are forgotten, and as good as new.
+      assert.equal(await page.evaluate(() => ask(gpu, 0, 200)), 0);
+    }),
+);
+
+test("widths and formulas without end are answered, and pipelines make room", () =>
+  site.page(async (page) => {
+    const { wrong, compiled } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      let wrong = 0;
+      const widths = async (from) => {
+        const asked = Array.from({ length: 700 }, async (_, i) => {
+          const width = from + i;
+          const b = new Float32Array(2 * width).fill(width);
+          const t = new Float32Array([0, 1]);
+          const y = await gpu.lerp(new Float32Array(2 * width), b, t, {
+            width,
+          });
+          if (y[0] !== 0 || y.at(-1) !== width) wrong++;
+        });
+        gpu.flush();
+        await Promise.all(asked);
+      };
+      for (const from of [5, 705, 1405, 5]) await widths(from);
+
+      const formula = async (k) => {
+        const asked = gpu.states.gradients(new Uint8Array(16).fill(0x91), {
+          field: `rho * ${k}`,
+        });
+        gpu.flush();
+        const [slope] = await asked;
+        if (Math.abs(slope - k) > 0.01 * k) wrong++;
+      };
+      const compiled = async (k) => {
+        const before = gpu.stats().pipelines.compiled;
+        await formula(k);
+        return gpu.stats().pipelines.compiled - before;
+      };
+      const first = [await compiled(1), await compiled(1)];
+      for (let k = 2; k <= 280; k++) {
+        await formula(k);
+        if (k % 50 === 0) await formula(2);
+      }
+      return {
+        wrong,
+        compiled: [...first, await compiled(2), await compiled(1)],
+      };
+    });
+    assert.equal(wrong, 0);
+    assert.deepEqual(compiled, [1, 0, 0, 1]);
+  }));
