@@ -44,6 +44,7 @@ import {
 } from "./call-options.js";
 import type { Nudger } from "./nudger.js";
 import { Pending } from "./pending.js";
+import { Preparer } from "./preparer.js";
 import { Room } from "./room.js";
 import { openingStats, type Stats } from "./stats.js";
 import { Reader } from "./tensor/reader.js";
@@ -55,6 +56,7 @@ import {
   takeInto,
 } from "./tensor/reading.js";
 import { Residents } from "./tensor/residents.js";
+import type { Environment } from "./environment.js";
 import type { LonelyWarning } from "./warning.js";
 
 /** An open core and what the session needs beside it. */
@@ -63,6 +65,7 @@ export interface Running {
   /** What the core lives on. */
   readonly loaded: Loaded;
   readonly clock: Clock;
+  readonly around: Environment;
   readonly nudger: Nudger;
   /** Whether the core asks for keys (`overflow: "latest"`). */
   readonly keyed: boolean;
@@ -93,6 +96,7 @@ export class Calls {
   private loaded: Loaded | undefined;
   private clock!: Clock;
   private nudger!: Nudger;
+  private preparer!: Preparer;
   private warning: LonelyWarning | undefined;
   private keys: Keys | undefined;
   /** Calls taken since the last flush. */
@@ -187,7 +191,7 @@ export class Calls {
   }
 
   /** The core is up: enters what was waiting for it, in order. */
-  run({ core, loaded, clock, nudger, keyed, warning }: Running): void {
+  run({ core, loaded, around, clock, nudger, keyed, warning }: Running): void {
     if (this.ended !== undefined) {
       clock.dispose();
       nudger.dispose();
@@ -202,6 +206,7 @@ export class Calls {
     this.reader.open(core, this.arena);
     this.clock = clock;
     this.nudger = nudger;
+    this.preparer = new Preparer(around, this.pending, () => this.flights);
     this.warning = warning;
     this.keys = keyed ? new Keys() : undefined;
     this.residents.open(core);
@@ -232,6 +237,7 @@ export class Calls {
     try {
       core.flush();
       this.nudger.sent();
+      this.preparer.sent();
     } catch (thrown) {
       this.end(fromCore("flush", thrown));
     }
@@ -246,6 +252,7 @@ export class Calls {
 
   /** Answers the calls of a batch. The core calls this. */
   readonly settle: Settle = (table, count, source, message, last) => {
+    this.preparer.returned();
     this.arena.refresh();
     const words = this.arena.words;
     const results = new Results(source ?? this.arena.buffer);
@@ -376,6 +383,8 @@ export class Calls {
     if (method.last === "steps") width = t as number;
     const rows = each === undefined ? a.length / method.width : each.length;
     const scalar = typeof t === "number" ? t : 0;
+    call.elements = a.length * method.growth;
+    if (method.last === "steps") call.elements *= width;
     this.holdKey(call);
     try {
       const id =
@@ -390,6 +399,7 @@ export class Calls {
   }
 
   private enterReading(call: Call): void {
+    call.elements = call.reading!.elements;
     this.holdKey(call);
     try {
       this.submit(call, this.reader.lay(call.reading!), 0, 0);
@@ -484,6 +494,7 @@ export class Calls {
   private stop(core: Core): void {
     this.clock.dispose();
     this.nudger.dispose();
+    this.preparer.dispose();
     // A core that failed cannot be trusted to clean up, and is left alone.
     if (this.ended!.code !== "fatal") {
       core.dispose();
