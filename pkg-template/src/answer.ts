@@ -115,6 +115,14 @@ export function refuse(call: Call, status: number, message: string): void {
   );
 }
 
+/** The error of a call that has waited for too long. */
+export function lateError(call: Call): FramebatchError {
+  return new FramebatchError(
+    "timeout",
+    `${about(call)}: no answer within ${call.terms!.deadlineMs} ms`,
+  );
+}
+
 /** Rejects a call because its session ended. */
 export function endWith(call: Call, end: FramebatchError): void {
   call.reject(endedError(about(call), end));
