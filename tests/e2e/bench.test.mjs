@@ -210,7 +210,7 @@ test("the record: what is promised, as a download, as a post and as tables", () 
       );
       const paced = [
         ...["flushToLast", "mainThread", "submit"],
-        ...["flush", "settle", "wait"],
+        ...["flush", "settle", "aside", "wait"],
       ];
       const { "main-thread-10000x16": costs, ...others } = parts;
       // Bytes are told only where the browser knows them.

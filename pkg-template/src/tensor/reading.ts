@@ -59,6 +59,12 @@ export class Reading {
     return roots.filter(({ shape }) => shape.count > 0);
   }
 
+  /** Elements of the result, where it is one array of floats. */
+  get elements(): number {
+    const [{ shape }] = this.roots;
+    return this.isWhole(shape.count) ? shape.count : 0;
+  }
+
   /** Where a result of this many words is put together that comes in parts. */
   room(words: number): Float32Array {
     const into = this.isWhole(words) ? this.into?.[0] : undefined;
@@ -103,7 +109,9 @@ export function deliverReading(
   results: Results,
   offset: number,
 ): void {
-  const { method, roots, into } = call.reading!;
+  const { method, roots, into, elements } = call.reading!;
+  // What was put together of parts is no result by itself, unless it is whole.
+  const made = elements > 0 ? call.begun : undefined;
   let words = 0;
   try {
     const arrays = new Array<Result>(roots.length);
@@ -111,7 +119,7 @@ export function deliverReading(
     for (let i = 0; i < roots.length; i += 1) {
       const { shape, dtype } = roots[i];
       words = shape.count;
-      const target = into?.[i];
+      const target = into?.[i] ?? made;
       if (target === undefined) {
         arrays[i] = fresh(results, at, words, dtype);
       } else if (target.byteLength === words * 4) {

@@ -8,7 +8,7 @@ import { medians, timed } from "../record.ts";
 import { engineOf } from "../systems/framebatch.ts";
 import type { Shape, System } from "../systems/system.ts";
 import type { Finding } from "../workloads.ts";
-import { type Seen, settling, Watch } from "./watch.ts";
+import { type Seen, settling, spent, Watch } from "./watch.ts";
 
 export async function measurePaced(
   flush: "frame" | "eager",
@@ -46,12 +46,20 @@ async function paced(gpu: Session, calls: Call[], watch: Watch) {
   const submit = made - start;
   const flush = sent.end - sent.start;
   const settle = settling(watch.seen);
+  // What is done for the next batch belongs to this one.
+  await frame();
+  const tasks = watch.seen.filter(
+    (seen) => seen.name === "task" && seen !== sent,
+  );
+  const aside = spent(tasks, "task");
   return {
     flushToLast: end - sent.start,
-    mainThread: submit + flush + settle,
+    mainThread: submit + flush + settle + aside,
     submit,
     flush,
     settle,
+    // In tasks of its own, while nobody waits for them.
+    aside,
     // When the clock flushed, counted from the last call.
     wait: sent.start - made,
   };
