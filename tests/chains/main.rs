@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
 mod by_example;
+mod codes;
 mod gpu;
 mod matmul;
 mod merging;

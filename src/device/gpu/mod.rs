@@ -190,7 +190,10 @@ impl Gpu {
         let mut encoder = self.encoder();
         let written = self.uploads.write(arena, &upload.runs, upload.bytes);
         match &written {
-            Some(written) => written.copy_to(&mut encoder, self.memory.buffer(Slot::INPUTS)),
+            Some(written) => {
+                let target = self.memory.buffer(Slot::INPUTS);
+                written.copy_to(&mut encoder, (target, 0));
+            }
             None => self.write(arena, &upload),
         }
         self.counters.uploads += 1;
