@@ -7,9 +7,9 @@ use super::Session;
 use crate::batch::{BatchId, Ticket};
 use crate::device::{Device, Generation};
 
-/// How often a batch is sent in vain before its calls are refused. A call that
-/// waited in the queue was not sent, and the calls that a batch has answered
-/// are no part of its next attempt.
+/// How often a device at work on a batch is lost, and the batch answers no call
+/// in between, before its calls are refused. Batches behind it, on their way or
+/// in the queue, have lost nothing.
 pub(super) const ATTEMPTS: u32 = 3;
 
 /// Losses without an answer in between after which a face gives the GPU up: more
@@ -21,8 +21,13 @@ impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
     /// is queued and in flight waits for [`Session::replace_device`].
     pub fn lose(&mut self, generation: Generation) {
-        if generation == self.generation {
-            self.lost = true;
+        if generation != self.generation || self.lost {
+            return;
+        }
+        self.lost = true;
+        // A device takes batches in order: it was at work on the oldest.
+        if let Some(oldest) = self.in_flight.first_mut() {
+            oldest.load.losses += 1;
         }
     }
 

@@ -374,12 +374,12 @@ impl<D: Device> Session<D> {
         self.roll(self.batcher.open_batch());
         let mut load = self.sealed.remove(0);
         let batch = self.batcher.in_flight(id).expect("just taken");
-        if load.attempts == 0 {
+        if !load.is_sent {
             self.waits.add(now.0 - batch.oldest.0);
             let fill = self.batcher.fill(batch);
             self.counts.batch(batch.tickets().len(), fill);
         }
-        load.attempts += 1;
+        load.is_sent = true;
         load.keep(batch.tickets());
         let (pieces, flights) = self.send(&mut load);
         let generation = self.generation;
@@ -432,8 +432,8 @@ impl<D: Device> Session<D> {
         let same = |flying: &Flying| flying.load.id == batch && flying.generation == generation;
         let index = self.in_flight.iter().position(same)?;
         if matches!(outcome, Err(Error::DeviceLost(_))) {
-            self.lost = true;
-            if self.in_flight[index].load.attempts < ATTEMPTS {
+            self.lose(generation);
+            if self.in_flight[index].load.losses < ATTEMPTS {
                 self.requeue(index);
                 return None;
             }
@@ -450,7 +450,7 @@ impl<D: Device> Session<D> {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, self.engine);
                 if done > 0 {
-                    flying.load.attempts = 1; // What it answered is not sent again.
+                    flying.load.losses = 0; // What it answered is not sent again.
                 }
             }
             Err(_) => self.counts.rejected += answers.len() as u64,

@@ -120,6 +120,29 @@ fn what_waits_while_devices_are_lost_has_all_its_attempts() {
 }
 
 #[test]
+fn what_is_behind_another_batch_has_all_its_attempts() {
+    let mut session = session(1 << 20);
+    let asked = [1.0, 2.0, 3.0].map(|value| {
+        let ticket = put(&mut session, value, 1);
+        (ticket, launch(&mut session))
+    });
+    let (tickets, mut flying): (Vec<Ticket>, Vec<Launch>) = asked.into_iter().unzip();
+    for (value, ticket) in [2.0, 3.0, 4.0].into_iter().zip(tickets) {
+        for _ in 1..ATTEMPTS {
+            let loss = || Err(Error::DeviceLost("test".into()));
+            for sent in &flying {
+                let told = session.settle(sent.batch, sent.generation, loss());
+                assert!(told.is_none(), "each is sent again");
+            }
+            session.replace_device(Frail::new(1 << 20));
+            flying = std::iter::from_fn(|| session.launch(NOW)).collect();
+        }
+        let answered = land(&mut session, flying.remove(0));
+        assert_eq!(values(&answered), [(ticket, vec![value])]);
+    }
+}
+
+#[test]
 fn nothing_of_another_life_of_the_device_settles_a_batch() {
     let mut session = session(1 << 20);
     let ticket = put(&mut session, 1.0, 1);
