@@ -336,6 +336,23 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
     outputs.map(|id| known[id.index()].clone()).collect()
 }
 
+/// One element of a product of matrices, summed from the first product to the last.
+fn product(a: &Tensor, b: &Tensor, place: &[usize]) -> Q {
+    let (stack, [row, column]) = place.split_at(place.len() - 2) else {
+        unreachable!("a product has rows and columns");
+    };
+    let count = a.shape.dims()[a.shape.rank() - 1] as usize;
+    let products: Vec<Q> = (0..count)
+        .map(|k| {
+            let left = a.broadcast(&[stack, &[*row, k]].concat());
+            left.mul(b.broadcast(&[stack, &[k, *column]].concat()))
+        })
+        .collect();
+    let total = sum(&products);
+    let size = products.iter().map(|q| q.v.abs() + q.e).sum::<f64>();
+    Q::new(total.v, total.e, count as f64 * U * size)
+}
+
 /// Ops that make one value of many, or of each with many.
 fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
     let of = |place: usize| &known[node.operands[place].index()];
@@ -357,23 +374,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                 sum(&(0..count).map(product).collect::<Vec<_>>())
             })
         }
-        Op::Matmul => {
-            let shape = of(0).shape;
-            let count = shape.dims()[shape.rank() - 1] as usize;
-            each(&|place| {
-                let (stack, [row, column]) = place.split_at(place.len() - 2) else {
-                    unreachable!("a product has rows and columns");
-                };
-                let product = |k: usize| {
-                    let left = of(0).broadcast(&[stack, &[*row, k]].concat());
-                    left.mul(of(1).broadcast(&[stack, &[k, *column]].concat()))
-                };
-                let products: Vec<Q> = (0..count).map(product).collect();
-                let total = sum(&products);
-                let size = products.iter().map(|q| q.v.abs() + q.e).sum::<f64>();
-                Q::new(total.v, total.e, count as f64 * U * size)
-            })
-        }
+        Op::Matmul => each(&|place| product(of(0), of(1), place)),
         Op::Reduce {
             reduction,
             axes,
