@@ -14,5 +14,6 @@ mod merging;
 mod oracle;
 mod processor;
 mod random;
+mod sessions;
 mod under_random;
 mod views;

@@ -227,7 +227,8 @@ fn argmax(values: &[Q]) -> Q {
     });
     let at = values[best];
     let rivals = values.iter().enumerate().any(|(i, q)| {
-        let near = q.v + q.e >= at.v - at.e;
+        // What nothing is known of may be NaN, whose place comes first.
+        let near = !q.e.is_finite() || q.v + q.e >= at.v - at.e;
         i != best && near && !(q.e == 0.0 && at.e == 0.0)
     });
     Q {
