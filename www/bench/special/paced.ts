@@ -20,7 +20,7 @@ export async function measurePaced(
   const watch = new Watch();
   const gpu = await open({ engine: engineOf(system), flush });
   try {
-    const answers = calls.map((call) => lerp.framebatch(gpu, call));
+    const answers = calls.map((call) => lerp.framebatch(gpu, call, []));
     const error = check(lerp, system, calls, await Promise.all(answers));
     const runs = await repeat(() => paced(gpu, calls, watch), terms);
     return {
@@ -38,7 +38,7 @@ async function paced(gpu: Session, calls: Call[], watch: Watch) {
   await frame();
   watch.clear();
   const start = performance.now();
-  const answers = calls.map((call) => lerp.framebatch(gpu, call));
+  const answers = calls.map((call) => lerp.framebatch(gpu, call, []));
   const made = performance.now();
   await Promise.all(answers);
   const end = performance.now();

@@ -6,8 +6,9 @@ use super::{Places, Run};
 use crate::plan::fuse::{CHUNK, Expr, Fold, LANES, RowResult, RowStep, Rows, Width};
 
 /// Runs the rows of one call.
-pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
-    let layout = &run.layout;
+pub(super) fn run(run: &Run<'_>, rows: &Rows, columns: &mut Columns, output: &mut [u32]) {
+    let layout = run.layout;
+    run.fill_scalars(columns, BLOCK);
     let count = run.word(layout.count);
     let threads = match rows.width {
         Width::Thread => run.sizes.threads,
@@ -21,7 +22,7 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
     let mut row = Row {
         run,
         rows,
-        columns: run.columns(rows.steps.len()),
+        columns,
         outer: run.dims(layout.outer, rows.outer),
         inner: run.dims(layout.inner, rows.inner),
         place: 0,
@@ -44,7 +45,7 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
 struct Row<'a> {
     run: &'a Run<'a>,
     rows: &'a Rows,
-    columns: Columns,
+    columns: &'a mut Columns,
     outer: Vec<u32>,
     inner: Vec<u32>,
     /// Number of the row.
@@ -66,7 +67,7 @@ impl Row<'_> {
                 first: self.place,
             };
             let load = (load, self.index(load));
-            self.run.read(&mut self.columns, load, (at, 1));
+            self.run.read(self.columns, load, (at, 1));
             let (load, _) = load;
             let value = self.columns.column(load)[0];
             self.columns.fill(load, value, at_once);
@@ -145,13 +146,13 @@ impl Row<'_> {
                 first: self.first + done,
             };
             let load = (load, self.index(load));
-            self.run.read(&mut self.columns, load, (at, elements));
+            self.run.read(self.columns, load, (at, elements));
         }
         self.columns.evaluate(value, elements)
     }
 
     fn result(&mut self, number: usize, output: &mut [u32]) {
-        let (rows, layout) = (self.rows, &self.run.layout);
+        let (rows, layout) = (self.rows, self.run.layout);
         let mut base = self.run.sizes.result as usize + number;
         if !rows.is_cut {
             let at = Places {
