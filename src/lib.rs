@@ -35,3 +35,8 @@ pub use graph::Mode;
 pub use native::{Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value};
 pub use ops::{Field, State};
 pub use session::Stats;
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -16,5 +16,6 @@ mod merging;
 mod oracle;
 mod processor;
 mod random;
+mod sessions;
 mod under_random;
 mod views;

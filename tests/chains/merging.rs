@@ -8,7 +8,7 @@ use framebatch::tensor::DType;
 
 use crate::gpu::Harness;
 use crate::processor::Call;
-use crate::random::{sample, values};
+use crate::random::values;
 
 /// Runs calls alone and all together, and compares.
 fn check(harness: &mut Harness, program: &Program, calls: &[(Sizes, Call)]) {
@@ -62,41 +62,4 @@ fn callers_with_any_number_of_rows_share_a_program() {
         .collect();
     check(&mut harness, &program, &calls);
     assert_eq!(harness.compiled(), program.stages.len());
-}
-
-#[test]
-fn random_chains_merge_with_neighbors() {
-    let mut harness = Harness::open();
-    let mut merged = 0;
-    for seed in 0..40_u32 {
-        let words: Vec<u32> = (0..70)
-            .map(|i| (i + 97 * seed).wrapping_mul(2_654_435_769) >> 7)
-            .collect();
-        let first = sample(&words, 6);
-        let (program, sizes) = fuse(&first.chain);
-        let mut calls = vec![(sizes, first.call.clone())];
-        for rows in [2, 9, 17, 6, 40] {
-            let mut other = sample(&words, rows);
-            let (own, sizes) = fuse(&other.chain);
-            let mut fits = own == program;
-            for (i, node) in other.chain.inputs().enumerate() {
-                if matches!(
-                    node.op,
-                    framebatch::graph::chain::Op::Input {
-                        home: Home::Resident,
-                        ..
-                    }
-                ) {
-                    fits &= other.call.inputs[i].len() == first.call.inputs[i].len();
-                    other.call.inputs[i] = first.call.inputs[i].clone();
-                }
-            }
-            if fits {
-                calls.push((sizes, other.call));
-            }
-        }
-        merged += calls.len() - 1;
-        check(&mut harness, &program, &calls);
-    }
-    assert!(merged > 60, "only {merged} neighbors had the same program");
 }

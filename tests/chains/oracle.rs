@@ -230,6 +230,7 @@ fn argmax(values: &[Q]) -> Q {
     });
     let at = values[best];
     let rivals = values.iter().enumerate().any(|(i, q)| {
+        // What nothing is known of may be NaN, whose place comes first.
         let is_known = q.e.is_finite() && at.e.is_finite();
         let near = !is_known || q.v + q.e >= at.v - at.e;
         i != best && near && !(q.e == 0.0 && at.e == 0.0)
