@@ -75,7 +75,7 @@ struct Group {
     rows: u32,
     /// Words so far of each buffer of a program.
     filled: Vec<u32>,
-    /// Those before the call that is being added; kept for its memory.
+    /// The same before the last call.
     homes: Vec<u32>,
 }
 
@@ -190,8 +190,8 @@ impl Group {
     /// Adds a call of a program, or a part of one.
     fn enter(&mut self, shaped: &Shaped, placed: &Placed<'_>) {
         // Intermediates lie end to end, call after call.
-        let homes = &mut self.homes;
-        homes.clone_from(&self.filled);
+        self.homes.clone_from(&self.filled);
+        let homes = &self.homes;
         shaped.fill(&mut self.filled);
         for (run, (segments, entries)) in shaped.runs().zip(&mut self.stages) {
             shaped.enter(run, placed, homes, entries);
