@@ -278,13 +278,13 @@ impl State {
     }
 
     fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
-        if let Structure::Chain(chain) = structure {
-            return Ok(self.session.chain(chain.clone())); // It knows equal ones.
-        }
         if let Some(id) = self.recipes.get(structure) {
             return Ok(*id);
         }
-        let id = self.session.recipe(&structure.graph()?)?;
+        let id = match structure {
+            Structure::Chain(chain) => self.session.chain(chain.clone()),
+            _ => self.session.recipe(&structure.graph()?)?,
+        };
         self.recipes.insert(structure.clone(), id);
         Ok(id)
     }
