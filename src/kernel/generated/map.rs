@@ -27,6 +27,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
         let strides = layout.strides[load];
         let at = place(&address, strides, map.rank);
         let value = match of.access {
+            Access::Flat if of.is_in_place() => format!("output[{address} / 4u + i]"),
             Access::Flat => format!("in{binding}[{address} / 4u + i]"),
             Access::Strided => format!("read{binding}({at})"),
             Access::Indexed(index) => {
