@@ -1,16 +1,17 @@
 //! The synchronous per-call API, by hand, against calls that share batches.
 //!
-//!     cargo bench -- [batching] [gradients] [--quick] [--runs N] [--largest STATES] [--record FOLDER]
+//!     cargo bench -- [batching] [gradients] [chains] [--quick] [--runs N] [--largest COUNT] [--record FOLDER]
 //!
 //! `batching`: many callers with one state each, by batch size, threads and
-//! preset. `gradients`: many states in calls of every size. A plain program: the
-//! binary that cargo builds runs alone on a machine without cargo. Answers are
-//! compared before anything is timed, one way is timed after the other, and
-//! medians are shown. `--record` keeps them in the folder, dated and with the
-//! adapter's name.
+//! preset. `gradients`: many states in calls of every size. `chains`: several
+//! operations on large arrays. A plain program: the binary that cargo builds runs
+//! alone on a machine without cargo. Answers are compared before anything is
+//! timed, one way is timed after the other, and medians are shown. `--record`
+//! keeps them in the folder, dated and with the adapter's name.
 
 #![expect(clippy::print_stdout, reason = "it prints its tables")]
 
+mod chains;
 mod clock;
 mod large;
 mod per_call;
@@ -50,6 +51,9 @@ fn main() {
     if wanted(large::NAME) {
         tables.push(large::measure(&old, &options));
     }
+    if wanted(chains::NAME) {
+        tables.push(chains::measure(&options));
+    }
     let Some(folder) = options.record else {
         return;
     };
@@ -82,11 +86,13 @@ fn options() -> Options {
         };
         match name.as_str() {
             "--quick" => options.quick = true,
-            "--largest" => options.largest = Some(value().parse().expect("a number of states")),
+            "--largest" => options.largest = Some(value().parse().expect("a number")),
             "--runs" => options.runs = Some(value().parse().expect("a number of runs")),
             "--record" => options.record = Some(value()),
             "--bench" => {} // Cargo says so to every benchmark.
-            table if [small::NAME, large::NAME].contains(&table) => options.tables.push(name),
+            table if [small::NAME, large::NAME, chains::NAME].contains(&table) => {
+                options.tables.push(name)
+            }
             other => panic!("unknown option {other}"),
         }
     }

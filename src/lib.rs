@@ -32,6 +32,11 @@ pub use device::DeviceInfo;
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{Blocking, Call, Config, EngineChoice, Gpu, Parameter};
+pub use native::{Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value};
 pub use ops::{Field, State};
 pub use session::Stats;
+
+/// Compiles what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

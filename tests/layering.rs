@@ -36,10 +36,16 @@ const FACES: &[&str] = &[
 
 /// Words that belong to some places only, by the start or end of their path.
 const HOMES: [(&str, &[&str]); 4] = [
-    // The native face hands out the device, which programs share with it.
+    // The native face hands out the device, which programs share with it, and
+    // takes their buffers.
     (
         "wgpu",
-        &["device/gpu/", "native/gpu.rs", "native/outside.rs"],
+        &[
+            "device/gpu/",
+            "native/gpu.rs",
+            "native/import.rs",
+            "native/outside.rs",
+        ],
     ),
     ("wasm_bindgen", WEB),
     ("js_sys", WEB),

@@ -1,13 +1,14 @@
 // Opens the bench page headless, prints its tables, and keeps them under benches/record.
 //
-//   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--keep WHAT]
-//   node tools/bench.mjs --from FILE [--keep WHAT]
+//   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--machine NAME] [--keep WHAT]
+//   node tools/bench.mjs --from FILE [--machine NAME] [--keep WHAT]
 //
 // `--from` takes a record that the page made elsewhere (its download, or what it
-// posted with `?report`) instead of measuring. WHAT ends the record's name, "rivals"
-// unless given; a part of the bench, or a quick one, is kept only under a name of its own. It fails
-// where a system answered wrongly or not at all. On a software adapter only ratios
-// mean something.
+// posted with `?report`) instead of measuring. NAME says which machine that was: a
+// browser may tell no more of a GPU than who made it. WHAT ends the record's name,
+// "rivals" unless given; a part of the bench, or a quick one, is kept only under a name
+// of its own. It fails where a system answered wrongly or not at all. On a software
+// adapter only ratios mean something.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
@@ -17,7 +18,7 @@ import { report } from "./report.mjs";
 import { serve } from "./serve.mjs";
 
 /** Longer than the whole bench takes on two cores. */
-const LONGEST_MS = 20 * 60_000;
+const LONGEST_MS = 40 * 60_000;
 
 /** So that clocks are fine and memory can be asked for. */
 const ISOLATED = {
@@ -33,14 +34,18 @@ const { values: options } = parseArgs({
     quick: { type: "boolean" },
     keep: { type: "string" },
     from: { type: "string" },
+    machine: { type: "string" },
   },
 });
 const isPart = Boolean(options.workloads ?? options.systems ?? options.quick);
 const what = options.keep ?? (isPart ? undefined : "rivals");
 
-const result = options.from
+const measured = options.from
   ? JSON.parse(readFileSync(options.from, "utf8"))
   : await measure();
+const result = options.machine
+  ? { ...measured, machine: options.machine }
+  : measured;
 const text = report(result);
 console.log(text);
 if (what !== undefined) console.log(`record: ${keep(result, text)}`);
@@ -93,8 +98,9 @@ async function finished(page) {
 
 function keep(result, text) {
   const folder = "benches/record";
-  const machine = result.adapter.replace(/[^a-z0-9]+/gi, "-").toLowerCase();
-  const name = `${folder}/${result.date.slice(0, 10)}-${machine}-${what}`;
+  const { adapter, machine = adapter } = result;
+  const slug = machine.replace(/[^a-z0-9]+/gi, "-").toLowerCase();
+  const name = `${folder}/${result.date.slice(0, 10)}-${slug}-${what}`;
   mkdirSync(folder, { recursive: true });
   writeFileSync(`${name}.json`, `${JSON.stringify(result, null, 1)}\n`);
   writeFileSync(`${name}.md`, text);

@@ -2,10 +2,11 @@
 
 /** The whole text. */
 export function report(result) {
-  const { date, adapter, software, browser, cores, seconds, load } = result;
+  const { date, adapter, machine = adapter, software, ...rest } = result;
+  const { browser, cores, seconds, load } = rest;
   const version = /(?:Chrome|Firefox)\/[\d.]+/.exec(browser)?.[0] ?? browser;
   const parts = [
-    `# ${adapter}, ${date.slice(0, 10)}`,
+    `# ${machine}, ${date.slice(0, 10)}`,
     `${version.replace("/", " ")}, ${cores} cores, ${seconds} s in all` +
       (load === undefined ? ". " : `, load ${digits(load)} before it began. `) +
       "Medians, in milliseconds unless a row says otherwise; `×` is the time " +

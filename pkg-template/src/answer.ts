@@ -10,15 +10,16 @@ import type { Operand } from "./check.js";
 import type { Method } from "./method.js";
 import type { Terms } from "./call-options.js";
 
-/** Resolves a call with its result, in the caller's `into` or in a new array. */
+/** Resolves a call with its result, in the caller's `into` or in an array of its own. */
 export function deliver(
   call: Call,
   results: Results,
   offset: number,
   words: number,
 ): void {
-  const into =
+  const given =
     call.terms === undefined ? undefined : (call.terms.into as Operand);
+  const into = given ?? call.begun;
   try {
     if (into === undefined) {
       call.resolve(
@@ -56,7 +57,7 @@ export function collect(
   { offset, words, at, total }: Part,
 ): Operand | FramebatchError | undefined {
   try {
-    // Begun before, it is the same after a lost device, and filled anew.
+    // Made before, it is the same after a lost device, and filled anew.
     const result = (call.begun ??= room(call, total));
     if (result.byteLength !== total * 4) return lostInto(call);
     results.copy(result, offset, words, at);
@@ -66,7 +67,8 @@ export function collect(
   }
 }
 
-function room(call: Call, words: number): Operand {
+/** An array for a call's result of this many words; the caller's, if it gave one. */
+export function room(call: Call, words: number): Operand {
   const { method, terms, reading } = call;
   if (reading !== undefined) return reading.room(words);
   if (terms?.into !== undefined) return terms.into as Operand;
@@ -110,6 +112,14 @@ export function emptyResult<Result extends Operand>(
 export function refuse(call: Call, status: number, message: string): void {
   call.reject(
     new FramebatchError(codeOf(status), `${about(call)}: ${message}`),
+  );
+}
+
+/** The error of a call that has waited for too long. */
+export function lateError(call: Call): FramebatchError {
+  return new FramebatchError(
+    "timeout",
+    `${about(call)}: no answer within ${call.terms!.deadlineMs} ms`,
   );
 }
 

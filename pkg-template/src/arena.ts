@@ -2,14 +2,14 @@
 //
 // Views and copies only: what lies where is the core's decision, which it tells
 // through two words of its memory. Short arrays are copied by a loop and long
-// ones by `set`, because a built-in costs more than a few dozen assignments.
+// ones by `set`, because a built-in costs as much as a dozen assignments.
 
 import type { Operand, Result } from "./check.js";
 import { checked, type Core } from "./core.js";
 import type { Data } from "./tensor/leaf.js";
 
-/** From this many elements on, `set` and `slice` are faster than a loop. */
-const LOOP_LIMIT = 48;
+/** Beyond this many elements, `set` and `slice` are faster than a loop. */
+const LOOP_LIMIT = 16;
 
 /** Wasm memory seen as the core's arena. */
 export class Arena {

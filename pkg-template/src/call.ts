@@ -29,7 +29,9 @@ export class Call {
   ticket = UNENTERED;
   /** What is read, where it is a reading of tensors. */
   reading: Reading | undefined;
-  /** Its result, while only parts of it are there. */
+  /** Elements of its result; 0 where that is no array of its own. */
+  elements = 0;
+  /** The array of its result, once it is made: before the answer, or with its first part. */
   begun: Operand | undefined;
   /** Rings at the deadline, where there is one. */
   private timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,73 +1,48 @@
-// Takes calls, enters them into the core, and answers them: each exactly once.
+// Takes calls, and knows what has become of the session that they are for.
 //
-// This is the hot path. A call without options makes its promise, its record and
-// nothing else, and crosses into Rust once. When to flush is the clock's business,
-// what a batch becomes is the core's, and how a session is opened is in `open.ts`.
+// The hot path begins here: a call without options makes its promise, its record and
+// nothing else, and crosses into Rust once. How it enters the core is in `tickets.ts`,
+// how it is answered in `settlement.ts`, when it is sent the clock's business, what a
+// batch becomes the core's, and how a session is opened is in `open.ts`.
 
 import {
   about,
-  collect,
-  deliver,
   emptyResult,
   endedError,
   endWith,
-  refuse,
+  lateError,
 } from "./answer.js";
-import { Arena, Results } from "./arena.js";
 import { Backlog } from "./backlog.js";
 import { type Answerable, ANSWERED, Call } from "./call.js";
-import {
-  checkCall,
-  checkPoints,
-  type Fraction,
-  type Operand,
-} from "./check.js";
-import type { Clock } from "./clock.js";
-import { checked, type Core, type Notify, PART, type Settle } from "./core.js";
-import {
-  FramebatchError,
-  fromCore,
-  invalid,
-  isCoreFailure,
-  subject,
-} from "./errors.js";
+import { checkCall, type Fraction, type Operand } from "./check.js";
+import type { Core, Notify, Settle } from "./core.js";
+import { type FramebatchError, fromCore, subject } from "./errors.js";
 import { Listeners } from "./events.js";
-import { Explained, unsent } from "./explain.js";
-import { Keys } from "./keys.js";
+import { beginExplained, type Explained } from "./explain.js";
 import type { Loaded } from "./load.js";
-import { type Method, Structures } from "./method.js";
+import type { Method } from "./method.js";
 import {
   type AnyOptions,
   type CallOptions,
   checkCallOptions,
   type Terms,
 } from "./call-options.js";
-import type { Nudger } from "./nudger.js";
-import { Pending } from "./pending.js";
 import { Room } from "./room.js";
+import { type Pace, Sending } from "./sending.js";
+import { settle } from "./settlement.js";
 import { openingStats, type Stats } from "./stats.js";
 import { Reader } from "./tensor/reader.js";
-import {
-  deliverReading,
-  emptyReading,
-  finishReading,
-  type Reading,
-  takeInto,
-} from "./tensor/reading.js";
+import { emptyReading, type Reading, takeInto } from "./tensor/reading.js";
 import { Residents } from "./tensor/residents.js";
-import type { LonelyWarning } from "./warning.js";
+import { Tickets } from "./tickets.js";
 
 /** An open core and what the session needs beside it. */
-export interface Running {
+export interface Running extends Pace {
   readonly core: Core;
   /** What the core lives on. */
   readonly loaded: Loaded;
-  readonly clock: Clock;
-  readonly nudger: Nudger;
   /** Whether the core asks for keys (`overflow: "latest"`). */
   readonly keyed: boolean;
-  /** Undefined where nobody would read it. */
-  readonly warning: LonelyWarning | undefined;
 }
 
 /** The calls of one session. */
@@ -81,26 +56,17 @@ export class Calls {
   /** Who wants to know what becomes of the device. */
   readonly listeners = new Listeners();
   /** What lies on the device for longer than a call. */
-  readonly residents = new Residents((thrown) => {
-    this.end(fromCore("tensor", thrown));
-  });
+  readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
 
   private readonly backlog = new Backlog();
-  private readonly pending = new Pending();
   private readonly reader = new Reader(this.residents);
-  private arena!: Arena;
-  private structures!: Structures;
+  private readonly tickets = new Tickets(
+    this.reader,
+    this.residents,
+    (thrown) => this.fail("submit", thrown),
+  );
+  private sending!: Sending;
   private loaded: Loaded | undefined;
-  private clock!: Clock;
-  private nudger!: Nudger;
-  private warning: LonelyWarning | undefined;
-  private keys: Keys | undefined;
-  /** Calls taken since the last flush. */
-  private queued = 0;
-  /** The number of the key of the call that is being submitted. */
-  private key = 0;
-  /** The call that is being submitted, and has no ticket yet. */
-  private entering: Call | undefined;
   /** The calls made inside `explain`, while it runs. */
   private explained: Explained | undefined;
   /** What the core counted until it ended. */
@@ -129,7 +95,7 @@ export class Calls {
       const call = this.make(method, terms);
       if (this.core === undefined) this.backlog.add(call, a, b, t, rest);
       else {
-        this.enter(call, a, b, t, rest);
+        this.tickets.enter(call, a, b, t, rest);
         this.entered(call);
       }
       return call.promise as Promise<Result>;
@@ -161,7 +127,7 @@ export class Calls {
         this.reader.keep(reading);
         this.backlog.addReading(call);
       } else {
-        this.enterReading(call);
+        this.tickets.enterReading(call);
         this.entered(call);
       }
       return call.promise as Promise<Answer>;
@@ -170,54 +136,36 @@ export class Calls {
     }
   }
 
-  /** Takes a call on control points, which come as one array. */
-  startOn<Result extends Operand>(
-    method: Method,
-    points: readonly Operand[],
-    t: Fraction,
-    options: AnyOptions | undefined,
-  ): Promise<Result> {
-    try {
-      checkPoints(method, points, options?.label);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    const [a, b, ...rest] = points;
-    return this.start(method, a, b, t, options, rest);
-  }
-
   /** The core is up: enters what was waiting for it, in order. */
-  run({ core, loaded, clock, nudger, keyed, warning }: Running): void {
+  run({ core, loaded, keyed, ...pace }: Running): void {
+    const { tickets } = this;
+    const sending = new Sending(core, tickets, pace, (doing, thrown) =>
+      this.fail(doing, thrown),
+    );
     if (this.ended !== undefined) {
-      clock.dispose();
-      nudger.dispose();
+      sending.dispose();
       core.dispose();
       return;
     }
     this.core = core;
+    this.sending = sending;
     this.loaded = loaded;
     loaded.add(this);
-    this.arena = new Arena(core, loaded.memory);
-    this.structures = new Structures(core);
-    this.reader.open(core, this.arena);
-    this.clock = clock;
-    this.nudger = nudger;
-    this.warning = warning;
-    this.keys = keyed ? new Keys() : undefined;
+    tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
-        if (call.reading === undefined) this.enter(call, a!, b, t, rest);
+        if (call.reading === undefined) tickets.enter(call, a!, b, t, rest);
         else {
           this.reader.resume(about(call), call.reading);
-          this.enterReading(call);
+          tickets.enterReading(call);
         }
-        if (call.ticket !== ANSWERED) this.queued += 1;
+        if (call.ticket !== ANSWERED) sending.queued += 1;
         if (call.terms?.now) this.flush();
       },
       () => this.flush(),
     );
-    if (this.queued > 0 && this.core !== undefined) this.clock.called();
+    if (sending.queued > 0 && this.core !== undefined) pace.clock.called();
     this.room.offer(core);
   }
 
@@ -226,49 +174,23 @@ export class Calls {
     const { core } = this;
     if (this.ended !== undefined) return;
     if (core === undefined) return this.backlog.addFlush();
-    // Told first: a CPU core answers inside `flush`.
-    this.queued = 0;
-    this.clock.flushed();
-    try {
-      core.flush();
-      this.nudger.sent();
-    } catch (thrown) {
-      this.end(fromCore("flush", thrown));
-    }
+    this.sending.flush();
     this.room.offer(core);
   }
 
   /** The clock's flush, which the warning about lonely batches goes by. */
   flushByClock(): void {
-    if (this.queued > 0) this.warning?.sent(this.queued);
+    this.sending.warn();
     this.flush();
   }
 
   /** Answers the calls of a batch. The core calls this. */
   readonly settle: Settle = (table, count, source, message, last) => {
-    this.arena.refresh();
-    const words = this.arena.words;
-    const results = new Results(source ?? this.arena.buffer);
-    const end = table + count * 4;
-    for (let at = table; at < end; at += 4) {
-      const status = words[at + 3];
-      if (status === PART) {
-        this.addPart(results, words, at);
-        at += 4;
-        continue;
-      }
-      const call = this.pending.take(words[at]) ?? this.takeEntering();
-      if (call === undefined) continue;
-      this.release(call);
-      if (status !== 0) refuse(call, status, message);
-      else if (call.reading !== undefined)
-        deliverReading(call, results, words[at + 1]);
-      else deliver(call, results, words[at + 1], words[at + 2]);
-    }
+    this.sending.returning();
+    settle(this.tickets, { table, count, source, message });
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
-    if (last) this.nudger.returned();
-    this.clock.settled();
+    this.sending.returned(last);
   };
 
   /** Hears what becomes of the device. The core calls this. */
@@ -285,38 +207,18 @@ export class Calls {
 
   /** Gives a call up because its deadline has passed. */
   expire(call: Call): void {
-    this.giveUp(
-      call,
-      new FramebatchError(
-        "timeout",
-        `${about(call)}: no answer within ${call.terms!.deadlineMs} ms`,
-      ),
-    );
+    this.giveUp(call, lateError(call));
   }
 
   /** The plan of the calls made in `make`, which are not sent. */
   explain(make: () => unknown): string {
-    const { core } = this;
-    if (core === undefined) {
-      throw invalid(
-        "explain",
-        "the session is still opening; await gpu.ready first",
-      );
-    }
-    if (this.explained !== undefined) {
-      throw invalid("explain", "it cannot be used inside itself");
-    }
-    const explained = new Explained();
+    const explained = beginExplained(this.core, this.explained);
     this.explained = explained;
     try {
-      return explained.run(core, make);
+      return explained.run(make);
     } finally {
       this.explained = undefined;
-      for (const call of explained.calls) {
-        if (this.pending.take(call.ticket) === undefined) continue;
-        this.release(call);
-        call.reject(unsent(call));
-      }
+      explained.reject(this.tickets);
     }
   }
 
@@ -328,17 +230,12 @@ export class Calls {
 
   /** Batches on their way. */
   get flights(): number {
-    return this.arena.flights;
+    return this.tickets.arena.flights;
   }
 
   /** When the batch is due, for the clock. */
   due(now: number): number {
-    try {
-      return this.core!.due(now);
-    } catch (thrown) {
-      this.end(fromCore("due", thrown));
-      return NaN;
-    }
+    return this.sending.due(now);
   }
 
   /** Takes no more calls, and answers every one there is with this error. */
@@ -348,8 +245,11 @@ export class Calls {
     if (this.core !== undefined) this.stop(this.core);
     this.residents.close();
     // After its own dispose the core has left none; after a defect it left all.
-    for (const call of [...this.backlog.drain(), ...this.pending.drain()]) {
-      this.release(call);
+    for (const call of [
+      ...this.backlog.drain(),
+      ...this.tickets.pending.drain(),
+    ]) {
+      this.tickets.release(call);
       endWith(call, error);
     }
     this.room.close(error);
@@ -362,90 +262,9 @@ export class Calls {
     this.core?.desired_size();
   }
 
-  private enter(
-    call: Call,
-    a: Operand,
-    b: Operand | undefined,
-    t: Fraction | undefined,
-    rest: readonly Operand[] | undefined,
-  ): void {
-    const { terms } = call;
-    const method = call.method as Method;
-    const each = typeof t === "object" ? t : undefined;
-    let width = terms === undefined ? method.width : terms.width;
-    if (method.last === "steps") width = t as number;
-    const rows = each === undefined ? a.length / method.width : each.length;
-    const scalar = typeof t === "number" ? t : 0;
-    this.holdKey(call);
-    try {
-      const id =
-        terms?.field === undefined
-          ? this.structures.id(method, each !== undefined, width)
-          : this.structures.fieldId(terms.field);
-      this.arena.write(a, b, each, rest);
-      this.submit(call, id, rows, scalar);
-    } catch (thrown) {
-      this.turnAway(call, thrown);
-    }
-  }
-
-  private enterReading(call: Call): void {
-    this.holdKey(call);
-    try {
-      this.submit(call, this.reader.lay(call.reading!), 0, 0);
-    } catch (thrown) {
-      this.turnAway(call, thrown);
-    }
-  }
-
-  // Gives the core a call whose operands lie at the cursor.
-  private submit(call: Call, id: number, rows: number, scalar: number): void {
-    this.entering = call;
-    try {
-      const core = this.core!;
-      const ticket = checked(core, core.submit(id, rows, scalar, this.key));
-      if (this.entering === undefined) return;
-      call.ticket = ticket;
-      this.pending.put(call);
-    } finally {
-      this.entering = undefined;
-    }
-  }
-
-  // Released with the call, however it goes.
-  private holdKey(call: Call): void {
-    if (this.keys !== undefined) this.key = this.keys.hold(call.terms?.key);
-  }
-
-  private turnAway(call: Call, thrown: unknown): void {
-    this.release(call);
-    call.reject(fromCore(about(call), thrown));
-    if (!isCoreFailure(thrown)) this.end(fromCore("submit", thrown));
-  }
-
-  // The call is answered with the last part of its result, or once one fails.
-  private addPart(results: Results, words: Uint32Array, at: number): void {
-    const call = this.pending.get(words[at]);
-    if (call === undefined) return;
-    const outcome = collect(call, results, {
-      offset: words[at + 1],
-      words: words[at + 2],
-      at: words[at + 4],
-      total: words[at + 5],
-    });
-    if (outcome === undefined) return;
-    this.pending.take(call.ticket);
-    this.release(call);
-    if (outcome instanceof FramebatchError) call.reject(outcome);
-    else if (call.reading === undefined) call.resolve(outcome);
-    else finishReading(call, outcome);
-  }
-
-  // A full batch is sent, and on the CPU answered, before `submit` returns.
-  private takeEntering(): Call | undefined {
-    const call = this.entering;
-    this.entering = undefined;
-    return call;
+  /** A method of the core threw, which is a defect. */
+  private fail(doing: string, thrown: unknown): void {
+    this.end(fromCore(doing, thrown));
   }
 
   private make(method: Answerable, terms: Terms | undefined): Call {
@@ -456,46 +275,35 @@ export class Calls {
 
   private entered(call: Call): void {
     if (this.explained !== undefined) this.explained.add(call);
-    else if (call.ticket !== ANSWERED) this.announce(call);
-  }
-
-  private announce(call: Call): void {
-    if (this.queued === 0) this.warning?.opened();
-    this.queued += 1;
-    if (call.terms !== undefined && call.terms.now) this.flush();
-    else this.clock.called();
+    else if (call.ticket !== ANSWERED) {
+      const isNow = call.terms !== undefined && call.terms.now;
+      this.sending.called(isNow);
+      if (isNow) this.flush();
+    }
   }
 
   private giveUp(call: Call, reason: unknown): void {
     const { ticket } = call;
     if (ticket === ANSWERED) return;
-    const entered = this.pending.take(ticket) !== undefined;
-    this.release(call);
+    const entered = this.tickets.pending.take(ticket) !== undefined;
+    this.tickets.release(call);
     call.reject(reason);
     if (!entered) return;
     try {
       this.core!.abort(ticket);
       this.room.offer(this.core!);
     } catch (thrown) {
-      this.end(fromCore("abort", thrown));
+      this.fail("abort", thrown);
     }
   }
 
   private stop(core: Core): void {
-    this.clock.dispose();
-    this.nudger.dispose();
+    this.sending.dispose();
     // A core that failed cannot be trusted to clean up, and is left alone.
     if (this.ended!.code !== "fatal") {
       core.dispose();
       this.finalStats = core.stats() as Stats;
     }
     this.core = undefined;
-  }
-
-  private release(call: Call): void {
-    call.release();
-    this.keys?.release(call.terms?.key);
-    if (call.reading?.pinned === undefined) return;
-    for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
   }
 }

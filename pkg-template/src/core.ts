@@ -52,7 +52,7 @@ export interface Core {
   /** A number for a tensor of this many words on the device. */
   hold(words: number): number;
   /** Uploads a tensor's data, now. */
-  fill(tensor: number, data: Float32Array | Uint32Array): number;
+  fill(tensor: number, data: Uint32Array): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
    * those that were pending when it was lost, which then settle as `device-lost`.

@@ -5,16 +5,19 @@
 
 import { about } from "./answer.js";
 import type { Core } from "./core.js";
-import { FramebatchError, fromCore } from "./errors.js";
+import { FramebatchError, fromCore, invalid } from "./errors.js";
 import type { Call } from "./call.js";
+import type { Tickets } from "./tickets.js";
 
 /** One `explain`, while it runs. */
 export class Explained {
-  /** What was called so far. */
-  readonly calls: Call[] = [];
+  private readonly calls: Call[] = [];
+
+  constructor(private readonly core: Core) {}
 
   /** Runs `make`, and returns the plan of what it called. */
-  run(core: Core, make: () => unknown): string {
+  run(make: () => unknown): string {
+    const { core } = this;
     ask(() => core.begin_explain());
     try {
       // An async function goes on later, and then rejects with its calls.
@@ -26,6 +29,13 @@ export class Explained {
     return ask(() => core.end_explain());
   }
 
+  /** Rejects what was called; the core has forgotten it. */
+  reject(tickets: Tickets): void {
+    for (const call of this.calls) {
+      if (tickets.take(call.ticket) !== undefined) call.reject(unsent(call));
+    }
+  }
+
   /** Adds a call; nobody need catch what is never sent. */
   add(call: Call): void {
     call.promise.catch(ignoreAborted);
@@ -33,8 +43,25 @@ export class Explained {
   }
 }
 
+/** A new one; throws while the session opens, or another one runs. */
+export function beginExplained(
+  core: Core | undefined,
+  running: Explained | undefined,
+): Explained {
+  if (core === undefined) {
+    throw invalid(
+      "explain",
+      "the session is still opening; await gpu.ready first",
+    );
+  }
+  if (running !== undefined) {
+    throw invalid("explain", "it cannot be used inside itself");
+  }
+  return new Explained(core);
+}
+
 /** What a call made inside `explain` rejects with. */
-export function unsent(call: Call): FramebatchError {
+function unsent(call: Call): FramebatchError {
   return new FramebatchError(
     "aborted",
     `${about(call)}: made inside explain, which plans calls and sends none`,

@@ -119,6 +119,7 @@ async function bringUp(
   calls.run({
     core,
     loaded,
+    around,
     clock: clockFor(policy, around, {
       flush: () => calls.flushByClock(),
       due: (now) => calls.due(now),

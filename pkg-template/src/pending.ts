@@ -15,8 +15,11 @@ const SMALLEST = 64;
 export class Pending {
   /** Calls in the ring. */
   size = 0;
+  /** The oldest ticket in it. */
+  oldest = 0;
+  /** The ticket after the newest. */
+  end = 0;
   private slots = ringOf(SMALLEST);
-  private oldest = 0;
   /** The widest span since the ring was last empty. */
   private widest = 0;
 
@@ -24,6 +27,7 @@ export class Pending {
   put(call: Call): void {
     const ticket = call.ticket;
     if (this.size === 0) this.oldest = ticket;
+    this.end = (ticket + 1) >>> 0;
     const span = ((ticket - this.oldest) >>> 0) + 1;
     if (span > this.widest) {
       this.widest = span;

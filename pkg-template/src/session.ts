@@ -13,6 +13,7 @@ import type { DeviceEvent } from "./core.js";
 import type { DeviceListener } from "./events.js";
 import { BEZIER, LERP, SLERP } from "./method.js";
 import type { CallOptions, LerpOptions } from "./call-options.js";
+import { startOn } from "./points.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
 import type { TensorData } from "./tensor/intake.js";
@@ -111,7 +112,7 @@ export class Session {
     t: Fraction,
     options?: LerpOptions<Into>,
   ): Promise<Into> {
-    return this.#calls.startOn(BEZIER, points, t, options);
+    return startOn(this.#calls, BEZIER, points, t, options);
   }
 
   /**

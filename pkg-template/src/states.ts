@@ -19,6 +19,7 @@ import {
   STATES_LERP,
   STATES_SLERP,
 } from "./method.js";
+import { startOn } from "./points.js";
 
 /** How the phase of a state moves: as a number, or the short way around. */
 export type Mode = "lerp" | "slerp";
@@ -117,7 +118,7 @@ export class States {
     t: Fraction,
     options?: CallOptions<Into>,
   ): Promise<Into> {
-    return this.#calls.startOn(STATES_BEZIER, points, t, options);
+    return startOn(this.#calls, STATES_BEZIER, points, t, options);
   }
 
   /**

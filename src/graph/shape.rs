@@ -175,6 +175,13 @@ impl Shape {
         shape
     }
 
+    /// The shape with one more axis: the places of a computation, not of a
+    /// tensor, so there may be any number of them.
+    pub(crate) fn with_inner(mut self, dim: u32) -> Shape {
+        self.push(dim);
+        self
+    }
+
     /// The dimension that stands at `axis` when this shape is aligned at the
     /// end of one of `rank` dimensions; 1 in front of its own.
     pub fn from_end(&self, rank: usize, axis: usize) -> u32 {

@@ -96,6 +96,15 @@ pub struct Settings {
     pub mode: u32,
 }
 
+/// What runs a kernel: most are the same for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A GPU, whose workgroups share fast memory.
+    Gpu,
+    /// A processor that passes for a GPU, where barriers cost more than they save.
+    Processor,
+}
+
 impl Kernel {
     /// Every kernel that is written by hand.
     pub const ALL: [Kernel; 9] = [
@@ -128,7 +137,7 @@ impl Kernel {
     }
 
     /// Complete WGSL source, libraries included.
-    pub fn source(&self) -> String {
+    pub fn source(&self, target: Target) -> String {
         let field;
         let (library, body) = match self {
             Kernel::Lerp => ("", shader!("lerp")),
@@ -147,7 +156,7 @@ impl Kernel {
             Kernel::StateBezier => ("", shader!("state_bezier")),
             Kernel::StateDistance => ("", shader!("state_distance")),
             Kernel::StateDescend => ("", shader!("state_descend")),
-            Kernel::Fused(stage) => return generated::source(stage),
+            Kernel::Fused(stage) => return generated::source(stage, target),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
     }
@@ -172,9 +181,10 @@ impl Kernel {
     }
 
     /// Threads that a call of `rows` rows takes. What fusion made counts its
-    /// rows in threads.
-    pub const fn threads(&self, rows: u32, settings: &Settings) -> u32 {
+    /// rows in threads, but for flat maps: in vectors of four elements.
+    pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
+            Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
             Kernel::Fused(_) => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,

@@ -5,11 +5,11 @@ use crate::graph::ExprBuilder;
 use crate::plan::Params;
 
 fn module(kernel: &Kernel) -> naga::Module {
-    naga::front::wgsl::parse_str(&kernel.source()).unwrap_or_else(|error| {
+    naga::front::wgsl::parse_str(&kernel.source(Target::Gpu)).unwrap_or_else(|error| {
         panic!(
             "{}: {}",
             kernel.name(),
-            error.emit_to_string(&kernel.source())
+            error.emit_to_string(&kernel.source(Target::Gpu))
         )
     })
 }

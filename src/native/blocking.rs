@@ -1,9 +1,11 @@
 //! The handle for plain threads.
 
+use super::builder::Batch;
 use super::config::Config;
 use super::gpu::Gpu;
 use super::outside::block_on;
 use super::request::Parameter;
+use super::tensor::Tensor;
 use crate::device::DeviceInfo;
 use crate::error::Error;
 use crate::graph::Mode;
@@ -50,6 +52,20 @@ impl Blocking {
     #[must_use]
     pub fn keyed(&self, key: u32) -> Blocking {
         Blocking::new(self.gpu.keyed(key))
+    }
+
+    /// [`Gpu::batch`], with methods that block.
+    pub fn batch<'a>(&self) -> Batch<'a, Blocking> {
+        Batch::new(self.gpu.clone())
+    }
+
+    /// [`Gpu::tensor`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
+        self.gpu.tensor(data, dims)
     }
 
     /// [`Gpu::lerp`].
@@ -259,7 +275,7 @@ impl Blocking {
         self.gpu.dispose();
     }
 
-    fn with_room(&self) -> &Gpu {
+    pub(super) fn with_room(&self) -> &Gpu {
         self.gpu.shared().wait_for_room();
         &self.gpu
     }

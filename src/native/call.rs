@@ -105,13 +105,14 @@ impl<T> Drop for Call<T> {
 /// Where the answer to a call goes.
 #[derive(Debug)]
 pub(super) enum Answer {
-    Floats(Sender<Result<Vec<f32>, Error>>),
+    /// At most so many floats: behind those of a chain there may be padding.
+    Floats(Sender<Result<Vec<f32>, Error>>, usize),
     States(Sender<Result<Vec<State>, Error>>),
 }
 
 impl From<Sender<Result<Vec<f32>, Error>>> for Answer {
     fn from(sender: Sender<Result<Vec<f32>, Error>>) -> Self {
-        Answer::Floats(sender)
+        Answer::Floats(sender, usize::MAX)
     }
 }
 
@@ -126,10 +127,15 @@ impl Answer {
     /// its error. A call dropped a moment ago does not listen any more.
     pub(super) fn send(self, outcome: Result<Cow<'_, [u32]>, Error>) {
         match self {
-            Answer::Floats(sender) => {
+            Answer::Floats(sender, most) => {
                 let floats = outcome.map(|words| match words {
-                    Cow::Borrowed(words) => bytemuck::cast_slice(words).to_vec(),
-                    Cow::Owned(words) => bytemuck::cast_vec(words),
+                    Cow::Borrowed(words) => {
+                        bytemuck::cast_slice(&words[..words.len().min(most)]).to_vec()
+                    }
+                    Cow::Owned(mut words) => {
+                        words.truncate(most);
+                        bytemuck::cast_vec(words)
+                    }
                 });
                 let _ = sender.send(floats);
             }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use super::blocking::Blocking;
+use super::builder::Batch;
 use super::call::Call;
 use super::config::{Config, open_device};
 use super::outside::thread::{self, JoinHandle};
@@ -105,6 +106,11 @@ impl Gpu {
             key: Some(key),
             ..self.clone()
         }
+    }
+
+    /// Operations to be recorded and then sent together, as one call.
+    pub fn batch<'a>(&self) -> Batch<'a> {
+        Batch::new(self.clone())
     }
 
     /// `(1 − t)·a + t·b`; t is one number, or one a float.
@@ -273,6 +279,11 @@ impl Gpu {
         outside::wgpu_device(self.shared().lock().session.device())
     }
 
+    /// Its queue, likewise.
+    pub fn wgpu_queue(&self) -> Option<wgpu::Queue> {
+        outside::wgpu_queue(self.shared().lock().session.device())
+    }
+
     /// Rejects what is pending and frees the device, for all handles.
     pub fn dispose(&self) {
         self.shared().close(&Error::Disposed);
@@ -280,5 +291,9 @@ impl Gpu {
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.owner.shared
+    }
+
+    pub(super) fn key(&self) -> Option<u32> {
+        self.key
     }
 }

@@ -4,13 +4,16 @@
 //! every method. Nothing here computes, plans or decides when to send.
 
 mod blocking;
+mod builder;
 mod call;
 mod config;
 mod gpu;
+mod import;
 mod recent;
 mod recovery;
 mod request;
 mod shared;
+mod tensor;
 mod worker;
 
 #[cfg(not(test))]
@@ -20,10 +23,12 @@ mod outside;
 mod outside;
 
 pub use blocking::Blocking;
+pub use builder::{Batch, Value};
 pub use call::Call;
 pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
+pub use tensor::Tensor;
 
 #[cfg(test)]
 mod tests;

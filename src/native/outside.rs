@@ -14,12 +14,36 @@ pub(super) use crate::device::{AnyDevice, Gpu};
 use std::time::Instant;
 
 use crate::batch::Millis;
+use crate::error::Error;
 
 /// The device itself; `None` on the processor.
 pub(super) fn wgpu_device(device: &AnyDevice) -> Option<wgpu::Device> {
     match device {
         AnyDevice::Gpu(gpu) => Some(gpu.wgpu_device().clone()),
         AnyDevice::Cpu(_) => None,
+    }
+}
+
+/// Its queue.
+pub(super) fn wgpu_queue(device: &AnyDevice) -> Option<wgpu::Queue> {
+    match device {
+        AnyDevice::Gpu(gpu) => Some(gpu.wgpu_queue().clone()),
+        AnyDevice::Cpu(_) => None,
+    }
+}
+
+/// Makes a tensor of somebody's buffer.
+pub(super) fn import(
+    device: &mut AnyDevice,
+    tensor: u32,
+    (buffer, words): (&wgpu::Buffer, u32),
+) -> Result<(), Error> {
+    match device {
+        AnyDevice::Gpu(gpu) => gpu.import(tensor, buffer, words),
+        AnyDevice::Cpu(_) => Err(Error::InvalidInput(
+            "import_buffer: calls run on the processor, which reads no buffers; use `tensor`"
+                .into(),
+        )),
     }
 }
 

@@ -1,20 +1,20 @@
 //! What the worker does when the device is lost: it opens another one, with
 //! growing pauses; after too many losses in a row the processor takes over.
 //!
-//! Batches on their way are the session's matter; it sends them again.
+//! Batches on their way are the session's matter; it sends them again. What
+//! tensors are filled with is theirs.
 
 use std::time::Duration;
 
 use super::outside::{AnyDevice, Gpu, block_on, thread};
 use super::shared::Shared;
+use super::tensor::lost_with_device;
 use crate::device::{Cpu, Device, GpuOptions};
+use crate::session::LOSSES;
 
 /// Milliseconds before each request for a device: a driver that restarts has
 /// none for a while.
 const PAUSES: [u64; 4] = [0, 50, 100, 200];
-
-/// Losses without a batch answered in between, after which a GPU is given up.
-const LOSSES: u32 = 4;
 
 /// How a session stands with its device.
 #[derive(Debug)]
@@ -46,6 +46,11 @@ impl Recovery {
             device.destroy();
         } else {
             state.session.replace_device(device);
+            let unreadable = state.restore();
+            shared.tell_waiting(state);
+            for answer in unreadable {
+                answer.send(Err(lost_with_device()));
+            }
         }
     }
 

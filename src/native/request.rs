@@ -4,6 +4,7 @@
 //! array of them when it takes the call.
 
 use crate::error::Error;
+use crate::graph::chain::Chain;
 use crate::graph::{Graph, Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 
@@ -53,9 +54,11 @@ pub(super) enum Structure {
     InterpolateBezier(Timing),
     Distance(Measure),
     Descend(Timing),
+    Chain(Chain),
 }
 
 impl Structure {
+    /// The graph of what is not a chain.
     pub(super) fn graph(&self) -> Result<Graph, Error> {
         match *self {
             Structure::FieldGradients(ref field) => Ok(ops::field_gradients(field)),
@@ -68,6 +71,7 @@ impl Structure {
             Structure::InterpolateBezier(timing) => Ok(ops::interpolate_bezier(timing)),
             Structure::Distance(measure) => Ok(ops::distance(measure)),
             Structure::Descend(timing) => Ok(ops::descend(timing)),
+            Structure::Chain(_) => Err(Error::Fatal("a chain was taken for a graph".into())),
         }
     }
 }
@@ -84,6 +88,18 @@ pub(super) struct Request<'a> {
     pub(super) scalar: u32,
     /// The bytes of each operand, in order; empty behind the last one.
     pub(super) operands: [&'a [u8]; MOST_OPERANDS],
+    /// Those of a chain, which has any number.
+    pub(super) more: Vec<&'a [u8]>,
+    /// The tensors that a chain reads on the device.
+    pub(super) tensors: Vec<u32>,
+}
+
+impl Request<'_> {
+    /// The bytes of all that is copied, in order.
+    pub(super) fn operands(&self) -> impl Iterator<Item = &[u8]> {
+        let operands = self.operands.iter().chain(&self.more).copied();
+        operands.chain([bytemuck::cast_slice(&self.tensors)])
+    }
 }
 
 /// Floats between floats, `width` of them an item.
@@ -104,6 +120,8 @@ pub(super) fn lerp<'a>(
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -121,6 +139,8 @@ pub(super) fn slerp<'a>(
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -141,6 +161,8 @@ pub(super) fn bezier<'a>(
         rows,
         scalar: t.scalar,
         operands: operands(points, t.each),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -159,6 +181,8 @@ pub(super) fn gradients(states: &[State]) -> Request<'_> {
         rows: states.len(),
         scalar: 0,
         operands: operands([states], &[]),
+        more: Vec::new(),
+        tensors: Vec::new(),
     }
 }
 
@@ -184,6 +208,8 @@ pub(super) fn interpolate<'a>(
         rows: a.len(),
         scalar: t.scalar,
         operands: operands([a, b], t.each),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -200,6 +226,8 @@ pub(super) fn sequence<'a>(
         rows: a.len(),
         scalar: 0,
         operands: operands([a, b], &[]),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -215,6 +243,8 @@ pub(super) fn interpolate_bezier<'a>(
         rows: points[0].len(),
         scalar: t.scalar,
         operands: operands(points, t.each),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -234,6 +264,8 @@ pub(super) fn distance<'a>(
         rows: a.len(),
         scalar: 0,
         operands: operands([a, b], &[]),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 
@@ -245,6 +277,8 @@ pub(super) fn descend<'a>(states: &'a [State], rate: Parameter<'a>) -> Result<Re
         rows: states.len(),
         scalar: rate.scalar,
         operands: operands([states], rate.each),
+        more: Vec::new(),
+        tensors: Vec::new(),
     })
 }
 

@@ -14,6 +14,7 @@ use super::call::{Answer, Call};
 use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
+use super::tensor::Residents;
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -32,7 +33,7 @@ pub(super) struct Shared {
     /// Calls accepted so far, to be watched without the lock.
     pub(super) arrivals: AtomicU64,
     overflow: Overflow,
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
 }
 
 /// What becomes of calls.
@@ -49,6 +50,7 @@ pub(super) struct State {
     pub(super) session: Session<AnyDevice>,
     pub(super) answers: HashMap<Ticket, Answer>,
     recipes: Recent<Structure, RecipeId>,
+    pub(super) residents: Residents,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
     /// Why no more calls are taken.
@@ -74,6 +76,7 @@ impl Shared {
                 session,
                 answers: HashMap::new(),
                 recipes: Recent::default(),
+                residents: Residents::default(),
                 waiting: Vec::new(),
                 closed: None,
                 asleep: false,
@@ -92,6 +95,15 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state of a session that is not closed.
+    pub(super) fn open(&self) -> Result<MutexGuard<'_, State>, Error> {
+        let state = self.lock();
+        match &state.closed {
+            Some(reason) => Err(reason.clone()),
+            None => Ok(state),
+        }
+    }
+
     /// Takes a call. Its answer comes through the call, a refusal too.
     pub(super) fn submit<T>(
         self: &Arc<Self>,
@@ -101,8 +113,27 @@ impl Shared {
     where
         Answer: From<oneshot::Sender<Result<Vec<T>, Error>>>,
     {
+        self.submit_to(request, key, Answer::from)
+    }
+
+    /// Takes a call whose answer is the first floats of its result.
+    pub(super) fn submit_floats(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        key: Option<u32>,
+        floats: usize,
+    ) -> Call<f32> {
+        self.submit_to(Ok(request), key, |sender| Answer::Floats(sender, floats))
+    }
+
+    fn submit_to<T>(
+        self: &Arc<Self>,
+        request: Result<Request<'_>, Error>,
+        key: Option<u32>,
+        answer: impl FnOnce(oneshot::Sender<Result<Vec<T>, Error>>) -> Answer,
+    ) -> Call<T> {
         let (sender, receiver) = oneshot::channel();
-        match request.and_then(|request| self.enqueue(&request, key, sender.into())) {
+        match request.and_then(|request| self.enqueue(&request, key, answer(sender))) {
             Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
             Ok(None) => Call::known(Ok(Vec::new())),
             Err(error) => Call::known(Err(error)),
@@ -116,9 +147,9 @@ impl Shared {
         key: Option<u32>,
         answer: Answer,
     ) -> Result<Option<Ticket>, Error> {
-        let mut state = self.lock();
-        if let Some(reason) = &state.closed {
-            return Err(reason.clone());
+        let mut state = self.open()?;
+        for tensor in &request.tensors {
+            state.residents.check(*tensor)?;
         }
         if request.rows == 0 {
             return Ok(None);
@@ -183,8 +214,10 @@ impl Shared {
         state.closed = Some(reason.clone());
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
         state.session.dispose();
+        let residents = std::mem::take(&mut state.residents);
         self.work.notify_all();
         self.tell_waiting(state);
+        drop(residents); // Outside the lock: it may hold much, and other sessions' tensors.
         answers.sort_unstable_by_key(|(ticket, _)| *ticket);
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
@@ -249,7 +282,10 @@ impl State {
         if let Some(id) = self.recipes.get(structure) {
             return Ok(id);
         }
-        let id = self.session.recipe(&structure.graph()?)?;
+        let id = match structure {
+            Structure::Chain(chain) => self.session.chain(chain.clone()),
+            _ => self.session.recipe(&structure.graph()?)?,
+        };
         let dropped = self.recipes.add(structure.clone(), id);
         self.session.forget(dropped);
         Ok(id)
@@ -258,14 +294,13 @@ impl State {
     /// Copies the operands into the session, each from a multiple of 16 bytes.
     fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
         let need: usize = request
-            .operands
-            .iter()
+            .operands()
             .map(|operand| operand.len().next_multiple_of(16))
             .sum();
         let room: &mut [u8] =
             bytemuck::cast_slice_mut(self.session.room(need as u64 / u64::from(WORD))?);
         let mut at = 0;
-        for operand in request.operands {
+        for operand in request.operands() {
             room[at..at + operand.len()].copy_from_slice(operand);
             at += operand.len().next_multiple_of(16);
         }
@@ -276,7 +311,7 @@ impl State {
 fn rows(request: &Request<'_>) -> Result<u32, Error> {
     u32::try_from(request.rows).map_err(|_| Error::TooLarge {
         what: "a call's operands",
-        need: request.operands.iter().map(|o| o.len() as u64).sum(),
+        need: request.operands().map(|o| o.len() as u64).sum(),
         limit: u32::MAX.into(),
     })
 }

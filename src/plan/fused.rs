@@ -81,6 +81,9 @@ pub(super) struct Shaped {
     carried: Vec<u32>,
     /// Inputs that lie on the device.
     pub(super) residents: u32,
+    /// Whether elements are computed one by one, each from those in its place,
+    /// so that a call can be cut anywhere.
+    is_flat: bool,
 }
 
 /// Where a call's data lies.
@@ -119,9 +122,11 @@ impl Shaped {
                 residents - 1
             }
         });
+        let places = places.collect();
         Shaped {
-            places: places.collect(),
-            fused: Arc::clone(&fused),
+            places,
+            is_flat: is_flat(&fused.program, &sizes, &carried),
+            fused,
             sizes,
             outputs,
             carried,
@@ -131,7 +136,7 @@ impl Shaped {
 
     /// Rows of a call: its elements where they can be cut, or one.
     pub(super) fn rows(&self) -> u32 {
-        if self.is_flat() {
+        if self.is_flat {
             self.sizes.buffers[0]
         } else {
             1
@@ -140,7 +145,7 @@ impl Shaped {
 
     /// The operands that come with a call: its inputs, then its constants.
     pub(super) fn operands(&self, chain: &Chain) -> Vec<Extent> {
-        let inputs = self.carried.iter().map(|count| match self.is_flat() {
+        let inputs = self.carried.iter().map(|count| match self.is_flat {
             true => Extent::rows(1),
             false => Extent::fixed(*count),
         });
@@ -150,7 +155,7 @@ impl Shaped {
 
     /// The words of a result.
     pub(super) fn result(&self) -> Extent {
-        if self.is_flat() {
+        if self.is_flat {
             return Extent::rows(1);
         }
         let outputs = self.fused.program.outputs.iter();
@@ -187,7 +192,7 @@ impl Shaped {
 
     /// Threads of a run for a part of a call.
     pub(super) fn threads(&self, run: Run, part: Part) -> u32 {
-        if self.is_flat() {
+        if self.is_flat {
             part.rows.div_ceil(4)
         } else {
             self.sizes.stages[run.stage].threads
@@ -238,25 +243,19 @@ impl Shaped {
         });
         slots.collect()
     }
+}
 
-    /// Whether elements are computed one by one, each from those in its place,
-    /// so that a call can be cut anywhere.
-    fn is_flat(&self) -> bool {
-        let [stage] = &self.fused.program.stages[..] else {
-            return false;
-        };
-        let Body::Map(map) = &stage.body else {
-            return false;
-        };
-        let mut loads = stage.loads.iter().zip(&self.sizes.stages[0].offsets);
-        !map.is_strided
-            && self.outputs.len() == 1
-            && self
-                .carried
-                .iter()
-                .all(|count| *count == self.sizes.buffers[0])
-            && loads.all(|(load, offset)| load.access == Access::Flat && *offset == 0)
-    }
+fn is_flat(program: &Program, sizes: &Sizes, carried: &[u32]) -> bool {
+    let ([stage], [_]) = (&program.stages[..], &program.outputs[..]) else {
+        return false;
+    };
+    let Body::Map(map) = &stage.body else {
+        return false;
+    };
+    let mut loads = stage.loads.iter().zip(&sizes.stages[0].offsets);
+    !map.is_strided
+        && carried.iter().all(|count| *count == sizes.buffers[0])
+        && loads.all(|(load, offset)| load.access == Access::Flat && *offset == 0)
 }
 
 fn home(node: &Node) -> Home {

@@ -81,11 +81,16 @@ impl Table {
                 &dispatch.entries[call * behind..][..behind]
             };
             let count = dispatch.kernel.threads(segment.rows, &dispatch.settings);
+            // What fusion made may need it to the vector.
+            let length = match &dispatch.kernel {
+                Kernel::Fused(_) => segment.rows,
+                _ => count,
+            };
             let mut first = 0;
             while first < count {
                 let entry = entries.next().expect("room for every block");
                 entry[0] = first;
-                entry[1] = count;
+                entry[1] = length;
                 entry[2] = segment.result;
                 entry[3..].copy_from_slice(words);
                 first += block;

@@ -17,8 +17,10 @@ pub(super) struct Load {
     pub(super) sets: Vec<Box<[u32]>>,
     /// Every tensor that a call reads, as often as one does.
     pub(super) read: Vec<u32>,
-    /// How often it was sent.
-    pub(super) attempts: u32,
+    /// Whether it was sent before.
+    pub(super) is_sent: bool,
+    /// Losses of a device that was at work on it.
+    pub(super) losses: u32,
 }
 
 impl Load {
@@ -30,7 +32,8 @@ impl Load {
             tickets: Vec::new(),
             sets: vec![Box::default()],
             read: Vec::new(),
-            attempts: 0,
+            is_sent: false,
+            losses: 0,
         }
     }
 

@@ -7,12 +7,27 @@ use super::Session;
 use crate::batch::{BatchId, Ticket};
 use crate::device::{Device, Generation};
 
+/// How often a device at work on a batch is lost, and the batch answers no call
+/// in between, before its calls are refused. Batches behind it, on their way or
+/// in the queue, have lost nothing.
+pub(super) const ATTEMPTS: u32 = 3;
+
+/// Losses without an answer in between after which a face gives the GPU up: more
+/// than a single batch survives, so that one which brings every device down is
+/// refused and the others keep the GPU.
+pub(crate) const LOSSES: u32 = ATTEMPTS + 1;
+
 impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
     /// is queued and in flight waits for [`Session::replace_device`].
     pub fn lose(&mut self, generation: Generation) {
-        if generation == self.generation {
-            self.lost = true;
+        if generation != self.generation || self.lost {
+            return;
+        }
+        self.lost = true;
+        // A device takes batches in order: it was at work on the oldest.
+        if let Some(oldest) = self.in_flight.first_mut() {
+            oldest.load.losses += 1;
         }
     }
 
@@ -37,6 +52,8 @@ impl<D: Device> Session<D> {
         self.engine = device.info().engine;
         self.device = device;
         self.tensors.lose();
+        // They may be as large as the batches that grew while nothing was sent.
+        self.spare.clear();
         self.generation = Generation(self.generation.0 + 1);
         self.lost = false;
     }

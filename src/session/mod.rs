@@ -12,10 +12,12 @@ mod structures;
 mod tensors;
 
 pub use answers::Answer;
+pub(crate) use loss::LOSSES;
 pub use stats::Stats;
 
 use self::answers::Sent;
 use self::load::Load;
+use self::loss::ATTEMPTS;
 use self::stats::Waits;
 use self::structures::{Structure, Structures};
 use self::tensors::Tensors;
@@ -26,9 +28,6 @@ use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::plan::{self, Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
-
-/// How often a batch is sent before a lost device fails it.
-const ATTEMPTS: u32 = 2;
 
 /// Arenas kept for the next batches: as many as are usually on their way.
 const SPARES: usize = 4;
@@ -376,12 +375,12 @@ impl<D: Device> Session<D> {
         self.roll(self.batcher.open_batch());
         let mut load = self.sealed.remove(0);
         let batch = self.batcher.in_flight(id).expect("just taken");
-        if load.attempts == 0 {
+        if !load.is_sent {
             self.waits.add(now.0 - batch.oldest.0);
             let fill = self.batcher.fill(batch);
             self.counts.batch(batch.tickets().len(), fill);
         }
-        load.attempts += 1;
+        load.is_sent = true;
         load.keep(batch.tickets());
         let (pieces, flights) = self.send(&mut load);
         let generation = self.generation;
@@ -434,8 +433,8 @@ impl<D: Device> Session<D> {
         let same = |flying: &Flying| flying.load.id == batch && flying.generation == generation;
         let index = self.in_flight.iter().position(same)?;
         if matches!(outcome, Err(Error::DeviceLost(_))) {
-            self.lost = true;
-            if self.in_flight[index].load.attempts < ATTEMPTS {
+            self.lose(generation);
+            if self.in_flight[index].load.losses < ATTEMPTS {
                 self.requeue(index);
                 return None;
             }
@@ -451,6 +450,9 @@ impl<D: Device> Session<D> {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, self.engine);
+                if done > 0 {
+                    flying.load.losses = 0; // What it answered is not sent again.
+                }
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }

@@ -6,8 +6,10 @@
 
 use super::aligned;
 
-/// Words of the first chunk: 1 MiB, so that a usual frame is one write.
-const FIRST_CHUNK: u32 = 1 << 18;
+/// Words of a chunk, or of a part of one that holds a larger call: 1 MiB, so that a
+/// usual frame is one write. All of one size, so that memory which one arena gave
+/// back fits the next: the browser's never shrinks, and holes would add up.
+const CHUNK: u32 = 1 << 18;
 
 /// A run of words in an arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,10 +90,9 @@ impl Arena {
         let base = self.len();
         // An empty chunk that is too small would only be a hole.
         self.chunks.pop_if(|chunk| chunk.used == 0);
-        // Doubling keeps the number of writes to upload logarithmic.
-        let capacity = words.max(FIRST_CHUNK).max(base).next_power_of_two();
+        let capacity = (words as usize).max(1).next_multiple_of(CHUNK as usize);
         self.chunks.push(Chunk {
-            memory: vec![0; capacity as usize].into_boxed_slice(),
+            memory: vec![0; capacity].into_boxed_slice(),
             base,
             used: 0,
         });
@@ -239,14 +240,14 @@ mod tests {
     fn cleared_arena_holds_what_it_needs_again_and_again() {
         const SMALL: u32 = 200_000;
         const LARGE: u32 = 3_000_000;
-        let large = LARGE.next_power_of_two();
+        let large = LARGE.next_multiple_of(CHUNK);
         let cases: [(&[u32], u32); 6] = [
-            (&[SMALL, SMALL], FIRST_CHUNK),
-            (&[SMALL, LARGE], FIRST_CHUNK),
+            (&[SMALL, SMALL], CHUNK),
+            (&[SMALL, LARGE], CHUNK),
             (&[SMALL, LARGE, LARGE], large),
             (&[LARGE, LARGE, SMALL, LARGE], large),
             (&[LARGE, LARGE, SMALL], large),
-            (&[LARGE, LARGE, SMALL, SMALL], FIRST_CHUNK),
+            (&[LARGE, LARGE, SMALL, SMALL], CHUNK),
         ];
         for (counts, expected) in cases {
             assert_eq!(capacity_after(counts), expected, "{counts:?}");

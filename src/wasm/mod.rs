@@ -25,7 +25,7 @@ use self::header::Header;
 use self::recovery::Recovery;
 use self::table::Table;
 use crate::batch::{BatchId, Due, Millis, Ticket};
-use crate::device::{AnyDevice, Device, Generation, GpuOptions, Readback};
+use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::Chain;
@@ -140,7 +140,10 @@ impl Core {
         let mut session = self.inner.session.borrow_mut();
         let filled = session.fill_with(tensor, |device| match device {
             AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data),
-            AnyDevice::Cpu(cpu) => cpu.fill(tensor, &data.to_vec()),
+            AnyDevice::Cpu(cpu) => {
+                cpu.keep(tensor, data.to_vec());
+                Ok(())
+            }
         });
         self.inner.number(filled.map(|()| 0))
     }

@@ -14,13 +14,11 @@ use super::config::open_gpu;
 use super::{Inner, report};
 use crate::device::{AnyDevice, Cpu, Generation};
 use crate::error::Error;
+use crate::session::LOSSES;
 
 /// Milliseconds before each request for an adapter. The first requests after a
 /// loss may find none: the browser is still cleaning up.
 const PAUSES: [f64; 6] = [0.0, 50.0, 100.0, 200.0, 400.0, 800.0];
-
-/// Losses without a batch answered in between, after which a GPU is given up.
-const LOSSES: u32 = 4;
 
 /// Milliseconds between two looks at the batches in flight.
 const LOOK: f64 = 1000.0;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use framebatch::kernel::generated::source;
-use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
+use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target, WORKGROUP};
 use framebatch::plan::Params;
 use framebatch::plan::fuse::{Program, Sizes, Source, Stage, StageSizes};
 use framebatch::tensor::aligned;
@@ -21,6 +21,8 @@ pub(crate) struct Harness {
     queue: wgpu::Queue,
     layout: wgpu::BindGroupLayout,
     pipelines: HashMap<String, wgpu::ComputePipeline>,
+    /// What kernels are printed for.
+    pub(crate) target: Target,
 }
 
 impl Harness {
@@ -55,6 +57,7 @@ impl Harness {
             queue,
             layout,
             pipelines: HashMap::new(),
+            target: Target::Gpu,
         }
     }
 
@@ -200,7 +203,7 @@ impl Harness {
     }
 
     fn pipeline(&mut self, stage: &Stage) -> wgpu::ComputePipeline {
-        let text = source(stage);
+        let text = source(stage, self.target);
         if let Some(known) = self.pipelines.get(&text) {
             return known.clone();
         }

@@ -9,10 +9,13 @@
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
 mod by_example;
+mod codes;
 mod gpu;
+mod matmul;
 mod merging;
 mod oracle;
 mod processor;
 mod random;
+mod sessions;
 mod under_random;
 mod views;

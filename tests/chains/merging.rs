@@ -8,7 +8,7 @@ use framebatch::tensor::DType;
 
 use crate::gpu::Harness;
 use crate::processor::Call;
-use crate::random::{sample, values};
+use crate::random::values;
 use crate::views::written_over;
 
 /// Runs calls alone and all together, and compares.
@@ -88,41 +88,4 @@ fn what_is_written_over_is_the_own_call_of_each() {
         })
         .into();
     check(&mut harness, &program, &calls);
-}
-
-#[test]
-fn random_chains_merge_with_neighbors() {
-    let mut harness = Harness::open();
-    let mut merged = 0;
-    for seed in 0..40_u32 {
-        let words: Vec<u32> = (0..70)
-            .map(|i| (i + 97 * seed).wrapping_mul(2_654_435_769) >> 7)
-            .collect();
-        let first = sample(&words, 6);
-        let (program, sizes) = fuse(&first.chain);
-        let mut calls = vec![(sizes, first.call.clone())];
-        for rows in [2, 9, 17, 6, 40] {
-            let mut other = sample(&words, rows);
-            let (own, sizes) = fuse(&other.chain);
-            let mut fits = own == program;
-            for (i, node) in other.chain.inputs().enumerate() {
-                if matches!(
-                    node.op,
-                    framebatch::graph::chain::Op::Input {
-                        home: Home::Resident,
-                        ..
-                    }
-                ) {
-                    fits &= other.call.inputs[i].len() == first.call.inputs[i].len();
-                    other.call.inputs[i] = first.call.inputs[i].clone();
-                }
-            }
-            if fits {
-                calls.push((sizes, other.call));
-            }
-        }
-        merged += calls.len() - 1;
-        check(&mut harness, &program, &calls);
-    }
-    assert!(merged > 60, "only {merged} neighbors had the same program");
 }

@@ -230,7 +230,9 @@ fn argmax(values: &[Q]) -> Q {
     });
     let at = values[best];
     let rivals = values.iter().enumerate().any(|(i, q)| {
-        let near = q.v + q.e >= at.v - at.e;
+        // What nothing is known of may be NaN, whose place comes first.
+        let is_known = q.e.is_finite() && at.e.is_finite();
+        let near = !is_known || q.v + q.e >= at.v - at.e;
         i != best && near && !(q.e == 0.0 && at.e == 0.0)
     });
     Q {
@@ -323,7 +325,7 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
                     .binary(BinaryFn::Maximum, of(1).broadcast(place));
                 raised.binary(BinaryFn::Minimum, of(2).broadcast(place))
             }),
-            Op::Dot | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
+            Op::Dot | Op::Matmul | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
             _ => moved(node, &known),
         };
         known.push(Tensor {
@@ -333,6 +335,23 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
     }
     let outputs = chain.outputs().iter();
     outputs.map(|id| known[id.index()].clone()).collect()
+}
+
+/// One element of a product of matrices, summed from the first product to the last.
+fn product(a: &Tensor, b: &Tensor, place: &[usize]) -> Q {
+    let (stack, [row, column]) = place.split_at(place.len() - 2) else {
+        unreachable!("a product has rows and columns");
+    };
+    let count = a.shape.dims()[a.shape.rank() - 1] as usize;
+    let products: Vec<Q> = (0..count)
+        .map(|k| {
+            let left = a.broadcast(&[stack, &[*row, k]].concat());
+            left.mul(b.broadcast(&[stack, &[k, *column]].concat()))
+        })
+        .collect();
+    let total = sum(&products);
+    let size = products.iter().map(|q| q.v.abs() + q.e).sum::<f64>();
+    Q::new(total.v, total.e, count as f64 * U * size)
 }
 
 /// Ops that make one value of many, or of each with many.
@@ -356,6 +375,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                 sum(&(0..count).map(product).collect::<Vec<_>>())
             })
         }
+        Op::Matmul => each(&|place| product(of(0), of(1), place)),
         Op::Reduce {
             reduction,
             axes,

@@ -1,6 +1,6 @@
 //! Runs programs on the processor.
 
-use framebatch::device::program::{Operands, run};
+use framebatch::device::program::{Numbers, Operands, Runner};
 use framebatch::plan::fuse::{Program, Sizes, Source};
 
 /// A call's tensors, as words, and its constants.
@@ -26,7 +26,13 @@ pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<
             loads: &loads,
             constants: &call.constants,
         };
-        run(stage, numbers, &operands, &mut output);
+        let numbers = Numbers {
+            threads: numbers.threads,
+            offsets: &numbers.offsets,
+            result: numbers.result,
+            words: &numbers.words,
+        };
+        Runner::new(stage).run(numbers, &operands, &mut output);
         buffers[stage.buffer.0 as usize] = output;
     }
     let outputs = program.outputs.iter();

@@ -86,7 +86,7 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
     let shape = chain.node(a).shape;
     let rank = shape.rank();
     let axis = words.below(rank) as i32;
-    let made = match words.below(16) {
+    let made = match words.below(18) {
         0..=2 => chain.unary(words.pick(&UnaryFn::OF_TENSORS), a),
         3..=6 => chain.binary(words.pick(&BinaryFn::ALL[..7]), a, b),
         7 | 8 => {
@@ -134,6 +134,15 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
                 _ => chain.input(indexes, DType::U32, Home::Call).ok()?,
             };
             chain.gather(a, indexes, axis)
+        }
+        15 => chain.matmul(a, b),
+        16 => {
+            let mut order: Vec<i32> = (0..rank as i32).collect();
+            if rank >= 2 {
+                order.swap(rank - 2, rank - 1);
+            }
+            let turned = chain.transpose(a, &order).ok()?;
+            chain.matmul(turned, a)
         }
         _ => chain.concat(&[a, b, a][..1 + words.below(3)], axis),
     };

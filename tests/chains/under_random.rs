@@ -1,16 +1,20 @@
-//! Random chains: right on both devices, and valid WGSL.
+//! Random chains: right on both devices, the same bits beside others, and valid
+//! WGSL.
 
-use framebatch::graph::chain::Chain;
+use std::cell::{Cell, RefCell};
+
+use framebatch::device::{Cpu, Device, Engine, Gpu, GpuOptions};
+use framebatch::graph::chain::{Chain, Home, Node, Op};
 use framebatch::kernel::generated::source;
 use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;
+use pollster::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use crate::gpu::Harness;
 use crate::oracle::evaluate;
-use crate::processor::process;
 use crate::random::{Sample, sample, tensors};
+use crate::sessions::{Results, Sent};
 
 fn words() -> impl Strategy<Value = (Vec<u32>, u32)> {
     (proptest::collection::vec(any::<u32>(), 4..90), 1_u32..41)
@@ -78,33 +82,108 @@ fn runner(cases: u32) -> TestRunner {
     })
 }
 
-#[test]
-fn the_processor_is_as_exact_as_stated() {
-    let tally = std::cell::RefCell::new(Tally::default());
+/// Graphs before a session is made anew: one keeps all that it ever compiled.
+const GRAPHS: u64 = 100;
+
+/// A graph and its neighbors, made of random words. Every other neighbor is the
+/// same graph with another number of rows, which often is the same program.
+fn company(words: &[u32], rows: u32) -> Vec<Sample> {
+    let first = sample(words, rows);
+    let count = 1 + words[0] as usize % 7;
+    let mut all = vec![first];
+    for k in 1..=count {
+        let mut others = words.to_vec();
+        if k % 2 == 0 {
+            others.rotate_left(k % words.len());
+        }
+        let mut neighbor = sample(&others, 1 + (rows + 5 * k as u32) % 40);
+        if k % 2 == 1 {
+            share_tensors(&all[0], &mut neighbor);
+        }
+        all.push(neighbor);
+    }
+    // Its place among them is random too.
+    let place = words[1] as usize % all.len();
+    all.swap(0, place);
+    all
+}
+
+/// Gives a graph the tensors of another one where they have the same shape:
+/// only calls that read the same ones are computed together.
+fn share_tensors(from: &Sample, to: &mut Sample) {
+    let inputs = from.chain.inputs().zip(to.chain.inputs());
+    let shared = inputs.enumerate().filter(|(_, (a, b))| {
+        let resident = |node: &Node| {
+            matches!(
+                node.op,
+                Op::Input {
+                    home: Home::Resident,
+                    ..
+                }
+            )
+        };
+        resident(a) && resident(b) && a.shape == b.shape
+    });
+    for (i, _) in shared {
+        to.call.inputs[i].clone_from(&from.call.inputs[i]);
+    }
+}
+
+/// Holds random graphs on a device to the oracle, alone, and to the bits of
+/// that beside 1 to 7 others.
+fn explore<D: Device>(open: impl Fn() -> D) {
+    let session = RefCell::new((Sent::to(open()), 0_u64));
+    let tally = RefCell::new(Tally::default());
+    let spared = Cell::new(0);
     let result = runner(200).run(&words(), |(words, rows)| {
-        let sample = sample(&words, rows);
-        let (program, sizes) = fuse(&sample.chain);
-        let results = process(&program, &sizes, &sample.call);
-        check(&sample, &results, &mut tally.borrow_mut())
+        let (session, graphs) = &mut *session.borrow_mut();
+        *graphs += 1;
+        if *graphs % GRAPHS == 0 {
+            *session = Sent::to(open());
+        }
+        let all = company(&words, rows);
+        let mut apart = 0;
+        let alone: Vec<Results> = (all.iter())
+            .map(|call| {
+                let (mut results, dispatches) = session.run(&[call]);
+                apart += dispatches;
+                results.remove(0)
+            })
+            .collect();
+        for (call, results) in all.iter().zip(&alone) {
+            check(call, results, &mut tally.borrow_mut())?;
+        }
+        let (together, dispatches) = session.run(&all.iter().collect::<Vec<_>>());
+        spared.set(spared.get() + apart - dispatches);
+        for (at, (together, alone)) in together.iter().zip(&alone).enumerate() {
+            let graph = || fuse(&all[at].chain).0;
+            prop_assert!(
+                together == alone,
+                "graph {at} of {}\n{}",
+                all.len(),
+                graph()
+            );
+        }
+        Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
     assert!(tally.into_inner().is_mostly_held());
+    let graphs = session.into_inner().1;
+    let counts = open().info().engine == Engine::Gpu;
+    assert!(
+        !counts || spared.get() > graphs,
+        "{spared:?} dispatches were shared by {graphs} graphs"
+    );
 }
 
 #[test]
-fn the_gpu_is_as_exact_as_stated() {
-    let harness = std::cell::RefCell::new(Harness::open());
-    let tally = std::cell::RefCell::new(Tally::default());
-    let result = runner(60).run(&words(), |(words, rows)| {
-        let sample = sample(&words, rows);
-        let (program, sizes) = fuse(&sample.chain);
-        let results = harness
-            .borrow_mut()
-            .run(&program, &[(&sizes, &sample.call)]);
-        check(&sample, &results[0], &mut tally.borrow_mut())
-    });
-    result.unwrap_or_else(|error| panic!("{error}"));
-    assert!(tally.into_inner().is_mostly_held());
+fn random_graphs_are_right_alone_and_the_same_merged_on_the_processor() {
+    explore(Cpu::default);
+}
+
+#[test]
+fn random_graphs_are_right_alone_and_the_same_merged_on_the_gpu() {
+    explore(|| block_on(Gpu::open(&GpuOptions::default())).expect("an adapter"));
 }
 
 #[test]
@@ -112,7 +191,7 @@ fn every_stage_is_valid_wgsl() {
     let result = runner(200).run(&words(), |(words, rows)| {
         let (program, _) = fuse(&sample(&words, rows).chain);
         for stage in &program.stages {
-            let text = source(stage);
+            let text = source(stage, framebatch::kernel::Target::Gpu);
             let module = naga::front::wgsl::parse_str(&text)
                 .map_err(|error| TestCaseError::fail(error.emit_to_string(&text)))?;
             naga::valid::Validator::new(

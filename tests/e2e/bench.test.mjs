@@ -88,6 +88,27 @@ test("the other operations: every system's answers are right", () =>
     },
   ));
 
+test("chains: every system's answers are right", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "small-256x256,deep5-1e4,deep5-resident-1e4,trace-chain",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      const problems = rows.filter(({ problem }) => problem);
+      assert.deepEqual(problems, []);
+      const of = (name) =>
+        rows.filter(({ workload }) => workload === name).map((r) => r.system);
+      assert.deepEqual(of("small-256x256"), SYSTEMS);
+      assert.deepEqual(of("deep5-1e4"), SYSTEMS);
+      // Who uploads each time has nothing that stays.
+      const others = SYSTEMS.filter((system) => system !== "per-call");
+      assert.deepEqual(of("deep5-resident-1e4"), others);
+    },
+  ));
+
 test("a wrong answer is told, and not timed", () =>
   bench(
     {
@@ -210,7 +231,7 @@ test("the record: what is promised, as a download, as a post and as tables", () 
       );
       const paced = [
         ...["flushToLast", "mainThread", "submit"],
-        ...["flush", "settle", "wait"],
+        ...["flush", "settle", "aside", "wait"],
       ];
       const { "main-thread-10000x16": costs, ...others } = parts;
       // Bytes are told only where the browser knows them.

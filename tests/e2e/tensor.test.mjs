@@ -200,6 +200,43 @@ test("a frame's equal chains, whatever their lengths: one upload, dispatch and r
     assert.equal(counts.readMaps, 1);
   }));
 
+test("1,000 constants and 200 lengths: nothing is compiled after the first", () =>
+  site.page(async (page) => {
+    const { compiled, created, wrong } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const ask = async (length, constants) => {
+        const x = workload.floats(length, length);
+        const asked = constants.map((c) =>
+          gpu.tensor(x).sub(c).maximum(-1).mul(gpu.tensor(x)).read(),
+        );
+        gpu.flush();
+        const results = await Promise.all(asked);
+        return results.filter((result, i) =>
+          result.some((v, k) => {
+            const right = Math.max(x[k] - constants[i], -1) * x[k];
+            return !(Math.abs(v - right) <= 1e-6);
+          }),
+        ).length;
+      };
+      let wrong = await ask(200, [1, 2, 3, 4, 5]);
+      const before = [gpu.stats(), counting.count()];
+      for (let length = 1; length <= 200; length++) {
+        const constants = [0, 1, 2, 3, 4].map((k) => (length * 5 + k) / 500);
+        wrong += await ask(length, constants);
+      }
+      const { createComputePipeline: created } = counting.since(
+        before[1],
+      ).created;
+      const { compiled } = gpu.stats().pipelines;
+      return {
+        compiled: compiled - before[0].pipelines.compiled,
+        created,
+        wrong,
+      };
+    });
+    assert.deepEqual([compiled, created, wrong], [0, 0, 0]);
+  }));
+
 test("a chain beside neighbors gives the bits that it gives alone", () =>
   site.page(async (page) => {
     const same = await page.evaluate(async () => {

@@ -1,5 +1,6 @@
 // What is measured: a table. A new row is one entry here, and a new operation one file in ops/.
 
+import { chain, deep, deepResident } from "./ops/chains.ts";
 import { gradients } from "./ops/gradients.ts";
 import { lerp } from "./ops/lerp.ts";
 import type { Op } from "./ops/op.ts";
@@ -18,6 +19,7 @@ import {
   framebatchGpu,
 } from "./systems/framebatch.ts";
 import { SYSTEMS } from "./systems/index.ts";
+import { perCall } from "./systems/per-call.ts";
 import type { Shape, System } from "./systems/system.ts";
 
 /** What a measurement found: a row without its names. */
@@ -59,6 +61,25 @@ function trace(name: string, op: Op, shape: Shape): Workload {
 const smallLerp = (calls_: number, items: number) =>
   calls(`small-lerp-${calls_}x${items}`, lerp, { calls: calls_, items });
 
+const small = (calls_: number, items: number) =>
+  calls(`small-${calls_}x${items}`, chain, { calls: calls_, items });
+
+/** Floats of each vector of the deep chains: ten thousand, a hundred thousand, a million. */
+const VECTORS = ["1e4", "1e5", "1e6"];
+
+const deep5 = (items: string) =>
+  calls(`deep5-${items}`, deep, { calls: 1, items: Number(items) });
+
+/** Not for who uploads every time, whatever was there before. */
+const deep5Resident = (items: string): Workload => ({
+  ...calls(`deep5-resident-${items}`, deepResident, {
+    calls: 1,
+    items: Number(items),
+  }),
+  about: `${ALL_CALLS}, of data that is on the device, to an array that is kept`,
+  systems: SYSTEMS.filter((system) => system !== perCall),
+});
+
 const framebatch = [framebatchGpu, framebatchCpu, framebatchAuto];
 const THOUSAND: Shape = { calls: 1000, items: 64 };
 const MANY: Shape = { calls: 10_000, items: 16 };
@@ -67,6 +88,11 @@ export const WORKLOADS: readonly Workload[] = [
   smallLerp(256, 256),
   smallLerp(1000, 64),
   ...[1, 10, 100, 1000, 10_000].map((count) => smallLerp(count, 16)),
+  small(256, 256),
+  small(1000, 64),
+  small(10_000, 16),
+  ...VECTORS.map(deep5),
+  ...VECTORS.map(deep5Resident),
   calls("slerp-1e5", slerp, { calls: 1, items: 1e5 }),
   calls("slerp-1e5-by-100", slerp, { calls: 1000, items: 100 }),
   calls("gradients-1e5", gradients, { calls: 1, items: 1e5 }),
@@ -98,6 +124,8 @@ export const WORKLOADS: readonly Workload[] = [
   },
   trace("trace-lerp-1000x64", lerp, THOUSAND),
   trace("trace-lerp-10000x16", lerp, MANY),
+  trace("trace-chain-1000x64", chain, THOUSAND),
+  trace("trace-deep5-1e6", deep, { calls: 1, items: 1e6 }),
   trace("trace-slerp-1e5", slerp, { calls: 1, items: 1e5 }),
   trace("trace-gradients-1e5", gradients, { calls: 1, items: 1e5 }),
 ];

@@ -18,6 +18,7 @@ export const CODE = {
   reshape: 10,
   gather: 11,
   concat: 12,
+  matmul: 13,
 } as const;
 
 /** Functions of one value. */

@@ -9,6 +9,7 @@ import {
   CODE,
   FLOATS,
   INDEXES,
+  MAX_RANK,
   NORM,
   REDUCTION,
   UNARY,
@@ -82,6 +83,43 @@ export function dot(a: Node, b: Node): Node {
   }
   const shape = shapeOf("dot", dims.slice(0, -1));
   return operation(CODE.dot, [a, b], NOTHING, shape, FLOATS);
+}
+
+/** The product of matrices: the last two axes of each; those in front broadcast. */
+export function matmul(a: Node, b: Node): Node {
+  if (a.dtype !== FLOATS || b.dtype !== FLOATS) throw notFloats("matmul");
+  const [left, right] = [a.shape.dims, b.shape.dims];
+  const suits = (rank: number): boolean => rank >= 2 && rank < MAX_RANK;
+  if (!suits(left.length) || !suits(right.length)) {
+    throw mismatch(
+      "matmul",
+      a.shape,
+      b.shape,
+      "must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]",
+    );
+  }
+  if (left[left.length - 1] !== right[right.length - 2]) {
+    throw mismatch(
+      "matmul",
+      a.shape,
+      b.shape,
+      "must agree in the last dimension of the first and the one before the last of the second",
+    );
+  }
+  const stack = (dims: readonly number[]): Shape =>
+    shapeOf("matmul", dims.slice(0, -2));
+  const dims = [
+    ...broadcast("matmul", stack(left), stack(right)).dims,
+    left[left.length - 2],
+    right[right.length - 1],
+  ];
+  return operation(
+    CODE.matmul,
+    [a, b],
+    NOTHING,
+    shapeOf("matmul", dims),
+    FLOATS,
+  );
 }
 
 /** One value for each place outside of the axes. */

@@ -7,7 +7,7 @@ import { copyFloats } from "../arena.js";
 import { isDetached } from "../check.js";
 import { invalid, kindOf } from "../errors.js";
 import { type Data, LARGE } from "./leaf.js";
-import { type Shape, shapeOf, text } from "./shape.js";
+import { isSame, type Shape, shapeOf, text } from "./shape.js";
 
 /** What a tensor may be made of. */
 export type TensorData =
@@ -44,8 +44,21 @@ export function takeIn(
     return { shape, data: { memory, start: 0, words: memory.length } };
   }
   checkArray(about, data);
-  const shape = shapeFor(about, dims ?? [data.length], data.length);
+  const shape =
+    dims === undefined
+      ? vectorOf(about, data.length)
+      : shapeFor(about, dims, data.length);
   return { shape, data: dataOf(data) };
+}
+
+/** The shape before, which the next tensor often has too. */
+let last: Shape = { dims: [0], count: 0 };
+
+function vectorOf(about: string, length: number): Shape {
+  if (last.dims.length !== 1 || last.count !== length) {
+    last = shapeOf(about, [length]);
+  }
+  return last;
 }
 
 function shapeFor(
@@ -53,11 +66,11 @@ function shapeFor(
   dims: readonly number[],
   length: number,
 ): Shape {
-  const shape = shapeOf(about, [...dims]);
-  if (shape.count === length) return shape;
+  if (!isSame(last.dims, dims)) last = shapeOf(about, [...dims]);
+  if (last.count === length) return last;
   throw invalid(
     about,
-    `data has ${length} elements, but shape ${text(dims)} holds ${shape.count}; give as many as the shape holds`,
+    `data has ${length} elements, but shape ${text(dims)} holds ${last.count}; give as many as the shape holds`,
   );
 }
 

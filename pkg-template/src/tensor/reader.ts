@@ -54,6 +54,7 @@ export class Reader {
       const resident = this.settleInputs(reading);
       const number = this.structures.number(this.encoder);
       this.write(resident);
+      reading.entered();
       return number;
     } finally {
       this.encoder.clear();

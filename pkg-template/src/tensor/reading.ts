@@ -24,6 +24,9 @@ export const READ = {
 /** How reading several at once is. */
 export const READ_ALL = { ...READ, name: "readAll" } as const;
 
+/** What is known of a result without its node. */
+type Root = Pick<Node, "shape" | "dtype">;
+
 /** What is read, and what of it must stay until it is answered. */
 export class Reading {
   /** The caller's arrays, by root; undefined where none was given. */
@@ -33,14 +36,33 @@ export class Reading {
 
   constructor(
     readonly method: typeof READ | typeof READ_ALL,
-    readonly roots: readonly Node[],
+    /** Nodes until the reading is entered. */
+    readonly roots: Root[],
   ) {}
+
+  /**
+   * The core has it. What the results were made of can be collected from here on: a
+   * frame's calls would otherwise keep many small objects alive together.
+   */
+  entered(): void {
+    const { roots } = this;
+    for (let i = 0; i < roots.length; i += 1) {
+      const { shape, dtype } = roots[i];
+      roots[i] = { shape, dtype };
+    }
+  }
 
   /** The nodes that the core is asked for: those that hold anything. */
   get asked(): readonly Node[] {
-    const { roots } = this;
+    const roots = this.roots as Node[];
     if (roots.length === 1 && roots[0].shape.count > 0) return roots;
     return roots.filter(({ shape }) => shape.count > 0);
+  }
+
+  /** Elements of the result, where it is one array of floats. */
+  get elements(): number {
+    const [{ shape }] = this.roots;
+    return this.isWhole(shape.count) ? shape.count : 0;
   }
 
   /** Where a result of this many words is put together that comes in parts. */
@@ -87,7 +109,9 @@ export function deliverReading(
   results: Results,
   offset: number,
 ): void {
-  const { method, roots, into } = call.reading!;
+  const { method, roots, into, elements } = call.reading!;
+  // What was put together of parts is no result by itself, unless it is whole.
+  const made = elements > 0 ? call.begun : undefined;
   let words = 0;
   try {
     const arrays = new Array<Result>(roots.length);
@@ -95,7 +119,7 @@ export function deliverReading(
     for (let i = 0; i < roots.length; i += 1) {
       const { shape, dtype } = roots[i];
       words = shape.count;
-      const target = into?.[i];
+      const target = into?.[i] ?? made;
       if (target === undefined) {
         arrays[i] = fresh(results, at, words, dtype);
       } else if (target.byteLength === words * 4) {
@@ -150,7 +174,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
 function checkInto(
   about: string,
   name: string,
-  { shape, dtype }: Node,
+  { shape, dtype }: Root,
   into: unknown,
 ): void {
   const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";

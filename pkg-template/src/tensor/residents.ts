@@ -124,7 +124,13 @@ export class Residents {
     if (source.length !== leaf.words) {
       throw new FramebatchError("device-lost", "its array was detached");
     }
-    this.ask(() => checked(this.core!, this.core!.fill(leaf.number, source)));
+    // The bits: an array of floats would be converted where it is copied.
+    const words = new Uint32Array(
+      source.buffer,
+      source.byteOffset,
+      source.length,
+    );
+    this.ask(() => checked(this.core!, this.core!.fill(leaf.number, words)));
     if (!leaf.keep) leaf.data = undefined;
   }
 

@@ -67,6 +67,7 @@ export type ReadAllOptions = Omit<CallOptions, "into"> & {
   into?: readonly (Elements | undefined)[];
 };
 
+const NO_OPTIONS: TensorOptions = {};
 const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
   keep: true,
   label: true,
@@ -233,6 +234,18 @@ export class Tensor<Kind extends Elements = Float32Array> {
   dot(other: Tensor): Tensor {
     const x = this.#own("dot");
     return this.#give(compute.dot(x, nodeOf("dot", this.#calls, other)));
+  }
+
+  /**
+   * The product of matrices: rows of this by columns of the other, in the last
+   * two axes of each; axes in front broadcast. `[.., m, k]` and `[.., k, n]` give
+   * `[.., m, n]`. Each element is summed from the first product to the last, off
+   * by at most k·2⁻²⁴ of the sum of absolute values. What follows element by
+   * element (a bias, an activation, a residual) is computed in the same pass.
+   */
+  matmul(other: Tensor): Tensor {
+    const x = this.#own("matmul");
+    return this.#give(compute.matmul(x, nodeOf("matmul", this.#calls, other)));
   }
 
   /**
@@ -460,9 +473,9 @@ export function makeTensor(
   calls: Calls,
   data: TensorData,
   dims: readonly number[] | undefined,
-  options: TensorOptions = {},
+  options: TensorOptions = NO_OPTIONS,
 ): Tensor<Elements> {
-  checkOptions("tensor", options, TENSOR_NAMES);
+  if (options !== NO_OPTIONS) checkOptions("tensor", options, TENSOR_NAMES);
   const { label } = options;
   if (label !== undefined && typeof label !== "string") {
     throw invalid("tensor", `label must be a string, got ${kindOf(label)}`);

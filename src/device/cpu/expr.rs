@@ -9,6 +9,7 @@ pub(super) const BLOCK: usize = 256;
 type Column = [f32; BLOCK];
 
 /// Blocks of values of an expression's variables and terms.
+#[derive(Debug)]
 pub(super) struct Columns {
     variables: Vec<Column>,
     terms: Vec<Column>,

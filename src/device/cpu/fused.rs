@@ -2,8 +2,8 @@
 //! stage on them.
 
 use super::Memory;
-use super::program::{Operands, run};
-use crate::plan::fuse::{Body, Layout, Stage, StageSizes};
+use super::program::{Numbers, Operands, Runner};
+use crate::plan::fuse::{Body, Stage};
 use crate::plan::{Dispatch, Operand, Slot};
 
 /// Runs a stage for every call.
@@ -16,26 +16,28 @@ pub(super) fn dispatch(
     // Taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(memory.plan.words(work.output) as usize, 0);
-    let layout = Layout::of(stage);
+    let mut runner = Runner::new(stage);
+    let (constants_at, sizes_at) = (runner.layout().constants, runner.layout().sizes);
+    let inputs = memory.words(Slot::INPUTS, slots);
+    let loads: Vec<&[u32]> = (stage.loads.iter())
+        .map(|load| match work.operands.get(load.binding as usize) {
+            Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
+            // Read from the output.
+            Some(Operand::Scalar) | None => &[],
+        })
+        .collect();
     let behind = work.entries.len() / work.segments.len();
     for (segment, entry) in work.segments.iter().zip(work.entries.chunks(behind)) {
-        let loads: Vec<&[u32]> = (stage.loads.iter())
-            .map(|load| match work.operands.get(load.binding as usize) {
-                Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
-                // Read from the output.
-                Some(Operand::Scalar) | None => &[],
-            })
-            .collect();
         let constants = match stage.has_constants() {
-            true => &memory.words(Slot::INPUTS, slots)[entry[layout.constants as usize] as usize..],
+            true => &inputs[entry[constants_at as usize] as usize..],
             false => &[],
         };
-        let sizes = StageSizes {
+        let numbers = Numbers {
             threads: segment.rows,
             // From the start of the slot: strides may lead back.
-            offsets: entry[..loads.len()].to_vec(),
+            offsets: &entry[..loads.len()],
             result: 0,
-            words: entry[layout.sizes as usize..].to_vec(),
+            words: &entry[sizes_at as usize..],
         };
         let operands = Operands {
             loads: &loads,
@@ -47,7 +49,7 @@ pub(super) fn dispatch(
             Body::Map(map) if !map.is_strided => start + 4 * segment.rows as usize,
             Body::Map(_) | Body::Rows(_) => output.len(),
         };
-        run(stage, &sizes, &operands, &mut output[start..end]);
+        runner.run(numbers, &operands, &mut output[start..end]);
     }
     slots[home] = output;
 }

@@ -89,14 +89,10 @@ impl Device for Cpu {
     }
 
     fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        let index = tensor as usize;
-        if index >= self.tensors.len() {
-            self.tensors.resize(index + 1, Vec::new());
-        }
-        // Maps read four elements at a time.
-        let mut words = words.to_vec();
-        words.resize(words.len().next_multiple_of(4), 0);
-        self.tensors[index] = words;
+        // With room for what `keep` adds.
+        let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
+        own.extend_from_slice(words);
+        self.keep(tensor, own);
         Ok(())
     }
 
@@ -108,6 +104,19 @@ impl Device for Cpu {
 
     fn destroy(&mut self) {
         self.tensors = Vec::new();
+    }
+}
+
+impl Cpu {
+    /// Takes a tensor's data over.
+    pub fn keep(&mut self, tensor: u32, mut words: Vec<u32>) {
+        let index = tensor as usize;
+        if index >= self.tensors.len() {
+            self.tensors.resize(index + 1, Vec::new());
+        }
+        // Maps read four elements at a time.
+        words.resize(words.len().next_multiple_of(4), 0);
+        self.tensors[index] = words;
     }
 }
 

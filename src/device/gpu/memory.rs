@@ -43,8 +43,16 @@ impl Held {
 pub(super) struct Memory {
     slots: Vec<Option<wgpu::Buffer>>,
     /// Tensors that stay, by number.
-    tensors: Vec<Option<wgpu::Buffer>>,
+    tensors: Vec<Option<Kept>>,
     held: Held,
+}
+
+/// The buffer of a tensor.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) buffer: wgpu::Buffer,
+    /// Whether somebody else made it, and will destroy it.
+    pub(super) is_lent: bool,
 }
 
 impl Memory {
@@ -99,16 +107,20 @@ impl Memory {
 
     /// The buffer of a tensor, if it is there.
     pub(super) fn tensor(&self, tensor: u32) -> Option<&wgpu::Buffer> {
+        self.kept(tensor).map(|kept| &kept.buffer)
+    }
+
+    /// Whether a tensor's buffer is somebody else's.
+    pub(super) fn is_lent(&self, tensor: u32) -> bool {
+        self.kept(tensor).is_some_and(|kept| kept.is_lent)
+    }
+
+    fn kept(&self, tensor: u32) -> Option<&Kept> {
         self.tensors.get(tensor as usize).and_then(Option::as_ref)
     }
 
     /// A new buffer for a tensor.
     pub(super) fn keep(&mut self, device: &wgpu::Device, tensor: u32, bytes: u64) -> &wgpu::Buffer {
-        self.release(tensor);
-        let index = tensor as usize;
-        if index >= self.tensors.len() {
-            self.tensors.resize(index + 1, None);
-        }
         // Kernels read four words at a time.
         let size = bytes.max(1).next_multiple_of(16);
         let uses = wgpu::BufferUsages::STORAGE
@@ -116,18 +128,41 @@ impl Memory {
             | wgpu::BufferUsages::COPY_SRC
             | wgpu::BufferUsages::VERTEX
             | wgpu::BufferUsages::INDEX;
+        self.release(tensor);
         self.held.add(size);
-        self.tensors[index].insert(create(device, size, uses))
+        let kept = Kept {
+            buffer: create(device, size, uses),
+            is_lent: false,
+        };
+        self.put(tensor, kept)
+    }
+
+    /// Makes a buffer that of a tensor without one.
+    pub(super) fn put(&mut self, tensor: u32, kept: Kept) -> &wgpu::Buffer {
+        let index = tensor as usize;
+        if index >= self.tensors.len() {
+            self.tensors.resize(index + 1, None);
+        }
+        &self.tensors[index].insert(kept).buffer
     }
 
     /// Frees a tensor's buffer; `true` if there was one.
     pub(super) fn release(&mut self, tensor: u32) -> bool {
         let kept = self.tensors.get_mut(tensor as usize).and_then(Option::take);
-        if let Some(buffer) = &kept {
+        let was_there = kept.is_some();
+        self.drop_kept(kept);
+        was_there
+    }
+
+    fn drop_kept(&mut self, kept: Option<Kept>) {
+        if let Some(Kept {
+            buffer,
+            is_lent: false,
+        }) = kept
+        {
             self.held.remove(buffer.size());
             buffer.destroy();
         }
-        kept.is_some()
     }
 
     pub(super) fn held(&self) -> Held {
@@ -144,9 +179,8 @@ impl Memory {
 
     pub(super) fn destroy(&mut self) {
         self.trim();
-        for buffer in self.tensors.drain(..).flatten() {
-            self.held.remove(buffer.size());
-            buffer.destroy();
+        for kept in std::mem::take(&mut self.tensors) {
+            self.drop_kept(kept);
         }
     }
 }

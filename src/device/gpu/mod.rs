@@ -15,6 +15,10 @@ mod ring;
 mod uploads;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "import_native.rs"]
+mod import;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "mapped_native.rs"]
 mod mapped;
 #[cfg(target_arch = "wasm32")]
@@ -178,12 +182,18 @@ impl Gpu {
         let (ready, upload) = self.append_tables(plan, arena)?;
         let needs = self.needs(plan, upload.bytes)?;
         let compiled = self.pipelines.compiled();
-        let scopes = (!self.is_warm(plan, &needs)).then(|| Scopes::open(&self.device));
+        // Its owner may have destroyed a buffer that is lent.
+        let is_lent = plan.tensors().any(|tensor| self.memory.is_lent(tensor));
+        let is_warm = !is_lent && self.is_warm(plan, &needs);
+        let scopes = (!is_warm).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
         let written = self.uploads.write(arena, &upload.runs, upload.bytes);
         match &written {
-            Some(written) => written.copy_to(&mut encoder, self.memory.buffer(Slot::INPUTS)),
+            Some(written) => {
+                let target = self.memory.buffer(Slot::INPUTS);
+                written.copy_to(&mut encoder, (target, 0));
+            }
             None => self.write(arena, &upload),
         }
         self.counters.uploads += 1;
@@ -193,7 +203,9 @@ impl Gpu {
         let Some(scopes) = scopes else {
             return Ok(flight);
         };
-        let caught = scopes.close(if self.pipelines.compiled() > compiled {
+        let caught = scopes.close(if is_lent {
+            Error::InvalidInput // Of ours nothing would be.
+        } else if self.pipelines.compiled() > compiled {
             Error::Shader
         } else {
             Error::Fatal

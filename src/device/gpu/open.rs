@@ -3,6 +3,14 @@
 use super::{Faults, Gpu, Memory, Pipelines, Reads, Uploads, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
+use crate::kernel::Target;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "instance_native.rs"]
+mod instance;
+#[cfg(target_arch = "wasm32")]
+#[path = "instance_web.rs"]
+mod instance;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "name_native.rs"]
@@ -55,8 +63,7 @@ impl Gpu {
     /// [`Error::NoAdapter`], or [`Error::InvalidInput`] for a feature or limit
     /// that is unknown or not offered.
     pub async fn open(options: &GpuOptions) -> Result<Gpu, Error> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapter = instance
+        let adapter = instance::instance()
             .request_adapter(&wgpu::RequestAdapterOptions {
                 power_preference: match options.power {
                     PowerPreference::None => wgpu::PowerPreference::None,
@@ -83,10 +90,15 @@ impl Gpu {
             })
             .await
             .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
+        let info = info(name::adapter(&device, &adapter), offered, &limits);
+        let target = match info.software {
+            true => Target::Processor,
+            false => Target::Gpu,
+        };
         Ok(Gpu {
             faults: Faults::watch(&device),
-            pipelines: Pipelines::new(&device),
-            info: info(name::adapter(&device, &adapter), offered, &limits),
+            pipelines: Pipelines::new(&device, target),
+            info,
             device,
             queue,
             limits,

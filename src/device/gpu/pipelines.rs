@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 use super::kept::Kept;
 use super::memory::Memory;
-use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS};
+use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target};
 use crate::plan::{Params, Slot};
 
 /// Pipelines kept for calls to come: each of a structure that is in use takes a
@@ -22,6 +22,7 @@ const GROUPS: usize = 1024;
 pub(super) struct Pipelines {
     group_layout: wgpu::BindGroupLayout,
     layout: wgpu::PipelineLayout,
+    target: Target,
     pipelines: Kept<(Kernel, wgpu::ComputePipeline)>,
     groups: Kept<Group>,
     launches: u64,
@@ -38,7 +39,7 @@ struct Group {
 }
 
 impl Pipelines {
-    pub(super) fn new(device: &wgpu::Device) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: Target) -> Self {
         let group_layout = group_layout(device);
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
@@ -48,6 +49,7 @@ impl Pipelines {
         Pipelines {
             group_layout,
             layout,
+            target,
             pipelines: Kept::new(PIPELINES),
             groups: Kept::new(GROUPS),
             launches: 0,
@@ -66,7 +68,11 @@ impl Pipelines {
         let (pipeline, is_new) = self.pipelines.find_or_make(
             self.launches,
             |(known, _)| known == kernel,
-            || (kernel.clone(), compile(device, kernel, &self.layout)),
+            || {
+                let source = kernel.source(self.target);
+                let pipeline = compile(device, (kernel.name(), source), &self.layout);
+                (kernel.clone(), pipeline)
+            },
         );
         if is_new {
             self.compiled += 1;
@@ -166,15 +172,15 @@ const PARAMS_SIZE: Option<NonZeroU64> = NonZeroU64::new(size_of::<Params>() as u
 
 fn compile(
     device: &wgpu::Device,
-    kernel: &Kernel,
+    (name, source): (&str, String),
     layout: &wgpu::PipelineLayout,
 ) -> wgpu::ComputePipeline {
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(kernel.name()),
-        source: wgpu::ShaderSource::Wgsl(kernel.source().into()),
+        label: Some(name),
+        source: wgpu::ShaderSource::Wgsl(source.into()),
     });
     device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(kernel.name()),
+        label: Some(name),
         layout: Some(layout),
         module: &module,
         entry_point: Some("main"),

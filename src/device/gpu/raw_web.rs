@@ -2,8 +2,13 @@
 
 use wasm_bindgen::prelude::*;
 
-use super::Gpu;
+use super::{Gpu, bytes_of};
 use crate::error::Error;
+use crate::tensor::WORD;
+
+/// Words of a part of a tensor: most tensors are one. A browser clears a buffer
+/// before it is filled by halves.
+const PART: u32 = (4 << 20) / WORD;
 
 #[wasm_bindgen]
 extern "C" {
@@ -13,22 +18,62 @@ extern "C" {
     fn write_buffer(this: &Writer, buffer: &JsValue, offset: u32, data: &js_sys::Uint32Array);
 }
 
+/// Copies words to a mapped buffer.
+fn copy(words: &js_sys::Uint32Array, to: &wgpu::Buffer) -> Result<(), wgpu::MapRangeError> {
+    let view = to.get_mapped_range(..)?;
+    let (start, length) = (words.byte_offset(), words.length() * WORD);
+    let buffer = words.buffer();
+    let bytes = js_sys::Uint8Array::new_with_byte_offset_and_length(&buffer, start, length);
+    view.as_uint8array().set(&bytes, 0);
+    Ok(())
+}
+
 impl Gpu {
-    /// Copies a tensor's data to the device, past the memory of WebAssembly.
+    /// Copies a tensor's data to the device, past the memory of WebAssembly: in
+    /// parts, through mapped buffers where there are some, so that the browser
+    /// takes up one part while the next is copied.
     ///
     /// # Errors
     ///
     /// [`Error::TooLarge`] where no buffer holds it.
     pub fn fill_raw(&mut self, tensor: u32, data: &js_sys::Uint32Array) -> Result<(), Error> {
         self.keep(tensor, data.length().into())?;
-        if let Some(queue) = self.queue.as_webgpu() {
-            let queue: &JsValue = queue.as_ref();
-            let buffer = self.raw_buffer(tensor);
-            queue
-                .unchecked_ref::<Writer>()
-                .write_buffer(&buffer, 0, data);
+        let Some(buffer) = self.memory.tensor(tensor) else {
+            return Ok(());
+        };
+        let mut from = 0;
+        while from < data.length() {
+            let end = data.length().min(from + PART);
+            let part = data.subarray(from, end);
+            let at = u64::from(from) * u64::from(WORD);
+            let bytes = bytes_of(part.length());
+            match self
+                .uploads
+                .write_with(bytes, &|staged| copy(&part, staged))
+            {
+                Some(written) => {
+                    let mut encoder = self.encoder();
+                    written.copy_to(&mut encoder, (buffer, at));
+                    self.queue.submit([encoder.finish()]);
+                    self.uploads.reclaim(written);
+                }
+                None => {
+                    self.write_raw(&self.raw_buffer(tensor), from * WORD, &part);
+                    self.uploads.prepare(&self.device, bytes);
+                }
+            }
+            from = end;
         }
         Ok(())
+    }
+
+    fn write_raw(&self, buffer: &JsValue, offset: u32, data: &js_sys::Uint32Array) {
+        if let Some(queue) = self.queue.as_webgpu() {
+            let queue: &JsValue = queue.as_ref();
+            queue
+                .unchecked_ref::<Writer>()
+                .write_buffer(buffer, offset, data);
+        }
     }
 
     /// The `GPUBuffer` of a tensor, or undefined where there is none.

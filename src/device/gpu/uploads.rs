@@ -28,6 +28,9 @@ pub(super) struct Uploads {
     ring: Ring,
 }
 
+/// Writes to a mapped buffer.
+type Fill<'a> = dyn Fn(&wgpu::Buffer) -> Result<(), wgpu::MapRangeError> + 'a;
+
 /// Operands that were written to a mapped buffer.
 #[must_use = "its copy is to be encoded, and its buffer mapped again"]
 pub(super) struct Written {
@@ -48,11 +51,16 @@ impl Uploads {
     /// Copies runs of the arena to the start of a mapped buffer, if they are many
     /// bytes and there is such a buffer.
     pub(super) fn write(&self, arena: &Arena, runs: &[Run], bytes: u64) -> Option<Written> {
+        self.write_with(bytes, &|buffer| fill::fill(buffer, arena, runs))
+    }
+
+    /// The same for what lies elsewhere: `fill` copies it to the buffer.
+    pub(super) fn write_with(&self, bytes: u64, fill: &Fill<'_>) -> Option<Written> {
         if bytes < STAGED {
             return None;
         }
         let buffer = self.ring.take(bytes)?;
-        if fill::fill(&buffer, arena, runs).is_err() {
+        if fill(&buffer).is_err() {
             self.ring.discard(&buffer); // The device is lost.
             return None;
         }
@@ -109,8 +117,12 @@ impl Uploads {
 
 impl Written {
     /// Encodes the copy to where the operands belong.
-    pub(super) fn copy_to(&self, encoder: &mut wgpu::CommandEncoder, target: &wgpu::Buffer) {
-        encoder.copy_buffer_to_buffer(&self.buffer, 0, target, 0, self.bytes);
+    pub(super) fn copy_to(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        (target, at): (&wgpu::Buffer, u64),
+    ) {
+        encoder.copy_buffer_to_buffer(&self.buffer, 0, target, at, self.bytes);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::tensor::DType;
 pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error> {
     let wanted = match op {
         Op::Input { .. } | Op::Constant { .. } => 0,
-        Op::Binary(_) | Op::Dot | Op::Gather { .. } => 2,
+        Op::Binary(_) | Op::Dot | Op::Matmul | Op::Gather { .. } => 2,
         Op::Norm { norm, .. } => 1 + usize::from(*norm != Norm::Softmax),
         Op::Clamp => 3,
         Op::Concat { .. } => operands.len().max(1),
@@ -44,6 +44,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Binary(_) => operands[0].shape.broadcast(operands[1].shape, name)?,
         Op::Clamp | Op::Norm { .. } => scaled(op, operands)?,
         Op::Dot => dot(operands)?,
+        Op::Matmul => matmul(operands[0].shape, operands[1].shape)?,
         Op::Reduce {
             reduction,
             axes,
@@ -126,6 +127,40 @@ fn dot(operands: &[&Node]) -> Result<Shape, Error> {
     let shape = operands[0].shape.broadcast(operands[1].shape, "dot")?;
     let last = shape.axis(-1, "dot")?;
     Ok(shape.map(|axis, dim| (axis != last).then_some(dim)))
+}
+
+/// Rows of the first times columns of the second, by NumPy's rules for matrices.
+fn matmul(a: Shape, b: Shape) -> Result<Shape, Error> {
+    let suits = |shape: Shape| (2..MAX_RANK).contains(&shape.rank());
+    let both = |what: &str| {
+        Err(refuse(|| {
+            let (a, b) = (a.to_string(), b.to_string());
+            ["matmul: shapes ", &a, " and ", &b, what].concat()
+        }))
+    };
+    if !suits(a) || !suits(b) {
+        return both(" must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]");
+    }
+    let (stack_a, [rows, inner]) = matrix(a);
+    let (stack_b, [same, columns]) = matrix(b);
+    if inner != same {
+        return both(
+            " must agree in the last dimension of the first and the one before the last of the second",
+        );
+    }
+    let stack = stack_a.broadcast(stack_b, "matmul")?;
+    let dims = [stack.dims(), &[rows, columns]].concat();
+    match Shape::new(&dims) {
+        Ok(shape) => Ok(shape),
+        Err(_) => both(" give more than 2^30 elements"),
+    }
+}
+
+/// A shape as a stack of matrices.
+fn matrix(shape: Shape) -> (Shape, [u32; 2]) {
+    let last = shape.rank() - 2;
+    let stack = shape.map(|axis, dim| (axis < last).then_some(dim));
+    (stack, [shape.dims()[last], shape.dims()[last + 1]])
 }
 
 fn reduce(reduction: Reduction, shape: Shape, (axes, keep): (u8, bool)) -> Result<Shape, Error> {

@@ -35,6 +35,9 @@ pub enum Op {
     Clamp,
     /// Sum of products along the last axis.
     Dot,
+    /// The product of matrices: the last two axes of each operand; those in
+    /// front broadcast.
+    Matmul,
     /// One value for each place outside of the axes.
     Reduce {
         /// Which.
@@ -149,6 +152,7 @@ impl Op {
             Op::Binary(function) => function.name(),
             Op::Clamp => "clamp",
             Op::Dot => "dot",
+            Op::Matmul => "matmul",
             Op::Reduce { reduction, .. } => Reduction::NAMES[*reduction as usize],
             Op::Norm { norm, .. } => Norm::NAMES[*norm as usize],
             Op::Transpose { .. } => "transpose",

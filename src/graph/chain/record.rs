@@ -32,6 +32,10 @@ impl Chain {
         self.apply(Op::Dot, &[a, b])
     }
 
+    pub fn matmul(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
+        self.apply(Op::Matmul, &[a, b])
+    }
+
     /// `axes` empty means all of them.
     pub fn reduce(
         &mut self,

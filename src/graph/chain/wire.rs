@@ -31,9 +31,10 @@ enum Code {
     Reshape = 10,
     Gather = 11,
     Concat = 12,
+    Matmul = 13,
 }
 
-const CODES: [Code; 13] = [
+const CODES: [Code; 14] = [
     Code::Input,
     Code::Constant,
     Code::Unary,
@@ -47,6 +48,7 @@ const CODES: [Code; 13] = [
     Code::Reshape,
     Code::Gather,
     Code::Concat,
+    Code::Matmul,
 ];
 
 impl Chain {
@@ -112,6 +114,7 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
         }
         Op::Clamp => Code::Clamp,
         Op::Dot => Code::Dot,
+        Op::Matmul => Code::Matmul,
         Op::Reduce {
             reduction,
             axes,
@@ -168,6 +171,7 @@ fn record(
         Code::Binary => Op::Binary(attributes.pick(&BinaryFn::ALL)?),
         Code::Clamp => Op::Clamp,
         Code::Dot => Op::Dot,
+        Code::Matmul => Op::Matmul,
         Code::Reduce => Op::Reduce {
             reduction: attributes.pick(&Reduction::ALL)?,
             keep: attributes.pick(&[false, true])?,

@@ -1,54 +1,123 @@
-//! Maps as WGSL: four elements a thread.
+//! Maps as WGSL: four elements a thread, or where each is computed from those
+//! in its place several times four, because finding out what a thread is to do
+//! costs as much as computing a few elements.
 
 use super::{coordinates, declare, scalars};
 use crate::kernel::expr;
-use crate::plan::fuse::{Access, Layout, Map, Stage};
+use crate::plan::fuse::{Access, Layout, Load, Map, Stage};
+
+/// Vectors of four elements that a thread of a flat map computes.
+pub(in crate::kernel) const VECTORS: u32 = 4;
 
 pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
+    if stage.is_flat_map() {
+        return flat_body(stage, layout, map);
+    }
     let result = if map.is_strided { "u32" } else { "vec4<u32>" };
     let mut text = declare(stage, layout, ("vec4<u32>", result));
-    for binding in 0..stage.bindings() {
-        let elements = ["x", "y", "z", "w"]
-            .map(|lane| format!("in{binding}[at.{lane} / 4u][at.{lane} % 4u]"))
-            .join(", ");
-        put!(
-            &mut text,
-            "fn read{binding}(at: U) -> U {{ return U({elements}); }}\n"
-        );
-    }
+    readers(&mut text, stage);
     text += "fn compute(entry: u32, i: u32) {\n";
     if map.rank > 0 {
         let number = "(U(4u * i) + U(0u, 1u, 2u, 3u))";
         coordinates(&mut text, ("c", number), (map.rank, layout.outer));
     }
     for (load, of) in stage.loads.iter().enumerate() {
-        let binding = of.binding;
         let address = format!("operand(entry, {load}u)");
+        if of.access == Access::Flat {
+            let array = array(of);
+            put!(
+                &mut text,
+                "let v{load} = bitcast<F>({array}[{address} / 4u + i]);\n"
+            );
+            continue;
+        }
         let strides = layout.strides[load];
         let at = place(&address, strides, map.rank);
-        let value = match of.access {
-            Access::Flat if of.is_in_place() => format!("output[{address} / 4u + i]"),
-            Access::Flat => format!("in{binding}[{address} / 4u + i]"),
-            Access::Strided => format!("read{binding}({at})"),
-            Access::Indexed(index) => {
-                let (step, limit) = (strides + map.rank, strides + map.rank + 1);
-                put!(&mut text, "let x{load} = bitcast<U>(v{index});\n");
-                let at = format!("{at} + x{load} * operand(entry, {step}u)");
-                let is_outside = format!("x{load} >= U(operand(entry, {limit}u))");
-                format!("select(read{binding}({at}), x{load} | U(0x7fc00000u), {is_outside})")
-            }
-        };
-        put!(&mut text, "let v{load} = bitcast<F>({value});\n");
+        read(&mut text, stage, (load, &at), strides + map.rank);
     }
     text += &scalars(stage, layout);
     let rows = stage.loads.len() + stage.scalars.len();
     let value = expr::print(&mut text, &map.value, ("t", rows));
-    text += &if map.is_strided {
-        store_parts(&value, layout, map.rank)
+    if map.is_strided {
+        let at = place("result(entry)", layout.result, map.rank);
+        let count = format!("{}u", layout.count);
+        store_parts(&mut text, (&value, &at), ("4u * i", &count));
     } else {
-        format!("output[result(entry) / 4u + i] = bitcast<U>({value});\n")
-    };
+        put!(
+            &mut text,
+            "output[result(entry) / 4u + i] = bitcast<U>({value});\n"
+        );
+    }
     text + "}"
+}
+
+/// The entry is read once, and holds the vectors of the call where others hold
+/// its threads.
+fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
+    let vectors = "vec4<u32>";
+    let mut text = declare(stage, layout, (vectors, vectors));
+    text += "fn compute(entry: u32, i: u32) {\n";
+    for load in 0..stage.loads.len() {
+        put!(&mut text, "let a{load} = operand(entry, {load}u) / 4u;\n");
+    }
+    text += &scalars(stage, layout);
+    put!(
+        &mut text,
+        "let to = result(entry) / 4u;
+let end = min({VECTORS}u * i + {VECTORS}u, segments[entry + THREADS]);
+for (var k = {VECTORS}u * i; k < end; k++) {{\n"
+    );
+    for (load, of) in stage.loads.iter().enumerate() {
+        let array = array(of);
+        put!(
+            &mut text,
+            "let v{load} = bitcast<F>({array}[a{load} + k]);\n"
+        );
+    }
+    let rows = stage.loads.len() + stage.scalars.len();
+    let value = expr::print(&mut text, &map.value, ("t", rows));
+    put!(&mut text, "output[to + k] = bitcast<U>({value});\n}}\n}}");
+    text
+}
+
+/// Where a load reads each element in its own place.
+fn array(of: &Load) -> String {
+    match of.is_in_place() {
+        true => "output".into(),
+        false => format!("in{}", of.binding),
+    }
+}
+
+/// For each binding what reads four of its elements.
+pub(super) fn readers(text: &mut String, stage: &Stage) {
+    for binding in 0..stage.bindings() {
+        let elements = ["x", "y", "z", "w"]
+            .map(|lane| format!("in{binding}[at.{lane} / 4u][at.{lane} % 4u]"))
+            .join(", ");
+        put!(
+            text,
+            "fn read{binding}(at: U) -> U {{ return U({elements}); }}\n"
+        );
+    }
+}
+
+/// Reads four elements of a load at these places; the words of an index begin
+/// at `index`.
+pub(super) fn read(text: &mut String, stage: &Stage, (load, at): (usize, &str), index: u32) {
+    let Load {
+        binding, access, ..
+    } = stage.loads[load];
+    let value = match access {
+        Access::Flat | Access::Strided => format!("read{binding}({at})"),
+        Access::Indexed(by) => {
+            let (step, limit) = (index, index + 1);
+            put!(text, "let x{load} = bitcast<U>(v{by});\n");
+            let at = format!("{at} + x{load} * operand(entry, {step}u)");
+            let is_outside = format!("x{load} >= U(operand(entry, {limit}u))");
+            format!("select(read{binding}({at}), x{load} | U(0x7fc00000u), {is_outside})")
+        }
+    };
+    put!(text, "let v{load} = bitcast<F>({value});\n");
 }
 
 /// Four places, by the strides that begin at a word of the entry.
@@ -64,20 +133,19 @@ fn place(address: &str, strides: u32, rank: u32) -> String {
     place
 }
 
-/// Stores the elements one by one: they lie apart, or beside those of others.
-fn store_parts(value: &str, layout: &Layout, rank: u32) -> String {
-    let at = place("result(entry)", layout.result, rank);
-    let mut text = format!("let at = {at};\nlet bits = bitcast<U>({value});\n");
-    put!(
-        &mut text,
-        "let count = operand(entry, {}u);\n",
-        layout.count
-    );
+/// Stores the elements one by one, where they lie apart or beside those of
+/// others: those from number `first` on, of as many as a word of the entry says.
+pub(super) fn store_parts(
+    text: &mut String,
+    (value, at): (&str, &str),
+    (first, count): (&str, &str),
+) {
+    put!(text, "let at = {at};\nlet bits = bitcast<U>({value});\n");
+    put!(text, "let count = operand(entry, {count});\n");
     for (lane, name) in ["x", "y", "z", "w"].iter().enumerate() {
         put!(
-            &mut text,
-            "if 4u * i + {lane}u < count {{ output[at.{name}] = bits.{name}; }}\n"
+            text,
+            "if {first} + {lane}u < count {{ output[at.{name}] = bits.{name}; }}\n"
         );
     }
-    text
 }

@@ -23,6 +23,7 @@
 //! | gelu | (32 + 8·x²) u of its absolute value, and 4 u of abs(x) |
 //! | geluTanh | (32 + 16·abs(v)) u of its absolute value, v = 1.6·(x + 0.045·x³) |
 //! | pow | (16 + 16·abs(y·log2 x)) u, and abs(y)·2⁻²¹ for x in [0.5, 2] |
+//! | matmul | n u of the sum of absolute values of n products |
 //! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32 |
 //!
 //! # What IEEE leaves to us
@@ -43,33 +44,50 @@
 
 mod map;
 mod rows;
+mod tile;
 
-use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
-use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
+use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
+use crate::plan::fuse::{Body, Layout, Rows, Scalar, Stage, Width};
+
+pub(super) use self::map::VECTORS;
 
 const BUILTIN: &str = shader!("builtin");
 const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");
 const ROWS: &str = shader!("rows");
 const WIDE_ROWS: &str = shader!("wide_rows");
+const FACTORS: &str = shader!("factors");
+const TILE: &str = shader!("tile");
+const DIRECT_TILE: &str = shader!("direct_tile");
 
 /// Complete WGSL source of a stage's kernel. It depends on nothing but the
 /// stage's program.
-pub fn source(stage: &Stage) -> String {
+pub fn source(stage: &Stage, target: Target) -> String {
     let layout = Layout::of(stage);
     let (template, hole) = match &stage.body {
         Body::Map(map) => (MAP, map::body(stage, &layout, map)),
-        Body::Rows(rows) => {
-            let template = match rows.width {
-                Width::Thread => ROWS,
-                Width::Group => WIDE_ROWS,
-            };
-            (template, rows::body(stage, &layout, rows))
-        }
+        Body::Rows(rows) => match rows.width {
+            Width::Thread => (ROWS, rows::body(stage, &layout, rows)),
+            Width::Group => (WIDE_ROWS, rows::body(stage, &layout, rows)),
+            Width::Tile(tile) => {
+                let mut hole = tile::body(stage, &layout, (rows, tile));
+                match target {
+                    Target::Gpu => (TILE, hole),
+                    Target::Processor => {
+                        tile::direct(&mut hole);
+                        (DIRECT_TILE, hole)
+                    }
+                }
+            }
+        },
     };
     let (before, after) = template.split_once('$').expect("a template has one hole");
     let folds = match &stage.body {
         Body::Map(_) => "",
+        Body::Rows(Rows {
+            width: Width::Tile(_),
+            ..
+        }) => FACTORS,
         Body::Rows(_) => FOLDS,
     };
     let libraries = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds];

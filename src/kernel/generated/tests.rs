@@ -7,17 +7,22 @@ use std::path::Path;
 fn templates_are_valid_as_they_lie() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    for name in ["map.wgsl", "rows.wgsl", "wide_rows.wgsl"] {
+    let rows = &["lib/folds.wgsl"][..];
+    let tiles = &["lib/factors.wgsl"][..];
+    for (name, more) in [
+        ("map.wgsl", &[][..]),
+        ("rows.wgsl", rows),
+        ("wide_rows.wgsl", rows),
+        ("tile.wgsl", tiles),
+        ("direct_tile.wgsl", tiles),
+    ] {
         let parts = [
             "lib/segments.wgsl",
             "lib/builtin.wgsl",
             "lib/functions.wgsl",
-            "lib/folds.wgsl",
             name,
         ];
-        let parts = parts
-            .iter()
-            .filter(|part| name != "map.wgsl" || **part != "lib/folds.wgsl");
+        let parts = parts.iter().chain(more);
         let source = parts.map(|part| read(part)).collect::<Vec<_>>().join("\n");
         let module = naga::front::wgsl::parse_str(&source)
             .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(&source)));

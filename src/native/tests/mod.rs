@@ -5,6 +5,8 @@
 //! `MODEL_SCHEDULES` is how many a story is told, 300 unless given. A failure
 //! prints its schedule, which `shuttle::replay` repeats.
 
+mod tensors;
+
 use std::sync::Arc;
 
 use shuttle::rand::{Rng, thread_rng};

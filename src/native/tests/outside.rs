@@ -87,6 +87,16 @@ pub(super) fn wgpu_device(_: &AnyDevice) -> Option<wgpu::Device> {
     None
 }
 
+/// Nor has it a queue.
+pub(super) fn wgpu_queue(_: &AnyDevice) -> Option<wgpu::Queue> {
+    None
+}
+
+/// Nor can buffers be imported.
+pub(super) fn import(_: &mut AnyDevice, _: u32, _: (&wgpu::Buffer, u32)) -> Result<(), Error> {
+    Err(Error::InvalidInput("the model has no buffers".into()))
+}
+
 /// The device of a session.
 #[derive(Debug)]
 pub(super) enum AnyDevice {
@@ -174,12 +184,12 @@ impl Device for Gpu {
         })
     }
 
-    fn fill(&mut self, _: u32, _: &[u32]) -> Result<(), Error> {
-        unreachable!("no tensors in the model")
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.cpu.fill(tensor, words)
     }
 
-    fn release(&mut self, _: u32) {
-        unreachable!("no tensors in the model")
+    fn release(&mut self, tensor: u32) {
+        self.cpu.release(tensor);
     }
 
     fn destroy(&mut self) {
@@ -220,12 +230,12 @@ impl Device for AnyDevice {
         self.device_mut().launch(plan, arena)
     }
 
-    fn fill(&mut self, _: u32, _: &[u32]) -> Result<(), Error> {
-        unreachable!("no tensors in the model")
+    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.device_mut().fill(tensor, words)
     }
 
-    fn release(&mut self, _: u32) {
-        unreachable!("no tensors in the model")
+    fn release(&mut self, tensor: u32) {
+        self.device_mut().release(tensor);
     }
 
     fn destroy(&mut self) {

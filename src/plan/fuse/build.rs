@@ -5,7 +5,7 @@ use super::layout::Layout;
 use super::lower::{Primitive, along};
 use super::program::{
     Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
-    Source, Stage, StageSizes, Width,
+    Source, Stage, StageSizes, TILE, Tile, Width,
 };
 use super::stage::{Context, Draft, DraftTerm, place};
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -45,12 +45,14 @@ pub(super) fn build(
             shape,
             axes,
             is_element,
+            is_product,
         } => {
             let is_cut = matches!(
                 context.lowered.values[root.value].primitive,
                 Primitive::Partial { .. }
             );
-            numbers.rows(shape, axes, (is_element, is_cut))
+            let tile = is_product.then(|| numbers.tile(shape)).flatten();
+            numbers.rows((shape, axes), tile, (is_element, is_cut))
         }
     };
     let mut bindings: Vec<Option<Source>> = Vec::new();
@@ -113,7 +115,7 @@ impl Numbers<'_> {
         }
         if is_strided || accesses.iter().any(|access| *access != Access::Flat) {
             let mut places = self.places(|_| true, shape);
-            places.collapse();
+            places.collapse(0);
             rank = places.dims.len();
             sizes.words.extend(&places.dims[1..]);
             for (load, access) in accesses.iter().enumerate() {
@@ -137,8 +139,8 @@ impl Numbers<'_> {
 
     fn rows(
         &self,
-        shape: Shape,
-        axes: u8,
+        (shape, axes): (Shape, u8),
+        tile: Option<Tile>,
         (is_element, is_cut): (bool, bool),
     ) -> (Body, Vec<Access>, StageSizes) {
         let is_inner = |axis: usize| axes >> axis & 1 == 1;
@@ -153,15 +155,18 @@ impl Numbers<'_> {
                 is_row[load] &= is_row[index.load as usize];
             }
         }
-        outer.collapse();
-        inner.collapse();
+        if tile.is_some() {
+            outer.add_stack();
+        }
+        outer.collapse(if tile.is_some() { 2 } else { 0 });
+        inner.collapse(0);
         let count = along(shape, axes);
         let rows = along(shape, !axes);
         let chunks = count.div_ceil(CHUNK);
-        let width = if count <= NARROW {
-            Width::Thread
-        } else {
-            Width::Group
+        let width = match tile {
+            Some(tile) => Width::Tile(tile),
+            None if count <= NARROW => Width::Thread,
+            None => Width::Group,
         };
         let mut words = vec![count];
         if is_cut {
@@ -185,9 +190,18 @@ impl Numbers<'_> {
             Some(index) => Access::Indexed(index.load),
             None => Access::Strided,
         });
-        let lanes = if width == Width::Group { LANES } else { 1 };
+        let groups = match width {
+            Width::Tile(_) => {
+                let [stack @ .., rows, columns] = &outer.dims[..] else {
+                    unreachable!("a product has rows and columns");
+                };
+                stack.iter().product::<u32>() * rows.div_ceil(TILE) * columns.div_ceil(TILE)
+            }
+            Width::Thread | Width::Group => rows * if is_cut { chunks } else { 1 },
+        };
+        let lanes = if width == Width::Thread { 1 } else { LANES };
         let sizes = StageSizes {
-            threads: rows * lanes * if is_cut { chunks } else { 1 },
+            threads: groups * lanes,
             words,
             ..StageSizes::default()
         };
@@ -201,6 +215,31 @@ impl Numbers<'_> {
             is_row,
         });
         (body, accesses.collect(), sizes)
+    }
+
+    /// How the product of this domain is computed in tiles. Factors that are
+    /// numbers of the call are not in memory, and there are none.
+    fn tile(&self, shape: Shape) -> Option<Tile> {
+        let terms = &self.draft.terms;
+        let product = terms.iter().find_map(|term| match term {
+            DraftTerm::Fold(_, product) => Some(terms[*product]),
+            _ => None,
+        });
+        let Some(DraftTerm::Binary(_, a, b)) = product else {
+            return None;
+        };
+        let (DraftTerm::Load(a), DraftTerm::Load(b)) = (terms[a], terms[b]) else {
+            return None;
+        };
+        let inner = shape.rank() - 1;
+        let is_across = |load: usize, across: usize| {
+            let strides = &self.draft.loads[load].strides;
+            strides[across] == 1 && strides[inner] != 1
+        };
+        Some(Tile {
+            factors: [a as u32, b as u32],
+            is_across: [is_across(a, inner - 2), is_across(b, inner - 1)],
+        })
     }
 
     /// Some dimensions of the domain; the result's strides are the last.
@@ -309,11 +348,20 @@ struct Places {
 }
 
 impl Places {
+    /// Adds a dimension of one in front, so that there is one.
+    fn add_stack(&mut self) {
+        self.dims.insert(0, 1);
+        for strides in &mut self.strides {
+            strides.copy_within(..MAX_RANK - 1, 1);
+            strides[0] = 0;
+        }
+    }
+
     /// Makes one dimension of neighbors that all strides step through as if
-    /// they were one. Dimensions of 1 are like any other: what is merged must
-    /// not depend on how many rows a call happens to have.
-    fn collapse(&mut self) {
-        for axis in (1..self.dims.len()).rev() {
+    /// they were one, except of the last few. Dimensions of 1 are like any other:
+    /// what is merged must not depend on how many rows a call happens to have.
+    fn collapse(&mut self, except: usize) {
+        for axis in (1..self.dims.len() - except).rev() {
             let dim = self.dims[axis];
             let is_one = (self.strides.iter())
                 .all(|strides| strides[axis - 1] == strides[axis].wrapping_mul(dim));

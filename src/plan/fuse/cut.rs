@@ -58,6 +58,8 @@ pub(super) enum Domain {
         axes: u8,
         /// Whether the value has one element for each of a row.
         is_element: bool,
+        /// Whether the rows are those of a matrix product.
+        is_product: bool,
     },
 }
 
@@ -120,6 +122,11 @@ impl Cutter<'_> {
                     self.forced[value.operands[0]] = true;
                     self.forced[base(values, value.operands[1])] = true;
                 }
+                Primitive::Product(_) => {
+                    for operand in &value.operands {
+                        self.forced[base(values, *operand)] = true;
+                    }
+                }
                 Primitive::Reshape if !composes[value.operands[0]] => {
                     self.forced[value.operands[0]] = true;
                 }
@@ -179,6 +186,13 @@ impl Cutter<'_> {
                         .copied()
                         .is_some_and(|used| self.joins_rows(id, used, (*axes, *keep)))
             }
+            Primitive::Product(domain) => {
+                is_one
+                    && uses
+                        .first()
+                        .copied()
+                        .is_some_and(|used| self.joins_product(id, used, *domain))
+            }
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => true,
             _ => is_one || self.costs[id].work <= CHEAP && self.costs[id].tensors <= 1,
         }
@@ -198,6 +212,7 @@ impl Cutter<'_> {
                     shape,
                     axes: over.0,
                     is_element: false,
+                    is_product: false,
                 };
                 self.recount(used.stage, shape, over);
                 true
@@ -207,14 +222,35 @@ impl Cutter<'_> {
                     shape,
                     axes: over.0,
                     is_element: true,
+                    is_product: false,
                 };
                 true
             }
             Domain::Rows {
-                shape: rows, axes, ..
+                shape: rows,
+                axes,
+                is_product: false,
+                ..
             } => rows == shape && axes == over.0 && used.view == as_row,
-            Domain::Each => false,
+            Domain::Each | Domain::Rows { .. } => false,
         }
+    }
+
+    /// Makes a matrix product part of the stage that uses it, element by element.
+    fn joins_product(&mut self, id: usize, used: Use, domain: Shape) -> bool {
+        let root = &mut self.cut.roots[used.stage];
+        let whole = self.lowered.values[root.value].shape;
+        let is_own = whole == self.lowered.values[id].shape && used.view == View::identity(whole);
+        let joins = is_own && root.domain == Domain::Each;
+        if joins {
+            root.domain = Domain::Rows {
+                shape: domain,
+                axes: 1 << whole.rank(),
+                is_element: false,
+                is_product: true,
+            };
+        }
+        joins
     }
 
     /// Tells a stage that its domain is not the places of its value any more,
@@ -242,8 +278,15 @@ impl Cutter<'_> {
             let view = View::identity(value.shape);
             let stage = self.cut.roots.len();
             self.root(id, target, view);
-            if let Primitive::Reduce { axes, keep, .. } = value.primitive {
-                self.joins_rows(id, Use { stage, view }, (axes, keep));
+            let used = Use { stage, view };
+            match value.primitive {
+                Primitive::Reduce { axes, keep, .. } => {
+                    self.joins_rows(id, used, (axes, keep));
+                }
+                Primitive::Product(domain) => {
+                    self.joins_product(id, used, domain);
+                }
+                _ => {}
             }
             return;
         };
@@ -283,6 +326,7 @@ impl Cutter<'_> {
                 shape,
                 axes,
                 is_element: false,
+                is_product: false,
             };
         }
         for place in 0..value.operands.len() {
@@ -309,6 +353,7 @@ pub(super) fn operand_view(lowered: &Lowered, id: usize, (place, view): (usize, 
         Primitive::Slice(ranges) => view.slice(ranges, operand),
         Primitive::Reshape => view,
         Primitive::Reduce { .. } | Primitive::Partial { .. } => View::identity(operand),
+        Primitive::Product(_) => View::of_factor(value.shape, operand, place),
         _ => view
             .operand(value.shape, operand)
             .expect("what does not compose is kept in memory"),

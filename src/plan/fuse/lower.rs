@@ -34,6 +34,9 @@ pub(super) enum Primitive {
         fold: Fold,
         axes: u8,
     },
+    /// Sums of products along the last axis of this domain: the value's axes,
+    /// and the one that both operands share.
+    Product(Shape),
     Transpose([u8; MAX_RANK]),
     Slice(Box<[Range]>),
     Reshape,
@@ -88,6 +91,10 @@ impl Lowered {
                 let products = self.binary(BinaryFn::Mul, operands[0], operands[1]);
                 let last = self.values[products].shape.rank() - 1;
                 return self.reduce(Fold::Sum, products, (1 << last, false));
+            }
+            Op::Matmul => {
+                let rows = self.values[operands[0]].shape;
+                Primitive::Product(shape.with_inner(rows.dims()[rows.rank() - 1]))
             }
             Op::Reduce {
                 reduction,

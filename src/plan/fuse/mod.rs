@@ -25,7 +25,7 @@ mod view;
 pub use layout::Layout;
 pub use program::{
     Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
-    Rows, Scalar, Sizes, Source, Stage, StageSizes, Width,
+    Rows, Scalar, Sizes, Source, Stage, StageSizes, TILE, Tile, Width,
 };
 
 use self::cut::{Cut, Target};

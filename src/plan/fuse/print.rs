@@ -62,6 +62,7 @@ fn print_rows(f: &mut Formatter<'_>, names: &Names<'_>, rows: &Rows) -> fmt::Res
     f.write_str(match rows.width {
         Width::Thread => "rows(",
         Width::Group => "wide rows(",
+        Width::Tile(_) => "tiles(",
     })?;
     for (i, step) in rows.steps.iter().enumerate() {
         write!(f, "r{i} = ")?;

@@ -147,6 +147,23 @@ pub enum Width {
     /// A workgroup: thread `l` takes the values `l`, `l + 64`, ..., and the
     /// partial results are folded pairwise, those 32 apart first.
     Group,
+    /// A workgroup computes a tile of a matrix product: a row of `Rows` is one
+    /// of its elements, summed from the first product to the last.
+    Tile(Tile),
+}
+
+/// Rows and columns that a workgroup computes of a matrix product.
+pub const TILE: u32 = 64;
+
+/// A product of matrices. The outer dimensions of its stage are at least
+/// three: those in front, rows and columns; the inner one is what both share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// The loads of the two factors.
+    pub factors: [u32; 2],
+    /// Whether the neighbors in a factor are those along its rows or columns,
+    /// and not along the dimension that is summed.
+    pub is_across: [bool; 2],
 }
 
 /// One value for a row.
@@ -261,10 +278,16 @@ impl Stage {
         self.scalars.iter().any(is_constant)
     }
 
+    /// Whether it is a map of which each element is computed from those in its
+    /// place, in memory that is its own.
+    pub fn is_flat_map(&self) -> bool {
+        matches!(&self.body, Body::Map(map) if map.rank == 0 && !map.is_strided)
+    }
+
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match &self.body {
-            Body::Rows(rows) if rows.width == Width::Group => LANES,
+            Body::Rows(rows) if rows.width != Width::Thread => LANES,
             Body::Map(_) | Body::Rows(_) => 1,
         }
     }

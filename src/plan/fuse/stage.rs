@@ -137,6 +137,11 @@ impl Draft {
                 let a = operand(self, 0);
                 self.push(DraftTerm::Fold(*fold, a))
             }
+            Primitive::Product(_) => {
+                let (a, b) = (operand(self, 0), operand(self, 1));
+                let product = self.push(DraftTerm::Binary(BinaryFn::Mul, a, b));
+                self.push(DraftTerm::Fold(Fold::Sum, product))
+            }
             Primitive::Gather(axis) => self.gather(context, id, (*axis, view)),
             // Views, which move nothing. (Concats are kept, their parts are stages.)
             _ => operand(self, 0),

@@ -66,6 +66,25 @@ impl View {
         }
     }
 
+    /// Of a factor of a matrix product, from the product's axes and the one that
+    /// is summed along: rows and that, or that and columns. Those in front broadcast.
+    pub(super) fn of_factor(product: Shape, factor: Shape, place: usize) -> View {
+        let (rank, own) = (product.rank(), factor.rank());
+        let mut view = View::identity(factor);
+        for (axis, along) in view.along.iter_mut().enumerate().take(own - 2) {
+            along.from = (axis + rank - own) as u8;
+            if factor.dims()[axis] != product.from_end(own, axis) {
+                *along = START;
+            }
+        }
+        let (rows, columns, inner) = (rank - 2, rank - 1, rank);
+        let last = [[rows, inner], [inner, columns]][place];
+        for (along, from) in view.along[own - 2..].iter_mut().zip(last) {
+            along.from = from as u8;
+        }
+        view
+    }
+
     /// Of an operand that broadcasts to this value, or `None` where the value
     /// is seen as another shape in which the operand has no dimensions.
     pub(super) fn operand(self, own: Shape, operand: Shape) -> Option<View> {

@@ -73,29 +73,73 @@ fn a_lost_device_costs_no_call() {
     assert_eq!((stats.calls, stats.settled, stats.batches), (2, 2, 2));
 }
 
+/// Loses the device with a batch on its way; what the batch's calls are told.
+fn lose_with(session: &mut Session<Frail>, sent: &Launch) -> Option<Settlement> {
+    let loss = Err(Error::DeviceLost("test".into()));
+    let told = session.settle(sent.batch, sent.generation, loss);
+    session.replace_device(Frail::new(1 << 20));
+    told
+}
+
 #[test]
-fn what_is_lost_twice_is_an_error() {
+fn what_is_lost_at_every_attempt_is_an_error() {
     let mut session = session(1 << 20);
     let ticket = put(&mut session, 1.0, 1);
     session.flush();
-    let loss = || Err(Error::DeviceLost("test".into()));
-    let first = session.launch(NOW).expect("a batch");
-    assert!(
-        session
-            .settle(first.batch, first.generation, loss())
-            .is_none()
-    );
-    session.replace_device(Frail::new(1 << 20));
-    let second = session.launch(NOW).expect("the batch again");
-    let settlement = session
-        .settle(second.batch, second.generation, loss())
-        .expect("given up");
+    for _ in 1..ATTEMPTS {
+        let sent = session.launch(NOW).expect("sent, and sent again");
+        assert!(lose_with(&mut session, &sent).is_none());
+    }
+    let last = session.launch(NOW).expect("the last attempt");
+    let settlement = lose_with(&mut session, &last).expect("given up");
     assert_eq!(settlement.answers[0].ticket, ticket);
-    assert_eq!(
-        settlement.outcome.unwrap_err().code(),
-        crate::Code::DeviceLost
-    );
+    assert_eq!(settlement.outcome.unwrap_err().code(), Code::DeviceLost);
     assert_eq!(session.pending(), 0);
+}
+
+#[test]
+fn what_waits_while_devices_are_lost_has_all_its_attempts() {
+    let config = BatchConfig {
+        max_in_flight: 1,
+        ..config()
+    };
+    let mut session = Session::new(Frail::new(1 << 20), config).unwrap();
+    put(&mut session, 1.0, 1);
+    let mut sent = launch(&mut session);
+    let waiting = put(&mut session, 5.0, 1);
+    session.flush();
+    while lose_with(&mut session, &sent).is_none() {
+        sent = session.launch(NOW).expect("the first batch again");
+    }
+    for _ in 1..ATTEMPTS {
+        sent = session.launch(NOW).expect("the one that waited");
+        assert!(lose_with(&mut session, &sent).is_none());
+    }
+    let sent = session.launch(NOW).expect("sent again");
+    assert_eq!(values(&land(&mut session, sent)), [(waiting, vec![6.0])]);
+}
+
+#[test]
+fn what_is_behind_another_batch_has_all_its_attempts() {
+    let mut session = session(1 << 20);
+    let asked = [1.0, 2.0, 3.0].map(|value| {
+        let ticket = put(&mut session, value, 1);
+        (ticket, launch(&mut session))
+    });
+    let (tickets, mut flying): (Vec<Ticket>, Vec<Launch>) = asked.into_iter().unzip();
+    for (value, ticket) in [2.0, 3.0, 4.0].into_iter().zip(tickets) {
+        for _ in 1..ATTEMPTS {
+            let loss = || Err(Error::DeviceLost("test".into()));
+            for sent in &flying {
+                let told = session.settle(sent.batch, sent.generation, loss());
+                assert!(told.is_none(), "each is sent again");
+            }
+            session.replace_device(Frail::new(1 << 20));
+            flying = std::iter::from_fn(|| session.launch(NOW)).collect();
+        }
+        let answered = land(&mut session, flying.remove(0));
+        assert_eq!(values(&answered), [(ticket, vec![value])]);
+    }
 }
 
 #[test]

@@ -169,6 +169,53 @@ fn a_loss_between_two_pieces_answers_nobody_twice() {
 }
 
 #[test]
+fn a_batch_of_which_each_attempt_answers_some_is_answered_whole() {
+    let mut session = session_in_pieces();
+    let tickets = ask_all(&mut session);
+    let mut answers = Answers::default();
+    let mut losses = 0;
+    session.flush();
+    while let Some(mut sent) = session.launch(NOW) {
+        let before = answers.done.len();
+        while answers.done.len() == before {
+            let outcome = pollster::block_on(sent.flights.remove(0));
+            let settlement = session.settle(sent.batch, sent.generation, outcome);
+            answers.take(&settlement.expect("on its way"));
+        }
+        if session.in_flight() > 0 {
+            let loss = Err(Error::DeviceLost("test".into()));
+            let told = session.settle(sent.batch, sent.generation, loss);
+            assert!(told.is_none(), "lost {losses} times before");
+            losses += 1;
+            session.replace_device(Frail::in_pieces(1 << 20, 16));
+        }
+    }
+    assert!(losses >= ATTEMPTS, "{losses} losses");
+    assert_eq!(answers.well(&tickets), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_cut_call_that_is_never_whole_is_an_error_at_last() {
+    let mut session = session_in_pieces();
+    let ticket = put(&mut session, 1.0, ROWS[2]);
+    session.flush();
+    for attempt in 1..=ATTEMPTS {
+        let mut sent = session.launch(NOW).expect("sent");
+        let first = pollster::block_on(sent.flights.remove(0));
+        let part = session.settle(sent.batch, sent.generation, first);
+        assert!(!part.expect("on its way").is_last);
+        let loss = Err(Error::DeviceLost("test".into()));
+        let told = session.settle(sent.batch, sent.generation, loss);
+        assert_eq!(told.is_some(), attempt == ATTEMPTS, "attempt {attempt}");
+        if let Some(told) = told {
+            assert_eq!(told.answers[0].ticket, ticket);
+        }
+        session.replace_device(Frail::in_pieces(1 << 20, 256));
+    }
+    assert_eq!(session.pending(), 0);
+}
+
+#[test]
 fn a_call_given_up_between_its_parts_is_heard_of_no_more() {
     let mut session = session_in_pieces();
     let tickets = ask_all(&mut session);

@@ -176,7 +176,8 @@ proptest! {
                 }
                 Event::Replace => {
                     session.replace_device(device());
-                    prop_assert!(!session.is_lost());
+                    prop_assert!(!session.is_lost() && session.spare.is_empty());
+                    peak = loads(&session);
                 }
                 Event::Lose => {
                     session.lose(session.generation());

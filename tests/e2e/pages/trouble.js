@@ -10,19 +10,25 @@ import { random } from "/workload.js";
 const sleep = (ms) => new Promise((run) => setTimeout(run, ms));
 
 /**
+ * So many seconds' calls come at once while the device is away: more than do by chance,
+ * so that every round, the first one too, needs the most memory that any does.
+ */
+const BURST = 5;
+
+/**
  * Calls on `gpu` for so many seconds while devices go, calls are given up or out of
  * time, and other sessions come and are disposed of. Resolves to what became of all.
  */
 export async function trouble(gpu, { seconds, seed, perSecond = 2000 }) {
   const chance = random(seed);
+  const reports = [await burst(gpu, perSecond * BURST)];
   const until = performance.now() + seconds * 1000;
   const going = () => performance.now() < until;
   const traffic = new Traffic(gpu, {
     perSecond,
     options: (i) => terms(i, chance),
   });
-  const reports = [];
-  let losses = 0;
+  let losses = 1;
 
   async function lose() {
     while (going()) {
@@ -49,7 +55,26 @@ export async function trouble(gpu, { seconds, seed, perSecond = 2000 }) {
 
   await Promise.all([lose(), visit()]);
   reports.push(await traffic.stop());
-  return { ...sum(reports), losses, sessions: reports.length };
+  return { ...sum(reports), losses, sessions: reports.length - 1 };
+}
+
+/** Makes so many calls at once while there is no device. */
+async function burst(gpu, calls) {
+  const traffic = new Traffic(gpu);
+  traffic.pause();
+  const over = lost(gpu);
+  for (let call = 0; call < calls; call++) traffic.call();
+  await over;
+  return traffic.stop();
+}
+
+/** Destroys the device and waits for the next one. */
+async function lost(gpu) {
+  let off;
+  const restored = new Promise((run) => (off = gpu.on("restored", run)));
+  gpu.device.destroy();
+  await restored;
+  off();
 }
 
 /** The options of call number i: some are given up, early or late, some have little time. */
@@ -63,11 +88,7 @@ function terms(i, chance) {
 
 /** A new device and the same few frames, so that what is held after two rounds can be compared. */
 export async function calm(gpu) {
-  let off;
-  const restored = new Promise((run) => (off = gpu.on("restored", run)));
-  gpu.device.destroy();
-  await restored;
-  off();
+  await lost(gpu);
   const traffic = new Traffic(gpu);
   traffic.pause();
   for (let frame = 1; frame <= 5; frame++) {

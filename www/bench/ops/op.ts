@@ -5,7 +5,7 @@
 
 import type { numpy } from "@jax-js/jax";
 import type * as tf from "@tensorflow/tfjs-core";
-import type { Session } from "framebatch";
+import type { Session, Tensor } from "framebatch";
 
 export type Operand = Float32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
@@ -24,6 +24,17 @@ export interface Bounds {
   readonly builtin: number;
 }
 
+/**
+ * Operands, the last so many, that are the same arrays in all calls of a run. A system
+ * keeps them as whatever it has for that: from the start of each run, or from before
+ * anything is timed. In the second case it also writes results to an array that it
+ * keeps, where it can.
+ */
+export interface Held {
+  readonly operands: number;
+  readonly since: "run" | "open";
+}
+
 /** WGSL by hand: four floats of the result a thread. */
 export interface Kernel {
   /** The element type of each operand's binding, `in0`, `in1`, … */
@@ -39,25 +50,49 @@ export interface Kernel {
 export type TensorFlow = typeof tf;
 export type Jax = typeof import("@jax-js/jax");
 
+/** A part of an operation, as an API of single operations has it. */
+export interface Step {
+  readonly kernel: Kernel;
+  /** The call's operands that it takes, behind the result of the step before. */
+  readonly takes: readonly number[];
+}
+
 /** Traced and compiled once; takes the operands as they are, and `t` as an array of one. */
 export type Jitted = (...inputs: numpy.Array[]) => numpy.Array;
 
 export interface Op {
   readonly name: string;
   readonly bounds: Bounds;
+  readonly held?: Held;
   /** `count` calls of `items` each. */
   calls(count: number, items: number): Call[];
   /** What is right, in float64. */
   expected(call: Call): ArrayLike<number>;
   /** The typed-array loop. */
-  loop(call: Call): Float32Array;
-  framebatch(gpu: Session, call: Call): Promise<Float32Array>;
+  loop(call: Call, into?: Float32Array): Float32Array;
+  framebatch(
+    gpu: Session,
+    call: Call,
+    held: readonly Tensor[],
+    into?: Float32Array,
+  ): Promise<Float32Array>;
   readonly kernel: Kernel;
+  /** What it is made of where each operation is a call of its own; one kernel if undefined. */
+  readonly steps?: readonly Step[];
   /** Undefined where the system cannot express it. */
-  readonly tfjs?: (tf: TensorFlow, call: Call) => tf.Tensor;
+  readonly tfjs?: (
+    tf: TensorFlow,
+    call: Call,
+    held: readonly tf.Tensor[],
+  ) => tf.Tensor;
   readonly jax?: {
-    /** The operands as arrays. */
+    /** The operands as arrays; those that are held follow. */
     inputs(jax: Jax, call: Call): numpy.Array[];
     jitted(jax: Jax): Jitted;
   };
+}
+
+/** The operands of a call that are held. */
+export function heldOf({ held }: Op, { operands }: Call): readonly Operand[] {
+  return operands.slice(operands.length - (held?.operands ?? 0));
 }

@@ -37,7 +37,7 @@ export async function measureMainThread(
 }
 
 function batch(gpu: Session, calls: Call[]): Promise<Float32Array[]> {
-  const answers = calls.map((call) => lerp.framebatch(gpu, call));
+  const answers = calls.map((call) => lerp.framebatch(gpu, call, []));
   gpu.flush();
   return Promise.all(answers);
 }
@@ -48,7 +48,7 @@ async function watched(gpu: Session, calls: Call[], watch: Watch) {
   const answers = new Array<Promise<Float32Array>>(calls.length);
   const start = performance.now();
   for (let i = 0; i < calls.length; i++) {
-    answers[i] = lerp.framebatch(gpu, calls[i]);
+    answers[i] = lerp.framebatch(gpu, calls[i], []);
   }
   const made = performance.now();
   gpu.flush();

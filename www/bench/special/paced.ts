@@ -8,7 +8,7 @@ import { medians, timed } from "../record.ts";
 import { engineOf } from "../systems/framebatch.ts";
 import type { Shape, System } from "../systems/system.ts";
 import type { Finding } from "../workloads.ts";
-import { type Seen, settling, Watch } from "./watch.ts";
+import { type Seen, settling, spent, Watch } from "./watch.ts";
 
 export async function measurePaced(
   flush: "frame" | "eager",
@@ -20,7 +20,7 @@ export async function measurePaced(
   const watch = new Watch();
   const gpu = await open({ engine: engineOf(system), flush });
   try {
-    const answers = calls.map((call) => lerp.framebatch(gpu, call));
+    const answers = calls.map((call) => lerp.framebatch(gpu, call, []));
     const error = check(lerp, system, calls, await Promise.all(answers));
     const runs = await repeat(() => paced(gpu, calls, watch), terms);
     return {
@@ -38,7 +38,7 @@ async function paced(gpu: Session, calls: Call[], watch: Watch) {
   await frame();
   watch.clear();
   const start = performance.now();
-  const answers = calls.map((call) => lerp.framebatch(gpu, call));
+  const answers = calls.map((call) => lerp.framebatch(gpu, call, []));
   const made = performance.now();
   await Promise.all(answers);
   const end = performance.now();
@@ -46,12 +46,20 @@ async function paced(gpu: Session, calls: Call[], watch: Watch) {
   const submit = made - start;
   const flush = sent.end - sent.start;
   const settle = settling(watch.seen);
+  // What is done for the next batch belongs to this one.
+  await frame();
+  const tasks = watch.seen.filter(
+    (seen) => seen.name === "task" && seen !== sent,
+  );
+  const aside = spent(tasks, "task");
   return {
     flushToLast: end - sent.start,
-    mainThread: submit + flush + settle,
+    mainThread: submit + flush + settle + aside,
     submit,
     flush,
     settle,
+    // In tasks of its own, while nobody waits for them.
+    aside,
     // When the clock flushed, counted from the last call.
     wait: sent.start - made,
   };

@@ -1,10 +1,10 @@
 // Where the time of one warm batch goes, from the first call to the last result.
 
-import { open, type Session } from "framebatch";
+import { open, type Session, type Tensor } from "framebatch";
 import { check, repeat, type Terms } from "../measure.ts";
 import type { Call, Op } from "../ops/op.ts";
 import { medians, timed } from "../record.ts";
-import { engineOf } from "../systems/framebatch.ts";
+import { engineOf, hold } from "../systems/framebatch.ts";
 import type { Shape, System } from "../systems/system.ts";
 import type { Finding } from "../workloads.ts";
 import { type Seen, settling, spent, Watch } from "./watch.ts";
@@ -19,10 +19,14 @@ export async function measureTrace(
   const watch = new Watch();
   const gpu = await open({ engine: engineOf(system), flush: "manual" });
   try {
-    const answers = calls.map((call) => op.framebatch(gpu, call));
+    const held = hold(gpu, op, calls);
+    const answers = calls.map((call) => op.framebatch(gpu, call, held));
     gpu.flush();
     const error = check(op, system, calls, await Promise.all(answers));
-    const runs = await repeat(() => traced(op, gpu, calls, watch), terms);
+    const runs = await repeat(
+      () => traced(op, gpu, [calls, held], watch),
+      terms,
+    );
     const totals = runs.map((run) =>
       Object.values(run).reduce((sum, part) => sum + part),
     );
@@ -34,10 +38,15 @@ export async function measureTrace(
 }
 
 /** The parts of one batch, in order; together they are all of its time. */
-async function traced(op: Op, gpu: Session, calls: Call[], watch: Watch) {
+async function traced(
+  op: Op,
+  gpu: Session,
+  [calls, held]: [Call[], Tensor[]],
+  watch: Watch,
+) {
   watch.clear();
   const start = performance.now();
-  const answers = calls.map((call) => op.framebatch(gpu, call));
+  const answers = calls.map((call) => op.framebatch(gpu, call, held));
   const made = performance.now();
   gpu.flush();
   const flushed = performance.now();
@@ -54,7 +63,8 @@ async function traced(op: Op, gpu: Session, calls: Call[], watch: Watch) {
   const handed = after.filter(({ name }) => name === "handed out").at(-1);
   const reactions = end - (handed?.end ?? end);
   return {
-    // TypeScript: checks, copies into wasm memory, one entry into Rust a call.
+    // TypeScript: checks, copies into wasm memory, one entry into Rust a call; and
+    // the upload of large tensors, which does not wait for the flush.
     calls: made - start,
     // Rust: grouping, slots, segment tables, and the way into WebGPU.
     plan: flushed - made - upload - encode - queue,

@@ -1,6 +1,7 @@
 // framebatch: calls as an app makes them, then `gpu.flush()`.
 
-import { open, type OpenOptions } from "framebatch";
+import { open, type OpenOptions, type Session, type Tensor } from "framebatch";
+import { type Call, heldOf, type Op } from "../ops/op.ts";
 import type { System } from "./system.ts";
 
 function framebatch(engine: "gpu" | "cpu" | "auto", about: string): System {
@@ -10,17 +11,40 @@ function framebatch(engine: "gpu" | "cpu" | "auto", about: string): System {
     bound: "own",
     async open(op) {
       const gpu = await open({ engine, flush: "manual" });
-      return {
-        run(calls) {
-          const answers = calls.map((call) => op.framebatch(gpu, call));
-          gpu.flush();
-          return Promise.all(answers);
-        },
-        close: () => gpu.dispose(),
-      };
+      const run =
+        op.held?.since === "open" ? resident(gpu, op) : usual(gpu, op);
+      return { run, close: () => gpu.dispose() };
     },
   };
 }
+
+function usual(gpu: Session, op: Op) {
+  return (calls: Call[]) => {
+    const held = hold(gpu, op, calls);
+    const answers = calls.map((call) => op.framebatch(gpu, call, held));
+    gpu.flush();
+    for (const tensor of held) tensor.dispose();
+    return Promise.all(answers);
+  };
+}
+
+/** Tensors and an array for the result, made by the first run. */
+function resident(gpu: Session, op: Op) {
+  let held: Tensor[] | undefined;
+  let kept: Float32Array[] = [];
+  return async (calls: Call[]) => {
+    held ??= hold(gpu, op, calls);
+    const answers = calls.map((call, i) =>
+      op.framebatch(gpu, call, held!, kept[i]),
+    );
+    gpu.flush();
+    return (kept = await Promise.all(answers));
+  };
+}
+
+/** What the calls of a run share, as tensors. */
+export const hold = (gpu: Session, op: Op, calls: Call[]): Tensor[] =>
+  heldOf(op, calls[0]).map((data) => gpu.tensor(data as Float32Array));
 
 export const framebatchGpu = framebatch("gpu", "this package, on the GPU");
 export const framebatchCpu = framebatch("cpu", "this package, in WebAssembly");

@@ -1,6 +1,7 @@
 // jax-js on WebGPU: a jitted function a call, then `data()`.
 
-import type { Call } from "../ops/op.ts";
+import type { numpy } from "@jax-js/jax";
+import { type Call, heldOf, type Jax, type Op } from "../ops/op.ts";
 import type { System } from "./system.ts";
 
 export const jaxJs: System = {
@@ -15,12 +16,27 @@ export const jaxJs: System = {
     jax.defaultDevice("webgpu");
     const jitted = op.jax.jitted(jax);
     const { inputs } = op.jax;
-    const answer = async (call: Call) =>
-      (await jitted(...inputs(jax, call)).data()) as Float32Array;
+    let kept: numpy.Array[] | undefined;
     return {
-      run: (calls) => Promise.all(calls.map(answer)),
+      async run(calls) {
+        const held = kept ?? hold(jax, op, calls);
+        if (op.held?.since === "open") kept = held;
+        const answers = calls.map(async (call) => {
+          // A function takes its arguments over, but for references.
+          const more = held.map((array) => array.ref);
+          const result = jitted(...inputs(jax, call), ...more);
+          return (await result.data()) as Float32Array;
+        });
+        if (kept === undefined) for (const array of held) array.dispose();
+        return Promise.all(answers);
+      },
       // Its device is the page's, and cannot be given back.
-      close() {},
+      close() {
+        for (const array of kept ?? []) array.dispose();
+      },
     };
   },
 };
+
+const hold = ({ numpy: np }: Jax, op: Op, calls: Call[]) =>
+  heldOf(op, calls[0]).map((data) => np.array(data as Float32Array));

@@ -41,6 +41,12 @@ function pipeline(device: GPUDevice, op: Op, shape: Shape) {
 
 class Batch implements Pick<Opened, "run"> {
   private readonly inputs: GPUBuffer[];
+  /** Operands that differ from call to call: the first ones. */
+  private readonly own: number;
+  /** Whether what is held was uploaded, for good. */
+  private isHeld = false;
+  /** Where results go that the caller keeps an array for. */
+  private readonly kept: Float32Array | undefined;
   private readonly fractions: Float32Array<ArrayBuffer>;
   private readonly output: GPUBuffer;
   private readonly staging: GPUBuffer;
@@ -64,11 +70,17 @@ class Batch implements Pick<Opened, "run"> {
       device.createBuffer({ size, usage });
     this.bytes = resultBytes(op, shape);
     this.operandBytes = one.operands.map(({ byteLength }) => byteLength);
-    this.packed = this.operandBytes.map((size) => new Uint8Array(size * calls));
+    this.own = one.operands.length - (op.held?.operands ?? 0);
+    this.packed = this.operandBytes
+      .slice(0, this.own)
+      .map((size) => new Uint8Array(size * calls));
     this.fractions = new Float32Array(calls);
-    this.inputs = this.operandBytes.map((size) =>
-      make(size * calls, STORAGE | COPY_DST),
+    this.inputs = this.operandBytes.map((size, k) =>
+      make(k < this.own ? size * calls : size, STORAGE | COPY_DST),
     );
+    if (op.held?.since === "open") {
+      this.kept = new Float32Array((this.bytes / 4) * calls);
+    }
     if (op.kernel.timed) this.inputs.push(make(calls * 4, STORAGE | COPY_DST));
     this.output = make(this.bytes * calls, STORAGE | COPY_SRC);
     this.staging = make(this.bytes * calls, MAP_READ | COPY_DST);
@@ -92,9 +104,11 @@ class Batch implements Pick<Opened, "run"> {
     await staging.mapAsync(GPUMapMode.READ);
     const all = new Float32Array(staging.getMappedRange());
     const floats = this.bytes / 4;
-    const answers = calls.map((_, call) =>
-      all.slice(call * floats, (call + 1) * floats),
-    );
+    this.kept?.set(all);
+    const answers = calls.map((_, call) => {
+      const range = [call * floats, (call + 1) * floats] as const;
+      return this.kept?.subarray(...range) ?? all.slice(...range);
+    });
     staging.unmap();
     return answers;
   }
@@ -102,14 +116,16 @@ class Batch implements Pick<Opened, "run"> {
   private upload(calls: Call[]): void {
     const { queue } = this.device;
     this.operandBytes.forEach((size, k) => {
-      // One call lies in one piece already.
-      if (this.shape.calls === 1) {
+      if (k >= this.own && this.isHeld) return;
+      // One call lies in one piece already, and so does what all of them share.
+      if (this.shape.calls === 1 || k >= this.own) {
         queue.writeBuffer(this.inputs[k], 0, calls[0].operands[k]);
         return;
       }
       this.pack(calls, k, size);
       queue.writeBuffer(this.inputs[k], 0, this.packed[k]);
     });
+    this.isHeld = this.op.held?.since === "open";
     if (!this.op.kernel.timed) return;
     for (let i = 0; i < calls.length; i++) this.fractions[i] = calls[i].t;
     queue.writeBuffer(this.inputs.at(-1)!, 0, this.fractions);

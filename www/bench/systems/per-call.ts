@@ -1,23 +1,30 @@
-// WebGPU by hand as an API of single calls does it: each call makes its buffers,
-// uploads, dispatches, submits and reads back. The pipeline is made once.
+// WebGPU by hand as an API of single calls does it: each operation makes its buffers,
+// uploads, dispatches, submits and reads back. Pipelines are made once.
 
-import type { Call, Kernel, Op } from "../ops/op.ts";
+import type { Call, Kernel, Op, Operand, Step } from "../ops/op.ts";
 import { openDevice, type System } from "./system.ts";
 import { bindGroup, ONE, shader } from "./wgsl.ts";
 
 export const perCall: System = {
   name: "per-call",
-  about: "WebGPU by hand, one call at a time",
+  about: "WebGPU by hand, one operation at a time",
   bound: "builtin",
   async open(op: Op) {
     const device = await openDevice();
-    const pipeline = await device.createComputePipelineAsync({
-      layout: "auto",
-      compute: {
-        module: device.createShaderModule({ code: shader(op.kernel, ONE) }),
-      },
-    });
-    const answer = single(device, pipeline, op.kernel);
+    const [call] = op.calls(1, 4);
+    const steps = op.steps ?? [
+      { kernel: op.kernel, takes: call.operands.map((_, k) => k) },
+    ];
+    const made = await Promise.all(steps.map((step) => single(device, step)));
+    const answer = async ({ operands, t }: Call) => {
+      // Where there are steps, the first one is of the first operand alone.
+      let before: Operand[] = op.steps ? [operands[0]] : [];
+      for (const { takes, ask } of made) {
+        const given = takes.map((k) => operands[k]);
+        before = [await ask([...before, ...given], t)];
+      }
+      return before[0] as Float32Array;
+    };
     return {
       run: (calls) => Promise.all(calls.map(answer)),
       close: () => device.destroy(),
@@ -25,7 +32,17 @@ export const perCall: System = {
   },
 };
 
-function single(
+async function single(device: GPUDevice, { kernel, takes }: Step) {
+  const pipeline = await device.createComputePipelineAsync({
+    layout: "auto",
+    compute: {
+      module: device.createShaderModule({ code: shader(kernel, ONE) }),
+    },
+  });
+  return { takes, ask: asking(device, pipeline, kernel) };
+}
+
+function asking(
   device: GPUDevice,
   pipeline: GPUComputePipeline,
   { timed, bytes }: Kernel,
@@ -35,7 +52,7 @@ function single(
   const make = (size: number, usage: number) =>
     device.createBuffer({ size, usage });
 
-  return async ({ operands, t }: Call): Promise<Float32Array> => {
+  return async (operands: readonly Operand[], t: number) => {
     const { queue } = device;
     const size = (operands[0].byteLength / bytes) * 16;
     const buffers = operands.map((operand) => {

@@ -4,7 +4,8 @@
 // 1,000 elements) in JavaScript. `tfjs` leaves that on; `tfjs-gpu` turns it off, so
 // that every call reaches the GPU.
 
-import type { Call } from "../ops/op.ts";
+import type { Tensor } from "@tensorflow/tfjs-core";
+import { type Call, heldOf, type Op, type TensorFlow } from "../ops/op.ts";
 import type { System } from "./system.ts";
 
 /** The limits that the backend asks for. */
@@ -26,14 +27,21 @@ function tfjs(name: string, about: string, forward: boolean): System {
       const { tfjs: make } = op;
       if (make === undefined) throw new Error(`it has no ${op.name}`);
       const { tf, device } = await start(forward);
-      const answer = async (call: Call) => {
-        const tensor = tf.tidy(() => make(tf, call));
+      const answer = async (call: Call, held: Tensor[]) => {
+        const tensor = tf.tidy(() => make(tf, call, held));
         const answer = await tensor.data<"float32">();
         tensor.dispose();
         return answer;
       };
+      let kept: Tensor[] | undefined;
       return {
-        run: (calls) => Promise.all(calls.map(answer)),
+        run(calls) {
+          const held = kept ?? hold(tf, op, calls);
+          if (op.held?.since === "open") kept = held;
+          const answers = calls.map((call) => answer(call, held));
+          if (kept === undefined) tf.dispose(held);
+          return Promise.all(answers);
+        },
         close() {
           tf.removeBackend("webgpu");
           device.destroy();
@@ -42,6 +50,9 @@ function tfjs(name: string, about: string, forward: boolean): System {
     },
   };
 }
+
+const hold = (tf: TensorFlow, op: Op, calls: Call[]): Tensor[] =>
+  heldOf(op, calls[0]).map((data) => tf.tensor1d(data as Float32Array));
 
 async function start(forward: boolean) {
   const tf = await import("@tensorflow/tfjs-core");

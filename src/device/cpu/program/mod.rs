@@ -11,9 +11,10 @@
 )]
 
 mod rows;
+mod tile;
 
 use super::expr::{BLOCK, Columns};
-use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage, StageSizes};
+use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage};
 
 /// What a stage reads for one call.
 #[derive(Clone, Copy, Debug)]
@@ -24,37 +25,78 @@ pub struct Operands<'a> {
     pub constants: &'a [u32],
 }
 
-/// Runs a stage for one call; `output` is the whole buffer that it writes to.
-pub fn run(stage: &Stage, sizes: &StageSizes, operands: &Operands<'_>, output: &mut [u32]) {
-    let run = Run {
-        stage,
-        sizes,
-        operands,
-        layout: Layout::of(stage),
-    };
-    match &stage.body {
-        Body::Map(map) => run.map(map, output),
-        Body::Rows(rows) => rows::run(&run, rows, output),
+/// A call's numbers, those of [`StageSizes`](crate::plan::fuse::StageSizes).
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a> {
+    /// Threads that the call takes.
+    pub threads: u32,
+    /// For each load the place of its first element.
+    pub offsets: &'a [u32],
+    /// How far behind the start of the output the result begins.
+    pub result: u32,
+    /// The words of the call's entry behind its addresses.
+    pub words: &'a [u32],
+}
+
+/// Runs one stage for any number of calls, in the same memory.
+#[derive(Debug)]
+pub struct Runner<'a> {
+    stage: &'a Stage,
+    layout: Layout,
+    columns: Columns,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner of a stage.
+    pub fn new(stage: &'a Stage) -> Runner<'a> {
+        let steps = match &stage.body {
+            Body::Map(_) => 0,
+            Body::Rows(rows) => rows.steps.len(),
+        };
+        Runner {
+            stage,
+            layout: Layout::of(stage),
+            columns: Columns::new(stage.loads.len() + stage.scalars.len() + steps),
+        }
+    }
+
+    /// Where the numbers lie in a call's entry.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Runs the stage for one call; `output` is the whole buffer that it writes to.
+    pub fn run(&mut self, sizes: Numbers<'_>, operands: &Operands<'_>, output: &mut [u32]) {
+        let run = Run {
+            stage: self.stage,
+            layout: &self.layout,
+            sizes,
+            operands,
+        };
+        match &self.stage.body {
+            Body::Map(map) => run.map(map, &mut self.columns, output),
+            Body::Rows(rows) => rows::run(&run, rows, &mut self.columns, output),
+        }
     }
 }
 
 /// One stage of one call.
 struct Run<'a> {
     stage: &'a Stage,
-    sizes: &'a StageSizes,
+    layout: &'a Layout,
+    sizes: Numbers<'a>,
     operands: &'a Operands<'a>,
-    layout: Layout,
 }
 
 impl Run<'_> {
-    fn map(&self, map: &Map, output: &mut [u32]) {
+    fn map(&self, map: &Map, columns: &mut Columns, output: &mut [u32]) {
         let count = if map.is_strided {
             self.word(self.layout.count) as usize
         } else {
             output.len()
         };
         let dims = self.dims(self.layout.outer, map.rank);
-        let mut columns = self.columns(0);
+        self.fill_scalars(columns, count.min(BLOCK));
         for first in (0..count).step_by(BLOCK) {
             let elements = BLOCK.min(count - first);
             for (load, of) in self.stage.loads.iter().enumerate() {
@@ -74,7 +116,7 @@ impl Run<'_> {
                         first,
                     },
                 };
-                self.read(&mut columns, (load, strides + map.rank), (at, elements));
+                self.read(columns, (load, strides + map.rank), (at, elements));
             }
             let values = columns.evaluate(&map.value, elements);
             if map.is_strided {
@@ -91,23 +133,23 @@ impl Run<'_> {
         }
     }
 
-    /// Columns for the stage's variables, with the scalars in place, and room
-    /// for some that the rows give.
-    fn columns(&self, rows: usize) -> Columns {
+    /// Puts the scalars in their columns, for so many elements at once.
+    fn fill_scalars(&self, columns: &mut Columns, elements: usize) {
         let loads = self.stage.loads.len();
-        let mut columns = Columns::new(loads + self.stage.scalars.len() + rows);
         for (i, scalar) in self.stage.scalars.iter().enumerate() {
             let word = match scalar {
                 Scalar::Constant(index) => self.operands.constants[*index as usize],
                 Scalar::Count => self.word(self.layout.scalars[i]),
             };
-            columns.fill(loads + i, f32::from_bits(word), BLOCK);
+            columns.fill(loads + i, f32::from_bits(word), elements);
         }
-        columns
     }
 
     /// Reads some elements of a load into its column; the words of an index
     /// begin at `index`.
+    ///
+    /// A map's last thread may have elements behind the call's last one. What
+    /// they are made of can lie outside, is 0 then, and nobody reads them.
     fn read(
         &self,
         columns: &mut Columns,
@@ -122,18 +164,18 @@ impl Run<'_> {
             }
             Access::Strided => {
                 let column = columns.column(load);
-                at.each(elements, |i, at| column[i] = f32::from_bits(source[at]));
+                at.each(elements, |i, at| column[i] = element(source, at));
             }
             Access::Indexed(by) => {
                 let (step, limit) = (self.word(index), self.word(index + 1));
                 let (indexes, column) = columns.pair(by as usize, load);
                 at.each(elements, |i, at| {
                     let index = indexes[i].to_bits();
-                    column[i] = f32::from_bits(if index < limit {
-                        source[at + (index * step) as usize]
+                    column[i] = if index < limit {
+                        element(source, at.wrapping_add((index * step) as usize))
                     } else {
-                        index | 0x7fc0_0000
-                    });
+                        f32::from_bits(index | 0x7fc0_0000)
+                    };
                 });
             }
         }
@@ -223,6 +265,10 @@ fn copy(words: &[u32], values: &mut [f32]) {
     for (value, word) in values.iter_mut().zip(words) {
         *value = f32::from_bits(*word);
     }
+}
+
+fn element(source: &[u32], at: usize) -> f32 {
+    f32::from_bits(source.get(at).copied().unwrap_or_default())
 }
 
 fn store(output: &mut [u32], values: &[f32]) {

@@ -1,17 +1,19 @@
 //! Rows: folds along them and what is made of these, in the order that the
 //! kernels sum in.
 
-use super::{Places, Run};
+use super::{Places, Run, tile};
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 use crate::plan::fuse::{CHUNK, Fold, LANES, RowResult, RowStep, Rows, Width};
 
 /// Runs the rows of one call.
-pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
-    let layout = &run.layout;
+pub(super) fn run(run: &Run<'_>, rows: &Rows, columns: &mut Columns, output: &mut [u32]) {
+    let layout = run.layout;
+    run.fill_scalars(columns, BLOCK);
     let count = run.word(layout.count);
     let threads = match rows.width {
         Width::Thread => run.sizes.threads,
+        Width::Tile(tile) => return tile::run(run, (rows, tile), columns, output),
         Width::Group => run.sizes.threads / LANES,
     };
     let chunks = if rows.is_cut {
@@ -22,7 +24,7 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
     let mut row = Row {
         run,
         rows,
-        columns: run.columns(rows.steps.len()),
+        columns,
         outer: run.dims(layout.outer, rows.outer),
         inner: run.dims(layout.inner, rows.inner),
         place: 0,
@@ -45,7 +47,7 @@ pub(super) fn run(run: &Run<'_>, rows: &Rows, output: &mut [u32]) {
 struct Row<'a> {
     run: &'a Run<'a>,
     rows: &'a Rows,
-    columns: Columns,
+    columns: &'a mut Columns,
     outer: Vec<u32>,
     inner: Vec<u32>,
     /// Number of the row.
@@ -67,7 +69,7 @@ impl Row<'_> {
                 first: self.place,
             };
             let load = (load, self.index(load));
-            self.run.read(&mut self.columns, load, (at, 1));
+            self.run.read(self.columns, load, (at, 1));
             let (load, _) = load;
             let value = self.columns.column(load)[0];
             self.columns.fill(load, value, at_once);
@@ -85,7 +87,7 @@ impl Row<'_> {
     /// Each thread's share first, then halves onto each other.
     fn fold(&mut self, fold: Fold, value: &Expr) -> f32 {
         let lanes = match self.rows.width {
-            Width::Thread => 1,
+            Width::Thread | Width::Tile(_) => 1,
             Width::Group => LANES as usize,
         };
         let mut sums = [0.0_f32; LANES as usize];
@@ -146,13 +148,13 @@ impl Row<'_> {
                 first: self.first + done,
             };
             let load = (load, self.index(load));
-            self.run.read(&mut self.columns, load, (at, elements));
+            self.run.read(self.columns, load, (at, elements));
         }
         self.columns.evaluate(value, elements)
     }
 
     fn result(&mut self, number: usize, output: &mut [u32]) {
-        let (rows, layout) = (self.rows, &self.run.layout);
+        let (rows, layout) = (self.rows, self.run.layout);
         let mut base = self.run.sizes.result as usize + number;
         if !rows.is_cut {
             let at = Places {

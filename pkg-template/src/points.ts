@@ -1,0 +1,25 @@
+// Calls on control points, which come as one array.
+//
+// From here on they are operands like any others.
+
+import type { AnyOptions } from "./call-options.js";
+import type { Calls } from "./calls.js";
+import { checkPoints, type Fraction, type Operand } from "./check.js";
+import type { Method } from "./method.js";
+
+/** Takes a call on points. Never throws: what is wrong with it rejects the promise. */
+export function startOn<Result extends Operand>(
+  calls: Calls,
+  method: Method,
+  points: readonly Operand[],
+  t: Fraction,
+  options: AnyOptions | undefined,
+): Promise<Result> {
+  try {
+    checkPoints(method, points, options?.label);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  const [a, b, ...rest] = points;
+  return calls.start(method, a, b, t, options, rest);
+}

@@ -1,0 +1,131 @@
+// Makes the arrays of results before there are results.
+//
+// A new array costs several times what is copied into it: its memory must be found,
+// and the pages of a large one are given only when they are first written. The main
+// thread is idle between a batch and its answers, so arrays are made then, and the
+// answers only fill them. What the wait was too short for is made after the batch,
+// for the next one. Each array is handed out once; no call is answered here.
+
+import { room } from "./answer.js";
+import type { Call } from "./call.js";
+import { EndOfTask, type Environment } from "./environment.js";
+import type { Pending } from "./pending.js";
+import { Reserve } from "./reserve.js";
+
+/** A task takes about so long, in milliseconds: nudges and the page run in between. */
+const TASK_MS = 0.25;
+/** Arrays and pages made between two looks at the clock. */
+const AT_ONCE = 16;
+/** Up to so many bytes lie on the engine's own heap, which is as cheap as copying. */
+const CHEAP_BYTES = 64;
+/** Bytes made for what one flush sent. */
+const MOST_BYTES = 2 ** 24;
+/** Of a machine with larger ones, a page is written more than once. */
+const PAGE_BYTES = 4096;
+
+/** The results of one session, before they are there. */
+export class Preparer {
+  /** The ticket to go on with, and the one after the last that was sent. */
+  private next = 0;
+  private end = 0;
+  /** Bytes that may still be made for them. */
+  private left = 0;
+  /** A new array, of which the pages before `at` are written. */
+  private pages: Uint8Array | undefined;
+  private at = 0;
+  private readonly reserve: Reserve;
+  private readonly task: EndOfTask;
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly pending: Pending,
+    /** Batches on their way. */
+    private readonly flights: () => number,
+  ) {
+    this.reserve = new Reserve(environment);
+    // Not in the task that sends: at its end the browser hands the GPU its commands.
+    this.task = new EndOfTask(environment, () => this.step());
+  }
+
+  /** What was queued has been sent. */
+  sent(): void {
+    const { pending } = this;
+    if (pending.size === 0 || this.flights() === 0) return;
+    if (this.next === this.end) {
+      this.next = pending.oldest;
+      this.reserve.expect();
+    }
+    this.end = pending.end;
+    this.left = MOST_BYTES;
+    this.task.post();
+  }
+
+  /** Results are about to be filled. Invariant: no page of theirs is written afterwards. */
+  returned(): void {
+    this.pages = undefined;
+    if (this.reserve.isWanted) this.task.post();
+  }
+
+  /** Stops, whatever is on its way. */
+  dispose(): void {
+    this.task.close();
+    this.reserve.clear();
+  }
+
+  private step(): void {
+    const isIdle = this.flights() === 0;
+    if (isIdle) this.next = this.end;
+    const until = this.environment.now() + TASK_MS;
+    do {
+      for (let n = 0; n < AT_ONCE; n += 1) {
+        if (this.pages !== undefined) this.write(this.pages);
+        else if (this.next !== this.end) this.make();
+        else if (!isIdle || !this.restock()) return;
+      }
+    } while (this.environment.now() < until);
+    this.task.post();
+  }
+
+  private write(pages: Uint8Array): void {
+    pages[this.at] = 0;
+    this.at += PAGE_BYTES;
+    if (this.at >= pages.length) this.pages = undefined;
+  }
+
+  // The array of the next call that is on its way.
+  private make(): void {
+    const call = this.pending.get(this.next);
+    this.next = (this.next + 1) >>> 0;
+    if (call === undefined || call.begun !== undefined) return;
+    if (call.terms !== undefined && call.terms.into !== undefined) return;
+    const bytes = bytesOf(call);
+    if (bytes <= CHEAP_BYTES || bytes > this.left) return;
+    this.left -= bytes;
+    call.begun = this.reserve.take(call.method.gives, bytes);
+    if (call.begun !== undefined) return;
+    try {
+      call.begun = room(call, bytes / 4);
+      this.begin(call.begun);
+    } catch {
+      // No memory now. Whether there is some for the answer, the answer will show.
+      this.next = this.end;
+    }
+  }
+
+  // One array for the next batch; false when there are enough.
+  private restock(): boolean {
+    const array = this.reserve.add();
+    if (array !== undefined) this.begin(array);
+    return array !== undefined;
+  }
+
+  private begin({ buffer, byteLength }: Uint8Array | Float32Array): void {
+    if (byteLength <= PAGE_BYTES) return;
+    this.pages = new Uint8Array(buffer);
+    this.at = 0;
+  }
+}
+
+function bytesOf({ method, elements }: Call): number {
+  return method.gives === "float32" ? elements * 4 : elements;
+}

@@ -1,0 +1,99 @@
+// New arrays for the next batch, as many of each length as the last one needed.
+//
+// A page that does the same every frame finds all of them ready; another finds none
+// of its own, and they are replaced. They are few, and none is kept for long. When
+// they are made is the preparer's business.
+
+import type { Operand } from "./check.js";
+import type { Environment } from "./environment.js";
+import type { Element } from "./method.js";
+
+/** Arrays and bytes that are kept, at most. */
+const MOST_ARRAYS = 4096;
+const MOST_BYTES = 2 ** 20;
+
+/** They are let go after so long without a batch, in milliseconds. */
+const KEPT_MS = 1000;
+
+/** Arrays that nobody has had yet. */
+export class Reserve {
+  /** By {@link keyOf}. */
+  private readonly arrays = new Map<number, Operand[]>();
+  /** The keys of what the batch on its way needs, and what they come to. */
+  private keys: number[] = [];
+  private bytes = 0;
+  /** Whether what lies here is left over from the batch before. */
+  private isStale = false;
+  private since = 0;
+  private timer: unknown;
+
+  constructor(private readonly environment: Environment) {}
+
+  /** A batch is on its way, and will ask. */
+  expect(): void {
+    this.keys = [];
+    this.bytes = 0;
+    this.isStale = true;
+    this.since = this.environment.now();
+  }
+
+  /** Whether the last batch needed what is not here yet. */
+  get isWanted(): boolean {
+    return this.keys.length > 0;
+  }
+
+  /** A new array of so many bytes, if one is here. */
+  take(gives: Element, bytes: number): Operand | undefined {
+    const key = keyOf(gives, bytes);
+    if (this.keys.length < MOST_ARRAYS && this.bytes + bytes <= MOST_BYTES) {
+      this.keys.push(key);
+      this.bytes += bytes;
+    }
+    return this.arrays.get(key)?.pop();
+  }
+
+  /** Makes one array that the last batch needed, and returns it; undefined when there are enough. */
+  add(): Operand | undefined {
+    if (this.isStale) this.arrays.clear();
+    this.isStale = false;
+    const key = this.environment.page?.hidden ? undefined : this.keys.pop();
+    if (key === undefined) return undefined;
+    try {
+      const array = made(key);
+      const others = this.arrays.get(key);
+      if (others === undefined) this.arrays.set(key, [array]);
+      else others.push(array);
+      this.timer ??= this.environment.setTimer(this.onTimer, KEPT_MS);
+      return array;
+    } catch {
+      // There is no memory to spare.
+      this.clear();
+      return undefined;
+    }
+  }
+
+  /** Lets go of everything. */
+  clear(): void {
+    this.arrays.clear();
+    this.keys = [];
+    this.environment.clearTimer(this.timer);
+    this.timer = undefined;
+  }
+
+  // Set again, not cleared, when there was a batch since.
+  private readonly onTimer = (): void => {
+    this.timer = undefined;
+    const left = this.since + KEPT_MS - this.environment.now();
+    if (left > 0) this.timer = this.environment.setTimer(this.onTimer, left);
+    else this.clear();
+  };
+}
+
+/** One number for a kind of array and its length. */
+function keyOf(gives: Element, bytes: number): number {
+  return gives === "float32" ? bytes : -bytes;
+}
+
+function made(key: number): Operand {
+  return key > 0 ? new Float32Array(key / 4) : new Uint8Array(-key);
+}

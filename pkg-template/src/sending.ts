@@ -1,0 +1,100 @@
+// Sends what is queued, and sees to it that the answers come soon.
+//
+// It tells everyone with a stake in when batches go: the clock, the nudger, the
+// preparer, the warning about lonely batches. It knows how many calls are queued, and
+// no call.
+
+import type { Clock } from "./clock.js";
+import type { Core } from "./core.js";
+import type { Environment } from "./environment.js";
+import type { Nudger } from "./nudger.js";
+import { Preparer } from "./preparer.js";
+import type { Tickets } from "./tickets.js";
+import type { LonelyWarning } from "./warning.js";
+
+/** What a session's batches go by. */
+export interface Pace {
+  readonly around: Environment;
+  readonly clock: Clock;
+  readonly nudger: Nudger;
+  /** Undefined where nobody would read it. */
+  readonly warning: LonelyWarning | undefined;
+}
+
+/** The way out of one session. */
+export class Sending {
+  /** Calls taken since the last flush. */
+  queued = 0;
+  private readonly clock: Clock;
+  private readonly nudger: Nudger;
+  private readonly preparer: Preparer;
+  private readonly warning: LonelyWarning | undefined;
+
+  constructor(
+    private readonly core: Core,
+    tickets: Tickets,
+    { around, clock, nudger, warning }: Pace,
+    /** Hears what the core throws, and when. */
+    private readonly fail: (doing: string, thrown: unknown) => void,
+  ) {
+    this.clock = clock;
+    this.nudger = nudger;
+    this.warning = warning;
+    const flights = () => tickets.arena.flights;
+    this.preparer = new Preparer(around, tickets.pending, flights);
+  }
+
+  /** A call was queued; the clock hears of it unless it is sent at once. */
+  called(isNow: boolean): void {
+    if (this.queued === 0) this.warning?.opened();
+    this.queued += 1;
+    if (!isNow) this.clock.called();
+  }
+
+  /** Sends what is queued. */
+  flush(): void {
+    // Told first: a CPU core answers inside `flush`.
+    this.queued = 0;
+    this.clock.flushed();
+    try {
+      this.core.flush();
+      this.nudger.sent();
+      this.preparer.sent();
+    } catch (thrown) {
+      this.fail("flush", thrown);
+    }
+  }
+
+  /** When it is due, in milliseconds of the clock; NaN is never. */
+  due(now: number): number {
+    try {
+      return this.core.due(now);
+    } catch (thrown) {
+      this.fail("due", thrown);
+      return NaN;
+    }
+  }
+
+  /** The clock is about to flush, which the warning goes by. */
+  warn(): void {
+    if (this.queued > 0) this.warning?.sent(this.queued);
+  }
+
+  /** Results are about to be filled. */
+  returning(): void {
+    this.preparer.returned();
+  }
+
+  /** They were; `last` says that no more of their batch are on their way. */
+  returned(last: boolean): void {
+    if (last) this.nudger.returned();
+    this.clock.settled();
+  }
+
+  /** Sends nothing any more. */
+  dispose(): void {
+    this.clock.dispose();
+    this.nudger.dispose();
+    this.preparer.dispose();
+  }
+}

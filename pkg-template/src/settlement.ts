@@ -1,0 +1,67 @@
+// Answers the calls of a batch, or of a piece of it, from the core's settle table.
+//
+// Each entry finds its call by ticket, and the call gets its own result or its own
+// error. What that means for the queue and the clocks is the session's matter.
+
+import { collect, deliver, refuse } from "./answer.js";
+import { Results } from "./arena.js";
+import { PART } from "./core.js";
+import { FramebatchError } from "./errors.js";
+import { deliverReading, finishReading } from "./tensor/reading.js";
+import type { Tickets } from "./tickets.js";
+
+/** What the core gives to `Settle`, where `last` does not matter. */
+export interface Settlement {
+  readonly table: number;
+  readonly count: number;
+  readonly source: ArrayBuffer | null;
+  readonly message: string;
+}
+
+/** Answers every call that the table completes, in its order. */
+export function settle(
+  tickets: Tickets,
+  { table, count, source, message }: Settlement,
+): void {
+  const { arena } = tickets;
+  arena.refresh();
+  const words = arena.words;
+  const results = new Results(source ?? arena.buffer);
+  const end = table + count * 4;
+  for (let at = table; at < end; at += 4) {
+    const status = words[at + 3];
+    if (status === PART) {
+      addPart(tickets, results, words, at);
+      at += 4;
+      continue;
+    }
+    const call = tickets.takeAnswered(words[at]);
+    if (call === undefined) continue;
+    if (status !== 0) refuse(call, status, message);
+    else if (call.reading !== undefined)
+      deliverReading(call, results, words[at + 1]);
+    else deliver(call, results, words[at + 1], words[at + 2]);
+  }
+}
+
+// The call is answered with the last part of its result, or once one fails.
+function addPart(
+  tickets: Tickets,
+  results: Results,
+  words: Uint32Array,
+  at: number,
+): void {
+  const call = tickets.pending.get(words[at]);
+  if (call === undefined) return;
+  const outcome = collect(call, results, {
+    offset: words[at + 1],
+    words: words[at + 2],
+    at: words[at + 4],
+    total: words[at + 5],
+  });
+  if (outcome === undefined) return;
+  tickets.take(call.ticket);
+  if (outcome instanceof FramebatchError) call.reject(outcome);
+  else if (call.reading === undefined) call.resolve(outcome);
+  else finishReading(call, outcome);
+}

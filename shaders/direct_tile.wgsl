@@ -1,0 +1,65 @@
+// A product of matrices without workgroup memory, generated: what `tile.wgsl` is for GPUs, this is for processors.
+// Grid: one workgroup per tile of 64 x 64, by the segment table. A thread sums 8 rows of 8 columns, from the first
+// step to the last.
+
+alias F = vec4<f32>;
+alias U = vec4<u32>;
+alias B = vec4<bool>;
+
+// HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind, and of each thread only one row.
+const WORDS        = 14u; // Words of an entry behind the result's.
+const COUNT        = 2u;  // Of these, the one that holds how many products are summed,
+const ROWS         = 3u;  // rows of the product,
+const COLUMNS      = 4u;  // columns,
+const LEFT_ROW     = 6u;  // the strides of the left factor along rows
+const LEFT_STEP    = 8u;  // and steps,
+const RIGHT_COLUMN = 11u; // those of the right one along columns
+const RIGHT_STEP   = 12u; // and steps.
+const LEFT_ACROSS  = false; // Whether neighbors are those along the rows, not the steps;
+const RIGHT_ACROSS = true;  // along the columns.
+
+@group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
+@group(0) @binding(6) var<storage, read_write> output:   array<u32>;
+@group(0) @binding(7) var<storage, read>       segments: array<u32>;
+@group(0) @binding(8) var<uniform>             params:   Params;
+
+fn read0(at: U) -> U {
+    return U(in0[at.x / 4u][at.x % 4u], in0[at.y / 4u][at.y % 4u], in0[at.z / 4u][at.z % 4u], in0[at.w / 4u][at.w % 4u]);
+}
+fn left_start(entry: u32, stack: u32) -> u32 { return operand(entry, 0u); }
+fn right_start(entry: u32, stack: u32) -> u32 { return operand(entry, 1u); }
+fn left(at: U) -> U { return read0(at); }
+fn right(at: U) -> U { return read0(at); }
+fn left_quad(i: u32) -> U { return in0[i]; }
+fn right_quad(i: u32) -> U { return in0[i]; }
+fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
+    let at = result(entry) + row * operand(entry, COLUMNS) + column;
+    for (var i = 0u; i < 4u && column + i < operand(entry, COLUMNS); i++) { output[at + i] = bitcast<u32>(r0[i]); }
+}
+
+fn sum(entry: u32, at: Tile, row: u32, column: u32) {
+    let count = operand(entry, COUNT);
+    let b_at = at.right + (column - at.column) * at.right_step.x;
+    let a_at = at.left + (row - at.row) * at.left_step.x;
+    var s0 = F();
+    for (var step = 0u; step < count; step++) {
+        let a = left_values(a_at + step * at.left_step.y, 1u, 1u);
+        s0 = fma(F(a.x), right_values(b_at + step * at.right_step.y, at.right_step.x, at.size.y - column), s0);
+    }
+    finish(entry, at.stack, row, column, s0);
+}
+// END
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
+    if thread.idle { return; }
+    let at = find_tile(thread.entry, thread.index / WORKGROUP);
+    let row = at.row + lane / 8u * 8u;
+    let column = at.column + lane % 8u * 8u;
+    if row < at.size.x && column < at.size.y { sum(thread.entry, at, row, column); }
+}

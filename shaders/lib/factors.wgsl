@@ -1,0 +1,47 @@
+// Factors of a matrix product, for kernels that compute a tile of it; what reads them is generated.
+
+const TILE = 64u;
+const LANE = vec4<u32>(0u, 1u, 2u, 3u);
+
+// A tile of a call's product.
+struct Tile {
+    stack:      u32,       // Which matrix of the stack,
+    row:        u32,       // its first row
+    column:     u32,       // and column.
+    size:       vec2<u32>, // Rows and columns of the matrix.
+    left:       u32,       // Word where the left factor's first row begins,
+    right:      u32,       // and the right one's first column.
+    left_step:  vec2<u32>, // Strides of the left factor along rows and steps,
+    right_step: vec2<u32>, // of the right one along columns and steps.
+}
+
+fn find_tile(entry: u32, number: u32) -> Tile {
+    var tile: Tile;
+    tile.size = vec2<u32>(operand(entry, ROWS), operand(entry, COLUMNS));
+    let tiles = (tile.size + TILE - 1u) / TILE;
+    tile.column = number % tiles.y * TILE;
+    tile.row = number / tiles.y % tiles.x * TILE;
+    tile.stack = number / (tiles.y * tiles.x);
+    tile.left_step = vec2<u32>(operand(entry, LEFT_ROW), operand(entry, LEFT_STEP));
+    tile.right_step = vec2<u32>(operand(entry, RIGHT_COLUMN), operand(entry, RIGHT_STEP));
+    tile.left = left_start(entry, tile.stack) + tile.row * tile.left_step.x;
+    tile.right = right_start(entry, tile.stack) + tile.column * tile.right_step.x;
+    return tile;
+}
+
+// Four values of a factor, `step` apart; zeros behind the `count` that there are.
+fn left_values(at: u32, step: u32, count: u32) -> F {
+    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(left_quad(at / 4u)); }
+    return select(F(), bitcast<F>(left(at + LANE * step)), LANE < U(count));
+}
+
+fn right_values(at: u32, step: u32, count: u32) -> F {
+    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(right_quad(at / 4u)); }
+    return select(F(), bitcast<F>(right(at + LANE * step)), LANE < U(count));
+}
+
+// How many of four values there are at a place.
+fn remaining(is_across: bool, at: vec2<u32>, limit: vec2<u32>) -> u32 {
+    if at.x >= limit.x || at.y >= limit.y { return 0u; }
+    return select(limit.y - at.y, limit.x - at.x, is_across);
+}

@@ -1,0 +1,260 @@
+//! The command builder: operations recorded one by one and sent as one call.
+//!
+//! It holds what was recorded and, when that was executed, its results. It
+//! computes and decides nothing: `graph::chain` says which shapes fit, and the
+//! call is queued, merged and answered like any other.
+
+mod record;
+mod single;
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::blocking::Blocking;
+use super::call::Call;
+use super::gpu::Gpu;
+use super::outside::block_on;
+use super::request::{Request, Structure};
+use super::tensor::Tensor;
+use crate::error::Error;
+use crate::graph::NodeId;
+use crate::graph::chain::Chain;
+use crate::graph::shape::Shape;
+use crate::tensor::aligned;
+
+/// Operations on whole arrays of floats, recorded one by one and executed
+/// together: one upload, as few kernels as they fuse to, one read-back.
+///
+/// Each method names its operands by the [`Value`]s of earlier ones and checks
+/// their shapes at once; shapes broadcast as in NumPy. Nothing is computed
+/// before [`execute`](Batch::execute), which sends the whole as one call:
+/// batches of equal structure that wait at the same time are computed together,
+/// whatever their lengths and factors.
+///
+/// The results are those of the operations that no other one uses, and of what
+/// [`keep`](Batch::keep) names; everything else never leaves the device. After
+/// `execute` each of them can be read any number of times.
+///
+/// Uploads are borrowed, or owned where a `Vec` is given. How exact each
+/// operation is, [`kernel::generated`](crate::kernel::generated) says.
+///
+/// ```
+/// # pollster::block_on(async {
+/// use framebatch::{Config, Gpu};
+///
+/// let gpu = Gpu::open(Config::default()).await?;
+/// let data = [-1.0, 2.0, 3.0];
+///
+/// let mut batch = gpu.batch();
+/// let x = batch.upload(&data);
+/// let y = batch.relu(x)?;
+/// let y = batch.scale(y, 2.0)?;
+/// let z = batch.add(y, x)?;
+/// batch.execute().await?;
+/// assert_eq!(batch.read(z).await?, [-1.0, 6.0, 9.0]);
+/// # Ok::<(), framebatch::Error>(())
+/// # }).unwrap();
+/// ```
+///
+/// [`Blocking::batch`] gives one whose `execute` and `read` block.
+#[derive(Debug)]
+pub struct Batch<'a, G = Gpu> {
+    gpu: Gpu,
+    number: u64,
+    chain: Chain,
+    /// What [`Value`]s stand for, or why they stand for nothing.
+    values: Vec<Result<Entry, Error>>,
+    uploads: Vec<Cow<'a, [f32]>>,
+    /// Tensors on the device, each with its number in the session.
+    tensors: Vec<(Tensor, Value, u32)>,
+    constants: Vec<f32>,
+    operations: usize,
+    /// All results, end to end, once there are any.
+    results: Option<Vec<f32>>,
+    handle: PhantomData<fn() -> G>,
+}
+
+/// What one method of a [`Batch`] gave: an upload, a tensor, or the result of
+/// an operation. It means something to its own batch only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Value {
+    batch: u64,
+    place: usize,
+}
+
+/// What a batch knows of a value.
+#[derive(Clone, Debug)]
+struct Entry {
+    node: NodeId,
+    shape: Shape,
+    is_operation: bool,
+    is_used: bool,
+    is_kept: bool,
+    /// Where its floats lie among the results.
+    result: Option<Range<usize>>,
+}
+
+impl Entry {
+    /// Whether it is among the results.
+    fn is_result(&self) -> bool {
+        self.is_kept || self.is_operation && !self.is_used
+    }
+}
+
+impl<G> Batch<'_, G> {
+    pub(super) fn new(gpu: Gpu) -> Self {
+        // Values of other batches, and of other sessions, must not pass for its own.
+        static BATCHES: AtomicU64 = AtomicU64::new(0);
+        Batch {
+            gpu,
+            number: BATCHES.fetch_add(1, Ordering::Relaxed),
+            chain: Chain::default(),
+            values: Vec::new(),
+            uploads: Vec::new(),
+            tensors: Vec::new(),
+            constants: Vec::new(),
+            operations: 0,
+            results: None,
+            handle: PhantomData,
+        }
+    }
+
+    pub(super) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Sends what was recorded; the floats of all results.
+    fn submit(&mut self) -> Call<f32> {
+        match self.lay_out() {
+            Ok((chain, floats)) => {
+                let (request, key) = (self.request(chain, floats), self.gpu.key());
+                self.gpu.shared().submit_floats(request, key, floats)
+            }
+            Err(error) => Call::known(Err(error)),
+        }
+    }
+
+    /// The chain with its results, and how many floats they are end to end.
+    fn lay_out(&mut self) -> Result<(Chain, usize), Error> {
+        self.check_open("execute")?;
+        let mut chain = self.chain.clone();
+        let (mut next, mut end) = (0, 0);
+        for entry in self.values.iter_mut().flatten() {
+            entry.result = None;
+            if entry.is_result() {
+                chain.output(entry.node)?;
+                // As a device leaves them: each from a multiple of 16 bytes on.
+                let count = entry.shape.count();
+                end = next + count as usize;
+                entry.result = Some(next..end);
+                next += aligned(count) as usize;
+            }
+        }
+        if chain.outputs().is_empty() {
+            return Err(invalid(
+                "execute",
+                "nothing was asked for; apply an operation, or keep a value",
+            ));
+        }
+        Ok((chain, end))
+    }
+
+    fn request(&self, chain: Chain, floats: usize) -> Request<'_> {
+        let uploads = self.uploads.iter().map(|data| bytemuck::cast_slice(data));
+        let constants = bytemuck::cast_slice(&self.constants);
+        Request {
+            structure: Structure::Chain(chain),
+            // Without an element the answer is known.
+            rows: usize::from(floats > 0),
+            scalar: 0,
+            operands: Default::default(),
+            more: uploads.chain([constants]).collect(),
+            tensors: self.tensors.iter().map(|(.., number)| *number).collect(),
+        }
+    }
+
+    fn finish(&mut self, results: Vec<f32>) {
+        self.results = Some(results);
+        self.uploads = Vec::new();
+        self.tensors = Vec::new();
+    }
+
+    /// A copy of a result.
+    fn result(&self, value: Value) -> Result<Vec<f32>, Error> {
+        let entry = self.entry("read", value)?;
+        let Some(results) = &self.results else {
+            return Err(invalid("read", "execute the batch first"));
+        };
+        match &entry.result {
+            Some(range) => Ok(results[range.clone()].to_vec()),
+            None => Err(invalid(
+                "read",
+                "this value was not kept, because another operation uses it or nothing computed it; call `keep` with it before `execute`",
+            )),
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Computes everything that was recorded. The call is on its way when this
+    /// returns; awaiting only waits. Dropped before it is done, it is given up.
+    ///
+    /// What fails can be executed again, and what was refused is still recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a batch that computes nothing or was
+    /// executed before, [`Error::TooLarge`], and what may befall any call:
+    /// [`Error::QueueFull`], [`Error::DeviceLost`], [`Error::OutOfMemory`],
+    /// [`Error::Disposed`].
+    #[must_use = "dropping an execution gives it up"]
+    pub fn execute(&mut self) -> impl Future<Output = Result<(), Error>> + Send + use<'_, 'a> {
+        let call = self.submit();
+        async move {
+            let results = call.await?;
+            self.finish(results);
+            Ok(())
+        }
+    }
+
+    /// The floats of a result, row-major; see [`Batch::shape`].
+    ///
+    /// # Errors
+    ///
+    /// Out of the call comes [`Error::InvalidInput`] for a value of another
+    /// batch, before `execute`, and for one that was not kept.
+    pub fn read(&self, value: Value) -> Call<f32> {
+        Call::known(self.result(value))
+    }
+}
+
+impl Batch<'_, Blocking> {
+    /// Computes everything that was recorded, and waits for it. Where the
+    /// queue is full and its policy is to wait, it waits for room first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::<Gpu>::execute`](Batch::execute).
+    pub fn execute(&mut self) -> Result<(), Error> {
+        self.gpu.shared().wait_for_room();
+        let results = block_on(self.submit())?;
+        self.finish(results);
+        Ok(())
+    }
+
+    /// The floats of a result, row-major; see [`Batch::shape`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a value of another batch, before `execute`,
+    /// and for one that was not kept.
+    pub fn read(&self, value: Value) -> Result<Vec<f32>, Error> {
+        self.result(value)
+    }
+}
+
+fn invalid(name: &str, problem: &str) -> Error {
+    Error::InvalidInput(format!("{name}: {problem}"))
+}

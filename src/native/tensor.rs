@@ -1,0 +1,276 @@
+//! Tensors that stay on the device, and what becomes of them with it.
+//!
+//! A session counts who reads a tensor; this keeps what it is made of again
+//! when its device is lost. It computes nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+use super::call::Answer;
+use super::gpu::Gpu;
+use super::import::Imports;
+use super::outside::AnyDevice;
+use super::shared::{Purpose, Shared, State};
+use crate::error::Error;
+use crate::graph::shape::Shape;
+use crate::session::Session;
+
+/// An array of floats that lies on the device, for any number of batches, until
+/// its last clone is dropped.
+///
+/// When the device is lost, it is made again on the next one from a copy of its
+/// data on the host; [`Tensor::without_source`] gives that copy up. Made by
+/// [`Gpu::tensor`] and [`Gpu::import_buffer`].
+#[derive(Clone)]
+pub struct Tensor {
+    resident: Arc<Resident>,
+}
+
+/// A tensor's number in its session.
+pub(super) struct Resident {
+    shared: Arc<Shared>,
+    number: u32,
+    shape: Shape,
+}
+
+impl Tensor {
+    pub(super) fn new(shared: &Arc<Shared>, number: u32, shape: Shape) -> Tensor {
+        Tensor {
+            resident: Arc::new(Resident {
+                shared: Arc::clone(shared),
+                number,
+                shape,
+            }),
+        }
+    }
+
+    pub(super) fn of(resident: Arc<Resident>) -> Tensor {
+        Tensor { resident }
+    }
+
+    /// The dimensions, outermost first; none for a single number.
+    pub fn shape(&self) -> &[u32] {
+        self.resident.shape.dims()
+    }
+
+    /// The same tensor without the copy on the host: half the memory, but its
+    /// data is lost with the device, and what reads it then fails with
+    /// [`Error::DeviceLost`].
+    #[must_use]
+    pub fn without_source(self) -> Tensor {
+        let Resident { shared, number, .. } = &*self.resident;
+        let mut state = shared.lock();
+        let is_lost = state.session.is_lost();
+        let source = state.residents.sources.get_mut(number);
+        let mut dropped = None;
+        if let Some(Source::Kept(data)) = source {
+            // With no device it is still to be filled, once.
+            let data = std::mem::take(data);
+            let next = if is_lost {
+                Source::Once(data)
+            } else {
+                dropped = Some(data);
+                Source::Given
+            };
+            state.residents.sources.insert(*number, next);
+        }
+        drop(state);
+        drop(dropped); // Outside the lock: it may be large.
+        self
+    }
+
+    pub(super) fn dims(&self) -> Shape {
+        self.resident.shape
+    }
+
+    pub(super) fn resident(&self) -> &Arc<Resident> {
+        &self.resident
+    }
+}
+
+impl Debug for Tensor {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({})", self.resident.shape)
+    }
+}
+
+impl Debug for Resident {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "Resident({})", self.number)
+    }
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.session.release(self.number);
+        let source = state.residents.sources.remove(&self.number);
+        drop(state);
+        drop(source);
+    }
+}
+
+/// The tensors of a session by number, and where each comes from.
+#[derive(Debug, Default)]
+pub(super) struct Residents {
+    pub(super) sources: BTreeMap<u32, Source>,
+    pub(super) imports: Imports,
+    /// Tensors of the session that this one explains, and their numbers here.
+    adopted: Vec<(Arc<Resident>, u32)>,
+}
+
+/// What a tensor is made of again.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// Its data.
+    Kept(Box<[f32]>),
+    /// Its data, until it is on a device.
+    Once(Box<[f32]>),
+    /// Nothing: only the device has its data.
+    Given,
+    /// Nothing: it is somebody else's buffer.
+    Imported,
+    /// It went with its device, for this reason.
+    Lost(&'static str),
+}
+
+impl Residents {
+    /// Refuses a tensor that went with its device.
+    pub(super) fn check(&self, number: u32) -> Result<(), Error> {
+        match self.sources.get(&number) {
+            Some(Source::Lost(why)) => Err(Error::DeviceLost((*why).into())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Gpu {
+    /// Copies an array of this shape, row-major, to the device, where it stays
+    /// until the tensor's last clone is dropped; batches that name it carry
+    /// nothing for it.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use framebatch::{Config, Gpu};
+    ///
+    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let bias = gpu.tensor(&[1.0, 2.0, 3.0], &[3])?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let x = batch.upload_shaped(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0], &[2, 3])?;
+    /// let bias = batch.tensor(&bias)?;
+    /// let y = batch.add(x, bias)?; // Broadcast, as in NumPy.
+    /// batch.execute().await?;
+    /// assert_eq!(batch.read(y).await?, [1.0, 3.0, 5.0, 4.0, 6.0, 8.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] where the data is not of that shape, and for
+    /// more than 8 dimensions or 2³⁰ elements; [`Error::TooLarge`] where no
+    /// buffer holds it; [`Error::Disposed`].
+    pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
+        let shape = shaped("tensor", dims, data.len())?;
+        let source: Box<[f32]> = data.into();
+        let shared = self.shared();
+        let mut state = shared.open()?;
+        let number = state.session.hold();
+        // With no device it is filled when there is one.
+        if !state.session.is_lost()
+            && let Err(error) = fill(&mut state.session, number, data)
+        {
+            state.session.release(number);
+            return Err(error);
+        }
+        state.residents.sources.insert(number, Source::Kept(source));
+        drop(state);
+        Ok(Tensor::new(shared, number, shape))
+    }
+}
+
+impl Shared {
+    /// The number here of a tensor that a batch names.
+    pub(super) fn admit(&self, tensor: &Tensor) -> Result<u32, Error> {
+        let resident = &tensor.resident;
+        let mut state = self.lock();
+        if std::ptr::eq(&raw const *resident.shared, self) {
+            state.residents.check(resident.number)?;
+            return Ok(resident.number);
+        }
+        if self.purpose != Purpose::Explain {
+            return Err(Error::InvalidInput(
+                "tensor: it is of another session; make it with this one".into(),
+            ));
+        }
+        let mut adopted = state.residents.adopted.iter();
+        if let Some((_, number)) = adopted.find(|(known, _)| Arc::ptr_eq(known, resident)) {
+            return Ok(*number);
+        }
+        let number = state.session.hold();
+        state.residents.adopted.push((Arc::clone(resident), number));
+        Ok(number)
+    }
+}
+
+impl State {
+    /// Fills the tensors again after a loss. What cannot be filled is lost, and
+    /// its calls are given up: those who wait for them.
+    pub(super) fn restore(&mut self) -> Vec<Answer> {
+        let mut sources = std::mem::take(&mut self.residents.sources);
+        for (number, source) in &mut sources {
+            let lost = match source {
+                Source::Kept(data) | Source::Once(data) => fill(&mut self.session, *number, data)
+                    .err()
+                    .map(|_| NO_ROOM),
+                Source::Given => Some(NO_SOURCE),
+                Source::Imported => Some(IMPORTED),
+                Source::Lost(why) => Some(*why),
+            };
+            if let Some(why) = lost {
+                *source = Source::Lost(why);
+            } else if let Source::Once(_) = source {
+                *source = Source::Given;
+            }
+        }
+        self.residents.sources = sources;
+        let tickets = self.session.give_up_unreadable().into_iter();
+        tickets
+            .filter_map(|ticket| self.answers.remove(&ticket))
+            .collect()
+    }
+}
+
+const NO_ROOM: &str = "a tensor's data found no room on the next one; make it again, smaller";
+const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source";
+const IMPORTED: &str = "an imported buffer went with it; import one of `wgpu_device`'s device";
+
+/// What calls that wait for a tensor are told that is lost.
+pub(super) fn lost_with_device() -> Error {
+    Error::DeviceLost(NO_SOURCE.into())
+}
+
+/// Copies data to the device. One without elements has a word all the same: a
+/// kernel binds it.
+fn fill(session: &mut Session<AnyDevice>, number: u32, data: &[f32]) -> Result<(), Error> {
+    let words = if data.is_empty() {
+        &[0]
+    } else {
+        bytemuck::cast_slice(data)
+    };
+    session.fill(number, words)
+}
+
+/// The shape of so many elements.
+pub(super) fn shaped(name: &str, dims: &[u32], elements: usize) -> Result<Shape, Error> {
+    let shape = Shape::new(dims)?;
+    if shape.count() as usize == elements {
+        return Ok(shape);
+    }
+    Err(Error::InvalidInput(format!(
+        "{name}: the data has {elements} elements, but shape {shape} has {}; give as many",
+        shape.count()
+    )))
+}

@@ -1,0 +1,181 @@
+//! Buffers of the program's own, read where they lie.
+
+use std::sync::Arc;
+
+use framebatch::device::{Gpu as Device, GpuOptions};
+use framebatch::{Code, EngineChoice, Error, Gpu, Preset};
+use pollster::block_on;
+
+use crate::engines::{in_time, manual, open};
+
+const USAGES: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
+    .union(wgpu::BufferUsages::COPY_SRC)
+    .union(wgpu::BufferUsages::COPY_DST);
+
+fn make(device: &wgpu::Device, size: u64, usage: wgpu::BufferUsages) -> Arc<wgpu::Buffer> {
+    Arc::new(device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage,
+        mapped_at_creation: false,
+    }))
+}
+
+/// A buffer that holds these floats, and room for whole vectors.
+fn buffer(gpu: &Gpu, floats: &[f32]) -> Arc<wgpu::Buffer> {
+    let device = gpu.wgpu_device().unwrap();
+    let size = size_of_val(floats).next_multiple_of(16) as u64;
+    let buffer = make(&device, size, USAGES);
+    write(gpu, &buffer, floats);
+    buffer
+}
+
+fn write(gpu: &Gpu, buffer: &wgpu::Buffer, floats: &[f32]) {
+    let queue = gpu.wgpu_queue().unwrap();
+    queue.write_buffer(buffer, 0, bytemuck::cast_slice(floats));
+}
+
+/// 2 · buffer, five floats of it.
+fn double(gpu: &Gpu, buffer: &Arc<wgpu::Buffer>) -> Result<Vec<f32>, Error> {
+    let mut batch = gpu.batch();
+    let weights = batch.import_buffer(Arc::clone(buffer), 5)?;
+    let y = batch.scale(weights, 2.0)?;
+    block_on(batch.execute())?;
+    block_on(batch.read(y))
+}
+
+fn eager() -> Gpu {
+    open(EngineChoice::Gpu, Preset::Eager.config())
+}
+
+#[test]
+fn a_buffer_is_read_where_it_lies_and_survives_the_batch() {
+    let gpu = eager();
+    let weights = buffer(&gpu, &[1.0, 2.0, 3.0, 4.0, 5.0]);
+    let held = gpu.stats().device;
+    for _ in 0..3 {
+        assert_eq!(double(&gpu, &weights).unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
+    }
+    // What is written to it meanwhile is read: nothing was copied.
+    write(&gpu, &weights, &[-1.0; 5]);
+    assert_eq!(double(&gpu, &weights).unwrap(), [-2.0; 5]);
+    let device = gpu.stats().device;
+    assert_eq!(device.uploads, 4, "tables and constants only");
+    assert!(device.bytes_up < held.bytes_up + 4 * 4096);
+    drop(gpu);
+    assert_eq!(weights.size(), 32);
+}
+
+#[test]
+fn a_tensor_of_a_buffer_has_any_shape() {
+    let gpu = eager();
+    let weights = buffer(&gpu, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let weights = gpu.import_buffer(weights, &[2, 3]).unwrap();
+    assert_eq!(weights.shape(), [2, 3]);
+    let mut batch = gpu.batch();
+    let matrix = batch.tensor(&weights).unwrap();
+    let x = batch.upload(&[1.0, 10.0, 100.0]);
+    let y = batch.dot(matrix, x).unwrap();
+    block_on(batch.execute()).unwrap();
+    assert_eq!(block_on(batch.read(y)).unwrap(), [321.0, 654.0]);
+}
+
+#[test]
+fn batches_that_import_one_buffer_are_computed_together() {
+    let gpu = open(EngineChoice::Gpu, manual());
+    let weights = buffer(&gpu, &[1.0, 2.0, 3.0, 4.0]);
+    let mut batches: Vec<_> = (0..20_u8)
+        .map(|k| {
+            let mut batch = gpu.batch();
+            let x = batch.upload(vec![f32::from(k); 4]);
+            let weights = batch.import_buffer(Arc::clone(&weights), 4).unwrap();
+            let y = batch.mul(x, weights).unwrap();
+            (batch, y)
+        })
+        .collect();
+    let running: Vec<_> = batches.iter_mut().map(|(b, _)| b.execute()).collect();
+    gpu.flush();
+    for execution in running {
+        block_on(execution).unwrap();
+    }
+    for (k, (batch, y)) in (0..20_u8).zip(&batches) {
+        let expected = [1.0, 2.0, 3.0, 4.0].map(|w| w * f32::from(k));
+        assert_eq!(block_on(batch.read(*y)).unwrap(), expected);
+    }
+    let device = gpu.stats().device;
+    assert_eq!((device.submits, device.dispatches), (1, 1));
+}
+
+#[test]
+fn buffers_that_cannot_be_read_are_refused_at_once() {
+    let gpu = eager();
+    let device = gpu.wgpu_device().unwrap();
+    let other = block_on(Device::open(&GpuOptions::default())).unwrap();
+    let storage = wgpu::BufferUsages::STORAGE;
+    let gone = make(&device, 32, USAGES);
+    gone.destroy();
+    let cases = [
+        (make(&device, 32, storage), "STORAGE and COPY_SRC"),
+        (
+            make(&device, 32, wgpu::BufferUsages::COPY_SRC),
+            "STORAGE and COPY_SRC",
+        ),
+        (make(&device, 20, USAGES), "need a buffer of 32 bytes"),
+        (make(&device, 0, USAGES), "need a buffer of 32 bytes"),
+        (make(other.wgpu_device(), 32, USAGES), "cannot be bound"),
+        (gone, "cannot be bound"),
+    ];
+    for (buffer, expected) in cases {
+        let error = double(&gpu, &buffer).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput, "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert_eq!(block_on(gpu.relu(&[1.0])).unwrap(), [1.0]);
+
+    let processor = open(EngineChoice::Cpu, manual());
+    let error = double(&processor, &make(&device, 32, USAGES)).unwrap_err();
+    assert!(error.to_string().contains("processor"), "{error}");
+}
+
+#[test]
+fn a_buffer_destroyed_by_its_owner_fails_what_reads_it_and_nothing_else() {
+    let gpu = eager();
+    let weights = buffer(&gpu, &[1.0; 5]);
+    assert_eq!(double(&gpu, &weights).unwrap(), [2.0; 5]);
+    let tensor = gpu.import_buffer(Arc::clone(&weights), &[5]).unwrap();
+    weights.destroy();
+    for _ in 0..2 {
+        let mut batch = gpu.batch();
+        let value = batch.tensor(&tensor).unwrap();
+        batch.scale(value, 2.0).unwrap();
+        let error = block_on(batch.execute()).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput, "{error}");
+        assert_eq!(block_on(gpu.relu(&[1.0])).unwrap(), [1.0]);
+    }
+}
+
+#[test]
+fn an_imported_buffer_is_lost_with_its_device() {
+    in_time(|| {
+        let gpu = eager();
+        let weights = buffer(&gpu, &[1.0; 5]);
+        let tensor = gpu.import_buffer(Arc::clone(&weights), &[5]).unwrap();
+        let mut batch = gpu.batch();
+        let value = batch.tensor(&tensor).unwrap();
+        batch.scale(value, 2.0).unwrap();
+        gpu.wgpu_device().unwrap().destroy();
+        let codes = [
+            block_on(batch.execute()),
+            gpu.batch().tensor(&tensor).map(|_| ()),
+        ]
+        .map(|outcome| outcome.unwrap_err().code());
+        assert_eq!(codes, [Code::DeviceLost; 2]);
+        // The old buffer is of another device now; a new one is read.
+        assert_eq!(
+            double(&gpu, &weights).unwrap_err().code(),
+            Code::InvalidInput
+        );
+        let next = buffer(&gpu, &[3.0; 5]);
+        assert_eq!(double(&gpu, &next).unwrap(), [6.0; 5]);
+    });
+}

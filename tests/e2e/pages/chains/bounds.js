@@ -1,0 +1,209 @@
+// Numbers in float64 with what a device may be off: `{ v, e }`.
+//
+// Written from the definitions, with the errors that are stated for each op carried
+// along. Where nothing can be said, as beside a pole, the bound is infinite. No code of
+// the package.
+
+/** Half the distance of floats at 1. */
+const U = 2 ** -24;
+/** Below this a device may take a float as zero. */
+const SMALLEST = 1.2e-38;
+const LARGEST = 3.4028234663852886e38;
+
+export const exact = (v) => ({ v, e: 0 });
+
+function number(v, propagated, own) {
+  const e = propagated + own + SMALLEST;
+  // Beyond the floats, or unknown: anything goes.
+  const isKnown = Number.isFinite(v) && Math.abs(v) + e <= LARGEST;
+  return { v, e: isKnown ? e : Infinity };
+}
+
+export function add(a, b) {
+  const v = a.v + b.v;
+  return number(v, a.e + b.e, U * (Math.abs(v) + a.e + b.e));
+}
+
+export const neg = ({ v, e }) => ({ v: -v, e });
+
+export function mul(a, b) {
+  const v = a.v * b.v;
+  const e = Math.abs(a.v) * b.e + Math.abs(b.v) * a.e + a.e * b.e;
+  return number(v, e, U * (Math.abs(v) + e));
+}
+
+export function div(a, b) {
+  const v = a.v / b.v;
+  const low = Math.abs(b.v) - b.e;
+  if (!(low > 0)) return number(v, Infinity, 0);
+  const e = (a.e + Math.abs(v) * b.e) / low;
+  return number(v, e, 5 * U * (Math.abs(v) + e));
+}
+
+/** A function that grows or falls all the way between the ends of what is known. */
+function monotone(x, f, own) {
+  if (!Number.isFinite(x.e)) return x;
+  const v = f(x.v);
+  const e = Math.max(Math.abs(f(x.v - x.e) - v), Math.abs(f(x.v + x.e) - v));
+  return number(v, e, own(Math.abs(v) + e));
+}
+
+export const exp = (x) =>
+  monotone(x, Math.exp, (v) => (6 + 4 * (Math.abs(x.v) + x.e)) * U * v);
+export const sqrt = (x) => monotone(x, Math.sqrt, (v) => 10 * U * v);
+
+const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+
+/** The normal distribution: erf by its series near 0, erfc by its fraction elsewhere. */
+function normal(x) {
+  const z = Math.abs(x) / Math.SQRT2;
+  let tail;
+  if (z < 2) {
+    let term = z;
+    let sum = z;
+    for (let n = 1; n < 60; n++) {
+      term *= (-z * z) / n;
+      sum += term / (2 * n + 1);
+    }
+    tail = 0.5 - sum / Math.sqrt(Math.PI);
+  } else {
+    let fraction = z;
+    for (let k = 79; k > 0; k--) fraction = z + k / 2 / fraction;
+    tail = Math.exp(-z * z) / fraction / Math.sqrt(Math.PI) / 2;
+  }
+  return x < 0 ? tail : 1 - tail;
+}
+
+const slope = (x) => 1.5957691216057308 * (x + 0.044715 * x ** 3);
+
+/** x times a factor between 0 and 1, which may be taken as 0; its slope is below 1.13. */
+function gentle(x, factor, own, least = 0) {
+  const v = x.v * factor;
+  const e = 1.13 * x.e;
+  const size = Math.abs(x.v) + x.e;
+  return number(
+    v,
+    e,
+    own * U * (Math.abs(v) + e) + (least * U + SMALLEST) * size,
+  );
+}
+
+const sizeOf = ({ v, e }) => Math.abs(v) + e;
+
+/** Functions of one value, by the tensor's method. */
+export const UNARY = {
+  relu: (x) =>
+    monotone(
+      x,
+      (v) => Math.max(v, 0),
+      () => 0,
+    ),
+  sigmoid: (x) => monotone(x, sigmoid, (v) => (16 + 4 * sizeOf(x)) * U * v),
+  tanh: (x) => monotone(x, Math.tanh, (v) => 24 * U * v),
+  silu: (x) => gentle(x, sigmoid(x.v), 16 + 4 * sizeOf(x)),
+  gelu: (x) => gentle(x, normal(x.v), 32 + 8 * sizeOf(x) ** 2, 4),
+  geluTanh: (x) => gentle(x, sigmoid(slope(x.v)), 32 + 16 * slope(sizeOf(x))),
+  exp,
+  log: (x) => monotone(x, Math.log, (v) => Math.max(6 * U * v, 2 ** -21)),
+  sqrt,
+  abs: ({ v, e }) => ({ v: Math.abs(v), e }),
+  neg,
+};
+
+function pow(x, y) {
+  const v = x.v ** y.v;
+  // Powers of what may be negative are steep, or none; nothing is said of them here.
+  if (!(x.v - x.e > 0)) return number(v, Infinity, 0);
+  let e = 0;
+  for (const base of [x.v - x.e, x.v + x.e]) {
+    for (const exponent of [y.v - y.e, y.v + y.e]) {
+      e = Math.max(e, Math.abs(base ** exponent - v));
+    }
+  }
+  const exponent = sizeOf(y) * Math.abs(Math.log2(x.v));
+  const own = (16 + 16 * exponent) * U + sizeOf(y) * 2 ** -21;
+  return number(v, e, own * (Math.abs(v) + e));
+}
+
+/** Functions of two values, by the tensor's method. */
+export const BINARY = {
+  add,
+  sub: (a, b) => add(a, neg(b)),
+  mul,
+  div,
+  minimum: (a, b) => number(Math.min(a.v, b.v), Math.max(a.e, b.e), 0),
+  maximum: (a, b) => number(Math.max(a.v, b.v), Math.max(a.e, b.e), 0),
+  pow,
+};
+
+/** What sums of so many values may be off, relative to the sum of their magnitudes. */
+function sumError(count) {
+  if (count <= 32) return count * U;
+  if (count <= 4096) return (count / 64 + 8) * U;
+  return 72 * U + sumError(Math.ceil(count / 4096));
+}
+
+export function sum(values) {
+  let [v, e, size] = [0, 0, 0];
+  for (const q of values) {
+    v += q.v;
+    e += q.e;
+    size += Math.abs(q.v);
+  }
+  return number(v, e, sumError(values.length) * (size + e));
+}
+
+export const mean = (values) => div(sum(values), exact(values.length));
+
+function extreme(values, pick) {
+  const all = values.map(({ v }) => v);
+  const e = values.reduce((most, q) => Math.max(most, q.e), 0);
+  return number(pick(...all), e, 0);
+}
+
+/** Unknown where another one may be as large. */
+function argmax(values) {
+  let best = 0;
+  values.forEach(({ v }, i) => {
+    if (v > values[best].v) best = i;
+  });
+  const at = values[best];
+  const isOpen = values.some(
+    // NaN is the largest, and compares as nothing.
+    ({ v, e }, i) => i !== best && !(v + e < at.v - at.e) && e + at.e > 0,
+  );
+  return { v: best, e: isOpen ? Infinity : 0 };
+}
+
+/** One value of many, by the tensor's method. */
+export const REDUCTIONS = {
+  sum,
+  mean,
+  max: (values) => extreme(values, Math.max),
+  min: (values) => extreme(values, Math.min),
+  argmax,
+};
+
+const scaled = (row, by) => row.map((q) => div(q, by));
+const squares = (row) => row.map((q) => mul(q, q));
+
+/** Each value of a row with all of it, by the tensor's method. */
+export const NORMS = {
+  softmax(row) {
+    const most = neg(REDUCTIONS.max(row));
+    const powers = row.map((q) => exp(add(q, most)));
+    return scaled(powers, sum(powers));
+  },
+  layerNorm(row, epsilon = 1e-5) {
+    const middle = neg(mean(row));
+    const centered = row.map((q) => add(q, middle));
+    return scaled(centered, sqrt(add(mean(squares(centered)), float(epsilon))));
+  },
+  rmsNorm: (row, epsilon = 1e-6) =>
+    scaled(row, sqrt(add(mean(squares(row)), float(epsilon)))),
+  normalize: (row, epsilon = 1e-12) =>
+    scaled(row, BINARY.maximum(sqrt(sum(squares(row))), float(epsilon))),
+};
+
+/** A number as it gets to a device. */
+export const float = (value) => exact(Math.fround(value));
