@@ -8,6 +8,13 @@ mod expr;
 mod op;
 pub mod shape;
 
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "refuse_native.rs"]
+mod refuse;
+#[cfg(target_arch = "wasm32")]
+#[path = "refuse_web.rs"]
+mod refuse;
+
 pub use expr::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
 pub use op::{Measure, Mode, Op, OpClass, QUATERNION, STATE, STEPS, Timing};
 

@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::refuse::refuse;
 use crate::error::Error;
 
 /// Dimensions that a tensor may have at most.
@@ -37,21 +38,27 @@ impl Shape {
     /// than [`MAX_ELEMENTS`] elements.
     pub fn new(dims: &[u32]) -> Result<Shape, Error> {
         if dims.len() > MAX_RANK {
-            return Err(refuse(&[
-                "a tensor has at most 8 dimensions, not ",
-                &dims.len().to_string(),
-            ]));
+            return Err(refuse(|| {
+                [
+                    "a tensor has at most 8 dimensions, not ",
+                    &dims.len().to_string(),
+                ]
+                .concat()
+            }));
         }
         let mut shape = Shape::SCALAR;
         for dim in dims {
             shape.push(*dim);
         }
         if shape.is_too_large() {
-            return Err(refuse(&[
-                "a tensor has at most 2^30 elements; ",
-                &shape.to_string(),
-                " has more",
-            ]));
+            return Err(refuse(|| {
+                [
+                    "a tensor has at most 2^30 elements; ",
+                    &shape.to_string(),
+                    " has more",
+                ]
+                .concat()
+            }));
         }
         Ok(shape)
     }
@@ -98,27 +105,33 @@ impl Shape {
                     (1, b) => b,
                     (a, 1) => a,
                     _ => {
-                        return Err(refuse(&[
-                            op,
-                            ": shapes ",
-                            &self.to_string(),
-                            " and ",
-                            &other.to_string(),
-                            " do not broadcast",
-                        ]));
+                        return Err(refuse(|| {
+                            [
+                                op,
+                                ": shapes ",
+                                &self.to_string(),
+                                " and ",
+                                &other.to_string(),
+                                " do not broadcast",
+                            ]
+                            .concat()
+                        }));
                     }
                 },
             );
         }
         if shape.is_too_large() {
-            return Err(refuse(&[
-                op,
-                ": shapes ",
-                &self.to_string(),
-                " and ",
-                &other.to_string(),
-                " broadcast to more than 2^30 elements",
-            ]));
+            return Err(refuse(|| {
+                [
+                    op,
+                    ": shapes ",
+                    &self.to_string(),
+                    " and ",
+                    &other.to_string(),
+                    " broadcast to more than 2^30 elements",
+                ]
+                .concat()
+            }));
         }
         Ok(shape)
     }
@@ -137,13 +150,16 @@ impl Shape {
         };
         match usize::try_from(counted) {
             Ok(counted) if counted < self.rank() => Ok(counted),
-            _ => Err(refuse(&[
-                op,
-                ": axis ",
-                &axis.to_string(),
-                " is outside of shape ",
-                &self.to_string(),
-            ])),
+            _ => Err(refuse(|| {
+                [
+                    op,
+                    ": axis ",
+                    &axis.to_string(),
+                    " is outside of shape ",
+                    &self.to_string(),
+                ]
+                .concat()
+            })),
         }
     }
 
@@ -206,11 +222,6 @@ impl Display for Shape {
         }
         f.write_str("]")
     }
-}
-
-/// An error from the parts of its sentence.
-pub(super) fn refuse(parts: &[&str]) -> Error {
-    Error::InvalidInput(parts.concat())
 }
 
 #[cfg(test)]

@@ -111,7 +111,8 @@ pub struct Dispatch {
     /// Its operands, in order.
     pub operands: Vec<Operand>,
     /// Where results go. Invariant: never a slot that an operand reads,
-    /// because WebGPU refuses a buffer bound for reading and writing at once.
+    /// because WebGPU refuses a buffer bound for reading and writing at once. A
+    /// stage that works in place reads it all the same, by the output's binding.
     pub output: Slot,
     /// Words in a row of the result.
     pub row_words: u32,

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::fuse::Load;
 use super::{Dispatch, Operand, Plan, Slot, Step};
 use crate::graph::Timing;
 use crate::kernel::Kernel;
@@ -72,7 +73,12 @@ impl Display for Dispatch {
             Kernel::Fused(_) => "threads",
             _ => "rows",
         };
-        write!(f, ") -> {}, {calls} calls, {rows} {what}", self.output)?;
+        write!(f, ") -> {}", self.output)?;
+        if matches!(&self.kernel, Kernel::Fused(stage) if stage.loads.iter().any(Load::is_in_place))
+        {
+            f.write_str(" in place")?;
+        }
+        write!(f, ", {calls} calls, {rows} {what}")?;
         if self.settings.timing == Timing::Row {
             f.write_str(", a t for each row")?;
         }

@@ -185,10 +185,11 @@ impl<D: Device> Session<D> {
         if !self.structures.has_abandoned() {
             return;
         }
-        let flying = self.in_flight.iter().map(|flying| &flying.load);
-        let loads = self.sealed.iter().chain(&self.explained).chain(flying);
-        let loads = loads.chain([&self.open]);
-        self.structures.sweep(loads.flat_map(|load| &load.calls));
+        let mut pending: Vec<&[Call]> = vec![&self.open.calls];
+        pending.extend(self.explained.iter().map(|load| &load.calls[..]));
+        pending.extend(self.sealed.iter().map(|load| &load.calls[..]));
+        pending.extend(self.in_flight.iter().map(|flying| &flying.load.calls[..]));
+        self.structures.sweep(&pending);
     }
 
     /// A number for a tensor that stays on the device. Fill it before a call

@@ -84,10 +84,10 @@ impl Structures {
         self.known.iter().any(Known::is_abandoned)
     }
 
-    /// Frees what nobody holds and none of the pending calls is of.
-    pub(super) fn sweep<'a>(&mut self, pending: impl Iterator<Item = &'a Call>) {
+    /// Frees what nobody holds and no call of these lists is of.
+    pub(super) fn sweep(&mut self, pending: &[&[Call]]) {
         let mut is_used = vec![false; self.known.len()];
-        for call in pending {
+        for call in pending.iter().copied().flatten() {
             is_used[call.recipe.0 as usize] = true;
         }
         for (at, known) in self.known.iter_mut().enumerate() {

@@ -37,28 +37,35 @@ impl<'a> Fields<'a> {
     pub(super) fn choice<T: Copy>(
         &self,
         name: &str,
-        known: &[(&str, T)],
+        known: &[(&'static str, T)],
     ) -> Result<Option<T>, Error> {
+        let place = self.place(name, known.len(), &|k| known[k].0)?;
+        Ok(place.map(|place| known[place].1))
+    }
+
+    /// Which of some names was given. One function for all that can be chosen.
+    fn place(
+        &self,
+        name: &str,
+        count: usize,
+        known: &dyn Fn(usize) -> &'static str,
+    ) -> Result<Option<usize>, Error> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         let given = value.as_string();
-        let found = known
-            .iter()
-            .find(|(known, _)| Some(*known) == given.as_deref());
-        match found {
-            Some((_, value)) => Ok(Some(*value)),
-            None => {
-                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-                Err(invalid(&[
-                    name,
-                    " is ",
-                    &printed(&value),
-                    "; give one of ",
-                    &names.join(", "),
-                ]))
-            }
+        let found = (0..count).find(|k| Some(known(*k)) == given.as_deref());
+        if found.is_some() {
+            return Ok(found);
         }
+        let names: Vec<&str> = (0..count).map(known).collect();
+        Err(invalid(&[
+            name,
+            " is ",
+            &printed(&value),
+            "; give one of ",
+            &names.join(", "),
+        ]))
     }
 
     /// A number of at least 0.

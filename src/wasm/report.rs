@@ -1,7 +1,6 @@
 //! Statistics and facts as plain JavaScript objects; the clock; the console.
 
-use js_sys::{Object, Reflect};
-use serde::Serialize;
+use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::batch::Millis;
@@ -30,130 +29,80 @@ pub(super) fn complain(value: &JsValue) {
     console_error(value);
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatsObject {
-    calls: f64,
-    settled: f64,
-    rejected: f64,
-    pending: f64,
-    batches: f64,
-    sub_batches: f64,
-    submits: f64,
-    nudges: f64,
-    uploads: f64,
-    readbacks: f64,
-    dispatches: f64,
-    bytes_up: f64,
-    bytes_down: f64,
-    mean_batch_size: f64,
-    fill_rate: f64,
-    wait_ms: WaitObject,
-    encode_ms: f64,
-    ran_on: RanOnObject,
-    pool: PoolObject,
-    pipelines: PipelinesObject,
-}
-
-#[derive(Serialize)]
-struct WaitObject {
-    p50: f64,
-    p95: f64,
-}
-
-#[derive(Serialize)]
-struct RanOnObject {
-    gpu: f64,
-    cpu: f64,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PoolObject {
-    bytes: f64,
-    peak_bytes: f64,
-    buffers: f64,
-}
-
-#[derive(Serialize)]
-struct PipelinesObject {
-    compiled: f64,
-    reused: f64,
-}
-
-#[derive(Serialize)]
-struct InfoObject<'a> {
-    adapter: &'a str,
-    driver: &'a str,
-    software: bool,
-    engine: &'static str,
-    features: &'a [String],
-    #[serde(with = "serde_wasm_bindgen::preserve")]
-    limits: JsValue,
-}
-
 /// `gpu.stats()`.
 pub(super) fn stats(stats: &Stats) -> JsValue {
     let device = &stats.device;
-    to_object(&StatsObject {
-        calls: stats.calls as f64,
-        settled: stats.settled as f64,
-        rejected: stats.rejected as f64,
-        pending: stats.pending as f64,
-        batches: stats.batches as f64,
-        sub_batches: stats.pieces as f64,
-        submits: device.submits as f64,
-        nudges: device.nudges as f64,
-        uploads: device.uploads as f64,
-        readbacks: device.readbacks as f64,
-        dispatches: device.dispatches as f64,
-        bytes_up: device.bytes_up as f64,
-        bytes_down: device.bytes_down as f64,
-        mean_batch_size: stats.mean_batch_size,
-        fill_rate: stats.fill_rate,
-        wait_ms: WaitObject {
-            p50: stats.wait_p50,
-            p95: stats.wait_p95,
-        },
-        encode_ms: stats.encode_ms,
-        ran_on: RanOnObject {
-            gpu: stats.ran_on_gpu as f64,
-            cpu: stats.ran_on_cpu as f64,
-        },
-        pool: PoolObject {
-            bytes: device.pool_bytes as f64,
-            peak_bytes: device.pool_peak_bytes as f64,
-            buffers: device.pool_buffers as f64,
-        },
-        pipelines: PipelinesObject {
-            compiled: device.pipelines_compiled as f64,
-            reused: device.pipelines_reused as f64,
-        },
-    })
+    let wait = numbers(&[("p50", stats.wait_p50), ("p95", stats.wait_p95)]);
+    let ran_on = numbers(&[
+        ("gpu", stats.ran_on_gpu as f64),
+        ("cpu", stats.ran_on_cpu as f64),
+    ]);
+    let pool = numbers(&[
+        ("bytes", device.pool_bytes as f64),
+        ("peakBytes", device.pool_peak_bytes as f64),
+        ("buffers", device.pool_buffers as f64),
+    ]);
+    let pipelines = numbers(&[
+        ("compiled", device.pipelines_compiled as f64),
+        ("reused", device.pipelines_reused as f64),
+    ]);
+    let object = numbers(&[
+        ("calls", stats.calls as f64),
+        ("settled", stats.settled as f64),
+        ("rejected", stats.rejected as f64),
+        ("pending", stats.pending as f64),
+        ("batches", stats.batches as f64),
+        ("subBatches", stats.pieces as f64),
+        ("submits", device.submits as f64),
+        ("nudges", device.nudges as f64),
+        ("uploads", device.uploads as f64),
+        ("readbacks", device.readbacks as f64),
+        ("dispatches", device.dispatches as f64),
+        ("bytesUp", device.bytes_up as f64),
+        ("bytesDown", device.bytes_down as f64),
+        ("meanBatchSize", stats.mean_batch_size),
+        ("fillRate", stats.fill_rate),
+        ("encodeMs", stats.encode_ms),
+    ]);
+    set(&object, "waitMs", &wait);
+    set(&object, "ranOn", &ran_on);
+    set(&object, "pool", &pool);
+    set(&object, "pipelines", &pipelines);
+    object.into()
 }
 
 /// `gpu.info`.
 pub(super) fn info(info: &DeviceInfo) -> JsValue {
     let limits = Object::new();
     for (name, value) in &info.limits {
-        Reflect::set(&limits, &(*name).into(), &(*value as f64).into())
-            .expect("a plain object takes properties");
+        set(&limits, name, &(*value as f64).into());
     }
-    to_object(&InfoObject {
-        adapter: &info.adapter,
-        driver: &info.driver,
-        software: info.software,
-        engine: match info.engine {
-            Engine::Gpu => "gpu",
-            Engine::Cpu => "cpu",
-        },
-        features: &info.features,
-        limits: limits.into(),
-    })
+    let features = Array::new();
+    for feature in &info.features {
+        features.push(&feature.into());
+    }
+    let engine = match info.engine {
+        Engine::Gpu => "gpu",
+        Engine::Cpu => "cpu",
+    };
+    let object = Object::new();
+    set(&object, "adapter", &info.adapter.as_str().into());
+    set(&object, "driver", &info.driver.as_str().into());
+    set(&object, "software", &info.software.into());
+    set(&object, "engine", &engine.into());
+    set(&object, "features", &features);
+    set(&object, "limits", &limits);
+    object.into()
 }
 
-fn to_object(value: &impl Serialize) -> JsValue {
-    value
-        .serialize(&serde_wasm_bindgen::Serializer::json_compatible())
-        .expect("numbers and names always serialize")
+fn numbers(fields: &[(&str, f64)]) -> Object {
+    let object = Object::new();
+    for (name, value) in fields {
+        set(&object, name, &(*value).into());
+    }
+    object
+}
+
+fn set(object: &Object, name: &str, value: &JsValue) {
+    Reflect::set(object, &name.into(), value).expect("a plain object takes properties");
 }

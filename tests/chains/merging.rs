@@ -9,6 +9,7 @@ use framebatch::tensor::DType;
 use crate::gpu::Harness;
 use crate::processor::Call;
 use crate::random::values;
+use crate::views::written_over;
 
 /// Runs calls alone and all together, and compares.
 fn check(harness: &mut Harness, program: &Program, calls: &[(Sizes, Call)]) {
@@ -62,4 +63,29 @@ fn callers_with_any_number_of_rows_share_a_program() {
         .collect();
     check(&mut harness, &program, &calls);
     assert_eq!(harness.compiled(), program.stages.len());
+}
+
+#[test]
+fn what_is_written_over_is_the_own_call_of_each() {
+    let mut harness = Harness::open();
+    let chain = |rows| {
+        let mut chain = Chain::default();
+        let shape = Shape::new(&[rows, 5]).unwrap();
+        let x = chain.input(shape, DType::F32, Home::Call).unwrap();
+        let y = written_over(&mut chain, x).unwrap();
+        chain.output(y).unwrap();
+        chain
+    };
+    let (program, _) = fuse(&chain(7));
+    let loads = program.stages.iter().flat_map(|stage| &stage.loads);
+    assert_eq!(loads.filter(|load| load.is_in_place()).count(), 1);
+    let calls: Vec<(Sizes, Call)> = [7, 2, 31, 400, 3]
+        .map(|rows| {
+            let chain = chain(rows);
+            let (own, sizes) = fuse(&chain);
+            assert!(own == program, "{rows} rows: {own}\ninstead of\n{program}");
+            (sizes, values(&chain, u64::from(rows)))
+        })
+        .into();
+    check(&mut harness, &program, &calls);
 }

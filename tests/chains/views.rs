@@ -57,7 +57,7 @@ const VIEWS: [(&str, Record); 8] = [
 ];
 
 /// What reads them.
-const READERS: [(&str, Record); 5] = [
+const READERS: [(&str, Record); 6] = [
     ("exp", |g, x| g.unary(UnaryFn::Exp, x)),
     ("softmax", |g, x| g.norm(Norm::Softmax, (x, 1), None)),
     ("sum", |g, x| g.reduce(Reduction::Sum, x, (&[0, 2], false))),
@@ -74,7 +74,21 @@ const READERS: [(&str, Record); 5] = [
         let x = g.binary(BinaryFn::Sub, x, sum)?;
         g.binary(BinaryFn::Mul, x, largest)
     }),
+    ("buffers that are written over", written_over),
 ];
+
+/// Of two readers of gelu(x), the last one writes over it.
+pub(crate) fn written_over(g: &mut Chain, x: NodeId) -> Result<NodeId, Error> {
+    let flip = |g: &mut Chain, x| g.slice(x, &[(-1, i32::MIN, -1)]);
+    let y = g.unary(UnaryFn::Gelu, x)?;
+    let flipped = flip(g, y)?;
+    let a = g.unary(UnaryFn::Tanh, flipped)?;
+    let b = g.unary(UnaryFn::Exp, y)?;
+    let (a_flipped, b_flipped) = (flip(g, a)?, flip(g, b)?);
+    let a = g.binary(BinaryFn::Sub, a, a_flipped)?;
+    let b = g.binary(BinaryFn::Mul, b, b_flipped)?;
+    g.binary(BinaryFn::Sub, a, b)
+}
 
 #[test]
 fn views_compose() {

@@ -61,6 +61,21 @@ const CASES = {
         return row.map((v) => (v - mean) / Math.sqrt(variance + 1e-5));
       }),
   },
+  "a buffer that its last reader writes over": {
+    ask: (gpu, x) => {
+      const flip = (t) => t.slice([undefined, undefined, -1]);
+      const y = gpu.tensor(x).gelu();
+      const a = flip(y).tanh();
+      const b = y.exp();
+      return a.sub(flip(a)).sub(b.div(flip(b)));
+    },
+    right: (x) => {
+      const y = x.map(gelu);
+      const a = y.toReversed().map(Math.tanh);
+      const b = y.map(Math.exp);
+      return x.map((_, i) => a[i] - a.at(-1 - i) - b[i] / b.at(-1 - i));
+    },
+  },
   "rows by index, joined to others": {
     ask: (gpu, x) => {
       const table = gpu.tensor(x, [60, 50]);
@@ -115,6 +130,28 @@ for (const engine of ["gpu", "cpu"]) {
       }
     }));
 }
+
+test("the last reader of an intermediate takes no memory of its own", () =>
+  site.page(async (page) => {
+    const plan = await page.evaluate(async (ask) => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const chain = new Function(`return ${ask}`)();
+      return gpu.explain(() => void chain(gpu, new Float32Array(64)).read());
+    }, CASES["a buffer that its last reader writes over"].ask.toString());
+    const dispatches = plan
+      .split("\n")
+      .filter((line) => /^dispatch/.test(line));
+    assert.deepEqual(
+      dispatches.map((line) => /\(([^()]*)\) -> (.*?),/.exec(line).slice(1)),
+      [
+        ["s0", "s2"],
+        ["s2", "s3"],
+        ["", "s2 in place"],
+        ["s3, s2", "s1"],
+      ],
+      plan,
+    );
+  }));
 
 test("a frame's equal chains, whatever their lengths: one upload, dispatch and read-back", () =>
   site.page(async (page) => {

@@ -72,9 +72,6 @@ export const INDEXES = 1;
 export const WITH_CALL = 0;
 export const RESIDENT = 1;
 
-/** The end of a range that goes down to the first place, which has no number. */
-export const OPEN = -(2 ** 31);
-
 /** Dimensions that a tensor may have. */
 export const MAX_RANK = 8;
 

@@ -4,7 +4,7 @@
 // shapes. The rules are those of `src/graph/chain/infer.rs` and `record.rs`.
 
 import { invalid, kindOf } from "../errors.js";
-import { CODE, INDEXES, MAX_ELEMENTS, MAX_OPERANDS, OPEN } from "./codes.js";
+import { CODE, INDEXES, MAX_ELEMENTS, MAX_OPERANDS } from "./codes.js";
 import { type Node, operation } from "./node.js";
 import { axisOf, isSame, mismatch, shapeOf, text } from "./shape.js";
 
@@ -56,8 +56,7 @@ export function slice(
   const attributes: number[] = [];
   const kept = dims.map((dim, axis) => {
     const { start, step, count } = places(ranges[axis] ?? [], dim);
-    const end = start + step * count;
-    attributes.push(start, end < 0 ? OPEN : end, step);
+    attributes.push(start, step, count);
     return count;
   });
   const shape = shapeOf("slice", kept);

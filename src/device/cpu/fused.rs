@@ -20,9 +20,10 @@ pub(super) fn dispatch(
     let (constants_at, sizes_at) = (runner.layout().constants, runner.layout().sizes);
     let inputs = memory.words(Slot::INPUTS, slots);
     let loads: Vec<&[u32]> = (stage.loads.iter())
-        .map(|load| match work.operands[load.binding as usize] {
-            Operand::Rows { slot, .. } => memory.words(slot, slots),
-            Operand::Scalar => &[],
+        .map(|load| match work.operands.get(load.binding as usize) {
+            Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
+            // Read from the output.
+            Some(Operand::Scalar) | None => &[],
         })
         .collect();
     let behind = work.entries.len() / work.segments.len();

@@ -17,23 +17,28 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         _ => 1,
     };
     if operands.len() != wanted {
-        return Err(refuse(&[
-            op.name(),
-            " takes ",
-            &wanted.to_string(),
-            " operands, not ",
-            &operands.len().to_string(),
-        ]));
+        return Err(refuse(|| {
+            [
+                op.name(),
+                " takes ",
+                &wanted.to_string(),
+                " operands, not ",
+                &operands.len().to_string(),
+            ]
+            .concat()
+        }));
     }
     check_types(op, operands)?;
     let name = op.name();
     let shape = match op {
         Op::Input { .. } | Op::Constant { .. } => {
             // They are recorded by `Chain::input` and `Chain::constant`.
-            return Err(refuse(&[name, " is no operation"]));
+            return Err(refuse(|| [name, " is no operation"].concat()));
         }
         Op::Unary(function) if !function.is_of_tensors() => {
-            return Err(refuse(&[name, " is a function of formulas only"]));
+            return Err(refuse(|| {
+                [name, " is a function of formulas only"].concat()
+            }));
         }
         Op::Unary(_) => operands[0].shape,
         Op::Binary(_) => operands[0].shape.broadcast(operands[1].shape, name)?,
@@ -86,7 +91,7 @@ fn check_types(op: &Op, operands: &[&Node]) -> Result<(), Error> {
                 _ if is_index => ": the indexes must be a Uint32Array, as argmax gives",
                 _ => ": operands must hold elements of one type",
             };
-            return Err(refuse(&[op.name(), what]));
+            return Err(refuse(|| [op.name(), what].concat()));
         }
     }
     Ok(())
@@ -103,13 +108,16 @@ fn scaled(op: &Op, operands: &[&Node]) -> Result<Shape, Error> {
         if matches!(op, Op::Norm { .. }) && !is_number
             || shape.broadcast(operand.shape, op.name())? != shape
         {
-            return Err(refuse(&[
-                op.name(),
-                ": shape ",
-                &operand.shape.to_string(),
-                " does not broadcast to ",
-                &shape.to_string(),
-            ]));
+            return Err(refuse(|| {
+                [
+                    op.name(),
+                    ": shape ",
+                    &operand.shape.to_string(),
+                    " does not broadcast to ",
+                    &shape.to_string(),
+                ]
+                .concat()
+            }));
         }
     }
     Ok(shape)
@@ -125,8 +133,10 @@ fn dot(operands: &[&Node]) -> Result<Shape, Error> {
 fn matmul(a: Shape, b: Shape) -> Result<Shape, Error> {
     let suits = |shape: Shape| (2..MAX_RANK).contains(&shape.rank());
     let both = |what: &str| {
-        let (a, b) = (a.to_string(), b.to_string());
-        Err(refuse(&["matmul: shapes ", &a, " and ", &b, what]))
+        Err(refuse(|| {
+            let (a, b) = (a.to_string(), b.to_string());
+            ["matmul: shapes ", &a, " and ", &b, what].concat()
+        }))
     };
     if !suits(a) || !suits(b) {
         return both(" must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]");
@@ -168,12 +178,15 @@ fn reduce(reduction: Reduction, shape: Shape, (axes, keep): (u8, bool)) -> Resul
         let empty =
             (shape.dims().iter().enumerate()).any(|(axis, dim)| is_reduced(axis) && *dim == 0);
         if empty {
-            return Err(refuse(&[
-                op.name(),
-                ": shape ",
-                &shape.to_string(),
-                " holds nothing along an axis that is reduced",
-            ]));
+            return Err(refuse(|| {
+                [
+                    op.name(),
+                    ": shape ",
+                    &shape.to_string(),
+                    " holds nothing along an axis that is reduced",
+                ]
+                .concat()
+            }));
         }
     }
     Ok(shape.map(|axis, dim| match (is_reduced(axis), keep) {
@@ -187,11 +200,14 @@ fn transpose(shape: Shape, order: &[u8; MAX_RANK]) -> Result<Shape, Error> {
     let order = &order[..shape.rank()];
     let each_once = (0..shape.rank()).all(|axis| order.contains(&(axis as u8)));
     if !each_once {
-        return Err(refuse(&[
-            "transpose: the order must name each axis of shape ",
-            &shape.to_string(),
-            " once",
-        ]));
+        return Err(refuse(|| {
+            [
+                "transpose: the order must name each axis of shape ",
+                &shape.to_string(),
+                " once",
+            ]
+            .concat()
+        }));
     }
     Ok(shape.map(|axis, _| Some(shape.dims()[usize::from(order[axis])])))
 }
@@ -205,23 +221,25 @@ fn slice(shape: Shape, ranges: &[Range]) -> Result<Shape, Error> {
     let good = ranges.len() == shape.rank()
         && (ranges.iter().zip(shape.dims())).all(|(range, dim)| fits(range, *dim));
     if !good {
-        return Err(refuse(&[
-            "slice: the ranges do not lie in shape ",
-            &shape.to_string(),
-        ]));
+        return Err(refuse(|| {
+            ["slice: the ranges do not lie in shape ", &shape.to_string()].concat()
+        }));
     }
     Ok(shape.map(|axis, _| Some(ranges[axis].count)))
 }
 
 fn reshape(from: Shape, to: Shape) -> Result<Shape, Error> {
     if from.count() != to.count() {
-        return Err(refuse(&[
-            "reshape: shapes ",
-            &from.to_string(),
-            " and ",
-            &to.to_string(),
-            " hold different numbers of elements",
-        ]));
+        return Err(refuse(|| {
+            [
+                "reshape: shapes ",
+                &from.to_string(),
+                " and ",
+                &to.to_string(),
+                " hold different numbers of elements",
+            ]
+            .concat()
+        }));
     }
     Ok(to)
 }
@@ -236,23 +254,26 @@ fn gather(operands: &[&Node], axis: usize) -> Result<Shape, Error> {
     ]
     .concat();
     Shape::new(&dims).map_err(|_| {
-        refuse(&[
-            "gather: shapes ",
-            &values.to_string(),
-            " and ",
-            &indexes.to_string(),
-            " give more than 8 dimensions or 2^30 elements",
-        ])
+        refuse(|| {
+            [
+                "gather: shapes ",
+                &values.to_string(),
+                " and ",
+                &indexes.to_string(),
+                " give more than 8 dimensions or 2^30 elements",
+            ]
+            .concat()
+        })
     })
 }
 
 fn concat(operands: &[&Node], along: usize) -> Result<Shape, Error> {
     let Some(first) = operands.first().map(|node| node.shape) else {
-        return Err(refuse(&["concat takes at least 1 operand"]));
+        return Err(refuse(|| ["concat takes at least 1 operand"].concat()));
     };
     if operands.len() > 255 {
         // Their number is a byte on the wire.
-        return Err(refuse(&["concat takes at most 255 operands"]));
+        return Err(refuse(|| ["concat takes at most 255 operands"].concat()));
     }
     first.axis(i32::try_from(along).unwrap_or(i32::MAX), "concat")?;
     let mut sum = 0_u64;
@@ -261,13 +282,16 @@ fn concat(operands: &[&Node], along: usize) -> Result<Shape, Error> {
             && (0..first.rank())
                 .all(|axis| axis == along || operand.shape.dims()[axis] == first.dims()[axis]);
         if !fits {
-            return Err(refuse(&[
-                "concat: shapes ",
-                &first.to_string(),
-                " and ",
-                &operand.shape.to_string(),
-                " differ outside of the axis",
-            ]));
+            return Err(refuse(|| {
+                [
+                    "concat: shapes ",
+                    &first.to_string(),
+                    " and ",
+                    &operand.shape.to_string(),
+                    " differ outside of the axis",
+                ]
+                .concat()
+            }));
         }
         sum += u64::from(operand.shape.dims()[along]);
     }
@@ -276,5 +300,5 @@ fn concat(operands: &[&Node], along: usize) -> Result<Shape, Error> {
     dims[..first.rank()].copy_from_slice(first.dims());
     dims[along] = sum;
     Shape::new(&dims[..first.rank()])
-        .map_err(|_| refuse(&["concat: the result has more than 2^30 elements"]))
+        .map_err(|_| refuse(|| ["concat: the result has more than 2^30 elements"].concat()))
 }

@@ -17,7 +17,8 @@ mod wire;
 pub use op::{Home, Norm, Op, Range, Reduction};
 
 use super::NodeId;
-use super::shape::{Shape, refuse};
+use super::refuse::refuse;
+use super::shape::Shape;
 use crate::error::Error;
 use crate::tensor::DType;
 
@@ -82,7 +83,9 @@ impl Chain {
     pub fn apply(&mut self, op: Op, operands: &[NodeId]) -> Result<NodeId, Error> {
         for id in operands {
             if id.index() >= self.nodes.len() {
-                return Err(refuse(&[op.name(), ": an operand is not of this chain"]));
+                return Err(refuse(|| {
+                    [op.name(), ": an operand is not of this chain"].concat()
+                }));
             }
         }
         let given: Vec<&Node> = operands.iter().map(|id| self.node(*id)).collect();
@@ -97,7 +100,7 @@ impl Chain {
     /// [`Error::InvalidInput`] for a node of another chain.
     pub fn output(&mut self, id: NodeId) -> Result<(), Error> {
         if id.index() >= self.nodes.len() || self.outputs.len() >= MAX_NODES {
-            return Err(refuse(&["read: a result is not of this chain"]));
+            return Err(refuse(|| ["read: a result is not of this chain"].concat()));
         }
         self.outputs.push(id);
         Ok(())
@@ -139,10 +142,13 @@ impl Chain {
         let id = match u32::try_from(self.nodes.len()) {
             Ok(id) if self.nodes.len() < MAX_NODES => id,
             _ => {
-                return Err(refuse(&[
-                    op.name(),
-                    ": a chain has at most 1024 nodes; read an intermediate result",
-                ]));
+                return Err(refuse(|| {
+                    [
+                        op.name(),
+                        ": a chain has at most 1024 nodes; read an intermediate result",
+                    ]
+                    .concat()
+                }));
             }
         };
         self.nodes.push(Node {

@@ -8,7 +8,7 @@ use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 
 /// The end of a range that goes on to the axis' end, in the step's direction.
-pub(super) const OPEN: i32 = i32::MIN;
+const OPEN: i32 = i32::MIN;
 
 #[expect(missing_docs, reason = "one line each, named as the ops they record")]
 #[allow(
@@ -53,7 +53,9 @@ impl Chain {
         for axis in axes {
             let bit = 1 << shape.axis(*axis, op(0).name())?;
             if mask & bit != 0 {
-                return Err(refuse(&[op(0).name(), ": an axis is named twice"]));
+                return Err(refuse(|| {
+                    [op(0).name(), ": an axis is named twice"].concat()
+                }));
             }
             mask |= bit;
         }
@@ -89,11 +91,14 @@ impl Chain {
             order
         };
         if order.len() != shape.rank() {
-            return Err(refuse(&[
-                "transpose: the order must name each axis of shape ",
-                &shape.to_string(),
-                " once",
-            ]));
+            return Err(refuse(|| {
+                [
+                    "transpose: the order must name each axis of shape ",
+                    &shape.to_string(),
+                    " once",
+                ]
+                .concat()
+            }));
         }
         for (place, axis) in axes.iter_mut().zip(order) {
             *place = shape.axis(*axis, "transpose")? as u8;
@@ -106,13 +111,16 @@ impl Chain {
     pub fn slice(&mut self, x: NodeId, parts: &[(i32, i32, i32)]) -> Result<NodeId, Error> {
         let shape = self.shape(x, "slice")?;
         if parts.len() > shape.rank() {
-            return Err(refuse(&[
-                "slice: ",
-                &parts.len().to_string(),
-                " ranges are more than shape ",
-                &shape.to_string(),
-                " has axes",
-            ]));
+            return Err(refuse(|| {
+                [
+                    "slice: ",
+                    &parts.len().to_string(),
+                    " ranges are more than shape ",
+                    &shape.to_string(),
+                    " has axes",
+                ]
+                .concat()
+            }));
         }
         let mut ranges = Vec::with_capacity(shape.rank());
         for (axis, dim) in shape.dims().iter().enumerate() {
@@ -134,7 +142,7 @@ impl Chain {
 
     pub fn concat(&mut self, parts: &[NodeId], axis: i32) -> Result<NodeId, Error> {
         let Some(first) = parts.first() else {
-            return Err(refuse(&["concat takes at least 1 operand"]));
+            return Err(refuse(|| ["concat takes at least 1 operand"].concat()));
         };
         let axis = self.shape(*first, "concat")?.axis(axis, "concat")? as u8;
         self.apply(Op::Concat { axis }, parts)
@@ -143,7 +151,9 @@ impl Chain {
     fn shape(&self, id: NodeId, op: &str) -> Result<Shape, Error> {
         match self.nodes.get(id.index()) {
             Some(node) => Ok(node.shape),
-            None => Err(refuse(&[op, ": an operand is not of this chain"])),
+            None => Err(refuse(|| {
+                [op, ": an operand is not of this chain"].concat()
+            })),
         }
     }
 }
@@ -151,7 +161,7 @@ impl Chain {
 /// Python's `slice.indices`.
 fn range((start, end, step): (i32, i32, i32), dim: u32) -> Result<Range, Error> {
     if step == 0 {
-        return Err(refuse(&["slice: a step must not be 0"]));
+        return Err(refuse(|| ["slice: a step must not be 0"].concat()));
     }
     let dim = i64::from(dim);
     // Going down, the places before the first and behind the last are -1 and dim - 1.

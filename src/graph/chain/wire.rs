@@ -2,15 +2,15 @@
 //! are found by.
 //!
 //! `[nodes, outputs]`, then for each node `op | operands << 8 | attributes <<
-//! 16`, its operands and its attributes, then the outputs. Decoding records
-//! the chain through the same methods as everybody, so words that make no
-//! sense are an error like any other.
+//! 16`, its operands and its attributes, then the outputs. Axes and ranges are
+//! as ops hold them, counted from the front and within bounds. Decoding applies
+//! the ops as everybody does, so words that make no sense are an error like any
+//! other.
 
-use super::op::{Home, Norm, Op, Reduction};
-use super::record::OPEN;
+use super::op::{Home, Norm, Op, Range, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
-use crate::graph::shape::Shape;
+use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
 
@@ -134,14 +134,7 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
         }
         Op::Slice { ranges } => {
             for range in ranges {
-                let last = i64::from(range.step) * (i64::from(range.count) - 1);
-                let end = match range.count {
-                    0 => i64::from(range.start),
-                    _ => i64::from(range.start) + last + i64::from(range.step.signum()),
-                };
-                // A place in front of the first one has no number.
-                let end = if end < 0 { OPEN as u32 } else { end as u32 };
-                words.extend([range.start, end, range.step as u32]);
+                words.extend([range.start, range.step as u32, range.count]);
             }
             Code::Slice
         }
@@ -167,57 +160,59 @@ fn record(
     operands: &[NodeId],
     mut attributes: Reader<'_>,
 ) -> Result<NodeId, Error> {
-    let code = *CODES.get(code as usize).ok_or_else(broken)?;
-    let x = operands.first().copied().unwrap_or(NodeId(u32::MAX));
-    let second = operands.get(1).copied();
-    match code {
+    let op = match *CODES.get(code as usize).ok_or_else(broken)? {
         Code::Input => {
             let dtype = attributes.pick(&[DType::F32, DType::U32])?;
             let home = attributes.pick(&[Home::Call, Home::Resident])?;
-            chain.input(Shape::new(attributes.0)?, dtype, home)
+            return chain.input(Shape::new(attributes.0)?, dtype, home);
         }
-        Code::Constant => chain.constant(),
-        Code::Unary => chain.apply(Op::Unary(attributes.pick(&UnaryFn::OF_TENSORS)?), operands),
-        Code::Binary => chain.apply(Op::Binary(attributes.pick(&BinaryFn::ALL)?), operands),
-        Code::Clamp => chain.apply(Op::Clamp, operands),
-        Code::Dot => chain.apply(Op::Dot, operands),
-        Code::Matmul => chain.apply(Op::Matmul, operands),
-        Code::Reduce => {
-            let reduction = attributes.pick(&Reduction::ALL)?;
-            let keep = attributes.pick(&[false, true])?;
-            if attributes.0.is_empty() {
-                // Nothing is reduced: `reduce` takes no axes for all of them.
-                return chain.apply(
-                    Op::Reduce {
-                        reduction,
-                        axes: 0,
-                        keep,
-                    },
-                    operands,
-                );
+        Code::Constant => return chain.constant(),
+        Code::Unary => Op::Unary(attributes.pick(&UnaryFn::OF_TENSORS)?),
+        Code::Binary => Op::Binary(attributes.pick(&BinaryFn::ALL)?),
+        Code::Clamp => Op::Clamp,
+        Code::Dot => Op::Dot,
+        Code::Matmul => Op::Matmul,
+        Code::Reduce => Op::Reduce {
+            reduction: attributes.pick(&Reduction::ALL)?,
+            keep: attributes.pick(&[false, true])?,
+            axes: attributes.axes()?,
+        },
+        Code::Norm => Op::Norm {
+            norm: attributes.pick(&Norm::ALL)?,
+            axis: attributes.axis()?,
+        },
+        Code::Transpose => {
+            let x = operands.first().and_then(|x| chain.nodes.get(x.index()));
+            let rank = x.map_or(0, |x| x.shape.rank());
+            let mut order = [0; MAX_RANK];
+            for axis in &mut order[..rank] {
+                *axis = attributes.axis()?;
             }
-            chain.reduce(reduction, x, (&signed(attributes.0), keep))
+            Op::Transpose { order }
         }
-        Code::Norm => {
-            let norm = attributes.pick(&Norm::ALL)?;
-            chain.norm(norm, (x, attributes.next()? as i32), second)
-        }
-        Code::Transpose => chain.transpose(x, &signed(attributes.0)),
         Code::Slice => {
-            let parts = signed(attributes.0);
-            let parts: Vec<(i32, i32, i32)> = parts
-                .chunks_exact(3)
-                .map(|part| (part[0], part[1], part[2]))
-                .collect();
-            chain.slice(x, &parts)
+            let mut ranges = Vec::new();
+            while !attributes.0.is_empty() {
+                ranges.push(Range {
+                    start: attributes.next()?,
+                    step: attributes.next()? as i32,
+                    count: attributes.next()?,
+                });
+            }
+            let ranges = ranges.into();
+            Op::Slice { ranges }
         }
-        Code::Reshape => chain.reshape(x, Shape::new(attributes.0)?),
-        Code::Gather => {
-            let axis = attributes.next()? as i32;
-            chain.gather(x, second.unwrap_or(NodeId(u32::MAX)), axis)
-        }
-        Code::Concat => chain.concat(operands, attributes.next()? as i32),
-    }
+        Code::Reshape => Op::Reshape {
+            shape: Shape::new(attributes.0)?,
+        },
+        Code::Gather => Op::Gather {
+            axis: attributes.axis()?,
+        },
+        Code::Concat => Op::Concat {
+            axis: attributes.axis()?,
+        },
+    };
+    chain.apply(op, operands)
 }
 
 /// Words that are still to be read.
@@ -234,6 +229,28 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    fn axis(&mut self) -> Result<u8, Error> {
+        let axis = self.next()?;
+        if axis < MAX_RANK as u32 {
+            Ok(axis as u8)
+        } else {
+            Err(broken())
+        }
+    }
+
+    /// The axes that are left, a bit each; they come in order.
+    fn axes(&mut self) -> Result<u8, Error> {
+        let mut axes = 0;
+        while !self.0.is_empty() {
+            let axis = self.axis()?;
+            if axes >> axis != 0 {
+                return Err(broken());
+            }
+            axes |= 1 << axis;
+        }
+        Ok(axes)
+    }
+
     /// The item that the next word numbers.
     fn pick<T: Copy>(&mut self, items: &[T]) -> Result<T, Error> {
         let number = self.next()?;
@@ -241,10 +258,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn signed(words: &[u32]) -> Vec<i32> {
-    words.iter().map(|word| *word as i32).collect()
-}
-
 fn broken() -> Error {
-    refuse(&["these words are no chain"])
+    refuse(|| ["these words are no chain"].concat())
 }

@@ -24,10 +24,10 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
     for (load, of) in stage.loads.iter().enumerate() {
         let address = format!("operand(entry, {load}u)");
         if of.access == Access::Flat {
-            let binding = of.binding;
+            let array = array(of);
             put!(
                 &mut text,
-                "let v{load} = bitcast<F>(in{binding}[{address} / 4u + i]);\n"
+                "let v{load} = bitcast<F>({array}[{address} / 4u + i]);\n"
             );
             continue;
         }
@@ -68,16 +68,24 @@ let end = min({VECTORS}u * i + {VECTORS}u, segments[entry + THREADS]);
 for (var k = {VECTORS}u * i; k < end; k++) {{\n"
     );
     for (load, of) in stage.loads.iter().enumerate() {
-        let binding = of.binding;
+        let array = array(of);
         put!(
             &mut text,
-            "let v{load} = bitcast<F>(in{binding}[a{load} + k]);\n"
+            "let v{load} = bitcast<F>({array}[a{load} + k]);\n"
         );
     }
     let rows = stage.loads.len() + stage.scalars.len();
     let value = expr::print(&mut text, &map.value, ("t", rows));
     put!(&mut text, "output[to + k] = bitcast<U>({value});\n}}\n}}");
     text
+}
+
+/// Where a load reads each element in its own place.
+fn array(of: &Load) -> String {
+    match of.is_in_place() {
+        true => "output".into(),
+        false => format!("in{}", of.binding),
+    }
 }
 
 /// For each binding what reads four of its elements.

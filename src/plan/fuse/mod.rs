@@ -13,6 +13,7 @@
 
 mod build;
 mod cut;
+mod in_place;
 mod layout;
 mod limit;
 mod lower;
@@ -46,7 +47,10 @@ pub fn fuse(chain: &Chain) -> (Program, Sizes) {
     loop {
         let cut = cut::cut(&lowered, &forced);
         match assemble(&lowered, &cut, &homes) {
-            Ok(fused) => return fused,
+            Ok((mut program, mut sizes)) => {
+                in_place::reuse(&mut program, &mut sizes);
+                return (program, sizes);
+            }
             // Invariant: another value each time, so this ends.
             Err(TooMuch(value)) => forced[value] = true,
         }

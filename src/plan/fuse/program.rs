@@ -6,6 +6,7 @@
 
 use crate::graph::Expr;
 use crate::graph::shape::Shape;
+use crate::kernel::RESULT;
 use crate::tensor::DType;
 
 /// Most values that one reduction takes; more become a tree of reductions.
@@ -63,10 +64,18 @@ pub struct Stage {
 pub struct Load {
     /// What is read.
     pub source: Source,
-    /// Which of the stage's distinct buffers that is.
+    /// Which of the stage's distinct buffers that is; [`RESULT`] where it is the
+    /// one that the stage writes.
     pub binding: u32,
     /// How a thread finds its element.
     pub access: Access,
+}
+
+impl Load {
+    /// Whether it reads what its stage then writes over.
+    pub fn is_in_place(&self) -> bool {
+        self.binding == RESULT
+    }
 }
 
 /// How a thread finds an element.
@@ -245,9 +254,10 @@ pub struct StageSizes {
 }
 
 impl Stage {
-    /// Distinct buffers that it reads.
+    /// Distinct buffers that it reads and does not write.
     pub fn bindings(&self) -> usize {
-        let last = self.loads.iter().map(|load| load.binding + 1).max();
+        let loads = self.loads.iter().filter(|load| !load.is_in_place());
+        let last = loads.map(|load| load.binding + 1).max();
         last.unwrap_or(0) as usize
     }
 

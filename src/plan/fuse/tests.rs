@@ -175,6 +175,64 @@ fn cheap_values_are_repeated_and_others_kept() {
 }
 
 #[test]
+fn the_last_reader_of_a_buffer_writes_there_if_it_can() {
+    // `twice` is read by two stages: first by one that must leave it alone.
+    check(
+        &[&[100], &[100]],
+        |g, x| {
+            let twice = g.unary(UnaryFn::Gelu, x[0])?;
+            let up = g.unary(UnaryFn::Exp, twice)?;
+            let down = g.binary(BinaryFn::Div, twice, x[1])?;
+            let ups = [g.unary(UnaryFn::Exp, up)?, g.unary(UnaryFn::Log, up)?];
+            let downs = [g.unary(UnaryFn::Exp, down)?, g.unary(UnaryFn::Log, down)?];
+            Ok([ups, downs].concat())
+        },
+        "dispatch map(gelu(in0)) in0 -> b0
+         dispatch map(exp(b0)) b0 -> b1
+         dispatch map(b0 / in1) b0, in1 -> b0
+         dispatch map(exp(b1)) b1 -> result
+         dispatch map(log(b1)) b1 -> result1
+         dispatch map(exp(b0)) b0 -> result2
+         dispatch map(log(b0)) b0 -> result3",
+    );
+    // Not where places move, or the other buffer is of another length.
+    check(
+        &[&[10, 10]],
+        |g, x| {
+            let y = g.unary(UnaryFn::Gelu, x[0])?;
+            let turned = g.transpose(y, &[])?;
+            let moved = g.binary(BinaryFn::Div, y, turned)?;
+            let part = g.slice(moved, &[(0, 4, 1)])?;
+            let part = g.unary(UnaryFn::Gelu, part)?;
+            Ok(vec![
+                g.unary(UnaryFn::Exp, part)?,
+                g.unary(UnaryFn::Log, part)?,
+            ])
+        },
+        "dispatch map(gelu(in0)) in0 -> b0
+         dispatch map(gelu(b0 / b0~)) b0 -> b1
+         dispatch map(exp(b1)) b1 -> result
+         dispatch map(log(b1)) b1 -> result1",
+    );
+    // Nor where a result that was asked for twice is computed again at the end.
+    check(
+        &[&[100]],
+        |g, x| {
+            let y = g.unary(UnaryFn::Gelu, x[0])?;
+            let down = g.unary(UnaryFn::Log, y)?;
+            let up = g.unary(UnaryFn::Exp, y)?;
+            let ups = [g.unary(UnaryFn::Exp, up)?, g.unary(UnaryFn::Log, up)?];
+            Ok([[down, down], ups].concat())
+        },
+        "dispatch map(gelu(in0)) in0 -> b0
+         dispatch map(log(b0)) b0 -> result
+         dispatch map(exp(b0)) b0 -> b2
+         dispatch map(exp(b2)) b2 -> result2
+         dispatch map(log(b2)) b2 -> result3",
+    );
+}
+
+#[test]
 fn parts_of_a_concat_are_written_in_place() {
     check(
         &[&[3, 4], &[3, 5]],

@@ -102,6 +102,11 @@ impl Run<'_> {
             for (load, of) in self.stage.loads.iter().enumerate() {
                 let offset = self.sizes.offsets[load];
                 let strides = self.layout.strides[load];
+                if of.is_in_place() {
+                    let words = &output[first..first + elements];
+                    copy(words, columns.column(load));
+                    continue;
+                }
                 let at = match of.access {
                     Access::Flat => Places::flat(offset, first),
                     Access::Strided | Access::Indexed(_) => Places {
@@ -155,10 +160,7 @@ impl Run<'_> {
         match self.stage.loads[load].access {
             Access::Flat => {
                 let start = at.offset as usize + at.first;
-                let words = &source[start..start + elements];
-                for (value, word) in columns.column(load).iter_mut().zip(words) {
-                    *value = f32::from_bits(*word);
-                }
+                copy(&source[start..start + elements], columns.column(load));
             }
             Access::Strided => {
                 let column = columns.column(load);
@@ -256,6 +258,12 @@ impl Places<'_> {
             }
             done += run;
         }
+    }
+}
+
+fn copy(words: &[u32], values: &mut [f32]) {
+    for (value, word) in values.iter_mut().zip(words) {
+        *value = f32::from_bits(*word);
     }
 }
 

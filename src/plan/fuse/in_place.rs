@@ -1,0 +1,86 @@
+//! Maps that write where they read.
+//!
+//! The last reader of an intermediate needs no second buffer beside it, if it
+//! is a map that reads each element in its own place: a thread then reads and
+//! writes its own elements only. WebGPU lets a dispatch have a buffer as the
+//! one that it writes or as one that it reads and not as both, so such a load
+//! goes through the binding of the result.
+
+use super::program::{Access, Body, BufferId, Program, Sizes, Source};
+use crate::kernel::RESULT;
+
+/// Gives every map that can have it the buffer of an operand.
+pub(super) fn reuse(program: &mut Program, sizes: &mut Sizes) {
+    let outputs = program.outputs.iter().enumerate();
+    let mut repeated = outputs.filter(|(at, output)| program.outputs[..*at].contains(output));
+    if repeated.next().is_some() {
+        return; // It is computed again at the end, from the operands as they were.
+    }
+    for at in 0..program.stages.len() {
+        if let Some(buffer) = operand(program, sizes, at) {
+            merge(program, sizes, (at, buffer));
+        }
+    }
+}
+
+/// The operand that a stage may write over.
+fn operand(program: &Program, sizes: &Sizes, at: usize) -> Option<BufferId> {
+    let stage = &program.stages[at];
+    let is_whole = matches!(&stage.body, Body::Map(map) if !map.is_strided);
+    if !is_whole || program.outputs.contains(&stage.buffer) {
+        return None;
+    }
+    let words = |buffer: BufferId| sizes.buffers[buffer.0 as usize];
+    let reads = |stage: usize, buffer| {
+        let mut loads = program.stages[stage].loads.iter();
+        loads.any(|load| load.source == Source::Buffer(buffer))
+    };
+    let is_own_place = |load: usize| {
+        stage.loads[load].access == Access::Flat && sizes.stages[at].offsets[load] == 0
+    };
+    stage.loads.iter().find_map(|load| match load.source {
+        Source::Buffer(buffer) => {
+            let mut loads = stage.loads.iter().enumerate();
+            let fits = words(buffer) == words(stage.buffer)
+                && loads.all(|(at, of)| of.source != load.source || is_own_place(at))
+                && !(at + 1..program.stages.len()).any(|later| reads(later, buffer));
+            fits.then_some(buffer)
+        }
+        Source::Input(_) | Source::Resident(_) => None,
+    })
+}
+
+/// Makes a stage's buffer the same as that of an operand, from there on.
+fn merge(program: &mut Program, sizes: &mut Sizes, (at, kept): (usize, BufferId)) {
+    let gone = program.stages[at].buffer;
+    let renamed = |buffer: BufferId| match buffer {
+        buffer if buffer == gone => BufferId(kept.0 - u32::from(kept.0 > gone.0)),
+        BufferId(number) => BufferId(number - u32::from(number > gone.0)),
+    };
+    let stage = &mut program.stages[at];
+    let of_kept = stage
+        .loads
+        .iter()
+        .find(|load| load.source == Source::Buffer(kept));
+    let binding = of_kept.map_or(RESULT, |load| load.binding);
+    for load in &mut stage.loads {
+        load.binding = match load.binding {
+            own if own == binding => RESULT,
+            other if other > binding && other < RESULT => other - 1,
+            other => other,
+        };
+    }
+    for stage in &mut program.stages {
+        stage.buffer = renamed(stage.buffer);
+        for load in &mut stage.loads {
+            if let Source::Buffer(buffer) = &mut load.source {
+                *buffer = renamed(*buffer);
+            }
+        }
+    }
+    for output in &mut program.outputs {
+        *output = renamed(*output);
+    }
+    program.buffers -= 1;
+    sizes.buffers.remove(gone.0 as usize);
+}
