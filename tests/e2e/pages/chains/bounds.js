@@ -153,6 +153,16 @@ export function sum(values) {
   return number(v, e, sumError(values.length) * (size + e));
 }
 
+/** A sum from the first to the last. */
+export function inOrder(values) {
+  const size = values.reduce((all, q) => all + sizeOf(q), 0);
+  const { v, e } = values.reduce(
+    (all, q) => ({ v: all.v + q.v, e: all.e + q.e }),
+    exact(0),
+  );
+  return number(v, e, values.length * U * size);
+}
+
 export const mean = (values) => div(sum(values), exact(values.length));
 
 function extreme(values, pick) {

@@ -3,7 +3,16 @@
 // Obvious rather than fast, and no code of the package. What does not fit gives
 // undefined, where the package must throw.
 
-import { BINARY, exact, mul, NORMS, REDUCTIONS, sum, UNARY } from "./bounds.js";
+import {
+  BINARY,
+  exact,
+  inOrder,
+  mul,
+  NORMS,
+  REDUCTIONS,
+  sum,
+  UNARY,
+} from "./bounds.js";
 
 const countOf = (dims) => dims.reduce((product, dim) => product * dim, 1);
 
@@ -82,6 +91,21 @@ export function dot(a, b) {
   return make(whole.slice(0, -1), (place) => {
     const product = (k) => mul(at(a, [...place, k]), at(b, [...place, k]));
     return sum(Array.from({ length: count }, (_, k) => product(k)));
+  });
+}
+
+export function matmul(a, b) {
+  const suits = ({ dims }) => dims.length >= 2 && dims.length < 8;
+  if (!suits(a) || !suits(b)) return undefined;
+  const count = a.dims.at(-1);
+  const stack = broadcast(a.dims.slice(0, -2), b.dims.slice(0, -2));
+  if (count !== b.dims.at(-2) || stack === undefined) return undefined;
+  return make([...stack, a.dims.at(-2), b.dims.at(-1)], (place) => {
+    const [row, column] = place.slice(-2);
+    const front = place.slice(0, -2);
+    const product = (k) =>
+      mul(at(a, [...front, row, k]), at(b, [...front, k, column]));
+    return inOrder(Array.from({ length: count }, (_, k) => product(k)));
   });
 }
 

@@ -132,7 +132,7 @@ class Maker {
     const { tensor: x, expected: q } = a;
     const rank = x.shape.length;
     const axis = this.below(rank);
-    switch (this.below(18)) {
+    switch (this.below(19)) {
       case 0:
       case 1:
       case 2:
@@ -179,6 +179,8 @@ class Maker {
           expect: () => oracle.dot(q, other),
         };
       }
+      case 17:
+        return this.matmul(a);
       default: {
         const others = Array.from({ length: this.below(3) }, () =>
           this.below(2) ? a : this.operand(),
@@ -206,6 +208,20 @@ class Maker {
       ask: () =>
         what === "geluTanh" ? x.gelu({ approximate: "tanh" }) : x[what](),
       expect: () => oracle.unary(what, q),
+    };
+  }
+
+  /** With any other value, or with its own turned around, which always suits. */
+  matmul({ tensor: x, expected: q }) {
+    const order = x.shape.map((_, i) => i);
+    order.push(...order.splice(-2).reverse());
+    const isOwn = order.length >= 2 && this.below(2) === 0;
+    const { tensor: y, expected: other } = this.operand();
+    return {
+      what: "matmul",
+      ask: () => x.matmul(isOwn ? x.transpose(order) : y),
+      expect: () =>
+        oracle.matmul(q, isOwn ? oracle.transpose(q, order) : other),
     };
   }
 
