@@ -21,11 +21,11 @@ const PATIENCE_MS = 20_000;
 
 /** Calls on one session, at a rate. Make one, let it run, `stop` it. */
 export class Traffic {
-  /** `options(i)` are the options of call number i. */
-  constructor(gpu, { perSecond = 2000, options = () => undefined } = {}) {
-    this.gpu = gpu;
-    this.perSecond = perSecond;
-    this.options = options;
+  /** `options(i)` are the options of call number i; `atMost` are pending at a time. */
+  constructor(gpu, terms = {}) {
+    const { perSecond = 2000, atMost = Infinity } = terms;
+    const { options = () => undefined } = terms;
+    Object.assign(this, { gpu, perSecond, atMost, options });
     this.made = 0;
     this.right = 0;
     this.wrong = 0;
@@ -60,7 +60,9 @@ export class Traffic {
   run() {
     const due = ((performance.now() - this.begun) * this.perSecond) / 1000;
     // Where the page itself was held up, the calls it missed are not made up for.
-    const first = Math.max(this.made, Math.floor(due) - this.perSecond / 10);
+    const room = Math.max(0, this.atMost - (this.made - this.settled));
+    const most = Math.min(this.perSecond / 10, room);
+    const first = Math.max(this.made, Math.floor(due) - most);
     this.begun += ((first - this.made) / this.perSecond) * 1000;
     for (let left = due - first; left >= 1; left--) this.call();
     this.timer = setTimeout(() => this.run(), 1);

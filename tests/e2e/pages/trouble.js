@@ -10,8 +10,9 @@ import { random } from "/workload.js";
 const sleep = (ms) => new Promise((run) => setTimeout(run, ms));
 
 /**
- * So many seconds' calls come at once while the device is away: more than do by chance,
- * so that every round, the first one too, needs the most memory that any does.
+ * So many seconds' calls come at once while the device is away, and later no more than
+ * one second's are pending, however slow the machine: so every round, the first one too,
+ * needs the most memory that any does.
  */
 const BURST = 5;
 
@@ -26,6 +27,7 @@ export async function trouble(gpu, { seconds, seed, perSecond = 2000 }) {
   const going = () => performance.now() < until;
   const traffic = new Traffic(gpu, {
     perSecond,
+    atMost: perSecond,
     options: (i) => terms(i, chance),
   });
   let losses = 1;
