@@ -39,12 +39,12 @@ fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
 
 fn sum(entry: u32, at: Tile, row: u32, column: u32) {
     let count = operand(entry, COUNT);
-    let b_at = at.right + (column - at.column) * at.right_step.x;
-    let a_at = at.left + (row - at.row) * at.left_step.x;
+    let b = at.right + (column - at.column) * at.right_step.x;
+    let a = at.left + (row - at.row) * at.left_step.x;
     var s0 = F();
     for (var step = 0u; step < count; step++) {
-        let a = left_values(a_at + step * at.left_step.y, 1u, 1u);
-        s0 = fma(F(a.x), right_values(b_at + step * at.right_step.y, at.right_step.x, at.size.y - column), s0);
+        let x = bitcast<F>(left(U(a + step * at.left_step.y))).x;
+        s0 = fma(F(x), bitcast<F>(right(LANE * at.right_step.x + b + step * at.right_step.y)), s0);
     }
     finish(entry, at.stack, row, column, s0);
 }

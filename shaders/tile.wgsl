@@ -46,6 +46,23 @@ fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
 }
 // END
 
+// Four values of a factor, `step` apart; zeros behind the `count` that there are.
+fn left_values(at: u32, step: u32, count: u32) -> F {
+    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(left_quad(at / 4u)); }
+    return select(F(), bitcast<F>(left(at + LANE * step)), LANE < U(count));
+}
+
+fn right_values(at: u32, step: u32, count: u32) -> F {
+    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(right_quad(at / 4u)); }
+    return select(F(), bitcast<F>(right(at + LANE * step)), LANE < U(count));
+}
+
+// How many of four values there are at a place.
+fn remaining(is_across: bool, at: vec2<u32>, limit: vec2<u32>) -> u32 {
+    if at.x >= limit.x || at.y >= limit.y { return 0u; }
+    return select(limit.y - at.y, limit.x - at.x, is_across);
+}
+
 // Where the four values of quad `i` of a factor are: along rows or columns (x), and along steps (y).
 fn place(is_across: bool, i: u32) -> vec2<u32> {
     if is_across { return vec2<u32>(i % QUADS * 4u, i / QUADS); }

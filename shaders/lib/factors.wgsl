@@ -28,20 +28,3 @@ fn find_tile(entry: u32, number: u32) -> Tile {
     tile.right = right_start(entry, tile.stack) + tile.column * tile.right_step.x;
     return tile;
 }
-
-// Four values of a factor, `step` apart; zeros behind the `count` that there are.
-fn left_values(at: u32, step: u32, count: u32) -> F {
-    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(left_quad(at / 4u)); }
-    return select(F(), bitcast<F>(left(at + LANE * step)), LANE < U(count));
-}
-
-fn right_values(at: u32, step: u32, count: u32) -> F {
-    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(right_quad(at / 4u)); }
-    return select(F(), bitcast<F>(right(at + LANE * step)), LANE < U(count));
-}
-
-// How many of four values there are at a place.
-fn remaining(is_across: bool, at: vec2<u32>, limit: vec2<u32>) -> u32 {
-    if at.x >= limit.x || at.y >= limit.y { return 0u; }
-    return select(limit.y - at.y, limit.x - at.x, is_across);
-}

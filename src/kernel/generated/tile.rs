@@ -90,49 +90,63 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     address
 }
 
-/// What follows the hole's beginning in the template for processors: a thread's
-/// 8 rows of 8 columns, written out.
+/// The rest of the hole in the template for processors: a thread's 8 rows of 8
+/// columns, written out. Rows and columns behind the last are the last once more,
+/// and not stored. Little is inlined here, because software GPUs inline all of it.
 pub(super) fn direct(text: &mut String) {
     *text += "fn sum(entry: u32, at: Tile, row: u32, column: u32) {\n\
         let count = operand(entry, COUNT);\n\
-        let b_at = at.right + (column - at.column) * at.right_step.x;\n\
-        let left = at.size.y - column;\n";
-    for row in 0..8 {
+        let last = at.size - 1u;\n\
+        let b = at.right + (column - at.column) * at.right_step.x;\n";
+    for i in 0..8 {
         put!(
             text,
-            "let a_at{row} = at.left + (row - at.row + {row}u) * at.left_step.x;\n\
-             var s{row} = F(); var u{row} = F();\n"
+            "let a{i} = at.left + (min(row + {i}u, last.x) - at.row) * at.left_step.x;\n\
+             let b{i} = b + (min(column + {i}u, last.y) - column) * at.right_step.x;\n\
+             var s{i} = F(); var u{i} = F();\n"
         );
     }
-    *text += "for (var step = 0u; step < count; step += 4u) {\n";
-    for row in 0..8 {
+    *text += "var step = 0u;\n\
+        var odd = b | at.right_step.y;\n";
+    for i in 0..8 {
+        put!(text, "odd |= a{i};\n");
+    }
+    *text += "if at.left_step.y == 1u && at.right_step.x == 1u && odd % 4u == 0u && column + 7u <= last.y {\n\
+        for (; step + 3u < count; step += 4u) {\n";
+    for i in 0..8 {
         put!(
             text,
-            "let a{row} = left_values(a_at{row} + step * at.left_step.y, at.left_step.y, select(0u, count - step, row + {row}u < at.size.x));\n"
+            "let x{i} = bitcast<F>(left_quad((a{i} + step) / 4u));\n"
         );
     }
     for (k, lane) in ["x", "y", "z", "w"].iter().enumerate() {
         put!(
             text,
-            "{{ let b = b_at + (step + {k}u) * at.right_step.y;\n\
-             let n = select(0u, left, step + {k}u < count);\n\
-             let p = right_values(b, at.right_step.x, n);\n\
-             let q = right_values(b + 4u * at.right_step.x, at.right_step.x, select(0u, n - 4u, n > 4u));\n"
+            "let q{k} = (b + (step + {k}u) * at.right_step.y) / 4u;\n\
+             let p{k} = bitcast<F>(right_quad(q{k})); let r{k} = bitcast<F>(right_quad(q{k} + 1u));\n"
         );
-        for row in 0..8 {
+        for i in 0..8 {
             put!(
                 text,
-                "s{row} = fma(F(a{row}.{lane}), p, s{row}); u{row} = fma(F(a{row}.{lane}), q, u{row});\n"
+                "s{i} = fma(F(x{i}.{lane}), p{k}, s{i}); u{i} = fma(F(x{i}.{lane}), r{k}, u{i});\n"
             );
         }
-        *text += "}\n";
     }
-    *text += "}\n";
-    for row in 0..8 {
+    *text += "}\n}\n\
+        for (; step < count; step++) {\n\
+        let l = step * at.left_step.y; let r = step * at.right_step.y;\n\
+        let p = bitcast<F>(right(U(b0, b1, b2, b3) + r)); let q = bitcast<F>(right(U(b4, b5, b6, b7) + r));\n\
+        let x = bitcast<F>(left(U(a0, a1, a2, a3) + l)); let y = bitcast<F>(left(U(a4, a5, a6, a7) + l));\n";
+    for i in 0..8 {
+        let (half, lane) = (["x", "y"][i / 4], ["x", "y", "z", "w"][i % 4]);
         put!(
             text,
-            "if row + {row}u < at.size.x {{ finish(entry, at.stack, row + {row}u, column, s{row}); finish(entry, at.stack, row + {row}u, column + 4u, u{row}); }}\n"
+            "s{i} = fma(F({half}.{lane}), p, s{i}); u{i} = fma(F({half}.{lane}), q, u{i});\n"
         );
     }
-    *text += "}\n";
+    *text += "}\n\
+        var sums = array(s0, u0, s1, u1, s2, u2, s3, u3, s4, u4, s5, u5, s6, u6, s7, u7);\n\
+        for (var i = 0u; i < 16u && row + i / 2u <= last.x; i++) {\n\
+        finish(entry, at.stack, row + i / 2u, column + i % 2u * 4u, sums[i]);\n\
+        }\n}\n";
 }
