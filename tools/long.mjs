@@ -3,10 +3,10 @@
 //   node tools/long.mjs                  all of it, with a soak of ten minutes
 //   LONG_MINUTES=2 node tools/long.mjs   with one of two
 //
-// First the property tests in large runs, then devices destroyed and GPU processes
-// crashed under load, then the soak: calls, cancellations, losses, hiding and disposal
-// at high rates, in rounds. After its first minute nothing may grow. Everything fails
-// loudly, and nothing is recorded of a run that failed.
+// First the property tests in large runs, random graphs among them, then devices
+// destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
+// losses, hiding and disposal at high rates, in rounds. After its first minute nothing
+// may grow. Everything fails loudly, and nothing is recorded of a run that failed.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -26,6 +26,12 @@ const properties = run(
   { PROPTEST_CASES: CASES, MODEL_SCHEDULES: CASES },
   /test result: ok\. (\d+) passed/,
 );
+// Most of their time is the driver's, which compiles: no build of their own for it.
+const graphs = run(
+  ["cargo", "test", "--test", "chains", "random_graphs"],
+  { PROPTEST_CASES: CASES, NODEVICE_SELECT: "1" },
+  /test result: ok\. (\d+) passed/,
+);
 const losses = run(
   ["node", "--test", "--test-reporter=spec", "tests/e2e/loss.test.mjs"],
   { LONG: "1" },
@@ -36,12 +42,13 @@ const browser = await launch();
 try {
   const record = await soak();
   assertFlat(record.first, record.last);
-  const [[, tests]] = properties;
+  const [tests, devices] = [properties, graphs].map(([[, tests]]) => tests);
   const [[, destroyed], [, crashed]] = losses;
   console.log(
     `record: ${keep({
       ...record,
       properties: { cases: Number(CASES), tests: Number(tests) },
+      graphs: { cases: Number(CASES), devices: Number(devices) },
       longestGapMs: { destroyed: Number(destroyed), crashed: Number(crashed) },
     })}`,
   );

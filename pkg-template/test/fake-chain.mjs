@@ -119,7 +119,13 @@ export function run(chain, words, at, tensors, source, offset) {
   }
   for (const node of chain.numbers) values.set(node, floats.slice(at, ++at));
   at = (at + 3) & ~3;
-  for (const node of chain.resident) values.set(node, tensors.get(words[at++]));
+  for (const node of chain.resident) {
+    const held = tensors.get(words[at++]);
+    // Words on the device are bits, whatever they stand for.
+    if (!(held instanceof Uint32Array)) throw new Error("no words");
+    const Kind = node.isIndexes ? Uint32Array : Float32Array;
+    values.set(node, new Kind(held.buffer, held.byteOffset, held.length));
+  }
   for (const node of chain.nodes) {
     if (values.has(node)) continue;
     const operands = node.operands.map((id) => ({

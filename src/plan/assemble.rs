@@ -75,6 +75,8 @@ struct Group {
     rows: u32,
     /// Words so far of each buffer of a program.
     filled: Vec<u32>,
+    /// The same before the last call.
+    homes: Vec<u32>,
 }
 
 impl Collected {
@@ -150,6 +152,7 @@ impl Group {
             stages: vec![Default::default(); stages],
             rows: 0,
             filled: vec![0; buffers],
+            homes: Vec::new(),
         }
     }
 
@@ -187,13 +190,14 @@ impl Group {
     /// Adds a call of a program, or a part of one.
     fn enter(&mut self, shaped: &Shaped, placed: &Placed<'_>) {
         // Intermediates lie end to end, call after call.
-        let homes = self.filled.clone();
+        self.homes.clone_from(&self.filled);
+        let homes = &self.homes;
         shaped.fill(&mut self.filled);
         for (run, (segments, entries)) in shaped.runs().zip(&mut self.stages) {
-            shaped.enter(run, placed, &homes, entries);
+            shaped.enter(run, placed, homes, entries);
             segments.push(Segment {
                 rows: shaped.threads(run, placed.part),
-                result: shaped.target(run, placed, &homes),
+                result: shaped.target(run, placed, homes),
                 operands: [0; MAX_OPERANDS],
             });
         }

@@ -129,6 +129,20 @@ fn share_tensors(from: &Sample, to: &mut Sample) {
     }
 }
 
+/// The first place where two results differ, and how.
+fn difference(alone: &Results, together: &Results) -> Option<String> {
+    let results = alone.iter().zip(together).enumerate();
+    let mut words = results.flat_map(|(result, (alone, together))| {
+        let words = alone.iter().zip(together).enumerate();
+        words.map(move |(i, (alone, together))| (result, i, *alone, *together))
+    });
+    let (result, i, alone, together) = words.find(|(.., alone, together)| alone != together)?;
+    let floats = [alone, together].map(f32::from_bits);
+    Some(format!(
+        "result {result}, element {i}: {alone:#x} alone, {together:#x} merged, as floats {floats:?}"
+    ))
+}
+
 /// Holds random graphs on a device to the oracle, alone, and to the bits of
 /// that beside 1 to 7 others.
 fn explore<D: Device>(open: impl Fn() -> D) {
@@ -156,11 +170,13 @@ fn explore<D: Device>(open: impl Fn() -> D) {
         let (together, dispatches) = session.run(&all.iter().collect::<Vec<_>>());
         spared.set(spared.get() + apart - dispatches);
         for (at, (together, alone)) in together.iter().zip(&alone).enumerate() {
+            let difference = difference(alone, together);
             let graph = || fuse(&all[at].chain).0;
             prop_assert!(
-                together == alone,
-                "graph {at} of {}\n{}",
+                difference.is_none(),
+                "graph {at} of {}: {}\n{}",
                 all.len(),
+                difference.unwrap_or_default(),
                 graph()
             );
         }

@@ -168,6 +168,24 @@ test("a device that never stays: the CPU takes over, with right answers", () =>
     assert.equal(news.filter((type) => type === "fallback").length, 1);
   }));
 
+test("calls made as the device goes are answered, whether or not anything is compiled", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const reports = await page.evaluate(async () => {
+      const reports = [];
+      for (let round = 0; round < 2; round++) {
+        const traffic = new Traffic(gpu);
+        traffic.pause();
+        const over = lose();
+        for (let call = 0; call < 500; call++) traffic.call();
+        await over;
+        reports.push(await traffic.stop());
+      }
+      return reports;
+    });
+    reports.forEach(assertServed);
+  }));
+
 test("a batch that brings every device down is refused, and the others keep the GPU", () =>
   site.page(async (page) => {
     await opened(page, { flush: "manual" });

@@ -21,11 +21,20 @@ extern "C" {
     fn push_error_scope(this: &ScopedDevice, filter: &str);
     #[wasm_bindgen(method, js_name = popErrorScope)]
     fn pop_error_scope(this: &ScopedDevice) -> Promise;
+
+    /// What this needs of a `GPUBuffer`.
+    type MappedBuffer;
+    #[wasm_bindgen(method, js_name = mapAsync)]
+    fn map_async(this: &MappedBuffer, mode: u32) -> Promise;
 }
+
+/// `GPUMapMode.READ`.
+const READ: u32 = 1;
 
 /// Open scopes. Invariant: closed before anything else opens scopes.
 pub(super) struct Scopes {
-    device: ScopedDevice,
+    device: wgpu::Device,
+    scoped: ScopedDevice,
 }
 
 impl Scopes {
@@ -33,10 +42,11 @@ impl Scopes {
         let raw = device
             .as_webgpu()
             .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
-        let device: ScopedDevice = raw.unwrap_or_default().unchecked_into();
-        device.push_error_scope("validation");
-        device.push_error_scope("out-of-memory");
-        Scopes { device }
+        let scoped: ScopedDevice = raw.unwrap_or_default().unchecked_into();
+        scoped.push_error_scope("validation");
+        scoped.push_error_scope("out-of-memory");
+        let device = device.clone();
+        Scopes { device, scoped }
     }
 
     /// Closes them at once; what they caught comes later. `invalid` makes the
@@ -45,22 +55,55 @@ impl Scopes {
         self,
         invalid: fn(String) -> Error,
     ) -> impl Future<Output = Result<(), Error>> + 'static {
-        // Listened to at once: after a loss both reject, and nobody may get to await them.
-        let memory = JsFuture::from(self.device.pop_error_scope());
-        let validation = JsFuture::from(self.device.pop_error_scope());
+        let [memory, validation] = self.pop();
         async move {
-            caught(memory, Error::OutOfMemory).await?;
-            caught(validation, invalid).await
+            let error = match caught(memory).await {
+                Some(message) => Error::OutOfMemory(message),
+                None => match caught(validation).await {
+                    Some(message) => invalid(message),
+                    None => return Ok(()),
+                },
+            };
+            Err(match self.probe().await {
+                Ok(_) => error,
+                Err(_) => Error::DeviceLost("nothing on it is valid".into()),
+            })
         }
+    }
+
+    /// Listened to at once: after a loss both reject, and nobody may get to await them.
+    fn pop(&self) -> [JsFuture; 2] {
+        [(); 2].map(|()| JsFuture::from(self.scoped.pop_error_scope()))
+    }
+
+    /// Rejects if the device is lost. Firefox tells of that up to 100 ms late, and until
+    /// then of errors: everything is invalid, also what cannot be. A device without
+    /// memory for four bytes is as good as lost.
+    fn probe(&self) -> JsFuture {
+        let scopes = Scopes::open(&self.device);
+        let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: 4,
+            usage: wgpu::BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        });
+        let raw = buffer
+            .as_webgpu()
+            .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
+        let raw: MappedBuffer = raw.unwrap_or_default().unchecked_into();
+        let mapped = raw.map_async(READ);
+        scopes.pop(); // What this causes is not the page's to hear of.
+        JsFuture::from(mapped)
     }
 }
 
-async fn caught(scope: JsFuture, make: fn(String) -> Error) -> Result<(), Error> {
+/// The message of an error.
+async fn caught(scope: JsFuture) -> Option<String> {
     // A lost device rejects: its loss is seen elsewhere.
     let error = scope.await.unwrap_or_default();
     if error.is_null() || error.is_undefined() {
-        return Ok(());
+        return None;
     }
     let message = Reflect::get(&error, &"message".into()).unwrap_or_default();
-    Err(make(message.as_string().unwrap_or_default()))
+    Some(message.as_string().unwrap_or_default())
 }
