@@ -5,5 +5,10 @@
 use crate::error::Error;
 
 pub(super) fn refuse(_: impl FnOnce() -> String) -> Error {
+    refused()
+}
+
+#[inline(never)]
+fn refused() -> Error {
     Error::InvalidInput("a chain is not one that tensors record".into())
 }

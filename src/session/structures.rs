@@ -4,9 +4,74 @@
 //! goes as soon as no call of it is pending, and its number is given again.
 //! When to give one up is the holder's business.
 
+use super::Session;
+use crate::device::Device;
+use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::plan::{Call, Recipe, RecipeId};
+
+impl<D: Device> Session<D> {
+    /// The number of a structure; equal graphs have one number and merge. It
+    /// is good until [`Session::forget`] was told of it as often as it was
+    /// asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a graph that computes nothing.
+    pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
+        let same = |known: &Structure| matches!(known, Structure::Graph(known) if known == graph);
+        if let Some(id) = self.structures.hold(same) {
+            return Ok(id);
+        }
+        let recipe = Recipe::new(graph)?;
+        let structure = Structure::Graph(graph.clone());
+        Ok(self.structures.learn(structure, recipe))
+    }
+
+    /// The number of a chain, as good as that of a graph. Calls of one program
+    /// merge whatever their shapes.
+    ///
+    /// Such a call's operands are the chain's inputs of [`Home::Call`], then
+    /// its constants, then the numbers of the tensors that its other inputs
+    /// are, each part from the next multiple of 16 bytes on.
+    ///
+    /// [`Home::Call`]: crate::graph::chain::Home::Call
+    pub fn chain(&mut self, chain: Chain) -> RecipeId {
+        let same = |known: &Structure| matches!(known, Structure::Chain(known) if *known == chain);
+        if let Some(id) = self.structures.hold(same) {
+            return id;
+        }
+        let recipe = Recipe::fuse(&chain, self.structures.recipes());
+        self.structures.learn(Structure::Chain(chain), recipe)
+    }
+
+    /// Gives up structures that were asked for. Calls that were made before are
+    /// still computed.
+    pub fn forget(&mut self, ids: impl IntoIterator<Item = RecipeId>) {
+        for id in ids {
+            self.structures.release(id);
+        }
+        self.sweep();
+    }
+
+    /// A structure's recipe.
+    pub fn recipe_of(&self, id: RecipeId) -> Option<&Recipe> {
+        self.structures.get(id)
+    }
+
+    /// Frees the structures that neither a holder nor a call needs any more.
+    pub(super) fn sweep(&mut self) {
+        if !self.structures.has_abandoned() {
+            return;
+        }
+        let mut pending: Vec<&[Call]> = vec![&self.open.calls];
+        pending.extend(self.explained.iter().map(|load| &load.calls[..]));
+        pending.extend(self.sealed.iter().map(|load| &load.calls[..]));
+        pending.extend(self.in_flight.iter().map(|flying| &flying.load.calls[..]));
+        self.structures.sweep(&pending);
+    }
+}
 
 /// What was asked, without lengths or with them.
 #[derive(Debug, PartialEq)]

@@ -3,6 +3,75 @@
 //! Their data is the device's and its source the face's; this only counts, so
 //! that what is released while calls wait for it is freed with the last one.
 
+use super::Session;
+use crate::device::Device;
+use crate::error::Error;
+
+impl<D: Device> Session<D> {
+    /// A number for a tensor that stays on the device. Fill it before a call
+    /// reads it, and again after [`Session::replace_device`].
+    pub fn hold(&mut self) -> u32 {
+        self.tensors.hold()
+    }
+
+    /// Gives up a tensor. Calls that were made before still read it.
+    pub fn release(&mut self, tensor: u32) {
+        if self.tensors.release(tensor) {
+            self.device.release(tensor);
+        }
+    }
+
+    /// Copies a tensor's data to the device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a tensor that is not held,
+    /// [`Error::TooLarge`] for one that no buffer holds.
+    pub fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+        self.fill_with(tensor, |device| device.fill(tensor, words))
+    }
+
+    /// The same for a face that has another way to the device.
+    ///
+    /// # Errors
+    ///
+    /// Those of `copy`, and [`Error::InvalidInput`] for a tensor that is not
+    /// held.
+    pub fn fill_with(
+        &mut self,
+        tensor: u32,
+        copy: impl FnOnce(&mut D) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.check_tensor(tensor)?;
+        copy(&mut self.device)?;
+        self.tensors.fill(tensor);
+        Ok(())
+    }
+
+    /// Refuses a number that no tensor has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`].
+    pub fn check_tensor(&self, tensor: u32) -> Result<(), Error> {
+        match self.tensors.is_held(tensor) {
+            true => Ok(()),
+            false => Err(Error::InvalidInput(
+                "a tensor was disposed of; make it again".into(),
+            )),
+        }
+    }
+
+    /// So many calls read tensors no more.
+    pub(super) fn unread(&mut self, read: Vec<u32>) {
+        for tensor in read {
+            if self.tensors.done(tensor) {
+                self.device.release(tensor);
+            }
+        }
+    }
+}
+
 /// The tensors of a session.
 #[derive(Debug, Default)]
 pub(super) struct Tensors {

@@ -8,6 +8,7 @@ mod config;
 mod error;
 mod fields;
 mod header;
+mod inner;
 mod recovery;
 mod report;
 mod structure;
@@ -22,47 +23,25 @@ use wasm_bindgen::prelude::*;
 use self::config::{Options, read_options};
 use self::error::to_js;
 use self::header::Header;
+use self::inner::Inner;
 use self::recovery::Recovery;
-use self::table::Table;
-use crate::batch::{BatchId, Due, Millis, Ticket};
-use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
+use crate::batch::{Due, Millis, Ticket};
+use crate::device::AnyDevice;
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::Chain;
 use crate::ops;
 use crate::plan::RecipeId;
-use crate::session::{Session, Settlement, Submission};
+use crate::session::{Session, Submission};
 
 /// A session as JavaScript sees it. Every method borrows shared, so `settle`
 /// may call back into it. A method of the hot path that fails returns
-/// [`FAILED`] and leaves the reason to [`Core::failure`]: a `Result` makes the
+/// a number below 0 and leaves the reason to [`Core::failure`]: a `Result` makes the
 /// glue read three words back, and throwing runs no destructor, so that the
 /// session would stay borrowed for good.
 #[wasm_bindgen]
 pub struct Core {
     inner: Rc<Inner>,
-}
-
-/// What a failing method returns.
-const FAILED: f64 = -1.0;
-
-struct Inner {
-    session: RefCell<Session<AnyDevice>>,
-    header: Header,
-    /// When the last batch got its first call.
-    opened: Cell<Millis>,
-    table: RefCell<Table>,
-    /// `(table, count, source, message, last)`; see [`Table`].
-    settle: RefCell<Option<Function>>,
-    /// `(event, message)`: lost, restored, fallback.
-    notify: RefCell<Option<Function>>,
-    /// Why the last method failed.
-    failure: RefCell<JsValue>,
-    /// What to ask for when the device is lost.
-    gpu_options: GpuOptions,
-    /// Milliseconds without an answer after which a GPU counts as lost.
-    stall_ms: f64,
-    recovery: Recovery,
 }
 
 #[wasm_bindgen]
@@ -262,143 +241,5 @@ impl Core {
         // They hold the face, which holds this: together they would stay for good.
         self.inner.settle.take();
         self.inner.notify.take();
-    }
-}
-
-impl Inner {
-    /// What a method of the hot path returns.
-    fn number(&self, result: Result<u32, Error>) -> f64 {
-        result.map_or_else(
-            |error| {
-                self.failure.replace(to_js(error));
-                FAILED
-            },
-            f64::from,
-        )
-    }
-
-    fn reserve(&self, words: f64) -> Result<(), Error> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a saturated number is too large"
-        )]
-        let words = words as u64;
-        let mut session = self.session.borrow_mut();
-        self.header.point_at(session.room(words)?);
-        Ok(())
-    }
-
-    fn submit(self: &Rc<Self>, submission: &Submission) -> Result<Ticket, Error> {
-        let mut session = self.session.borrow_mut();
-        // Only a batch's oldest call is timed: a clock costs as much as a call. One
-        // that finds its batch full opens the next with the time of the last.
-        if session.is_open_empty() {
-            self.opened.set(report::now());
-        }
-        let accepted = session.submit(submission, self.opened.get());
-        let is_ready = session.is_ready();
-        self.header.point_at(session.free_room());
-        drop(session);
-        if is_ready {
-            self.pump(); // Full means flush, also for a newcomer that is refused.
-        }
-        let accepted = accepted?;
-        if let Some(older) = accepted.superseded {
-            self.refuse(&[older], &Error::Superseded);
-        }
-        Ok(accepted.ticket)
-    }
-
-    /// Sends what is ready and waits for them in the background.
-    fn pump(self: &Rc<Self>) {
-        loop {
-            let start = report::now();
-            let mut session = self.session.borrow_mut();
-            let Some(launch) = session.launch(start) else {
-                break;
-            };
-            session.note_encode(report::now().0 - start.0);
-            drop(session);
-            let inner = Rc::clone(self);
-            recovery::start(async move {
-                // One task for all of them, so that they land in order.
-                for flight in launch.flights {
-                    let outcome = flight.await;
-                    inner.land(launch.batch, launch.generation, outcome);
-                }
-            });
-            self.look_after_flights();
-        }
-        self.follow_room();
-    }
-
-    fn land(
-        self: &Rc<Self>,
-        batch: BatchId,
-        generation: Generation,
-        outcome: Result<Readback, Error>,
-    ) {
-        let settlement = self.session.borrow_mut().settle(batch, generation, outcome);
-        if let Some(settlement) = settlement {
-            if settlement.outcome.is_ok() {
-                self.recovery.works();
-            }
-            self.answer(&settlement);
-        }
-        self.recover();
-        self.pump();
-    }
-
-    /// Answers the calls of a piece.
-    fn answer(&self, settlement: &Settlement) {
-        let mut table = self.table.take();
-        let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
-        self.settle(table, &source, &message, settlement.is_last);
-    }
-
-    /// Rejects calls.
-    fn refuse(&self, tickets: &[Ticket], error: &Error) {
-        let mut table = self.table.take();
-        let message = table.fail(tickets, error);
-        self.settle(table, &JsValue::NULL, &message, false);
-    }
-
-    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
-    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript hears it")]
-    fn settle(&self, table: Table, source: &JsValue, message: &JsValue, is_last: bool) {
-        let settle = self.settle.borrow().clone();
-        // Without a function the session was disposed of, which answered everybody;
-        // without an entry everybody had given up.
-        if let Some(settle) = settle.filter(|_| is_last || table.entries() > 0) {
-            let arguments = js_sys::Array::of5(
-                &table.address().into(),
-                &table.entries().into(),
-                source,
-                message,
-                &is_last.into(),
-            );
-            // The face never throws from here; if it did, the next batch must go on.
-            if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
-                report::complain(&thrown);
-            }
-        }
-        self.table.replace(table);
-    }
-
-    /// Tells TypeScript about the device. No borrow is held meanwhile.
-    fn notify(&self, event: &str, message: &str) {
-        let notify = self.notify.borrow().clone();
-        let told =
-            notify.map(|notify| notify.call2(&JsValue::UNDEFINED, &event.into(), &message.into()));
-        if let Some(Err(thrown)) = told {
-            report::complain(&thrown);
-        }
-    }
-
-    fn follow_room(&self) {
-        let mut session = self.session.borrow_mut();
-        self.header.point_at(session.free_room());
-        self.header.count_flights(session.in_flight());
     }
 }

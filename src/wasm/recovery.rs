@@ -11,7 +11,8 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 
 use super::config::open_gpu;
-use super::{Inner, report};
+use super::inner::Inner;
+use super::report;
 use crate::device::{AnyDevice, Cpu, Generation};
 use crate::error::Error;
 use crate::session::LOSSES;

@@ -12,6 +12,7 @@ mod open;
 mod pipelines;
 mod reads;
 mod ring;
+mod tables;
 mod uploads;
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -51,15 +52,13 @@ use self::memory::Memory;
 use self::pipelines::Pipelines;
 use self::reads::Reads;
 use self::scopes::Scopes;
+use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
-use crate::plan::{self, Dispatch, Operand, Params, PieceSizes, Plan, Run, Slot, Table};
+use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
 use crate::tensor::{Arena, WORD};
-
-/// WebGPU's largest alignment of a dynamic uniform offset, in words.
-const PARAMS_STRIDE: u32 = 256 / WORD;
 
 /// Pieces that overlap copies, link and GPU best; measured on an H200 and on
 /// SwiftShader. Below the first number nothing is gained by a cut.
@@ -81,33 +80,6 @@ pub struct Gpu {
     uploads: Uploads,
     pipelines: Pipelines,
     counters: Counters,
-}
-
-/// A dispatch with its address in the upload, ready to be encoded.
-struct Ready<'a> {
-    work: &'a Dispatch,
-    /// Byte offset of its params.
-    params: u32,
-    grid: (u32, u32),
-}
-
-/// What a plan uploads, tables included.
-struct Upload {
-    runs: Vec<Run>,
-    bytes: u64,
-}
-
-impl Upload {
-    /// Operands, and what follows them.
-    fn new(operands: &[Run], tail: Run) -> Upload {
-        let mut runs = operands.to_vec();
-        match runs.last_mut() {
-            Some(last) if last.from + last.words == tail.from => last.words += tail.words,
-            _ => runs.push(tail),
-        }
-        let bytes = bytes_of(tail.to + tail.words);
-        Upload { runs, bytes }
-    }
 }
 
 impl Device for Gpu {
@@ -231,55 +203,6 @@ impl Gpu {
                 self.pipelines
                     .is_ready(&work.kernel, operands_of(work), work.output)
             })
-    }
-
-    /// Writes segment tables and params to the arena, to travel in the same
-    /// upload behind the operands.
-    fn append_tables<'a>(
-        &self,
-        plan: &'a Plan,
-        arena: &mut Arena,
-    ) -> Result<(Vec<Ready<'a>>, Upload), Error> {
-        let tables: Vec<(&Dispatch, Table)> = plan
-            .dispatches()
-            .map(|work| (work, Table::of(work)))
-            .collect();
-        let params_words = u32::try_from(tables.len()).expect("few dispatches") * PARAMS_STRIDE;
-        let entries: u64 = tables.iter().map(|(_, table)| u64::from(table.words)).sum();
-        let operands = plan.words(Slot::INPUTS);
-        let start = operands.next_multiple_of(PARAMS_STRIDE);
-        let padding = start - operands;
-        let words = u64::from(padding + params_words) + entries;
-        let words = u32::try_from(words).map_err(|_| self.too_large("a batch", words))?;
-        // One run, so that the end of the operands and what follows are one write
-        // where the operands are all that the arena holds.
-        arena.reserve(words);
-        let tail = arena.take(words);
-        let (target, mut next) = (arena.write(tail), padding + params_words);
-        let mut ready = Vec::with_capacity(tables.len());
-        for (index, (work, table)) in tables.into_iter().enumerate() {
-            let params = Params {
-                table: operands + next,
-                ..table.params
-            };
-            let at = padding as usize + index * PARAMS_STRIDE as usize;
-            let fields: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
-            target[at..at + fields.len()].copy_from_slice(fields);
-            let end = next + table.words;
-            table.write(work, &mut target[next as usize..end as usize]);
-            next = end;
-            let limit = self.limits.max_compute_workgroups_per_dimension;
-            let grid = plan::grid(table.threads, limit)
-                .ok_or_else(|| self.too_large(work.kernel.name(), table.threads))?;
-            let params = (operands + u32::try_from(at).expect("checked above")) * WORD;
-            ready.push(Ready { work, params, grid });
-        }
-        let tail = Run {
-            from: tail.at,
-            to: operands,
-            words,
-        };
-        Ok((ready, Upload::new(plan.uploads(), tail)))
     }
 
     /// A buffer for a tensor of so many words, about to be filled.

@@ -72,27 +72,29 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for words that no chain gives.
+    /// [`Error::InvalidInput`] for words that no chain gives. Which of them, only
+    /// whoever wrote them could tell.
     pub fn decode(words: &[u32]) -> Result<Chain, Error> {
-        let mut chain = Chain::default();
-        let mut reader = Reader(words);
-        let (nodes, outputs) = (reader.next()?, reader.next()?);
-        for _ in 0..nodes {
-            let head = reader.next()?;
-            let operands = reader.take(head >> 8 & 0xff)?;
-            let operands: Vec<NodeId> = operands.iter().map(|id| NodeId(*id)).collect();
-            let attributes = Reader(reader.take(head >> 16)?);
-            record(&mut chain, head & 0xff, &operands, attributes)?;
-        }
-        for _ in 0..outputs {
-            let id = reader.next()?;
-            chain.output(NodeId(id))?;
-        }
-        match reader.0 {
-            [] => Ok(chain),
-            _ => Err(broken()),
-        }
+        read(words).ok_or_else(|| refuse(|| "these words are no chain".into()))
     }
+}
+
+fn read(words: &[u32]) -> Option<Chain> {
+    let mut chain = Chain::default();
+    let mut reader = Reader(words);
+    let (nodes, outputs) = (reader.next()?, reader.next()?);
+    for _ in 0..nodes {
+        let head = reader.next()?;
+        let operands = reader.take(head >> 8 & 0xff)?;
+        let operands: Vec<NodeId> = operands.iter().map(|id| NodeId(*id)).collect();
+        let attributes = Reader(reader.take(head >> 16)?);
+        record(&mut chain, head & 0xff, &operands, attributes)?;
+    }
+    for _ in 0..outputs {
+        let id = reader.next()?;
+        chain.output(NodeId(id)).ok()?;
+    }
+    reader.0.is_empty().then_some(chain)
 }
 
 /// Appends an op's attributes.
@@ -159,14 +161,16 @@ fn record(
     code: u32,
     operands: &[NodeId],
     mut attributes: Reader<'_>,
-) -> Result<NodeId, Error> {
-    let op = match *CODES.get(code as usize).ok_or_else(broken)? {
+) -> Option<NodeId> {
+    let op = match *CODES.get(code as usize)? {
         Code::Input => {
             let dtype = attributes.pick(&[DType::F32, DType::U32])?;
             let home = attributes.pick(&[Home::Call, Home::Resident])?;
-            return chain.input(Shape::new(attributes.0)?, dtype, home);
+            return chain
+                .input(Shape::new(attributes.0).ok()?, dtype, home)
+                .ok();
         }
-        Code::Constant => return chain.constant(),
+        Code::Constant => return chain.constant().ok(),
         Code::Unary => Op::Unary(attributes.pick(&UnaryFn::OF_TENSORS)?),
         Code::Binary => Op::Binary(attributes.pick(&BinaryFn::ALL)?),
         Code::Clamp => Op::Clamp,
@@ -203,7 +207,7 @@ fn record(
             Op::Slice { ranges }
         }
         Code::Reshape => Op::Reshape {
-            shape: Shape::new(attributes.0)?,
+            shape: Shape::new(attributes.0).ok()?,
         },
         Code::Gather => Op::Gather {
             axis: attributes.axis()?,
@@ -212,52 +216,44 @@ fn record(
             axis: attributes.axis()?,
         },
     };
-    chain.apply(op, operands)
+    chain.apply(op, operands).ok()
 }
 
 /// Words that are still to be read.
 struct Reader<'a>(&'a [u32]);
 
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<u32, Error> {
+    fn next(&mut self) -> Option<u32> {
         self.take(1).map(|words| words[0])
     }
 
-    fn take(&mut self, count: u32) -> Result<&'a [u32], Error> {
-        let (taken, rest) = self.0.split_at_checked(count as usize).ok_or_else(broken)?;
+    fn take(&mut self, count: u32) -> Option<&'a [u32]> {
+        let (taken, rest) = self.0.split_at_checked(count as usize)?;
         self.0 = rest;
-        Ok(taken)
+        Some(taken)
     }
 
-    fn axis(&mut self) -> Result<u8, Error> {
+    fn axis(&mut self) -> Option<u8> {
         let axis = self.next()?;
-        if axis < MAX_RANK as u32 {
-            Ok(axis as u8)
-        } else {
-            Err(broken())
-        }
+        (axis < MAX_RANK as u32).then_some(axis as u8)
     }
 
     /// The axes that are left, a bit each; they come in order.
-    fn axes(&mut self) -> Result<u8, Error> {
+    fn axes(&mut self) -> Option<u8> {
         let mut axes = 0;
         while !self.0.is_empty() {
             let axis = self.axis()?;
             if axes >> axis != 0 {
-                return Err(broken());
+                return None;
             }
             axes |= 1 << axis;
         }
-        Ok(axes)
+        Some(axes)
     }
 
     /// The item that the next word numbers.
-    fn pick<T: Copy>(&mut self, items: &[T]) -> Result<T, Error> {
+    fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         let number = self.next()?;
-        items.get(number as usize).copied().ok_or_else(broken)
+        items.get(number as usize).copied()
     }
-}
-
-fn broken() -> Error {
-    refuse(|| ["these words are no chain"].concat())
 }

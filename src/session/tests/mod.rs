@@ -7,12 +7,13 @@ mod in_pieces;
 mod structures;
 mod under_random_events;
 
+use super::loss::ATTEMPTS;
 use super::*;
 use crate::batch::{Policy, Preset};
-use crate::device::{Counters, Cpu, DeviceLimits};
+use crate::device::{Counters, Cpu, DeviceLimits, Flight, Readback};
 use crate::graph::Timing;
 use crate::ops;
-use crate::plan::PieceSizes;
+use crate::plan::{self, PieceSizes};
 
 const NOW: Millis = Millis(0.0);
 

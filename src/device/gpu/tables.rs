@@ -1,0 +1,88 @@
+//! What a plan uploads: its operands, and behind them the segment tables and
+//! params of its dispatches.
+
+use super::{Gpu, bytes_of};
+use crate::error::Error;
+use crate::plan::{self, Dispatch, Params, Plan, Run, Slot, Table};
+use crate::tensor::{Arena, WORD};
+
+/// WebGPU's largest alignment of a dynamic uniform offset, in words.
+const PARAMS_STRIDE: u32 = 256 / WORD;
+
+/// A dispatch with its address in the upload, ready to be encoded.
+pub(super) struct Ready<'a> {
+    pub(super) work: &'a Dispatch,
+    /// Byte offset of its params.
+    pub(super) params: u32,
+    pub(super) grid: (u32, u32),
+}
+
+/// What a plan uploads, tables included.
+pub(super) struct Upload {
+    pub(super) runs: Vec<Run>,
+    pub(super) bytes: u64,
+}
+
+impl Upload {
+    /// Operands, and what follows them.
+    fn new(operands: &[Run], tail: Run) -> Upload {
+        let mut runs = operands.to_vec();
+        match runs.last_mut() {
+            Some(last) if last.from + last.words == tail.from => last.words += tail.words,
+            _ => runs.push(tail),
+        }
+        let bytes = bytes_of(tail.to + tail.words);
+        Upload { runs, bytes }
+    }
+}
+
+impl Gpu {
+    /// Writes segment tables and params to the arena, to travel in the same
+    /// upload behind the operands.
+    pub(super) fn append_tables<'a>(
+        &self,
+        plan: &'a Plan,
+        arena: &mut Arena,
+    ) -> Result<(Vec<Ready<'a>>, Upload), Error> {
+        let tables: Vec<(&Dispatch, Table)> = plan
+            .dispatches()
+            .map(|work| (work, Table::of(work)))
+            .collect();
+        let params_words = u32::try_from(tables.len()).expect("few dispatches") * PARAMS_STRIDE;
+        let entries: u64 = tables.iter().map(|(_, table)| u64::from(table.words)).sum();
+        let operands = plan.words(Slot::INPUTS);
+        let start = operands.next_multiple_of(PARAMS_STRIDE);
+        let padding = start - operands;
+        let words = u64::from(padding + params_words) + entries;
+        let words = u32::try_from(words).map_err(|_| self.too_large("a batch", words))?;
+        // One run, so that the end of the operands and what follows are one write
+        // where the operands are all that the arena holds.
+        arena.reserve(words);
+        let tail = arena.take(words);
+        let (target, mut next) = (arena.write(tail), padding + params_words);
+        let mut ready = Vec::with_capacity(tables.len());
+        for (index, (work, table)) in tables.into_iter().enumerate() {
+            let params = Params {
+                table: operands + next,
+                ..table.params
+            };
+            let at = padding as usize + index * PARAMS_STRIDE as usize;
+            let fields: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
+            target[at..at + fields.len()].copy_from_slice(fields);
+            let end = next + table.words;
+            table.write(work, &mut target[next as usize..end as usize]);
+            next = end;
+            let limit = self.limits.max_compute_workgroups_per_dimension;
+            let grid = plan::grid(table.threads, limit)
+                .ok_or_else(|| self.too_large(work.kernel.name(), table.threads))?;
+            let params = (operands + u32::try_from(at).expect("checked above")) * WORD;
+            ready.push(Ready { work, params, grid });
+        }
+        let tail = Run {
+            from: tail.at,
+            to: operands,
+            words,
+        };
+        Ok((ready, Upload::new(plan.uploads(), tail)))
+    }
+}
