@@ -32,6 +32,13 @@ const graphs = run(
   { PROPTEST_CASES: CASES, NODEVICE_SELECT: "1" },
   /test result: ok\. (\d+) passed/,
 );
+const pages = ["chromium", "firefox"].map((BROWSER) =>
+  run(
+    ["node", "--test", "--test-reporter=spec", "tests/e2e/chains.test.mjs"],
+    { LONG: "1", BROWSER },
+    /(\d+) random graphs, on the \w+/g,
+  ),
+);
 const losses = run(
   ["node", "--test", "--test-reporter=spec", "tests/e2e/loss.test.mjs"],
   { LONG: "1" },
@@ -49,6 +56,7 @@ try {
       ...record,
       properties: { cases: Number(CASES), tests: Number(tests) },
       graphs: { cases: Number(CASES), devices: Number(devices) },
+      graphsInPages: pages.flat().map(([, count]) => Number(count)),
       longestGapMs: { destroyed: Number(destroyed), crashed: Number(crashed) },
     })}`,
   );
