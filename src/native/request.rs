@@ -88,17 +88,25 @@ pub(super) struct Request<'a> {
     pub(super) scalar: u32,
     /// The bytes of each operand, in order; empty behind the last one.
     pub(super) operands: [&'a [u8]; MOST_OPERANDS],
-    /// Those of a chain, which has any number.
-    pub(super) more: Vec<&'a [u8]>,
-    /// The tensors that a chain reads on the device.
+    /// What a chain has besides.
+    pub(super) chained: Chained<'a>,
+}
+
+/// What a chain reads: any number of operands, unlike an op.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chained<'a> {
+    /// The bytes of each operand.
+    pub(super) operands: Vec<&'a [u8]>,
+    /// Tensors on the device.
     pub(super) tensors: Vec<u32>,
 }
 
 impl Request<'_> {
     /// The bytes of all that is copied, in order.
     pub(super) fn operands(&self) -> impl Iterator<Item = &[u8]> {
-        let operands = self.operands.iter().chain(&self.more).copied();
-        operands.chain([bytemuck::cast_slice(&self.tensors)])
+        let Chained { operands, tensors } = &self.chained;
+        let operands = self.operands.iter().chain(operands).copied();
+        operands.chain([bytemuck::cast_slice(tensors)])
     }
 }
 
@@ -120,8 +128,7 @@ pub(super) fn lerp<'a>(
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -139,8 +146,7 @@ pub(super) fn slerp<'a>(
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -161,8 +167,7 @@ pub(super) fn bezier<'a>(
         rows,
         scalar: t.scalar,
         operands: operands(points, t.each),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -181,8 +186,7 @@ pub(super) fn gradients(states: &[State]) -> Request<'_> {
         rows: states.len(),
         scalar: 0,
         operands: operands([states], &[]),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     }
 }
 
@@ -208,8 +212,7 @@ pub(super) fn interpolate<'a>(
         rows: a.len(),
         scalar: t.scalar,
         operands: operands([a, b], t.each),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -226,8 +229,7 @@ pub(super) fn sequence<'a>(
         rows: a.len(),
         scalar: 0,
         operands: operands([a, b], &[]),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -243,8 +245,7 @@ pub(super) fn interpolate_bezier<'a>(
         rows: points[0].len(),
         scalar: t.scalar,
         operands: operands(points, t.each),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -264,8 +265,7 @@ pub(super) fn distance<'a>(
         rows: a.len(),
         scalar: 0,
         operands: operands([a, b], &[]),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 
@@ -277,8 +277,7 @@ pub(super) fn descend<'a>(states: &'a [State], rate: Parameter<'a>) -> Result<Re
         rows: states.len(),
         scalar: rate.scalar,
         operands: operands([states], rate.each),
-        more: Vec::new(),
-        tensors: Vec::new(),
+        chained: Chained::default(),
     })
 }
 

@@ -148,7 +148,7 @@ impl Shared {
         answer: Answer,
     ) -> Result<Option<Ticket>, Error> {
         let mut state = self.open()?;
-        for tensor in &request.tensors {
+        for tensor in &request.chained.tensors {
             state.residents.check(*tensor)?;
         }
         if request.rows == 0 {

@@ -2,6 +2,7 @@
 //! in front of maps and of rows.
 
 use framebatch::Error;
+use framebatch::device::{Cpu, Device, Gpu, GpuOptions};
 use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
@@ -11,6 +12,7 @@ use framebatch::tensor::DType;
 use crate::by_example::hold;
 use crate::gpu::Harness;
 use crate::random::{Sample, values};
+use crate::sessions::Sent;
 
 type Record = fn(&mut Chain, NodeId) -> Result<NodeId, Error>;
 
@@ -106,4 +108,30 @@ fn views_compose() {
             hold(&mut harness, &what, &Sample { chain, call });
         }
     }
+}
+
+/// Results of four elements and of none, whose second part would begin at the
+/// fifth.
+fn none_beside_some(device: impl Device) {
+    let mut chain = Chain::default();
+    let mut input = |dims: &[u32]| {
+        let shape = Shape::new(dims).unwrap();
+        chain.input(shape, DType::F32, Home::Call).unwrap()
+    };
+    let (some, none) = (input(&[4]), input(&[0, 5]));
+    let none = chain.concat(&[none, none], 1).unwrap();
+    chain.output(none).unwrap();
+    let some = chain.unary(UnaryFn::Neg, some).unwrap();
+    chain.output(some).unwrap();
+    let call = values(&chain, 1);
+    let negated: Vec<u32> = call.inputs[0].iter().map(|word| word ^ 1 << 31).collect();
+    let sample = Sample { chain, call };
+    let (results, _) = Sent::to(device).run(&[&sample]);
+    assert_eq!(results, [[vec![], negated]]);
+}
+
+#[test]
+fn parts_without_elements_lie_nowhere() {
+    none_beside_some(Cpu::default());
+    none_beside_some(pollster::block_on(Gpu::open(&GpuOptions::default())).unwrap());
 }

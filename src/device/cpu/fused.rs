@@ -43,6 +43,9 @@ pub(super) fn dispatch(
             loads: &loads,
             constants,
         };
+        if segment.rows == 0 {
+            continue; // Without elements: its place may lie behind the end.
+        }
         let start = segment.result as usize;
         let end = match &stage.body {
             // Four elements a thread, padding included.

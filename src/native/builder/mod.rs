@@ -16,7 +16,7 @@ use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
 use super::outside::block_on;
-use super::request::{Request, Structure};
+use super::request::{Chained, Request, Structure};
 use super::tensor::Tensor;
 use crate::error::Error;
 use crate::graph::NodeId;
@@ -170,8 +170,10 @@ impl<G> Batch<'_, G> {
             rows: usize::from(floats > 0),
             scalar: 0,
             operands: Default::default(),
-            more: uploads.chain([constants]).collect(),
-            tensors: self.tensors.iter().map(|(.., number)| *number).collect(),
+            chained: Chained {
+                operands: uploads.chain([constants]).collect(),
+                tensors: self.tensors.iter().map(|(.., number)| *number).collect(),
+            },
         }
     }
 
