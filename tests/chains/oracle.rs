@@ -76,7 +76,11 @@ impl Q {
         }
         let v = f(self.v);
         let (low, high) = (f(self.v - self.e), f(self.v + self.e));
-        let e = (low - v).abs().max((high - v).abs());
+        let e = if low.is_nan() {
+            f64::INFINITY // Beyond where it is defined.
+        } else {
+            (low - v).abs().max((high - v).abs())
+        };
         Q::new(v, e, own(v.abs() + e))
     }
 
