@@ -13,7 +13,7 @@ fn of_another(gpu: &Gpu) -> Value {
     gpu.batch().upload(&[1.0])
 }
 
-const MISTAKES: [(&str, Mistake, &str); 14] = [
+const MISTAKES: [(&str, Mistake, &str); 16] = [
     (
         "add",
         |_, batch, [_, matrix]| {
@@ -37,6 +37,16 @@ const MISTAKES: [(&str, Mistake, &str); 14] = [
             batch.dot(number, number).map(|_| ())
         },
         "dot: axis -1 is outside of shape []",
+    ),
+    (
+        "matmul of a vector",
+        |_, batch, [vector, matrix]| batch.matmul(matrix, vector).map(|_| ()),
+        "matmul: shapes [3, 4] and [4] must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]",
+    ),
+    (
+        "matmul",
+        |_, batch, [_, matrix]| batch.matmul(matrix, matrix).map(|_| ()),
+        "matmul: shapes [3, 4] and [3, 4] must agree in the last dimension of the first and the one before the last of the second",
     ),
     (
         "upload_shaped",

@@ -313,3 +313,37 @@ fn three_operations_are_two_transfers_instead_of_six() {
     assert_eq!(transfers(), (4, 4, 4));
     assert_eq!(batch.read(z).unwrap(), one_by_one);
 }
+
+#[test]
+fn products_of_matrices_and_what_follows() {
+    let dims = [70_u32, 33, 65];
+    let [rows, inner, columns] = dims.map(|dim| dim as usize);
+    let mut samples = Samples(11);
+    let [a, b] = [rows * inner, inner * columns].map(|count| samples.floats(count));
+    let bias = samples.floats(columns);
+    for gpu in both() {
+        let mut batch = gpu.batch();
+        let x = batch.upload_shaped(&a, &dims[..2]).unwrap();
+        let w = batch.upload_shaped(&b, &dims[1..]).unwrap();
+        let c = batch.upload(&bias);
+        let y = batch.matmul(x, w).unwrap();
+        let y = batch.add(y, c).unwrap();
+        let y = batch.relu(y).unwrap();
+        assert_eq!(batch.shape(y).unwrap(), [dims[0], dims[2]]);
+        block_on(batch.execute()).unwrap();
+        let got = block_on(batch.read(y)).unwrap();
+        if gpu.info().engine == Engine::Gpu {
+            assert_eq!(gpu.stats().device.dispatches, 1);
+        }
+        for (i, got) in got.iter().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            let products = (0..inner)
+                .map(|k| f64::from(a[row * inner + k]) * f64::from(b[k * columns + column]));
+            let size: f64 = products.clone().map(f64::abs).sum();
+            let sum = products.sum::<f64>() + f64::from(bias[column]);
+            let bound = (inner as f64 + 1.0) * U * (size + sum.abs());
+            let off = (f64::from(*got) - sum.max(0.0)).abs();
+            assert!(off <= bound, "element {i} is off by {off:e}");
+        }
+    }
+}

@@ -167,6 +167,20 @@ impl<'a, G> Batch<'a, G> {
         Ok(self.operation(node, &[a, b]))
     }
 
+    /// The product of matrices: the last two axes of each, `[.., m, k]` and
+    /// `[.., k, n]` give `[.., m, n]`; axes in front broadcast. What follows
+    /// element by element is computed in the same pass.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::relu`], and for shapes without rows and columns, or
+    /// which do not agree in `k`; both are named.
+    pub fn matmul(&mut self, a: Value, b: Value) -> Result<Value, Error> {
+        let [a, b] = [self.operand("matmul", a)?, self.operand("matmul", b)?];
+        let node = self.chain.matmul(a, b)?;
+        Ok(self.operation(node, &[a, b]))
+    }
+
     /// Makes a value a result, though operations use it or nothing computed it.
     ///
     /// # Errors
