@@ -246,3 +246,34 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
         assert!(error.to_string().contains(says), "{error}");
     }
 }
+
+#[test]
+fn products_of_nothing_are_nothing_or_zero() {
+    let mut harness = Harness::open();
+    for (m, k, n) in [(0, 3, 4), (4, 3, 0), (0, 1, 0), (3, 0, 4), (0, 0, 0)] {
+        for is_turned in [false, true] {
+            let mut chain = Chain::default();
+            let dims = if is_turned { [n, k] } else { [k, n] };
+            let a = input(&mut chain, &[m, k], Home::Call);
+            let mut b = input(&mut chain, &dims, Home::Call);
+            if is_turned {
+                b = chain.transpose(b, &[1, 0]).unwrap();
+            }
+            let y = chain.matmul(a, b).unwrap();
+            let y = chain.unary(UnaryFn::Neg, y).unwrap();
+            chain.output(y).unwrap();
+            let call = values(&chain, 7);
+            let (program, sizes) = fuse(&chain);
+            for target in TARGETS {
+                harness.target = target;
+                let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
+                assert_eq!(results[0].len(), (m * n) as usize);
+                let is_zero = |word: &u32| f32::from_bits(*word) == 0.0;
+                assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {target:?}");
+            }
+            let results = crate::processor::process(&program, &sizes, &call);
+            assert_eq!(results[0].len(), (m * n) as usize);
+            assert!(results[0].iter().all(|word| f32::from_bits(*word) == 0.0));
+        }
+    }
+}

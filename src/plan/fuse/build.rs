@@ -217,8 +217,8 @@ impl Numbers<'_> {
         (body, accesses.collect(), sizes)
     }
 
-    /// How the product of this domain is computed in tiles. Factors that are
-    /// numbers of the call are not in memory, and there are none.
+    /// How the product of this domain is computed in tiles; `None` where it is
+    /// not, like a factor that is a number of the call and not in memory.
     fn tile(&self, shape: Shape) -> Option<Tile> {
         let terms = &self.draft.terms;
         let product = terms.iter().find_map(|term| match term {
@@ -232,6 +232,13 @@ impl Numbers<'_> {
             return None;
         };
         let inner = shape.rank() - 1;
+        // Only what holds nothing lies so; its rows are none, whatever computes them.
+        if [a, b]
+            .iter()
+            .any(|load| self.draft.loads[*load].strides[inner] == 0)
+        {
+            return None;
+        }
         let is_across = |load: usize, across: usize| {
             let strides = &self.draft.loads[load].strides;
             strides[across] == 1 && strides[inner] != 1
