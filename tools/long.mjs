@@ -1,7 +1,8 @@
 // What is run before a release, and one record of it.
 //
-//   node tools/long.mjs                  all of it, with a soak of ten minutes
-//   LONG_MINUTES=2 node tools/long.mjs   with one of two
+//   node tools/long.mjs                            all of it, with a soak of ten minutes
+//   LONG_MINUTES=2 node tools/long.mjs             with one of two
+//   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
 // First the property tests in large runs, random graphs among them, then devices
 // destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
@@ -21,49 +22,67 @@ const FOLDER = "benches/record";
 
 const CASES = "10000";
 
-const properties = run(
-  ["cargo", "test", "--release", "--lib"],
-  { PROPTEST_CASES: CASES, MODEL_SCHEDULES: CASES },
-  /test result: ok\. (\d+) passed/,
-);
-// Most of their time is the driver's, which compiles: no build of their own for it.
-const graphs = run(
-  ["cargo", "test", "--test", "chains", "random_graphs"],
-  { PROPTEST_CASES: CASES, NODEVICE_SELECT: "1" },
-  /test result: ok\. (\d+) passed/,
-);
-const pages = ["chromium", "firefox"].map((BROWSER) =>
-  run(
-    ["node", "--test", "--test-reporter=spec", "tests/e2e/chains.test.mjs"],
-    { LONG: "1", BROWSER },
-    /(\d+) random graphs, on the \w+/g,
-  ),
-);
-const losses = run(
-  ["node", "--test", "--test-reporter=spec", "tests/e2e/loss.test.mjs"],
-  { LONG: "1" },
-  /longest gap (\d+) ms/g,
-);
-const site = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
-const browser = await launch();
-try {
-  const record = await soak();
-  assertFlat(record.first, record.last);
-  const [tests, devices] = [properties, graphs].map(([[, tests]]) => tests);
-  const [[, destroyed], [, crashed]] = losses;
-  console.log(
-    `record: ${keep({
-      ...record,
-      properties: { cases: Number(CASES), tests: Number(tests) },
-      graphs: { cases: Number(CASES), devices: Number(devices) },
-      graphsInPages: pages.flat().map(([, count]) => Number(count)),
-      longestGapMs: { destroyed: Number(destroyed), crashed: Number(crashed) },
-    })}`,
-  );
-} finally {
-  await browser.close();
-  await site.close();
+const PARTS = {
+  properties() {
+    const [[, tests]] = run(
+      ["cargo", "test", "--release", "--lib"],
+      { PROPTEST_CASES: CASES, MODEL_SCHEDULES: CASES },
+      /test result: ok\. (\d+) passed/,
+    );
+    return { cases: Number(CASES), tests: Number(tests) };
+  },
+  // Most of their time is the driver's, which compiles: no build of their own for it.
+  graphs() {
+    const [[, devices]] = run(
+      ["cargo", "test", "--test", "chains", "random_graphs"],
+      { PROPTEST_CASES: CASES, NODEVICE_SELECT: "1" },
+      /test result: ok\. (\d+) passed/,
+    );
+    return { cases: Number(CASES), devices: Number(devices) };
+  },
+  graphsInPages() {
+    const pages = ["chromium", "firefox"].map((BROWSER) =>
+      run(
+        ["node", "--test", "--test-reporter=spec", "tests/e2e/chains.test.mjs"],
+        { LONG: "1", BROWSER },
+        /(\d+) random graphs, on the \w+/g,
+      ),
+    );
+    return pages.flat().map(([, count]) => Number(count));
+  },
+  longestGapMs() {
+    const [[, destroyed], [, crashed]] = run(
+      ["node", "--test", "--test-reporter=spec", "tests/e2e/loss.test.mjs"],
+      { LONG: "1" },
+      /longest gap (\d+) ms/g,
+    );
+    return { destroyed: Number(destroyed), crashed: Number(crashed) };
+  },
+  async soak() {
+    site = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
+    browser = await launch();
+    try {
+      const found = await soak();
+      assertFlat(found.first, found.last);
+      return found;
+    } finally {
+      await browser.close();
+      await site.close();
+    }
+  },
+};
+const NAMES = { losses: "longestGapMs", pages: "graphsInPages" };
+
+let site;
+let browser;
+const wanted = process.env.LONG_PARTS?.split(",") ?? Object.keys(PARTS);
+const record = { machine: undefined };
+for (const part of wanted.map((name) => NAMES[name] ?? name)) {
+  if (PARTS[part] === undefined) throw new Error(`there is no part ${part}`);
+  record[part] = await PARTS[part]();
 }
+record.machine = machine();
+console.log(`record: ${keep(record)}`);
 
 /** Runs a command to its good end; what `facts` finds in what it printed. */
 function run([command, ...rest], env, facts) {
@@ -109,7 +128,7 @@ async function soak() {
   // Of a soak too short to have one, the first round counts as the first minute.
   const warm = rounds.find(({ look }) => look.minute >= 1) ?? rounds[0];
   const [first, last] = [warm, rounds.at(-1)].map(({ look }) => bytes(look));
-  return { ...info, machine: machine(), ...sum(rounds), first, last };
+  return { ...info, ...sum(rounds), first, last };
 }
 
 /** One round, the page now shown, now hidden. */
@@ -160,7 +179,7 @@ function sum(rounds) {
 function keep(record) {
   mkdirSync(FOLDER, { recursive: true });
   const day = new Date().toISOString().slice(0, 10);
-  const file = `${FOLDER}/${day}-long.json`;
+  const file = `${FOLDER}/${day}-${wanted.length < Object.keys(PARTS).length ? wanted.join("-") : "long"}.json`;
   writeFileSync(file, `${JSON.stringify(record, null, 1)}\n`);
   return file;
 }
