@@ -32,6 +32,8 @@ export async function held(page, protocol) {
     wasm: counting.wasmBytes(),
     gpu: gpu.stats().pool.bytes,
   }));
+  // A second after the last batch, arrays that were ready for the next are let go.
+  await new Promise((done) => setTimeout(done, 1100));
   // Finalizers run between tasks, and free what the next collection finds.
   for (let i = 0; i < 3; i++) {
     await protocol.send("HeapProfiler.collectGarbage");
