@@ -332,7 +332,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   ): Tensor<Kind> {
     const x = this.#own("gather");
     const places = ArrayBuffer.isView(indexes)
-      ? leafNode("gather", indexes, undefined, {})
+      ? leafNode(this.#calls, "gather", indexes, undefined)
       : nodeOf("gather", this.#calls, indexes);
     return this.#give(move.gather(x, places, axis));
   }
@@ -482,7 +482,7 @@ export function makeTensor(
   }
   const about = subject("tensor", label);
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
-  const node = leafNode(about, data, dims, options);
+  const node = leafNode(calls, about, data, dims, options);
   // What is short waits for its second use.
   if (node.leaf!.isResident) calls.residents.settle(node);
   return new Tensor(calls, node);
@@ -509,15 +509,16 @@ export function readTensors<Answer>(
 }
 
 function leafNode(
+  { shelf }: Calls,
   about: string,
   data: TensorData,
   dims: readonly number[] | undefined,
-  { keep = true, label }: TensorOptions,
+  { keep = true, label }: TensorOptions = NO_OPTIONS,
 ): Node {
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { data: own, shape } = takeIn(about, data, dims);
+  const { data: own, shape } = takeIn(shelf, about, data, dims);
   const largest =
     own.memory instanceof Uint32Array ? largestOf(own) : undefined;
   return input(shape, new Leaf(own, own.words, largest, keep, label));
