@@ -2,6 +2,7 @@
 
 use framebatch::device::program::{Numbers, Operands, Runner};
 use framebatch::plan::fuse::{Program, Sizes, Source};
+use framebatch::tensor::aligned;
 
 /// A call's tensors, as words, and its constants.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +14,7 @@ pub(crate) struct Call {
 /// The results of one call.
 pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<u32>> {
     let mut buffers: Vec<Vec<u32>> = (sizes.buffers.iter())
-        .map(|words| vec![0xdead_beef; *words as usize])
+        .map(|words| vec![0xdead_beef; aligned(*words) as usize])
         .collect();
     for (stage, numbers) in program.stages.iter().zip(&sizes.stages) {
         let mut output = std::mem::take(&mut buffers[stage.buffer.0 as usize]);
@@ -37,6 +38,9 @@ pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<
     }
     let outputs = program.outputs.iter();
     outputs
-        .map(|output| buffers[output.0 as usize].clone())
+        .map(|output| {
+            let words = sizes.buffers[output.0 as usize] as usize;
+            buffers[output.0 as usize][..words].to_vec()
+        })
         .collect()
 }

@@ -3,7 +3,7 @@
 
 use super::Memory;
 use super::program::{Numbers, Operands, Runner};
-use crate::plan::fuse::{Body, Stage};
+use crate::plan::fuse::Stage;
 use crate::plan::{Dispatch, Operand, Slot};
 
 /// Runs a stage for every call.
@@ -36,7 +36,7 @@ pub(super) fn dispatch(
             threads: segment.rows,
             // From the start of the slot: strides may lead back.
             offsets: &entry[..loads.len()],
-            result: 0,
+            result: segment.result,
             words: &entry[sizes_at as usize..],
         };
         let operands = Operands {
@@ -46,13 +46,7 @@ pub(super) fn dispatch(
         if segment.rows == 0 {
             continue; // Without elements: its place may lie behind the end.
         }
-        let start = segment.result as usize;
-        let end = match &stage.body {
-            // Four elements a thread, padding included.
-            Body::Map(map) if !map.is_strided => start + 4 * segment.rows as usize,
-            Body::Map(_) | Body::Rows(_) => output.len(),
-        };
-        runner.run(numbers, &operands, &mut output[start..end]);
+        runner.run(numbers, &operands, &mut output);
     }
     slots[home] = output;
 }
