@@ -32,8 +32,10 @@ pub use device::DeviceInfo;
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value};
-pub use ops::{Field, State};
+pub use native::{
+    Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Tensor, Value,
+};
+pub use ops::{Field, State, clips};
 pub use session::Stats;
 
 /// Compiles what the README shows.

@@ -141,6 +141,10 @@ pub trait Device {
     /// [`Error::TooLarge`] where no buffer holds it.
     fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error>;
 
+    /// Writes a part of a tensor, from this word on; nothing where there is no
+    /// such part.
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]);
+
     /// Frees a tensor.
     fn release(&mut self, tensor: u32);
 
@@ -196,6 +200,10 @@ impl Device for AnyDevice {
 
     fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
         self.device_mut().fill(tensor, words)
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.device_mut().patch(tensor, at, words);
     }
 
     fn release(&mut self, tensor: u32) {

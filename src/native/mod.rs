@@ -6,6 +6,7 @@
 mod blocking;
 mod builder;
 mod call;
+mod clips;
 mod config;
 mod gpu;
 mod import;
@@ -25,6 +26,7 @@ mod outside;
 pub use blocking::Blocking;
 pub use builder::{Batch, Value};
 pub use call::Call;
+pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;

@@ -192,6 +192,18 @@ impl Gpu {
 }
 
 impl Shared {
+    /// The number here of a tensor that is to be written.
+    pub(super) fn admit_target(&self, tensor: &Tensor) -> Result<u32, Error> {
+        let number = self.admit(tensor)?;
+        let state = self.lock();
+        match state.residents.sources.get(&number) {
+            Some(Source::Imported) => Err(Error::InvalidInput(
+                "blend: an imported buffer is only read; give a tensor of `Gpu::tensor`".into(),
+            )),
+            _ => Ok(number),
+        }
+    }
+
     /// The number here of a tensor that a batch names.
     pub(super) fn admit(&self, tensor: &Tensor) -> Result<u32, Error> {
         let resident = &tensor.resident;
@@ -236,6 +248,7 @@ impl State {
             }
         }
         self.residents.sources = sources;
+        self.clips.restore(&mut self.session);
         let tickets = self.session.give_up_unreadable().into_iter();
         tickets
             .filter_map(|ticket| self.answers.remove(&ticket))

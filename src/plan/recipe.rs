@@ -4,11 +4,13 @@
 //! filled in by `assemble`.
 
 use super::fused::Shaped;
+use super::sampled;
 use crate::error::Error;
 use crate::graph::chain::Chain;
+use crate::graph::sampling::Sampling;
 use crate::graph::{Graph, Measure, Mode, Node, Op, OpClass, Timing};
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
-use crate::tensor::{Format, aligned};
+use crate::tensor::{DType, Format, aligned};
 
 /// How a structure is computed. The default is the recipe of nothing.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,8 @@ pub(super) enum Work {
     Stages(Vec<Stage>),
     /// A chain's program.
     Fused(Shaped),
+    /// A sampling of clips.
+    Sampled(Sampling),
 }
 
 impl Default for Work {
@@ -160,7 +164,7 @@ impl Recipe {
     pub fn fuse(chain: &Chain, known: &[Recipe]) -> Recipe {
         let known = known.iter().filter_map(|recipe| match &recipe.work {
             Work::Fused(shaped) => Some(&shaped.fused),
-            Work::Stages(_) => None,
+            Work::Stages(_) | Work::Sampled(_) => None,
         });
         let shaped = Shaped::new(chain, known);
         Recipe {
@@ -177,11 +181,31 @@ impl Recipe {
         }
     }
 
+    /// A sampling of clips.
+    pub fn sample(sampling: &Sampling) -> Recipe {
+        let times = Format {
+            dtype: DType::Parameter,
+            width: sampling.row,
+        };
+        Recipe {
+            work: Work::Sampled(*sampling),
+            operands: sampled::operands(sampling),
+            result: sampled::result(sampling),
+            inputs: vec![times],
+            scalar: None,
+            // A part of what is stored would have no answer of its own.
+            class: match sampling.is_stored {
+                true => OpClass::SegmentWise,
+                false => OpClass::RowWise,
+            },
+        }
+    }
+
     /// Rows of every call, where the structure says so.
     pub fn rows(&self) -> Option<u32> {
         match &self.work {
             Work::Fused(shaped) => Some(shaped.rows()),
-            Work::Stages(_) => None,
+            Work::Stages(_) | Work::Sampled(_) => None,
         }
     }
 
@@ -189,6 +213,7 @@ impl Recipe {
     pub fn residents(&self) -> u32 {
         match &self.work {
             Work::Fused(shaped) => shaped.residents,
+            Work::Sampled(sampling) => sampling.tensors(),
             Work::Stages(_) => 0,
         }
     }

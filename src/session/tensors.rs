@@ -31,6 +31,18 @@ impl<D: Device> Session<D> {
         self.fill_with(tensor, |device| device.fill(tensor, words))
     }
 
+    /// Writes a part of a tensor that was filled, from this word on. What was
+    /// launched before reads what was there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a tensor that is not held.
+    pub fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) -> Result<(), Error> {
+        self.check_tensor(tensor)?;
+        self.device.patch(tensor, at, words);
+        Ok(())
+    }
+
     /// The same for a face that has another way to the device.
     ///
     /// # Errors

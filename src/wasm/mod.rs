@@ -30,6 +30,7 @@ use crate::device::AnyDevice;
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::Chain;
+use crate::graph::sampling::Sampling;
 use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Session, Submission};
@@ -101,6 +102,25 @@ impl Core {
         let chain = Chain::decode(words);
         let recipe = chain.map(|chain| self.inner.session.borrow_mut().chain(chain));
         self.inner.number(recipe.map(|id| id.0))
+    }
+
+    /// The number of the structure of a sampling of clips.
+    pub fn sampling(&self, sizes: &[u32]) -> f64 {
+        let [layers, lanes, width, row, is_stored] = std::array::from_fn(|k| sizes[k]);
+        let sampling = Sampling {
+            layers,
+            lanes,
+            width,
+            row,
+            is_stored: is_stored != 0,
+        };
+        f64::from(self.inner.session.borrow_mut().sampling(sampling).0)
+    }
+
+    /// Writes a part of a tensor.
+    pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
+        let patched = self.inner.session.borrow_mut().patch(tensor, at, words);
+        self.inner.number(patched.map(|()| 0))
     }
 
     /// Gives up structures. Calls that were made before are still computed.

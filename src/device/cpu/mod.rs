@@ -3,6 +3,7 @@
 //! It works on the host arena in place, so nothing is uploaded or read back;
 //! a launch is finished when it returns.
 
+mod clip;
 mod expr;
 mod functions;
 mod fused;
@@ -71,6 +72,26 @@ impl Device for Cpu {
                         };
                         fused::dispatch((work, stage), &memory, &mut slots);
                     }
+                    Kernel::Clip => {
+                        let target = work.output.tensor();
+                        // Taken out while it is written.
+                        let mut output = match target {
+                            Some(tensor) => std::mem::take(&mut self.tensors[tensor as usize]),
+                            None => std::mem::take(&mut slots[work.output.0 as usize]),
+                        };
+                        let words = plan.words(work.output) as usize;
+                        output.resize(words.max(output.len()), 0);
+                        let memory = Memory {
+                            plan,
+                            arena,
+                            tensors: &self.tensors,
+                        };
+                        clip::dispatch(work, (&memory, &slots), &mut output);
+                        match target {
+                            Some(tensor) => self.tensors[tensor as usize] = output,
+                            None => slots[work.output.0 as usize] = output,
+                        }
+                    }
                     _ => dispatch(work, plan, arena, &mut slots),
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
@@ -94,6 +115,14 @@ impl Device for Cpu {
         own.extend_from_slice(words);
         self.keep(tensor, own);
         Ok(())
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        let all = self.tensors.get_mut(tensor as usize);
+        let part = all.and_then(|all| all.get_mut(at as usize..at as usize + words.len()));
+        if let Some(part) = part {
+            part.copy_from_slice(words);
+        }
     }
 
     fn release(&mut self, tensor: u32) {
@@ -142,8 +171,8 @@ impl<'a> Memory<'a> {
 
 /// The operands in one place; empty for a single run, which is read where it lies.
 fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
-    // Fused stages see a slot as a whole, so a run must not go on elsewhere.
-    let is_fused = |work: &Dispatch| matches!(work.kernel, Kernel::Fused(_));
+    // Fused stages and clips see a slot as a whole, so a run must not go on elsewhere.
+    let is_fused = |work: &Dispatch| matches!(work.kernel, Kernel::Fused(_) | Kernel::Clip);
     let in_place = |run: &Run| {
         !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize
     };

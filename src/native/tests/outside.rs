@@ -188,6 +188,10 @@ impl Device for Gpu {
         self.cpu.fill(tensor, words)
     }
 
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.cpu.patch(tensor, at, words);
+    }
+
     fn release(&mut self, tensor: u32) {
         self.cpu.release(tensor);
     }
@@ -232,6 +236,10 @@ impl Device for AnyDevice {
 
     fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
         self.device_mut().fill(tensor, words)
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.device_mut().patch(tensor, at, words);
     }
 
     fn release(&mut self, tensor: u32) {

@@ -83,6 +83,10 @@ impl Device for Frail {
         self.cpu.fill(tensor, words)
     }
 
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.cpu.patch(tensor, at, words);
+    }
+
     fn release(&mut self, tensor: u32) {
         self.cpu.release(tensor);
     }
