@@ -58,7 +58,7 @@ use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
-use crate::tensor::{Arena, WORD};
+use crate::tensor::{Arena, Packing, WORD};
 
 /// Pieces that overlap copies, link and GPU best; measured on an H200 and on
 /// SwiftShader. Below the first number nothing is gained by a cut.
@@ -114,11 +114,15 @@ impl Device for Gpu {
         }
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+    fn fill(&mut self, tensor: u32, words: &[u32], _: Option<Packing>) -> Result<(), Error> {
         let buffer = self.keep(tensor, words.len() as u64)?.clone();
         self.queue
             .write_buffer(&buffer, 0, bytemuck::cast_slice(words));
         Ok(())
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.memory.tensor_bytes(tensor)
     }
 
     fn release(&mut self, tensor: u32) {
