@@ -14,6 +14,7 @@ mod recent;
 mod recovery;
 mod request;
 mod shared;
+mod storage;
 mod tensor;
 mod worker;
 
@@ -30,6 +31,7 @@ pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
+pub use storage::{Storage, TensorData};
 pub use tensor::Tensor;
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl Shaped {
                 carried.push(node.shape.count());
                 carried.len() - 1
             }
-            Home::Resident => {
+            Home::Resident | Home::Packed(_) => {
                 residents += 1;
                 residents - 1
             }

@@ -2,10 +2,10 @@
 //! words, so that a shorter list is a smaller chain.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::chain::{Chain, Home, Norm, Op, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
-use framebatch::tensor::DType;
+use framebatch::tensor::{DType, Packing};
 
 use crate::oracle::Tensor;
 use crate::processor::Call;
@@ -49,7 +49,9 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
     let mut nodes = Vec::new();
     for _ in 0..2 + words.below(3) {
         let shape = Shape::new(words.pick(&shapes)).unwrap();
-        let home = words.pick(&[Home::Call, Home::Call, Home::Resident]);
+        let packing = words.pick(&Packing::ALL);
+        let on_device = words.pick(&[Home::Resident, Home::Packed(packing)]);
+        let home = words.pick(&[Home::Call, Home::Call, on_device]);
         nodes.push(chain.input(shape, DType::F32, home).unwrap());
     }
     for _ in 0..2 {
@@ -151,7 +153,8 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
     is_float.then_some(made)
 }
 
-/// Values between -2 and 2 for all inputs, by a small generator.
+/// Values between -2 and 2 for all inputs, by a small generator; of packed ones
+/// those that are kept.
 pub(crate) fn values(chain: &Chain, seed: u64) -> Call {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -166,7 +169,17 @@ pub(crate) fn values(chain: &Chain, seed: u64) -> Call {
             DType::U32 => next() % 3,
             _ => (next() as f32 / 4_194_304.0 - 2.0).to_bits(),
         });
-        call.inputs.push(words.collect());
+        let mut words: Vec<u32> = words.collect();
+        if let Op::Input {
+            home: Home::Packed(packing),
+            ..
+        } = input.op
+        {
+            let count = words.len();
+            words = packing.unpack(&packing.pack(&words).unwrap());
+            words.truncate(count);
+        }
+        call.inputs.push(words);
     }
     for _ in 0..chain.constants() {
         call.constants

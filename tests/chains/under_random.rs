@@ -114,16 +114,11 @@ fn company(words: &[u32], rows: u32) -> Vec<Sample> {
 fn share_tensors(from: &Sample, to: &mut Sample) {
     let inputs = from.chain.inputs().zip(to.chain.inputs());
     let shared = inputs.enumerate().filter(|(_, (a, b))| {
-        let resident = |node: &Node| {
-            matches!(
-                node.op,
-                Op::Input {
-                    home: Home::Resident,
-                    ..
-                }
-            )
+        let home = |node: &Node| match node.op {
+            Op::Input { home, .. } => home,
+            _ => Home::Call,
         };
-        resident(a) && resident(b) && a.shape == b.shape
+        home(a) != Home::Call && home(a) == home(b) && a.shape == b.shape
     });
     for (i, _) in shared {
         to.call.inputs[i].clone_from(&from.call.inputs[i]);
@@ -224,7 +219,8 @@ fn every_stage_is_valid_wgsl() {
                 .map_err(|error| TestCaseError::fail(error.emit_to_string(&text)))?;
             naga::valid::Validator::new(
                 naga::valid::ValidationFlags::all(),
-                naga::valid::Capabilities::empty(),
+                // Which every WebGPU device has.
+                naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
             )
             .validate(&module)
             .map_err(|error| TestCaseError::fail(format!("{error:?}\n{text}")))?;

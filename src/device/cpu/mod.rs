@@ -16,7 +16,7 @@ use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Slot, Step};
-use crate::tensor::{Arena, Span};
+use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
@@ -109,10 +109,17 @@ impl Device for Cpu {
         Box::pin(std::future::ready(Ok(Readback::Host(results))))
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        // With room for what `keep` adds.
-        let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
-        own.extend_from_slice(words);
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        let own = match packing {
+            // Once: it costs memory, and spares every call the work.
+            Some(packing) => packing.unpack(words),
+            None => {
+                // With room for what `keep` adds.
+                let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
+                own.extend_from_slice(words);
+                own
+            }
+        };
         self.keep(tensor, own);
         Ok(())
     }
@@ -123,6 +130,11 @@ impl Device for Cpu {
         if let Some(part) = part {
             part.copy_from_slice(words);
         }
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        let words = self.tensors.get(tensor as usize).map_or(0, Vec::len);
+        words as u64 * u64::from(WORD)
     }
 
     fn release(&mut self, tensor: u32) {

@@ -58,7 +58,7 @@ use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
-use crate::tensor::{Arena, WORD};
+use crate::tensor::{Arena, Packing, WORD};
 
 /// Pieces that overlap copies, link and GPU best; measured on an H200 and on
 /// SwiftShader. Below the first number nothing is gained by a cut.
@@ -114,7 +114,7 @@ impl Device for Gpu {
         }
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
+    fn fill(&mut self, tensor: u32, words: &[u32], _: Option<Packing>) -> Result<(), Error> {
         self.keep(tensor, words.len() as u64)?;
         let buffer = self.memory.buffer(Slot::resident(tensor));
         self.queue
@@ -131,6 +131,10 @@ impl Device for Gpu {
         self.queue.write_buffer(buffer, bytes_of(at), words);
         self.counters.uploads += 1;
         self.counters.bytes_up += words.len() as u64;
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.memory.tensor_bytes(tensor)
     }
 
     fn release(&mut self, tensor: u32) {

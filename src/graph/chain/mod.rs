@@ -54,8 +54,11 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for a full chain.
+    /// [`Error::InvalidInput`] for a full chain, and for packed indexes.
     pub fn input(&mut self, shape: Shape, dtype: DType, home: Home) -> Result<NodeId, Error> {
+        if home.packing().is_some() && dtype != DType::F32 {
+            return Err(refuse(|| ["tensor: only floats can be packed"].concat()));
+        }
         let index = self.inputs;
         let id = self.push(Op::Input { index, home }, &[], shape, dtype)?;
         self.inputs += 1;

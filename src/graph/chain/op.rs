@@ -2,6 +2,7 @@
 
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
+use crate::tensor::Packing;
 
 /// Where the data of an input lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +11,36 @@ pub enum Home {
     Call,
     /// On the device, in a buffer of its own.
     Resident,
+    /// The same, as floats that are packed to take less memory.
+    Packed(Packing),
+}
+
+impl Home {
+    /// Every home, in the order of their numbers on the wire.
+    pub const ALL: [Home; 2 + Packing::ALL.len()] = [
+        Home::Call,
+        Home::Resident,
+        Home::Packed(Packing::F16),
+        Home::Packed(Packing::Bf16),
+        Home::Packed(Packing::Int8),
+    ];
+
+    /// How what lies there is packed, if it is.
+    pub const fn packing(self) -> Option<Packing> {
+        match self {
+            Home::Call | Home::Resident => None,
+            Home::Packed(packing) => Some(packing),
+        }
+    }
+
+    /// Its number on the wire.
+    pub(super) const fn code(self) -> u32 {
+        match self {
+            Home::Call => 0,
+            Home::Resident => 1,
+            Home::Packed(packing) => 2 + packing as u32,
+        }
+    }
 }
 
 /// An operation on tensors.

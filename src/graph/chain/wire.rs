@@ -101,7 +101,7 @@ fn read(words: &[u32]) -> Option<Chain> {
 fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code {
     match op {
         Op::Input { home, .. } => {
-            words.extend([u32::from(dtype == DType::U32), *home as u32]);
+            words.extend([u32::from(dtype == DType::U32), home.code()]);
             words.extend(shape.dims());
             Code::Input
         }
@@ -165,7 +165,7 @@ fn record(
     let op = match *CODES.get(code as usize)? {
         Code::Input => {
             let dtype = attributes.pick(&[DType::F32, DType::U32])?;
-            let home = attributes.pick(&[Home::Call, Home::Resident])?;
+            let home = attributes.pick(&Home::ALL)?;
             return chain
                 .input(Shape::new(attributes.0).ok()?, dtype, home)
                 .ok();

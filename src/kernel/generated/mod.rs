@@ -1,4 +1,4 @@
-//! The kernels that fusion makes: each is a template of `shaders/` whose one
+//! The kernels that fusion makes: each is a template of `shaders/` whose
 //! hole is filled with a stage's operands and expressions.
 //!
 //! A stage's text holds no size, stride or constant, so equal stages are equal
@@ -43,9 +43,11 @@
 )]
 
 mod map;
+mod operands;
 mod rows;
 mod tile;
 
+use self::operands::Reads;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
 use crate::plan::fuse::{Body, Layout, Rows, Scalar, Stage, Width};
 
@@ -81,7 +83,13 @@ pub fn source(stage: &Stage, target: Target) -> String {
             }
         },
     };
-    let (before, after) = template.split_once('$').expect("a template has one hole");
+    let (before, after) = template
+        .split_once('$')
+        .expect("a template has one hole or two");
+    let after = match after.split_once('$') {
+        Some((before, after)) => [before, &tile::products(), after].join("\n"),
+        None => after.into(),
+    };
     let folds = match &stage.body {
         Body::Map(_) => "",
         Body::Rows(Rows {
@@ -91,16 +99,17 @@ pub fn source(stage: &Stage, target: Target) -> String {
         Body::Rows(_) => FOLDS,
     };
     let libraries = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds];
-    [&libraries[..], &[before, &hole, after]]
+    [&libraries[..], &[before, &hole, &after]]
         .concat()
         .join("\n")
 }
 
-/// The declarations: operands of this type, a result of that.
-fn declare(stage: &Stage, layout: &Layout, (operands, result): (&str, &str)) -> String {
+/// The declarations: operands that are read so, a result of this type, and readers.
+fn declare(stage: &Stage, layout: &Layout, (reads, result): (Reads, &str)) -> String {
     let mut text = format!("const WORDS = {}u;\n", layout.words);
     let storage = "var<storage, read";
     for binding in 0..stage.bindings() {
+        let operands = reads.words(stage.packing(binding as u32));
         put!(
             &mut text,
             "@group(0) @binding({binding}) {storage}> in{binding}: array<{operands}>;\n"
@@ -118,6 +127,7 @@ fn declare(stage: &Stage, layout: &Layout, (operands, result): (&str, &str)) -> 
         &mut text,
         "@group(0) @binding({PARAMS}) var<uniform> params: Params;\n"
     );
+    operands::readers(&mut text, stage, reads);
     text
 }
 

@@ -62,7 +62,7 @@ impl<'a, G> Batch<'a, G> {
         if let Some((_, value, _)) = known.find(|(.., known)| *known == number) {
             return Ok(*value);
         }
-        let entry = self.input("tensor", tensor.dims(), Home::Resident)?;
+        let entry = self.input("tensor", tensor.dims(), tensor.home())?;
         let value = self.push(Ok(entry));
         self.tensors.push((tensor.clone(), value, number));
         Ok(value)

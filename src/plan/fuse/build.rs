@@ -62,6 +62,7 @@ pub(super) fn build(
             source: load.source,
             binding: place(&mut bindings, shared.then_some(load.source)) as u32,
             access,
+            packing: context.packing(load.source),
         }
     });
     let stage = Stage {

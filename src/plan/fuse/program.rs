@@ -7,7 +7,7 @@
 use crate::graph::Expr;
 use crate::graph::shape::Shape;
 use crate::kernel::RESULT;
-use crate::tensor::DType;
+use crate::tensor::{DType, Packing};
 
 /// Most values that one reduction takes; more become a tree of reductions.
 pub const CHUNK: u32 = 4096;
@@ -69,6 +69,8 @@ pub struct Load {
     pub binding: u32,
     /// How a thread finds its element.
     pub access: Access,
+    /// How its elements are packed, if they are.
+    pub packing: Option<Packing>,
 }
 
 impl Load {
@@ -270,6 +272,13 @@ impl Stage {
                 .find(|load| load.binding == binding)
                 .map(|load| load.source)
         })
+    }
+
+    /// How the elements of a binding are packed, if they are.
+    pub fn packing(&self, binding: u32) -> Option<Packing> {
+        let mut loads = self.loads.iter();
+        let load = loads.find(|load| load.binding == binding);
+        load.and_then(|load| load.packing)
     }
 
     /// Whether it reads constants of the call.

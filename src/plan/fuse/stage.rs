@@ -8,6 +8,7 @@ use super::view::View;
 use crate::graph::chain::Home;
 use crate::graph::shape::MAX_RANK;
 use crate::graph::{BinaryFn, UnaryFn};
+use crate::tensor::Packing;
 
 /// What all stages of a program are made from.
 pub(super) struct Context<'a> {
@@ -17,6 +18,16 @@ pub(super) struct Context<'a> {
     pub(super) homes: &'a [Home],
     /// For each value that is kept the buffer it is kept in.
     pub(super) buffers: &'a [Option<u32>],
+}
+
+impl Context<'_> {
+    /// How what a source holds is packed, if it is.
+    pub(super) fn packing(&self, source: Source) -> Option<Packing> {
+        match source {
+            Source::Resident(index) => self.homes[index as usize].packing(),
+            Source::Input(_) | Source::Buffer(_) => None,
+        }
+    }
 }
 
 /// A stage with all numbers still in place.
@@ -228,7 +239,7 @@ fn source(context: &Context<'_>, id: usize) -> Source {
     match context.lowered.values[id].primitive {
         Primitive::Input(index) => match context.homes[index as usize] {
             Home::Call => Source::Input(index),
-            Home::Resident => Source::Resident(index),
+            Home::Resident | Home::Packed(_) => Source::Resident(index),
         },
         _ => {
             let buffer = context.buffers[id].expect("a value is kept before it is read");
