@@ -50,7 +50,7 @@ pub(super) fn dispatch(
         let end = match &stage.body {
             // Four elements a thread, padding included.
             Body::Map(map) if !map.is_strided => start + 4 * segment.rows as usize,
-            Body::Map(_) | Body::Rows(_) => output.len(),
+            Body::Map(_) | Body::Rows(_) | Body::Attention(_) => output.len(),
         };
         runner.run(numbers, &operands, &mut output[start..end]);
     }

@@ -10,6 +10,7 @@
     reason = "no shape has more than 2^30 elements"
 )]
 
+mod attention;
 mod rows;
 mod tile;
 
@@ -50,7 +51,7 @@ impl<'a> Runner<'a> {
     /// A runner of a stage.
     pub fn new(stage: &'a Stage) -> Runner<'a> {
         let steps = match &stage.body {
-            Body::Map(_) => 0,
+            Body::Map(_) | Body::Attention(_) => 0,
             Body::Rows(rows) => rows.steps.len(),
         };
         Runner {
@@ -76,6 +77,7 @@ impl<'a> Runner<'a> {
         match &self.stage.body {
             Body::Map(map) => run.map(map, &mut self.columns, output),
             Body::Rows(rows) => rows::run(&run, rows, &mut self.columns, output),
+            Body::Attention(of) => attention::run(&run, of, output),
         }
     }
 }
