@@ -25,7 +25,7 @@ mod outside;
 mod outside;
 
 pub use blocking::Blocking;
-pub use builder::{Batch, Value};
+pub use builder::{Attention, Batch, Value};
 pub use call::Call;
 pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};

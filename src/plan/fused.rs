@@ -163,6 +163,11 @@ impl Shaped {
         Extent::fixed(words.sum())
     }
 
+    /// Dispatches that a piece of any size takes; at least one.
+    pub(super) fn stages(&self) -> u64 {
+        self.fused.runs.len().max(1) as u64
+    }
+
     /// Words of a buffer.
     pub(super) fn words(&self, buffer: BufferId) -> u32 {
         self.sizes.buffers[buffer.0 as usize]

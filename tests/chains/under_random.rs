@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 
 use framebatch::device::{Cpu, Device, Engine, Gpu, GpuOptions};
 use framebatch::graph::chain::{Chain, Home, Node, Op};
+use framebatch::kernel::Target;
 use framebatch::kernel::generated::source;
-use framebatch::plan::fuse::fuse;
+use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
 use pollster::block_on;
 use proptest::prelude::*;
@@ -211,23 +212,33 @@ fn random_graphs_are_right_alone_and_the_same_merged_on_the_gpu() {
 
 #[test]
 fn every_stage_is_valid_wgsl() {
+    let attentions = Cell::new(0);
     let result = runner(200).run(&words(), |(words, rows)| {
         let (program, _) = fuse(&sample(&words, rows).chain);
         for stage in &program.stages {
-            let text = source(stage, framebatch::kernel::Target::Gpu);
-            let module = naga::front::wgsl::parse_str(&text)
-                .map_err(|error| TestCaseError::fail(error.emit_to_string(&text)))?;
-            naga::valid::Validator::new(
-                naga::valid::ValidationFlags::all(),
-                // Which every WebGPU device has.
-                naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
-            )
-            .validate(&module)
-            .map_err(|error| TestCaseError::fail(format!("{error:?}\n{text}")))?;
+            let is_attention = matches!(stage.body, Body::Attention(_));
+            attentions.set(attentions.get() + u32::from(is_attention));
+            for target in [Target::Gpu, Target::Processor] {
+                check_wgsl(&source(stage, target))?;
+            }
         }
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
+    assert!(attentions.get() > 20, "{attentions:?} attentions");
+}
+
+fn check_wgsl(text: &str) -> Result<(), TestCaseError> {
+    let module = naga::front::wgsl::parse_str(text)
+        .map_err(|error| TestCaseError::fail(error.emit_to_string(text)))?;
+    naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        // Which every WebGPU device has.
+        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+    )
+    .validate(&module)
+    .map_err(|error| TestCaseError::fail(format!("{error:?}\n{text}")))?;
+    Ok(())
 }
 
 #[test]

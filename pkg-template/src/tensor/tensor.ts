@@ -12,6 +12,7 @@ import type { TensorBuffer } from "../core.js";
 import { checkNames } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
 import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
+import { attention, type AttentionOptions } from "./attention.js";
 import * as compute from "./compute.js";
 import type { ReduceOptions } from "./compute.js";
 import { largestOf, takeIn, type TensorData } from "./intake.js";
@@ -246,6 +247,24 @@ export class Tensor<Kind extends Elements = Float32Array> {
   matmul(other: Tensor): Tensor {
     const x = this.#own("matmul");
     return this.#give(compute.matmul(x, nodeOf("matmul", this.#calls, other)));
+  }
+
+  /**
+   * Attention: this holds queries, `[.., m, heads · size]`, and looks at rows of keys and
+   * values, `[.., n, heads · size]`. Each head is softmax(q kᵀ · scale) v of its own `size`
+   * floats of every row; axes in front broadcast, and the result is shaped like the
+   * queries. Scores are never in memory, and texts of any lengths are computed in the same
+   * passes without padding. Parts of one tensor are read where they lie.
+   *
+   * @example
+   * const [q, k, v] = [0, 4, 8].map((at) => gpu.tensor(new Float32Array(36), [3, 12]).slice([], [at, at + 4]));
+   * await q.attention(k, v, { heads: 2 }).read(); // 3 rows of 4
+   */
+  attention(k: Tensor, v: Tensor, options: AttentionOptions): Tensor {
+    const [keys, values] = [k, v].map((other) =>
+      nodeOf("attention", this.#calls, other),
+    );
+    return this.#give(attention(this.#own("attention"), keys, values, options));
   }
 
   /**

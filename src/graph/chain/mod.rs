@@ -9,12 +9,13 @@
     reason = "a chain has few nodes of few dimensions, and no shape more than 2^30 elements"
 )]
 
+mod attention;
 mod infer;
 mod op;
 mod record;
 mod wire;
 
-pub use op::{Home, Norm, Op, Range, Reduction};
+pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduction};
 
 use super::NodeId;
 use super::refuse::refuse;

@@ -69,6 +69,10 @@ pub enum Op {
     /// The product of matrices: the last two axes of each operand; those in
     /// front broadcast.
     Matmul,
+    /// softmax(q·kᵀ · scale)·v for each head of queries, keys and values, whose
+    /// last two axes are rows and the heads' floats, head by head; those in
+    /// front broadcast. The fourth operand is the scale, a number of the call.
+    Attention(Heads),
     /// One value for each place outside of the axes.
     Reduce {
         /// Which.
@@ -140,6 +144,19 @@ pub enum Reduction {
     Argmax,
 }
 
+/// What is beside the operands of an attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Heads {
+    /// How many heads share a row.
+    pub count: u32,
+    /// Whether a query looks at no keys behind its own: the last query has the
+    /// last key, and so on back.
+    pub is_causal: bool,
+}
+
+/// Most floats of a head of an attention.
+pub const MAX_HEAD: u32 = 128;
+
 impl Reduction {
     /// Every reduction, in the order of their numbers on the wire.
     pub const ALL: [Reduction; 5] = [
@@ -184,6 +201,7 @@ impl Op {
             Op::Clamp => "clamp",
             Op::Dot => "dot",
             Op::Matmul => "matmul",
+            Op::Attention(_) => "attention",
             Op::Reduce { reduction, .. } => Reduction::NAMES[*reduction as usize],
             Op::Norm { norm, .. } => Norm::NAMES[*norm as usize],
             Op::Transpose { .. } => "transpose",

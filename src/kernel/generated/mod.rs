@@ -24,6 +24,7 @@
 //! | geluTanh | (32 + 16·abs(v)) u of its absolute value, v = 1.6·(x + 0.045·x³) |
 //! | pow | (16 + 16·abs(y·log2 x)) u, and abs(y)·2⁻²¹ for x in [0.5, 2] |
 //! | matmul | n u of the sum of absolute values of n products |
+//! | attention | scores as matmul; weights as exp of how far a score lies below the largest, and 8n u for n keys; n u of the sums of n weights and of n absolute weighed values |
 //! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32 |
 //!
 //! # What IEEE leaves to us
@@ -42,6 +43,7 @@
     reason = "a stage has few loads and steps"
 )]
 
+mod attention;
 mod map;
 mod operands;
 mod rows;
@@ -61,6 +63,9 @@ const WIDE_ROWS: &str = shader!("wide_rows");
 const FACTORS: &str = shader!("factors");
 const TILE: &str = shader!("tile");
 const DIRECT_TILE: &str = shader!("direct_tile");
+const HEADS: &str = shader!("heads");
+const ATTENTION: &str = shader!("attention");
+const DIRECT_ATTENTION: &str = shader!("direct_attention");
 
 /// Complete WGSL source of a stage's kernel. It depends on nothing but the
 /// stage's program.
@@ -68,6 +73,10 @@ pub fn source(stage: &Stage, target: Target) -> String {
     let layout = Layout::of(stage);
     let (template, hole) = match &stage.body {
         Body::Map(map) => (MAP, map::body(stage, &layout, map)),
+        Body::Attention(of) => match target {
+            Target::Gpu => (ATTENTION, attention::body(stage, &layout, of)),
+            Target::Processor => (DIRECT_ATTENTION, attention::direct(stage, &layout, of)),
+        },
         Body::Rows(rows) => match rows.width {
             Width::Thread => (ROWS, rows::body(stage, &layout, rows)),
             Width::Group => (WIDE_ROWS, rows::body(stage, &layout, rows)),
@@ -92,6 +101,7 @@ pub fn source(stage: &Stage, target: Target) -> String {
     };
     let folds = match &stage.body {
         Body::Map(_) => "",
+        Body::Attention(_) => HEADS,
         Body::Rows(Rows {
             width: Width::Tile(_),
             ..

@@ -35,6 +35,15 @@ impl Display for Stage {
                 f.write_str(if map.is_strided { ") as a part" } else { ")" })
             }
             Body::Rows(rows) => print_rows(f, &names, rows),
+            Body::Attention(of) => {
+                let [q, k, v] = of.loads.map(|load| self.loads[load as usize].source);
+                let causal = if of.is_causal { "causal " } else { "" };
+                write!(
+                    f,
+                    "{causal}attention({q}, {k}, {v}; {} x {})",
+                    of.heads, of.size
+                )
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! their calls: every count, stride, offset and constant is in [`Sizes`] or
 //! comes with the call. Equal stages share a pipeline.
 
+use super::attention::Attention;
 use crate::graph::Expr;
 use crate::graph::shape::Shape;
 use crate::kernel::RESULT;
@@ -107,6 +108,8 @@ pub enum Body {
     Map(Map),
     /// Rows, each folded to values that may be used for its elements.
     Rows(Rows),
+    /// Heads of an attention.
+    Attention(Attention),
 }
 
 /// `result[i] = value(loads of i, scalars)`.
@@ -296,8 +299,9 @@ impl Stage {
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match &self.body {
-            Body::Rows(rows) if rows.width != Width::Thread => LANES,
-            Body::Map(_) | Body::Rows(_) => 1,
+            Body::Map(_) => 1,
+            Body::Rows(rows) if rows.width == Width::Thread => 1,
+            Body::Rows(_) | Body::Attention(_) => LANES,
         }
     }
 }

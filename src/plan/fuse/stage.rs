@@ -73,12 +73,14 @@ pub(super) enum DraftTerm {
     Unary(UnaryFn, usize),
     Binary(BinaryFn, usize, usize),
     Fold(Fold, usize),
+    /// The loads of queries, keys and values.
+    Attention([usize; 3]),
 }
 
 impl DraftTerm {
     pub(super) fn operands(self) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
-            DraftTerm::Load(_) | DraftTerm::Scalar(_) => (None, None),
+            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => (None, None),
             DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => (Some(a), None),
             DraftTerm::Binary(_, a, b) => (Some(a), Some(b)),
         };
@@ -153,6 +155,14 @@ impl Draft {
                 let product = self.push(DraftTerm::Binary(BinaryFn::Mul, a, b));
                 self.push(DraftTerm::Fold(Fold::Sum, product))
             }
+            Primitive::Attention(_) => {
+                let loads = [0, 1, 2].map(|place| {
+                    let term = operand(self, place);
+                    self.load_of(term)
+                });
+                operand(self, 3); // The scale, its only scalar.
+                self.push(DraftTerm::Attention(loads))
+            }
             Primitive::Gather(axis) => self.gather(context, id, (*axis, view)),
             // Views, which move nothing. (Concats are kept, their parts are stages.)
             _ => operand(self, 0),
@@ -187,9 +197,7 @@ impl Draft {
         let (from, by) = (value.operands[0], value.operands[1]);
         let indexes = context.lowered.values[by].shape;
         let index = self.term(context, by, view.indexes(axis, indexes));
-        let DraftTerm::Load(load) = self.terms[index] else {
-            unreachable!("indexes are read from memory");
-        };
+        let load = self.load_of(index);
         let shape = context.lowered.values[from].shape;
         let natural = shape.strides();
         let (before, outer) = view.partial(0..axis, &natural[..axis]);
@@ -209,6 +217,14 @@ impl Draft {
                 limit: shape.dims()[axis],
             }),
         })
+    }
+
+    /// The load that a term is.
+    fn load_of(&self, term: usize) -> usize {
+        let DraftTerm::Load(load) = self.terms[term] else {
+            unreachable!("it was forced to memory");
+        };
+        load
     }
 
     fn load(&mut self, load: DraftLoad) -> usize {
