@@ -10,6 +10,7 @@
 
 mod by_example;
 mod codes;
+mod cores;
 mod gpu;
 mod matmul;
 mod merging;
