@@ -11,6 +11,7 @@
 mod attention;
 mod by_example;
 mod codes;
+mod cores;
 mod gpu;
 mod matmul;
 mod merging;

@@ -15,6 +15,7 @@ use std::f32::consts::{FRAC_2_PI, LOG2_E};
 /// to even, which lies in its last bits.
 const WHOLE: f32 = 12_582_912.0;
 
+#[inline]
 fn two_to(n: i32) -> f32 {
     f32::from_bits((n.wrapping_add(127)).cast_unsigned() << 23)
 }
@@ -38,6 +39,7 @@ pub(super) fn exponential(x: f32) -> f32 {
     (tail * r * r + r + 1.0) * two_to(half) * two_to(whole.wrapping_sub(half))
 }
 
+#[inline]
 pub(super) fn logarithm(x: f32) -> f32 {
     let bits = x.to_bits();
     let half = f32::from_bits((bits & 0x7f_ffff) | 0x3f00_0000);
@@ -70,6 +72,7 @@ const LOGARITHM: [f32; 9] = [
 ];
 
 /// sin(x + quarters·π/2), for |x| up to some thousands.
+#[inline]
 fn wave(x: f32, quarters: i32) -> f32 {
     let n = (x * FRAC_2_PI).round_ties_even();
     let r = ((x - n * 1.570_312_5) - n * 4.837_513e-4) - n * 7.549_79e-8;
@@ -83,18 +86,22 @@ fn wave(x: f32, quarters: i32) -> f32 {
     if turn & 2 == 2 { -value } else { value }
 }
 
+#[inline]
 pub(super) fn sine(x: f32) -> f32 {
     wave(x, 0)
 }
 
+#[inline]
 pub(super) fn cosine(x: f32) -> f32 {
     wave(x, 1)
 }
 
+#[inline]
 pub(super) fn tangent(x: f32) -> f32 {
     wave(x, 0) / wave(x, 1)
 }
 
+#[inline]
 pub(super) fn hyperbolic_tangent(x: f32) -> f32 {
     if x.abs() >= 0.625 {
         return x.signum() * (1.0 - 2.0 / (exponential(2.0 * x.abs()) + 1.0));

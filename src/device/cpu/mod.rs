@@ -10,16 +10,24 @@ mod fused;
 mod kernels;
 mod math;
 pub mod program;
+mod share;
+
+use std::ops::Range;
 
 use self::kernels::{Operands, Values, run};
+use self::program::Output;
+use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Slot, Step};
+use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
+
+/// Work of a kernel for a word of its result, in passes over one value.
+const PASSES: usize = 8;
 
 /// The processor.
 #[derive(Debug, Default)]
@@ -207,27 +215,49 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     // Taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(plan.words(work.output) as usize, 0);
-    for segment in &work.segments {
-        let operands: Operands<'_> = std::array::from_fn(|k| match work.operands.get(k) {
+    let operands = |segment: &Segment, rows: &Range<usize>| -> Operands<'_> {
+        std::array::from_fn(|k| match work.operands.get(k) {
             Some(Operand::Rows { slot, words }) => {
                 let span = Span {
                     at: segment.operands[k],
                     words: segment.rows * words,
                 };
-                Values::Rows(read(*slot, span, plan.uploads(), (arena, slots)))
+                let all = read(*slot, span, plan.uploads(), (arena, slots));
+                let words = *words as usize;
+                Values::Rows(&all[rows.start * words..rows.end * words])
             }
             Some(Operand::Scalar) => Values::Scalar(segment.operands[k]),
             None => Values::Scalar(0),
-        });
-        let start = segment.result as usize;
-        let words = (segment.rows * work.row_words) as usize;
-        run(
-            &work.kernel,
-            &work.settings,
-            &operands,
-            &mut output[start..start + words],
-        );
-    }
+        })
+    };
+    let row_words = work.row_words as usize;
+    let compute = |task: Task, output: Output<'_>| {
+        for segment in &work.segments[task.calls] {
+            let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
+            let from = segment.result as usize - output.start;
+            run(
+                &work.kernel,
+                &work.settings,
+                &operands(segment, &rows),
+                &mut output.words[from + rows.start * row_words..from + rows.end * row_words],
+            );
+        }
+    };
+    let size = |call: usize| {
+        let Segment { rows, result, .. } = work.segments[call];
+        Some(Size {
+            start: result as usize,
+            lines: rows as usize,
+            words: row_words,
+            work: row_words * PASSES,
+        })
+    };
+    let all = Work {
+        calls: work.segments.len(),
+        size: &size,
+        run: &compute,
+    };
+    share(&all, &mut output);
     slots[home] = output;
 }
 

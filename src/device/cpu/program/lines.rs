@@ -4,6 +4,9 @@
 use super::{Numbers, Places};
 use crate::plan::fuse::{Body, CHUNK, LANES, Layout, QUERIES, RowResult, Rows, Stage, TILE, Width};
 
+/// Products that are summed in the time of a pass over one value.
+const PRODUCTS: usize = 16;
+
 /// The lines of a result: elements of a map, rows of a reduction or of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
@@ -48,7 +51,7 @@ impl Output<'_> {
 }
 
 /// The lines of a stage's result for one call.
-pub(super) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<'_>) -> Lines {
+pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<'_>) -> Lines {
     let words = |at: u32, count: u32| {
         let at = (at - layout.sizes) as usize;
         &sizes.words[at..at + count as usize]
@@ -127,7 +130,7 @@ fn products(threads: usize, (outer, count): (&[u32], usize), strides: &[u32]) ->
     Lines {
         count: lines,
         words: is_in_order(outer, strides, (lines * width, 1)).then_some(width),
-        work: width * count,
+        work: width * count / PRODUCTS,
     }
 }
 

@@ -18,6 +18,7 @@ mod places;
 mod rows;
 mod tile;
 
+pub(super) use self::lines::of as lines_of;
 pub use self::lines::{Lines, Output};
 
 use std::ops::Range;
@@ -69,11 +70,6 @@ impl<'a> Runner<'a> {
             layout: Layout::of(stage),
             columns: Columns::new(stage.loads.len() + stage.scalars.len() + steps),
         }
-    }
-
-    /// Where the numbers lie in a call's entry.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
     }
 
     /// The lines of a call's result.
