@@ -25,6 +25,7 @@ export type {
   KindOf,
   NormOptions,
   ReadAllOptions,
+  StorageType,
   Tensor,
   TensorOptions,
 } from "./tensor/tensor.js";
