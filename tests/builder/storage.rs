@@ -35,7 +35,9 @@ fn bound(storage: Storage, given: &[f32], i: usize) -> f64 {
         Storage::F32 | Storage::Auto => 0.0,
         Storage::F16 => (magnitude(&given[i]) / 2048.0).max(2_f64.powi(-25)),
         Storage::Bf16 => magnitude(&given[i]) / 256.0,
-        Storage::Int8 => group.iter().map(magnitude).fold(0.0, f64::max) / 253.0 + 2_f64.powi(-25),
+        Storage::Int8 => {
+            (group.iter().map(magnitude).fold(0.0, f64::max) / 253.0).max(2_f64.powi(-22))
+        }
     }
 }
 

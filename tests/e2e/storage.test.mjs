@@ -89,7 +89,7 @@ function boundOf(dtype, given, i) {
     f32: 0,
     f16: Math.max(Math.abs(given[i]) / 2 ** 11, 2 ** -25),
     bf16: Math.abs(given[i]) / 2 ** 8,
-    int8: Math.max(...group) / 253 + 2 ** -25,
+    int8: Math.max(Math.max(...group) / 253, 2 ** -22),
   }[dtype];
 }
 

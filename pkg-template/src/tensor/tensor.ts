@@ -60,9 +60,10 @@ export type ArraysOf<Tensors extends readonly Tensor<Elements>[]> = {
  * off by at most 2⁻¹¹ of it as f16, which is for magnitudes from 2⁻¹⁴ to 65,504 (below
  * that by 2⁻²⁵, or a device gives 0; from 65,520 on it is infinite), and 2⁻⁸ as bf16, over
  * the whole range. `int8` takes 0.27 of it: whole numbers and a scale for every 32
- * neighbors in row-major order, off by at most 1/253 of the largest magnitude among them;
- * it holds magnitudes below 65,009 and no NaN. `auto` is f16 on a hardware GPU, for data
- * of 16,384 elements or more in which no value is too large for it, and f32 otherwise.
+ * neighbors in row-major order, off by at most 1/253 of the largest magnitude among them,
+ * or 2⁻²²; it holds magnitudes below 65,009 and no NaN. `auto` is f16 on a hardware GPU,
+ * for data of 16,384 elements or more in which no value is too large for it, and f32
+ * otherwise.
  */
 export type StorageType = "f32" | keyof typeof PACKED | "auto";
 
