@@ -26,6 +26,7 @@ export type {
   KindOf,
   NormOptions,
   ReadAllOptions,
+  StorageType,
   Tensor,
   TensorOptions,
 } from "./tensor/tensor.js";

@@ -100,6 +100,8 @@ const nested: Tensor = gpu.tensor([
   [3, 4],
 ] as const);
 const places: Tensor<Uint32Array> = gpu.tensor(new Uint32Array(2));
+const halves: Tensor = gpu.tensor(new Uint16Array(2), [2], { dtype: "bf16" });
+halves.add(nested);
 const axes: ReduceOptions = { axis: [0, -1], keepDims: true };
 const range: SliceRange = [0, undefined, 2];
 const chained: Tensor = x
@@ -133,6 +135,8 @@ x.add(best);
 x.gather(nested);
 // @ts-expect-error No such option.
 gpu.tensor(floats, [4], { keeps: true });
+// @ts-expect-error No such format.
+gpu.tensor(floats, [4], { dtype: "f64" });
 // @ts-expect-error Bytes are states.
 gpu.tensor(bytes);
 
