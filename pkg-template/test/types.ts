@@ -18,6 +18,10 @@ import {
   shared,
   type SliceRange,
   type Stats,
+  type Stream,
+  type StreamOptions,
+  type StreamProgress,
+  type StreamSource,
   type Tensor,
   type TensorBuffer,
   type TensorOptions,
@@ -135,6 +139,31 @@ gpu.tensor(floats, [4], { keeps: true });
 // @ts-expect-error Bytes are states.
 gpu.tensor(bytes);
 
+const streaming: StreamOptions = {
+  depth: 2,
+  signal,
+  onProgress: ({ done, total, bytes }: StreamProgress) =>
+    void [done, total, bytes],
+};
+const source: StreamSource<Uint8Array> = new ReadableStream<Uint8Array>();
+const results: Stream<Uint8Array, Float32Array> = gpu.stream(
+  source,
+  (chunk, { index, signal }) =>
+    gpu.states.gradients(chunk.subarray(index), { signal }),
+  streaming,
+);
+for await (const result of results) result satisfies Float32Array;
+for await (const length of gpu.stream([floats], ({ length }) => length))
+  length satisfies number;
+const piped: ReadableStream<Float32Array> =
+  new ReadableStream<Uint8Array>().pipeThrough(
+    gpu.transform((chunk: Uint8Array) => gpu.states.gradients(chunk)),
+  );
+// @ts-expect-error No such option.
+gpu.stream([floats], ({ length }) => length, { deep: 2 });
+// @ts-expect-error Numbers are no source.
+gpu.stream(3, () => 1);
+
 const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
 const stats: Stats = gpu.stats();
 const median: number = stats.waitMs.p50;
@@ -158,6 +187,7 @@ export {
   gradients,
   median,
   on,
+  piped,
   plan,
   read,
   readBest,
