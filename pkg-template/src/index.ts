@@ -12,6 +12,7 @@ export type {
 } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";
+export type { BatchSizes } from "./batch-size.js";
 export type { StreamSource } from "./stream/source.js";
 export type {
   ChunkContext,

@@ -8,6 +8,7 @@
 import { endedError } from "./answer.js";
 import type { Calls } from "./calls.js";
 import type { Fraction, Points } from "./check.js";
+import { type BatchSizes, optimalBatchSize } from "./batch-size.js";
 import { FramebatchError } from "./errors.js";
 import type { DeviceEvent } from "./core.js";
 import type { DeviceListener } from "./events.js";
@@ -231,6 +232,21 @@ export class Session {
    */
   stats(): Stats {
     return this.#calls.stats();
+  }
+
+  /**
+   * Items of a batch that memory holds beside a model of `modelBytes` (0 unless given):
+   * `floor((0.8 * memoryBudget - modelBytes) / bytesPerItem)`, at least 1 and at most
+   * `maxBatchSize`. The session limits its own batches by the same rule. Throws
+   * `invalid-input` for sizes that are none, and while the session opens.
+   *
+   * @example
+   * const gpu = await open({ memoryBudget: 100e6 });
+   * gpu.optimalBatchSize({ modelBytes: 30e6, bytesPerItem: 1e6 }); // 50
+   */
+  optimalBatchSize(sizes: BatchSizes): number {
+    this.#refuseIfEnded("optimalBatchSize");
+    return optimalBatchSize(this.#calls.core, sizes);
   }
 
   /**

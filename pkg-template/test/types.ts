@@ -1,6 +1,7 @@
 // An application, as far as the compiler is concerned. It is never run.
 
 import {
+  type BatchSizes,
   type CallOptions,
   CODES,
   type Code,
@@ -164,6 +165,9 @@ gpu.stream([floats], ({ length }) => length, { deep: 2 });
 // @ts-expect-error Numbers are no source.
 gpu.stream(3, () => 1);
 
+const sizes: BatchSizes = { modelBytes: 1, bytesPerItem: 2 };
+const items: number = gpu.optimalBatchSize(sizes);
+
 const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
 const stats: Stats = gpu.stats();
 const median: number = stats.waitMs.p50;
@@ -185,6 +189,7 @@ export {
   error,
   fresh,
   gradients,
+  items,
   median,
   on,
   piped,

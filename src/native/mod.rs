@@ -13,6 +13,7 @@ mod recent;
 mod recovery;
 mod request;
 mod shared;
+mod stream;
 mod tensor;
 mod worker;
 
@@ -28,6 +29,7 @@ pub use call::Call;
 pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
+pub use stream::Results;
 pub use tensor::Tensor;
 
 #[cfg(test)]

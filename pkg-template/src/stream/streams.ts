@@ -42,8 +42,8 @@ export class Streams implements Streaming {
     this.session.flush();
   }
 
-  fitting(_bytes: number): number {
-    return Infinity;
+  fitting(bytes: number): number {
+    return this.session.core?.optimal_batch_size(0, bytes) ?? 1;
   }
 
   /** A call was queued. Comes with every call, so it must be cheap. */
