@@ -84,6 +84,8 @@ export interface Core {
   abort(ticket: number): boolean;
   /** Calls that still fit before the queue is full; may be negative. */
   desired_size(): number;
+  /** Items of a batch that the memory budget holds beside a model; sizes in bytes. */
+  optimal_batch_size(modelBytes: number, bytesPerItem: number): number;
   /** Calls made from here on are planned and never sent. */
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */

@@ -220,6 +220,12 @@ class Core {
     return this.room - this.queued.length;
   }
 
+  optimal_batch_size(model, item) {
+    const { memoryBudget = 512 << 20, maxBatchSize = Infinity } = this.config;
+    const fitting = Math.floor((memoryBudget * 0.8 - model) / item);
+    return Math.max(1, Math.min(fitting, maxBatchSize));
+  }
+
   begin_explain() {
     this.fail("begin_explain");
     this.explained = [];
