@@ -184,6 +184,7 @@ fn check(gpu: &Gpu, op: Op) {
     let batches = (ask(Just(op)), prop::collection::vec(ask(any_op()), 1..=7));
     let result = runner.run(&batches, |(first, neighbors)| {
         let asks: Vec<Ask> = std::iter::once(first).chain(neighbors).collect();
+        batch(gpu, &asks); // What is compiled first would go by itself.
         let before = gpu.stats();
         let beside = batch(gpu, &asks);
         let counts = since(&before, &gpu.stats());

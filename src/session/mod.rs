@@ -12,6 +12,7 @@ mod loss;
 mod stats;
 mod structures;
 mod tensors;
+mod waiting;
 
 pub use answers::Answer;
 pub use flights::{Launch, Settlement};
@@ -23,6 +24,7 @@ use self::load::Load;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
+use self::waiting::Waiting;
 use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
 use crate::device::{Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
@@ -59,7 +61,9 @@ pub struct Session<D> {
     structures: Structures,
     tensors: Tensors,
     open: Load,
+    /// Those that wait to be sent, in the batcher's order or set aside.
     sealed: Vec<Load>,
+    waiting: Waiting,
     in_flight: Vec<Flying>,
     /// Calls made while explaining; never sent.
     explained: Option<Load>,
@@ -95,6 +99,7 @@ impl<D: Device> Session<D> {
             structures: Structures::default(),
             tensors: Tensors::default(),
             sealed: Vec::new(),
+            waiting: Waiting::default(),
             in_flight: Vec::new(),
             explained: None,
             spare: Vec::new(),
@@ -209,6 +214,11 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        // A lost device is replaced by whoever comes to launch.
+        let may_go = self.waiting.is_due || self.lost;
+        if may_go && self.batcher.has_aside() && self.batcher.may_fly() {
+            return Due::Now;
+        }
         self.batcher.due(now)
     }
 
@@ -235,6 +245,7 @@ impl<D: Device> Session<D> {
         self.counts.rejected += tickets.len() as u64;
         self.in_flight.clear();
         self.sealed.clear();
+        self.waiting = Waiting::default();
         self.spare.clear();
         self.open = Load::new(self.batcher.open_batch(), Arena::default());
         self.device.destroy();

@@ -108,7 +108,30 @@ impl Inner {
             });
             self.look_after_flights();
         }
+        self.compile();
         self.follow_room();
+    }
+
+    /// Awaits what launches have begun to compile, in the background.
+    fn compile(self: &Rc<Self>) {
+        let mut session = self.session.borrow_mut();
+        let (works, generation) = (session.compiles(), session.generation());
+        drop(session);
+        if !works.is_empty() {
+            self.look_after_flights();
+        }
+        for work in works {
+            let inner = Rc::clone(self);
+            recovery::start(async move {
+                let compiled = work.await;
+                let now = report::now();
+                let mut session = inner.session.borrow_mut();
+                session.compiled(generation, compiled, now);
+                drop(session);
+                inner.recover();
+                inner.pump();
+            });
+        }
     }
 
     pub(super) fn land(
