@@ -32,7 +32,9 @@ pub use device::DeviceInfo;
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value};
+pub use native::{
+    Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value, Warmup,
+};
 pub use ops::{Field, State};
 pub use session::Stats;
 

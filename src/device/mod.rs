@@ -121,8 +121,8 @@ pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
 pub enum Readiness {
     /// It can, now.
     Ready,
-    /// It never will: a plan with this kernel fails, and says why.
-    Failed,
+    /// It does not compile. A plan with it fails; after that it may try again.
+    Failed(Error),
     /// Once it is compiled. Whoever is the first to ask gets the work.
     Compiling(Option<Compile>),
 }

@@ -14,6 +14,7 @@ mod recovery;
 mod request;
 mod shared;
 mod tensor;
+mod warmup;
 mod worker;
 
 #[cfg(not(test))]
@@ -29,6 +30,7 @@ pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
 pub use tensor::Tensor;
+pub use warmup::Warmup;
 
 #[cfg(test)]
 mod tests;

@@ -121,6 +121,7 @@ struct Sent {
 
 /// Launches all that is due.
 fn send(shared: &Arc<Shared>, flights: &mut VecDeque<Sent>) {
+    answer_warmups(shared);
     launch(shared, flights);
     let mut state = shared.lock();
     let (works, generation) = (state.session.compiles(), state.session.generation());
@@ -128,6 +129,20 @@ fn send(shared: &Arc<Shared>, flights: &mut VecDeque<Sent>) {
     if !works.is_empty() {
         let shared = Arc::clone(shared);
         thread::spawn(move || supervise(&shared, || compile(&shared, generation, works)));
+    }
+}
+
+fn answer_warmups(shared: &Shared) {
+    loop {
+        let mut state = shared.lock();
+        let Some((ticket, outcome)) = state.session.warmed() else {
+            return;
+        };
+        let caller = state.answers.remove(&ticket);
+        drop(state);
+        if let Some(caller) = caller {
+            caller.send(outcome.map(|()| Cow::Borrowed(&[][..])));
+        }
     }
 }
 

@@ -13,11 +13,13 @@ mod stats;
 mod structures;
 mod tensors;
 mod waiting;
+mod warmup;
 
 pub use answers::Answer;
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use stats::Stats;
+pub use warmup::Kernels;
 
 use self::flights::Flying;
 use self::load::Load;
@@ -214,9 +216,7 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
-        // A lost device is replaced by whoever comes to launch.
-        let may_go = self.waiting.is_due || self.lost;
-        if may_go && self.batcher.has_aside() && self.batcher.may_fly() {
+        if self.is_kernel_due() {
             return Due::Now;
         }
         self.batcher.due(now)
@@ -241,8 +241,10 @@ impl<D: Device> Session<D> {
     /// Gives up everything pending and frees the device. The tickets, oldest
     /// first, wait for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
-        let tickets = self.batcher.drain();
+        let mut tickets = self.batcher.drain();
         self.counts.rejected += tickets.len() as u64;
+        let warmups = self.waiting.warmups.drain(..);
+        tickets.extend(warmups.map(|warmup| warmup.ticket));
         self.in_flight.clear();
         self.sealed.clear();
         self.waiting = Waiting::default();

@@ -6,27 +6,32 @@
 use super::Session;
 use super::load::Load;
 use super::loss::ATTEMPTS;
+use super::warmup::Warmup;
 use crate::batch::Millis;
 use crate::device::{Compile, Compiled, Device, Generation, Readiness};
 use crate::error::Error;
-use crate::plan::{Call, Recipe};
+use crate::kernel::Kernel;
+use crate::plan::Call;
 
 /// What a session knows of kernels on their way.
 #[derive(Default)]
 pub(super) struct Waiting {
     /// Whether calls that were set aside may be able to go by now.
     pub(super) is_due: bool,
+    /// The same of warm-ups.
+    pub(super) is_warmup_due: bool,
     /// What the face is to await.
-    compiles: Vec<Compile>,
+    pub(super) compiles: Vec<Compile>,
+    pub(super) warmups: Vec<Warmup>,
     /// When calls were set aside first, or the compiler was last done with a kernel.
     since: Millis,
 }
 
-/// A structure's state: that of its kernels together.
-#[derive(Clone, Copy, PartialEq)]
-enum State {
+/// The state of several kernels together.
+#[derive(Clone)]
+pub(super) enum State {
     Ready,
-    Failed,
+    Failed(Error),
     Compiling,
 }
 
@@ -49,6 +54,7 @@ impl<D: Device> Session<D> {
         }
         self.device.adopt(compiled);
         self.waiting.is_due = true;
+        self.waiting.is_warmup_due = true;
         self.waiting.since = now;
     }
 
@@ -78,16 +84,13 @@ impl<D: Device> Session<D> {
             return Some(load);
         }
         let states = self.states(&load.calls);
-        let state = |call: &Call| states[call.recipe.0 as usize];
-        let failed = load
-            .calls
-            .iter()
-            .find(|call| state(call) == Some(State::Failed));
-        let failed = failed.map(|call| call.recipe);
+        let state = |call: &Call| states[call.recipe.0 as usize].as_ref();
+        let is_failed = |call: &&Call| matches!(state(call), Some(State::Failed(_)));
+        let failed = load.calls.iter().find(is_failed).map(|call| call.recipe);
         let leaves = load.calls.iter().map(|call| match failed {
             // What fails goes alone: its error is nobody else's.
             Some(recipe) => call.recipe != recipe,
-            None => state(call) == Some(State::Compiling),
+            None => matches!(state(call), Some(State::Compiling)),
         });
         let leaves: Vec<bool> = leaves.collect();
         self.waiting.is_due |= failed.is_some();
@@ -133,37 +136,43 @@ impl<D: Device> Session<D> {
         for call in calls {
             let at = call.recipe.0 as usize;
             if states[at].is_none() {
-                states[at] = Some(self.waiting.state(&mut self.device, &recipes[at]));
+                let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
+                states[at] = Some(state(device, compiles, recipes[at].kernels()));
             }
         }
         states
     }
 }
 
-impl Waiting {
-    /// All kernels are asked for, so that they compile at the same time.
-    fn state(&mut self, device: &mut impl Device, recipe: &Recipe) -> State {
-        let (mut failed, mut compiling) = (false, false);
-        for kernel in recipe.kernels() {
-            match device.prepare(kernel) {
-                Readiness::Ready => {}
-                Readiness::Failed => failed = true,
-                Readiness::Compiling(started) => {
-                    compiling = true;
-                    self.compiles.extend(started);
-                }
+/// All kernels are asked for, so that they compile at the same time.
+pub(super) fn state<'a>(
+    device: &mut impl Device,
+    compiles: &mut Vec<Compile>,
+    kernels: impl Iterator<Item = &'a Kernel>,
+) -> State {
+    let (mut is_compiling, mut failure) = (false, None);
+    for kernel in kernels {
+        match device.prepare(kernel) {
+            Readiness::Ready => {}
+            Readiness::Failed(error) => failure = Some(error),
+            Readiness::Compiling(started) => {
+                is_compiling = true;
+                compiles.extend(started);
             }
         }
-        match (compiling, failed) {
-            (true, _) => State::Compiling,
-            (false, true) => State::Failed,
-            (false, false) => State::Ready,
-        }
     }
+    match (is_compiling, failure) {
+        (true, _) => State::Compiling,
+        (false, Some(error)) => State::Failed(error),
+        (false, None) => State::Ready,
+    }
+}
 
+impl Waiting {
     /// The device is another one.
     pub(super) fn forget(&mut self) {
-        *self = Waiting::default();
+        self.compiles.clear();
+        self.is_warmup_due = true;
     }
 }
 

@@ -120,8 +120,8 @@ impl Pipelines {
         if self.pipelines.touch(self.launches + 1, is_made) {
             return Readiness::Ready;
         }
-        if self.failed.iter().any(|(known, _)| known == kernel) {
-            return Readiness::Failed;
+        if let Some((_, error)) = self.failed.iter().find(|(known, _)| known == kernel) {
+            return Readiness::Failed(error.clone());
         }
         if self.compiling.contains(kernel) {
             return Readiness::Compiling(None);

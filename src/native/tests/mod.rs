@@ -343,6 +343,27 @@ fn a_full_queue_answers_those_it_refuses_or_replaces() {
     }
 }
 
+#[test]
+fn warm_ups_are_answered_whatever_becomes_of_kernels_and_devices() {
+    explore(ROUGH, eager(), |gpu| {
+        let warming = threads(2, &gpu, |gpu, n| {
+            let warm = gpu.warmup(|gpu| drop(ask(gpu, n)));
+            let outcome = block_on(warm);
+            check(n, ask(gpu, n).wait(), ROUGHLY);
+            if let Err(error) = outcome {
+                assert_eq!(error.code(), Code::Shader, "{error}");
+            }
+        });
+        join(warming);
+        let unheard = gpu.warmup(|gpu| drop(ask(gpu, 9)));
+        drop(unheard);
+        let late = gpu.warmup(|gpu| drop(ask(gpu, 9)));
+        gpu.dispose();
+        let allowed = [Code::Disposed, Code::Shader];
+        assert!(block_on(late).map_or_else(|error| allowed.contains(&error.code()), |()| true));
+    });
+}
+
 /// Devices that bring the worker down now and then.
 fn falls_over(flights: &'static [Fate], kernels: &'static [Fate]) {
     let world = World {

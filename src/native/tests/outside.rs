@@ -189,7 +189,7 @@ impl Device for Gpu {
     fn prepare(&mut self, kernel: &Kernel) -> Readiness {
         match self.kernel {
             Some(Known::Works) => Readiness::Ready,
-            Some(Known::Fails) => Readiness::Failed,
+            Some(Known::Fails) => Readiness::Failed(Error::Shader("model".into())),
             Some(Known::Compiling) => Readiness::Compiling(None),
             None => {
                 self.kernel = Some(Known::Compiling);

@@ -101,7 +101,7 @@ impl Device for Frail {
     fn prepare(&mut self, kernel: &Kernel) -> Readiness {
         match self.fate(kernel) {
             Some(Fate::Ready) => Readiness::Ready,
-            Some(Fate::Failed) => Readiness::Failed,
+            Some(Fate::Failed) => Readiness::Failed(Error::Shader("test".into())),
             Some(Fate::Compiling) => Readiness::Compiling(None),
             None => {
                 let kernels = self.kernels.as_mut().expect("it has a compiler");

@@ -177,6 +177,51 @@ fn what_brings_devices_down_while_it_compiles_is_refused() {
     assert_eq!(session.pending(), 0);
 }
 
+#[test]
+fn a_warm_up_is_answered_when_its_kernels_are_compiled() {
+    let (mut session, mut works) = (compiling(), Vec::new());
+    session.begin_explain();
+    for op in [0, 1, 0] {
+        made(&mut session, op, 1.0);
+    }
+    let kernels = session.end_kernels();
+    let ticket = session.warm_up(kernels);
+    assert_eq!(session.due(NOW), Due::Now, "somebody is to begin");
+    assert!(session.warmed().is_none() && session.launch(NOW).is_none());
+    assert_eq!(session.due(NOW), Due::Idle);
+    compile(&mut session, &mut works, None);
+    assert!(session.warmed().is_none(), "bezier is not ready");
+
+    // The next device begins anew.
+    session.lose(session.generation());
+    assert!(session.warmed().is_none());
+    session.replace_device(Frail::new(1 << 20).compiling());
+    works.clear();
+    assert!(session.warmed().is_none());
+    works.extend(session.compiles());
+    assert_eq!(works.len(), 2);
+    // Calls wait for the same compilations.
+    let lerp = made(&mut session, 0, 1.0);
+    session.flush();
+    assert!(session.launch(NOW).is_none() && session.compiles().is_empty());
+    compile(&mut session, &mut works, None);
+    compile(&mut session, &mut works, Some(Error::Shader("no".into())));
+    let (answered, outcome) = session.warmed().expect("it is over");
+    assert_eq!(
+        (answered, outcome.unwrap_err().code()),
+        (ticket, Code::Shader)
+    );
+    assert!(session.warmed().is_none(), "answered once");
+    let sent = session.launch(NOW).expect("lerp is ready");
+    assert_eq!(land(&mut session, sent).answers[0].ticket, lerp);
+    // It counts nowhere, and ends with the session.
+    let stats = session.stats();
+    assert_eq!((stats.calls, stats.settled, stats.rejected), (1, 1, 0));
+    let last = session.warm_up(Kernels::default());
+    assert_eq!(session.dispose(), [last]);
+    assert_eq!(session.stats().rejected, 0);
+}
+
 #[derive(Clone, Debug)]
 enum Event {
     Submit { op: usize, key: Option<u32> },
