@@ -34,6 +34,7 @@ import { openingStats, type Stats } from "./stats.js";
 import { Reader } from "./tensor/reader.js";
 import { emptyReading, type Reading, takeInto } from "./tensor/reading.js";
 import { Residents } from "./tensor/residents.js";
+import { Shelf } from "./tensor/shelf.js";
 import { Tickets } from "./tickets.js";
 
 /** An open core and what the session needs beside it. */
@@ -57,6 +58,8 @@ export class Calls {
   readonly listeners = new Listeners();
   /** What lies on the device for longer than a call. */
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
+  /** Where copies of short data go. */
+  readonly shelf = new Shelf();
 
   private readonly backlog = new Backlog();
   private readonly reader = new Reader(this.residents);
@@ -153,6 +156,7 @@ export class Calls {
     loaded.add(this);
     tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
+    this.shelf.open(sending.preparer.reserve);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
         if (call.reading === undefined) tickets.enter(call, a!, b, t, rest);

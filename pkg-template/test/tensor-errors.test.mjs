@@ -173,6 +173,58 @@ const CASES = [
     () => none.mean(),
     "mean: shape [0, 4] holds nothing along an axis that is reduced",
   ],
+  // Attention.
+  ...[
+    [[x, x], undefined, "options must be an object, got undefined"],
+    [
+      [x, x],
+      { head: 2 },
+      "there is no option 'head'; the options are heads, scale, causal",
+    ],
+    [[x, x], { heads: 0 }, "heads must be a whole number from 1, got 0"],
+    [[x, x], { heads: "2" }, "heads must be a whole number from 1, got 2"],
+    [[x, x], { heads: 2, scale: "1" }, "scale must be a number, got string"],
+    [
+      [x, x],
+      { heads: 2, causal: 1 },
+      "causal must be true or false, got number",
+    ],
+    [[x, places], { heads: 2 }, "an operand must hold floats, not indexes"],
+    [[x, 3], { heads: 2 }, "an operand must be a tensor, got number"],
+    [
+      [y, x],
+      { heads: 2 },
+      "shape [5] must have 2 to 7 dimensions, the last two rows and floats",
+    ],
+    [
+      [x.reshape([4, 3]), x],
+      { heads: 2 },
+      "shapes [3, 4] and [4, 3] must agree in the last dimension",
+    ],
+    [
+      [x, x.slice([1])],
+      { heads: 2 },
+      "shapes [3, 4] and [2, 4] must agree in the dimension before the last: a value for each key",
+    ],
+    [
+      [x, x],
+      { heads: 3 },
+      "rows of shape [3, 4] are not 3 heads of 1 to 128 floats",
+    ],
+    [
+      [none, none],
+      { heads: 2 },
+      "shapes [3, 4] and [0, 4] leave the queries no keys",
+    ],
+    [
+      [x.slice([1]), x.slice([1])],
+      { heads: 2, causal: true },
+      "shapes [3, 4] and [2, 4] have more queries than keys, so that the first of them would see none; leave causal out",
+    ],
+  ].map(([[k, v], options, says]) => [
+    () => x.attention(k, v, options),
+    `attention: ${says}`,
+  ]),
   [() => x.softmax(2), "softmax: axis 2 is outside of shape [3, 4]"],
   [() => x.sum().layerNorm(), "layerNorm: axis -1 is outside of shape []"],
   [

@@ -109,6 +109,7 @@ const chained: Tensor = x
   .clamp(0, x)
   .layerNorm({ axis: 0, epsilon: 1e-5 })
   .softmax(-1)
+  .attention(gpu.tensor([[1]]), gpu.tensor([[1]]), { heads: 1, causal: true })
   .sum(axes)
   .gelu({ approximate: "tanh" });
 const best: Tensor<Uint32Array> = x.argmax(1).reshape([-1]);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use framebatch::graph::chain::{Chain, Home, MAX_NODES, Op};
+use framebatch::graph::chain::{Chain, Home, MAX_HEAD, MAX_NODES, Op};
 use framebatch::graph::shape::{MAX_ELEMENTS, MAX_RANK, Shape};
 use framebatch::tensor::DType;
 
@@ -92,10 +92,11 @@ fn codes_mean_what_they_are_called() {
     check("tensor", &[input]);
     check("number", &[number]);
     let same: [i64; 6] = [0, 1, 4, 0, 1, 4];
-    let others: [(&str, &[u32], &[i64]); 8] = [
+    let others: [(&str, &[u32], &[i64]); 9] = [
         ("clamp", &[0, 2, 2], &[]),
         ("dot", &[0, 0], &[]),
         ("matmul", &[0, 0], &[]),
+        ("attention", &[0, 0, 0, 2], &[2, 1]),
         ("transpose", &[0], &[1, 0]),
         ("slice", &[0], &same),
         ("reshape", &[0], &[2, 8]),
@@ -150,6 +151,7 @@ fn limits_are_the_same() {
     let alone = &tables[""];
     assert_eq!(alone["MAX_RANK"], MAX_RANK as i64);
     assert_eq!(alone["MAX_ELEMENTS"], i64::from(MAX_ELEMENTS));
+    assert_eq!(alone["MAX_HEAD"], i64::from(MAX_HEAD));
     assert_eq!(alone["MAX_NODES"], MAX_NODES as i64);
     let one = Shape::new(&[1]).unwrap();
     let mut chain = Chain::default();
@@ -158,6 +160,6 @@ fn limits_are_the_same() {
     assert!(chain.concat(&vec![x; most], 0).is_ok());
     assert!(chain.concat(&vec![x; most + 1], 0).is_err());
     // Nothing else is in the file.
-    assert_eq!(alone.len(), 8);
+    assert_eq!(alone.len(), 9);
     assert_eq!(tables.len(), 6);
 }

@@ -19,6 +19,7 @@ export const CODE = {
   gather: 11,
   concat: 12,
   matmul: 13,
+  attention: 14,
 } as const;
 
 /** Functions of one value. */
@@ -77,6 +78,9 @@ export const MAX_RANK = 8;
 
 /** Elements that a tensor may have. */
 export const MAX_ELEMENTS = 2 ** 30;
+
+/** Floats that a head of an attention may have. */
+export const MAX_HEAD = 128;
 
 /** Nodes that a chain may have. */
 export const MAX_NODES = 1024;

@@ -12,6 +12,7 @@ import type { TensorBuffer } from "../core.js";
 import { checkNames } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
 import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
+import { attention, type AttentionOptions } from "./attention.js";
 import * as compute from "./compute.js";
 import type { ReduceOptions } from "./compute.js";
 import { largestOf, takeIn, type TensorData } from "./intake.js";
@@ -249,6 +250,24 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
 
   /**
+   * Attention: this holds queries, `[.., m, heads · size]`, and looks at rows of keys and
+   * values, `[.., n, heads · size]`. Each head is softmax(q kᵀ · scale) v of its own `size`
+   * floats of every row; axes in front broadcast, and the result is shaped like the
+   * queries. Scores are never in memory, and texts of any lengths are computed in the same
+   * passes without padding. Parts of one tensor are read where they lie.
+   *
+   * @example
+   * const [q, k, v] = [0, 4, 8].map((at) => gpu.tensor(new Float32Array(36), [3, 12]).slice([], [at, at + 4]));
+   * await q.attention(k, v, { heads: 2 }).read(); // 3 rows of 4
+   */
+  attention(k: Tensor, v: Tensor, options: AttentionOptions): Tensor {
+    const [keys, values] = [k, v].map((other) =>
+      nodeOf("attention", this.#calls, other),
+    );
+    return this.#give(attention(this.#own("attention"), keys, values, options));
+  }
+
+  /**
    * The sum over axes, which are gone from the result unless kept. All reductions take
    * an axis, several, or an object; without any they go over all axes.
    *
@@ -332,7 +351,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   ): Tensor<Kind> {
     const x = this.#own("gather");
     const places = ArrayBuffer.isView(indexes)
-      ? leafNode("gather", indexes, undefined, {})
+      ? leafNode(this.#calls, "gather", indexes, undefined)
       : nodeOf("gather", this.#calls, indexes);
     return this.#give(move.gather(x, places, axis));
   }
@@ -482,7 +501,7 @@ export function makeTensor(
   }
   const about = subject("tensor", label);
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
-  const node = leafNode(about, data, dims, options);
+  const node = leafNode(calls, about, data, dims, options);
   // What is short waits for its second use.
   if (node.leaf!.isResident) calls.residents.settle(node);
   return new Tensor(calls, node);
@@ -509,15 +528,16 @@ export function readTensors<Answer>(
 }
 
 function leafNode(
+  { shelf }: Calls,
   about: string,
   data: TensorData,
   dims: readonly number[] | undefined,
-  { keep = true, label }: TensorOptions,
+  { keep = true, label }: TensorOptions = NO_OPTIONS,
 ): Node {
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { data: own, shape } = takeIn(about, data, dims);
+  const { data: own, shape } = takeIn(shelf, about, data, dims);
   const largest =
     own.memory instanceof Uint32Array ? largestOf(own) : undefined;
   return input(shape, new Leaf(own, own.words, largest, keep, label));

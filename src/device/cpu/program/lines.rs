@@ -2,7 +2,7 @@
 //! be shared. Who shares it is not known here.
 
 use super::{Numbers, Places};
-use crate::plan::fuse::{Body, CHUNK, LANES, Layout, RowResult, Rows, Stage, TILE, Width};
+use crate::plan::fuse::{Body, CHUNK, LANES, Layout, QUERIES, RowResult, Rows, Stage, TILE, Width};
 
 /// Products that are summed in the time of a pass over one value.
 const PRODUCTS: usize = 16;
@@ -71,6 +71,18 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
                 count,
                 words: is_in_order(dims, strides, (count, 1)).then_some(1),
                 work: map.value.terms().len(),
+            }
+        }
+        Body::Attention(of) => {
+            let rows = words(layout.outer, of.outer - 1);
+            let rows = rows[rows.len() - 1] as usize;
+            let blocks = rows.div_ceil(QUERIES as usize) * of.heads as usize;
+            let stacks = (threads / LANES as usize).checked_div(blocks);
+            let width = (of.heads * of.size) as usize;
+            Lines {
+                count: stacks.unwrap_or(0) * rows,
+                words: Some(width),
+                work: width * words(layout.count, 1)[0] as usize,
             }
         }
         Body::Rows(rows) => {

@@ -10,6 +10,7 @@
     reason = "no shape has more than 2^30 elements"
 )]
 
+mod attention;
 mod fold;
 mod gemm;
 mod lines;
@@ -61,7 +62,7 @@ impl<'a> Runner<'a> {
     /// A runner of a stage.
     pub fn new(stage: &'a Stage) -> Runner<'a> {
         let steps = match &stage.body {
-            Body::Map(_) => 0,
+            Body::Map(_) | Body::Attention(_) => 0,
             Body::Rows(rows) => rows.steps.len(),
         };
         Runner {
@@ -102,6 +103,7 @@ impl<'a> Runner<'a> {
         match &self.stage.body {
             Body::Map(map) => run.map(map, lines, &mut self.columns, output),
             Body::Rows(rows) => rows::run(&run, (rows, lines), &mut self.columns, output),
+            Body::Attention(of) => attention::run(&run, of, lines, output),
         }
     }
 }
