@@ -41,7 +41,7 @@ proptest! {
         let call = values(&all, u64::from(m * 31 + n));
         let some = product((count, k, n), lies);
         let mut few = call.clone();
-        few.inputs[0] = rows_of(&call.inputs[0], (m, k), (first, count), lies[0]);
+        few.inputs[0] = rows_of((&call.inputs[0], lies[0]), (m, k), (first, count));
         let [whole, part] = [(&all, &call), (&some, &few)].map(|(chain, call)| {
             let (program, sizes) = fuse(chain);
             process(&program, &sizes, call).remove(0)
@@ -79,10 +79,9 @@ fn input(chain: &mut Chain, dims: &[u32]) -> NodeId {
 
 /// Some rows of a matrix, in the way that it lies.
 fn rows_of(
-    words: &[u32],
+    (words, is_turned): (&[u32], bool),
     (m, k): (u32, u32),
     (first, count): (u32, u32),
-    is_turned: bool,
 ) -> Vec<u32> {
     let rows = first..first + count;
     let places: Vec<u32> = match is_turned {

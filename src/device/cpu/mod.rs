@@ -17,7 +17,7 @@ use std::ops::Range;
 use self::kernels::{Operands, Values, run};
 use self::program::Output;
 use self::share::{Size, Task, Work, share};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
@@ -35,6 +35,7 @@ pub struct Cpu {
     counters: Counters,
     /// Tensors that stay, by number.
     tensors: Vec<Vec<u32>>,
+    results: HostPool,
 }
 
 impl Device for Cpu {
@@ -68,6 +69,9 @@ impl Device for Cpu {
         });
         if missing {
             return Box::pin(std::future::ready(Err(Error::tensor_missing())));
+        }
+        if let Some(results) = slots.get_mut(Slot::RESULTS.0 as usize) {
+            *results = self.results.take(plan.words(Slot::RESULTS) as usize);
         }
         for step in &plan.steps {
             match step {
@@ -114,6 +118,7 @@ impl Device for Cpu {
             .get_mut(Slot::RESULTS.0 as usize)
             .map(std::mem::take)
             .unwrap_or_default();
+        let results = self.results.lend(results);
         Box::pin(std::future::ready(Ok(Readback::Host(results))))
     }
 
@@ -153,6 +158,7 @@ impl Device for Cpu {
 
     fn destroy(&mut self) {
         self.tensors = Vec::new();
+        self.results = HostPool::default();
     }
 }
 

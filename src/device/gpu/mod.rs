@@ -54,7 +54,7 @@ use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, HostWords, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
@@ -279,7 +279,7 @@ impl Gpu {
         }
         let Some(staged) = staged else {
             // All of it stays on the device: there is nothing to wait for.
-            return Box::pin(std::future::ready(Ok(Readback::Host(Vec::new()))));
+            return Box::pin(std::future::ready(Ok(Readback::Host(HostWords::default()))));
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;
