@@ -26,9 +26,6 @@ use crate::tensor::{Arena, Packing, Span, WORD};
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
 
-/// Work of a kernel for a word of its result, in passes over one value.
-const PASSES: usize = 8;
-
 /// The processor.
 #[derive(Debug, Default)]
 pub struct Cpu {
@@ -237,6 +234,11 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
         })
     };
     let row_words = work.row_words as usize;
+    // What a word of the result takes, in passes over one value.
+    let passes = match work.kernel {
+        Kernel::Lerp | Kernel::Bezier | Kernel::StateGradients => 4,
+        _ => 128,
+    };
     let compute = |task: Task, output: Output<'_>| {
         for segment in &work.segments[task.calls] {
             let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
@@ -255,7 +257,7 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
             start: result as usize,
             lines: rows as usize,
             words: row_words,
-            work: row_words * PASSES,
+            work: row_words * passes,
         })
     };
     let all = Work {
