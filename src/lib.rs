@@ -33,8 +33,8 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Storage,
-    Tensor, TensorData, Value,
+    Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
+    Storage, Tensor, TensorData, Value,
 };
 pub use ops::{Field, State, clips};
 pub use session::{Stats, TensorBytes};

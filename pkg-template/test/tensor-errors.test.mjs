@@ -35,15 +35,31 @@ const CASES = [
   ],
   [
     () => gpu.tensor(new Float64Array(2)),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got Float64Array",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got Float64Array",
   ],
   [
     () => gpu.tensor(3),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got number",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got number",
   ],
   [
     () => gpu.tensor(new DataView(new ArrayBuffer(8))),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got DataView",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got DataView",
+  ],
+  [
+    () => gpu.tensor(new Uint16Array(2)),
+    "tensor: a Uint16Array holds 16-bit floats; say with dtype whether they are 'f16' or 'bf16'",
+  ],
+  [
+    () => gpu.tensor(new Uint16Array(2), [2], { dtype: "int8" }),
+    "tensor: a Uint16Array holds 16-bit floats; say with dtype whether they are 'f16' or 'bf16'",
+  ],
+  [
+    () => gpu.tensor(new Uint32Array(2), [2], { dtype: "f16" }),
+    "tensor: dtype is for floats, and whole numbers have none",
+  ],
+  [
+    () => gpu.tensor(floats(2), [2], { dtype: "f8", label: "q" }),
+    "tensor (label 'q'): dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got 'f8'",
   ],
   [
     () => gpu.tensor(detached(floats(2))),
@@ -84,7 +100,7 @@ const CASES = [
   ],
   [
     () => gpu.tensor(floats(1), [1], { keeps: true }),
-    "tensor: there is no option 'keeps'; the options are keep, label",
+    "tensor: there is no option 'keeps'; the options are dtype, keep, label",
   ],
   [
     () => gpu.tensor(floats(1), [1], { keep: 1 }),

@@ -270,6 +270,11 @@ impl Blocking {
         self.gpu.desired_size()
     }
 
+    /// [`Gpu::optimal_batch_size`].
+    pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
+        self.gpu.optimal_batch_size(model_bytes, bytes_per_item)
+    }
+
     /// [`Gpu::explain`].
     pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
         self.gpu.explain(calls)

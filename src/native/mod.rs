@@ -15,6 +15,7 @@ mod recovery;
 mod request;
 mod shared;
 mod storage;
+mod stream;
 mod tensor;
 mod worker;
 
@@ -32,6 +33,7 @@ pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
 pub use storage::{Storage, TensorData};
+pub use stream::Results;
 pub use tensor::Tensor;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub enum Storage {
     Bf16,
     /// 8-bit numbers with a 16-bit scale for each 32 neighbors in row-major order,
     /// in 0.27 of the memory: off by at most 1/253 of the largest magnitude
-    /// among the 32, and 2⁻²⁵.
+    /// among the 32, or 2⁻²².
     Int8,
     /// [`Storage::F16`] on a GPU that is none in software, for tensors of 16,384
     /// elements or more in which no finite value is too large for it; otherwise

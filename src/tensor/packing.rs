@@ -15,7 +15,7 @@ pub enum Packing {
     Bf16,
     /// Groups of 32 neighbors in row-major order, whole numbers q from −127 to 127
     /// times a scale s that the group shares: off by at most 1/253 of the largest
-    /// magnitude in the group, and 2⁻²⁵. A block of 17 words holds two groups: four
+    /// magnitude in the group, or 2⁻²². A block of 17 words holds two groups: four
     /// q a word, the first in the lowest byte, and then both s as 16-bit floats,
     /// times 128. NaN and magnitudes from 65,009 on are refused.
     Int8,
@@ -27,6 +27,9 @@ const BLOCK_WORDS: usize = 17;
 
 /// Elements that share a scale.
 const GROUP: usize = 32;
+
+/// The smallest normal 16-bit float.
+const SMALLEST_SCALE: u32 = 0x0400;
 
 const REFUSED: &str =
     "int8 holds magnitudes below 65,009 and no NaN; keep such data as bf16 or f32";
@@ -117,6 +120,8 @@ fn pack_block(block: &[u32], words: &mut Vec<u32>) -> bool {
         if stored >= 0x7c00 {
             return false;
         }
+        // A device may take what is smaller for 0.
+        let stored = stored.max(SMALLEST_SCALE);
         words[BLOCK_WORDS - 1] |= stored << (16 * half);
         let scale = scale(stored);
         for (i, bits) in group.iter().enumerate() {
@@ -143,9 +148,6 @@ fn scale(stored: u32) -> f32 {
 
 #[expect(clippy::cast_possible_truncation, reason = "at most 127 either way")]
 fn quantized(bits: u32, scale: f32) -> u8 {
-    if scale == 0.0 {
-        return 0;
-    }
     let q = (f32::from_bits(bits) / scale).round_ties_even();
     (q.clamp(-127.0, 127.0) as i8).cast_unsigned()
 }
@@ -291,7 +293,7 @@ mod tests {
                     let bound = match packing {
                         Packing::F16 => (x.abs() / 2048.0).max(2_f64.powi(-25)),
                         Packing::Bf16 => x.abs() / 256.0,
-                        Packing::Int8 => largest / 253.0 + 2_f64.powi(-25),
+                        Packing::Int8 => (largest / 253.0).max(2_f64.powi(-22)),
                     };
                     let kept = f64::from(f32::from_bits(*kept));
                     assert!(

@@ -227,6 +227,18 @@ impl Core {
         self.inner.session.borrow().desired_size() as f64
     }
 
+    /// Items of a batch that memory holds beside a model.
+    pub fn optimal_batch_size(&self, model_bytes: f64, bytes_per_item: f64) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a saturated number is too large"
+        )]
+        let [model, item] = [model_bytes as u64, bytes_per_item as u64];
+        let session = self.inner.session.borrow();
+        session.optimal_batch_size(model, item) as f64
+    }
+
     /// From here on calls are planned and never sent.
     pub fn begin_explain(&self) {
         self.inner.session.borrow_mut().begin_explain();

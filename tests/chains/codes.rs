@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use framebatch::graph::chain::{Chain, Home, MAX_HEAD, MAX_NODES, Op};
 use framebatch::graph::shape::{MAX_ELEMENTS, MAX_RANK, Shape};
-use framebatch::tensor::DType;
+use framebatch::tensor::{DType, Packing};
 
 /// The constants of the file: tables of numbers, and numbers by themselves in a
 /// table without a name.
@@ -134,6 +134,19 @@ fn what_inputs_are_is_what_they_are_called() {
             ..
         }
     ));
+    for (name, home) in &tables["PACKED"] {
+        let attributes = [alone["FLOATS"], *home, 4];
+        let chain = Chain::decode(&words(&[(code["input"], &[], &attributes)])).unwrap();
+        let Op::Input { home, .. } = chain.nodes()[0].op else {
+            panic!("an input");
+        };
+        assert_eq!(home.packing().map(Packing::name), Some(name.as_str()));
+        assert_eq!(Chain::decode(&chain.encode()).unwrap(), chain);
+        // Indexes are never packed.
+        let attributes = [alone["INDEXES"], attributes[1], 4];
+        Chain::decode(&words(&[(code["input"], &[], &attributes)])).unwrap_err();
+    }
+    assert_eq!(tables["PACKED"].len(), Packing::ALL.len());
     let indexes = of("INDEXES", "RESIDENT");
     assert_eq!(indexes.nodes()[0].dtype, DType::U32);
     assert!(matches!(

@@ -72,6 +72,12 @@ export const INDEXES = 1;
 /** Where the data of an input lies: with its call, or on the device. */
 export const WITH_CALL = 0;
 export const RESIDENT = 1;
+/** Where it lies packed, by how. */
+export const PACKED = {
+  f16: 2,
+  bf16: 3,
+  int8: 4,
+} as const;
 
 /** Dimensions that a tensor may have. */
 export const MAX_RANK = 8;
