@@ -5,9 +5,11 @@
 
 mod cpu;
 mod gpu;
+mod host;
 
 pub use cpu::{Cpu, program};
 pub use gpu::{Compile, Gpu, GpuOptions, Mapped, Pipeline, PowerPreference};
+pub use host::{HostPool, HostWords};
 
 use std::pin::Pin;
 
@@ -109,7 +111,7 @@ impl Counters {
 #[derive(Debug)]
 pub enum Readback {
     /// Words in the host's memory.
-    Host(Vec<u32>),
+    Host(HostWords),
     /// A mapped range of the device's memory.
     Mapped(Mapped),
 }

@@ -242,7 +242,7 @@ impl Landed {
     /// Gives each call its own copy of its result, or the piece's error.
     fn deliver(self, begun: &mut Begun) {
         let words = match &self.outcome {
-            Ok(Readback::Host(words)) => words.as_slice(),
+            Ok(Readback::Host(words)) => words,
             Ok(Readback::Mapped(mapped)) => mapped.words(),
             Err(error) => {
                 let callers = self.parts.into_iter().filter_map(|(_, caller)| caller);

@@ -63,7 +63,9 @@ use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
-use super::{Compiled, Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback, Readiness};
+use super::{
+    Compiled, Counters, Device, DeviceInfo, DeviceLimits, Flight, HostWords, Readback, Readiness,
+};
 use crate::error::Error;
 use crate::kernel::{Kernel, MAX_OPERANDS};
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
@@ -301,7 +303,7 @@ impl Gpu {
         }
         let Some(staged) = staged else {
             // All of it stays on the device: there is nothing to wait for.
-            return Box::pin(std::future::ready(Ok(Readback::Host(Vec::new()))));
+            return Box::pin(std::future::ready(Ok(Readback::Host(HostWords::default()))));
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;

@@ -159,9 +159,9 @@ impl Run<'_> {
         if trouble == Some(Trouble::LostAfter) {
             self.session.lose(generation);
         }
-        let twice = self
-            .session
-            .settle(batch, generation, Ok(Readback::Host(vec![9; 4096])));
+        let twice =
+            self.session
+                .settle(batch, generation, Ok(Readback::Host(vec![9; 4096].into())));
         assert!(twice.is_none(), "{batch:?} landed twice");
     }
 
