@@ -25,7 +25,7 @@ export const READ = {
 export const READ_ALL = { ...READ, name: "readAll" } as const;
 
 /** What is known of a result without its node. */
-type Root = Pick<Node, "shape" | "dtype">;
+export type Root = Pick<Node, "shape" | "dtype">;
 
 /** What is read, and what of it must stay until it is answered. */
 export class Reading {
@@ -37,24 +37,25 @@ export class Reading {
   constructor(
     readonly method: typeof READ | typeof READ_ALL,
     /** Nodes until the reading is entered. */
-    readonly roots: Root[],
+    public roots: readonly Root[],
   ) {}
 
   /**
    * The core has it. What the results were made of can be collected from here on: a
-   * frame's calls would otherwise keep many small objects alive together.
+   * frame's calls would otherwise keep many small objects alive together. `asked` are
+   * those of its results that hold anything, which calls of one structure share.
    */
-  entered(): void {
+  entered(asked: readonly Root[]): void {
     const { roots } = this;
-    for (let i = 0; i < roots.length; i += 1) {
-      const { shape, dtype } = roots[i];
-      roots[i] = { shape, dtype };
-    }
+    this.roots =
+      asked.length === roots.length
+        ? asked
+        : roots.map(({ shape, dtype }) => ({ shape, dtype }));
   }
 
   /** The nodes that the core is asked for: those that hold anything. */
   get asked(): readonly Node[] {
-    const roots = this.roots as Node[];
+    const roots = this.roots as readonly Node[];
     if (roots.length === 1 && roots[0].shape.count > 0) return roots;
     return roots.filter(({ shape }) => shape.count > 0);
   }
