@@ -15,6 +15,7 @@ export type { Info, Stats } from "./stats.js";
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
 export type { DeviceListener, DeviceNews } from "./events.js";
 export type { NestedNumbers, TensorData } from "./tensor/intake.js";
+export type { AttentionOptions } from "./tensor/attention.js";
 export type { ReduceOptions } from "./tensor/compute.js";
 export type { SliceRange } from "./tensor/move.js";
 export type {
@@ -25,6 +26,7 @@ export type {
   KindOf,
   NormOptions,
   ReadAllOptions,
+  StorageType,
   Tensor,
   TensorOptions,
 } from "./tensor/tensor.js";

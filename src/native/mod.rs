@@ -6,6 +6,7 @@
 mod blocking;
 mod builder;
 mod call;
+mod clips;
 mod config;
 mod gpu;
 mod import;
@@ -13,6 +14,7 @@ mod recent;
 mod recovery;
 mod request;
 mod shared;
+mod storage;
 mod tensor;
 mod worker;
 
@@ -23,11 +25,13 @@ mod outside;
 mod outside;
 
 pub use blocking::Blocking;
-pub use builder::{Batch, Value};
+pub use builder::{Attention, Batch, Value};
 pub use call::Call;
+pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
+pub use storage::{Storage, TensorData};
 pub use tensor::Tensor;
 
 #[cfg(test)]

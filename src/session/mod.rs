@@ -16,7 +16,7 @@ mod tensors;
 pub use answers::Answer;
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
-pub use stats::Stats;
+pub use stats::{Stats, TensorBytes};
 
 use self::flights::Flying;
 use self::load::Load;
@@ -256,7 +256,7 @@ impl<D: Device> Session<D> {
         self.counts.stats(
             &self.waits,
             self.batcher.pending(),
-            self.device.counters().after(self.gone),
+            (self.device.counters().after(self.gone), self.tensor_bytes()),
         )
     }
 

@@ -11,7 +11,7 @@ import { SHORT, type Shelf } from "./shelf.js";
 
 /** What a tensor may be made of. */
 export type TensorData =
-  Float32Array | Uint32Array | Int32Array | NestedNumbers;
+  Float32Array | Uint32Array | Int32Array | Uint16Array | NestedNumbers;
 
 /** Numbers, or rows of numbers, or rows of rows. */
 export type NestedNumbers = readonly number[] | readonly NestedNumbers[];
@@ -71,7 +71,7 @@ function shapeFor(
 
 function checkArray(
   about: string,
-  data: Float32Array | Uint32Array | Int32Array,
+  data: Exclude<TensorData, NestedNumbers>,
 ): void {
   if (isDetached(data)) {
     throw invalid(
@@ -83,6 +83,7 @@ function checkArray(
   switch (data[Symbol.toStringTag]) {
     case "Float32Array":
     case "Uint32Array":
+    case "Uint16Array":
       return;
     case "Int32Array":
       return refuseNegative(about, data as Int32Array);
@@ -90,11 +91,12 @@ function checkArray(
   throw wrongData(about, data);
 }
 
-function dataOf(
-  shelf: Shelf,
-  data: Float32Array | Uint32Array | Int32Array,
-): Data {
+function dataOf(shelf: Shelf, data: Exclude<TensorData, NestedNumbers>): Data {
   const { buffer, byteOffset, length: words } = data;
+  if (data[Symbol.toStringTag] === "Uint16Array") {
+    const memory = new Uint16Array(buffer, byteOffset, words);
+    return { memory: words < LARGE ? memory.slice() : memory, start: 0, words };
+  }
   const isFloats = data[Symbol.toStringTag] === "Float32Array";
   if (words >= LARGE) {
     const memory = isFloats
@@ -158,7 +160,7 @@ function flatten(
 function wrongData(about: string, data: unknown): Error {
   return invalid(
     about,
-    `data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(data)}`,
+    `data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got ${kindOf(data)}`,
   );
 }
 

@@ -133,6 +133,12 @@ impl Memory {
         self.kept(tensor).is_some_and(|kept| kept.is_lent)
     }
 
+    /// Bytes of a tensor's buffer, if it is there and our own.
+    pub(super) fn tensor_bytes(&self, tensor: u32) -> u64 {
+        let own = self.kept(tensor).filter(|kept| !kept.is_lent);
+        own.map_or(0, |kept| kept.buffer.size())
+    }
+
     fn kept(&self, tensor: u32) -> Option<&Kept> {
         self.tensors.get(tensor as usize).and_then(Option::as_ref)
     }
