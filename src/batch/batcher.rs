@@ -83,12 +83,13 @@ pub struct Batcher {
 }
 
 impl Batch {
-    fn new(id: BatchId) -> Self {
+    /// One that has memory for so many calls.
+    fn new(id: BatchId, calls: usize) -> Self {
         Batch {
             id,
             oldest: Millis::default(),
             items: 0,
-            entries: Vec::new(),
+            entries: Vec::with_capacity(calls),
             bytes: 0,
         }
     }
@@ -125,7 +126,7 @@ impl Batcher {
         config.validate()?;
         Ok(Batcher {
             config,
-            open: Batch::new(BatchId(0)),
+            open: Batch::new(BatchId(0), 0),
             asked: false,
             sealed: Vec::new(),
             in_flight: Vec::new(),
@@ -192,7 +193,9 @@ impl Batcher {
         self.asked = false;
         if !self.open.is_empty() {
             let next = BatchId(self.open.id.0.wrapping_add(1));
-            let full = std::mem::replace(&mut self.open, Batch::new(next));
+            // The next is often as large.
+            let next = Batch::new(next, self.open.entries.len());
+            let full = std::mem::replace(&mut self.open, next);
             self.sealed.push(full);
         }
     }
