@@ -10,7 +10,7 @@ impl Batcher {
     /// batch of their own, set aside. `leaves` has a mark for each call, and
     /// some of them stay.
     pub fn divide(&mut self, id: BatchId, leaves: &[bool]) -> Option<BatchId> {
-        let mut other = self.new_batch();
+        let mut other = self.new_batch(0);
         let batch = self.in_flight.iter_mut().find(|batch| batch.id == id)?;
         batch.divide(leaves, &mut other);
         other.oldest = batch.oldest;

@@ -89,13 +89,14 @@ pub struct Batcher {
 }
 
 impl Batch {
-    fn new(id: BatchId) -> Self {
+    /// One that has memory for so many calls.
+    fn new(id: BatchId, calls: usize) -> Self {
         Batch {
             id,
             oldest: Millis::default(),
             items: 0,
             first: Ticket(0),
-            entries: Vec::new(),
+            entries: Vec::with_capacity(calls),
             bytes: 0,
         }
     }
@@ -132,7 +133,7 @@ impl Batcher {
         config.validate()?;
         Ok(Batcher {
             config,
-            open: Batch::new(BatchId(0)),
+            open: Batch::new(BatchId(0), 0),
             asked: false,
             sealed: Vec::new(),
             aside: Vec::new(),
@@ -201,16 +202,17 @@ impl Batcher {
     fn seal(&mut self) {
         self.asked = false;
         if !self.open.is_empty() {
-            let next = self.new_batch();
+            // The next is often as large.
+            let next = self.new_batch(self.open.entries.len());
             let full = std::mem::replace(&mut self.open, next);
             self.sealed.push(full);
         }
     }
 
-    pub(super) fn new_batch(&mut self) -> Batch {
+    pub(super) fn new_batch(&mut self, calls: usize) -> Batch {
         let id = BatchId(self.next_batch);
         self.next_batch = self.next_batch.wrapping_add(1);
-        Batch::new(id)
+        Batch::new(id, calls)
     }
 
     /// The next batch that is full or was asked for, now in flight, unless too

@@ -25,11 +25,16 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn new(id: BatchId, arena: Arena) -> Self {
+        Load::of(id, arena, 0)
+    }
+
+    /// One that has memory for so many calls.
+    pub(super) fn of(id: BatchId, arena: Arena, calls: usize) -> Self {
         Load {
             id,
             arena,
-            calls: Vec::new(),
-            tickets: Vec::new(),
+            calls: Vec::with_capacity(calls),
+            tickets: Vec::with_capacity(calls),
             sets: vec![Box::default()],
             read: Vec::new(),
             is_sent: false,
@@ -118,15 +123,13 @@ impl Load {
         }
     }
 
-    /// The tensors that a call names behind its operands in the free room.
-    pub(super) fn tensors(&mut self, operands: u32, count: u32) -> Vec<u32> {
+    /// The tensors that a call names behind its operands in the free room, in
+    /// place of what `tensors` held.
+    pub(super) fn tensors(&mut self, operands: u32, count: u32, tensors: &mut Vec<u32>) {
         let (from, count) = (operands as usize, count as usize);
         let free = self.arena.free();
-        free[from.min(free.len())..]
-            .iter()
-            .copied()
-            .take(count)
-            .collect()
+        tensors.clear();
+        tensors.extend(free[from.min(free.len())..].iter().take(count));
     }
 
     /// Forgets calls and operands; the tensors that they read.

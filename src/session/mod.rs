@@ -77,6 +77,8 @@ pub struct Session<D> {
     budget: MemoryBudget,
     structures: Structures,
     tensors: Tensors,
+    /// Memory for the tensors that a call names.
+    named: Vec<u32>,
     open: Load,
     /// Those that wait to be sent, in the batcher's order or set aside.
     sealed: Vec<Load>,
@@ -118,6 +120,7 @@ impl<D: Device> Session<D> {
             budget,
             structures: Structures::default(),
             tensors: Tensors::default(),
+            named: Vec::new(),
             sealed: Vec::new(),
             waiting: Waiting::default(),
             in_flight: Vec::new(),
@@ -187,7 +190,8 @@ impl<D: Device> Session<D> {
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
         let known = &self.structures.recipes()[recipe.0 as usize];
         let scalar = load.encode(known, rows, scalar)?;
-        let tensors = load.tensors(words, known.residents());
+        let mut tensors = std::mem::take(&mut self.named);
+        load.tensors(words, known.residents(), &mut tensors);
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
         }
@@ -227,6 +231,7 @@ impl<D: Device> Session<D> {
             self.tensors.read(*tensor);
         }
         call.set = self.open.set(&tensors);
+        self.named = tensors;
         self.open.take(accepted.ticket, call);
         self.roll(self.batcher.open_batch());
         Ok(accepted)
@@ -355,7 +360,9 @@ impl<D: Device> Session<D> {
     fn roll(&mut self, open: BatchId) {
         if self.open.id != open {
             let arena = self.spare.pop().unwrap_or_default();
-            let full = std::mem::replace(&mut self.open, Load::new(open, arena));
+            // The next is often as large.
+            let next = Load::of(open, arena, self.open.calls.len());
+            let full = std::mem::replace(&mut self.open, next);
             self.sealed.push(full);
         }
     }
