@@ -99,6 +99,25 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
+    /// Moves the marked calls to `other`, which is empty, operands and all.
+    pub(super) fn divide(&mut self, leaves: &[bool], other: &mut Load) {
+        other.is_sent = self.is_sent;
+        other.losses = self.losses;
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let tickets = std::mem::take(&mut self.tickets);
+        for ((mut call, ticket), leaves) in calls.zip(tickets).zip(leaves) {
+            let home = if *leaves { &mut *other } else { &mut *self };
+            home.tickets.push(ticket);
+            if *leaves {
+                call.inputs = other.arena.push(self.arena.read(call.inputs));
+                call.set = other.set(&self.sets[call.set.0 as usize]);
+                other.calls.push(call);
+            } else {
+                self.calls.push(call);
+            }
+        }
+    }
+
     /// The tensors that a call names behind its operands in the free room.
     pub(super) fn tensors(&mut self, operands: u32, count: u32) -> Vec<u32> {
         let (from, count) = (operands as usize, count as usize);

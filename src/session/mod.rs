@@ -12,6 +12,8 @@ mod loss;
 mod stats;
 mod structures;
 mod tensors;
+mod waiting;
+mod warmup;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "budget_native.rs"]
@@ -24,6 +26,7 @@ pub use answers::Answer;
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use stats::{Stats, TensorBytes};
+pub use warmup::Kernels;
 
 use self::budget::default_budget;
 use self::flights::Flying;
@@ -31,6 +34,7 @@ use self::load::Load;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
+use self::waiting::Waiting;
 use crate::batch::{
     Accepted, BatchConfig, BatchId, Batcher, Due, MemoryBudget, Millis, Request, Ticket,
 };
@@ -74,7 +78,9 @@ pub struct Session<D> {
     structures: Structures,
     tensors: Tensors,
     open: Load,
+    /// Those that wait to be sent, in the batcher's order or set aside.
     sealed: Vec<Load>,
+    waiting: Waiting,
     in_flight: Vec<Flying>,
     /// Calls made while explaining; never sent.
     explained: Option<Load>,
@@ -113,6 +119,7 @@ impl<D: Device> Session<D> {
             structures: Structures::default(),
             tensors: Tensors::default(),
             sealed: Vec::new(),
+            waiting: Waiting::default(),
             in_flight: Vec::new(),
             explained: None,
             spare: Vec::new(),
@@ -227,6 +234,9 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        if self.is_kernel_due() {
+            return Due::Now;
+        }
         self.batcher.due(now)
     }
 
@@ -249,10 +259,13 @@ impl<D: Device> Session<D> {
     /// Gives up everything pending and frees the device. The tickets, oldest
     /// first, wait for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
-        let tickets = self.batcher.drain();
+        let mut tickets = self.batcher.drain();
         self.counts.rejected += tickets.len() as u64;
+        let warmups = self.waiting.warmups.drain(..);
+        tickets.extend(warmups.map(|warmup| warmup.ticket));
         self.in_flight.clear();
         self.sealed.clear();
+        self.waiting = Waiting::default();
         self.spare.clear();
         self.open = Load::new(self.batcher.open_batch(), Arena::default());
         self.device.destroy();
