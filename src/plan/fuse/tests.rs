@@ -7,7 +7,7 @@ use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::kernel::MAX_OPERANDS;
-use crate::tensor::DType;
+use crate::tensor::{DType, Packing};
 
 type Nodes = Vec<NodeId>;
 type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
@@ -313,6 +313,24 @@ fn more_tensors_than_bindings_are_split() {
             .iter()
             .all(|stage| stage.bindings() <= MAX_OPERANDS)
     );
+}
+
+#[test]
+fn how_tensors_are_packed_is_part_of_the_program_and_shown() {
+    let record: Record = |g, x| Ok(vec![g.binary(BinaryFn::Add, x[0], x[1])?]);
+    let shapes: [&[u32]; 2] = [&[8], &[8]];
+    let plain = program(&shapes, Home::Resident, record);
+    for packing in Packing::ALL {
+        let packed = program(&shapes, Home::Packed(packing), record);
+        assert_ne!(packed, plain);
+        let name = packing.name();
+        assert_eq!(
+            packed.to_string(),
+            format!(
+                "dispatch map(tensor0:{name} + tensor1:{name}) tensor0:{name}, tensor1:{name} -> result"
+            )
+        );
+    }
 }
 
 #[test]
