@@ -84,12 +84,19 @@ impl<D: Device> Session<D> {
             return Some(load);
         }
         let states = self.states(&load.calls);
+        let is_ready = |state: &State| matches!(state, State::Ready);
+        if states.iter().flatten().all(is_ready) {
+            return Some(load);
+        }
         let state = |call: &Call| states[call.recipe.0 as usize].as_ref();
-        let is_failed = |call: &&Call| matches!(state(call), Some(State::Failed(_)));
-        let failed = load.calls.iter().find(is_failed).map(|call| call.recipe);
+        let failure = |call: &Call| match state(call) {
+            Some(State::Failed(error)) => Some(error),
+            _ => None,
+        };
+        let failed = load.calls.iter().find_map(failure);
         let leaves = load.calls.iter().map(|call| match failed {
             // What fails goes alone: its error is nobody else's.
-            Some(recipe) => call.recipe != recipe,
+            Some(_) => failure(call) != failed,
             None => matches!(state(call), Some(State::Compiling)),
         });
         let leaves: Vec<bool> = leaves.collect();

@@ -102,7 +102,7 @@ impl Device for Frail {
     fn prepare(&mut self, kernel: &Kernel) -> Readiness {
         match self.fate(kernel) {
             Some(Fate::Ready) => Readiness::Ready,
-            Some(Fate::Failed) => Readiness::Failed(Error::Shader("test".into())),
+            Some(Fate::Failed) => Readiness::Failed(Error::Shader(kernel.name().into())),
             Some(Fate::Compiling) => Readiness::Compiling(None),
             None => {
                 let kernels = self.kernels.as_mut().expect("it has a compiler");
@@ -136,7 +136,7 @@ impl Device for Frail {
             if let Some(kernels) = &mut self.kernels {
                 kernels.retain(|(known, _)| known != failed);
             }
-            let error = Error::Shader("test".into());
+            let error = Error::Shader(failed.name().into());
             return Box::pin(std::future::ready(Err(error)));
         }
         // A device may append what it needs for this attempt.
