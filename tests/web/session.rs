@@ -96,7 +96,7 @@ async fn land(
             .expect("it was on its way");
         let readback = settlement.outcome.expect("the device works");
         let words = match &readback {
-            Readback::Host(words) => words.clone(),
+            Readback::Host(words) => words.to_vec(),
             Readback::Mapped(mapped) => {
                 js_sys::Uint32Array::new(&mapped.array_buffer().into()).to_vec()
             }
