@@ -41,14 +41,15 @@ pub(super) fn body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
 pub(super) fn direct(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let mut text = operands(stage, layout, of);
     let quads = of.size.div_ceil(4);
+    // More takes software GPUs long to compile.
+    let most = if of.is_quads { 64 } else { 32 };
     let direct = Direct {
         size: of.size,
         quads,
-        rows: (32 / quads.next_power_of_two()).clamp(1, 4),
+        rows: (most / quads.next_power_of_two()).clamp(1, 8),
     };
     put!(&mut text, "const ROWS_AT_ONCE = {}u;\n", direct.rows);
-    text += "fn attend(entry: u32, at: Head, row: u32) {\n\
-        var largest = F(LOWEST); var sum = F();\n";
+    text += "fn attend(entry: u32, at: Head, row: u32) {\n";
     put!(&mut text, "let scale = {};\n", scale(stage, layout));
     direct.begin(&mut text);
     direct.weigh(&mut text);
@@ -56,10 +57,8 @@ pub(super) fn direct(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     text
 }
 
-/// Names of the lanes of a vector, each of which is one of a thread's queries.
-const LANES: [&str; 4] = ["x", "y", "z", "w"];
-
-/// A thread's work: rows of queries, in quads of floats.
+/// A thread's work: rows of queries in quads of floats. Four rows are a group,
+/// and each of them a lane of its vectors; lanes without a row repeat the last.
 struct Direct {
     size: u32,
     quads: u32,
@@ -68,7 +67,7 @@ struct Direct {
 
 impl Direct {
     fn begin(&self, text: &mut String) {
-        for row in 0..self.rows {
+        for (row, ..) in self.rows() {
             put!(
                 text,
                 "let a{row} = at.query + min(row + {row}u, at.rows - at.row - 1u) * at.query_step.x;\n"
@@ -81,54 +80,84 @@ impl Direct {
                 );
             }
         }
-        let limits = self.each(|row| format!("seen(at, at.row + row + {row}u)"));
-        put!(text, "let limit = U({limits});\n");
+        for group in 0..self.groups() {
+            put!(
+                text,
+                "var largest{group} = F(LOWEST); var sum{group} = F();\n\
+                 let limit{group} = seen_from(at, at.row + row + {}u);\n",
+                4 * group
+            );
+        }
     }
 
     /// Takes one key after the other.
     fn weigh(&self, text: &mut String) {
-        *text += "for (var i = 0u; i < limit.w; i++) {\n\
-            let k = at.key + i * at.key_step.x; let v = at.value + i * at.value_step.x;\n";
-        for row in 0..self.rows {
+        put!(
+            text,
+            "for (var i = 0u; i < limit{}.w; i++) {{\n\
+             let k = at.key + i * at.key_step.x; let v = at.value + i * at.value_step.x;\n",
+            self.groups() - 1
+        );
+        for (row, ..) in self.rows() {
             put!(text, "var s{row} = F();\n");
         }
         for quad in 0..self.quads {
             put!(text, "let k{quad} = {};\n", self.read("key", "k", quad));
-            for row in 0..self.rows {
+            for (row, ..) in self.rows() {
                 put!(text, "s{row} = fma(q{row}_{quad}, k{quad}, s{row});\n");
             }
         }
-        let scores = self.each(|row| format!("dot(s{row}, F(1.0))"));
-        put!(
-            text,
-            "let is_seen = U(i) < limit;\n\
-             let s = select(F(LOWEST), F({scores}), is_seen);\n\
-             let most = max(largest, s);\n\
-             let decay = decay_of(largest, most);\n\
-             let weight = weight_of(s, most, is_seen);\n\
-             largest = most;\n\
-             sum = sum * decay + weight;\n"
-        );
+        for group in 0..self.groups() {
+            self.rescale(text, group);
+        }
         for quad in 0..self.quads {
             put!(text, "let v{quad} = {};\n", self.read("value", "v", quad));
-            for (row, lane) in (0..self.rows).zip(LANES) {
+            for (row, group, lane) in self.rows() {
                 put!(
                     text,
-                    "o{row}_{quad} = fma(F(weight.{lane}), v{quad}, o{row}_{quad} * decay.{lane});\n"
+                    "o{row}_{quad} = fma(F(weight{group}.{lane}), v{quad}, o{row}_{quad});\n"
                 );
             }
         }
         *text += "}\n";
     }
 
+    /// The weights of a key for four queries. Where one of them has found a larger
+    /// score, all that was summed before is scaled to it.
+    fn rescale(&self, text: &mut String, group: u32) {
+        let row = |lane: u32| (4 * group + lane).min(self.rows - 1);
+        let scores = [0, 1, 2, 3].map(|lane| format!("dot(s{}, F(1.0))", row(lane)));
+        put!(
+            text,
+            "let is_seen{group} = U(i) < limit{group};\n\
+             let c{group} = select(F(LOWEST), F({}), is_seen{group});\n\
+             if any(c{group} > largest{group}) {{\n\
+             let most = max(largest{group}, c{group});\n\
+             let decay = decay_of(largest{group}, most);\n\
+             largest{group} = most; sum{group} *= decay;\n",
+            scores.join(", ")
+        );
+        for (row, _, lane) in self.rows().filter(|(_, of, _)| *of == group) {
+            for quad in 0..self.quads {
+                put!(text, "o{row}_{quad} *= decay.{lane};\n");
+            }
+        }
+        put!(
+            text,
+            "}}\n\
+             let weight{group} = weight_of(c{group}, largest{group}, is_seen{group});\n\
+             sum{group} += weight{group};\n"
+        );
+    }
+
     fn finish(&self, text: &mut String) {
-        for (row, lane) in (0..self.rows).zip(LANES) {
+        for (row, group, lane) in self.rows() {
             put!(text, "if at.row + row + {row}u < at.rows {{\n");
             for quad in 0..self.quads {
                 let (at, left) = (4 * quad, self.size - 4 * quad);
                 put!(
                     text,
-                    "store(at.result + (row + {row}u) * WIDTH + {at}u, {left}u, o{row}_{quad} / sum.{lane});\n"
+                    "store(at.result + (row + {row}u) * WIDTH + {at}u, {left}u, o{row}_{quad} / sum{group}.{lane});\n"
                 );
             }
             *text += "}\n";
@@ -136,17 +165,20 @@ impl Direct {
         *text += "}";
     }
 
+    fn groups(&self) -> u32 {
+        self.rows.div_ceil(4)
+    }
+
+    /// A thread's rows, each with its group and its lane there.
+    fn rows(&self) -> impl Iterator<Item = (u32, u32, &'static str)> {
+        let lanes = ["x", "y", "z", "w"];
+        (0..self.rows).map(move |row| (row, row / 4, lanes[row as usize % 4]))
+    }
+
     /// Reads four floats of a row that begins at a word.
     fn read(&self, name: &str, start: &str, quad: u32) -> String {
         let (at, left) = (4 * quad, self.size - 4 * quad);
         format!("{name}({start} + {at}u * at.{name}_step.y, at.{name}_step.y, {left}u)")
-    }
-
-    /// A value for each of a thread's queries; the last one fills the vector.
-    fn each(&self, value: impl Fn(u32) -> String) -> String {
-        [0, 1, 2, 3]
-            .map(|row| value(self.rows.min(row + 1) - 1))
-            .join(", ")
     }
 }
 
