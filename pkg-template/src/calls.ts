@@ -210,6 +210,7 @@ export class Calls {
 
   /** Hears what becomes of the device. The core calls this. */
   readonly notify: Notify = (event, message) => {
+    if (event === "sent") return this.sending.sent();
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     this.listeners.tell(event, message);

@@ -127,9 +127,10 @@ export function forget(core: Core, structures: readonly number[]): void {
 /**
  * Hears what becomes of the device: `lost`, `restored` or `fallback`. With the latter two
  * every tensor on the device is filled again, or released, before this returns; what
- * waits is sent afterwards.
+ * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
+ * kernels are compiled by now.
  */
-export type Notify = (event: DeviceEvent, message: string) => void;
+export type Notify = (event: DeviceEvent | "sent", message: string) => void;
 
 /** What may happen to a session's device. */
 export type DeviceEvent = "lost" | "restored" | "fallback";
