@@ -33,10 +33,10 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Results, Tensor, Value,
+    Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Results, Tensor, Value, Watch,
 };
 pub use ops::{Field, State};
-pub use session::Stats;
+pub use session::{Facts, Measured, Stats};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

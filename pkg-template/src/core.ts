@@ -3,6 +3,8 @@
 // Types, and the one rule of how a method says that it failed. No other file names
 // the generated glue except `load.ts`, which imports it when a session opens.
 
+import type { BatchFacts } from "./facts.js";
+
 /** The status of a part of a result. */
 export const PART = 0xffff_ffff;
 
@@ -84,11 +86,21 @@ export interface Core {
   end_explain(): string;
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
+  /** Whether batches are measured from here on. */
+  measure(on: boolean): void;
+  /** What the batch was whose last piece was settled last; once, if it was measured. */
+  facts(): CoreFacts | undefined;
   stats(): object;
   info(): object;
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;
+}
+
+/** A batch's facts, and the first and last of its tickets. */
+export interface CoreFacts extends BatchFacts {
+  first: number;
+  last: number;
 }
 
 /** Where a tensor lies on `gpu.device`, for the page's own use. */

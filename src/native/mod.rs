@@ -15,6 +15,7 @@ mod request;
 mod shared;
 mod stream;
 mod tensor;
+mod watch;
 mod worker;
 
 #[cfg(not(test))]
@@ -31,6 +32,7 @@ pub use gpu::Gpu;
 pub use request::Parameter;
 pub use stream::Results;
 pub use tensor::Tensor;
+pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

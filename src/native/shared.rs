@@ -15,6 +15,7 @@ use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
 use super::tensor::Residents;
+use super::watch::Watchers;
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -51,6 +52,7 @@ pub(super) struct State {
     pub(super) answers: HashMap<Ticket, Answer>,
     recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
+    pub(super) watchers: Watchers,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
     /// Why no more calls are taken.
@@ -77,6 +79,7 @@ impl Shared {
                 answers: HashMap::new(),
                 recipes: Recent::default(),
                 residents: Residents::default(),
+                watchers: Watchers::default(),
                 waiting: Vec::new(),
                 closed: None,
                 asleep: false,

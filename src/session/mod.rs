@@ -6,6 +6,7 @@
 
 mod answers;
 mod explain;
+mod facts;
 mod flights;
 mod load;
 mod loss;
@@ -21,11 +22,13 @@ mod budget;
 mod budget;
 
 pub use answers::Answer;
+pub use facts::{Facts, Measured};
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use stats::Stats;
 
 use self::budget::default_budget;
+use self::facts::Meter;
 use self::flights::Flying;
 use self::load::Load;
 use self::stats::Waits;
@@ -34,7 +37,7 @@ use self::tensors::Tensors;
 use crate::batch::{
     Accepted, BatchConfig, BatchId, Batcher, Due, MemoryBudget, Millis, Request, Ticket,
 };
-use crate::device::{Counters, Device, DeviceInfo, Engine, Generation};
+use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
 use crate::plan::{Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
@@ -82,6 +85,7 @@ pub struct Session<D> {
     spare: Vec<Arena>,
     waits: Waits,
     counts: stats::Counts,
+    meter: Meter,
 }
 
 impl<D: Device> Session<D> {
@@ -118,6 +122,7 @@ impl<D: Device> Session<D> {
             spare: Vec::new(),
             waits: Waits::default(),
             counts: stats::Counts::default(),
+            meter: Meter::default(),
         })
     }
 
@@ -285,11 +290,26 @@ impl<D: Device> Session<D> {
 
     /// Counts since the session was opened.
     pub fn stats(&self) -> Stats {
-        self.counts.stats(
-            &self.waits,
-            self.batcher.pending(),
-            self.device.counters().after(self.gone),
-        )
+        Stats {
+            measured: self.meter.measured(),
+            ..self.counts.stats(
+                &self.waits,
+                self.batcher.pending(),
+                self.device.counters().after(self.gone),
+            )
+        }
+    }
+
+    /// Times batches by a clock from here on, for [`Session::take_facts`]; or no
+    /// more.
+    pub fn measure_batches(&mut self, clock: Option<Clock>) {
+        self.meter.listen(clock);
+        self.device.measure(clock);
+    }
+
+    /// The facts of the batch that came back last, once, if it was measured.
+    pub fn take_facts(&mut self) -> Option<Facts> {
+        self.meter.take()
     }
 
     /// Notes how long a launch took; the face has the clock.

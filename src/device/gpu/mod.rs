@@ -8,6 +8,7 @@
 mod faults;
 mod kept;
 mod memory;
+mod meter;
 mod open;
 mod pipelines;
 mod reads;
@@ -48,13 +49,14 @@ pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 
 use self::faults::Faults;
-use self::memory::Memory;
+use self::memory::{Held, Memory};
+use self::meter::Meter;
 use self::pipelines::Pipelines;
 use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
+use super::{Clock, Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
@@ -79,6 +81,7 @@ pub struct Gpu {
     reads: Reads,
     uploads: Uploads,
     pipelines: Pipelines,
+    meter: Meter,
     counters: Counters,
 }
 
@@ -96,7 +99,7 @@ impl Device for Gpu {
 
     fn counters(&self) -> Counters {
         let held = self.memory.held().plus(self.reads.held());
-        let held = held.plus(self.uploads.held());
+        let held = held.plus(self.uploads.held()).plus(self.meter.held());
         Counters {
             pool_bytes: held.bytes,
             pool_peak_bytes: held.peak,
@@ -127,10 +130,15 @@ impl Device for Gpu {
         }
     }
 
+    fn measure(&mut self, clock: Option<Clock>) {
+        self.meter.listen(clock, (&self.device, &self.queue));
+    }
+
     fn destroy(&mut self) {
         self.memory.destroy();
         self.reads.ring.destroy();
         self.uploads.destroy();
+        self.meter.destroy();
         self.device.destroy();
     }
 }
@@ -160,14 +168,22 @@ impl Gpu {
         let scopes = (!is_warm).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
-        let written = self.uploads.write(arena, &upload.runs, upload.bytes);
+        let mut took = 0;
+        let written = self.meter.time(&mut took, || {
+            let written = self.uploads.write(arena, &upload.runs, upload.bytes);
+            if written.is_none() {
+                self.write(arena, &upload);
+            }
+            written
+        });
         match &written {
             Some(written) => {
                 let target = self.memory.buffer(Slot::INPUTS);
                 written.copy_to(&mut encoder, (target, 0));
             }
-            None => self.write(arena, &upload),
+            None => self.uploads.prepare(&self.device, upload.bytes),
         }
+        self.counters.upload_ns += took;
         self.counters.uploads += 1;
         self.counters.bytes_up += upload.bytes;
         self.encode(&mut encoder, &ready);
@@ -197,7 +213,10 @@ impl Gpu {
     fn is_warm(&self, plan: &Plan, needs: &[(Slot, u64)]) -> bool {
         let fits = |(slot, bytes): &(Slot, u64)| self.memory.fits(*slot, *bytes);
         needs.iter().all(fits)
-            && self.reads.ring.fits(bytes_of(plan.words(Slot::RESULTS)))
+            && self
+                .reads
+                .ring
+                .fits(bytes_of(plan.words(Slot::RESULTS)) + self.meter.bytes())
             && self.uploads.fits(needs[0].1)
             && plan.dispatches().all(|work| {
                 self.pipelines
@@ -241,9 +260,11 @@ impl Gpu {
         written: Option<Written>,
         bytes: u64,
     ) -> Flight {
-        let staged = self.reads.take(&self.device, bytes);
+        let all = bytes + self.meter.bytes();
+        let staged = self.reads.take(&self.device, all);
         let results = self.memory.buffer(Slot::RESULTS);
         encoder.copy_buffer_to_buffer(results, 0, staged.buffer(), 0, bytes);
+        let stamps = self.meter.collect(&mut encoder, staged.buffer(), bytes);
         let submission = self.queue.submit([encoder.finish()]);
         self.counters.submits += 1;
         self.counters.readbacks += 1;
@@ -252,7 +273,8 @@ impl Gpu {
             // Before the results are asked for, so that it is there when they are.
             self.uploads.reclaim(written);
         }
-        staged.read(bytes, submission, (&self.device, &self.faults))
+        let what = (all, stamps);
+        staged.read(what, submission, (&self.device, &self.faults))
     }
 
     /// Bytes that each slot must hold.
@@ -291,12 +313,14 @@ impl Gpu {
         uploads::each_slice(arena, &upload.runs, &mut |to, bytes| {
             self.queue.write_buffer(target, to.into(), bytes);
         });
-        self.uploads.prepare(&self.device, upload.bytes);
     }
 
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
         self.pipelines.begin_launch();
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: None,
+            timestamp_writes: self.meter.writes(),
+        });
         for Ready { work, params, grid } in ready {
             let (pipeline, group) = self.pipelines.bind(
                 &self.device,
