@@ -33,10 +33,11 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Results, Tensor, Value, Watch,
+    Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
+    Storage, Tensor, TensorData, Value, Watch,
 };
-pub use ops::{Field, State};
-pub use session::{Facts, Measured, Stats};
+pub use ops::{Field, State, clips};
+pub use session::{Facts, Measured, Stats, TensorBytes};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

@@ -36,6 +36,7 @@ import { Streams } from "./stream/streams.js";
 import { Reader } from "./tensor/reader.js";
 import { emptyReading, type Reading, takeInto } from "./tensor/reading.js";
 import { Residents } from "./tensor/residents.js";
+import { Shelf } from "./tensor/shelf.js";
 import { Tickets } from "./tickets.js";
 
 /** An open core and what the session needs beside it. */
@@ -61,6 +62,8 @@ export class Calls {
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
   /** Who wants to know what batches were. */
   readonly metrics = new Metrics();
+  /** Where copies of short data go. */
+  readonly shelf = new Shelf();
   /** What has its calls sent without a wait for a frame. */
   readonly streams = new Streams(this);
 
@@ -163,6 +166,7 @@ export class Calls {
     tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
     this.metrics.open(core);
+    this.shelf.open(sending.preparer.reserve);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
         if (call.reading === undefined) tickets.enter(call, a!, b, t, rest);

@@ -4,6 +4,7 @@
 // the generated glue except `load.ts`, which imports it when a session opens.
 
 import type { BatchFacts } from "./facts.js";
+import type { Info } from "./stats.js";
 
 /** The status of a part of a result. */
 export const PART = 0xffff_ffff;
@@ -27,6 +28,9 @@ export type Settle = (
   message: string,
   last: boolean,
 ) => void;
+
+/** Added to the home of a tensor whose data is packed already. */
+export const AS_GIVEN = 8;
 
 /**
  * A session in Rust. A number below 0 says that a method failed, and `failure` then
@@ -53,8 +57,11 @@ export interface Core {
   forget(structures: Uint32Array): void;
   /** A number for a tensor of this many words on the device. */
   hold(words: number): number;
-  /** Uploads a tensor's data, now. */
-  fill(tensor: number, data: Uint32Array): number;
+  /**
+   * Uploads a tensor's data, now, packed as its home says; with `AS_GIVEN` it is packed
+   * already.
+   */
+  fill(tensor: number, data: Uint32Array, home: number): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
    * those that were pending when it was lost, which then settle as `device-lost`.
@@ -91,7 +98,7 @@ export interface Core {
   /** What the batch was whose last piece was settled last; once, if it was measured. */
   facts(): CoreFacts | undefined;
   stats(): object;
-  info(): object;
+  info(): Info;
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;

@@ -27,6 +27,7 @@ export type {
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
 export type { DeviceListener, DeviceNews } from "./events.js";
 export type { NestedNumbers, TensorData } from "./tensor/intake.js";
+export type { AttentionOptions } from "./tensor/attention.js";
 export type { ReduceOptions } from "./tensor/compute.js";
 export type { SliceRange } from "./tensor/move.js";
 export type {
@@ -37,6 +38,7 @@ export type {
   KindOf,
   NormOptions,
   ReadAllOptions,
+  StorageType,
   Tensor,
   TensorOptions,
 } from "./tensor/tensor.js";

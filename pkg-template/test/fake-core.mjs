@@ -64,6 +64,10 @@ class Core {
     this.send = settle;
     this.tell = notify;
     this.structures = [];
+    /** What it says that it is. */
+    this.device = fake.device ?? { engine: "cpu" };
+    /** How each tensor was to be kept, as a number of the wire. */
+    this.homes = new Map();
     /** What lies on the device, by number; undefined until it is filled. */
     this.tensors = new Map();
     this.lastTensor = 0;
@@ -120,11 +124,12 @@ class Core {
     return this.lastTensor;
   }
 
-  fill(tensor, data) {
+  fill(tensor, data, home) {
     if (this.fails("fill")) return -1;
     this.counts.fills += 1;
     if (!this.tensors.has(tensor)) throw new Error(`no tensor ${tensor}`);
     this.tensors.set(tensor, data);
+    this.homes.set(tensor, home);
     return 0;
   }
 
@@ -265,7 +270,7 @@ class Core {
   }
 
   info() {
-    return { engine: "cpu" };
+    return this.device;
   }
 
   raw_device() {

@@ -105,6 +105,8 @@ const nested: Tensor = gpu.tensor([
   [3, 4],
 ] as const);
 const places: Tensor<Uint32Array> = gpu.tensor(new Uint32Array(2));
+const halves: Tensor = gpu.tensor(new Uint16Array(2), [2], { dtype: "bf16" });
+halves.add(nested);
 const axes: ReduceOptions = { axis: [0, -1], keepDims: true };
 const range: SliceRange = [0, undefined, 2];
 const chained: Tensor = x
@@ -114,6 +116,7 @@ const chained: Tensor = x
   .clamp(0, x)
   .layerNorm({ axis: 0, epsilon: 1e-5 })
   .softmax(-1)
+  .attention(gpu.tensor([[1]]), gpu.tensor([[1]]), { heads: 1, causal: true })
   .sum(axes)
   .gelu({ approximate: "tanh" });
 const best: Tensor<Uint32Array> = x.argmax(1).reshape([-1]);
@@ -137,6 +140,8 @@ x.add(best);
 x.gather(nested);
 // @ts-expect-error No such option.
 gpu.tensor(floats, [4], { keeps: true });
+// @ts-expect-error No such format.
+gpu.tensor(floats, [4], { dtype: "f64" });
 // @ts-expect-error Bytes are states.
 gpu.tensor(bytes);
 

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::gpu::Gpu;
 use super::outside::block_on;
 use super::request::Parameter;
+use super::storage::{Storage, TensorData};
 use super::tensor::Tensor;
 use crate::device::DeviceInfo;
 use crate::error::Error;
@@ -66,6 +67,20 @@ impl Blocking {
     /// As there.
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
         self.gpu.tensor(data, dims)
+    }
+
+    /// [`Gpu::tensor_as`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gpu::tensor_as`].
+    pub fn tensor_as<'a>(
+        &self,
+        data: impl Into<TensorData<'a>>,
+        dims: &[u32],
+        storage: Storage,
+    ) -> Result<Tensor, Error> {
+        self.gpu.tensor_as(data, dims, storage)
     }
 
     /// [`Gpu::lerp`].

@@ -11,6 +11,7 @@ use std::task::{Poll, Waker};
 use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
+use super::clips::{Clips, Entry};
 use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
@@ -53,6 +54,7 @@ pub(super) struct State {
     recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
     pub(super) watchers: Watchers,
+    pub(super) clips: Clips,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
     /// Why no more calls are taken.
@@ -80,6 +82,7 @@ impl Shared {
                 recipes: Recent::default(),
                 residents: Residents::default(),
                 watchers: Watchers::default(),
+                clips: Clips::default(),
                 waiting: Vec::new(),
                 closed: None,
                 asleep: false,
@@ -127,6 +130,22 @@ impl Shared {
         floats: usize,
     ) -> Call<f32> {
         self.submit_to(Ok(request), key, |sender| Answer::Floats(sender, floats))
+    }
+
+    /// Takes a call that samples clips, which keep their places until it is
+    /// settled.
+    pub(super) fn submit_sampling(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        key: Option<u32>,
+        clips: Vec<Arc<Entry>>,
+    ) -> Call<f32> {
+        let (sender, receiver) = oneshot::channel();
+        match self.enqueue(request, key, Answer::Sampled(sender, clips)) {
+            Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
+            Ok(None) => Call::known(Ok(Vec::new())),
+            Err(error) => Call::known(Err(error)),
+        }
     }
 
     fn submit_to<T>(
@@ -296,6 +315,7 @@ impl State {
         }
         let id = match structure {
             Structure::Chain(chain) => self.session.chain(chain.clone()),
+            Structure::Sampling(sampling) => self.session.sampling(*sampling),
             _ => self.session.recipe(&structure.graph()?)?,
         };
         let dropped = self.recipes.add(structure.clone(), id);

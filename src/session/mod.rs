@@ -25,7 +25,7 @@ pub use answers::Answer;
 pub use facts::{Facts, Measured};
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
-pub use stats::Stats;
+pub use stats::{Stats, TensorBytes};
 
 use self::budget::default_budget;
 use self::facts::Meter;
@@ -295,7 +295,7 @@ impl<D: Device> Session<D> {
             ..self.counts.stats(
                 &self.waits,
                 self.batcher.pending(),
-                self.device.counters().after(self.gone),
+                (self.device.counters().after(self.gone), self.tensor_bytes()),
             )
         }
     }
