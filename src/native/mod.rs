@@ -17,6 +17,7 @@ mod shared;
 mod storage;
 mod stream;
 mod tensor;
+mod warmup;
 mod watch;
 mod worker;
 
@@ -36,6 +37,7 @@ pub use request::Parameter;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;
+pub use warmup::Warmup;
 pub use watch::Watch;
 
 #[cfg(test)]

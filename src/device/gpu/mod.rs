@@ -17,6 +17,13 @@ mod tables;
 mod uploads;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "compile_native.rs"]
+mod compile;
+#[cfg(target_arch = "wasm32")]
+#[path = "compile_web.rs"]
+mod compile;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
 mod import;
 
@@ -45,8 +52,10 @@ mod scopes;
 #[path = "scopes_web.rs"]
 mod scopes;
 
+pub use compile::Compile;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
+pub use pipelines::Pipeline;
 
 use self::faults::Faults;
 use self::memory::{Held, Memory};
@@ -56,9 +65,12 @@ use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
-use super::{Clock, Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
+use super::{
+    Clock, Compiled, Counters, Device, DeviceInfo, DeviceLimits, Flight, HostWords, Readback,
+    Readiness,
+};
 use crate::error::Error;
-use crate::kernel::MAX_OPERANDS;
+use crate::kernel::{Kernel, MAX_OPERANDS};
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
@@ -108,6 +120,15 @@ impl Device for Gpu {
             pipelines_reused: self.pipelines.reused(),
             ..self.counters
         }
+    }
+
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        self.drop_suspects();
+        self.pipelines.prepare((&self.device, &self.faults), kernel)
+    }
+
+    fn adopt(&mut self, compiled: Compiled) {
+        self.pipelines.adopt(compiled);
     }
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
@@ -163,6 +184,10 @@ impl Gpu {
     fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.faults.check()?;
         self.drop_suspects();
+        let failed = |work: &Dispatch| self.pipelines.take_failure(&work.kernel);
+        if let Some(error) = plan.dispatches().find_map(failed) {
+            return Err(error);
+        }
         if plan
             .tensors()
             .any(|tensor| self.memory.tensor(tensor).is_none())
@@ -219,7 +244,7 @@ impl Gpu {
         }))
     }
 
-    /// Makes everything anew if something that an earlier launch used may be invalid.
+    /// Something that an earlier launch created may be invalid.
     fn drop_suspects(&mut self) {
         if self.faults.take_suspicion() {
             self.memory.trim();
@@ -301,7 +326,7 @@ impl Gpu {
         }
         let Some(staged) = staged else {
             // All of it stays on the device: there is nothing to wait for.
-            return Box::pin(std::future::ready(Ok(Readback::Host(Vec::new()))));
+            return Box::pin(std::future::ready(Ok(Readback::Host(HostWords::default()))));
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;
