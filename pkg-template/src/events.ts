@@ -28,7 +28,7 @@ export class Listeners {
   add(event: DeviceEvent, listener: DeviceListener): () => void {
     const listeners = this.byEvent[event];
     if (listeners === undefined) {
-      const names = Object.keys(this.byEvent).join(", ");
+      const names = [...Object.keys(this.byEvent), "batch"].join(", ");
       throw invalid("on", `there is no event '${event}'; give one of ${names}`);
     }
     listeners.add(listener);
