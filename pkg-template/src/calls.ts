@@ -18,6 +18,7 @@ import { checkCall, type Fraction, type Operand } from "./check.js";
 import type { Core, Notify, Settle } from "./core.js";
 import { type FramebatchError, fromCore, subject } from "./errors.js";
 import { Listeners } from "./events.js";
+import type { Companion, Laid } from "./laid.js";
 import { beginExplained, type Explained } from "./explain.js";
 import type { Loaded } from "./load.js";
 import type { Method } from "./method.js";
@@ -58,6 +59,8 @@ export class Calls {
   /** What lies on the device for longer than a call. */
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
 
+  /** What else lives as long as the session. */
+  private readonly companions: Companion<Core>[] = [];
   private readonly backlog = new Backlog();
   private readonly reader = new Reader(this.residents);
   private readonly tickets = new Tickets(
@@ -136,6 +139,45 @@ export class Calls {
     }
   }
 
+  /** Takes a call that lays its own operands, as {@link start} takes other calls. */
+  take<Answer>(
+    laid: Laid,
+    options: CallOptions<Terms["into"]> | undefined,
+  ): Promise<Answer> {
+    const { method } = laid;
+    try {
+      const terms =
+        options === undefined ? undefined : checkCallOptions(method, options);
+      const about = subject(method.name, terms?.label);
+      if (this.ended !== undefined) throw endedError(about, this.ended);
+      laid.check(about, terms);
+      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
+      // No rows: the answer is known without a core, and stays asynchronous.
+      if (laid.isEmpty) {
+        return Promise.resolve((terms?.into ?? new Float32Array(0)) as Answer);
+      }
+      const call = this.make(method, terms);
+      call.laid = laid;
+      laid.hold();
+      if (this.core === undefined) {
+        laid.keep();
+        this.backlog.addReading(call);
+      } else {
+        this.tickets.enterLaid(call);
+        this.entered(call);
+      }
+      return call.promise as Promise<Answer>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Tells a companion of the session's life from here on. */
+  join(companion: Companion<Core>): void {
+    this.companions.push(companion);
+    if (this.core !== undefined) companion.open(this.core);
+  }
+
   /** The core is up: enters what was waiting for it, in order. */
   run({ core, loaded, keyed, ...pace }: Running): void {
     const { tickets } = this;
@@ -153,9 +195,12 @@ export class Calls {
     loaded.add(this);
     tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
+    for (const companion of this.companions) companion.open(core);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
-        if (call.reading === undefined) tickets.enter(call, a!, b, t, rest);
+        if (call.laid !== undefined) tickets.enterLaid(call);
+        else if (call.reading === undefined)
+          tickets.enter(call, a!, b, t, rest);
         else {
           this.reader.resume(about(call), call.reading);
           tickets.enterReading(call);
@@ -197,6 +242,7 @@ export class Calls {
   readonly notify: Notify = (event, message) => {
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
+    for (const companion of this.companions) companion.hear(event);
     this.listeners.tell(event, message);
   };
 
@@ -244,6 +290,7 @@ export class Calls {
     this.ended = error;
     if (this.core !== undefined) this.stop(this.core);
     this.residents.close();
+    for (const companion of this.companions) companion.close();
     // After its own dispose the core has left none; after a defect it left all.
     for (const call of [
       ...this.backlog.drain(),
@@ -263,7 +310,7 @@ export class Calls {
   }
 
   /** A method of the core threw, which is a defect. */
-  private fail(doing: string, thrown: unknown): void {
+  fail(doing: string, thrown: unknown): void {
     this.end(fromCore(doing, thrown));
   }
 

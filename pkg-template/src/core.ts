@@ -45,6 +45,12 @@ export interface Core {
    */
   chain(words: Uint32Array): number;
   /**
+   * The number under which samplings of clips are submitted: layers, lanes, floats of a
+   * row of the result, words of a row of operands, and 1 if a tensor takes the result.
+   * `animation/sampling.ts` says what lies at the cursor.
+   */
+  sampling(sizes: Uint32Array): number;
+  /**
    * Gives numbers of structures up, each as often as it was asked for before it is
    * gone. Calls that were made before are still answered.
    */
@@ -53,6 +59,8 @@ export interface Core {
   hold(words: number): number;
   /** Uploads a tensor's data, now. */
   fill(tensor: number, data: Uint32Array): number;
+  /** Uploads a part of it, from this word on. */
+  patch(tensor: number, at: number, data: Uint32Array): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
    * those that were pending when it was lost, which then settle as `device-lost`.

@@ -28,6 +28,9 @@ import {
   type TensorOptions,
 } from "./tensor/tensor.js";
 
+/** The calls of a session, for the package's other entries. */
+export let callsOf!: (session: Session) => Calls;
+
 /**
  * A device and the calls that share it. Calls made by anyone in a page during a
  * frame are sent together, and each gets its own answer.
@@ -262,6 +265,10 @@ export class Session {
   /** Lets `await using` dispose of the session. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  static {
+    callsOf = (session) => session.#calls;
   }
 
   #refuseIfEnded(asked: string): void {

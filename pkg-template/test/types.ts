@@ -22,6 +22,15 @@ import {
   type TensorBuffer,
   type TensorOptions,
 } from "framebatch";
+import {
+  type BlendLayer,
+  type Clip,
+  type Easing,
+  fromThree,
+  type SampleOptions,
+  type Track,
+  type Wrap,
+} from "framebatch/animation";
 
 const options: OpenOptions = {
   engine: (await isSupported()) ? "gpu" : "cpu",
@@ -135,6 +144,24 @@ gpu.tensor(floats, [4], { keeps: true });
 // @ts-expect-error Bytes are states.
 gpu.tensor(bytes);
 
+const easing: Easing = "cubic-bezier(0, 0, 1, 1)";
+const track: Track = { times: [0, 1], values: floats, easing };
+const clip: Clip = gpu.clip({ tracks: [track], duration: 2 });
+const wrap: Wrap = "ping-pong";
+const sampling: SampleOptions = { wrap: [wrap], into: floats };
+const sampled: Float32Array = await clip.sample(floats, sampling);
+const row: Float32Array<ArrayBuffer> = await clip.sample(0.5);
+const layer: BlendLayer = { clip, times: 0, weight: floats, additive: true };
+const blended: Float32Array<ArrayBuffer> = await gpu.blend([layer]);
+const stored: void = await clip.sampleTo(x, floats, { offset: 4, signal });
+fromThree({ name: "n", duration: 1, tracks: [] });
+// @ts-expect-error No such easing.
+gpu.clip({ tracks: [{ ...track, easing: "bounce" }] });
+// @ts-expect-error The tensor takes the result.
+clip.sampleTo(x, 0, { into: floats });
+// @ts-expect-error Indexes are no floats.
+clip.sampleTo(best, 0);
+
 const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
 const stats: Stats = gpu.stats();
 const median: number = stats.waitMs.p50;
@@ -147,6 +174,7 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
   own.flush();
 }
 
+export { blended, row, sampled, stored };
 export { apart, ofField, curved, down, on2, way };
 export {
   a,
