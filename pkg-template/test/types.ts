@@ -28,7 +28,10 @@ import {
   type Easing,
   fromThree,
   type SampleOptions,
+  type Several,
+  type Spring,
   type Track,
+  type Tween,
   type Wrap,
 } from "framebatch/animation";
 
@@ -154,6 +157,15 @@ const row: Float32Array<ArrayBuffer> = await clip.sample(0.5);
 const layer: BlendLayer = { clip, times: 0, weight: floats, additive: true };
 const blended: Float32Array<ArrayBuffer> = await gpu.blend([layer]);
 const stored: void = await clip.sampleTo(x, floats, { offset: 4, signal });
+const tween: Tween = gpu.tween(0, 1, { onUpdate: (x: number) => x });
+const pair: Spring<Several> = gpu.spring([0, 0], floats, {
+  onUpdate: ([x]) => x,
+});
+pair.to([1, 2]);
+const place: Float32Array = pair.value;
+const fraction: number = tween.value;
+// @ts-expect-error A number does not become several.
+gpu.tween(0, [1]);
 fromThree({ name: "n", duration: 1, tracks: [] });
 // @ts-expect-error No such easing.
 gpu.clip({ tracks: [{ ...track, easing: "bounce" }] });
@@ -174,6 +186,7 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
   own.flush();
 }
 
+export { fraction, place };
 export { blended, row, sampled, stored };
 export { apart, ofField, curved, down, on2, way };
 export {

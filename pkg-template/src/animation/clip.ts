@@ -8,10 +8,17 @@ import { endedError } from "../answer.js";
 import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
 import { checkNames } from "../check.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
 import { FLOATS } from "../tensor/codes.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
+import {
+  checkLayers,
+  type Inside,
+  sampledLayer,
+  type Times,
+  type Wrap,
+} from "./layers.js";
 import {
   BLEND,
   BLEND_TO,
@@ -20,16 +27,9 @@ import {
   type SampledLayer,
   Sampling,
   type Target,
-  WRAPS,
 } from "./sampling.js";
 import { type Place, Store } from "./store.js";
 import { type ClipOptions, encode, type Encoded } from "./tracks.js";
-
-/** What becomes of a time outside of a clip: the nearest end, again, or to and fro. */
-export type Wrap = (typeof WRAPS)[number];
-
-/** Seconds: of one instance, or of each. */
-export type Times = number | Float32Array;
 
 /** What `clip.sample` takes last. */
 export type SampleOptions<Into extends Float32Array = Float32Array> =
@@ -73,8 +73,8 @@ const LAYER_NAMES: Record<keyof BlendLayer, true> = {
   additive: true,
 };
 
-/** The clip behind a handle of this session; throws for anything else. */
-let layerOf!: (about: string, calls: Calls, layer: BlendLayer) => SampledLayer;
+/** What is behind a handle; throws for anything else. */
+let insideOf!: (about: string, clip: unknown) => Inside;
 
 const stores = new WeakMap<Calls, Store>();
 
@@ -100,22 +100,18 @@ export class Clip {
   readonly duration: number;
   /** Floats of a row: those of all its tracks, one after the other. */
   readonly width: number;
-  readonly #calls: Calls;
-  readonly #clip: Encoded;
-  readonly #place: Place;
-  readonly #label: string | undefined;
+  readonly #inside: Inside;
 
   /** Clips come from `gpu.clip`. */
   constructor(calls: Calls, clip: Encoded, label: string | undefined) {
     const store = storeOf(calls);
     this.duration = clip.duration;
     this.width = clip.width;
-    this.#calls = calls;
-    this.#place = store.put(clip.words);
+    const place = store.put(clip.words);
     // The store has the words now.
-    this.#clip = { ...clip, words: new Uint32Array(0) };
-    this.#label = label;
-    collected.register(this, { store, place: this.#place }, this);
+    const inside = { ...clip, words: new Uint32Array(0) };
+    this.#inside = { calls, clip: inside, place, label };
+    collected.register(this, { store, place }, this);
   }
 
   /**
@@ -137,7 +133,7 @@ export class Clip {
     return attempt(() => {
       const { wrap, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
-      return take<Into>(this.#calls, SAMPLE, [layer], options && rest);
+      return take<Into>(this.#inside.calls, SAMPLE, [layer], options && rest);
     });
   }
 
@@ -164,14 +160,21 @@ export class Clip {
       const { wrap, offset, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
       const to = [tensor, offset] as const;
-      return takeTo(this.#calls, SAMPLE_TO, [layer], to, options && rest);
+      return takeTo(
+        this.#inside.calls,
+        SAMPLE_TO,
+        [layer],
+        to,
+        options && rest,
+      );
     });
   }
 
   /** Gives its memory back as soon as no pending call needs it. Using it after that rejects. */
   dispose(): void {
     collected.unregister(this);
-    storeOf(this.#calls).drop(this.#place);
+    const { calls, place } = this.#inside;
+    storeOf(calls).drop(place);
   }
 
   /** Lets `using` dispose of the clip. */
@@ -180,49 +183,11 @@ export class Clip {
   }
 
   static {
-    layerOf = (about, calls, layer) => {
-      const {
-        clip,
-        times,
-        weight = 1,
-        wrap = "clamp",
-        additive = false,
-      } = layer;
-      if (typeof clip !== "object" || clip === null || !(#clip in clip)) {
-        throw invalid(about, `clip must be a clip, got ${kindOf(clip)}`);
+    insideOf = (about, clip) => {
+      if (typeof clip === "object" && clip !== null && #inside in clip) {
+        return clip.#inside;
       }
-      if (clip.#calls !== calls) {
-        throw invalid(
-          about,
-          "the clip is of another session; make it with the same one",
-        );
-      }
-      if (clip.#place.dropped) {
-        throw new FramebatchError(
-          "disposed",
-          `${about}: ${subject("the clip", clip.#label)} is disposed; make it anew`,
-        );
-      }
-      checkTimes(about, times);
-      const rows = typeof times === "number" ? 1 : times.length;
-      checkWeight(about, weight, rows);
-      if (typeof additive !== "boolean") {
-        throw invalid(
-          about,
-          `additive must be true or false, got ${kindOf(additive)}`,
-        );
-      }
-      const mode = modeOf(about, wrap, rows);
-      // One number is folded here, where it has all its digits.
-      const isFolded = typeof times === "number" && typeof mode === "number";
-      return {
-        clip: clip.#clip,
-        place: clip.#place,
-        times: isFolded ? fold(times, clip.duration, mode) : times,
-        weight,
-        wrap: isFolded ? 0 : mode,
-        isAdditive: additive,
-      };
+      throw invalid(about, `clip must be a clip, got ${kindOf(clip)}`);
     };
   }
 }
@@ -350,98 +315,12 @@ function layersOf(
     checkNames(name, layer, LAYER_NAMES);
     return layerOf(name, calls, layer);
   });
-  const [first] = sampled;
-  sampled.forEach((layer, i) => {
-    const name = `${about}: layers[${i}]`;
-    if (layer.clip.signature !== first.clip.signature) {
-      throw invalid(
-        name,
-        "the clip has other tracks than the first; blend clips of equal tracks",
-      );
-    }
-    if (rowsOf(layer) !== rowsOf(first)) {
-      throw invalid(
-        name,
-        `there are ${rowsOf(layer)} times, but the first layer has ${rowsOf(first)}; give all as many`,
-      );
-    }
-    if (i > 0 && sampled[i - 1].isAdditive && !layer.isAdditive) {
-      throw invalid(
-        name,
-        "it follows an additive one; additive layers come last",
-      );
-    }
-  });
+  checkLayers(about, sampled);
   return sampled;
 }
 
-function rowsOf({ times }: SampledLayer): number {
-  return typeof times === "number" ? 1 : times.length;
-}
-
-function checkTimes(about: string, times: unknown): void {
-  if (typeof times === "number") {
-    if (times === times) return;
-    throw invalid(about, "times is NaN; give a number");
-  }
-  if (isFloats(times)) return;
-  throw invalid(
-    about,
-    `times must be a number or a Float32Array, got ${kindOf(times)}`,
-  );
-}
-
-function checkWeight(about: string, weight: unknown, rows: number): void {
-  if (typeof weight === "number") {
-    if (weight === weight) return;
-    throw invalid(about, "weight is NaN; give a number");
-  }
-  if (!isFloats(weight)) {
-    throw invalid(
-      about,
-      `weight must be a number or a Float32Array, got ${kindOf(weight)}`,
-    );
-  }
-  if (weight.length === rows) return;
-  throw invalid(
-    about,
-    `there are ${weight.length} weights, but ${rows} times; give one for all, or as many`,
-  );
-}
-
-function modeOf(
-  about: string,
-  wrap: unknown,
-  rows: number,
-): number | Uint8Array {
-  const number = (mode: unknown): number => {
-    const at = WRAPS.indexOf(mode as Wrap);
-    if (at >= 0) return at;
-    const given = typeof mode === "string" ? `'${mode}'` : kindOf(mode);
-    throw invalid(
-      about,
-      `wrap must be 'clamp', 'loop' or 'ping-pong', got ${given}`,
-    );
-  };
-  if (!Array.isArray(wrap)) return number(wrap);
-  if (wrap.length === rows) return Uint8Array.from(wrap, number);
-  throw invalid(
-    about,
-    `there are ${wrap.length} wrap modes, but ${rows} times; give one for all, or as many`,
-  );
-}
-
-function isFloats(value: unknown): value is Float32Array {
-  if (!ArrayBuffer.isView(value)) return false;
-  return (value as Float32Array)[Symbol.toStringTag] === "Float32Array";
-}
-
-function fold(time: number, duration: number, mode: number): number {
-  if (mode === 0) return time;
-  if (duration === 0) return 0;
-  const period = mode === 1 ? duration : 2 * duration;
-  const rest = time - period * Math.floor(time / period);
-  return rest > duration ? period - rest : rest;
+function layerOf(about: string, calls: Calls, layer: BlendLayer): SampledLayer {
+  return sampledLayer(about, calls, insideOf(about, layer.clip), layer);
 }
 
 function storeOf(calls: Calls): Store {

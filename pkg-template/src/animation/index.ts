@@ -13,18 +13,23 @@ import {
   makeClip,
   type SampleToOptions,
 } from "./clip.js";
+import { Spring, type SpringOptions } from "./spring.js";
 import type { ClipOptions } from "./tracks.js";
+import { Tween, type TweenOptions } from "./tween.js";
+import type { MotionValue, Several } from "./values.js";
 
 export type {
   BlendLayer,
   Clip,
   SampleOptions,
   SampleToOptions,
-  Times,
-  Wrap,
 } from "./clip.js";
+export type { Times, Wrap } from "./layers.js";
 export { fromThree, type ThreeClip, type ThreeTrack } from "./three.js";
 export type { Easing } from "./easing.js";
+export type { Spring, SpringOptions } from "./spring.js";
+export type { Tween, TweenOptions } from "./tween.js";
+export type { MotionOptions, MotionValue, Moved, Several } from "./values.js";
 export type { ClipOptions, Numbers, Track } from "./tracks.js";
 
 declare module "../session.js" {
@@ -66,6 +71,46 @@ declare module "../session.js" {
       layers: readonly BlendLayer[],
       options?: Omit<SampleToOptions, "wrap">,
     ): Promise<void>;
+
+    /**
+     * Moves a value, or several together, to another in a given time. All tweens and
+     * springs of the session are stepped once a frame; those that end, or are ended,
+     * leave nothing behind. With `import "framebatch/animation"`.
+     *
+     * @example
+     * const fade = gpu.tween(0, 1, { duration: 0.2, onUpdate: (x) => (panel.style.opacity = `${x}`) });
+     * await fade.finished;
+     */
+    tween(
+      from: number,
+      to: number,
+      options?: TweenOptions<number>,
+    ): Tween<number>;
+    tween(
+      from: Several,
+      to: Several,
+      options?: TweenOptions<Several>,
+    ): Tween<Several>;
+
+    /**
+     * Pulls a value, or several together, to another by a damped spring, until it rests
+     * there; `spring.to(other)` pulls it elsewhere without a jump. As it comes it
+     * does not swing. With `import "framebatch/animation"`.
+     *
+     * @example
+     * const place = gpu.spring([0, 0], [0, 0], { onUpdate: ([x, y]) => moveTo(x, y) });
+     * addEventListener("pointermove", ({ x, y }) => place.to([x, y]));
+     */
+    spring(
+      from: number,
+      to: number,
+      options?: SpringOptions<number>,
+    ): Spring<number>;
+    spring(
+      from: Several,
+      to: Several,
+      options?: SpringOptions<Several>,
+    ): Spring<Several>;
   }
 }
 
@@ -87,5 +132,21 @@ Object.assign(Session.prototype, {
     options?: Omit<SampleToOptions, "wrap">,
   ): Promise<void> {
     return blendTo(callsOf(this), tensor, layers, options);
+  },
+  tween<Value extends MotionValue>(
+    this: Session,
+    from: Value,
+    to: Value,
+    options: TweenOptions<Value> = {},
+  ): Tween<Value> {
+    return new Tween(callsOf(this), [from, to], options);
+  },
+  spring<Value extends MotionValue>(
+    this: Session,
+    from: Value,
+    to: Value,
+    options: SpringOptions<Value> = {},
+  ): Spring<Value> {
+    return new Spring(callsOf(this), [from, to], options);
   },
 });
