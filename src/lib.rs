@@ -33,10 +33,11 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Tensor, Value,
+    Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
+    Storage, Tensor, TensorData, Value,
 };
 pub use ops::{Field, State, clips};
-pub use session::Stats;
+pub use session::{Stats, TensorBytes};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

@@ -1,10 +1,11 @@
 // Assembles the npm package from what the compilers left in target/.
 //
-//   node tools/package.mjs GLUE FACE PACKAGE
+//   node tools/package.mjs GLUE SCALAR FACE PACKAGE
 //
-// GLUE is wasm-pack's folder, FACE is tsc's. The scripts become one minified file
-// each, the WebAssembly is optimised for size; wasm-pack's own package.json, README
-// and .gitignore stay behind. It fails when a page would load more than BUDGET.
+// GLUE is wasm-pack's folder, SCALAR that of the build without vectors, FACE is
+// tsc's. The scripts become one minified file each, the WebAssembly is optimised for
+// size, and the glue of both builds must be the same; wasm-pack's own package.json,
+// README and .gitignore stay behind. It fails when a page would load more than BUDGET.
 
 import { execFileSync } from "node:child_process";
 import {
@@ -23,8 +24,8 @@ import { shorten } from "./shorten.mjs";
 /** The scripts that applications import, and what each is made of. */
 const ENTRIES = { index: "index.js", animation: "animation/index.js" };
 
-/** Bytes, gzip, of scripts and WebAssembly together: what the first entry loads. */
-const BUDGET = 188_000;
+/** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
+const BUDGET = 238_000;
 
 // What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
 const WASM_FEATURES = [
@@ -54,22 +55,17 @@ const PAPERS = {
   "LICENSE-APACHE": "LICENSE-APACHE",
 };
 
-const [glue, face, target] = process.argv.slice(2).map((path) => resolve(path));
+const [glue, scalar, face, target] = process.argv
+  .slice(2)
+  .map((path) => resolve(path));
 rmSync(target, { recursive: true, force: true });
 mkdirSync(join(target, "wasm"), { recursive: true });
 
-execFileSync("wasm-opt", [
-  ...WASM_FEATURES.map((feature) => `--enable-${feature}`),
-  ...[...SMALL, "--strip-debug", "--strip-producers"],
-  join(glue, "framebatch_bg.wasm"),
-  ...["-o", join(target, "wasm/framebatch_bg.wasm")],
-]);
-const short = shorten(
-  readFileSync(join(target, "wasm/framebatch_bg.wasm")),
-  readFileSync(join(glue, "framebatch.js"), "utf8"),
-);
-writeFileSync(join(target, "wasm/framebatch_bg.wasm"), short.wasm);
-writeFileSync(join(glue, "framebatch.short.js"), factory(short.glue));
+const text = assemble(glue, "framebatch_bg.wasm", ["simd"]);
+if (assemble(scalar, "framebatch_bg_scalar.wasm", []) !== text) {
+  throw new Error("the builds with and without vectors differ in their glue");
+}
+writeFileSync(join(glue, "framebatch.short.js"), factory(text));
 await minify(
   { framebatch: join(glue, "framebatch.short.js") },
   join(target, "wasm"),
@@ -87,6 +83,22 @@ for (const name of readdirSync(face, { recursive: true })) {
 
 for (const [from, to] of Object.entries(PAPERS)) cpSync(from, join(target, to));
 checkSize();
+
+/** Optimises what a build of the core left in `folder`; the glue that fits it. */
+function assemble(folder, name, features) {
+  const file = join(target, "wasm", name);
+  execFileSync("wasm-opt", [
+    ...[...WASM_FEATURES, ...features].map((feature) => `--enable-${feature}`),
+    ...[...SMALL, "--strip-debug", "--strip-producers"],
+    ...[join(folder, "framebatch_bg.wasm"), "-o", file],
+  ]);
+  const short = shorten(
+    readFileSync(file),
+    readFileSync(join(folder, "framebatch.js"), "utf8"),
+  );
+  writeFileSync(file, short.wasm);
+  return short.glue;
+}
 
 /**
  * Bundles scripts with what they import; what several of them do is a file that they
@@ -115,12 +127,13 @@ function checkSize() {
   const size = (path) =>
     execFileSync("gzip", ["-9", "-c", join(target, path)]).length;
   const wasm = size("wasm/framebatch_bg.wasm");
+  const without = size("wasm/framebatch_bg_scalar.wasm");
   const scripts =
     size("wasm/framebatch.js") + size("dist/index.js") + size("dist/shared.js");
-  const total = wasm + scripts;
+  const total = Math.max(wasm, without) + scripts;
   const animation = size("dist/animation.js");
   console.log(
-    `package, gzip: wasm ${wasm} + js ${scripts} = ${total} of ${BUDGET} bytes; animation ${animation}`,
+    `package, gzip: wasm ${wasm} (${without} without vectors) + js ${scripts}, ${total} of ${BUDGET} bytes; animation ${animation}`,
   );
   if (total <= BUDGET) return;
   // Half a package must not look like a built one.

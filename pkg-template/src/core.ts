@@ -3,6 +3,8 @@
 // Types, and the one rule of how a method says that it failed. No other file names
 // the generated glue except `load.ts`, which imports it when a session opens.
 
+import type { Info } from "./stats.js";
+
 /** The status of a part of a result. */
 export const PART = 0xffff_ffff;
 
@@ -25,6 +27,9 @@ export type Settle = (
   message: string,
   last: boolean,
 ) => void;
+
+/** Added to the home of a tensor whose data is packed already. */
+export const AS_GIVEN = 8;
 
 /**
  * A session in Rust. A number below 0 says that a method failed, and `failure` then
@@ -57,9 +62,12 @@ export interface Core {
   forget(structures: Uint32Array): void;
   /** A number for a tensor of this many words on the device. */
   hold(words: number): number;
-  /** Uploads a tensor's data, now. */
-  fill(tensor: number, data: Uint32Array): number;
-  /** Uploads a part of it, from this word on. */
+  /**
+   * Uploads a tensor's data, now, packed as its home says; with `AS_GIVEN` it is packed
+   * already.
+   */
+  fill(tensor: number, data: Uint32Array, home: number): number;
+  /** Uploads a part of one that is not packed, from this word on. */
   patch(tensor: number, at: number, data: Uint32Array): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
@@ -84,6 +92,8 @@ export interface Core {
   abort(ticket: number): boolean;
   /** Calls that still fit before the queue is full; may be negative. */
   desired_size(): number;
+  /** Items of a batch that the memory budget holds beside a model; sizes in bytes. */
+  optimal_batch_size(modelBytes: number, bytesPerItem: number): number;
   /** Calls made from here on are planned and never sent. */
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */
@@ -91,7 +101,7 @@ export interface Core {
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
   stats(): object;
-  info(): object;
+  info(): Info;
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;

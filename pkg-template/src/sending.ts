@@ -27,7 +27,7 @@ export class Sending {
   queued = 0;
   private readonly clock: Clock;
   private readonly nudger: Nudger;
-  private readonly preparer: Preparer;
+  readonly preparer: Preparer;
   private readonly warning: LonelyWarning | undefined;
 
   constructor(

@@ -165,11 +165,15 @@ test("wrong samplings reject in a sentence", async () => {
     ],
     [
       () => clip.sampleTo(tensor.relu(), 0),
-      "sampleTo: only a tensor of floats that gpu.tensor made can be written to",
+      "sampleTo: only a tensor of 32-bit floats that gpu.tensor made can be written to",
+    ],
+    [
+      () => clip.sampleTo(gpu.tensor(two, [2], { dtype: "f16" }), 0),
+      "sampleTo: only a tensor of 32-bit floats that gpu.tensor made can be written to",
     ],
     [
       () => clip.sampleTo(gpu.tensor(new Uint32Array(4)), 0),
-      "sampleTo: only a tensor of floats that gpu.tensor made can be written to",
+      "sampleTo: only a tensor of 32-bit floats that gpu.tensor made can be written to",
     ],
     [
       () => clip.sampleTo(tensor, two, { offset: 3 }),

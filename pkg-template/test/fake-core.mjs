@@ -64,6 +64,10 @@ class Core {
     this.send = settle;
     this.tell = notify;
     this.structures = [];
+    /** What it says that it is. */
+    this.device = fake.device ?? { engine: "cpu" };
+    /** How each tensor was to be kept, as a number of the wire. */
+    this.homes = new Map();
     /** What lies on the device, by number; undefined until it is filled. */
     this.tensors = new Map();
     this.lastTensor = 0;
@@ -131,11 +135,12 @@ class Core {
     return this.lastTensor;
   }
 
-  fill(tensor, data) {
+  fill(tensor, data, home) {
     if (this.fails("fill")) return -1;
     this.counts.fills += 1;
     if (!this.tensors.has(tensor)) throw new Error(`no tensor ${tensor}`);
     this.tensors.set(tensor, data);
+    this.homes.set(tensor, home);
     return 0;
   }
 
@@ -230,6 +235,12 @@ class Core {
     return this.room - this.queued.length;
   }
 
+  optimal_batch_size(model, item) {
+    const { memoryBudget = 512 << 20, maxBatchSize = Infinity } = this.config;
+    const fitting = Math.floor((memoryBudget * 0.8 - model) / item);
+    return Math.max(1, Math.min(fitting, maxBatchSize));
+  }
+
   begin_explain() {
     this.fail("begin_explain");
     this.explained = [];
@@ -246,7 +257,7 @@ class Core {
   }
 
   info() {
-    return { engine: "cpu" };
+    return this.device;
   }
 
   raw_device() {

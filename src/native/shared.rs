@@ -214,6 +214,15 @@ impl Shared {
         self.wake_worker(state);
     }
 
+    /// Sends what is queued, if anything is.
+    pub(super) fn flush_queued(&self) {
+        let mut state = self.lock();
+        if !state.session.is_open_empty() {
+            state.session.flush();
+            self.wake_worker(state);
+        }
+    }
+
     pub(super) fn abort(&self, ticket: Ticket) {
         let mut state = self.lock();
         // Removed under the lock, dropped outside it: a waker may be inside.

@@ -117,7 +117,7 @@ impl Shaped {
                 carried.push(node.shape.count());
                 carried.len() - 1
             }
-            Home::Resident => {
+            Home::Resident | Home::Packed(_) => {
                 residents += 1;
                 residents - 1
             }
@@ -161,6 +161,11 @@ impl Shaped {
         let outputs = self.fused.program.outputs.iter();
         let words = outputs.map(|output| aligned(self.words(*output)));
         Extent::fixed(words.sum())
+    }
+
+    /// Dispatches that a piece of any size takes; at least one.
+    pub(super) fn stages(&self) -> u64 {
+        self.fused.runs.len().max(1) as u64
     }
 
     /// Words of a buffer.

@@ -234,6 +234,10 @@ impl Recipe {
 
     /// Words that rows of a call cost one way or the other. Those of two parts
     /// are together those of both: what each part carries again counts nothing.
+    ///
+    /// Of a program that needs its calls whole the words of both ways count half,
+    /// and less the more stages there are: each is one more dispatch a piece, for
+    /// copies that are less of the work.
     pub(super) fn weight(&self, rows: u32) -> u64 {
         let is_cut = self.class == OpClass::RowWise;
         let operands = self.operands.iter();
@@ -241,7 +245,11 @@ impl Recipe {
         let up: u64 = carried
             .map(|operand| operand.wide(rows).next_multiple_of(4))
             .sum();
-        up.max(self.result_words(rows))
+        let down = self.result_words(rows);
+        match &self.work {
+            Work::Fused(shaped) if !is_cut => (up + down).div_ceil(2 * shaped.stages()),
+            Work::Fused(_) | Work::Sampled(_) | Work::Stages(_) => up.max(down),
+        }
     }
 
     /// Formats of the operands.

@@ -4,8 +4,10 @@
 //! that what is released while calls wait for it is freed with the last one.
 
 use super::Session;
+use super::stats::TensorBytes;
 use crate::device::Device;
 use crate::error::Error;
+use crate::tensor::Packing;
 
 impl<D: Device> Session<D> {
     /// A number for a tensor that stays on the device. Fill it before a call
@@ -28,7 +30,23 @@ impl<D: Device> Session<D> {
     /// [`Error::InvalidInput`] for a tensor that is not held,
     /// [`Error::TooLarge`] for one that no buffer holds.
     pub fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.fill_with(tensor, |device| device.fill(tensor, words))
+        self.fill_packed(tensor, words, None)
+    }
+
+    /// The same for words of floats that are packed, if they are.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::fill`].
+    pub fn fill_packed(
+        &mut self,
+        tensor: u32,
+        words: &[u32],
+        packing: Option<Packing>,
+    ) -> Result<(), Error> {
+        self.fill_with(tensor, packing, |device| {
+            device.fill(tensor, words, packing)
+        })
     }
 
     /// Writes a part of a tensor that was filled, from this word on. What was
@@ -52,11 +70,12 @@ impl<D: Device> Session<D> {
     pub fn fill_with(
         &mut self,
         tensor: u32,
+        packing: Option<Packing>,
         copy: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
         copy(&mut self.device)?;
-        self.tensors.fill(tensor);
+        self.tensors.fill(tensor, packing);
         Ok(())
     }
 
@@ -72,6 +91,15 @@ impl<D: Device> Session<D> {
                 "a tensor was disposed of; make it again".into(),
             )),
         }
+    }
+
+    /// What tensors take of the device's memory.
+    pub(super) fn tensor_bytes(&self) -> TensorBytes {
+        let mut bytes = TensorBytes::default();
+        for (tensor, held) in (0..).zip(&self.tensors.held) {
+            *bytes.of(held.packing) += self.device.tensor_bytes(tensor);
+        }
+        bytes
     }
 
     /// So many calls read tensors no more.
@@ -99,6 +127,7 @@ struct Held {
     is_held: bool,
     /// Whether its data is on the device that is in use.
     is_filled: bool,
+    packing: Option<Packing>,
 }
 
 impl Tensors {
@@ -122,8 +151,10 @@ impl Tensors {
     }
 
     /// Its data is on the device.
-    pub(super) fn fill(&mut self, tensor: u32) {
-        self.held[tensor as usize].is_filled = true;
+    pub(super) fn fill(&mut self, tensor: u32, packing: Option<Packing>) {
+        let held = &mut self.held[tensor as usize];
+        held.is_filled = true;
+        held.packing = packing;
     }
 
     /// Nothing is on the device any more.

@@ -10,7 +10,7 @@ import type { Calls } from "../calls.js";
 import { checkNames } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
-import { FLOATS } from "../tensor/codes.js";
+import { FLOATS, RESIDENT } from "../tensor/codes.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {
   checkLayers,
@@ -277,10 +277,11 @@ function targetOf(
   offset: number,
 ): Target {
   const node = nodeOf(about, calls, tensor);
-  if (node.leaf === undefined || node.dtype !== FLOATS) {
+  const { leaf } = node;
+  if (leaf?.home !== RESIDENT || node.dtype !== FLOATS) {
     throw invalid(
       about,
-      "only a tensor of floats that gpu.tensor made can be written to",
+      "only a tensor of 32-bit floats that gpu.tensor made can be written to",
     );
   }
   if (!Number.isInteger(offset) || offset < 0) {

@@ -6,6 +6,7 @@
 import { checked, type Core, forget } from "../core.js";
 import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
 import type { Companion } from "../laid.js";
+import { RESIDENT } from "../tensor/codes.js";
 import { Recent } from "../recent.js";
 
 /** Words of the first store; it doubles when it is full. */
@@ -134,7 +135,7 @@ export class Store implements Companion<Core> {
       if (this.number === NOWHERE) {
         this.number = checked(core, core.hold(this.words.length));
       }
-      checked(core, core.fill(this.number, this.words));
+      checked(core, core.fill(this.number, this.words, RESIDENT));
       this.failure = undefined;
     });
   }

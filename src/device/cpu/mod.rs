@@ -10,16 +10,24 @@ mod fused;
 mod kernels;
 mod math;
 pub mod program;
+mod share;
+
+use std::ops::Range;
 
 use self::kernels::{Operands, Values, run};
+use self::program::Output;
+use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Slot, Step};
-use crate::tensor::{Arena, Span};
+use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
+use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
+
+/// Work of a kernel for a word of its result, in passes over one value.
+const PASSES: usize = 8;
 
 /// The processor.
 #[derive(Debug, Default)]
@@ -109,10 +117,17 @@ impl Device for Cpu {
         Box::pin(std::future::ready(Ok(Readback::Host(results))))
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        // With room for what `keep` adds.
-        let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
-        own.extend_from_slice(words);
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        let own = match packing {
+            // Once: it costs memory, and spares every call the work.
+            Some(packing) => packing.unpack(words),
+            None => {
+                // With room for what `keep` adds.
+                let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
+                own.extend_from_slice(words);
+                own
+            }
+        };
         self.keep(tensor, own);
         Ok(())
     }
@@ -123,6 +138,11 @@ impl Device for Cpu {
         if let Some(part) = part {
             part.copy_from_slice(words);
         }
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        let words = self.tensors.get(tensor as usize).map_or(0, Vec::len);
+        words as u64 * u64::from(WORD)
     }
 
     fn release(&mut self, tensor: u32) {
@@ -195,27 +215,49 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     // Taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(plan.words(work.output) as usize, 0);
-    for segment in &work.segments {
-        let operands: Operands<'_> = std::array::from_fn(|k| match work.operands.get(k) {
+    let operands = |segment: &Segment, rows: &Range<usize>| -> Operands<'_> {
+        std::array::from_fn(|k| match work.operands.get(k) {
             Some(Operand::Rows { slot, words }) => {
                 let span = Span {
                     at: segment.operands[k],
                     words: segment.rows * words,
                 };
-                Values::Rows(read(*slot, span, plan.uploads(), (arena, slots)))
+                let all = read(*slot, span, plan.uploads(), (arena, slots));
+                let words = *words as usize;
+                Values::Rows(&all[rows.start * words..rows.end * words])
             }
             Some(Operand::Scalar) => Values::Scalar(segment.operands[k]),
             None => Values::Scalar(0),
-        });
-        let start = segment.result as usize;
-        let words = (segment.rows * work.row_words) as usize;
-        run(
-            &work.kernel,
-            &work.settings,
-            &operands,
-            &mut output[start..start + words],
-        );
-    }
+        })
+    };
+    let row_words = work.row_words as usize;
+    let compute = |task: Task, output: Output<'_>| {
+        for segment in &work.segments[task.calls] {
+            let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
+            let from = segment.result as usize - output.start;
+            run(
+                &work.kernel,
+                &work.settings,
+                &operands(segment, &rows),
+                &mut output.words[from + rows.start * row_words..from + rows.end * row_words],
+            );
+        }
+    };
+    let size = |call: usize| {
+        let Segment { rows, result, .. } = work.segments[call];
+        Some(Size {
+            start: result as usize,
+            lines: rows as usize,
+            words: row_words,
+            work: row_words * PASSES,
+        })
+    };
+    let all = Work {
+        calls: work.segments.len(),
+        size: &size,
+        run: &compute,
+    };
+    share(&all, &mut output);
     slots[home] = output;
 }
 

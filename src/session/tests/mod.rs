@@ -14,6 +14,7 @@ use crate::device::{Counters, Cpu, DeviceLimits, Flight, Readback};
 use crate::graph::Timing;
 use crate::ops;
 use crate::plan::{self, PieceSizes};
+use crate::tensor::Packing;
 
 const NOW: Millis = Millis(0.0);
 
@@ -79,8 +80,12 @@ impl Device for Frail {
         }
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.cpu.fill(tensor, words)
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        self.cpu.fill(tensor, words, packing)
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.cpu.tensor_bytes(tensor)
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
