@@ -5,7 +5,7 @@
 
 import { Calls } from "./calls.js";
 import { clockFor } from "./clock.js";
-import { surroundings } from "./environment.js";
+import { nextTask, surroundings } from "./environment.js";
 import { FramebatchError, fromCore, isCoreFailure } from "./errors.js";
 import { loadCore } from "./load.js";
 import { Nudger } from "./nudger.js";
@@ -110,6 +110,8 @@ async function bringUp(
     calls.notify,
   );
   const around = surroundings();
+  // What opened, and what calls it, are two tasks: each compiles much of the core.
+  await nextTask(around);
   const nudger = new Nudger(around, {
     nudge: () => core.nudge(),
     flights: () => calls.flights,

@@ -264,14 +264,7 @@ impl Gpu {
     /// given, as text. They are not sent, and asking for their values is an
     /// error.
     pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
-        // Plans do not depend on the device, and a session of its own keeps
-        // apart what other threads ask for meanwhile.
-        let device = AnyDevice::Cpu(Cpu::default());
-        let shared = Shared::new(device, Preset::default().config(), Purpose::Explain)
-            .expect("presets are valid");
-        let aside = Gpu::new(Arc::new(shared), None);
-        calls(&aside);
-        aside.shared().lock().session.end_explain()
+        record(calls).shared().lock().session.end_explain()
     }
 
     /// Counts since the session was opened.
@@ -307,4 +300,16 @@ impl Gpu {
     pub(super) fn key(&self) -> Option<u32> {
         self.key
     }
+}
+
+/// A session that has taken calls, and sends none.
+pub(super) fn record(calls: impl FnOnce(&Gpu)) -> Gpu {
+    // Plans do not depend on the device, and a session of its own keeps
+    // apart what other threads ask for meanwhile.
+    let device = AnyDevice::Cpu(Cpu::default());
+    let shared = Shared::new(device, Preset::default().config(), Purpose::Explain)
+        .expect("presets are valid");
+    let aside = Gpu::new(Arc::new(shared), None);
+    calls(&aside);
+    aside
 }

@@ -17,6 +17,7 @@ mod shared;
 mod storage;
 mod stream;
 mod tensor;
+mod warmup;
 mod worker;
 
 #[cfg(not(test))]
@@ -35,6 +36,7 @@ pub use request::Parameter;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;
+pub use warmup::Warmup;
 
 #[cfg(test)]
 mod tests;

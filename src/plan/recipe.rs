@@ -218,6 +218,14 @@ impl Recipe {
         }
     }
 
+    /// The tensor that a call writes, of those that it names.
+    pub fn written(&self, set: &[u32]) -> Option<u32> {
+        match &self.work {
+            Work::Sampled(sampling) if sampling.is_stored => set.last().copied(),
+            _ => None,
+        }
+    }
+
     /// Words that the operands of a call of `rows` rows take in the arena:
     /// one after the other, each starting at a multiple of 16 bytes.
     pub fn input_words(&self, rows: u32) -> u64 {
@@ -285,6 +293,16 @@ impl Recipe {
     /// The same, of rows that are known to fit.
     pub(super) fn words_of(&self, rows: u32) -> u32 {
         self.result.words(rows)
+    }
+
+    /// The kernels that compute it.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let (stages, fused) = match &self.work {
+            Work::Stages(stages) => (&stages[..], &[][..]),
+            Work::Fused(shaped) => (&[][..], &shaped.fused.kernels[..]),
+            Work::Sampled(_) => (&[][..], &[Kernel::Clip][..]),
+        };
+        stages.iter().map(|stage| &stage.kernel).chain(fused)
     }
 
     /// Words of a row of the result.

@@ -55,21 +55,11 @@ impl<D: Device> Session<D> {
         if self.lost {
             return None;
         }
-        let id = self.batcher.take()?;
-        while self.sealed.first().is_some_and(|load| load.id != id) {
-            let abandoned = self.sealed.remove(0); // All its calls were given up.
-            self.recycle(abandoned);
-        }
-        self.roll(self.batcher.open_batch());
-        let mut load = self.sealed.remove(0);
-        let batch = self.batcher.in_flight(id).expect("just taken");
-        if !load.is_sent {
-            self.waits.add(now.0 - batch.oldest.0);
-            let fill = self.batcher.fill(batch);
-            self.counts.batch(batch.tickets().len(), fill);
-        }
-        load.is_sent = true;
-        load.keep(batch.tickets());
+        let mut load = match self.resume(now) {
+            Some(load) => load,
+            None => self.take(now)?,
+        };
+        let id = load.id;
         let (pieces, flights) = self.send(&mut load);
         let generation = self.generation;
         self.in_flight.push(Flying {
@@ -84,6 +74,45 @@ impl<D: Device> Session<D> {
             generation,
             flights,
         })
+    }
+
+    /// The next batch of the queue, as far as it can go.
+    fn take(&mut self, now: Millis) -> Option<Load> {
+        self.drop_abandoned();
+        loop {
+            let id = self.batcher.take()?;
+            self.roll(self.batcher.open_batch());
+            let load = self.claim(id, now);
+            if let Some(load) = self.sift(load, now) {
+                return Some(load);
+            }
+        }
+    }
+
+    /// The load of a batch that was just taken, with the calls still waited for.
+    pub(super) fn claim(&mut self, id: BatchId, now: Millis) -> Load {
+        let index = self.sealed.iter().position(|load| load.id == id);
+        let mut load = self.sealed.remove(index.expect("both know of it"));
+        let batch = self.batcher.in_flight(id).expect("just taken");
+        if !load.is_sent {
+            self.waits.add(now.0 - batch.oldest.0);
+            let fill = self.batcher.fill(batch);
+            self.counts.batch(batch.tickets().len(), fill);
+        }
+        load.is_sent = true;
+        load.keep(batch.tickets());
+        load
+    }
+
+    /// Gives back the memory of batches whose calls were all given up.
+    fn drop_abandoned(&mut self) {
+        for at in (0..self.sealed.len()).rev() {
+            let id = self.sealed[at].id;
+            if !self.batcher.is_waiting(id) && self.batcher.in_flight(id).is_none() {
+                let abandoned = self.sealed.remove(at);
+                self.recycle(abandoned);
+            }
+        }
     }
 
     /// Launches a batch piece by piece: the device works on the first while
@@ -158,9 +187,11 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// When the oldest batch in flight was sent.
+    /// Since when the device owes an answer: the oldest batch in flight, or a
+    /// kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
         let moments = self.in_flight.iter().map(|flying| flying.sent);
+        let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }
 

@@ -25,11 +25,16 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn new(id: BatchId, arena: Arena) -> Self {
+        Load::of(id, arena, 0)
+    }
+
+    /// One that has memory for so many calls.
+    pub(super) fn of(id: BatchId, arena: Arena, calls: usize) -> Self {
         Load {
             id,
             arena,
-            calls: Vec::new(),
-            tickets: Vec::new(),
+            calls: Vec::with_capacity(calls),
+            tickets: Vec::with_capacity(calls),
             sets: vec![Box::default()],
             read: Vec::new(),
             is_sent: false,
@@ -99,15 +104,32 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
-    /// The tensors that a call names behind its operands in the free room.
-    pub(super) fn tensors(&mut self, operands: u32, count: u32) -> Vec<u32> {
+    /// Moves the marked calls to `other`, which is empty, operands and all.
+    pub(super) fn divide(&mut self, leaves: &[bool], other: &mut Load) {
+        other.is_sent = self.is_sent;
+        other.losses = self.losses;
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let tickets = std::mem::take(&mut self.tickets);
+        for ((mut call, ticket), leaves) in calls.zip(tickets).zip(leaves) {
+            let home = if *leaves { &mut *other } else { &mut *self };
+            home.tickets.push(ticket);
+            if *leaves {
+                call.inputs = other.arena.push(self.arena.read(call.inputs));
+                call.set = other.set(&self.sets[call.set.0 as usize]);
+                other.calls.push(call);
+            } else {
+                self.calls.push(call);
+            }
+        }
+    }
+
+    /// The tensors that a call names behind its operands in the free room, in
+    /// place of what `tensors` held.
+    pub(super) fn tensors(&mut self, operands: u32, count: u32, tensors: &mut Vec<u32>) {
         let (from, count) = (operands as usize, count as usize);
         let free = self.arena.free();
-        free[from.min(free.len())..]
-            .iter()
-            .copied()
-            .take(count)
-            .collect()
+        tensors.clear();
+        tensors.extend(free[from.min(free.len())..].iter().take(count));
     }
 
     /// Forgets calls and operands; the tensors that they read.

@@ -4,7 +4,7 @@
 //! Finding another device is a face's matter.
 
 use super::Session;
-use crate::batch::{BatchId, Ticket};
+use crate::batch::Ticket;
 use crate::device::{Device, Generation};
 
 /// How often a device at work on a batch is lost, and the batch answers no call
@@ -29,6 +29,12 @@ impl<D: Device> Session<D> {
         if let Some(oldest) = self.in_flight.first_mut() {
             oldest.load.losses += 1;
         }
+        // And the compiler on all that waits for it.
+        for id in self.batcher.aside() {
+            if let Some(load) = self.sealed.iter_mut().find(|load| load.id == id) {
+                load.losses += 1;
+            }
+        }
     }
 
     /// Whether the device is lost and waits for its replacement.
@@ -47,6 +53,8 @@ impl<D: Device> Session<D> {
         while !self.in_flight.is_empty() {
             self.requeue(self.in_flight.len() - 1);
         }
+        self.batcher.resume_all();
+        self.waiting.forget();
         self.gone = self.device.counters().after(self.gone);
         self.device.destroy();
         self.engine = device.info().engine;
@@ -80,10 +88,6 @@ impl<D: Device> Session<D> {
     pub(super) fn requeue(&mut self, index: usize) {
         let load = self.in_flight.remove(index).load;
         assert!(self.batcher.requeue(load.id), "both know what is in flight");
-        let age = |id: BatchId| self.open.id.0.wrapping_sub(id.0);
-        let place = self
-            .sealed
-            .partition_point(|sealed| age(sealed.id) > age(load.id));
-        self.sealed.insert(place, load);
+        self.sealed.push(load);
     }
 }
