@@ -21,8 +21,11 @@ import { rolldown } from "rolldown";
 import { factory } from "./factory.mjs";
 import { shorten } from "./shorten.mjs";
 
-/** Bytes, gzip, of scripts and the WebAssembly that a page loads. */
-const BUDGET = 230_000;
+/** The scripts that applications import, and what each is made of. */
+const ENTRIES = { index: "index.js", animation: "animation/index.js" };
+
+/** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
+const BUDGET = 238_000;
 
 // What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
 const WASM_FEATURES = [
@@ -64,11 +67,15 @@ if (assemble(scalar, "framebatch_bg_scalar.wasm", []) !== text) {
 }
 writeFileSync(join(glue, "framebatch.short.js"), factory(text));
 await minify(
-  join(glue, "framebatch.short.js"),
-  join(target, "wasm/framebatch.js"),
+  { framebatch: join(glue, "framebatch.short.js") },
+  join(target, "wasm"),
 );
-
-await minify(join(face, "index.js"), join(target, "dist/index.js"));
+await minify(
+  Object.fromEntries(
+    Object.entries(ENTRIES).map(([name, path]) => [name, join(face, path)]),
+  ),
+  join(target, "dist"),
+);
 for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
@@ -93,8 +100,11 @@ function assemble(folder, name, features) {
   return short.glue;
 }
 
-/** Bundles a script with what it imports; the glue stays a file of its own, beside its WebAssembly. */
-async function minify(input, file) {
+/**
+ * Bundles scripts with what they import; what several of them do is a file that they
+ * share. The glue stays a file of its own, beside its WebAssembly.
+ */
+async function minify(input, dir) {
   const bundle = await rolldown({
     input,
     external: ["../wasm/framebatch.js"],
@@ -104,7 +114,11 @@ async function minify(input, file) {
       define: { "process.env.NODE_ENV": "process.env.NODE_ENV" },
     },
   });
-  await bundle.write({ file, minify: true });
+  await bundle.write({
+    dir,
+    minify: true,
+    chunkFileNames: "shared.js",
+  });
   await bundle.close();
 }
 
@@ -114,10 +128,12 @@ function checkSize() {
     execFileSync("gzip", ["-9", "-c", join(target, path)]).length;
   const wasm = size("wasm/framebatch_bg.wasm");
   const without = size("wasm/framebatch_bg_scalar.wasm");
-  const scripts = size("wasm/framebatch.js") + size("dist/index.js");
+  const scripts =
+    size("wasm/framebatch.js") + size("dist/index.js") + size("dist/shared.js");
   const total = Math.max(wasm, without) + scripts;
+  const animation = size("dist/animation.js");
   console.log(
-    `package, gzip: wasm ${wasm} (${without} without vectors) + js ${scripts}, ${total} of ${BUDGET} bytes`,
+    `package, gzip: wasm ${wasm} (${without} without vectors) + js ${scripts}, ${total} of ${BUDGET} bytes; animation ${animation}`,
   );
   if (total <= BUDGET) return;
   // Half a package must not look like a built one.

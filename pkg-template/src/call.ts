@@ -5,6 +5,7 @@
 
 import type { Operand, Result } from "./check.js";
 import type { Terms } from "./call-options.js";
+import type { Laid } from "./laid.js";
 import type { Element } from "./method.js";
 import type { Reading } from "./tensor/reading.js";
 
@@ -29,6 +30,8 @@ export class Call {
   ticket = UNENTERED;
   /** What is read, where it is a reading of tensors. */
   reading: Reading | undefined;
+  /** What lays its operands, where it does so by itself. */
+  laid: Laid | undefined;
   /** Elements of its result; 0 where that is no array of its own. */
   elements = 0;
   /** The array of its result, once it is made: before the answer, or with its first part. */

@@ -18,6 +18,7 @@ import { checkCall, type Fraction, type Operand } from "./check.js";
 import type { Core, Notify, Settle } from "./core.js";
 import { type FramebatchError, fromCore, subject } from "./errors.js";
 import { Listeners } from "./events.js";
+import type { Companion, Laid } from "./laid.js";
 import { beginExplained, type Explained } from "./explain.js";
 import type { Loaded } from "./load.js";
 import type { Method } from "./method.js";
@@ -70,6 +71,8 @@ export class Calls {
   /** What has its calls sent without a wait for a frame. */
   readonly streams = new Streams(this);
 
+  /** What else lives as long as the session. */
+  private readonly companions: Companion<Core>[] = [];
   private readonly backlog = new Backlog();
   private readonly reader = new Reader(this.residents);
   private readonly tickets = new Tickets(
@@ -151,6 +154,45 @@ export class Calls {
     }
   }
 
+  /** Takes a call that lays its own operands, as {@link start} takes other calls. */
+  take<Answer>(
+    laid: Laid,
+    options: CallOptions<Terms["into"]> | undefined,
+  ): Promise<Answer> {
+    const { method } = laid;
+    try {
+      const terms =
+        options === undefined ? undefined : checkCallOptions(method, options);
+      const about = subject(method.name, terms?.label);
+      if (this.ended !== undefined) throw endedError(about, this.ended);
+      laid.check(about, terms);
+      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
+      // No rows: the answer is known without a core, and stays asynchronous.
+      if (laid.isEmpty) {
+        return Promise.resolve((terms?.into ?? new Float32Array(0)) as Answer);
+      }
+      const call = this.make(method, terms);
+      call.laid = laid;
+      laid.hold();
+      if (this.core === undefined) {
+        laid.keep();
+        this.backlog.addReading(call);
+      } else {
+        this.tickets.enterLaid(call);
+        this.entered(call);
+      }
+      return call.promise as Promise<Answer>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Tells a companion of the session's life from here on. */
+  join(companion: Companion<Core>): void {
+    this.companions.push(companion);
+    if (this.core !== undefined) companion.open(this.core);
+  }
+
   /** The core is up: enters what was waiting for it, in order. */
   run({ core, loaded, keyed, ...pace }: Running): void {
     const { tickets } = this;
@@ -169,10 +211,13 @@ export class Calls {
     tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
     this.metrics.open(core);
+    for (const companion of this.companions) companion.open(core);
     this.shelf.open(sending.preparer.reserve);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
-        if (call.reading === undefined) tickets.enter(call, a!, b, t, rest);
+        if (call.laid !== undefined) tickets.enterLaid(call);
+        else if (call.reading === undefined)
+          tickets.enter(call, a!, b, t, rest);
         else {
           this.reader.resume(about(call), call.reading);
           tickets.enterReading(call);
@@ -219,6 +264,7 @@ export class Calls {
     if (event === "sent") return this.sending.sent();
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
+    for (const companion of this.companions) companion.hear(event);
     this.listeners.tell(event, message);
   };
 
@@ -267,6 +313,7 @@ export class Calls {
     this.ended = error;
     if (this.core !== undefined) this.stop(this.core);
     this.residents.close();
+    for (const companion of this.companions) companion.close();
     // After its own dispose the core has left none; after a defect it left all.
     for (const call of [
       ...this.backlog.drain(),
@@ -288,7 +335,7 @@ export class Calls {
   }
 
   /** A method of the core threw, which is a defect. */
-  private fail(doing: string, thrown: unknown): void {
+  fail(doing: string, thrown: unknown): void {
     this.end(fromCore(doing, thrown));
   }
 

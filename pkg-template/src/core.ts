@@ -51,6 +51,12 @@ export interface Core {
    */
   chain(words: Uint32Array): number;
   /**
+   * The number under which samplings of clips are submitted: layers, lanes, floats of a
+   * row of the result, words of a row of operands, and 1 if a tensor takes the result.
+   * `animation/sampling.ts` says what lies at the cursor.
+   */
+  sampling(sizes: Uint32Array): number;
+  /**
    * Gives numbers of structures up, each as often as it was asked for before it is
    * gone. Calls that were made before are still answered.
    */
@@ -62,6 +68,8 @@ export interface Core {
    * already.
    */
   fill(tensor: number, data: Uint32Array, home: number): number;
+  /** Uploads a part of one that is not packed, from this word on. */
+  patch(tensor: number, at: number, data: Uint32Array): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
    * those that were pending when it was lost, which then settle as `device-lost`.

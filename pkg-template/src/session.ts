@@ -43,6 +43,9 @@ import {
   type TensorOptions,
 } from "./tensor/tensor.js";
 
+/** The calls of a session, for the package's other entries. */
+export let callsOf!: (session: Session) => Calls;
+
 /**
  * A device and the calls that share it. Calls made by anyone in a page during a
  * frame are sent together, and each gets its own answer.
@@ -387,6 +390,10 @@ export class Session {
       flush: () => this.flush(),
       listen: (listener) => this.#calls.metrics.add(listener),
     };
+  }
+
+  static {
+    callsOf = (session) => session.#calls;
   }
 
   #refuseIfEnded(asked: string): void {

@@ -87,6 +87,18 @@ export class Tickets {
     }
   }
 
+  /** Gives the core a call that lays its own operands, as {@link enter} does. */
+  enterLaid(call: Call): void {
+    const laid = call.laid!;
+    call.elements = laid.elements;
+    this.holdKey(call);
+    try {
+      this.submit(call, laid.lay(this.arena), laid.rows, 0);
+    } catch (thrown) {
+      this.turnAway(call, thrown);
+    }
+  }
+
   /** Takes the call of a ticket out of the books, if it is there. */
   take(ticket: number): Call | undefined {
     const call = this.pending.take(ticket);
@@ -108,6 +120,7 @@ export class Tickets {
   release(call: Call): void {
     call.release();
     this.keys?.release(call.terms?.key);
+    call.laid?.release();
     if (call.reading?.pinned === undefined) return;
     for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
   }

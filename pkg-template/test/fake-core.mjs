@@ -98,6 +98,7 @@ class Core {
       disposed: 0,
       nudges: 0,
       fills: 0,
+      patches: 0,
       releases: 0,
       measures: 0,
     };
@@ -116,6 +117,20 @@ class Core {
     if (this.fails("chain")) return -1;
     const chain = decode(words);
     return this.structures.push({ op: "chain", chain, words }) - 1;
+  }
+
+  sampling(sizes) {
+    if (this.fails("sampling")) return -1;
+    const [layers, , width, row, isStored] = sizes;
+    const spec = { op: "sampling", layers, width, row, isStored };
+    return this.structures.push(spec) - 1;
+  }
+
+  patch(tensor, at, data) {
+    if (this.fails("patch")) return -1;
+    this.counts.patches += 1;
+    this.tensors.get(tensor).set(data, at);
+    return 0;
   }
 
   hold(words) {
@@ -440,7 +455,11 @@ class Core {
 
 const aligned = (words) => (words + 3) & ~3;
 
-function shapeOf({ op, width, each }, rows) {
+function shapeOf({ op, width, each, layers, row: fields, isStored }, rows) {
+  if (op === "sampling") {
+    const words = aligned(rows * fields) + 4 + 4 * layers + 4;
+    return { operand: fields, words, result: isStored ? 0 : rows * width };
+  }
   if (op === "states.gradients") {
     return { operand: rows * 4, words: rows * 4, result: rows * 32 };
   }
@@ -473,7 +492,13 @@ function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
       (at + operand * aligned(shape.operand)) * 4 + i
     ];
   const bytesOut = new Uint8Array(source.buffer, offset * 4, shape.result * 4);
-  if (spec.op === "states.descend") {
+  if (spec.op === "sampling") {
+    // The first layer's time, and the float's number.
+    for (let i = 0; i < shape.result; i += 1) {
+      const row = Math.floor(i / spec.width);
+      out[offset + i] = floats[at + row * spec.row] + (i % spec.width);
+    }
+  } else if (spec.op === "states.descend") {
     for (let i = 0; i < bytesOut.length; i += 1)
       bytesOut[i] = byte(0, i) - tOf(i >> 4);
   } else if (spec.op.endsWith("istance")) {

@@ -27,6 +27,18 @@ import {
   type TensorBuffer,
   type TensorOptions,
 } from "framebatch";
+import {
+  type BlendLayer,
+  type Clip,
+  type Easing,
+  fromThree,
+  type SampleOptions,
+  type Several,
+  type Spring,
+  type Track,
+  type Tween,
+  type Wrap,
+} from "framebatch/animation";
 
 const options: OpenOptions = {
   engine: (await isSupported()) ? "gpu" : "cpu",
@@ -145,6 +157,32 @@ gpu.tensor(floats, [4], { dtype: "f64" });
 // @ts-expect-error Bytes are states.
 gpu.tensor(bytes);
 
+const easing: Easing = "cubic-bezier(0, 0, 1, 1)";
+const track: Track = { times: [0, 1], values: floats, easing };
+const clip: Clip = gpu.clip({ tracks: [track], duration: 2 });
+const wrap: Wrap = "ping-pong";
+const sampling: SampleOptions = { wrap: [wrap], into: floats };
+const sampled: Float32Array = await clip.sample(floats, sampling);
+const row: Float32Array<ArrayBuffer> = await clip.sample(0.5);
+const layer: BlendLayer = { clip, times: 0, weight: floats, additive: true };
+const blended: Float32Array<ArrayBuffer> = await gpu.blend([layer]);
+const stored: void = await clip.sampleTo(x, floats, { offset: 4, signal });
+const tween: Tween = gpu.tween(0, 1, { onUpdate: (x: number) => x });
+const pair: Spring<Several> = gpu.spring([0, 0], floats, {
+  onUpdate: ([x]) => x,
+});
+pair.to([1, 2]);
+const place: Float32Array = pair.value;
+const fraction: number = tween.value;
+// @ts-expect-error A number does not become several.
+gpu.tween(0, [1]);
+fromThree({ name: "n", duration: 1, tracks: [] });
+// @ts-expect-error No such easing.
+gpu.clip({ tracks: [{ ...track, easing: "bounce" }] });
+// @ts-expect-error The tensor takes the result.
+clip.sampleTo(x, 0, { into: floats });
+// @ts-expect-error Indexes are no floats.
+clip.sampleTo(best, 0);
 const streaming: StreamOptions = {
   depth: 2,
   signal,
@@ -185,6 +223,8 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
   own.flush();
 }
 
+export { fraction, place };
+export { blended, row, sampled, stored };
 export { apart, ofField, curved, down, on2, way };
 export {
   a,

@@ -247,6 +247,11 @@ impl Shared {
     /// The number here of a tensor that is to be written.
     pub(super) fn admit_target(&self, tensor: &Tensor) -> Result<u32, Error> {
         let number = self.admit(tensor)?;
+        if tensor.resident.packing.is_some() {
+            return Err(Error::InvalidInput(
+                "blend: a tensor in fewer bits is only read; give one of `Gpu::tensor`".into(),
+            ));
+        }
         let state = self.lock();
         match state.residents.sources.get(&number) {
             Some(Source::Imported) => Err(Error::InvalidInput(

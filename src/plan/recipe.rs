@@ -218,6 +218,14 @@ impl Recipe {
         }
     }
 
+    /// The tensor that a call writes, of those that it names.
+    pub fn written(&self, set: &[u32]) -> Option<u32> {
+        match &self.work {
+            Work::Sampled(sampling) if sampling.is_stored => set.last().copied(),
+            _ => None,
+        }
+    }
+
     /// Words that the operands of a call of `rows` rows take in the arena:
     /// one after the other, each starting at a multiple of 16 bytes.
     pub fn input_words(&self, rows: u32) -> u64 {

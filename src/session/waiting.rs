@@ -99,8 +99,9 @@ impl<D: Device> Session<D> {
             Some(_) => failure(call) != failed,
             None => matches!(state(call), Some(State::Compiling)),
         });
-        let leaves: Vec<bool> = leaves.collect();
+        let mut leaves: Vec<bool> = leaves.collect();
         self.waiting.is_due |= failed.is_some();
+        self.keep_readers(&load, &mut leaves);
         if !leaves.contains(&true) {
             return Some(load);
         }
@@ -114,6 +115,24 @@ impl<D: Device> Session<D> {
         self.batcher.set_aside(load.id);
         self.sealed.push(load);
         None
+    }
+
+    /// Marks the calls that name a tensor which a marked call writes: they find
+    /// there what it wrote.
+    fn keep_readers(&self, load: &Load, leaves: &mut [bool]) {
+        let recipes = self.structures.recipes();
+        let set = |call: &Call| &load.sets[call.set.0 as usize];
+        let marked = load.calls.iter().zip(&*leaves);
+        let written: Vec<u32> = marked
+            .filter(|(_, leaves)| **leaves)
+            .filter_map(|(call, _)| recipes[call.recipe.0 as usize].written(set(call)))
+            .collect();
+        if written.is_empty() {
+            return; // Most batches.
+        }
+        for (call, leaves) in load.calls.iter().zip(leaves) {
+            *leaves |= set(call).iter().any(|tensor| written.contains(tensor));
+        }
     }
 
     /// Parts the marked calls of a batch from the others: they are a batch of

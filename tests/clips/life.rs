@@ -2,7 +2,7 @@
 //! back, devices lost.
 
 use framebatch::clips::{Easing, Interpolation, Kind, Track, Wrap};
-use framebatch::{Clip, EngineChoice, Gpu};
+use framebatch::{Clip, EngineChoice, Gpu, Storage};
 
 use crate::engines;
 
@@ -64,6 +64,15 @@ fn what_is_stored_does_not_come_back() {
         assert_eq!(
             error.to_string(),
             "blend: the tensor has 8 floats, but the result ends at 9"
+        );
+        let halves = gpu.tensor_as(&[0.0; 8], &[8], Storage::F16).unwrap();
+        let error = up
+            .sample_to(&halves, 0, &[0.0], Wrap::Clamp)
+            .wait()
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "blend: a tensor in fewer bits is only read; give one of `Gpu::tensor`"
         );
     }
 }

@@ -29,7 +29,11 @@ export function openSite(options) {
   let server;
 
   before(async () => {
-    server = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
+    server = await serve({
+      "/pkg/": "pkg",
+      "/three/": "node_modules/three",
+      "/": "tests/e2e/pages",
+    });
     browser = await launch(options);
   });
   after(async () => {

@@ -114,7 +114,7 @@ const SOFTMAX_NAMES = { axis: true };
 const GELU_NAMES = { approximate: true };
 
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
-let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
+export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
 
 /**
  * Numbers in a shape, or what is to be computed from others. Methods record and give a

@@ -1,0 +1,168 @@
+// The layers of a sampling, as callers give them: looked at, and made ready to be laid.
+
+import type { Calls } from "../calls.js";
+import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { type SampledLayer, WRAPS } from "./sampling.js";
+import type { Place } from "./store.js";
+import type { Encoded } from "./tracks.js";
+
+/** What becomes of a time outside of a clip: the nearest end, again, or to and fro. */
+export type Wrap = (typeof WRAPS)[number];
+
+/** Seconds: of one instance, or of each. */
+export type Times = number | Float32Array;
+
+/** A clip without its handle. */
+export interface Inside {
+  readonly calls: Calls;
+  readonly clip: Encoded;
+  readonly place: Place;
+  readonly label: string | undefined;
+}
+
+/** What is said of a layer beside its clip. */
+interface Given {
+  readonly times: Times;
+  readonly weight?: number | Float32Array;
+  readonly wrap?: Wrap | readonly Wrap[];
+  readonly additive?: boolean;
+}
+
+/** A layer ready to be laid. Throws for what is wrong with it. */
+export function sampledLayer(
+  about: string,
+  calls: Calls,
+  { clip, place, label, calls: own }: Inside,
+  { times, weight = 1, wrap = "clamp", additive = false }: Given,
+): SampledLayer {
+  if (own !== calls) {
+    throw invalid(
+      about,
+      "the clip is of another session; make it with the same one",
+    );
+  }
+  if (place.dropped) {
+    throw new FramebatchError(
+      "disposed",
+      `${about}: ${subject("the clip", label)} is disposed; make it anew`,
+    );
+  }
+  checkTimes(about, times);
+  const rows = typeof times === "number" ? 1 : times.length;
+  checkWeight(about, weight, rows);
+  if (typeof additive !== "boolean") {
+    throw invalid(
+      about,
+      `additive must be true or false, got ${kindOf(additive)}`,
+    );
+  }
+  const mode = modeOf(about, wrap, rows);
+  // One number is folded here, where it has all its digits.
+  const isFolded = typeof times === "number" && typeof mode === "number";
+  return {
+    clip,
+    place,
+    times: isFolded ? fold(times, clip.duration, mode) : times,
+    weight,
+    wrap: isFolded ? 0 : mode,
+    isAdditive: additive,
+  };
+}
+
+/** Throws unless layers fit each other. */
+export function checkLayers(
+  about: string,
+  sampled: readonly SampledLayer[],
+): void {
+  const [first] = sampled;
+  sampled.forEach((layer, i) => {
+    const name = `${about}: layers[${i}]`;
+    if (layer.clip.signature !== first.clip.signature) {
+      throw invalid(
+        name,
+        "the clip has other tracks than the first; blend clips of equal tracks",
+      );
+    }
+    if (rowsOf(layer) !== rowsOf(first)) {
+      throw invalid(
+        name,
+        `there are ${rowsOf(layer)} times, but the first layer has ${rowsOf(first)}; give all as many`,
+      );
+    }
+    if (i > 0 && sampled[i - 1].isAdditive && !layer.isAdditive) {
+      throw invalid(
+        name,
+        "it follows an additive one; additive layers come last",
+      );
+    }
+  });
+}
+
+function rowsOf({ times }: SampledLayer): number {
+  return typeof times === "number" ? 1 : times.length;
+}
+
+function checkTimes(about: string, times: unknown): void {
+  if (typeof times === "number") {
+    if (times === times) return;
+    throw invalid(about, "times is NaN; give a number");
+  }
+  if (isFloats(times)) return;
+  throw invalid(
+    about,
+    `times must be a number or a Float32Array, got ${kindOf(times)}`,
+  );
+}
+
+function checkWeight(about: string, weight: unknown, rows: number): void {
+  if (typeof weight === "number") {
+    if (weight === weight) return;
+    throw invalid(about, "weight is NaN; give a number");
+  }
+  if (!isFloats(weight)) {
+    throw invalid(
+      about,
+      `weight must be a number or a Float32Array, got ${kindOf(weight)}`,
+    );
+  }
+  if (weight.length === rows) return;
+  throw invalid(
+    about,
+    `there are ${weight.length} weights, but ${rows} times; give one for all, or as many`,
+  );
+}
+
+function modeOf(
+  about: string,
+  wrap: unknown,
+  rows: number,
+): number | Uint8Array {
+  const number = (mode: unknown): number => {
+    const at = WRAPS.indexOf(mode as Wrap);
+    if (at >= 0) return at;
+    const given = typeof mode === "string" ? `'${mode}'` : kindOf(mode);
+    throw invalid(
+      about,
+      `wrap must be 'clamp', 'loop' or 'ping-pong', got ${given}`,
+    );
+  };
+  if (!Array.isArray(wrap)) return number(wrap);
+  if (wrap.length === rows) return Uint8Array.from(wrap, number);
+  throw invalid(
+    about,
+    `there are ${wrap.length} wrap modes, but ${rows} times; give one for all, or as many`,
+  );
+}
+
+function isFloats(value: unknown): value is Float32Array {
+  if (!ArrayBuffer.isView(value)) return false;
+  return (value as Float32Array)[Symbol.toStringTag] === "Float32Array";
+}
+
+function fold(time: number, duration: number, mode: number): number {
+  if (mode === 0) return time;
+  if (duration === 0) return 0;
+  const period = mode === 1 ? duration : 2 * duration;
+  const rest = time - period * Math.floor(time / period);
+  return rest > duration ? period - rest : rest;
+}

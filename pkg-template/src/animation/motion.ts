@@ -1,0 +1,309 @@
+// Everything that moves by itself, stepped together once a frame.
+//
+// A motion's value is `from · a + to · b + velocity · c` with three weights of the time
+// alone. Few floats are computed here, in place; many in one call of the frame, with what
+// does not change lying on the device. What the weights are is told by `tween.ts` and
+// `spring.ts`.
+
+import type { Calls } from "../calls.js";
+import type { FramebatchError } from "../errors.js";
+import type { Companion } from "../laid.js";
+import { makeTensor, readTensors, type Tensor } from "../tensor/tensor.js";
+
+/** How far a motion is: the weights of `from`, `to` and `velocity`, and whether it ends. */
+export interface Moment {
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+  readonly isLast: boolean;
+}
+
+/** One thing that moves. */
+export interface Motion {
+  readonly from: Float32Array;
+  readonly to: Float32Array;
+  /** Per second; undefined where `c` is always 0. */
+  readonly velocity: Float32Array | undefined;
+  /** Receives its value. */
+  readonly value: Float32Array;
+  /** Where it is computed; undefined: by how much there is. */
+  readonly engine: "cpu" | "gpu" | undefined;
+  /** How far it is, so many seconds after its first frame. */
+  at(seconds: number): Moment;
+  /** Its value is there. */
+  updated(): void;
+  /** It is stepped no more: at its end, or given up. */
+  ended(isFinished: boolean): void;
+}
+
+/** A motion, and when it began. */
+interface Live {
+  readonly motion: Motion;
+  start: number | undefined;
+}
+
+/** Floats from which on a device computes them, where that is hardware. */
+const MANY = 65_536;
+
+/** Milliseconds between steps where there are no frames. */
+const PAUSE_MS = 16;
+
+/** The motions of one session. */
+export class Stepper implements Companion<unknown> {
+  private readonly live = new Map<Motion, Live>();
+  private frame: number | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  /** What lies on the device, until the motions are others. */
+  private packed: Packed | undefined;
+  /** Whether a step is on its way. */
+  private isWaiting = false;
+
+  constructor(private readonly calls: Calls) {}
+
+  /** Motions that are stepped. */
+  get size(): number {
+    return this.live.size;
+  }
+
+  /** Steps a motion from the next frame on. */
+  add(motion: Motion): void {
+    this.live.set(motion, { motion, start: undefined });
+    this.unpack();
+    this.arm();
+  }
+
+  /** Gives a motion up, if it is stepped. */
+  remove(motion: Motion): void {
+    if (this.drop(motion)) motion.ended(false);
+  }
+
+  open(): void {}
+  hear(): void {}
+
+  close(): void {
+    for (const motion of [...this.live.keys()]) this.remove(motion);
+  }
+
+  private drop(motion: Motion): boolean {
+    if (!this.live.delete(motion)) return false;
+    this.unpack();
+    if (this.live.size === 0) this.disarm();
+    return true;
+  }
+
+  private arm(): void {
+    if (this.frame !== undefined || this.timer !== undefined) return;
+    if (typeof requestAnimationFrame === "function") {
+      this.frame = requestAnimationFrame((now) => this.step(now));
+    } else {
+      this.timer = setTimeout(() => this.step(performance.now()), PAUSE_MS);
+    }
+  }
+
+  private disarm(): void {
+    if (this.frame !== undefined) cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.frame = this.timer = undefined;
+  }
+
+  private step(now: number): void {
+    this.frame = this.timer = undefined;
+    const far = this.chooseFar();
+    // What is added meanwhile begins with the next frame.
+    for (const live of [...this.live.values()]) {
+      live.start ??= now;
+      if (!far.has(live.motion)) this.stepHere(live, now);
+    }
+    if (far.size > 0 && !this.isWaiting) this.stepThere(far, now);
+    if (this.live.size > 0) this.arm();
+  }
+
+  /** The motions that the device computes. */
+  private chooseFar(): ReadonlySet<Motion> {
+    if (this.packed !== undefined) return this.packed.motions;
+    const info = this.calls.core?.info() as
+      { engine: string; software: boolean } | undefined;
+    const isFast = info?.engine === "gpu" && !info.software;
+    let floats = 0;
+    for (const { value } of this.live.keys()) floats += value.length;
+    const far = new Set<Motion>();
+    for (const motion of this.live.keys()) {
+      const isMany = isFast && floats >= MANY;
+      const { engine = isMany ? "gpu" : "cpu" } = motion;
+      if (engine === "gpu" && info !== undefined) far.add(motion);
+    }
+    return far;
+  }
+
+  private stepHere({ motion, start }: Live, now: number): void {
+    const { from, to, velocity, value } = motion;
+    const { a, b, c, isLast } = motion.at((now - start!) / 1000);
+    for (let i = 0; i < value.length; i += 1) {
+      value[i] = from[i] * a + to[i] * b;
+      if (velocity !== undefined) value[i] += velocity[i] * c;
+    }
+    this.tell(motion, isLast);
+  }
+
+  private async stepThere(
+    far: ReadonlySet<Motion>,
+    now: number,
+  ): Promise<void> {
+    const packed = (this.packed ??= new Packed(this.calls, far));
+    const moments = new Map<Motion, Moment>();
+    for (const motion of far) {
+      const { start } = this.live.get(motion)!;
+      moments.set(motion, motion.at((now - start!) / 1000));
+    }
+    this.isWaiting = true;
+    try {
+      await packed.compute(moments);
+    } catch (error) {
+      this.unpack();
+      // Of another device it is made anew, with the next step.
+      if ((error as FramebatchError).code === "device-lost") return;
+      const isNews = this.calls.ended === undefined;
+      for (const motion of far) this.remove(motion);
+      if (isNews) report(error);
+      return;
+    } finally {
+      this.isWaiting = false;
+      packed.settle();
+    }
+    for (const motion of far) {
+      if (this.live.has(motion)) this.tell(motion, moments.get(motion)!.isLast);
+    }
+  }
+
+  private tell(motion: Motion, isLast: boolean): void {
+    try {
+      motion.updated();
+    } catch (error) {
+      this.remove(motion);
+      report(error); // The others go on.
+      return;
+    }
+    if (isLast && this.drop(motion)) motion.ended(true);
+  }
+
+  private unpack(): void {
+    this.packed?.dispose();
+    this.packed = undefined;
+  }
+}
+
+/** Motions of one width, as they lie on the device. */
+interface Group {
+  readonly motions: readonly Motion[];
+  readonly width: number;
+  /** From, to and velocity, a row each. */
+  readonly rows: readonly (Tensor | undefined)[];
+  readonly into: Float32Array;
+}
+
+/** Motions whose values are computed in one call. */
+class Packed {
+  private readonly groups: readonly Group[];
+  private isDisposed = false;
+  private isBusy = false;
+
+  constructor(
+    private readonly calls: Calls,
+    readonly motions: ReadonlySet<Motion>,
+  ) {
+    const byWidth = new Map<number, Motion[]>();
+    for (const motion of motions) {
+      const { length } = motion.value;
+      const same = byWidth.get(length);
+      if (same === undefined) byWidth.set(length, [motion]);
+      else same.push(motion);
+    }
+    this.groups = [...byWidth].map(([width, motions]) =>
+      this.pack(motions, width),
+    );
+  }
+
+  /** Computes and copies every motion's value. */
+  async compute(moments: ReadonlyMap<Motion, Moment>): Promise<void> {
+    this.isBusy = true;
+    const tensors = this.groups.map(({ motions, rows }) => {
+      const weights = (of: (moment: Moment) => number): Tensor => {
+        const data = Float32Array.from(motions, (m) => of(moments.get(m)!));
+        return this.make(data, [motions.length, 1]);
+      };
+      const [from, to, velocity] = rows;
+      const sum = from!
+        .mul(weights(({ a }) => a))
+        .add(to!.mul(weights(({ b }) => b)));
+      return velocity === undefined
+        ? sum
+        : sum.add(velocity.mul(weights(({ c }) => c)));
+    });
+    const into = this.groups.map((group) => group.into);
+    await readTensors(this.calls, tensors, { into });
+    for (const { motions, width, into } of this.groups) {
+      motions.forEach(({ value }, row) => {
+        value.set(into.subarray(row * width, (row + 1) * width));
+      });
+    }
+  }
+
+  /** No call needs it any more. */
+  settle(): void {
+    this.isBusy = false;
+    if (this.isDisposed) this.dispose();
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+    if (this.isBusy) return;
+    for (const { rows } of this.groups) for (const row of rows) row?.dispose();
+  }
+
+  private pack(motions: readonly Motion[], width: number): Group {
+    const shape = [motions.length, width];
+    const rows = (of: (motion: Motion) => Float32Array | undefined): Tensor => {
+      const data = new Float32Array(motions.length * width);
+      motions.forEach((motion, row) => {
+        const part = of(motion);
+        if (part !== undefined) data.set(part, row * width);
+      });
+      return this.make(data, shape);
+    };
+    const moves = motions.some(({ velocity }) => velocity !== undefined);
+    return {
+      motions,
+      width,
+      rows: [
+        rows(({ from }) => from),
+        rows(({ to }) => to),
+        moves ? rows(({ velocity }) => velocity) : undefined,
+      ],
+      into: new Float32Array(motions.length * width),
+    };
+  }
+
+  private make(data: Float32Array, shape: readonly number[]): Tensor {
+    return makeTensor(this.calls, data, shape) as Tensor;
+  }
+}
+
+/** As if it had been thrown by a task of its own. */
+function report(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
+const steppers = new WeakMap<Calls, Stepper>();
+
+/** The stepper of a session. */
+export function stepperOf(calls: Calls): Stepper {
+  let stepper = steppers.get(calls);
+  if (stepper === undefined) {
+    stepper = new Stepper(calls);
+    steppers.set(calls, stepper);
+    calls.join(stepper);
+  }
+  return stepper;
+}

@@ -1,0 +1,218 @@
+// One sampling of clips: its layers, and how they lie at the cursor.
+//
+// Rows (a time for each layer, then weights, then wrap modes, as far as they differ
+// from row to row), the header and the tensors' numbers; `src/graph/sampling.rs` says
+// it for the core. What callers may get wrong is found in `clip.ts`.
+
+import { aligned, type Arena } from "../arena.js";
+import { isDetached } from "../check.js";
+import { invalid, kindOf } from "../errors.js";
+import type { Laid, LaidMethod } from "../laid.js";
+import type { Terms } from "../call-options.js";
+import type { Leaf } from "../tensor/leaf.js";
+import type { Node } from "../tensor/node.js";
+import type { Residents } from "../tensor/residents.js";
+import type { Encoded } from "./tracks.js";
+import type { Place, Store } from "./store.js";
+
+/** Wrap modes by number. */
+export const WRAPS = ["clamp", "loop", "ping-pong"] as const;
+
+const HEADER = 4;
+const LAYER = 4;
+const WEIGHTS = 0x10000;
+const MODES = 0x20000;
+
+/** A clip among those of a sampling. */
+export interface SampledLayer {
+  readonly clip: Encoded;
+  readonly place: Place;
+  /** One for each row, or for the only one. */
+  times: number | Float32Array;
+  /** One for all rows, or one each. */
+  weight: number | Float32Array;
+  /** The number of a wrap mode for all rows, or one each. */
+  wrap: number | Uint8Array;
+  readonly isAdditive: boolean;
+}
+
+/** Where a sampling goes instead of the caller. */
+export interface Target {
+  readonly node: Node;
+  /** Floats from its beginning. */
+  readonly offset: number;
+  readonly residents: Residents;
+}
+
+const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
+
+/** How samplings are named. */
+export const SAMPLE: LaidMethod = { name: "sample", ...FLOATS };
+/** Those to a tensor. */
+export const SAMPLE_TO: LaidMethod = { name: "sampleTo", ...FLOATS };
+/** Those of several layers. */
+export const BLEND: LaidMethod = { name: "blend", ...FLOATS };
+/** Those of several layers to a tensor. */
+export const BLEND_TO: LaidMethod = { name: "blendTo", ...FLOATS };
+
+/** A sampling of clips, from its method until its answer. */
+export class Sampling implements Laid {
+  readonly rows: number;
+  private leaf: Leaf | undefined;
+
+  constructor(
+    readonly method: LaidMethod,
+    private readonly store: Store,
+    private readonly layers: readonly SampledLayer[],
+    private readonly target: Target | undefined,
+  ) {
+    const { times } = layers[0];
+    this.rows = typeof times === "number" ? 1 : times.length;
+  }
+
+  get isEmpty(): boolean {
+    return this.rows === 0;
+  }
+
+  get elements(): number {
+    return this.target === undefined ? this.rows * this.width : 0;
+  }
+
+  check(about: string, terms: Terms | undefined): void {
+    const into = terms?.into as Float32Array | undefined;
+    if (into === undefined) return;
+    if (
+      !ArrayBuffer.isView(into) ||
+      into[Symbol.toStringTag] !== "Float32Array"
+    ) {
+      throw invalid(about, `into must be a Float32Array, got ${kindOf(into)}`);
+    }
+    if (into.length === this.elements) return;
+    if (isDetached(into)) {
+      throw invalid(
+        about,
+        "into is detached (its buffer was transferred); give an array that still has its memory",
+      );
+    }
+    throw invalid(
+      about,
+      `into has ${into.length} floats, but the result has ${this.elements}; give an array of that length`,
+    );
+  }
+
+  keep(): void {
+    for (const layer of this.layers) {
+      if (typeof layer.times !== "number") layer.times = layer.times.slice();
+      if (typeof layer.weight !== "number") layer.weight = layer.weight.slice();
+    }
+  }
+
+  hold(): void {
+    for (const { place } of this.layers) place.pins += 1;
+    if (this.target === undefined) return;
+    this.leaf = this.target.node.leaf!;
+    this.leaf.pins += 1;
+  }
+
+  release(): void {
+    for (const { place } of this.layers) this.store.unpin(place);
+    if (this.leaf !== undefined) this.target!.residents.unpin(this.leaf);
+  }
+
+  lay(arena: Arena): number {
+    const { store, layers, rows, target } = this;
+    if (store.failure !== undefined) throw store.failure;
+    // Before anything is written: it may move the cursor's memory.
+    const leaf = this.settleTarget();
+    const { lanes } = layers[0].clip;
+    const hasWeights = layers.some(({ weight }) => typeof weight !== "number");
+    const hasModes = layers.some(({ wrap }) => typeof wrap !== "number");
+    const more = (hasWeights ? 1 : 0) + (hasModes ? 1 : 0);
+    const fields = layers.length * (1 + more);
+    const id = store.structure(
+      layers.length,
+      lanes,
+      this.width,
+      fields,
+      target !== undefined,
+    );
+    const header = aligned(rows * fields);
+    const names = header + HEADER + LAYER * layers.length;
+    const at = arena.room(names + 4);
+    this.layRows(arena, at, fields, [hasWeights, hasModes]);
+    const { words } = arena;
+    const flags = (hasWeights ? WEIGHTS : 0) | (hasModes ? MODES : 0);
+    let word = at + header;
+    words[word++] = lanes;
+    words[word++] = layers.length | flags;
+    words[word++] = target === undefined ? 0 : target.offset;
+    words[word++] = this.width;
+    for (let k = 0; k < layers.length; k += 1) {
+      const { place, wrap, isAdditive, weight } = layers[k];
+      words[word++] = place.at;
+      words[word++] = typeof wrap === "number" ? wrap : 0;
+      words[word++] = isAdditive ? 1 : 0;
+      words[word++] = bitsOf(typeof weight === "number" ? weight : 1);
+    }
+    words[word++] = store.number;
+    words[word] = leaf === undefined ? 0 : leaf.number;
+    return id;
+  }
+
+  private get width(): number {
+    return this.layers[0].clip.width;
+  }
+
+  private settleTarget(): Leaf | undefined {
+    const { target } = this;
+    if (target === undefined) return undefined;
+    const leaf = target.node.leaf!;
+    if (leaf.failure !== undefined) throw leaf.failure;
+    target.residents.settle(target.node);
+    return leaf;
+  }
+
+  private layRows(
+    arena: Arena,
+    at: number,
+    fields: number,
+    [hasWeights, hasModes]: readonly [boolean, boolean],
+  ): void {
+    const { layers, rows } = this;
+    const { times } = layers[0];
+    if (fields === 1) {
+      // Of most calls.
+      if (typeof times === "number") arena.putNumbers([times], 1, at);
+      else arena.put(times, at);
+      return;
+    }
+    const { buffer } = arena.words;
+    const floats = new Float32Array(buffer, at * 4, rows * fields);
+    const words = new Uint32Array(buffer, at * 4, rows * fields);
+    layers.forEach(({ times, weight, wrap }, k) => {
+      spread(floats, times, k, fields);
+      if (hasWeights) spread(floats, weight, layers.length + k, fields);
+      if (hasModes) spread(words, wrap, fields - layers.length + k, fields);
+    });
+  }
+}
+
+/** Writes a column of rows. */
+function spread(
+  to: Float32Array | Uint32Array,
+  column: number | Float32Array | Uint8Array,
+  at: number,
+  fields: number,
+): void {
+  for (let i = at, row = 0; i < to.length; i += fields, row += 1) {
+    to[i] = typeof column === "number" ? column : column[row];
+  }
+}
+
+const scratch = new Float32Array(1);
+const bits = new Uint32Array(scratch.buffer);
+
+function bitsOf(float: number): number {
+  scratch[0] = float;
+  return bits[0];
+}

@@ -1,0 +1,266 @@
+// Springs: a value that is pulled to another, and keeps its velocity when that changes.
+//
+// The damped harmonic oscillator m·x″ + d·x′ + k·x = 0 in closed form (for example
+// A. P. French, Vibrations and Waves, chapter 3), so no step is too long for it.
+
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import type { Calls } from "../calls.js";
+import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
+import {
+  checkLengths,
+  checkMotion,
+  floatsOf,
+  MOTION_NAMES,
+  type MotionOptions,
+  type MotionValue,
+  type Moved,
+  numberOf,
+  positive,
+  wantsLessMotion,
+} from "./values.js";
+
+/** What `gpu.spring` takes last. */
+export interface SpringOptions<
+  Value extends MotionValue,
+> extends MotionOptions<Value> {
+  /** Force by distance. Default: 170. */
+  stiffness?: number;
+  /** Force by velocity. Default: 26. */
+  damping?: number;
+  /** What is moved. Default: 1. */
+  mass?: number;
+  /** How fast it is at the start, in values a second. Default: 0. */
+  velocity?: Value;
+  /** Nearer to its end than this, and slower, it is there. Default: 0.001. */
+  precision?: number;
+}
+
+const NAMES: Record<keyof SpringOptions<number>, true> = {
+  stiffness: true,
+  damping: true,
+  mass: true,
+  velocity: true,
+  precision: true,
+  ...MOTION_NAMES,
+};
+
+/** A value that is pulled to another. Made by `gpu.spring`. */
+export class Spring<Value extends MotionValue = number> {
+  readonly #about: string;
+  readonly #calls: Calls;
+  readonly #stepper: Stepper;
+  readonly #isNumber: boolean;
+  readonly #oscillator: Oscillator;
+  readonly #options: SpringOptions<Value>;
+  #pull: Pull;
+  #finished!: Promise<boolean>;
+  #resolve!: (isFinished: boolean) => void;
+  readonly #abort = (): void => this.cancel();
+
+  /** Springs come from `gpu.spring`. */
+  constructor(
+    calls: Calls,
+    [from, to]: readonly [Value, Value],
+    options: SpringOptions<Value>,
+  ) {
+    const about = checkMotion("spring", calls, options, NAMES);
+    const { stiffness = 170, damping = 26, mass = 1 } = options;
+    this.#about = about;
+    this.#calls = calls;
+    this.#options = options;
+    this.#oscillator = new Oscillator(
+      positive(about, "stiffness", stiffness),
+      numberOf(about, "damping", damping, 0),
+      positive(about, "mass", mass),
+    );
+    positive(about, "precision", options.precision ?? 0.001);
+    const start = floatsOf(about, "from", from);
+    this.#isNumber = typeof from === "number";
+    const speed =
+      options.velocity === undefined
+        ? new Float32Array(start.length)
+        : floatsOf(about, "velocity", options.velocity);
+    if (speed.length !== start.length) checkLengths(about, start, speed);
+    this.#stepper = stepperOf(calls);
+    this.#pull = this.#toward(floatsOf(about, "to", to), start, speed);
+    this.#begin();
+  }
+
+  /** Where it is. An array is the spring's own and changes with the next frame. */
+  get value(): Moved<Value> {
+    const { value } = this.#pull;
+    return (this.#isNumber ? value[0] : value) as Moved<Value>;
+  }
+
+  /** How fast it is, in values a second. */
+  get velocity(): Moved<Value> {
+    const speed = this.#pull.speed();
+    return (this.#isNumber ? speed[0] : speed) as Moved<Value>;
+  }
+
+  /** Resolves when it rests: true, or false where it was ended before. Never rejects. */
+  get finished(): Promise<boolean> {
+    return this.#finished;
+  }
+
+  /** Pulls it elsewhere from where it is, as fast as it is. */
+  to(target: Value): void {
+    const { value } = this.#pull;
+    const speed = this.#pull.speed();
+    checkMotion("spring", this.#calls, this.#options, NAMES);
+    const next = floatsOf(this.#about, "to", target);
+    const pull = this.#toward(next, value.slice(), speed);
+    this.cancel();
+    this.#pull = pull;
+    this.#begin();
+  }
+
+  /** Ends it where it is. */
+  cancel(): void {
+    this.#stepper.remove(this.#pull);
+  }
+
+  /** Lets `using` end it. */
+  [Symbol.dispose](): void {
+    this.cancel();
+  }
+
+  #toward(to: Float32Array, from: Float32Array, speed: Float32Array): Pull {
+    checkLengths(this.#about, from, to);
+    const { onUpdate, reducedMotion, precision = 0.001 } = this.#options;
+    return new Pull([from, to, speed], this.#oscillator, {
+      precision,
+      isShort: reducedMotion === "jump" && wantsLessMotion(),
+      engine: this.#options.engine,
+      updated: () => onUpdate?.(this.value),
+      ended: (isFinished) => this.#end(isFinished),
+    });
+  }
+
+  #begin(): void {
+    const { signal } = this.#options;
+    this.#finished = new Promise((resolve) => (this.#resolve = resolve));
+    if (signal?.aborted) return this.#resolve(false);
+    signal?.addEventListener("abort", this.#abort);
+    this.#stepper.add(this.#pull);
+  }
+
+  #end(isFinished: boolean): void {
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    this.#resolve(isFinished);
+  }
+}
+
+interface Terms {
+  readonly precision: number;
+  readonly isShort: boolean;
+  readonly engine: "cpu" | "gpu" | undefined;
+  readonly updated: () => void;
+  readonly ended: (isFinished: boolean) => void;
+}
+
+/** From one place to another, with a velocity. */
+class Pull implements Motion {
+  readonly from: Float32Array;
+  readonly to: Float32Array;
+  readonly velocity: Float32Array;
+  readonly value: Float32Array;
+  readonly engine: "cpu" | "gpu" | undefined;
+  readonly updated: () => void;
+  readonly ended: (isFinished: boolean) => void;
+  private readonly farthest: number;
+  private readonly fastest: number;
+  /** When it was last asked. */
+  private seconds = 0;
+  private isOver = false;
+
+  constructor(
+    [from, to, velocity]: readonly [Float32Array, Float32Array, Float32Array],
+    private readonly oscillator: Oscillator,
+    private readonly terms: Terms,
+  ) {
+    this.from = from;
+    this.to = to;
+    this.velocity = velocity;
+    this.value = from.slice();
+    this.engine = terms.engine;
+    this.updated = terms.updated;
+    this.ended = terms.ended;
+    this.farthest = from.reduce(
+      (m, x, i) => Math.max(m, Math.abs(x - to[i])),
+      0,
+    );
+    this.fastest = velocity.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+  }
+
+  at(seconds: number): Moment {
+    const { oscillator, farthest, fastest, terms } = this;
+    this.seconds = seconds;
+    const { a, c, da, dc } = oscillator.at(seconds);
+    const away = Math.abs(a) * farthest + Math.abs(c) * fastest;
+    const fast = Math.abs(da) * farthest + Math.abs(dc) * fastest;
+    const isLast =
+      terms.isShort ||
+      (away <= terms.precision && fast <= terms.precision * oscillator.rate);
+    this.isOver = isLast;
+    return isLast ? { a: 0, b: 1, c: 0, isLast } : { a, b: 1 - a, c, isLast };
+  }
+
+  /** The velocity when it was last asked where it is. */
+  speed(): Float32Array {
+    const { da, dc } = this.oscillator.at(this.seconds);
+    return this.velocity.map((v, i) =>
+      this.isOver ? 0 : (this.from[i] - this.to[i]) * da + v * dc,
+    );
+  }
+}
+
+/** What a distance and a velocity of 1 come to, and how fast they change. */
+interface Response {
+  readonly a: number;
+  readonly c: number;
+  readonly da: number;
+  readonly dc: number;
+}
+
+/** A mass on a damped spring. */
+class Oscillator {
+  /** Radians a second without damping. */
+  readonly rate: number;
+  /** How much of what stops all swinging the damping is. */
+  private readonly ratio: number;
+
+  constructor(stiffness: number, damping: number, mass: number) {
+    this.rate = Math.sqrt(stiffness / mass);
+    this.ratio = damping / (2 * Math.sqrt(stiffness * mass));
+  }
+
+  at(t: number): Response {
+    const { rate, ratio } = this;
+    const fade = ratio * rate;
+    const [a, c] = this.solve(t, fade);
+    return { a, c, da: -rate * rate * c, dc: a - 2 * fade * c };
+  }
+
+  private solve(t: number, fade: number): readonly [number, number] {
+    const { rate, ratio } = this;
+    const apart = Math.sqrt(Math.abs(1 - ratio * ratio)) * rate;
+    // Too near for the difference of the roots to be known.
+    if (apart < 1e-5 * rate) {
+      const left = Math.exp(-rate * t);
+      return [left * (1 + rate * t), left * t];
+    }
+    if (ratio < 1) {
+      const left = Math.exp(-fade * t);
+      const sine = Math.sin(apart * t) / apart;
+      return [left * (Math.cos(apart * t) + fade * sine), left * sine];
+    }
+    const slow = Math.exp((apart - fade) * t);
+    const quick = Math.exp((-apart - fade) * t);
+    return [
+      ((apart + fade) * slow + (apart - fade) * quick) / (2 * apart),
+      (slow - quick) / (2 * apart),
+    ];
+  }
+}

@@ -1,0 +1,164 @@
+// All clips of a session, as they lie on its device: one tensor, so that calls of
+// different clips are computed together.
+//
+// It gives places and keeps the device's copy; what the words mean is not looked at.
+
+import { checked, type Core, forget } from "../core.js";
+import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
+import type { Companion } from "../laid.js";
+import { RESIDENT } from "../tensor/codes.js";
+import { Recent } from "../recent.js";
+
+/** Words of the first store; it doubles when it is full. */
+const SMALLEST = 2 ** 14;
+
+/** The core has no tensor of it. */
+const NOWHERE = -1;
+
+/** A place in the store, and who needs it. */
+export class Place {
+  /** Calls that still read it. */
+  pins = 0;
+  /** Nobody will use it in another call. */
+  dropped = false;
+
+  constructor(
+    readonly at: number,
+    readonly words: number,
+  ) {}
+}
+
+/** The store of one session. */
+export class Store implements Companion<Core> {
+  /** The core's number of its tensor. */
+  number = NOWHERE;
+  /** Why the device does not have it. */
+  failure: FramebatchError | undefined;
+  private core: Core | undefined;
+  private words = new Uint32Array(SMALLEST);
+  private end = 0;
+  /** What was given back. */
+  private free: Place[] = [];
+  private isLost = false;
+  /** The core's numbers of samplings, by their sizes. */
+  private structures!: Recent<number, number>;
+
+  constructor(
+    /** Told what the core throws when it has trapped. */
+    private readonly trapped: (thrown: unknown) => void,
+  ) {}
+
+  /** Finds a place for words and writes them there. Throws where there is no room. */
+  put(words: Uint32Array): Place {
+    const place = this.find(words.length);
+    const end = place.at + words.length;
+    const grows = end > this.words.length;
+    if (grows) {
+      let size = this.words.length;
+      while (size < end) size *= 2;
+      const longer = new Uint32Array(size);
+      longer.set(this.words);
+      this.words = longer;
+    }
+    this.words.set(words, place.at);
+    this.end = Math.max(this.end, end);
+    if (this.core !== undefined && !this.isLost) {
+      if (grows || this.number === NOWHERE) this.fill(this.core);
+      else this.patch(this.core, place.at, words);
+    }
+    return place;
+  }
+
+  /** Nobody will use a place in another call. */
+  drop(place: Place): void {
+    if (place.dropped) return;
+    place.dropped = true;
+    if (place.pins === 0) this.free.push(place);
+  }
+
+  /** A call that read a place was answered. */
+  unpin(place: Place): void {
+    place.pins -= 1;
+    if (place.dropped && place.pins === 0) this.free.push(place);
+  }
+
+  /** The core's number for samplings of these sizes. */
+  structure(
+    layers: number,
+    lanes: number,
+    width: number,
+    fields: number,
+    isStored: boolean,
+  ): number {
+    // Below 2^53: lanes follow from the width but for the tracks' cuts.
+    const kind = ((layers * 4 + fields / layers) * 2 + (isStored ? 1 : 0)) | 0;
+    const key = (width * 2 ** 21 + lanes) * 512 + kind;
+    let id = this.structures.get(key);
+    if (id === undefined) {
+      const stored = isStored ? 1 : 0;
+      const sizes = Uint32Array.of(layers, lanes, width, fields, stored);
+      id = checked(this.core!, this.core!.sampling(sizes));
+      this.structures.add(key, id);
+    }
+    return id;
+  }
+
+  open(core: Core): void {
+    this.core = core;
+    this.structures = new Recent((dropped) => forget(core, dropped));
+    if (this.end > 0) this.fillOrLose(core);
+  }
+
+  hear(event: "lost" | "restored" | "fallback"): void {
+    this.isLost = event === "lost";
+    if (this.isLost || this.core === undefined || this.end === 0) return;
+    this.fillOrLose(this.core);
+  }
+
+  close(): void {
+    this.core = undefined;
+    this.free = [];
+  }
+
+  private find(words: number): Place {
+    const index = this.free.findIndex((place) => place.words >= words);
+    if (index < 0) return new Place(this.end, words);
+    const [found] = this.free.splice(index, 1);
+    if (found.words > words) {
+      this.free.push(new Place(found.at + words, found.words - words));
+    }
+    return new Place(found.at, words);
+  }
+
+  private fill(core: Core): void {
+    this.ask(() => {
+      if (this.number === NOWHERE) {
+        this.number = checked(core, core.hold(this.words.length));
+      }
+      checked(core, core.fill(this.number, this.words, RESIDENT));
+      this.failure = undefined;
+    });
+  }
+
+  // What is wrong is said of each call.
+  private fillOrLose(core: Core): void {
+    try {
+      this.fill(core);
+    } catch (error) {
+      this.failure = error as FramebatchError;
+    }
+  }
+
+  private patch(core: Core, at: number, words: Uint32Array): void {
+    this.ask(() => checked(core, core.patch(this.number, at, words)));
+  }
+
+  private ask(question: () => unknown): void {
+    try {
+      question();
+    } catch (thrown) {
+      if (!isCoreFailure(thrown)) this.trapped(thrown);
+      throw fromCore("clip", thrown);
+    }
+  }
+}
