@@ -17,6 +17,13 @@ export interface CallOptions<Into = Operand> {
   into?: Into;
   /** Under `overflow: "latest"`, a full queue keeps the newest call of each key. Default: none. */
   key?: string;
+  /**
+   * Where it runs. `gpu` rejects with `no-adapter` on a session without one, `cpu` with
+   * `invalid-input` for a tensor that only the GPU has (one of more than 256 KiB).
+   * Default: where it is answered sooner under `engine: "auto"`, else on the session's
+   * device.
+   */
+  engine?: "gpu" | "cpu";
   /** `now` sends the batch at once, this call included. Default: the session's policy. */
   flush?: "now";
   /** Appears in the message of every error of this call. Default: none. */
@@ -52,6 +59,7 @@ export interface Terms {
   readonly deadlineMs: number | undefined;
   readonly into: Result | readonly Result[] | undefined;
   readonly key: string | undefined;
+  readonly engine: "gpu" | "cpu" | undefined;
   readonly now: boolean;
   readonly label: string | undefined;
 }
@@ -65,6 +73,7 @@ const CALL_NAMES: Record<keyof CallOptions, true> = {
   deadlineMs: true,
   into: true,
   key: true,
+  engine: true,
   flush: true,
   label: true,
 };
@@ -97,6 +106,7 @@ export function checkCallOptions(
     deadlineMs,
     into,
     key,
+    engine,
     flush,
   } = options as Omit<AnyOptions, "into"> & { into?: Terms["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
@@ -120,6 +130,12 @@ export function checkCallOptions(
   if (key !== undefined && typeof key !== "string") {
     throw invalid(about, `key must be a string, got ${kindOf(key)}`);
   }
+  if (engine !== undefined && engine !== "gpu" && engine !== "cpu") {
+    throw invalid(
+      about,
+      `engine must be 'gpu', 'cpu' or left out, got '${String(engine)}'`,
+    );
+  }
   if (flush !== undefined && flush !== "now") {
     throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
   }
@@ -130,6 +146,7 @@ export function checkCallOptions(
     deadlineMs,
     into,
     key,
+    engine,
     now: flush === "now",
     label,
   };

@@ -11,7 +11,7 @@ export type {
   LerpOptions,
 } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
-export type { Info, Stats } from "./stats.js";
+export type { Info, Routing, Stats } from "./stats.js";
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
 export type { DeviceListener, DeviceNews } from "./events.js";
 export type { NestedNumbers, TensorData } from "./tensor/intake.js";

@@ -67,3 +67,16 @@ test("the statistics", async () => {
   );
   assert.deepEqual(flat.sort(), names.sort());
 });
+
+test("the numbers that devices are chosen by", () => {
+  const names = all(
+    rust("session/model.rs").match(/const FACTS[^=]*= \[([^\]]*)\]/)[1],
+    /"(\w+)"/g,
+  );
+  const source = readFileSync(
+    new URL("../src/stats.ts", import.meta.url),
+    "utf8",
+  );
+  const fields = source.match(/interface Routing \{([^}]*)\}/)[1];
+  assert.deepEqual(all(fields, /(\w+): number/g), names);
+});

@@ -166,7 +166,7 @@ class Core {
     return 0;
   }
 
-  submit(structure, rows, scalar, key) {
+  submit(structure, rows, scalar, key, engine) {
     if (this.fails("submit")) return -1;
     this.counts.submits += 1;
     const spec = this.structures[structure];
@@ -174,7 +174,7 @@ class Core {
     const at = this.view()[HEADER];
     const ticket = this.nextTicket;
     this.nextTicket = (ticket + 1) >>> 0;
-    const call = { ticket, spec, shape, rows, scalar, key, at };
+    const call = { ticket, spec, shape, rows, scalar, key, engine, at };
     this.words[HEADER] = at + shape.words;
     if (this.explained) this.explained.push(call);
     else this.queued.push(call);
@@ -231,7 +231,25 @@ class Core {
   }
 
   info() {
-    return { engine: "cpu" };
+    const { adapter = "fake", calibrated } = this;
+    const info = { engine: "cpu", adapter, driver: "", version: "1" };
+    return calibrated === undefined
+      ? info
+      : { ...info, routing: { calibrated } };
+  }
+
+  model() {
+    return this.facts ?? new Float64Array(0);
+  }
+
+  set_model(facts) {
+    this.facts = facts;
+    this.calibrated = true;
+  }
+
+  calibrate(done) {
+    this.calibrations = (this.calibrations ?? 0) + 1;
+    this.finishCalibration = done;
   }
 
   raw_device() {

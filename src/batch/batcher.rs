@@ -10,6 +10,15 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u32);
 
+impl Ticket {
+    /// Whether a call is older than another, both pending: numbers may wrap, the
+    /// distance between two that are pending does not.
+    pub fn is_before(self, other: Ticket) -> bool {
+        let distance = other.0.wrapping_sub(self.0);
+        distance != 0 && distance <= u32::MAX / 2
+    }
+}
+
 /// A batch's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchId(pub u32);
@@ -60,6 +69,8 @@ pub struct Batch {
     pub items: u64,
     entries: Vec<Entry>,
     bytes: u64,
+    /// In flight in name only: what is left of it waits for a device.
+    is_held: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +101,7 @@ impl Batch {
             items: 0,
             entries: Vec::new(),
             bytes: 0,
+            is_held: false,
         }
     }
 
@@ -201,7 +213,7 @@ impl Batcher {
     /// many are.
     pub fn take(&mut self) -> Option<BatchId> {
         self.sealed.retain(|batch| !batch.is_empty());
-        if self.in_flight.len() >= self.config.max_in_flight {
+        if self.busy() >= self.config.max_in_flight {
             return None;
         }
         if self.sealed.is_empty() && self.asked {
@@ -239,21 +251,35 @@ impl Batcher {
         Some(batch.tickets().collect())
     }
 
-    /// The calls of a batch in flight came back, well or not, up to this one.
-    pub fn advance(&mut self, id: BatchId, through: Ticket) {
+    /// Some calls of a batch in flight came back, well or not: these, in order.
+    pub fn advance(&mut self, id: BatchId, back: &[Ticket]) {
         let batch = self.in_flight.iter_mut().find(|batch| batch.id == id);
         let Some(batch) = batch else {
             return;
         };
-        // Tickets may wrap; the distance between two that are pending does not.
-        let is_back = |entry: &Entry| through.0.wrapping_sub(entry.ticket.0) <= u32::MAX / 2;
-        let count = batch.entries.partition_point(is_back);
-        for Entry { request, .. } in batch.entries.drain(..count) {
-            batch.items -= request.items;
-            batch.bytes -= request.bytes;
-            self.pending_bytes -= request.bytes;
+        let (mut back, before) = (back.iter().peekable(), batch.bytes);
+        let count = batch.entries.len();
+        let (items, bytes) = (&mut batch.items, &mut batch.bytes);
+        batch.entries.retain(|Entry { ticket, request }| {
+            while back.next_if(|other| other.is_before(*ticket)).is_some() {}
+            let is_back = back.next_if_eq(&ticket).is_some();
+            if is_back {
+                *items -= request.items;
+                *bytes -= request.bytes;
+            }
+            !is_back
+        });
+        self.pending_bytes -= before - batch.bytes;
+        self.pending_calls -= count - batch.entries.len();
+    }
+
+    /// What is left of a batch in flight waits for a device, and keeps no other
+    /// from being sent, until [`Batcher::requeue`].
+    pub fn hold(&mut self, id: BatchId) {
+        let batch = self.in_flight.iter_mut().find(|batch| batch.id == id);
+        if let Some(batch) = batch {
+            batch.is_held = true;
         }
-        self.pending_calls -= count;
     }
 
     /// A batch in flight was lost on its way: it waits to be sent again, before
@@ -262,7 +288,8 @@ impl Batcher {
         let Some(index) = self.in_flight.iter().position(|batch| batch.id == id) else {
             return false;
         };
-        let batch = self.in_flight.remove(index);
+        let mut batch = self.in_flight.remove(index);
+        batch.is_held = false;
         let place = self
             .sealed
             .partition_point(|sealed| self.age(sealed.id) > self.age(id));
@@ -302,7 +329,7 @@ impl Batcher {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
-        if self.in_flight.len() >= self.config.max_in_flight {
+        if self.busy() >= self.config.max_in_flight {
             return Due::Idle;
         }
         if self.is_ready() {
@@ -311,7 +338,7 @@ impl Batcher {
         if self.open.is_empty() {
             return Due::Idle;
         }
-        let idle_device = self.in_flight.is_empty();
+        let idle_device = self.busy() == 0;
         let wait_over = self
             .config
             .max_wait
@@ -359,6 +386,11 @@ impl Batcher {
         }
         i64::try_from(calls).unwrap_or(i64::MAX)
             - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
+    }
+
+    /// Batches in flight that a device is at work on.
+    fn busy(&self) -> usize {
+        self.in_flight.iter().filter(|batch| !batch.is_held).count()
     }
 
     /// Batches opened since. Numbers may wrap; the distance to the open one does not.

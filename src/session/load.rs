@@ -1,6 +1,7 @@
 //! The calls of one batch and the memory that holds their operands.
 
 use crate::batch::{BatchId, Ticket};
+use crate::device::Engine;
 use crate::error::Error;
 use crate::plan::{Call, Recipe, SetId};
 use crate::tensor::{Arena, Format, aligned};
@@ -13,6 +14,11 @@ pub(super) struct Load {
     /// Its calls, and the ticket of each.
     pub(super) calls: Vec<Call>,
     pub(super) tickets: Vec<Ticket>,
+    /// Those of them that said where they run.
+    pub(super) asked: Vec<(Ticket, Engine)>,
+    /// While it is on its way, the calls that the processor beside the GPU has
+    /// and the GPU has not.
+    pub(super) aside: Aside,
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
     /// Every tensor that a call reads, as often as one does.
@@ -23,6 +29,13 @@ pub(super) struct Load {
     pub(super) losses: u32,
 }
 
+/// Some of a batch's calls, in order, and the ticket of each.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    pub(super) calls: Vec<Call>,
+    pub(super) tickets: Vec<Ticket>,
+}
+
 impl Load {
     pub(super) fn new(id: BatchId, arena: Arena) -> Self {
         Load {
@@ -30,6 +43,8 @@ impl Load {
             arena,
             calls: Vec::new(),
             tickets: Vec::new(),
+            asked: Vec::new(),
+            aside: Aside::default(),
             sets: vec![Box::default()],
             read: Vec::new(),
             is_sent: false,
@@ -74,6 +89,11 @@ impl Load {
         SetId(u32::try_from(index).expect("fewer than 2^32 sets"))
     }
 
+    /// Whether a call of it asked for a device of this kind.
+    pub(super) fn asks(&self, engine: Engine) -> bool {
+        self.asked.iter().any(|(_, asked)| *asked == engine)
+    }
+
     /// Claims the operands in the free room for a call.
     pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
         call.inputs = self.arena.take(call.inputs.words);
@@ -99,6 +119,43 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
+    /// Puts the processor's calls aside; `engines` says where each call goes.
+    pub(super) fn part(&mut self, engines: &[Engine]) {
+        let all = Aside {
+            calls: std::mem::take(&mut self.calls),
+            tickets: std::mem::take(&mut self.tickets),
+        };
+        for ((call, ticket), engine) in all.calls.into_iter().zip(all.tickets).zip(engines) {
+            let (calls, tickets) = match engine {
+                Engine::Gpu => (&mut self.calls, &mut self.tickets),
+                Engine::Cpu => (&mut self.aside.calls, &mut self.aside.tickets),
+            };
+            calls.push(call);
+            tickets.push(ticket);
+        }
+    }
+
+    /// Takes the calls that were put aside back, all in order.
+    pub(super) fn join(&mut self) {
+        let Aside { calls, tickets } = std::mem::take(&mut self.aside);
+        if tickets.is_empty() {
+            return;
+        }
+        let own = std::mem::take(&mut self.calls).into_iter();
+        let mut own = own.zip(std::mem::take(&mut self.tickets)).peekable();
+        for other in calls.into_iter().zip(tickets) {
+            while let Some(older) = own.next_if(|own| own.1.is_before(other.1)) {
+                self.calls.push(older.0);
+                self.tickets.push(older.1);
+            }
+            self.calls.push(other.0);
+            self.tickets.push(other.1);
+        }
+        let (calls, tickets): (Vec<Call>, Vec<Ticket>) = own.unzip();
+        self.calls.extend(calls);
+        self.tickets.extend(tickets);
+    }
+
     /// The tensors that a call names behind its operands in the free room.
     pub(super) fn tensors(&mut self, operands: u32, count: u32) -> Vec<u32> {
         let (from, count) = (operands as usize, count as usize);
@@ -115,6 +172,7 @@ impl Load {
         self.arena.clear();
         self.calls.clear();
         self.tickets.clear();
+        self.asked.clear();
         self.sets.truncate(1);
         std::mem::take(&mut self.read)
     }

@@ -5,10 +5,14 @@
 //! flights that come out.
 
 mod answers;
+mod calibrate;
+mod divide;
 mod explain;
 mod flights;
 mod load;
 mod loss;
+mod model;
+mod route;
 mod stats;
 mod structures;
 mod tensors;
@@ -16,10 +20,13 @@ mod tensors;
 pub use answers::Answer;
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
+pub use model::{FACTS, Model};
 pub use stats::Stats;
 
+use self::calibrate::Calibration;
 use self::flights::Flying;
 use self::load::Load;
+use self::route::Router;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
@@ -45,11 +52,16 @@ pub struct Submission {
     pub key: Option<u32>,
 }
 
-/// Batches calls for one device.
+/// Batches calls for one device, or for a GPU and the processor beside it.
 #[derive(Debug)]
 pub struct Session<D> {
     device: D,
     engine: Engine,
+    /// The processor, where the device is a GPU and calls may leave it.
+    beside: Option<D>,
+    /// Says which of them do, where that is not for the calls to say.
+    router: Option<Router>,
+    calibration: Option<Box<Calibration>>,
     generation: Generation,
     /// Whether the device is lost and not replaced yet. Nothing is sent then.
     lost: bool,
@@ -86,6 +98,9 @@ impl<D: Device> Session<D> {
         })?;
         Ok(Session {
             engine: device.info().engine,
+            beside: None,
+            router: None,
+            calibration: None,
             generation: Generation::default(),
             lost: false,
             gone: Counters::default(),
@@ -150,6 +165,22 @@ impl<D: Device> Session<D> {
     /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing is taken then, but a
     /// full queue asks for its open batch to be sent.
     pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
+        self.submit_to(None, submission, now)
+    }
+
+    /// Takes a call as [`Session::submit`] does, for a device of one kind.
+    ///
+    /// # Errors
+    ///
+    /// As there; [`Error::NoAdapter`] where there is no such device, and
+    /// [`Error::InvalidInput`] for the processor where it has not got a tensor
+    /// that the call reads.
+    pub fn submit_to(
+        &mut self,
+        engine: Option<Engine>,
+        submission: &Submission,
+        now: Millis,
+    ) -> Result<Accepted, Error> {
         let Submission {
             recipe,
             rows,
@@ -166,6 +197,7 @@ impl<D: Device> Session<D> {
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
         }
+        self.check_engine(engine, &tensors)?;
         let mut call = Call {
             recipe,
             rows,
@@ -176,6 +208,7 @@ impl<D: Device> Session<D> {
         if let Some(load) = &mut self.explained {
             let ticket = self.batcher.number();
             call.set = load.set(&tensors);
+            load.asked.extend(engine.map(|engine| (ticket, engine)));
             load.take(ticket, call);
             return Ok(Accepted {
                 ticket,
@@ -202,6 +235,8 @@ impl<D: Device> Session<D> {
             self.tensors.read(*tensor);
         }
         call.set = self.open.set(&tensors);
+        let asked = engine.map(|engine| (accepted.ticket, engine));
+        self.open.asked.extend(asked);
         self.open.take(accepted.ticket, call);
         self.roll(self.batcher.open_batch());
         Ok(accepted)
@@ -236,8 +271,12 @@ impl<D: Device> Session<D> {
         self.in_flight.clear();
         self.sealed.clear();
         self.spare.clear();
+        self.calibration = None;
         self.open = Load::new(self.batcher.open_batch(), Arena::default());
         self.device.destroy();
+        if let Some(beside) = &mut self.beside {
+            beside.destroy();
+        }
         tickets
     }
 
@@ -278,6 +317,25 @@ impl<D: Device> Session<D> {
     /// The device, for what is not a batch.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
+    }
+
+    /// Refuses a call whose device there is not.
+    fn check_engine(&self, engine: Option<Engine>, tensors: &[u32]) -> Result<(), Error> {
+        match engine {
+            Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
+                "calls run on the processor here; open the session with engine 'gpu'".into(),
+            )),
+            Some(Engine::Cpu) if self.engine == Engine::Gpu => {
+                let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
+                match self.beside.is_some() && tensors.iter().all(has) {
+                    true => Ok(()),
+                    false => Err(Error::InvalidInput(
+                        "engine: a tensor of the call is on the GPU alone; leave engine out".into(),
+                    )),
+                }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Words of operands and bytes of operands and results of a call.

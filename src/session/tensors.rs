@@ -17,7 +17,7 @@ impl<D: Device> Session<D> {
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&mut self, tensor: u32) {
         if self.tensors.release(tensor) {
-            self.device.release(tensor);
+            self.free_tensor(tensor);
         }
     }
 
@@ -28,10 +28,12 @@ impl<D: Device> Session<D> {
     /// [`Error::InvalidInput`] for a tensor that is not held,
     /// [`Error::TooLarge`] for one that no buffer holds.
     pub fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.fill_with(tensor, |device| device.fill(tensor, words))
+        self.fill_with(tensor, words.len(), |device| device.fill(tensor, words))
     }
 
-    /// The same for a face that has another way to the device.
+    /// The same for a face that has another way to the device. A short tensor
+    /// is copied to the processor beside the GPU too, so that calls that read it
+    /// can leave the GPU.
     ///
     /// # Errors
     ///
@@ -40,10 +42,33 @@ impl<D: Device> Session<D> {
     pub fn fill_with(
         &mut self,
         tensor: u32,
-        copy: impl FnOnce(&mut D) -> Result<(), Error>,
+        words: usize,
+        copy: impl Fn(&mut D) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.place_with(tensor, &copy)?;
+        let Some(beside) = &mut self.beside else {
+            return Ok(());
+        };
+        if self.tensors.mirror(tensor, words) {
+            copy(beside)?;
+        } else if self.tensors.unmirror(tensor) {
+            beside.release(tensor);
+        }
+        Ok(())
+    }
+
+    /// Places a tensor on the device, and nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::fill_with`].
+    pub fn place_with(
+        &mut self,
+        tensor: u32,
+        place: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
-        copy(&mut self.device)?;
+        place(&mut self.device)?;
         self.tensors.fill(tensor);
         Ok(())
     }
@@ -66,8 +91,19 @@ impl<D: Device> Session<D> {
     pub(super) fn unread(&mut self, read: Vec<u32>) {
         for tensor in read {
             if self.tensors.done(tensor) {
-                self.device.release(tensor);
+                self.free_tensor(tensor);
             }
+        }
+    }
+
+    fn free_tensor(&mut self, tensor: u32) {
+        self.device.release(tensor);
+        if let Some(beside) = self
+            .beside
+            .as_mut()
+            .filter(|_| self.tensors.unmirror(tensor))
+        {
+            beside.release(tensor);
         }
     }
 }
@@ -78,6 +114,8 @@ pub(super) struct Tensors {
     held: Vec<Held>,
     /// Numbers that can be given again.
     free: Vec<u32>,
+    /// Words that the processor beside the device has.
+    mirrored: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +125,14 @@ struct Held {
     is_held: bool,
     /// Whether its data is on the device that is in use.
     is_filled: bool,
+    /// Words of it that the processor beside the device has.
+    mirrored: usize,
 }
+
+/// Words of a tensor, and of all of them, that the processor beside a GPU gets
+/// as well: 256 KiB, and 16 MiB. What is larger pulls its calls to the GPU.
+const MIRRORED: usize = 1 << 16;
+const MIRRORED_IN_ALL: usize = 1 << 22;
 
 impl Tensors {
     /// A number for a new tensor.
@@ -112,6 +157,31 @@ impl Tensors {
     /// Its data is on the device.
     pub(super) fn fill(&mut self, tensor: u32) {
         self.held[tensor as usize].is_filled = true;
+    }
+
+    /// Whether the processor beside the device is to have so many words of it.
+    pub(super) fn mirror(&mut self, tensor: u32, words: usize) -> bool {
+        let held = &mut self.held[tensor as usize];
+        let others = self.mirrored - held.mirrored;
+        let fits = words <= MIRRORED && others + words <= MIRRORED_IN_ALL;
+        if fits {
+            held.mirrored = words;
+            self.mirrored = others + words;
+        }
+        fits
+    }
+
+    /// The processor has it no more; `true` if it had.
+    pub(super) fn unmirror(&mut self, tensor: u32) -> bool {
+        let words = std::mem::take(&mut self.held[tensor as usize].mirrored);
+        self.mirrored -= words;
+        words > 0
+    }
+
+    /// Whether the processor beside the device has its data as well.
+    pub(super) fn is_mirrored(&self, tensor: u32) -> bool {
+        let held = &self.held[tensor as usize];
+        held.mirrored > 0 && held.is_filled
     }
 
     /// Nothing is on the device any more.

@@ -26,13 +26,13 @@ use self::header::Header;
 use self::inner::Inner;
 use self::recovery::Recovery;
 use crate::batch::{Due, Millis, Ticket};
-use crate::device::AnyDevice;
+use crate::device::{AnyDevice, Cpu, Engine};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::Chain;
 use crate::ops;
 use crate::plan::RecipeId;
-use crate::session::{Session, Submission};
+use crate::session::{Model, Session, Submission};
 
 /// A session as JavaScript sees it. Every method borrows shared, so `settle`
 /// may call back into it. A method of the hot path that fails returns
@@ -59,7 +59,9 @@ impl Core {
             stall_ms,
         } = read_options(&options).map_err(to_js)?;
         let device = config::open_device(engine, &gpu).await.map_err(to_js)?;
+        let routing = config::routing(engine, &batch);
         let session = Session::new(device, batch).map_err(to_js)?;
+        let session = session.beside(AnyDevice::Cpu(Cpu::default()), routing);
         let inner = Inner {
             session: RefCell::new(session),
             header: Header::default(),
@@ -117,7 +119,8 @@ impl Core {
     /// Copies a tensor's data to the device.
     pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array) -> f64 {
         let mut session = self.inner.session.borrow_mut();
-        let filled = session.fill_with(tensor, |device| match device {
+        let words = data.length() as usize;
+        let filled = session.fill_with(tensor, words, |device| match device {
             AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data),
             AnyDevice::Cpu(cpu) => {
                 cpu.keep(tensor, data.to_vec());
@@ -150,15 +153,21 @@ impl Core {
         self.inner.number(self.inner.reserve(words).map(|()| 0))
     }
 
-    /// Takes the call whose operands lie at the cursor; its ticket.
-    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32) -> f64 {
+    /// Takes the call whose operands lie at the cursor; its ticket. `engine` is
+    /// 0 for any, 1 for the GPU, 2 for the processor.
+    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32, engine: u32) -> f64 {
+        let engine = match engine {
+            0 => None,
+            1 => Some(Engine::Gpu),
+            _ => Some(Engine::Cpu),
+        };
         let submission = Submission {
             recipe: RecipeId(structure),
             rows,
             scalar: scalar.to_bits(),
             key: (key != 0).then_some(key),
         };
-        let ticket = self.inner.submit(&submission);
+        let ticket = self.inner.submit(engine, &submission);
         self.inner.number(ticket.map(|ticket| ticket.0))
     }
 
@@ -209,9 +218,7 @@ impl Core {
 
     /// Submits nothing, to hurry the batches on their way.
     pub fn nudge(&self) {
-        if let AnyDevice::Gpu(gpu) = self.inner.session.borrow_mut().device_mut() {
-            gpu.nudge();
-        }
+        self.inner.nudge();
     }
 
     /// Counts, as a plain object.
@@ -221,7 +228,28 @@ impl Core {
 
     /// What the device is, as a plain object.
     pub fn info(&self) -> JsValue {
-        report::info(&self.inner.session.borrow().info())
+        let session = self.inner.session.borrow();
+        report::info(&session.info(), session.model())
+    }
+
+    /// The numbers that routes are chosen by; empty where nothing is chosen.
+    pub fn model(&self) -> Box<[f64]> {
+        let model = self.inner.session.borrow().model();
+        model.map_or_else(Box::default, |(model, _)| model.0.into())
+    }
+
+    /// Goes by numbers that were measured before.
+    pub fn set_model(&self, facts: &[f64]) {
+        if let Ok(facts) = facts.try_into() {
+            self.inner.session.borrow_mut().set_model(Model(facts));
+        }
+    }
+
+    /// Measures the model, in the background, and says when it is done.
+    pub fn calibrate(&self, done: Function) {
+        self.inner.session.borrow_mut().calibrate();
+        let inner = Rc::clone(&self.inner);
+        recovery::start(async move { inner.calibrate(&done).await });
     }
 
     /// The `GPUDevice`, or undefined on the processor.
