@@ -34,7 +34,7 @@ pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value};
 pub use ops::{Field, State};
-pub use session::Stats;
+pub use session::{Model, Stats};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

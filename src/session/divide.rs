@@ -143,8 +143,11 @@ fn group(
     const ROUTES: usize = 3;
     let recipes = structures.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
-    let can_leave = |set: &Box<[u32]>| set.iter().all(|tensor| tensors.is_mirrored(*tensor));
-    let can_leave: Vec<bool> = load.sets.iter().map(can_leave).collect();
+    let sets = load.sets.iter().map(|set| {
+        let mut set = set.iter();
+        set.all(|tensor| tensors.is_mirrored(*tensor))
+    });
+    let can_leave: Vec<bool> = sets.collect();
     let mut asked = load.asked.iter().peekable();
     let mut all = Groups::default();
     for (call, ticket) in load.calls.iter().zip(&load.tickets) {

@@ -155,6 +155,10 @@ impl Core {
 
     /// Takes the call whose operands lie at the cursor; its ticket. `engine` is
     /// 0 for any, 1 for the GPU, 2 for the processor.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "integers only: anything else costs as much as the call"
+    )]
     pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32, engine: u32) -> f64 {
         let engine = match engine {
             0 => None,

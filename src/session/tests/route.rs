@@ -62,7 +62,10 @@ fn cost(flush: f64, works: &[(f64, f64)], is_gpu: impl Fn(usize) -> bool) -> f64
     each.sum::<f64>() + if due { flush } else { 0.0 }
 }
 
-const CASES: [(&str, f64, &[(f64, f64)], &[Engine]); 6] = [
+/// What a flush costs, what its groups take, and where they go.
+type Case = (&'static str, f64, &'static [(f64, f64)], &'static [Engine]);
+
+const CASES: [Case; 6] = [
     ("light work stays", 1.0, &[(0.2, 0.0)], &[Engine::Cpu]),
     ("heavy work goes", 1.0, &[(3.0, 0.5)], &[Engine::Gpu]),
     (

@@ -122,15 +122,13 @@ impl Devices {
         let mut model = model::Model([0.0; FACTS.len()]);
         model.0[0] = 40.0;
         model.0[10] = 1e6;
-        match self {
-            Devices::One => Session::new(device, limits).unwrap(),
-            Devices::Asked => Session::new(device.gpu(), limits)
-                .unwrap()
-                .beside(beside, None),
-            Devices::Routed => Session::new(device.gpu(), limits)
-                .unwrap()
-                .beside(beside, Some((model, f64::INFINITY))),
-        }
+        let routing = match self {
+            Devices::One => return Session::new(device, limits).expect("valid settings"),
+            Devices::Asked => None,
+            Devices::Routed => Some((model, f64::INFINITY)),
+        };
+        let session = Session::new(device.gpu(), limits).expect("valid settings");
+        session.beside(beside, routing)
     }
 }
 
