@@ -21,7 +21,7 @@ import { factory } from "./factory.mjs";
 import { shorten } from "./shorten.mjs";
 
 /** Bytes, gzip, of scripts and WebAssembly together. */
-const BUDGET = 181_000;
+const BUDGET = 192_000;
 
 // What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
 const WASM_FEATURES = [

@@ -76,6 +76,13 @@ impl Core {
         };
         let inner = Rc::new(inner);
         inner.watch();
+        let is_gpu = matches!(inner.session.borrow().device(), AnyDevice::Gpu(_));
+        if matches!(engine, config::Engine::Auto) && !is_gpu {
+            inner.notify(
+                "fallback",
+                "there is no GPU in hardware here; calls run on the CPU",
+            );
+        }
         Ok(Core { inner })
     }
 
