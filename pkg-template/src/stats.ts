@@ -70,7 +70,7 @@ export interface Info {
 /**
  * What a call takes on each device, in milliseconds: `flush` for a flush of the GPU that
  * does nothing, `dispatch` for a kernel run, and the others for a million: bytes `up` and
- * `down`, calls, terms of an expression, quaternions turned, layers of states, products
+ * `down`, calls, terms of an expression, floats blended, quaternions turned, layers of states, products
  * of a matrix product.
  */
 export interface Routing {
@@ -82,11 +82,13 @@ export interface Routing {
   down: number;
   gpuCall: number;
   gpuTerm: number;
+  gpuBlend: number;
   gpuTurn: number;
   gpuLayer: number;
   gpuProduct: number;
   cpuCall: number;
   cpuTerm: number;
+  cpuBlend: number;
   cpuTurn: number;
   cpuLayer: number;
   cpuProduct: number;

@@ -13,23 +13,27 @@ use crate::kernel::Kernel;
 pub enum Kind {
     /// Plain functions of elements, and reads of them.
     Term,
+    /// Floats interpolated between two.
+    Blend,
     /// Quaternions turned.
     Turn,
-    /// Layers of states.
+    /// Layers of states differentiated.
     Layer,
     /// Products summed in a product of matrices.
     Product,
 }
 
 /// How many kinds there are.
-pub const KINDS: usize = 4;
+pub const KINDS: usize = 5;
 
 /// So much of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort(pub [f64; KINDS]);
 
-/// Terms that an exponential or the like takes.
-const FUNCTION: f64 = 8.0;
+/// Terms that an exponential or the like takes, and the error function; what
+/// these and the ops of states count for was measured in a browser.
+const FUNCTION: f64 = 14.0;
+const ERROR_FUNCTION: f64 = 40.0;
 
 impl Effort {
     fn of(kind: Kind, count: f64) -> Effort {
@@ -79,17 +83,17 @@ impl Recipe {
 fn of_step(step: &Step) -> Effort {
     let width = f64::from(step.settings.width);
     let (kind, count) = match &step.kernel {
-        Kernel::Lerp => (Kind::Term, 2.0 * width),
-        Kernel::Bezier => (Kind::Term, 6.0 * width),
+        Kernel::Lerp => (Kind::Blend, width),
+        Kernel::Bezier => (Kind::Blend, 2.0 * width),
         Kernel::Slerp => (Kind::Turn, 1.0),
         // Two differences along each of two axes.
         Kernel::StateField(field) => (Kind::Term, 16.0 * 4.0 * terms(field)),
-        Kernel::StateSequence => (Kind::Layer, 16.0 * width),
-        Kernel::StateBezier => (Kind::Layer, 64.0),
-        Kernel::StateDistance => (Kind::Layer, 32.0),
-        Kernel::StateGradients | Kernel::StateInterpolate | Kernel::StateDescend => {
-            (Kind::Layer, 16.0)
-        }
+        Kernel::StateGradients => (Kind::Layer, 16.0),
+        Kernel::StateInterpolate => (Kind::Layer, 16.0 * 8.0),
+        Kernel::StateSequence => (Kind::Layer, 16.0 * 8.0 * width),
+        Kernel::StateBezier => (Kind::Layer, 16.0 * 128.0),
+        Kernel::StateDistance => (Kind::Layer, 16.0 * 6.0),
+        Kernel::StateDescend => (Kind::Layer, 16.0 * 4.0),
         Kernel::Fused(_) => (Kind::Term, 0.0), // No op has one.
     };
     Effort::of(kind, count)
@@ -158,7 +162,12 @@ fn terms(value: &Expr) -> f64 {
             UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg | UnaryFn::Recip | UnaryFn::Sqrt,
             _,
         ) => 1.0,
+        Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,
         Term::Unary(..) => FUNCTION,
     });
     costs.sum()
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "effort_tests.rs"]
+mod tests;

@@ -7,18 +7,20 @@ use crate::plan::{Effort, KINDS, Kind};
 
 /// The names of a model's numbers, in their order. All are milliseconds; those
 /// that count bytes, calls or the [`Kind`]s of work are for a million of them.
-pub const FACTS: [&str; 14] = [
+pub const FACTS: [&str; 16] = [
     "flush",
     "dispatch",
     "up",
     "down",
     "gpuCall",
     "gpuTerm",
+    "gpuBlend",
     "gpuTurn",
     "gpuLayer",
     "gpuProduct",
     "cpuCall",
     "cpuTerm",
+    "cpuBlend",
     "cpuTurn",
     "cpuLayer",
     "cpuProduct",
@@ -32,10 +34,10 @@ pub(super) const FLUSH: usize = 0;
 pub(super) const UP: usize = 2;
 pub(super) const DOWN: usize = 3;
 pub(super) const GPU_CALL: usize = 4;
-const GPU: usize = 5;
+pub(super) const GPU: usize = 5;
 pub(super) const GPU_PRODUCT: usize = GPU + Kind::Product as usize;
-pub(super) const CPU_CALL: usize = 9;
-pub(super) const CPU: usize = 10;
+pub(super) const CPU_CALL: usize = 10;
+pub(super) const CPU: usize = 11;
 
 const MILLION: f64 = 1e6;
 
@@ -43,8 +45,8 @@ const MILLION: f64 = 1e6;
 impl Default for Model {
     fn default() -> Self {
         let (flush, dispatch, up, down) = (1.0, 0.01, 0.5, 0.8);
-        let gpu = [400.0, 0.02, 0.2, 0.02, 0.002];
-        let cpu = [150.0, 1.0, 60.0, 2.0, 0.4];
+        let gpu = [400.0, 0.02, 0.04, 0.2, 0.02, 0.002];
+        let cpu = [150.0, 0.5, 8.0, 50.0, 0.8, 0.4];
         let mut model = Model([0.0; FACTS.len()]);
         model.0[..GPU_CALL].copy_from_slice(&[flush, dispatch, up, down]);
         model.0[GPU_CALL..CPU_CALL].copy_from_slice(&gpu);

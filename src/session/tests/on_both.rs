@@ -4,11 +4,11 @@
 use super::*;
 use crate::plan::KINDS;
 
-/// A model of milliseconds: the GPU's flush, and a term on the processor.
-fn model(flush: f64, term: f64) -> Model {
+/// A model of milliseconds: the GPU's flush, and a float on the processor.
+fn model(flush: f64, float: f64) -> Model {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = flush;
-    model.0[FACTS.len() - KINDS] = term * 1e6;
+    model.0[FACTS.len() - KINDS + 1] = float * 1e6;
     model
 }
 
@@ -16,11 +16,11 @@ fn gpu() -> Frail {
     Frail::new(1 << 20).gpu()
 }
 
-fn routed(flush: f64, term: f64) -> Session<Frail> {
+fn routed(flush: f64, float: f64) -> Session<Frail> {
     let session = Session::new(gpu(), config()).expect("valid settings");
     session.beside(
         Frail::new(1 << 20),
-        Some((model(flush, term), f64::INFINITY)),
+        Some((model(flush, float), f64::INFINITY)),
     )
 }
 
@@ -249,14 +249,20 @@ fn a_model_is_measured_sample_by_sample() {
     let mut samples = 0;
     while let Some(flight) = session.next_sample() {
         pollster::block_on(flight).expect("computed");
-        // The later, the shorter.
-        session.note_sample(3.0 / f64::from(samples + 1));
+        // The later, the shorter, and one that failed.
+        let failed = samples == 38;
+        session.note_sample(if failed {
+            f64::INFINITY
+        } else {
+            44.0 - f64::from(samples)
+        });
         samples += 1;
     }
+    assert_eq!(samples, 44);
     let (model, is_calibrated) = session.model().expect("there is one");
     assert!(is_calibrated && model.is_sound() && model != before.0);
-    // The first of four times is not the shortest.
-    assert!((model.flush_ms() - 0.75).abs() < 1e-9, "{model:?}");
+    // The last of four times, eleven apart, is the shortest.
+    assert!((model.flush_ms() - 11.0).abs() < 1e-9, "{model:?}");
     assert!(session.next_sample().is_none());
     assert_eq!((session.stats().calls, session.stats().batches), (0, 0));
     // A GPU that is lost meanwhile is measured no further.

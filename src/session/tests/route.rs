@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::KINDS;
+use crate::session::FACTS;
 
 /// What a number of a structure stands for does not matter here.
 fn group(recipe: u32, sum: Sum) -> Group {
@@ -19,17 +20,17 @@ fn group(recipe: u32, sum: Sum) -> Group {
 /// A model of which a test reads the sums: milliseconds of the GPU's flush, of
 /// a byte up, and of a million products on the processor.
 fn model(flush: f64) -> Model {
-    let mut model = Model([0.0; 14]);
+    let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = flush;
     model.0[2] = 1e6;
-    model.0[13] = 1e6;
+    model.0[FACTS.len() - 1] = 1e6;
     model
 }
 
 /// Calls that take so long on each device, by that model.
 fn work(cpu: f64, gpu: f64) -> Sum {
     let mut effort = [0.0; KINDS];
-    effort[3] = cpu;
+    effort[KINDS - 1] = cpu;
     Sum {
         effort: Effort(effort),
         up: gpu,

@@ -121,7 +121,7 @@ impl Devices {
         // A row takes the processor two milliseconds, and a flush the GPU forty.
         let mut model = model::Model([0.0; FACTS.len()]);
         model.0[0] = 40.0;
-        model.0[10] = 1e6;
+        model.0[FACTS.len() - crate::plan::KINDS + 1] = 2e6;
         let routing = match self {
             Devices::One => return Session::new(device, limits).expect("valid settings"),
             Devices::Asked => None,
