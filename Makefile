@@ -58,13 +58,19 @@ target/glue/framebatch_bg.wasm: $(CORE) | setup
 	wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue --out-name framebatch
 	touch $@
 
+# The same where WebAssembly has no vectors.
+target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
+	RUSTFLAGS="-C target-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	  wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue-scalar --out-name framebatch
+	touch $@
+
 target/face/index.js: $(FACE) | setup
 	rm -rf target/face
 	tsc -p pkg-template --outDir target/face
 
 # The package's own package.json is made last: it stands for the whole.
-pkg/package.json: target/glue/framebatch_bg.wasm target/face/index.js $(PAPERS) tools/package.mjs
-	node tools/package.mjs target/glue target/face pkg
+pkg/package.json: target/glue/framebatch_bg.wasm target/glue-scalar/framebatch_bg.wasm target/face/index.js $(PAPERS) tools/package.mjs
+	node tools/package.mjs target/glue target/glue-scalar target/face pkg
 	touch $@
 
 www/dist/index.html: pkg/package.json $(SITE)

@@ -1,10 +1,11 @@
 //! The synchronous per-call API, by hand, against calls that share batches.
 //!
-//!     cargo bench -- [batching] [gradients] [chains] [--quick] [--runs N] [--largest COUNT] [--record FOLDER]
+//!     cargo bench -- [batching] [gradients] [chains] [products] [networks] [--quick] [--runs N] [--largest COUNT] [--record FOLDER]
 //!
 //! `batching`: many callers with one state each, by batch size, threads and
 //! preset. `gradients`: many states in calls of every size. `chains`: several
-//! operations on large arrays. A plain program: the binary that cargo builds runs
+//! operations on large arrays. `products`: of matrices, without transfers.
+//! `networks`: many callers of a small network. A plain program: the binary that cargo builds runs
 //! alone on a machine without cargo. Answers are compared before anything is
 //! timed, one way is timed after the other, and medians are shown. `--record`
 //! keeps them in the folder, dated and with the adapter's name.
@@ -14,11 +15,22 @@
 mod chains;
 mod clock;
 mod large;
+mod networks;
 mod per_call;
+mod products;
 mod small;
 
 use framebatch::{Config, EngineChoice, Gpu, State};
 use per_call::PerCall;
+
+/// Every table.
+const NAMES: [&str; 5] = [
+    small::NAME,
+    large::NAME,
+    chains::NAME,
+    products::NAME,
+    networks::NAME,
+];
 
 /// What was asked on the command line.
 #[derive(Default)]
@@ -53,6 +65,12 @@ fn main() {
     }
     if wanted(chains::NAME) {
         tables.push(chains::measure(&options));
+    }
+    if wanted(products::NAME) {
+        tables.push(products::measure(&options));
+    }
+    if wanted(networks::NAME) {
+        tables.push(networks::measure(&options));
     }
     let Some(folder) = options.record else {
         return;
@@ -90,9 +108,7 @@ fn options() -> Options {
             "--runs" => options.runs = Some(value().parse().expect("a number of runs")),
             "--record" => options.record = Some(value()),
             "--bench" => {} // Cargo says so to every benchmark.
-            table if [small::NAME, large::NAME, chains::NAME].contains(&table) => {
-                options.tables.push(name)
-            }
+            table if NAMES.contains(&table) => options.tables.push(name),
             other => panic!("unknown option {other}"),
         }
     }

@@ -1,4 +1,4 @@
-// A product of matrices in tiles of 64 x 64, generated: fusion fills the hole.
+// A product of matrices in tiles of 64 x 64, generated: fusion fills the holes.
 // Grid: one workgroup per tile, by the segment table, where a tile counts as 64 threads; `direct_tile.wgsl` is the
 // same for processors. Workgroup memory holds 16 steps of both factors: for each step a row of the tile's 64 rows
 // or columns. A thread sums 8 rows of 4 columns, from the first step to the last.
@@ -7,12 +7,12 @@ alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
-const STEPS   = 16u;
+const STEPS = 16u;
 const THREADS_OF_TILE = 128u;
-const QUADS   = TILE / 4u;         // Of a row of the workgroup's memory.
-const FACTOR  = STEPS * QUADS;     // Quads of one factor.
+const QUADS = TILE / 4u; // Of a row of the workgroup's memory.
 
-var<workgroup> steps: array<vec4<f32>, 512>;
+// Of the left factor, then of the right one. In two dimensions, so that an index is checked once and not in each step.
+var<workgroup> steps: array<array<vec4<f32>, QUADS>, 2u * STEPS>;
 
 // HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind.
 const WORDS        = 14u; // Words of an entry behind the result's.
@@ -48,12 +48,10 @@ fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
 
 // Four values of a factor, `step` apart; zeros behind the `count` that there are.
 fn left_values(at: u32, step: u32, count: u32) -> F {
-    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(left_quad(at / 4u)); }
     return select(F(), bitcast<F>(left(at + LANE * step)), LANE < U(count));
 }
 
 fn right_values(at: u32, step: u32, count: u32) -> F {
-    if step == 1u && at % 4u == 0u && count > 3u { return bitcast<F>(right_quad(at / 4u)); }
     return select(F(), bitcast<F>(right(at + LANE * step)), LANE < U(count));
 }
 
@@ -69,46 +67,81 @@ fn place(is_across: bool, i: u32) -> vec2<u32> {
     return vec2<u32>(i / (STEPS / 4u), i % (STEPS / 4u) * 4u);
 }
 
-// Puts quad `i` of a factor where the sums read it.
-fn put(factor: u32, is_across: bool, i: u32, values: F) {
+// Puts four values of a factor where the sums read them.
+fn put(factor: u32, is_across: bool, at: vec2<u32>, values: F) {
+    let row = factor + at.y;
+    let quad = at.x / 4u;
     if is_across {
-        steps[factor + i] = values;
+        steps[row][quad] = values;
         return;
     }
-    let at = place(false, i);
-    let quad = factor + at.y * QUADS + at.x / 4u;
-    steps[quad][at.x % 4u]              = values.x;
-    steps[quad + QUADS][at.x % 4u]      = values.y;
-    steps[quad + 2u * QUADS][at.x % 4u] = values.z;
-    steps[quad + 3u * QUADS][at.x % 4u] = values.w;
+    steps[row][quad][at.x % 4u]      = values.x;
+    steps[row + 1u][quad][at.x % 4u] = values.y;
+    steps[row + 2u][quad][at.x % 4u] = values.z;
+    steps[row + 3u][quad][at.x % 4u] = values.w;
+}
+
+// Whether a factor's tile is full, and every four neighbors of it are a quad in memory. The same for a workgroup.
+fn is_whole(is_across: bool, start: u32, strides: vec2<u32>, rows: u32) -> bool {
+    let near = select(strides.y, strides.x, is_across);
+    let far = select(strides.x, strides.y, is_across);
+    return near == 1u && (start | far) % 4u == 0u && rows >= TILE;
 }
 
 fn compute(entry: u32, tile: u32, thread: u32) {
     let count = operand(entry, COUNT);
     let at = find_tile(entry, tile);
-    let size = at.size;
-    let left_step = at.left_step;
-    let right_step = at.right_step;
     let tx = thread % QUADS;
     let ty = thread / QUADS;
+    let left_limit = vec2<u32>(at.size.x - at.row, count);
+    let left_step = select(at.left_step.y, at.left_step.x, LEFT_ACROSS);
+    let left_is_whole = is_whole(LEFT_ACROSS, at.left, at.left_step, left_limit.x);
+    let right_limit = vec2<u32>(at.size.y - at.column, count);
+    let right_step = select(at.right_step.y, at.right_step.x, RIGHT_ACROSS);
+    let right_is_whole = is_whole(RIGHT_ACROSS, at.right, at.right_step, right_limit.x);
+    // A thread brings two quads of each factor.
+    let l = place(LEFT_ACROSS, thread);
+    let m = place(LEFT_ACROSS, thread + THREADS_OF_TILE);
+    let r = place(RIGHT_ACROSS, thread);
+    let q = place(RIGHT_ACROSS, thread + THREADS_OF_TILE);
+    var l_at = at.left + dot(l, at.left_step);
+    var m_at = at.left + dot(m, at.left_step);
+    var r_at = at.right + dot(r, at.right_step);
+    var q_at = at.right + dot(q, at.right_step);
     var s0 = F(); var s1 = F(); var s2 = F(); var s3 = F();
     var s4 = F(); var s5 = F(); var s6 = F(); var s7 = F();
     for (var step = 0u; step < count; step += STEPS) {
-        for (var i = thread; i < FACTOR; i += THREADS_OF_TILE) {
-            let l = place(LEFT_ACROSS, i) + vec2<u32>(0u, step);
-            let left_count = remaining(LEFT_ACROSS, l, vec2<u32>(size.x - at.row, count));
-            let left_at = at.left + l.x * left_step.x + l.y * left_step.y;
-            put(0u, LEFT_ACROSS, i, left_values(left_at, select(left_step.y, left_step.x, LEFT_ACROSS), left_count));
-            let r = place(RIGHT_ACROSS, i) + vec2<u32>(0u, step);
-            let right_count = remaining(RIGHT_ACROSS, r, vec2<u32>(size.y - at.column, count));
-            let right_at = at.right + r.x * right_step.x + r.y * right_step.y;
-            put(FACTOR, RIGHT_ACROSS, i, right_values(right_at, select(right_step.y, right_step.x, RIGHT_ACROSS), right_count));
+        var lv: F; var mv: F; var rv: F; var qv: F;
+        let done = vec2<u32>(0u, step);
+        let is_full = step + STEPS <= count;
+        if left_is_whole && is_full {
+            lv = bitcast<F>(left_quad(l_at / 4u));
+            mv = bitcast<F>(left_quad(m_at / 4u));
+        } else {
+            lv = left_values(l_at, left_step, remaining(LEFT_ACROSS, l + done, left_limit));
+            mv = left_values(m_at, left_step, remaining(LEFT_ACROSS, m + done, left_limit));
         }
+        if right_is_whole && is_full {
+            rv = bitcast<F>(right_quad(r_at / 4u));
+            qv = bitcast<F>(right_quad(q_at / 4u));
+        } else {
+            rv = right_values(r_at, right_step, remaining(RIGHT_ACROSS, r + done, right_limit));
+            qv = right_values(q_at, right_step, remaining(RIGHT_ACROSS, q + done, right_limit));
+        }
+        l_at += at.left_step.y * STEPS;
+        m_at += at.left_step.y * STEPS;
+        r_at += at.right_step.y * STEPS;
+        q_at += at.right_step.y * STEPS;
+        put(0u, LEFT_ACROSS, l, lv);
+        put(0u, LEFT_ACROSS, m, mv);
+        put(STEPS, RIGHT_ACROSS, r, rv);
+        put(STEPS, RIGHT_ACROSS, q, qv);
         workgroupBarrier();
+        // HOLE, with an example in it: what is filled in is written out, because compilers do not.
         for (var k = 0u; k < STEPS; k++) {
-            let b = steps[FACTOR + k * QUADS + tx];
-            let a = steps[k * QUADS + ty * 2u];
-            let c = steps[k * QUADS + ty * 2u + 1u];
+            let b = steps[STEPS + k][tx];
+            let a = steps[k][ty * 2u];
+            let c = steps[k][ty * 2u + 1u];
             s0 = fma(F(a.x), b, s0);
             s1 = fma(F(a.y), b, s1);
             s2 = fma(F(a.z), b, s2);
@@ -118,11 +151,14 @@ fn compute(entry: u32, tile: u32, thread: u32) {
             s6 = fma(F(c.z), b, s6);
             s7 = fma(F(c.w), b, s7);
         }
+        // END
         workgroupBarrier();
     }
     var sums = array(s0, s1, s2, s3, s4, s5, s6, s7);
     let row = at.row + ty * 8u;
-    for (var i = 0u; i < 8u && row + i < size.x; i++) { finish(entry, at.stack, row + i, at.column + tx * 4u, sums[i]); }
+    for (var i = 0u; i < 8u && row + i < at.size.x; i++) {
+        finish(entry, at.stack, row + i, at.column + tx * 4u, sums[i]);
+    }
 }
 
 @compute @workgroup_size(THREADS_OF_TILE)

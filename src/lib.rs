@@ -32,9 +32,12 @@ pub use device::DeviceInfo;
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{Batch, Blocking, Call, Config, EngineChoice, Gpu, Parameter, Tensor, Value};
-pub use ops::{Field, State};
-pub use session::{Model, Stats};
+pub use native::{
+    Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
+    Storage, Tensor, TensorData, Value,
+};
+pub use ops::{Field, State, clips};
+pub use session::{Model, Stats, TensorBytes};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

@@ -77,6 +77,9 @@ export async function openPage(browser, report = console.error) {
   return page;
 }
 
+/** V8's switch for an old processor, whose WebAssembly has no vectors. */
+export const WITHOUT_VECTORS = ["--no-enable-sse4-1"];
+
 /** The WebDriver that wasm-pack drives the browser by. */
 export const chromedriver = () => find("CHROMEDRIVER", ["chromedriver"]);
 

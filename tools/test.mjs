@@ -2,6 +2,7 @@
 //
 //   node tools/test.mjs         every suite
 //   node tools/test.mjs unit    only those that need neither a browser nor a GPU
+//   node tools/test.mjs web pages    those suites, by their names
 //
 // It runs no test itself: each suite's own runner does, and its counts are read
 // from what it prints. A suite that fails without saying how often counts as one
@@ -58,10 +59,18 @@ const SUITES = [
   { name: "packaging", command: nodeTest("tests/packaging") },
 ];
 
-const unitOnly = process.argv[2] === "unit";
-const chosen = SUITES.filter((suite) =>
-  unitOnly ? suite.unit : suite.name !== "unit",
-);
+const names = process.argv.slice(2);
+const chosen = SUITES.filter((suite) => {
+  if (names[0] === "unit") return suite.unit;
+  // The unit tests are among the native ones.
+  return names.length > 0 ? names.includes(suite.name) : suite.name !== "unit";
+});
+const known = SUITES.map((suite) => suite.name);
+const unknown = names.find((name) => !known.includes(name));
+if (unknown)
+  throw new Error(
+    `there is no suite '${unknown}'; there are ${known.join(", ")}`,
+  );
 const results = [];
 for (const suite of chosen) {
   console.log(`\n== ${suite.name}`);

@@ -31,9 +31,11 @@ import { Room } from "./room.js";
 import { type Pace, Sending } from "./sending.js";
 import { settle } from "./settlement.js";
 import { openingStats, type Stats } from "./stats.js";
+import { Streams } from "./stream/streams.js";
 import { Reader } from "./tensor/reader.js";
 import { emptyReading, type Reading, takeInto } from "./tensor/reading.js";
 import { Residents } from "./tensor/residents.js";
+import { Shelf } from "./tensor/shelf.js";
 import { Tickets } from "./tickets.js";
 
 /** An open core and what the session needs beside it. */
@@ -57,6 +59,10 @@ export class Calls {
   readonly listeners = new Listeners();
   /** What lies on the device for longer than a call. */
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
+  /** Where copies of short data go. */
+  readonly shelf = new Shelf();
+  /** What has its calls sent without a wait for a frame. */
+  readonly streams = new Streams(this);
 
   private readonly backlog = new Backlog();
   private readonly reader = new Reader(this.residents);
@@ -93,8 +99,10 @@ export class Calls {
       if (a.length === 0)
         return Promise.resolve(emptyResult<Result>(method, terms));
       const call = this.make(method, terms);
-      if (this.core === undefined) this.backlog.add(call, a, b, t, rest);
-      else {
+      if (this.core === undefined) {
+        this.backlog.add(call, a, b, t, rest);
+        this.streams.called();
+      } else {
         this.tickets.enter(call, a, b, t, rest);
         this.entered(call);
       }
@@ -126,6 +134,7 @@ export class Calls {
       if (this.core === undefined) {
         this.reader.keep(reading);
         this.backlog.addReading(call);
+        this.streams.called();
       } else {
         this.tickets.enterReading(call);
         this.entered(call);
@@ -153,6 +162,7 @@ export class Calls {
     loaded.add(this);
     tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
+    this.shelf.open(sending.preparer.reserve);
     this.backlog.replay(
       ({ call, a, b, t, rest }) => {
         if (call.reading === undefined) tickets.enter(call, a!, b, t, rest);
@@ -166,6 +176,7 @@ export class Calls {
       () => this.flush(),
     );
     if (sending.queued > 0 && this.core !== undefined) pace.clock.called();
+    this.streams.open(pace.around);
     this.room.offer(core);
   }
 
@@ -173,6 +184,7 @@ export class Calls {
   flush(): void {
     const { core } = this;
     if (this.ended !== undefined) return;
+    this.streams.flushed();
     if (core === undefined) return this.backlog.addFlush();
     this.sending.flush();
     this.room.offer(core);
@@ -253,6 +265,7 @@ export class Calls {
       endWith(call, error);
     }
     this.room.close(error);
+    this.streams.close();
     this.loaded?.remove(this);
     if (error.code === "fatal") this.loaded?.condemn(error);
   }
@@ -279,6 +292,7 @@ export class Calls {
       const isNow = call.terms !== undefined && call.terms.now;
       this.sending.called(isNow);
       if (isNow) this.flush();
+      else this.streams.called();
     }
   }
 

@@ -168,7 +168,9 @@ function checkInto(
  * Whether the memory of an array was transferred away. Such an array has length
  * 0 and reads as empty, so only empty ones need be asked.
  */
-export function isDetached(array: Result | Int32Array): boolean {
+export function isDetached(
+  array: ArrayBufferView & { length: number },
+): boolean {
   if (array.length > 0) return false;
   const buffer = array.buffer as ArrayBuffer & { detached?: boolean };
   if (buffer.detached !== undefined) return buffer.detached;

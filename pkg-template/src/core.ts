@@ -3,6 +3,8 @@
 // Types, and the one rule of how a method says that it failed. No other file names
 // the generated glue except `load.ts`, which imports it when a session opens.
 
+import type { Info } from "./stats.js";
+
 /** The status of a part of a result. */
 export const PART = 0xffff_ffff;
 
@@ -25,6 +27,9 @@ export type Settle = (
   message: string,
   last: boolean,
 ) => void;
+
+/** Added to the home of a tensor whose data is packed already. */
+export const AS_GIVEN = 8;
 
 /**
  * A session in Rust. A number below 0 says that a method failed, and `failure` then
@@ -51,8 +56,11 @@ export interface Core {
   forget(structures: Uint32Array): void;
   /** A number for a tensor of this many words on the device. */
   hold(words: number): number;
-  /** Uploads a tensor's data, now. */
-  fill(tensor: number, data: Uint32Array): number;
+  /**
+   * Uploads a tensor's data, now, packed as its home says; with `AS_GIVEN` it is packed
+   * already.
+   */
+  fill(tensor: number, data: Uint32Array, home: number): number;
   /**
    * Forgets a tensor. No call names it any more, except those that have given up, and
    * those that were pending when it was lost, which then settle as `device-lost`.
@@ -85,6 +93,8 @@ export interface Core {
   abort(ticket: number): boolean;
   /** Calls that still fit before the queue is full; may be negative. */
   desired_size(): number;
+  /** Items of a batch that the memory budget holds beside a model; sizes in bytes. */
+  optimal_batch_size(modelBytes: number, bytesPerItem: number): number;
   /** Calls made from here on are planned and never sent. */
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */
@@ -92,7 +102,7 @@ export interface Core {
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
   stats(): object;
-  info(): object;
+  info(): Info;
   /** The numbers by which devices are chosen; none where nothing is chosen. */
   model(): Float64Array;
   /** Goes by numbers that `model` returned before. */

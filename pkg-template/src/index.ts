@@ -12,9 +12,19 @@ export type {
 } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Routing, Stats } from "./stats.js";
+export type { BatchSizes } from "./batch-size.js";
+export type { StreamSource } from "./stream/source.js";
+export type {
+  ChunkContext,
+  ChunkFunction,
+  Stream,
+  StreamOptions,
+  StreamProgress,
+} from "./stream/stream.js";
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
 export type { DeviceListener, DeviceNews } from "./events.js";
 export type { NestedNumbers, TensorData } from "./tensor/intake.js";
+export type { AttentionOptions } from "./tensor/attention.js";
 export type { ReduceOptions } from "./tensor/compute.js";
 export type { SliceRange } from "./tensor/move.js";
 export type {
@@ -25,6 +35,7 @@ export type {
   KindOf,
   NormOptions,
   ReadAllOptions,
+  StorageType,
   Tensor,
   TensorOptions,
 } from "./tensor/tensor.js";

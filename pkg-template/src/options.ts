@@ -35,7 +35,7 @@ export interface OpenOptions {
    */
   preset?:
     "frame" | "eager" | "latency" | "balanced" | "throughput" | "embeddings";
-  /** Items held before a batch is sent early. Default: as many as fit in memory. */
+  /** Items held before a batch is sent early. Default: as many as fit the memory budget. */
   maxBatchSize?: number;
   /** Items an idle GPU waits for under `eager`, at most `maxWaitMs`. Default: 1. */
   minBatchSize?: number;
@@ -52,6 +52,11 @@ export interface OpenOptions {
    * call of the same `key`. Default: `wait`.
    */
   overflow?: "wait" | "reject" | "latest";
+  /**
+   * Bytes of memory that the session may use, from 1 MiB, 80 % of it for live data.
+   * Default: 512 MiB; 256 MiB where the device offers no more than WebGPU guarantees.
+   */
+  memoryBudget?: number;
   /** Which adapter to prefer where there are two. Default: the browser's choice. */
   powerPreference?: "low-power" | "high-performance";
   /** WebGPU features the device must have, for the page's own use of `gpu.device`. Default: none. */
@@ -80,6 +85,7 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   maxWaitMs: true,
   queueCapacity: true,
   overflow: true,
+  memoryBudget: true,
   powerPreference: true,
   requiredFeatures: true,
   requiredLimits: true,

@@ -33,7 +33,7 @@ export class Preparer {
   /** A new array, of which the pages before `at` are written. */
   private pages: Uint8Array | undefined;
   private at = 0;
-  private readonly reserve: Reserve;
+  readonly reserve: Reserve;
   private readonly task: EndOfTask;
 
   constructor(

@@ -19,9 +19,9 @@ const KEPT_MS = 1000;
 export class Reserve {
   /** By {@link keyOf}. */
   private readonly arrays = new Map<number, Operand[]>();
-  /** The keys of what the batch on its way needs, and what they come to. */
-  private keys: number[] = [];
-  private bytes = 0;
+  /** What the batch on its way needs, and what the one behind it took so far. */
+  private needs = new Needs();
+  private ahead = new Needs();
   /** Whether what lies here is left over from the batch before. */
   private isStale = false;
   private since = 0;
@@ -31,32 +31,36 @@ export class Reserve {
 
   /** A batch is on its way, and will ask. */
   expect(): void {
-    this.keys = [];
-    this.bytes = 0;
+    this.needs = this.ahead;
+    this.ahead = new Needs();
     this.isStale = true;
     this.since = this.environment.now();
   }
 
   /** Whether the last batch needed what is not here yet. */
   get isWanted(): boolean {
-    return this.keys.length > 0;
+    return this.needs.keys.length > 0;
   }
 
   /** A new array of so many bytes, if one is here. */
   take(gives: Element, bytes: number): Operand | undefined {
-    const key = keyOf(gives, bytes);
-    if (this.keys.length < MOST_ARRAYS && this.bytes + bytes <= MOST_BYTES) {
-      this.keys.push(key);
-      this.bytes += bytes;
-    }
-    return this.arrays.get(key)?.pop();
+    this.needs.add(keyOf(gives, bytes), bytes);
+    return this.arrays.get(keyOf(gives, bytes))?.pop();
+  }
+
+  /** The same before its batch is on its way, for what calls take along. */
+  takeAhead(gives: Element, bytes: number): Operand | undefined {
+    this.ahead.add(keyOf(gives, bytes), bytes);
+    return this.arrays.get(keyOf(gives, bytes))?.pop();
   }
 
   /** Makes one array that the last batch needed, and returns it; undefined when there are enough. */
   add(): Operand | undefined {
     if (this.isStale) this.arrays.clear();
     this.isStale = false;
-    const key = this.environment.page?.hidden ? undefined : this.keys.pop();
+    const key = this.environment.page?.hidden
+      ? undefined
+      : this.needs.keys.pop();
     if (key === undefined) return undefined;
     try {
       const array = made(key);
@@ -75,7 +79,7 @@ export class Reserve {
   /** Lets go of everything. */
   clear(): void {
     this.arrays.clear();
-    this.keys = [];
+    this.needs = new Needs();
     this.environment.clearTimer(this.timer);
     this.timer = undefined;
   }
@@ -87,6 +91,19 @@ export class Reserve {
     if (left > 0) this.timer = this.environment.setTimer(this.onTimer, left);
     else this.clear();
   };
+}
+
+/** The keys of arrays that a batch needs, within bounds. */
+class Needs {
+  readonly keys: number[] = [];
+  private bytes = 0;
+
+  add(key: number, bytes: number): void {
+    if (this.keys.length >= MOST_ARRAYS || this.bytes + bytes > MOST_BYTES)
+      return;
+    this.keys.push(key);
+    this.bytes += bytes;
+  }
 }
 
 /** One number for a kind of array and its length. */

@@ -30,7 +30,7 @@ export class Sending {
   private readonly clock: Clock;
   private readonly nudger: Nudger;
   private readonly calibrator: Calibrator;
-  private readonly preparer: Preparer;
+  readonly preparer: Preparer;
   private readonly warning: LonelyWarning | undefined;
 
   constructor(

@@ -8,6 +8,7 @@
 import { endedError } from "./answer.js";
 import type { Calls } from "./calls.js";
 import type { Fraction, Points } from "./check.js";
+import { type BatchSizes, optimalBatchSize } from "./batch-size.js";
 import { FramebatchError } from "./errors.js";
 import type { DeviceEvent } from "./core.js";
 import type { DeviceListener } from "./events.js";
@@ -16,6 +17,13 @@ import type { CallOptions, LerpOptions } from "./call-options.js";
 import { startOn } from "./points.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
+import type { StreamSource } from "./stream/source.js";
+import {
+  type ChunkFunction,
+  Stream,
+  type StreamOptions,
+} from "./stream/stream.js";
+import { transformPair } from "./stream/transform.js";
 import type { TensorData } from "./tensor/intake.js";
 import {
   type ArraysOf,
@@ -171,6 +179,50 @@ export class Session {
   }
 
   /**
+   * The results of `fn` for each chunk of `source`, in order: for work that is more
+   * than memory holds. `fn` makes the call, or the calls, of one chunk.
+   *
+   * A bounded number of chunks is on its way, each sent without waiting for a frame: one
+   * is uploaded while another is computed. `source` is an array, an iterable, an
+   * async iterable or a ReadableStream, and is asked for more as results are taken.
+   * An error of the source or of `fn` comes at its place: the results before it stand,
+   * then the loop throws it. Leaving the loop cancels the source. Throws
+   * `invalid-input` for a wrong argument.
+   *
+   * @example
+   * const chunks = [new Uint8Array(1600), new Uint8Array(3200)];
+   * for await (const gradients of gpu.stream(chunks, (chunk) => gpu.states.gradients(chunk))) {
+   *   console.log(gradients.length); // 3200, then 6400
+   * }
+   */
+  stream<Chunk, Result>(
+    source: StreamSource<Chunk>,
+    fn: ChunkFunction<Awaited<Chunk>, Result>,
+    options?: StreamOptions,
+  ): Stream<Chunk, Result> {
+    this.#refuseIfEnded("stream");
+    return new Stream("stream", source, fn, this.#calls.streams, options);
+  }
+
+  /**
+   * The same as {@link stream} for `pipeThrough`: chunks are written to it, and their
+   * results read from it. An error or a cancellation on one side reaches the other.
+   *
+   * @example
+   * const states = new Response(new Uint8Array(32)).body;
+   * const lengths = states
+   *   .pipeThrough(gpu.transform((chunk) => gpu.states.gradients(chunk)))
+   *   .pipeThrough(new TransformStream({ transform: (floats, to) => to.enqueue(floats.length) }));
+   */
+  transform<Chunk, Result>(
+    fn: ChunkFunction<Awaited<Chunk>, Result>,
+    options?: StreamOptions,
+  ): ReadableWritablePair<Awaited<Result>, Chunk> {
+    this.#refuseIfEnded("transform");
+    return transformPair(fn, this.#calls.streams, options);
+  }
+
+  /**
    * What the session has done so far; zeros while it opens, the last numbers once
    * it is disposed.
    *
@@ -180,6 +232,21 @@ export class Session {
    */
   stats(): Stats {
     return this.#calls.stats();
+  }
+
+  /**
+   * Items of a batch that memory holds beside a model of `modelBytes` (0 unless given):
+   * `floor((0.8 * memoryBudget - modelBytes) / bytesPerItem)`, at least 1 and at most
+   * `maxBatchSize`. The session limits its own batches by the same rule. Throws
+   * `invalid-input` for sizes that are none, and while the session opens.
+   *
+   * @example
+   * const gpu = await open({ memoryBudget: 100e6 });
+   * gpu.optimalBatchSize({ modelBytes: 30e6, bytesPerItem: 1e6 }); // 50
+   */
+  optimalBatchSize(sizes: BatchSizes): number {
+    this.#refuseIfEnded("optimalBatchSize");
+    return optimalBatchSize(this.#calls.core, sizes);
   }
 
   /**

@@ -43,6 +43,17 @@ export interface Stats {
   ranOn: { gpu: number; cpu: number };
   /** Memory held. */
   pool: { bytes: number; peakBytes: number; buffers: number };
+  /**
+   * Bytes of the tensors that lie on the device: all of them, and by what their elements
+   * are kept as (`f32` counts indexes too). The CPU takes those of f32 whatever that is.
+   */
+  tensors: {
+    bytes: number;
+    f32: number;
+    f16: number;
+    bf16: number;
+    int8: number;
+  };
   /** Pipelines made, and uses of one that was there. */
   pipelines: { compiled: number; reused: number };
 }
@@ -116,6 +127,7 @@ export function openingStats(calls: number): Stats {
     encodeMs: 0,
     ranOn: { gpu: 0, cpu: 0 },
     pool: { bytes: 0, peakBytes: 0, buffers: 0 },
+    tensors: { bytes: 0, f32: 0, f16: 0, bf16: 0, int8: 0 },
     pipelines: { compiled: 0, reused: 0 },
   };
 }

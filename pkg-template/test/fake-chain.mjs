@@ -81,7 +81,7 @@ export function decode(words) {
     nodes,
     outputs,
     withCall: inputs.filter(({ attributes }) => attributes[1] === 0),
-    resident: inputs.filter(({ attributes }) => attributes[1] === 1),
+    resident: inputs.filter(({ attributes }) => attributes[1] >= 1),
     numbers: nodes.filter(({ code }) => code === 1),
   };
 }

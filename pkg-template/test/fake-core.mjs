@@ -64,6 +64,10 @@ class Core {
     this.send = settle;
     this.tell = notify;
     this.structures = [];
+    /** What it says that it is. */
+    this.device = fake.device ?? { engine: "cpu" };
+    /** How each tensor was to be kept, as a number of the wire. */
+    this.homes = new Map();
     /** What lies on the device, by number; undefined until it is filled. */
     this.tensors = new Map();
     this.lastTensor = 0;
@@ -116,11 +120,12 @@ class Core {
     return this.lastTensor;
   }
 
-  fill(tensor, data) {
+  fill(tensor, data, home) {
     if (this.fails("fill")) return -1;
     this.counts.fills += 1;
     if (!this.tensors.has(tensor)) throw new Error(`no tensor ${tensor}`);
     this.tensors.set(tensor, data);
+    this.homes.set(tensor, home);
     return 0;
   }
 
@@ -215,6 +220,12 @@ class Core {
     return this.room - this.queued.length;
   }
 
+  optimal_batch_size(model, item) {
+    const { memoryBudget = 512 << 20, maxBatchSize = Infinity } = this.config;
+    const fitting = Math.floor((memoryBudget * 0.8 - model) / item);
+    return Math.max(1, Math.min(fitting, maxBatchSize));
+  }
+
   begin_explain() {
     this.fail("begin_explain");
     this.explained = [];
@@ -231,25 +242,11 @@ class Core {
   }
 
   info() {
-    const { adapter = "fake", calibrated } = this;
-    const info = { engine: "cpu", adapter, driver: "", version: "1" };
-    return calibrated === undefined
-      ? info
-      : { ...info, routing: { calibrated } };
+    return this.device;
   }
 
   model() {
-    return this.facts ?? new Float64Array(0);
-  }
-
-  set_model(facts) {
-    this.facts = facts;
-    this.calibrated = true;
-  }
-
-  calibrate(done) {
-    this.calibrations = (this.calibrations ?? 0) + 1;
-    this.finishCalibration = done;
+    return new Float64Array(0);
   }
 
   raw_device() {

@@ -77,6 +77,29 @@ test("what is on its way gets an array of its own; what is tiny, or has one, doe
   assert.equal(new Set(made).size, 4);
 });
 
+test("what calls took along is made ahead for the next batch, before its results", () => {
+  const { preparer, send, answer, tasks } = prepared();
+  const { reserve } = preparer;
+  assert.equal(reserve.takeAhead("float32", 400), undefined, "none yet");
+  assert.equal(reserve.takeAhead("float32", 400), undefined);
+  answer(send(64));
+  tasks();
+  const [one, two, three] = [1, 2, 3].map(() =>
+    reserve.takeAhead("float32", 400),
+  );
+  assert.deepEqual([one.length, two.length, three], [100, 100, undefined]);
+  assert.notEqual(one.buffer, two.buffer);
+  // Three were needed, then none.
+  answer(send(64));
+  tasks();
+  assert.equal(reserve.takeAhead("float32", 400).length, 100);
+  for (let batch = 0; batch < 2; batch += 1) {
+    answer(send(64));
+    tasks();
+  }
+  assert.equal(reserve.takeAhead("float32", 400), undefined);
+});
+
 test("what a flush sent has arrays of 16 MiB at most", () => {
   const { send, tasks } = prepared();
   const calls = send(3 * 2 ** 20, 2 ** 20, 2 ** 20, 64);

@@ -71,6 +71,20 @@ test("open: the WebAssembly file is where the option says", async () => {
   assert.deepEqual(fake.input, { module_or_path: "/elsewhere.wasm" });
 });
 
+test("open: without an option the file is the one that runs here", async (t) => {
+  const file = async (query, source) => {
+    const { loadCore } = await module("load", query);
+    await loadCore(source);
+    return fake.input?.module_or_path;
+  };
+  assert.equal(await file("?vectors"), undefined, "the glue finds its own");
+  const validate = t.mock.method(WebAssembly, "validate", () => false);
+  const scalar = await file("?none");
+  assert.match(scalar.href, /\/wasm\/framebatch_bg_scalar\.wasm$/);
+  assert.equal(validate.mock.callCount(), 1);
+  assert.equal(await file("?given", "/elsewhere.wasm"), "/elsewhere.wasm");
+});
+
 test("open rejects an unknown option, and names the known ones", async () => {
   await assert.rejects(open({ engin: "gpu" }), (error) => {
     assert.equal(error.code, "invalid-input");

@@ -35,15 +35,31 @@ const CASES = [
   ],
   [
     () => gpu.tensor(new Float64Array(2)),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got Float64Array",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got Float64Array",
   ],
   [
     () => gpu.tensor(3),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got number",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got number",
   ],
   [
     () => gpu.tensor(new DataView(new ArrayBuffer(8))),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got DataView",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got DataView",
+  ],
+  [
+    () => gpu.tensor(new Uint16Array(2)),
+    "tensor: a Uint16Array holds 16-bit floats; say with dtype whether they are 'f16' or 'bf16'",
+  ],
+  [
+    () => gpu.tensor(new Uint16Array(2), [2], { dtype: "int8" }),
+    "tensor: a Uint16Array holds 16-bit floats; say with dtype whether they are 'f16' or 'bf16'",
+  ],
+  [
+    () => gpu.tensor(new Uint32Array(2), [2], { dtype: "f16" }),
+    "tensor: dtype is for floats, and whole numbers have none",
+  ],
+  [
+    () => gpu.tensor(floats(2), [2], { dtype: "f8", label: "q" }),
+    "tensor (label 'q'): dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got 'f8'",
   ],
   [
     () => gpu.tensor(detached(floats(2))),
@@ -84,7 +100,7 @@ const CASES = [
   ],
   [
     () => gpu.tensor(floats(1), [1], { keeps: true }),
-    "tensor: there is no option 'keeps'; the options are keep, label",
+    "tensor: there is no option 'keeps'; the options are dtype, keep, label",
   ],
   [
     () => gpu.tensor(floats(1), [1], { keep: 1 }),
@@ -173,6 +189,58 @@ const CASES = [
     () => none.mean(),
     "mean: shape [0, 4] holds nothing along an axis that is reduced",
   ],
+  // Attention.
+  ...[
+    [[x, x], undefined, "options must be an object, got undefined"],
+    [
+      [x, x],
+      { head: 2 },
+      "there is no option 'head'; the options are heads, scale, causal",
+    ],
+    [[x, x], { heads: 0 }, "heads must be a whole number from 1, got 0"],
+    [[x, x], { heads: "2" }, "heads must be a whole number from 1, got 2"],
+    [[x, x], { heads: 2, scale: "1" }, "scale must be a number, got string"],
+    [
+      [x, x],
+      { heads: 2, causal: 1 },
+      "causal must be true or false, got number",
+    ],
+    [[x, places], { heads: 2 }, "an operand must hold floats, not indexes"],
+    [[x, 3], { heads: 2 }, "an operand must be a tensor, got number"],
+    [
+      [y, x],
+      { heads: 2 },
+      "shape [5] must have 2 to 7 dimensions, the last two rows and floats",
+    ],
+    [
+      [x.reshape([4, 3]), x],
+      { heads: 2 },
+      "shapes [3, 4] and [4, 3] must agree in the last dimension",
+    ],
+    [
+      [x, x.slice([1])],
+      { heads: 2 },
+      "shapes [3, 4] and [2, 4] must agree in the dimension before the last: a value for each key",
+    ],
+    [
+      [x, x],
+      { heads: 3 },
+      "rows of shape [3, 4] are not 3 heads of 1 to 128 floats",
+    ],
+    [
+      [none, none],
+      { heads: 2 },
+      "shapes [3, 4] and [0, 4] leave the queries no keys",
+    ],
+    [
+      [x.slice([1]), x.slice([1])],
+      { heads: 2, causal: true },
+      "shapes [3, 4] and [2, 4] have more queries than keys, so that the first of them would see none; leave causal out",
+    ],
+  ].map(([[k, v], options, says]) => [
+    () => x.attention(k, v, options),
+    `attention: ${says}`,
+  ]),
   [() => x.softmax(2), "softmax: axis 2 is outside of shape [3, 4]"],
   [() => x.sum().layerNorm(), "layerNorm: axis -1 is outside of shape []"],
   [

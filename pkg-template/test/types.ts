@@ -1,6 +1,7 @@
 // An application, as far as the compiler is concerned. It is never run.
 
 import {
+  type BatchSizes,
   type CallOptions,
   CODES,
   type Code,
@@ -18,6 +19,10 @@ import {
   shared,
   type SliceRange,
   type Stats,
+  type Stream,
+  type StreamOptions,
+  type StreamProgress,
+  type StreamSource,
   type Tensor,
   type TensorBuffer,
   type TensorOptions,
@@ -105,6 +110,8 @@ const nested: Tensor = gpu.tensor([
   [3, 4],
 ] as const);
 const places: Tensor<Uint32Array> = gpu.tensor(new Uint32Array(2));
+const halves: Tensor = gpu.tensor(new Uint16Array(2), [2], { dtype: "bf16" });
+halves.add(nested);
 const axes: ReduceOptions = { axis: [0, -1], keepDims: true };
 const range: SliceRange = [0, undefined, 2];
 const chained: Tensor = x
@@ -114,6 +121,7 @@ const chained: Tensor = x
   .clamp(0, x)
   .layerNorm({ axis: 0, epsilon: 1e-5 })
   .softmax(-1)
+  .attention(gpu.tensor([[1]]), gpu.tensor([[1]]), { heads: 1, causal: true })
   .sum(axes)
   .gelu({ approximate: "tanh" });
 const best: Tensor<Uint32Array> = x.argmax(1).reshape([-1]);
@@ -137,8 +145,38 @@ x.add(best);
 x.gather(nested);
 // @ts-expect-error No such option.
 gpu.tensor(floats, [4], { keeps: true });
+// @ts-expect-error No such format.
+gpu.tensor(floats, [4], { dtype: "f64" });
 // @ts-expect-error Bytes are states.
 gpu.tensor(bytes);
+
+const streaming: StreamOptions = {
+  depth: 2,
+  signal,
+  onProgress: ({ done, total, bytes }: StreamProgress) =>
+    void [done, total, bytes],
+};
+const source: StreamSource<Uint8Array> = new ReadableStream<Uint8Array>();
+const results: Stream<Uint8Array, Float32Array> = gpu.stream(
+  source,
+  (chunk, { index, signal }) =>
+    gpu.states.gradients(chunk.subarray(index), { signal }),
+  streaming,
+);
+for await (const result of results) result satisfies Float32Array;
+for await (const length of gpu.stream([floats], ({ length }) => length))
+  length satisfies number;
+const piped: ReadableStream<Float32Array> =
+  new ReadableStream<Uint8Array>().pipeThrough(
+    gpu.transform((chunk: Uint8Array) => gpu.states.gradients(chunk)),
+  );
+// @ts-expect-error No such option.
+gpu.stream([floats], ({ length }) => length, { deep: 2 });
+// @ts-expect-error Numbers are no source.
+gpu.stream(3, () => 1);
+
+const sizes: BatchSizes = { modelBytes: 1, bytesPerItem: 2 };
+const items: number = gpu.optimalBatchSize(sizes);
 
 const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
 const stats: Stats = gpu.stats();
@@ -161,8 +199,10 @@ export {
   error,
   fresh,
   gradients,
+  items,
   median,
   on,
+  piped,
   plan,
   read,
   readBest,

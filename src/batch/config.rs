@@ -48,8 +48,13 @@ pub struct BatchConfig {
     pub policy: Policy,
     /// Items held before a batch is closed and sent; `None`: bytes alone decide.
     pub max_batch_size: Option<u64>,
-    /// Bytes of operands and results in one batch, from the device's limits.
+    /// Bytes of operands and results in one batch; a session lowers it to its
+    /// device's limits and its memory budget.
     pub max_batch_bytes: u64,
+    /// Bytes of memory that a session may use, 80 % of it for live data. `None`:
+    /// 2 GiB; in the browser 512 MiB, and 256 MiB on a device that offers no
+    /// more than WebGPU guarantees.
+    pub memory_budget: Option<u64>,
     /// Longest wait of a batch's oldest call, in milliseconds.
     pub max_wait: Option<f64>,
     /// Items for which an idle device waits, at most `max_wait`.
@@ -89,6 +94,7 @@ impl Preset {
             policy: Policy::Eager,
             max_batch_size: None,
             max_batch_bytes: 64 * MIB,
+            memory_budget: None,
             max_wait: Some(5.0),
             min_batch_size: 1,
             queue_capacity: Capacity {
@@ -155,6 +161,11 @@ impl BatchConfig {
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
             return Err(Error::InvalidInput(
                 [name, " is 0; give at least 1"].concat(),
+            ));
+        }
+        if self.memory_budget.is_some_and(|budget| budget < MIB) {
+            return Err(Error::InvalidInput(
+                "the memory budget is below 1 MiB; give at least 1048576 bytes".into(),
             ));
         }
         if self

@@ -4,9 +4,11 @@
 //! no GPU: the caller passes `now` in and acts on what comes out.
 
 mod batcher;
+mod budget;
 mod config;
 
 pub use batcher::{Accepted, Batch, BatchId, Batcher, Due, Request, Ticket};
+pub use budget::MemoryBudget;
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

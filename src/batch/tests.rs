@@ -418,6 +418,7 @@ fn any_config() -> impl Strategy<Value = BatchConfig> {
             max_in_flight,
             queue_capacity: Capacity { calls, bytes },
             max_wait,
+            memory_budget: None,
             min_batch_size: 2,
         },
     )

@@ -13,7 +13,7 @@ use std::pin::Pin;
 
 use crate::error::Error;
 use crate::plan::{PieceSizes, Plan};
-use crate::tensor::Arena;
+use crate::tensor::{Arena, Packing};
 
 /// Which life of a device something belongs to. Nothing of an old generation
 /// settles anything of a newer one.
@@ -134,12 +134,21 @@ pub trait Device {
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight;
 
     /// Keeps a tensor's data on the device, where plans find it in
-    /// [`Slot::resident`](crate::plan::Slot::resident).
+    /// [`Slot::resident`](crate::plan::Slot::resident); words of floats that are
+    /// packed are read as such.
     ///
     /// # Errors
     ///
     /// [`Error::TooLarge`] where no buffer holds it.
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error>;
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error>;
+
+    /// Bytes that a tensor takes of the device's memory; 0 where it is not there,
+    /// or lies in somebody else's.
+    fn tensor_bytes(&self, tensor: u32) -> u64;
+
+    /// Writes a part of a tensor, from this word on; nothing where there is no
+    /// such part.
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]);
 
     /// Frees a tensor.
     fn release(&mut self, tensor: u32);
@@ -194,8 +203,16 @@ impl Device for AnyDevice {
         self.device_mut().launch(plan, arena)
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.device_mut().fill(tensor, words)
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        self.device_mut().fill(tensor, words, packing)
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.device().tensor_bytes(tensor)
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.device_mut().patch(tensor, at, words);
     }
 
     fn release(&mut self, tensor: u32) {

@@ -6,6 +6,7 @@
 pub mod chain;
 mod expr;
 mod op;
+pub mod sampling;
 pub mod shape;
 
 #[cfg(not(target_arch = "wasm32"))]

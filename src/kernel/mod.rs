@@ -26,7 +26,7 @@ pub use expr::show;
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// Expressions that kernels are made for.
-pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn};
+pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling};
 
 use std::sync::Arc;
 
@@ -80,6 +80,8 @@ pub enum Kernel {
     StateDistance,
     /// States one step down their gradient.
     StateDescend,
+    /// Clips at times of the calls' own.
+    Clip,
     /// A stage that fusion made.
     Fused(Arc<fuse::Stage>),
 }
@@ -107,7 +109,7 @@ pub enum Target {
 
 impl Kernel {
     /// Every kernel that is written by hand.
-    pub const ALL: [Kernel; 9] = [
+    pub const ALL: [Kernel; 10] = [
         Kernel::Lerp,
         Kernel::Slerp,
         Kernel::Bezier,
@@ -117,6 +119,7 @@ impl Kernel {
         Kernel::StateBezier,
         Kernel::StateDistance,
         Kernel::StateDescend,
+        Kernel::Clip,
     ];
 
     /// The name in plans and in profilers.
@@ -132,6 +135,7 @@ impl Kernel {
             Kernel::StateBezier => "state_bezier",
             Kernel::StateDistance => "state_distance",
             Kernel::StateDescend => "state_descend",
+            Kernel::Clip => "clip",
             Kernel::Fused(_) => "fused",
         }
     }
@@ -141,7 +145,7 @@ impl Kernel {
         let field;
         let (library, body) = match self {
             Kernel::Lerp => ("", shader!("lerp")),
-            Kernel::Slerp => ("", shader!("slerp")),
+            Kernel::Slerp => (shader!("arc"), shader!("slerp")),
             Kernel::Bezier => ("", shader!("bezier")),
             Kernel::StateGradients => ("", shader!("state_gradients")),
             Kernel::StateField(expr) => {
@@ -156,6 +160,7 @@ impl Kernel {
             Kernel::StateBezier => ("", shader!("state_bezier")),
             Kernel::StateDistance => ("", shader!("state_distance")),
             Kernel::StateDescend => ("", shader!("state_descend")),
+            Kernel::Clip => (shader!("arc"), shader!("clip")),
             Kernel::Fused(stage) => return generated::source(stage, target),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
@@ -166,7 +171,9 @@ impl Kernel {
         match self {
             Kernel::Fused(stage) => stage.bindings(),
             Kernel::StateGradients | Kernel::StateField(_) => 1,
-            Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend => 2,
+            Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend | Kernel::Clip => {
+                2
+            }
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
             Kernel::Bezier | Kernel::StateBezier => 5,
         }
@@ -181,11 +188,12 @@ impl Kernel {
     }
 
     /// Threads that a call of `rows` rows takes. What fusion made counts its
-    /// rows in threads, but for flat maps: in vectors of four elements.
+    /// rows in threads, but for flat maps: in vectors of four elements. A
+    /// sampling of clips counts them in threads too.
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
-            Kernel::Fused(_) => rows,
+            Kernel::Fused(_) | Kernel::Clip => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,

@@ -5,6 +5,7 @@ use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
 use super::outside::block_on;
 use super::request::Parameter;
+use super::storage::{Storage, TensorData};
 use super::tensor::Tensor;
 use crate::device::DeviceInfo;
 use crate::error::Error;
@@ -72,6 +73,20 @@ impl Blocking {
     /// As there.
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
         self.gpu.tensor(data, dims)
+    }
+
+    /// [`Gpu::tensor_as`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gpu::tensor_as`].
+    pub fn tensor_as<'a>(
+        &self,
+        data: impl Into<TensorData<'a>>,
+        dims: &[u32],
+        storage: Storage,
+    ) -> Result<Tensor, Error> {
+        self.gpu.tensor_as(data, dims, storage)
     }
 
     /// [`Gpu::lerp`].
@@ -259,6 +274,11 @@ impl Blocking {
     /// [`Gpu::desired_size`].
     pub fn desired_size(&self) -> i64 {
         self.gpu.desired_size()
+    }
+
+    /// [`Gpu::optimal_batch_size`].
+    pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
+        self.gpu.optimal_batch_size(model_bytes, bytes_per_item)
     }
 
     /// [`Gpu::explain`].

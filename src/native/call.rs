@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot::{Receiver, Sender};
 
+use super::clips::Entry;
 use super::outside::block_on;
 use super::shared::Shared;
 use crate::batch::Ticket;
@@ -108,6 +109,8 @@ pub(super) enum Answer {
     /// At most so many floats: behind those of a chain there may be padding.
     Floats(Sender<Result<Vec<f32>, Error>>, usize),
     States(Sender<Result<Vec<State>, Error>>),
+    /// Floats, and the clips that they are made of.
+    Sampled(Sender<Result<Vec<f32>, Error>>, Vec<Arc<Entry>>),
 }
 
 impl From<Sender<Result<Vec<f32>, Error>>> for Answer {
@@ -138,6 +141,10 @@ impl Answer {
                     }
                 });
                 let _ = sender.send(floats);
+            }
+            Answer::Sampled(sender, clips) => {
+                Answer::Floats(sender, usize::MAX).send(outcome);
+                drop(clips); // Their places may be given to others now.
             }
             Answer::States(sender) => {
                 let states = outcome.map(|words| bytemuck::cast_slice(&words).to_vec());

@@ -276,6 +276,17 @@ impl Gpu {
         self.shared().lock().session.desired_size()
     }
 
+    /// Items of a batch that memory holds beside a model: ⌊(0.8 · memory budget
+    /// − `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most
+    /// [`BatchConfig::max_batch_size`](crate::BatchConfig::max_batch_size). The
+    /// budget is [`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget).
+    pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
+        let state = self.shared().lock();
+        state
+            .session
+            .optimal_batch_size(model_bytes, bytes_per_item)
+    }
+
     /// The plan of the calls that `calls` makes through the handle it is
     /// given, as text. They are not sent, and asking for their values is an
     /// error.

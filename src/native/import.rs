@@ -120,13 +120,13 @@ impl Gpu {
         let place = |device: &mut _| outside::import(device, number, (&buffer, shape.count()));
         // What is only explained is not on any device.
         if shared.purpose != Purpose::Explain
-            && let Err(error) = state.session.place_with(number, place)
+            && let Err(error) = state.session.place_with(number, None, place)
         {
             state.session.release(number);
             return Err(error);
         }
         state.residents.sources.insert(number, Source::Imported);
-        let tensor = Tensor::new(shared, number, shape);
+        let tensor = Tensor::new(shared, number, (shape, None));
         state.residents.imports.known.push(Import {
             buffer: (*buffer).clone(),
             shape,

@@ -7,6 +7,7 @@ mod blocking;
 mod builder;
 mod calibration;
 mod call;
+mod clips;
 mod config;
 mod gpu;
 mod import;
@@ -14,6 +15,8 @@ mod recent;
 mod recovery;
 mod request;
 mod shared;
+mod storage;
+mod stream;
 mod tensor;
 mod worker;
 
@@ -24,11 +27,14 @@ mod outside;
 mod outside;
 
 pub use blocking::Blocking;
-pub use builder::{Batch, Value};
+pub use builder::{Attention, Batch, Value};
 pub use call::Call;
+pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};
 pub use gpu::Gpu;
 pub use request::Parameter;
+pub use storage::{Storage, TensorData};
+pub use stream::Results;
 pub use tensor::Tensor;
 
 #[cfg(test)]

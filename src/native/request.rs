@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::graph::chain::Chain;
+use crate::graph::sampling::Sampling;
 use crate::graph::{Graph, Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 
@@ -55,6 +56,7 @@ pub(super) enum Structure {
     Distance(Measure),
     Descend(Timing),
     Chain(Chain),
+    Sampling(Sampling),
 }
 
 impl Structure {
@@ -71,7 +73,9 @@ impl Structure {
             Structure::InterpolateBezier(timing) => Ok(ops::interpolate_bezier(timing)),
             Structure::Distance(measure) => Ok(ops::distance(measure)),
             Structure::Descend(timing) => Ok(ops::descend(timing)),
-            Structure::Chain(_) => Err(Error::Fatal("a chain was taken for a graph".into())),
+            Structure::Chain(_) | Structure::Sampling(_) => {
+                Err(Error::Fatal("a chain was taken for a graph".into()))
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use std::task::{Poll, Waker};
 use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
+use super::clips::{Clips, Entry};
 use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
@@ -61,6 +62,7 @@ pub(super) struct State {
     pub(super) answers: HashMap<Ticket, Answer>,
     recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
+    pub(super) clips: Clips,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
     /// Why no more calls are taken.
@@ -91,6 +93,7 @@ impl Shared {
                 answers: HashMap::new(),
                 recipes: Recent::default(),
                 residents: Residents::default(),
+                clips: Clips::default(),
                 waiting: Vec::new(),
                 closed: None,
                 asleep: false,
@@ -138,6 +141,22 @@ impl Shared {
         floats: usize,
     ) -> Call<f32> {
         self.submit_to(Ok(request), terms, |sender| Answer::Floats(sender, floats))
+    }
+
+    /// Takes a call that samples clips, which keep their places until it is
+    /// settled.
+    pub(super) fn submit_sampling(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        terms: Terms,
+        clips: Vec<Arc<Entry>>,
+    ) -> Call<f32> {
+        let (sender, receiver) = oneshot::channel();
+        match self.enqueue(request, terms, Answer::Sampled(sender, clips)) {
+            Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
+            Ok(None) => Call::known(Ok(Vec::new())),
+            Err(error) => Call::known(Err(error)),
+        }
     }
 
     fn submit_to<T>(
@@ -207,6 +226,15 @@ impl Shared {
         let mut state = self.lock();
         state.session.flush();
         self.wake_worker(state);
+    }
+
+    /// Sends what is queued, if anything is.
+    pub(super) fn flush_queued(&self) {
+        let mut state = self.lock();
+        if !state.session.is_open_empty() {
+            state.session.flush();
+            self.wake_worker(state);
+        }
     }
 
     pub(super) fn abort(&self, ticket: Ticket) {
@@ -298,6 +326,7 @@ impl State {
         }
         let id = match structure {
             Structure::Chain(chain) => self.session.chain(chain.clone()),
+            Structure::Sampling(sampling) => self.session.sampling(*sampling),
             _ => self.session.recipe(&structure.graph()?)?,
         };
         let dropped = self.recipes.add(structure.clone(), id);

@@ -12,9 +12,12 @@ use super::gpu::Gpu;
 use super::import::Imports;
 use super::outside::AnyDevice;
 use super::shared::{Purpose, Shared, State};
+use super::storage::{Contents, Storage, TensorData};
 use crate::error::Error;
+use crate::graph::chain::Home;
 use crate::graph::shape::Shape;
 use crate::session::Session;
+use crate::tensor::Packing;
 
 /// An array of floats that lies on the device, for any number of batches, until
 /// its last clone is dropped.
@@ -32,15 +35,21 @@ pub(super) struct Resident {
     shared: Arc<Shared>,
     number: u32,
     shape: Shape,
+    packing: Option<Packing>,
 }
 
 impl Tensor {
-    pub(super) fn new(shared: &Arc<Shared>, number: u32, shape: Shape) -> Tensor {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        number: u32,
+        (shape, packing): (Shape, Option<Packing>),
+    ) -> Tensor {
         Tensor {
             resident: Arc::new(Resident {
                 shared: Arc::clone(shared),
                 number,
                 shape,
+                packing,
             }),
         }
     }
@@ -84,6 +93,10 @@ impl Tensor {
         self.resident.shape
     }
 
+    pub(super) fn home(&self) -> Home {
+        self.resident.packing.map_or(Home::Resident, Home::Packed)
+    }
+
     pub(super) fn resident(&self) -> &Arc<Resident> {
         &self.resident
     }
@@ -124,9 +137,9 @@ pub(super) struct Residents {
 #[derive(Debug)]
 pub(super) enum Source {
     /// Its data.
-    Kept(Box<[f32]>),
+    Kept(Contents),
     /// Its data, until it is on a device.
-    Once(Box<[f32]>),
+    Once(Contents),
     /// Nothing: only the device has its data.
     Given,
     /// Nothing: it is somebody else's buffer.
@@ -173,25 +186,76 @@ impl Gpu {
     /// more than 8 dimensions or 2³⁰ elements; [`Error::TooLarge`] where no
     /// buffer holds it; [`Error::Disposed`].
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
+        self.tensor_as(data, dims, Storage::F32)
+    }
+
+    /// The same for data that the device is to keep in another format than
+    /// 32-bit floats, or that is in one: floats are packed, 16-bit ones are kept as
+    /// they are. What computes on the tensor reads 32-bit floats from it.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use framebatch::{Config, Gpu, Storage};
+    ///
+    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let weights = gpu.tensor_as(&[0.1, -0.25, 3.0], &[3], Storage::F16)?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let weights = batch.tensor(&weights)?;
+    /// let doubled = batch.scale(weights, 2.0)?;
+    /// batch.execute().await?;
+    /// // 0.1 is between two 16-bit floats; the other two are among them.
+    /// assert_eq!(batch.read(doubled).await?, [0.199_951_17, -0.5, 6.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gpu::tensor`], and [`Error::InvalidInput`] for 16-bit data with
+    /// another storage than the two that it may be in, and for NaN and magnitudes
+    /// from 65,009 on as [`Storage::Int8`].
+    pub fn tensor_as<'a>(
+        &self,
+        data: impl Into<TensorData<'a>>,
+        dims: &[u32],
+        storage: Storage,
+    ) -> Result<Tensor, Error> {
+        let data = data.into();
         let shape = shaped("tensor", dims, data.len())?;
-        let source: Box<[f32]> = data.into();
         let shared = self.shared();
+        let info = shared.open()?.session.info();
+        let contents = data.contents(storage, &info)?;
+        let packing = contents.packing;
         let mut state = shared.open()?;
         let number = state.session.hold();
         // With no device it is filled when there is one.
         if !state.session.is_lost()
-            && let Err(error) = fill(&mut state.session, number, data)
+            && let Err(error) = fill(&mut state.session, number, &contents)
         {
             state.session.release(number);
             return Err(error);
         }
-        state.residents.sources.insert(number, Source::Kept(source));
+        let source = Source::Kept(contents);
+        state.residents.sources.insert(number, source);
         drop(state);
-        Ok(Tensor::new(shared, number, shape))
+        Ok(Tensor::new(shared, number, (shape, packing)))
     }
 }
 
 impl Shared {
+    /// The number here of a tensor that is to be written.
+    pub(super) fn admit_target(&self, tensor: &Tensor) -> Result<u32, Error> {
+        let number = self.admit(tensor)?;
+        let state = self.lock();
+        match state.residents.sources.get(&number) {
+            Some(Source::Imported) => Err(Error::InvalidInput(
+                "blend: an imported buffer is only read; give a tensor of `Gpu::tensor`".into(),
+            )),
+            _ => Ok(number),
+        }
+    }
+
     /// The number here of a tensor that a batch names.
     pub(super) fn admit(&self, tensor: &Tensor) -> Result<u32, Error> {
         let resident = &tensor.resident;
@@ -236,6 +300,7 @@ impl State {
             }
         }
         self.residents.sources = sources;
+        self.clips.restore(&mut self.session);
         let tickets = self.session.give_up_unreadable().into_iter();
         tickets
             .filter_map(|ticket| self.answers.remove(&ticket))
@@ -254,13 +319,13 @@ pub(super) fn lost_with_device() -> Error {
 
 /// Copies data to the device. One without elements has a word all the same: a
 /// kernel binds it.
-fn fill(session: &mut Session<AnyDevice>, number: u32, data: &[f32]) -> Result<(), Error> {
-    let words = if data.is_empty() {
-        &[0]
-    } else {
-        bytemuck::cast_slice(data)
-    };
-    session.fill(number, words)
+fn fill(
+    session: &mut Session<AnyDevice>,
+    number: u32,
+    Contents { words, packing }: &Contents,
+) -> Result<(), Error> {
+    let words = if words.is_empty() { &[0] } else { &words[..] };
+    session.fill_packed(number, words, *packing)
 }
 
 /// The shape of so many elements.

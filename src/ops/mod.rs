@@ -2,6 +2,7 @@
 //!
 //! No lengths, no values, no memory: those come with each call.
 
+pub mod clips;
 mod grammar;
 mod states;
 

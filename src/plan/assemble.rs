@@ -5,6 +5,7 @@ use super::fuse::BufferId;
 use super::fused::{Placed, Shaped};
 use super::gather::Gather;
 use super::recipe::{Recipe, Source, Stage, Work};
+use super::sampled;
 use super::{Dispatch, Operand, Part, Piece, Plan, Segment, Slot, Step};
 use crate::graph::OpClass;
 use crate::kernel::{MAX_OPERANDS, Settings};
@@ -93,6 +94,12 @@ impl Collected {
                 let group = self.group(recipe, call);
                 group.add(recipe, stages, (call, part), (inputs, result.at));
             }
+            Work::Sampled(sampling) => {
+                let places = recipe.addresses(inputs, part.rows);
+                let segment = sampled::segment(sampling, part.rows, (places, result.at));
+                let group = self.sampled_group(recipes, call);
+                group.stages[0].0.push(segment);
+            }
             Work::Fused(shaped) => {
                 let group = self.fused_group(recipes, (shaped, call));
                 group.enter(
@@ -122,10 +129,28 @@ impl Collected {
     /// The group that a call of a chain belongs to: all those of equal programs
     /// that read the same tensors on the device, whatever their shapes.
     fn fused_group(&mut self, recipes: &[Recipe], (shaped, call): (&Shaped, &Call)) -> &mut Group {
-        let belongs = |group: &Group| {
-            group.set == call.set
-                && matches!(&recipes[group.recipe.0 as usize].work, Work::Fused(other) if shaped.merges(other))
-        };
+        self.shared_group(
+            recipes,
+            call,
+            |work| matches!(work, Work::Fused(other) if shaped.merges(other)),
+        )
+    }
+
+    /// The group that a sampling of clips belongs to: all those of the same
+    /// store and target.
+    fn sampled_group(&mut self, recipes: &[Recipe], call: &Call) -> &mut Group {
+        self.shared_group(recipes, call, |work| matches!(work, Work::Sampled(_)))
+    }
+
+    /// The group of calls that read the same tensors and whose work `merges`.
+    fn shared_group(
+        &mut self,
+        recipes: &[Recipe],
+        call: &Call,
+        merges: impl Fn(&Work) -> bool,
+    ) -> &mut Group {
+        let belongs =
+            |group: &Group| group.set == call.set && merges(&recipes[group.recipe.0 as usize].work);
         let known = match self.group_of[call.recipe.0 as usize] {
             Some(index) if belongs(&self.groups[index]) => Some(index),
             _ => self.groups.iter().position(belongs),
@@ -145,6 +170,7 @@ impl Group {
         let (stages, buffers) = match &recipe.work {
             Work::Stages(stages) => (stages.len(), 0),
             Work::Fused(shaped) => shaped.counts(),
+            Work::Sampled(_) => (1, 0),
         };
         Group {
             recipe: call.recipe,
@@ -223,13 +249,27 @@ impl Builder {
             words,
             runs,
         });
-        for group in collected.groups {
+        // Tensors are written before anything of the batch reads them.
+        let is_stored = |group: &Group| {
+            let work = &recipes[group.recipe.0 as usize].work;
+            matches!(work, Work::Sampled(sampling) if sampling.is_stored)
+        };
+        let (first, rest): (Vec<Group>, Vec<Group>) =
+            collected.groups.into_iter().partition(is_stored);
+        for group in first.into_iter().chain(rest) {
             let recipe = &recipes[group.recipe.0 as usize];
             match &recipe.work {
                 Work::Stages(stages) => self.group(recipe, stages, group),
                 Work::Fused(shaped) => {
                     let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
                     self.fused(shaped, group, set);
+                }
+                Work::Sampled(_) => {
+                    let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
+                    for (segments, _) in group.stages {
+                        let dispatch = sampled::dispatch(segments, set);
+                        self.plan.steps.push(Step::Dispatch(dispatch));
+                    }
                 }
             }
         }

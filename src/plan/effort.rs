@@ -3,8 +3,11 @@
 //! Counts only. What a count costs is measured, and where a call goes is not
 //! decided here.
 
-use super::fuse::{Body, CHUNK, LANES, Layout, RowResult, RowStep, Rows, Stage, StageSizes, Width};
+use super::fuse::{
+    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, StageSizes, Width,
+};
 use super::recipe::{Recipe, Stage as Step, Work};
+use crate::graph::sampling::Sampling;
 use crate::graph::{Expr, Term, UnaryFn};
 use crate::kernel::Kernel;
 
@@ -60,9 +63,14 @@ impl Recipe {
                     effort.add(&of_step(stage), 1.0);
                 }
             }
+            // A lane blends up to four floats of two keys, and looks for these.
+            Work::Sampled(Sampling { layers, lanes, .. }) => {
+                let lanes = f64::from(layers * lanes);
+                effort.add(&Effort::of(Kind::Blend, 8.0 * lanes), 1.0);
+            }
             Work::Fused(shaped) => {
                 let share = 1.0 / f64::from(shaped.rows().max(1));
-                for (stage, sizes) in shaped.stages() {
+                for (stage, sizes) in shaped.work() {
                     effort.add(&of_stage(stage, sizes), share);
                 }
             }
@@ -75,6 +83,7 @@ impl Recipe {
         match &self.work {
             Work::Stages(stages) => stages.len(),
             Work::Fused(shaped) => shaped.counts().0,
+            Work::Sampled(_) => 1,
         }
     }
 }
@@ -94,7 +103,7 @@ fn of_step(step: &Step) -> Effort {
         Kernel::StateBezier => (Kind::Layer, 16.0 * 128.0),
         Kernel::StateDistance => (Kind::Layer, 16.0 * 6.0),
         Kernel::StateDescend => (Kind::Layer, 16.0 * 4.0),
-        Kernel::Fused(_) => (Kind::Term, 0.0), // No op has one.
+        Kernel::Fused(_) | Kernel::Clip => (Kind::Term, 0.0), // No op has one.
     };
     Effort::of(kind, count)
 }
@@ -111,6 +120,13 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
                 false => 4.0 * f64::from(sizes.threads),
             };
             Effort::of(Kind::Term, elements * (loads + terms(&map.value)))
+        }
+        Body::Attention(heads) => {
+            let queries = f64::from(sizes.threads / LANES * QUERIES);
+            let scores = queries * word(layout.count);
+            let mut effort = Effort::of(Kind::Product, scores * 2.0 * f64::from(heads.size));
+            effort.add(&Effort::of(Kind::Term, scores * FUNCTION), 1.0);
+            effort
         }
         Body::Rows(rows) => match rows.width {
             Width::Tile(_) => {

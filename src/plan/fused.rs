@@ -117,7 +117,7 @@ impl Shaped {
                 carried.push(node.shape.count());
                 carried.len() - 1
             }
-            Home::Resident => {
+            Home::Resident | Home::Packed(_) => {
                 residents += 1;
                 residents - 1
             }
@@ -163,6 +163,11 @@ impl Shaped {
         Extent::fixed(words.sum())
     }
 
+    /// Dispatches that a piece of any size takes; at least one.
+    pub(super) fn stages(&self) -> u64 {
+        self.fused.runs.len().max(1) as u64
+    }
+
     /// Words of a buffer.
     pub(super) fn words(&self, buffer: BufferId) -> u32 {
         self.sizes.buffers[buffer.0 as usize]
@@ -174,7 +179,7 @@ impl Shaped {
     }
 
     /// The stages at work, in order, with their numbers.
-    pub(super) fn stages(&self) -> impl Iterator<Item = (&Stage, &StageSizes)> {
+    pub(super) fn work(&self) -> impl Iterator<Item = (&Stage, &StageSizes)> {
         let (stages, sizes) = (&self.fused.program.stages, &self.sizes.stages);
         let runs = self.fused.runs.iter();
         runs.map(|run| (&stages[run.stage], &sizes[run.stage]))

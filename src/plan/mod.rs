@@ -11,6 +11,7 @@ mod gather;
 mod pieces;
 mod print;
 mod recipe;
+mod sampled;
 mod table;
 
 pub use assemble::{Call, RecipeId, SetId, assemble};
@@ -112,7 +113,7 @@ pub struct Dispatch {
     pub settings: Settings,
     /// Its operands, in order.
     pub operands: Vec<Operand>,
-    /// Where results go. Invariant: never a slot that an operand reads,
+    /// Where results go: a tensor's, for what is stored. Invariant: never a slot that an operand reads,
     /// because WebGPU refuses a buffer bound for reading and writing at once. A
     /// stage that works in place reads it all the same, by the output's binding.
     pub output: Slot,
@@ -159,13 +160,16 @@ impl Plan {
         })
     }
 
-    /// The tensors that dispatches read on the device.
+    /// The tensors that dispatches read or write on the device.
     pub fn tensors(&self) -> impl Iterator<Item = u32> {
-        let operands = self.dispatches().flat_map(|dispatch| &dispatch.operands);
-        operands.filter_map(|operand| match operand {
-            Operand::Rows { slot, .. } => slot.tensor(),
-            Operand::Scalar => None,
-        })
+        let slots = self.dispatches().flat_map(|dispatch| {
+            let operands = dispatch.operands.iter().map(|operand| match operand {
+                Operand::Rows { slot, .. } => *slot,
+                Operand::Scalar => Slot::INPUTS,
+            });
+            operands.chain([dispatch.output])
+        });
+        slots.filter_map(Slot::tensor)
     }
 
     /// What of the arena is uploaded.

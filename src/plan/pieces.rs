@@ -2,7 +2,8 @@
 //! that copies, the link and the device work at once.
 //!
 //! A small batch is one piece, and costs nothing more for it. Only rows are
-//! cut, never what an op reads together.
+//! cut, never what an op reads together; a batch of networks, where copies are the
+//! smaller part, is small for longer.
 
 use super::{Call, Recipe};
 use crate::graph::OpClass;
@@ -77,10 +78,14 @@ impl Piece {
 pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piece> {
     let (mut up, mut down, mut all) = (0, 0, 0);
     for call in calls {
-        let results = recipes[call.recipe.0 as usize].result_words(call.rows);
-        up += u64::from(call.inputs.words);
-        down += results;
-        all += results.max(call.inputs.words.into());
+        let recipe = &recipes[call.recipe.0 as usize];
+        let (sent, asked) = match recipe.class() {
+            OpClass::RowWise => (call.inputs.words.into(), recipe.result_words(call.rows)),
+            OpClass::SegmentWise | OpClass::Whole => [recipe.weight(call.rows); 2].into(),
+        };
+        up += sent;
+        down += asked;
+        all += sent.max(asked);
     }
     if up.max(down) * u64::from(WORD) <= sizes.whole {
         return vec![Piece::all(calls)];
@@ -146,7 +151,8 @@ impl Space {
             (rows, heavy)
         } else {
             let fit = self.fitting(recipe, rows, heavy);
-            (fit, recipe.weight(fit))
+            // What carries its words whatever its rows has none of them here.
+            (fit, if fit > 0 { recipe.weight(fit) } else { 0 })
         };
         self.room = self.room.saturating_sub(taken);
         self.remaining = self.remaining.saturating_sub(taken);

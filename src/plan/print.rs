@@ -70,7 +70,7 @@ impl Display for Dispatch {
             .sum();
         let calls = self.segments.len();
         let what = match self.kernel {
-            Kernel::Fused(_) => "threads",
+            Kernel::Fused(_) | Kernel::Clip => "threads",
             _ => "rows",
         };
         write!(f, ") -> {}", self.output)?;

@@ -4,11 +4,13 @@
 //! filled in by `assemble`.
 
 use super::fused::Shaped;
+use super::sampled;
 use crate::error::Error;
 use crate::graph::chain::Chain;
+use crate::graph::sampling::Sampling;
 use crate::graph::{Graph, Measure, Mode, Node, Op, OpClass, Timing};
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
-use crate::tensor::{Format, aligned};
+use crate::tensor::{DType, Format, aligned};
 
 /// How a structure is computed. The default is the recipe of nothing.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,8 @@ pub(super) enum Work {
     Stages(Vec<Stage>),
     /// A chain's program.
     Fused(Shaped),
+    /// A sampling of clips.
+    Sampled(Sampling),
 }
 
 impl Default for Work {
@@ -160,7 +164,7 @@ impl Recipe {
     pub fn fuse(chain: &Chain, known: &[Recipe]) -> Recipe {
         let known = known.iter().filter_map(|recipe| match &recipe.work {
             Work::Fused(shaped) => Some(&shaped.fused),
-            Work::Stages(_) => None,
+            Work::Stages(_) | Work::Sampled(_) => None,
         });
         let shaped = Shaped::new(chain, known);
         Recipe {
@@ -177,11 +181,39 @@ impl Recipe {
         }
     }
 
+    /// A sampling of clips.
+    pub fn sample(sampling: &Sampling) -> Recipe {
+        let times = Format {
+            dtype: DType::Parameter,
+            width: sampling.row,
+        };
+        Recipe {
+            work: Work::Sampled(*sampling),
+            operands: sampled::operands(sampling),
+            result: sampled::result(sampling),
+            inputs: vec![times],
+            scalar: None,
+            // A part of what is stored would have no answer of its own.
+            class: match sampling.is_stored {
+                true => OpClass::SegmentWise,
+                false => OpClass::RowWise,
+            },
+        }
+    }
+
     /// Rows of every call, where the structure says so.
     pub fn rows(&self) -> Option<u32> {
         match &self.work {
             Work::Fused(shaped) => Some(shaped.rows()),
-            Work::Stages(_) => None,
+            Work::Stages(_) | Work::Sampled(_) => None,
+        }
+    }
+
+    /// Which of these a call writes to, where its result stays on the device.
+    pub fn target(&self) -> Option<usize> {
+        match &self.work {
+            Work::Sampled(sampling) if sampling.is_stored => Some(1),
+            _ => None,
         }
     }
 
@@ -189,6 +221,7 @@ impl Recipe {
     pub fn residents(&self) -> u32 {
         match &self.work {
             Work::Fused(shaped) => shaped.residents,
+            Work::Sampled(sampling) => sampling.tensors(),
             Work::Stages(_) => 0,
         }
     }
@@ -209,6 +242,10 @@ impl Recipe {
 
     /// Words that rows of a call cost one way or the other. Those of two parts
     /// are together those of both: what each part carries again counts nothing.
+    ///
+    /// Of a program that needs its calls whole the words of both ways count half,
+    /// and less the more stages there are: each is one more dispatch a piece, for
+    /// copies that are less of the work.
     pub(super) fn weight(&self, rows: u32) -> u64 {
         let is_cut = self.class == OpClass::RowWise;
         let operands = self.operands.iter();
@@ -216,7 +253,11 @@ impl Recipe {
         let up: u64 = carried
             .map(|operand| operand.wide(rows).next_multiple_of(4))
             .sum();
-        up.max(self.result_words(rows))
+        let down = self.result_words(rows);
+        match &self.work {
+            Work::Fused(shaped) if !is_cut => (up + down).div_ceil(2 * shaped.stages()),
+            Work::Fused(_) | Work::Sampled(_) | Work::Stages(_) => up.max(down),
+        }
     }
 
     /// Formats of the operands.

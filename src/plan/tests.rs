@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::graph::{Graph, Mode, Op, Timing};
+use crate::graph::chain::{Chain, Home, Norm};
+use crate::graph::shape::Shape;
+use crate::graph::{BinaryFn, Graph, Mode, Op, Timing};
 use crate::ops;
 use crate::tensor::{DType, Format};
 
@@ -198,6 +200,62 @@ fn calls_around_a_cut_one_share_its_pieces() {
          dispatch state_gradients(s0) -> s1, 1 calls, 2 rows
          download s1 (1792 bytes)",
     );
+}
+
+/// softmax((x · w)²) over `rows` rows of 32, in three stages, or the first alone.
+fn network(rows: u32, is_whole: bool) -> Chain {
+    let mut chain = Chain::default();
+    let mut input = |dims: &[u32], home| {
+        let shape = Shape::new(dims).expect("small");
+        chain.input(shape, DType::F32, home).expect("few")
+    };
+    let x = input(&[rows, 32], Home::Call);
+    let w = input(&[32, 32], Home::Resident);
+    let mut y = chain.matmul(x, w).expect("they fit");
+    if is_whole {
+        let square = chain.binary(BinaryFn::Mul, y, y).expect("they fit");
+        y = chain.matmul(square, w).expect("they fit");
+        y = chain.norm(Norm::Softmax, (y, -1), None).expect("they fit");
+    }
+    chain.output(y).expect("its own");
+    chain
+}
+
+#[test]
+fn networks_are_cut_later_the_more_stages_they_have() {
+    for (is_whole, stages) in [(false, 1), (true, 3)] {
+        let mut case = Case::new(&[]);
+        for rows in 1..=40 {
+            let recipe = Recipe::fuse(&network(rows, is_whole), &case.recipes);
+            case.recipes.push(recipe);
+        }
+        for call in 0..500 {
+            case.call(call % 40, 1);
+        }
+        let weights = [vec![0].into()];
+        let plan = assemble(
+            &case.recipes,
+            &case.calls,
+            &weights,
+            &Piece::all(&case.calls),
+        );
+        assert_eq!(plan.dispatches().count(), stages);
+        // 1.3 MB each way.
+        let bytes = 4 * case
+            .calls
+            .iter()
+            .map(|call| u64::from(call.inputs.words))
+            .sum::<u64>();
+        let count = |target| case.pieces(target, target).len();
+        let target = bytes.div_ceil(stages as u64);
+        assert_eq!(count(target), 1, "{stages} stages");
+        assert_eq!(
+            count(target - 100),
+            1,
+            "a little more is better than one more piece"
+        );
+        assert_eq!(count(target / 8 * 5), 2, "{stages} stages");
+    }
 }
 
 #[test]

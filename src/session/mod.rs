@@ -17,12 +17,20 @@ mod stats;
 mod structures;
 mod tensors;
 
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "budget_native.rs"]
+mod budget;
+#[cfg(target_arch = "wasm32")]
+#[path = "budget_web.rs"]
+mod budget;
+
 pub use answers::Answer;
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use model::{FACTS, Model};
-pub use stats::Stats;
+pub use stats::{Stats, TensorBytes};
 
+use self::budget::default_budget;
 use self::calibrate::Calibration;
 use self::flights::Flying;
 use self::load::Load;
@@ -30,7 +38,9 @@ use self::route::Router;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
-use crate::batch::{Accepted, BatchConfig, BatchId, Batcher, Due, Millis, Request, Ticket};
+use crate::batch::{
+    Accepted, BatchConfig, BatchId, Batcher, Due, MemoryBudget, Millis, Request, Ticket,
+};
 use crate::device::{Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
 use crate::plan::{Call, Recipe, RecipeId, SetId};
@@ -38,6 +48,10 @@ use crate::tensor::{Arena, Span, WORD};
 
 /// Arenas kept for the next batches: as many as are usually on their way.
 const SPARES: usize = 4;
+
+/// How often a batch's bytes lie in memory at once: in the one that is filled, in
+/// those on their way, and in the slots that they are computed in.
+const COPIES: u64 = 4;
 
 /// A call whose operands lie at the start of [`Session::room`].
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +82,7 @@ pub struct Session<D> {
     /// What the devices before this one did.
     gone: Counters,
     batcher: Batcher,
+    budget: MemoryBudget,
     structures: Structures,
     tensors: Tensors,
     open: Load,
@@ -89,9 +104,11 @@ impl<D: Device> Session<D> {
     /// [`Error::InvalidInput`] when the settings cannot work.
     pub fn new(device: D, config: BatchConfig) -> Result<Self, Error> {
         // Operands, results and tables share what one buffer can hold.
-        let max_batch_bytes = config
-            .max_batch_bytes
-            .min(device.limits().max_side_bytes / 4);
+        let max_side_bytes = device.limits().max_side_bytes;
+        let given = config.memory_budget.map(MemoryBudget);
+        let budget = given.unwrap_or_else(|| default_budget(max_side_bytes));
+        let most = config.max_batch_bytes.min(max_side_bytes / 4);
+        let max_batch_bytes = budget.optimal_batch_size(0, COPIES, most);
         let batcher = Batcher::new(BatchConfig {
             max_batch_bytes,
             ..config
@@ -107,6 +124,7 @@ impl<D: Device> Session<D> {
             device,
             open: Load::new(batcher.open_batch(), Arena::default()),
             batcher,
+            budget,
             structures: Structures::default(),
             tensors: Tensors::default(),
             sealed: Vec::new(),
@@ -194,8 +212,12 @@ impl<D: Device> Session<D> {
         let known = &self.structures.recipes()[recipe.0 as usize];
         let scalar = load.encode(known, rows, scalar)?;
         let tensors = load.tensors(words, known.residents());
+        let target = known.target();
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
+        }
+        if let Some(target) = target.and_then(|target| tensors.get(target)) {
+            self.outdate(*target);
         }
         self.check_engine(engine, &tensors)?;
         let mut call = Call {
@@ -290,12 +312,26 @@ impl<D: Device> Session<D> {
         self.batcher.pending()
     }
 
+    /// Items of a batch that memory holds beside a model: ⌊(0.8 · budget −
+    /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own
+    /// limit of items.
+    pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
+        let most = self.batcher.config().max_batch_size.unwrap_or(u64::MAX);
+        self.budget
+            .optimal_batch_size(model_bytes, bytes_per_item, most)
+    }
+
+    /// Bytes of operands and results, queued and in flight.
+    pub fn pending_bytes(&self) -> u64 {
+        self.batcher.pending_bytes()
+    }
+
     /// Counts since the session was opened.
     pub fn stats(&self) -> Stats {
         self.counts.stats(
             &self.waits,
             self.batcher.pending(),
-            self.device.counters().after(self.gone),
+            (self.device.counters().after(self.gone), self.tensor_bytes()),
         )
     }
 

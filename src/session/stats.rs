@@ -1,6 +1,7 @@
 //! Counts of what a session did. Plain numbers, cheap to take.
 
 use crate::device::{Counters, Engine};
+use crate::tensor::Packing;
 
 /// Batches whose waits are remembered for the percentiles.
 const REMEMBERED: usize = 512;
@@ -37,6 +38,38 @@ pub struct Stats {
     pub ran_on_cpu: u64,
     /// What the device did.
     pub device: Counters,
+    /// What tensors take of its memory.
+    pub tensors: TensorBytes,
+}
+
+/// Bytes of the tensors that lie on the device, by what their elements are kept as. The
+/// processor keeps floats whatever they were packed as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TensorBytes {
+    /// 32-bit floats, and indexes.
+    pub f32: u64,
+    /// 16-bit floats.
+    pub f16: u64,
+    /// The upper halves of floats.
+    pub bf16: u64,
+    /// Groups of 8-bit numbers with a scale each.
+    pub int8: u64,
+}
+
+impl TensorBytes {
+    /// All of them.
+    pub const fn sum(&self) -> u64 {
+        self.f32 + self.f16 + self.bf16 + self.int8
+    }
+
+    pub(super) fn of(&mut self, packing: Option<Packing>) -> &mut u64 {
+        match packing {
+            None => &mut self.f32,
+            Some(Packing::F16) => &mut self.f16,
+            Some(Packing::Bf16) => &mut self.bf16,
+            Some(Packing::Int8) => &mut self.int8,
+        }
+    }
 }
 
 /// The running sums behind [`Stats`].
@@ -67,7 +100,12 @@ impl Counts {
         }
     }
 
-    pub(super) fn stats(&self, waits: &Waits, pending: usize, device: Counters) -> Stats {
+    pub(super) fn stats(
+        &self,
+        waits: &Waits,
+        pending: usize,
+        (device, tensors): (Counters, TensorBytes),
+    ) -> Stats {
         let batches = (self.batches as f64).max(1.0);
         let (wait_p50, wait_p95) = waits.percentiles();
         Stats {
@@ -85,6 +123,7 @@ impl Counts {
             ran_on_gpu: self.settled_gpu,
             ran_on_cpu: self.settled_cpu,
             device,
+            tensors,
         }
     }
 }

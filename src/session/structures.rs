@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::chain::Chain;
+use crate::graph::sampling::Sampling;
 use crate::plan::{Call, Recipe, RecipeId};
 
 impl<D: Device> Session<D> {
@@ -54,6 +55,19 @@ impl<D: Device> Session<D> {
         id
     }
 
+    /// The number of a sampling of clips, as good as that of a graph. Calls
+    /// merge whatever they sample.
+    ///
+    /// Such a call's operands are its rows, its header, the number of the store
+    /// and that of its target, if it has one.
+    pub fn sampling(&mut self, sampling: Sampling) -> RecipeId {
+        let wanted = Structure::Sampling(sampling);
+        if let Some(id) = self.structures.hold(|known| *known == wanted) {
+            return id;
+        }
+        self.learn(wanted, Recipe::sample(&sampling))
+    }
+
     /// Gives up structures that were asked for. Calls that were made before are
     /// still computed.
     pub fn forget(&mut self, ids: impl IntoIterator<Item = RecipeId>) {
@@ -87,6 +101,7 @@ impl<D: Device> Session<D> {
 pub(super) enum Structure {
     Graph(Graph),
     Chain(Chain),
+    Sampling(Sampling),
     /// Nothing: the number is free.
     Gone,
 }

@@ -4,8 +4,10 @@
 //! that what is released while calls wait for it is freed with the last one.
 
 use super::Session;
+use super::stats::TensorBytes;
 use crate::device::Device;
 use crate::error::Error;
+use crate::tensor::Packing;
 
 impl<D: Device> Session<D> {
     /// A number for a tensor that stays on the device. Fill it before a call
@@ -28,7 +30,42 @@ impl<D: Device> Session<D> {
     /// [`Error::InvalidInput`] for a tensor that is not held,
     /// [`Error::TooLarge`] for one that no buffer holds.
     pub fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.fill_with(tensor, words.len(), |device| device.fill(tensor, words))
+        self.fill_packed(tensor, words, None)
+    }
+
+    /// The same for words of floats that are packed, if they are.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::fill`].
+    pub fn fill_packed(
+        &mut self,
+        tensor: u32,
+        words: &[u32],
+        packing: Option<Packing>,
+    ) -> Result<(), Error> {
+        self.fill_with(tensor, (packing, words.len()), |device| {
+            device.fill(tensor, words, packing)
+        })
+    }
+
+    /// Writes a part of a tensor that was filled, from this word on. What was
+    /// launched before reads what was there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a tensor that is not held.
+    pub fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) -> Result<(), Error> {
+        self.check_tensor(tensor)?;
+        self.device.patch(tensor, at, words);
+        if let Some(beside) = self
+            .beside
+            .as_mut()
+            .filter(|_| self.tensors.is_mirrored(tensor))
+        {
+            beside.patch(tensor, at, words);
+        }
+        Ok(())
     }
 
     /// The same for a face that has another way to the device. A short tensor
@@ -42,16 +79,19 @@ impl<D: Device> Session<D> {
     pub fn fill_with(
         &mut self,
         tensor: u32,
-        words: usize,
+        (packing, words): (Option<Packing>, usize),
         copy: impl Fn(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.place_with(tensor, &copy)?;
+        self.place_with(tensor, packing, &copy)?;
         let Some(beside) = &mut self.beside else {
             return Ok(());
         };
-        if self.tensors.mirror(tensor, words) {
+        // The processor keeps floats whatever they were packed as.
+        let floats = packing.map_or(words, |_| 4 * words);
+        if self.tensors.mirror(tensor, floats) {
             copy(beside)?;
-        } else if self.tensors.unmirror(tensor) {
+        } else {
+            self.tensors.unmirror(tensor);
             beside.release(tensor);
         }
         Ok(())
@@ -65,11 +105,12 @@ impl<D: Device> Session<D> {
     pub fn place_with(
         &mut self,
         tensor: u32,
+        packing: Option<Packing>,
         place: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
         place(&mut self.device)?;
-        self.tensors.fill(tensor);
+        self.tensors.fill(tensor, packing);
         Ok(())
     }
 
@@ -87,6 +128,15 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// What tensors take of the device's memory.
+    pub(super) fn tensor_bytes(&self) -> TensorBytes {
+        let mut bytes = TensorBytes::default();
+        for (tensor, held) in (0..).zip(&self.tensors.held) {
+            *bytes.of(held.packing) += self.device.tensor_bytes(tensor);
+        }
+        bytes
+    }
+
     /// So many calls read tensors no more.
     pub(super) fn unread(&mut self, read: Vec<u32>) {
         for tensor in read {
@@ -98,13 +148,16 @@ impl<D: Device> Session<D> {
 
     fn free_tensor(&mut self, tensor: u32) {
         self.device.release(tensor);
-        if let Some(beside) = self
-            .beside
-            .as_mut()
-            .filter(|_| self.tensors.unmirror(tensor))
-        {
+        self.tensors.unmirror(tensor);
+        if let Some(beside) = &mut self.beside {
             beside.release(tensor);
         }
+    }
+
+    /// A call writes to a tensor on the device: the processor's copy is old from
+    /// here on. Calls that were made before still read it.
+    pub(super) fn outdate(&mut self, tensor: u32) {
+        self.tensors.unmirror(tensor);
     }
 }
 
@@ -125,6 +178,7 @@ struct Held {
     is_held: bool,
     /// Whether its data is on the device that is in use.
     is_filled: bool,
+    packing: Option<Packing>,
     /// Words of it that the processor beside the device has.
     mirrored: usize,
 }
@@ -155,8 +209,10 @@ impl Tensors {
     }
 
     /// Its data is on the device.
-    pub(super) fn fill(&mut self, tensor: u32) {
-        self.held[tensor as usize].is_filled = true;
+    pub(super) fn fill(&mut self, tensor: u32, packing: Option<Packing>) {
+        let held = &mut self.held[tensor as usize];
+        held.is_filled = true;
+        held.packing = packing;
     }
 
     /// Whether the processor beside the device is to have so many words of it.
@@ -171,11 +227,10 @@ impl Tensors {
         fits
     }
 
-    /// The processor has it no more; `true` if it had.
-    pub(super) fn unmirror(&mut self, tensor: u32) -> bool {
+    /// No more calls may read the processor's copy.
+    pub(super) fn unmirror(&mut self, tensor: u32) {
         let words = std::mem::take(&mut self.held[tensor as usize].mirrored);
         self.mirrored -= words;
-        words > 0
     }
 
     /// Whether the processor beside the device has its data as well.

@@ -3,9 +3,11 @@
 
 mod arena;
 mod dtype;
+mod packing;
 
 pub use arena::{Arena, Span};
 pub use dtype::{DType, Format};
+pub use packing::Packing;
 
 /// Bytes in a word. All offsets and lengths inside the core count words.
 pub const WORD: u32 = 4;

@@ -34,7 +34,7 @@ pub(super) enum Engine {
 const STALL_MS: f64 = 10_000.0;
 
 /// Every option, so that a wrong name can be answered with the right ones.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "engine",
     "flush",
     "preset",
@@ -48,6 +48,7 @@ const NAMES: [&str; 13] = [
     "requiredFeatures",
     "requiredLimits",
     "stallMs",
+    "memoryBudget",
 ];
 
 const ENGINES: [(&str, Engine); 3] = [
@@ -117,6 +118,7 @@ fn batch_config(fields: &Fields) -> Result<BatchConfig, Error> {
     Ok(BatchConfig {
         policy: policy.unwrap_or(base.policy),
         max_batch_size: fields.whole("maxBatchSize")?.or(base.max_batch_size),
+        memory_budget: fields.whole("memoryBudget")?,
         min_batch_size: fields.whole("minBatchSize")?.unwrap_or(base.min_batch_size),
         max_wait: fields.number("maxWaitMs")?.or(base.max_wait),
         queue_capacity: Capacity {

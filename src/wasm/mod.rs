@@ -26,13 +26,17 @@ use self::header::Header;
 use self::inner::Inner;
 use self::recovery::Recovery;
 use crate::batch::{Due, Millis, Ticket};
-use crate::device::{AnyDevice, Cpu, Engine};
+use crate::device::{AnyDevice, Cpu, Device, Engine};
 use crate::error::Error;
 use crate::graph::Timing;
-use crate::graph::chain::Chain;
+use crate::graph::chain::{Chain, Home};
+use crate::graph::sampling::Sampling;
 use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Model, Session, Submission};
+
+/// With the number of a home: the data is in its format already.
+const PACKED: u32 = 8;
 
 /// A session as JavaScript sees it. Every method borrows shared, so `settle`
 /// may call back into it. A method of the hot path that fails returns
@@ -112,6 +116,25 @@ impl Core {
         self.inner.number(recipe.map(|id| id.0))
     }
 
+    /// The number of the structure of a sampling of clips.
+    pub fn sampling(&self, sizes: &[u32]) -> f64 {
+        let [layers, lanes, width, row, is_stored] = std::array::from_fn(|k| sizes[k]);
+        let sampling = Sampling {
+            layers,
+            lanes,
+            width,
+            row,
+            is_stored: is_stored != 0,
+        };
+        f64::from(self.inner.session.borrow_mut().sampling(sampling).0)
+    }
+
+    /// Writes a part of a tensor.
+    pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
+        let patched = self.inner.session.borrow_mut().patch(tensor, at, words);
+        self.inner.number(patched.map(|()| 0))
+    }
+
     /// Gives up structures. Calls that were made before are still computed.
     pub fn forget(&self, structures: &[u32]) {
         let ids = structures.iter().copied().map(RecipeId);
@@ -123,15 +146,25 @@ impl Core {
         self.inner.session.borrow_mut().hold()
     }
 
-    /// Copies a tensor's data to the device.
-    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array) -> f64 {
+    /// Copies a tensor's data to the device, which keeps it as the home of this
+    /// number says; with `PACKED` the data is in that format.
+    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32) -> f64 {
+        let packing = Home::ALL[(home & !PACKED) as usize].packing();
+        let to_pack = packing.filter(|_| home & PACKED == 0);
         let mut session = self.inner.session.borrow_mut();
         let words = data.length() as usize;
-        let filled = session.fill_with(tensor, words, |device| match device {
-            AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data),
+        let filled = session.fill_with(tensor, (packing, words), |device| match device {
+            AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
             AnyDevice::Cpu(cpu) => {
-                cpu.keep(tensor, data.to_vec());
-                Ok(())
+                let words = data.to_vec();
+                match to_pack {
+                    Some(to_pack) => cpu.fill(tensor, &to_pack.pack(&words)?, packing),
+                    None if packing.is_some() => cpu.fill(tensor, &words, packing),
+                    None => {
+                        cpu.keep(tensor, words);
+                        Ok(())
+                    }
+                }
             }
         });
         self.inner.number(filled.map(|()| 0))
@@ -212,6 +245,18 @@ impl Core {
     /// Calls that still fit before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> f64 {
         self.inner.session.borrow().desired_size() as f64
+    }
+
+    /// Items of a batch that memory holds beside a model.
+    pub fn optimal_batch_size(&self, model_bytes: f64, bytes_per_item: f64) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a saturated number is too large"
+        )]
+        let [model, item] = [model_bytes as u64, bytes_per_item as u64];
+        let session = self.inner.session.borrow();
+        session.optimal_batch_size(model, item) as f64
     }
 
     /// From here on calls are planned and never sent.

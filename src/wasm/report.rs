@@ -46,6 +46,13 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         ("compiled", device.pipelines_compiled as f64),
         ("reused", device.pipelines_reused as f64),
     ]);
+    let tensors = numbers(&[
+        ("bytes", stats.tensors.sum() as f64),
+        ("f32", stats.tensors.f32 as f64),
+        ("f16", stats.tensors.f16 as f64),
+        ("bf16", stats.tensors.bf16 as f64),
+        ("int8", stats.tensors.int8 as f64),
+    ]);
     let object = numbers(&[
         ("calls", stats.calls as f64),
         ("settled", stats.settled as f64),
@@ -67,6 +74,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
     set(&object, "waitMs", &wait);
     set(&object, "ranOn", &ran_on);
     set(&object, "pool", &pool);
+    set(&object, "tensors", &tensors);
     set(&object, "pipelines", &pipelines);
     object.into()
 }

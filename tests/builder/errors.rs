@@ -1,7 +1,9 @@
 //! What cannot be asked is an error at the line that asked, and says how to
 //! ask instead.
 
-use framebatch::{Batch, BatchConfig, Capacity, Code, EngineChoice, Error, Gpu, Overflow, Value};
+use framebatch::{
+    Attention, Batch, BatchConfig, Capacity, Code, EngineChoice, Error, Gpu, Overflow, Value,
+};
 use pollster::block_on;
 
 use crate::engines::{both, both_manual, manual, open};
@@ -13,7 +15,7 @@ fn of_another(gpu: &Gpu) -> Value {
     gpu.batch().upload(&[1.0])
 }
 
-const MISTAKES: [(&str, Mistake, &str); 16] = [
+const MISTAKES: [(&str, Mistake, &str); 18] = [
     (
         "add",
         |_, batch, [_, matrix]| {
@@ -47,6 +49,22 @@ const MISTAKES: [(&str, Mistake, &str); 16] = [
         "matmul",
         |_, batch, [_, matrix]| batch.matmul(matrix, matrix).map(|_| ()),
         "matmul: shapes [3, 4] and [3, 4] must agree in the last dimension of the first and the one before the last of the second",
+    ),
+    (
+        "attention of a vector",
+        |_, batch, [vector, matrix]| {
+            let heads = Attention::heads(2);
+            batch.attention(vector, matrix, matrix, heads).map(|_| ())
+        },
+        "attention: shape [4] must have 2 to 7 dimensions, the last two rows and floats",
+    ),
+    (
+        "attention of no heads",
+        |_, batch, [_, matrix]| {
+            let heads = Attention::heads(0);
+            batch.attention(matrix, matrix, matrix, heads).map(|_| ())
+        },
+        "attention: rows of shape [3, 4] are not 0 heads of 1 to 128 floats",
     ),
     (
         "upload_shaped",

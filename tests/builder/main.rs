@@ -18,5 +18,6 @@ mod samples;
 mod errors;
 mod imports;
 mod sharing;
+mod storage;
 mod tensors;
 mod values;

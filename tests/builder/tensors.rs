@@ -106,8 +106,18 @@ fn the_last_clone_frees_a_tensor_when_nobody_reads_it() {
     let before = held();
     use_one();
     assert_eq!(held(), before);
+    // A small one leaves its buffer to the next of its size.
     drop(gpu.tensor(&[1.0], &[1]).unwrap());
-    assert_eq!(held(), before);
+    let with_small = (before.0 + 1, before.1 + 16);
+    assert_eq!(held(), with_small);
+    for value in [2.0, 3.0] {
+        drop(gpu.tensor(&[value; 4], &[4]).unwrap());
+        assert_eq!(held(), with_small);
+    }
+    // And never more than a few do.
+    let many: Vec<_> = (0..1000).map(|_| gpu.tensor(&[1.0], &[1])).collect();
+    drop(many);
+    assert_eq!(held(), (before.0 + 16, before.1 + 16 * 16));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use framebatch::graph::chain::{Chain, Home, MAX_NODES, Op};
+use framebatch::graph::chain::{Chain, Home, MAX_HEAD, MAX_NODES, Op};
 use framebatch::graph::shape::{MAX_ELEMENTS, MAX_RANK, Shape};
-use framebatch::tensor::DType;
+use framebatch::tensor::{DType, Packing};
 
 /// The constants of the file: tables of numbers, and numbers by themselves in a
 /// table without a name.
@@ -92,10 +92,11 @@ fn codes_mean_what_they_are_called() {
     check("tensor", &[input]);
     check("number", &[number]);
     let same: [i64; 6] = [0, 1, 4, 0, 1, 4];
-    let others: [(&str, &[u32], &[i64]); 8] = [
+    let others: [(&str, &[u32], &[i64]); 9] = [
         ("clamp", &[0, 2, 2], &[]),
         ("dot", &[0, 0], &[]),
         ("matmul", &[0, 0], &[]),
+        ("attention", &[0, 0, 0, 2], &[2, 1]),
         ("transpose", &[0], &[1, 0]),
         ("slice", &[0], &same),
         ("reshape", &[0], &[2, 8]),
@@ -133,6 +134,19 @@ fn what_inputs_are_is_what_they_are_called() {
             ..
         }
     ));
+    for (name, home) in &tables["PACKED"] {
+        let attributes = [alone["FLOATS"], *home, 4];
+        let chain = Chain::decode(&words(&[(code["input"], &[], &attributes)])).unwrap();
+        let Op::Input { home, .. } = chain.nodes()[0].op else {
+            panic!("an input");
+        };
+        assert_eq!(home.packing().map(Packing::name), Some(name.as_str()));
+        assert_eq!(Chain::decode(&chain.encode()).unwrap(), chain);
+        // Indexes are never packed.
+        let attributes = [alone["INDEXES"], attributes[1], 4];
+        Chain::decode(&words(&[(code["input"], &[], &attributes)])).unwrap_err();
+    }
+    assert_eq!(tables["PACKED"].len(), Packing::ALL.len());
     let indexes = of("INDEXES", "RESIDENT");
     assert_eq!(indexes.nodes()[0].dtype, DType::U32);
     assert!(matches!(
@@ -150,6 +164,7 @@ fn limits_are_the_same() {
     let alone = &tables[""];
     assert_eq!(alone["MAX_RANK"], MAX_RANK as i64);
     assert_eq!(alone["MAX_ELEMENTS"], i64::from(MAX_ELEMENTS));
+    assert_eq!(alone["MAX_HEAD"], i64::from(MAX_HEAD));
     assert_eq!(alone["MAX_NODES"], MAX_NODES as i64);
     let one = Shape::new(&[1]).unwrap();
     let mut chain = Chain::default();
@@ -158,6 +173,6 @@ fn limits_are_the_same() {
     assert!(chain.concat(&vec![x; most], 0).is_ok());
     assert!(chain.concat(&vec![x; most + 1], 0).is_err());
     // Nothing else is in the file.
-    assert_eq!(alone.len(), 8);
+    assert_eq!(alone.len(), 9);
     assert_eq!(tables.len(), 6);
 }

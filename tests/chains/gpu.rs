@@ -7,7 +7,7 @@ use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target, WORKGROUP};
 use framebatch::plan::Params;
 use framebatch::plan::fuse::{Program, Sizes, Source, Stage, StageSizes};
-use framebatch::tensor::aligned;
+use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 
 use crate::processor::Call;
@@ -97,12 +97,7 @@ impl Harness {
             })
             .collect();
         let buffers: Vec<wgpu::Buffer> = lengths.iter().map(|words| self.buffer(*words)).collect();
-        let residents: Vec<wgpu::Buffer> = calls[0]
-            .1
-            .inputs
-            .iter()
-            .map(|words| self.upload(words))
-            .collect();
+        let residents = self.residents(program, calls[0].1);
         for (number, stage) in program.stages.iter().enumerate() {
             let mut words = arena.clone();
             let table = words.len() as u32;
@@ -202,6 +197,16 @@ impl Harness {
         self.queue.submit([encoder.finish()]);
     }
 
+    /// A buffer for each input, packed if it is read so.
+    fn residents(&self, program: &Program, call: &Call) -> Vec<wgpu::Buffer> {
+        let inputs = call.inputs.iter().enumerate();
+        let buffers = inputs.map(|(input, words)| match packing(program, input as u32) {
+            Some(packing) => self.upload(&packing.pack(words).unwrap()),
+            None => self.upload(words),
+        });
+        buffers.collect()
+    }
+
     fn pipeline(&mut self, stage: &Stage) -> wgpu::ComputePipeline {
         let text = source(stage, self.target);
         if let Some(known) = self.pipelines.get(&text) {
@@ -283,6 +288,13 @@ impl Harness {
         let view = staging.slice(..).get_mapped_range().unwrap();
         bytemuck::cast_slice(&view).to_vec()
     }
+}
+
+/// How an input is packed, if it is.
+fn packing(program: &Program, input: u32) -> Option<Packing> {
+    let mut loads = program.stages.iter().flat_map(|stage| &stage.loads);
+    let load = loads.find(|load| load.source == Source::Resident(input));
+    load.and_then(|load| load.packing)
 }
 
 /// Appends a call's entries to a segment table; how many.

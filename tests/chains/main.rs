@@ -8,8 +8,10 @@
 )]
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
+mod attention;
 mod by_example;
 mod codes;
+mod cores;
 mod gpu;
 mod matmul;
 mod merging;

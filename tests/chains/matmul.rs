@@ -6,7 +6,7 @@ use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::kernel::Target;
 use framebatch::plan::fuse::fuse;
-use framebatch::tensor::DType;
+use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
 use crate::gpu::Harness;
@@ -244,6 +244,110 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
             [Err(error), _] | [_, Err(error)] => error,
         };
         assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy, Debug)]
+enum Lies {
+    /// Row by row.
+    Rows,
+    /// Column by column.
+    Columns,
+    /// As a part of a larger one, with no row at a multiple of four.
+    Inside,
+}
+
+/// A matrix of this shape as an input that lies so, and its words.
+fn laid(
+    chain: &mut Chain,
+    (dims, home): ([u32; 2], Home),
+    (lies, words): (Lies, &[u32]),
+) -> (NodeId, Vec<u32>) {
+    let [rows, columns] = dims;
+    let at = |row: u32, column: u32| words[(row * columns + column) as usize];
+    match lies {
+        Lies::Rows => (input(chain, &dims, home), words.to_vec()),
+        Lies::Columns => {
+            let x = input(chain, &[columns, rows], home);
+            let turned = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+            let words = turned.map(|(row, column)| at(row, column)).collect();
+            (chain.transpose(x, &[1, 0]).unwrap(), words)
+        }
+        Lies::Inside => {
+            let [outer, wide] = [rows + 1, columns + 3 - columns % 2];
+            let x = input(chain, &[outer, wide], home);
+            let all = (0..outer).flat_map(|row| (0..wide).map(move |column| (row, column)));
+            let words = all.map(|(row, column)| match (row, column) {
+                (0, _) | (_, 0) => 1e9_f32.to_bits(),
+                (row, column) if column > columns => row,
+                (row, column) => at(row - 1, column - 1),
+            });
+            let words = words.collect();
+            let ranges = [(1, i32::MAX, 1), (1, columns as i32 + 1, 1)];
+            (chain.slice(x, &ranges).unwrap(), words)
+        }
+    }
+}
+
+#[test]
+fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
+    let mut harness = Harness::open();
+    let number = |i: u32, seed: u32| i.wrapping_mul(seed) >> 8;
+    let float = |i: u32| number(i, 2_654_435_761) as f32 / 8_388_608.0 - 1.0;
+    // Whole tiles and the borders of them; whole steps, and less than that.
+    for [m, k, n] in [[130, 36, 132], [64, 64, 64], [65, 7, 63]] {
+        let floats = |count: u32| (0..count).map(|i| float(i).to_bits()).collect();
+        // Themselves in every packing: the largest of any 32 neighbors is 127.
+        let whole = |[rows, columns]: [u32; 2]| -> Vec<u32> {
+            let value = |row, column| match (row + column) % 5 {
+                0 => 127.0,
+                _ => (number(row * columns + column, 2_246_822_519) % 255) as f32 - 127.0,
+            };
+            let row = |row| (0..columns).map(move |column| value(row, column).to_bits());
+            (0..rows).flat_map(row).collect()
+        };
+        let values: [[Vec<u32>; 2]; 2] = [
+            [whole([m, k]), floats(k * n)],
+            [floats(m * k), whole([k, n])],
+        ];
+        let mut product = |target, packed: usize, (lies, home): (Lies, Home)| {
+            let mut chain = Chain::default();
+            let ways = [0, 1].map(|side| match side == packed {
+                true => (home, lies),
+                false => (Home::Call, Lies::Rows),
+            });
+            let [left, right] = &values[packed];
+            let (a, left) = laid(&mut chain, ([m, k], ways[0].0), (ways[0].1, left));
+            let (b, right) = laid(&mut chain, ([k, n], ways[1].0), (ways[1].1, right));
+            let y = chain.matmul(a, b).unwrap();
+            chain.output(y).unwrap();
+            let call = Call {
+                inputs: vec![left, right],
+                constants: vec![],
+            };
+            let (program, sizes) = fuse(&chain);
+            harness.target = target;
+            let mut results = harness.run(&program, &[(&sizes, &call)]);
+            results.remove(0).remove(0)
+        };
+        let ways = [
+            (Lies::Columns, Home::Call),
+            (Lies::Inside, Home::Call),
+            (Lies::Rows, Home::Packed(Packing::F16)),
+            (Lies::Rows, Home::Packed(Packing::Bf16)),
+            (Lies::Rows, Home::Packed(Packing::Int8)),
+            (Lies::Columns, Home::Packed(Packing::Int8)),
+        ];
+        for target in TARGETS {
+            for side in [0, 1] {
+                let expected = product(target, side, (Lies::Rows, Home::Call));
+                for way in ways {
+                    let is_same = expected == product(target, side, way);
+                    assert!(is_same, "side {side}, {way:?} for {target:?}");
+                }
+            }
+        }
     }
 }
 

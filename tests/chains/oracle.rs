@@ -8,8 +8,10 @@ use framebatch::graph::chain::{Chain, Node, Norm, Op, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
 
+use crate::attention::expected;
+
 /// Half the distance of floats at 1.
-const U: f64 = 1.0 / 16_777_216.0;
+pub(crate) const U: f64 = 1.0 / 16_777_216.0;
 /// Below this a device may take a float as zero.
 const SMALLEST: f64 = 1.2e-38;
 
@@ -32,7 +34,7 @@ impl Q {
         Q { v, e: 0.0 }
     }
 
-    fn new(v: f64, propagated: f64, own: f64) -> Q {
+    pub(crate) fn new(v: f64, propagated: f64, own: f64) -> Q {
         let e = propagated + own + SMALLEST;
         // Beyond the floats, or unknown: anything goes.
         if !v.is_finite() || !e.is_finite() || v.abs() + e > f64::from(f32::MAX) {
@@ -44,22 +46,22 @@ impl Q {
         Q { v, e }
     }
 
-    fn add(self, b: Q) -> Q {
+    pub(crate) fn add(self, b: Q) -> Q {
         let v = self.v + b.v;
         Q::new(v, self.e + b.e, U * (v.abs() + self.e + b.e))
     }
 
-    fn neg(self) -> Q {
+    pub(crate) fn neg(self) -> Q {
         Q { v: -self.v, ..self }
     }
 
-    fn mul(self, b: Q) -> Q {
+    pub(crate) fn mul(self, b: Q) -> Q {
         let v = self.v * b.v;
         let e = self.v.abs() * b.e + b.v.abs() * self.e + self.e * b.e;
         Q::new(v, e, U * (v.abs() + e))
     }
 
-    fn div(self, b: Q) -> Q {
+    pub(crate) fn div(self, b: Q) -> Q {
         let v = self.v / b.v;
         let low = b.v.abs() - b.e;
         if low <= 0.0 {
@@ -84,7 +86,7 @@ impl Q {
         Q::new(v, e, own(v.abs() + e))
     }
 
-    fn exp(self) -> Q {
+    pub(crate) fn exp(self) -> Q {
         let factor = 6.0 + 4.0 * (self.v.abs() + self.e);
         self.monotone(f64::exp, |v| factor * U * v)
     }
@@ -204,7 +206,7 @@ fn sum_error(count: usize) -> f64 {
     }
 }
 
-fn sum(values: &[Q]) -> Q {
+pub(crate) fn sum(values: &[Q]) -> Q {
     let v = values.iter().map(|q| q.v).sum::<f64>();
     let e = values.iter().map(|q| q.e).sum::<f64>();
     let size = values.iter().map(|q| q.v.abs()).sum::<f64>();
@@ -215,7 +217,7 @@ fn mean(values: &[Q]) -> Q {
     sum(values).div(Q::exact(values.len() as f64))
 }
 
-fn largest(values: &[Q], sign: f64) -> Q {
+pub(crate) fn largest(values: &[Q], sign: f64) -> Q {
     let v = values
         .iter()
         .map(|q| q.v * sign)
@@ -276,7 +278,7 @@ impl Tensor {
 
     /// The element that stands at a place of a shape that this one broadcasts
     /// to.
-    fn broadcast(&self, place: &[usize]) -> Q {
+    pub(crate) fn broadcast(&self, place: &[usize]) -> Q {
         let skipped = place.len() - self.shape.rank();
         let own = place[skipped..].iter().zip(self.shape.dims());
         let own: Vec<usize> = own
@@ -292,7 +294,7 @@ impl Tensor {
 }
 
 /// The places of a shape, in order.
-fn places(shape: Shape) -> Vec<Vec<usize>> {
+pub(crate) fn places(shape: Shape) -> Vec<Vec<usize>> {
     let mut places = vec![Vec::new()];
     for dim in shape.dims() {
         places = places
@@ -329,6 +331,7 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
                     .binary(BinaryFn::Maximum, of(1).broadcast(place));
                 raised.binary(BinaryFn::Minimum, of(2).broadcast(place))
             }),
+            Op::Attention(heads) => expected(*heads, node, [of(0), of(1), of(2), of(3)]),
             Op::Dot | Op::Matmul | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
             _ => moved(node, &known),
         };
@@ -353,9 +356,14 @@ fn product(a: &Tensor, b: &Tensor, place: &[usize]) -> Q {
             left.mul(b.broadcast(&[stack, &[k, *column]].concat()))
         })
         .collect();
-    let total = sum(&products);
+    self::products(&products)
+}
+
+/// A sum of products, from the first to the last.
+pub(crate) fn products(products: &[Q]) -> Q {
+    let total = sum(products);
     let size = products.iter().map(|q| q.v.abs() + q.e).sum::<f64>();
-    Q::new(total.v, total.e, count as f64 * U * size)
+    Q::new(total.v, total.e, products.len() as f64 * U * size)
 }
 
 /// Ops that make one value of many, or of each with many.

@@ -1,7 +1,8 @@
 //! Runs programs on the processor.
 
-use framebatch::device::program::{Numbers, Operands, Runner};
+use framebatch::device::program::{Numbers, Operands, Output, Runner};
 use framebatch::plan::fuse::{Program, Sizes, Source};
+use framebatch::tensor::aligned;
 
 /// A call's tensors, as words, and its constants.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +13,19 @@ pub(crate) struct Call {
 
 /// The results of one call.
 pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<u32>> {
+    process_shared(program, sizes, call, usize::MAX)
+}
+
+/// The same in shares of so many lines wherever these lie one after the other,
+/// the last share first, and each without the words of others.
+pub(crate) fn process_shared(
+    program: &Program,
+    sizes: &Sizes,
+    call: &Call,
+    share: usize,
+) -> Vec<Vec<u32>> {
     let mut buffers: Vec<Vec<u32>> = (sizes.buffers.iter())
-        .map(|words| vec![0xdead_beef; *words as usize])
+        .map(|words| vec![0xdead_beef; aligned(*words) as usize])
         .collect();
     for (stage, numbers) in program.stages.iter().zip(&sizes.stages) {
         let mut output = std::mem::take(&mut buffers[stage.buffer.0 as usize]);
@@ -32,11 +44,31 @@ pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<
             result: numbers.result,
             words: &numbers.words,
         };
-        Runner::new(stage).run(numbers, &operands, &mut output);
+        let mut runner = Runner::new(stage);
+        let lines = runner.lines(numbers);
+        match lines.words {
+            Some(words) if share < lines.count => {
+                let shares = (0..lines.count).step_by(share);
+                for first in shares.rev() {
+                    let lines = first..lines.count.min(first + share);
+                    let at = |line: usize| numbers.result as usize + line * words;
+                    let own = Output {
+                        words: &mut output[at(lines.start)..at(lines.end)],
+                        start: at(lines.start),
+                    };
+                    // Whoever computes a share has a runner of its own.
+                    Runner::new(stage).run_lines((numbers, &operands), lines, own);
+                }
+            }
+            _ => runner.run(numbers, &operands, &mut output),
+        }
         buffers[stage.buffer.0 as usize] = output;
     }
     let outputs = program.outputs.iter();
     outputs
-        .map(|output| buffers[output.0 as usize].clone())
+        .map(|output| {
+            let words = sizes.buffers[output.0 as usize] as usize;
+            buffers[output.0 as usize][..words].to_vec()
+        })
         .collect()
 }

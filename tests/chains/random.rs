@@ -2,10 +2,10 @@
 //! words, so that a shorter list is a smaller chain.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::chain::{Chain, Heads, Home, Norm, Op, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
-use framebatch::tensor::DType;
+use framebatch::tensor::{DType, Packing};
 
 use crate::oracle::Tensor;
 use crate::processor::Call;
@@ -49,7 +49,9 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
     let mut nodes = Vec::new();
     for _ in 0..2 + words.below(3) {
         let shape = Shape::new(words.pick(&shapes)).unwrap();
-        let home = words.pick(&[Home::Call, Home::Call, Home::Resident]);
+        let packing = words.pick(&Packing::ALL);
+        let on_device = words.pick(&[Home::Resident, Home::Packed(packing)]);
+        let home = words.pick(&[Home::Call, Home::Call, on_device]);
         nodes.push(chain.input(shape, DType::F32, home).unwrap());
     }
     for _ in 0..2 {
@@ -64,7 +66,7 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
             _ => words.pick(&nodes[recent..]),
         };
         let b = words.pick(&nodes);
-        let made = step(&mut chain, &mut words, (a, b));
+        let made = step(&mut chain, &mut words, (a, b, &nodes));
         nodes.extend(made.filter(|node| chain.node(*node).shape.count() <= 4000));
     }
     let mut last: Vec<NodeId> = nodes
@@ -82,11 +84,15 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
 }
 
 /// Records one operation, if the operands suit it.
-fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> Option<NodeId> {
+fn step(
+    chain: &mut Chain,
+    words: &mut Words<'_>,
+    (a, b, nodes): (NodeId, NodeId, &[NodeId]),
+) -> Option<NodeId> {
     let shape = chain.node(a).shape;
     let rank = shape.rank();
     let axis = words.below(rank) as i32;
-    let made = match words.below(18) {
+    let made = match words.below(23) {
         0..=2 => chain.unary(words.pick(&UnaryFn::OF_TENSORS), a),
         3..=6 => chain.binary(words.pick(&BinaryFn::ALL[..7]), a, b),
         7 | 8 => {
@@ -137,13 +143,15 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
         }
         15 => chain.matmul(a, b),
         16 => {
-            let mut order: Vec<i32> = (0..rank as i32).collect();
-            if rank >= 2 {
-                order.swap(rank - 2, rank - 1);
-            }
-            let turned = chain.transpose(a, &order).ok()?;
+            let turned = turned(chain, a)?;
             chain.matmul(turned, a)
         }
+        17 => {
+            let turned = turned(chain, a)?;
+            chain.matmul(a, turned)
+        }
+        18 => return layer(chain, words, a),
+        19..=21 => return attention(chain, words, (a, b, nodes)),
         _ => chain.concat(&[a, b, a][..1 + words.below(3)], axis),
     };
     let made = made.ok()?;
@@ -151,7 +159,78 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, (a, b): (NodeId, NodeId)) -> O
     is_float.then_some(made)
 }
 
-/// Values between -2 and 2 for all inputs, by a small generator.
+/// The last two axes the other way around.
+fn turned(chain: &mut Chain, x: NodeId) -> Option<NodeId> {
+    let rank = chain.node(x).shape.rank();
+    let mut order: Vec<i32> = (0..rank as i32).collect();
+    if rank >= 2 {
+        order.swap(rank - 2, rank - 1);
+    }
+    chain.transpose(x, &order).ok()
+}
+
+/// A layer of a network: weights and a bias that stay on the device, an
+/// activation, and what went in once more where it fits.
+fn layer(chain: &mut Chain, words: &mut Words<'_>, x: NodeId) -> Option<NodeId> {
+    let inner = *chain.node(x).shape.dims().last()?;
+    let columns = words.pick(&[inner, 5, 8, 33, 70]);
+    let mut parameter = |dims: &[u32]| {
+        let shape = Shape::new(dims).ok()?;
+        chain.input(shape, DType::F32, Home::Resident).ok()
+    };
+    let (weights, bias) = (parameter(&[inner, columns])?, parameter(&[columns])?);
+    let y = chain.matmul(x, weights).ok()?;
+    let y = chain.binary(BinaryFn::Add, y, bias).ok()?;
+    let y = chain.unary(words.pick(&UnaryFn::OF_TENSORS), y).ok()?;
+    match columns == inner {
+        true => chain.binary(BinaryFn::Add, y, x).ok(),
+        false => Some(y),
+    }
+}
+
+/// Attention to itself, to its rows backwards, to another value where that fits,
+/// or of parts of one value.
+fn attention(
+    chain: &mut Chain,
+    words: &mut Words<'_>,
+    (a, b, nodes): (NodeId, NodeId, &[NodeId]),
+) -> Option<NodeId> {
+    let scale = chain.constant().ok()?;
+    // The last rows before it, where it has none itself.
+    let mut candidates = [a].into_iter().chain(nodes.iter().rev().copied());
+    let a = candidates.find(|node| chain.node(*node).shape.rank() >= 2)?;
+    let rank = chain.node(a).shape.rank();
+    let width = *chain.node(a).shape.dims().last()?;
+    let whole = vec![(0, i32::MAX, 1); rank];
+    let mut part = |axis: usize, range| {
+        let mut parts = whole.clone();
+        *parts.get_mut(axis)? = range;
+        chain.slice(a, &parts).ok()
+    };
+    let operands = match words.below(4) {
+        0 => [a, a, a],
+        1 => {
+            let rows = part(rank.checked_sub(2)?, (-1, i32::MIN, -1))?;
+            [a, rows, rows]
+        }
+        2 => {
+            let third = (width / 3) as i32;
+            let mut next = |at: i32| part(rank - 1, (at * third, (at + 1) * third, 1));
+            [next(0)?, next(1)?, next(2)?]
+        }
+        _ => [a, b, b],
+    };
+    let width = *chain.node(operands[0]).shape.dims().last()?;
+    let divisors: Vec<u32> = (1..=width).filter(|count| width % count == 0).collect();
+    let heads = Heads {
+        count: *divisors.get(words.below(divisors.len()))?,
+        is_causal: words.below(3) == 0,
+    };
+    chain.attention(heads, operands, scale).ok()
+}
+
+/// Values between -2 and 2 for all inputs, by a small generator; of packed ones
+/// those that are kept.
 pub(crate) fn values(chain: &Chain, seed: u64) -> Call {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -166,7 +245,17 @@ pub(crate) fn values(chain: &Chain, seed: u64) -> Call {
             DType::U32 => next() % 3,
             _ => (next() as f32 / 4_194_304.0 - 2.0).to_bits(),
         });
-        call.inputs.push(words.collect());
+        let mut words: Vec<u32> = words.collect();
+        if let Op::Input {
+            home: Home::Packed(packing),
+            ..
+        } = input.op
+        {
+            let count = words.len();
+            words = packing.unpack(&packing.pack(&words).unwrap());
+            words.truncate(count);
+        }
+        call.inputs.push(words);
     }
     for _ in 0..chain.constants() {
         call.constants

@@ -17,7 +17,7 @@ pub(crate) type Results = Vec<Vec<u32>>;
 /// A session, and tensors on its device by their words.
 pub(crate) struct Sent<D> {
     session: Session<D>,
-    tensors: Vec<(Vec<u32>, u32)>,
+    tensors: Vec<((Vec<u32>, Home), u32)>,
 }
 
 impl<D: Device> Sent<D> {
@@ -70,10 +70,10 @@ impl<D: Device> Sent<D> {
         for (node, words) in chain.inputs().zip(&call.inputs) {
             match node.op {
                 Op::Input {
-                    home: Home::Resident,
-                    ..
-                } => tensors.push(self.tensor(words)),
-                _ => operands.push(words),
+                    home: Home::Call, ..
+                } => operands.push(words),
+                Op::Input { home, .. } => tensors.push(self.tensor(words, home)),
+                _ => unreachable!("inputs are inputs"),
             }
         }
         operands.extend([&call.constants[..], &tensors]);
@@ -95,14 +95,20 @@ impl<D: Device> Sent<D> {
 
     /// The number of a tensor with these words; calls that have equal ones share
     /// it, or they would not be computed together.
-    fn tensor(&mut self, words: &[u32]) -> u32 {
-        if let Some((_, number)) = self.tensors.iter().find(|(known, _)| known == words) {
+    fn tensor(&mut self, words: &[u32], home: Home) -> u32 {
+        let same = |known: &(Vec<u32>, Home)| known.0 == words && known.1 == home;
+        if let Some((_, number)) = self.tensors.iter().find(|(known, _)| same(known)) {
             return *number;
         }
         let number = self.session.hold();
-        let filled = if words.is_empty() { &[0] } else { words };
-        self.session.fill(number, filled).unwrap();
-        self.tensors.push((words.to_vec(), number));
+        let filled = match home.packing() {
+            _ if words.is_empty() => vec![0],
+            Some(packing) => packing.pack(words).unwrap(),
+            None => words.to_vec(),
+        };
+        let packing = home.packing();
+        self.session.fill_packed(number, &filled, packing).unwrap();
+        self.tensors.push(((words.to_vec(), home), number));
         number
     }
 }

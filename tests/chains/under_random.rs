@@ -5,8 +5,9 @@ use std::cell::{Cell, RefCell};
 
 use framebatch::device::{Cpu, Device, Engine, Gpu, GpuOptions};
 use framebatch::graph::chain::{Chain, Home, Node, Op};
+use framebatch::kernel::Target;
 use framebatch::kernel::generated::source;
-use framebatch::plan::fuse::fuse;
+use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
 use pollster::block_on;
 use proptest::prelude::*;
@@ -114,16 +115,11 @@ fn company(words: &[u32], rows: u32) -> Vec<Sample> {
 fn share_tensors(from: &Sample, to: &mut Sample) {
     let inputs = from.chain.inputs().zip(to.chain.inputs());
     let shared = inputs.enumerate().filter(|(_, (a, b))| {
-        let resident = |node: &Node| {
-            matches!(
-                node.op,
-                Op::Input {
-                    home: Home::Resident,
-                    ..
-                }
-            )
+        let home = |node: &Node| match node.op {
+            Op::Input { home, .. } => home,
+            _ => Home::Call,
         };
-        resident(a) && resident(b) && a.shape == b.shape
+        home(a) != Home::Call && home(a) == home(b) && a.shape == b.shape
     });
     for (i, _) in shared {
         to.call.inputs[i].clone_from(&from.call.inputs[i]);
@@ -216,22 +212,33 @@ fn random_graphs_are_right_alone_and_the_same_merged_on_the_gpu() {
 
 #[test]
 fn every_stage_is_valid_wgsl() {
+    let attentions = Cell::new(0);
     let result = runner(200).run(&words(), |(words, rows)| {
         let (program, _) = fuse(&sample(&words, rows).chain);
         for stage in &program.stages {
-            let text = source(stage, framebatch::kernel::Target::Gpu);
-            let module = naga::front::wgsl::parse_str(&text)
-                .map_err(|error| TestCaseError::fail(error.emit_to_string(&text)))?;
-            naga::valid::Validator::new(
-                naga::valid::ValidationFlags::all(),
-                naga::valid::Capabilities::empty(),
-            )
-            .validate(&module)
-            .map_err(|error| TestCaseError::fail(format!("{error:?}\n{text}")))?;
+            let is_attention = matches!(stage.body, Body::Attention(_));
+            attentions.set(attentions.get() + u32::from(is_attention));
+            for target in [Target::Gpu, Target::Processor] {
+                check_wgsl(&source(stage, target))?;
+            }
         }
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
+    assert!(attentions.get() > 20, "{attentions:?} attentions");
+}
+
+fn check_wgsl(text: &str) -> Result<(), TestCaseError> {
+    let module = naga::front::wgsl::parse_str(text)
+        .map_err(|error| TestCaseError::fail(error.emit_to_string(text)))?;
+    naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        // Which every WebGPU device has.
+        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+    )
+    .validate(&module)
+    .map_err(|error| TestCaseError::fail(format!("{error:?}\n{text}")))?;
+    Ok(())
 }
 
 #[test]

@@ -109,6 +109,58 @@ test("chains: every system's answers are right", () =>
     },
   ));
 
+test("products of matrices: every system's answers are right, and long ones wait to be asked for", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "matmul-256",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      const told = rows.map(({ system, problem }) => [system, problem]);
+      assert.deepEqual(
+        told,
+        SYSTEMS.map((system) => [system, undefined]),
+      );
+      await page.goto(`${server.url}/bench/`);
+      await page.waitForSelector("[name=systems]");
+      const unticked = await page.$$eval("[name=workloads]", (boxes) =>
+        boxes.filter(({ checked }) => !checked).map(({ value }) => value),
+      );
+      assert.deepEqual(unticked, [
+        ...["matmul-1024", "matmul-4096", "matmul-kernel-256"],
+        ...["matmul-kernel-1024", "matmul-kernel-4096"],
+      ]);
+    },
+  ));
+
+test("a network of many callers, and a product by itself", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "network-500,matmul-kernel-256",
+      // tfjs takes 20 s a run here.
+      systems: "one-batch,framebatch,cpu-loop,per-call",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      const problems = rows.filter(({ problem }) => problem);
+      assert.deepEqual(problems, []);
+      const network = rows.filter((row) => row.workload === "network-500");
+      assert.equal(network.length, 6);
+      const alone = rows.filter((row) => row.workload.includes("kernel"));
+      assert.equal(alone.length, 1);
+      const { parts, median } = alone[0];
+      assert.deepEqual(Object.keys(parts), [
+        ...["teraflops", "chainOf4", "chainOf36"],
+      ]);
+      const both = parts.chainOf36 - parts.chainOf4;
+      assert.ok(Math.abs(median - both / 32) <= 1e-6 * both);
+    },
+  ));
+
 test("a wrong answer is told, and not timed", () =>
   bench(
     {

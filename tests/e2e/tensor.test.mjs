@@ -237,6 +237,40 @@ test("1,000 constants and 200 lengths: nothing is compiled after the first", () 
     assert.deepEqual([compiled, created, wrong], [0, 0, 0]);
   }));
 
+test("a short tensor that is new each frame, and shared by its calls, makes nothing", () =>
+  site.page(async (page) => {
+    const { lasting, live, wrong } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const xs = Array.from({ length: 20 }, (_, i) => workload.floats(100, i));
+      let wrong = 0;
+      const frame = async (n) => {
+        // Two lengths, which take turns on one number.
+        const shared = workload.floats(n % 10 === 9 ? 1 : 100, n);
+        const addend = gpu.tensor(shared);
+        const asked = xs.map((x) => gpu.tensor(x).add(addend).read());
+        gpu.flush();
+        addend.dispose();
+        (await Promise.all(asked)).forEach((sum, i) => {
+          const right = (v, k) =>
+            v === Math.fround(xs[i][k] + shared[k % shared.length]);
+          if (!sum.every(right)) wrong++;
+        });
+      };
+      for (let n = 0; n < 20; n++) await frame(n);
+      const live = [counting.count().liveBuffers];
+      const { counts } = await counting.during(async () => {
+        for (let n = 20; n < 29; n++) await frame(n);
+      });
+      await frame(29);
+      live.push(counting.count().liveBuffers);
+      return { lasting: counting.lasting(counts), live, wrong };
+    });
+    assert.equal(wrong, 0);
+    // Of the frame that has the old length again.
+    assert.deepEqual(lasting, { createBuffer: 1, createBindGroup: 1 });
+    assert.equal(live[1], live[0]);
+  }));
+
 test("a chain beside neighbors gives the bits that it gives alone", () =>
   site.page(async (page) => {
     const same = await page.evaluate(async () => {

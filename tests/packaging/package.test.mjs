@@ -11,7 +11,7 @@ import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { build, createServer, preview } from "vite";
-import { launch, openPage } from "../../tools/browser.mjs";
+import { WITHOUT_VECTORS, launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 
 const run = promisify(execFile);
@@ -43,9 +43,14 @@ after(async () => {
 });
 
 /** Opens a page and compares what it reports with what it should. */
-async function assertPageWorks(url) {
+async function assertPageWorks(url, { within = browser, loads } = {}) {
   const complaints = [];
-  const page = await openPage(browser, (text) => complaints.push(text));
+  const page = await openPage(within, (text) => complaints.push(text));
+  const files = [];
+  page.on("request", (request) => {
+    const name = /\/(framebatch_bg[a-z_]*)[^/]*\.wasm/.exec(request.url());
+    if (name) files.push(name[1]);
+  });
   await page.goto(url);
   const found = page.waitForFunction(() => document.body.dataset.result, {
     timeout: 60_000,
@@ -62,6 +67,7 @@ async function assertPageWorks(url) {
     submits: 1,
   });
   assert.deepEqual(complaints, []);
+  if (loads) assert.deepEqual(files, [loads]);
 }
 
 test("the package holds what it needs and nothing else", () => {
@@ -75,6 +81,7 @@ test("the package holds what it needs and nothing else", () => {
     "dist/index.d.ts",
     "wasm/framebatch.js",
     "wasm/framebatch_bg.wasm",
+    "wasm/framebatch_bg_scalar.wasm",
   ]) {
     assert.ok(files.includes(needed), `${needed} is missing`);
   }
@@ -88,6 +95,19 @@ test("the package holds what it needs and nothing else", () => {
   ]);
 });
 
+test("one WebAssembly file has vectors, and the other runs where there are none", async () => {
+  const isValid = async (name, ...switches) => {
+    const file = join(folder, "plain-page/node_modules/framebatch/wasm", name);
+    const check = `WebAssembly.validate(fs.readFileSync(${JSON.stringify(file)}))`;
+    const { stdout } = await run("node", [...switches, "-p", check]);
+    return stdout.trim() === "true";
+  };
+  const names = ["framebatch_bg.wasm", "framebatch_bg_scalar.wasm"];
+  for (const name of names) assert.ok(await isValid(name), name);
+  const without = names.map((name) => isValid(name, ...WITHOUT_VECTORS));
+  assert.deepEqual(await Promise.all(without), [false, true]);
+});
+
 test("a Vite app: the types fit", async () => {
   await run("node_modules/.bin/tsc", ["-p", join(folder, "vite-app")]);
 });
@@ -96,9 +116,16 @@ test("a Vite app, built", async () => {
   const root = join(folder, "vite-app");
   await build({ root, logLevel: "warn", build: { target: "es2022" } });
   const server = await preview({ root, logLevel: "warn", preview: LOOPBACK });
+  const old = await launch({
+    switches: [`--js-flags=${WITHOUT_VECTORS.join(" ")}`],
+  });
   try {
-    await assertPageWorks(server.resolvedUrls.local[0]);
+    const url = server.resolvedUrls.local[0];
+    await assertPageWorks(url, { loads: "framebatch_bg" });
+    const loads = "framebatch_bg_scalar";
+    await assertPageWorks(url, { within: old, loads });
   } finally {
+    await old.close();
     await server.close();
   }
 });

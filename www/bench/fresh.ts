@@ -20,7 +20,7 @@ async function firstCall(): Promise<Fresh> {
   const calls = lerp.calls(SHAPE.calls, SHAPE.items);
   const probe = query.has("probe") ? new Probe() : undefined;
   const start = performance.now();
-  const opened = await system.open(lerp, SHAPE);
+  const opened = await system.open(lerp, calls);
   const open = performance.now();
   const longestOpen = (await probe?.longest()) ?? 0;
   const asked = performance.now();

@@ -8,15 +8,15 @@
 // The record, once there is one, is also `window.__result`.
 
 import type { Result, Row } from "./record.ts";
-import { run } from "./run.ts";
+import { machine, run } from "./run.ts";
 import { chosen, showChoice } from "./ui/choice.ts";
-import { Plot } from "./ui/plot.ts";
+import { Plots } from "./ui/plot.ts";
 import { rounded, showResults } from "./ui/results.ts";
 
 const query = new URLSearchParams(location.search);
 const form = element<HTMLFormElement>("choice");
 const progress = element<HTMLProgressElement>("progress");
-const plot = new Plot(element("plot"));
+const plots = new Plots(element("plots"));
 const buttons = {
   run: element<HTMLButtonElement>("run"),
   cancel: element<HTMLButtonElement>("cancel"),
@@ -37,7 +37,7 @@ buttons.cancel.addEventListener("click", () => {
 buttons.download.addEventListener("click", () => download(result!));
 
 try {
-  showChoice(form, query);
+  showChoice(form, query, (await machine()).software);
   if (query.has("run") || query.has("report")) void start();
 } catch (error) {
   tell(String(error));
@@ -70,8 +70,7 @@ function next(workload: string, system: string, done: number): void {
 
 function show(rows: readonly Row[]): void {
   showResults(element("results"), rows);
-  element("plots").hidden = false;
-  element("plots").hidden = !plot.show(rows);
+  plots.show(rows);
   if (!query.has("report")) return;
   const { workload, system, median, runs, problem } = rows.at(-1)!;
   const outcome = problem ?? `${rounded(median)}, ${runs} runs`;

@@ -105,16 +105,19 @@ export function check(
   calls.forEach((call, at) => {
     const expected = op.expected(call);
     const answer = answers[at];
-    if (answer.length !== expected.length) {
+    const stride = op.stride?.(call) ?? 1;
+    if (Math.ceil(answer.length / stride) !== expected.length) {
       throw new Error(
-        `call ${at} has ${answer.length} floats, not ${expected.length}`,
+        `call ${at} has ${answer.length} floats, not ${expected.length * stride}`,
       );
     }
     for (let i = 0; i < expected.length; i++) {
-      const difference = Math.abs(answer[i] - expected[i]);
+      const difference = Math.abs(answer[i * stride] - expected[i]);
       // Written so that NaN counts as wrong.
       if (!(difference <= bound)) {
-        throw new Error(`call ${at} is wrong by ${difference} at ${i}`);
+        throw new Error(
+          `call ${at} is wrong by ${difference} at ${i * stride}`,
+        );
       }
       if (difference > worst) worst = difference;
     }

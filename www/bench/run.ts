@@ -91,7 +91,8 @@ function compared(row: Row, rows: readonly Row[]): Row {
   return { ...row, ratio: row.median / reference.median };
 }
 
-async function machine() {
+/** Where it runs. */
+export async function machine() {
   const adapter = await navigator.gpu?.requestAdapter();
   const {
     vendor = "",

@@ -3,12 +3,15 @@
 import { chain, deep, deepResident } from "./ops/chains.ts";
 import { gradients } from "./ops/gradients.ts";
 import { lerp } from "./ops/lerp.ts";
+import { matmul } from "./ops/matmul.ts";
+import { network } from "./ops/network.ts";
 import type { Op } from "./ops/op.ts";
 import { slerp } from "./ops/slerp.ts";
 import type { About, Row } from "./record.ts";
 import type { Terms } from "./measure.ts";
 import { measureCalls } from "./special/calls.ts";
 import { measureFirstCall } from "./special/first-call.ts";
+import { measureKernel } from "./special/kernel.ts";
 import { measureMainThread } from "./special/main-thread.ts";
 import { measurePaced } from "./special/paced.ts";
 import { measureTrace } from "./special/trace.ts";
@@ -19,8 +22,10 @@ import {
   framebatchGpu,
 } from "./systems/framebatch.ts";
 import { SYSTEMS } from "./systems/index.ts";
+import { jaxJs } from "./systems/jax-js.ts";
 import { perCall } from "./systems/per-call.ts";
 import type { Shape, System } from "./systems/system.ts";
+import { tfjsGpu } from "./systems/tfjs.ts";
 
 /** What a measurement found: a row without its names. */
 export type Finding = Omit<Row, "workload" | "system" | "ratio">;
@@ -30,6 +35,8 @@ export interface Workload extends About {
   readonly systems: readonly System[];
   /** Whether the parts of a row add up to its time. */
   readonly isSum?: true;
+  /** Seconds a run on a software adapter: measured there only where it is asked for. */
+  readonly isLong?: true;
   measure(system: System, terms: Terms): Promise<Finding>;
 }
 
@@ -80,6 +87,35 @@ const deep5Resident = (items: string): Workload => ({
   systems: SYSTEMS.filter((system) => system !== perCall),
 });
 
+/** The product of two matrices, both up and the result down. */
+const product = (side: number, more: Partial<Workload> = {}): Workload => ({
+  ...calls(`matmul-${side}`, matmul, { calls: 1, items: side }),
+  about: `${ALL_CALLS}: a product of matrices of ${side} x ${side}, both up and the result down`,
+  ...more,
+});
+
+/** One product by itself, found by chains of `few` and of `many`. */
+const productAlone = (
+  side: number,
+  chains: readonly [few: number, many: number],
+  more: Partial<Workload> = {},
+): Workload => ({
+  name: `matmul-kernel-${side}`,
+  about: `one product of matrices of ${side} x ${side} that stay on the device: the time of ${chains[1]} in a row less that of ${chains[0]}, over the ${chains[1] - chains[0]} between; parts: 10^12 operations a second, both times`,
+  unit: "ms a product",
+  ...{ calls: 1, items: side },
+  systems: [framebatchGpu, tfjsGpu, jaxJs],
+  measure: (system, terms) => measureKernel(side, chains, system, terms),
+  ...more,
+});
+
+const LONG = { isLong: true } as const;
+
+/** Where a processor takes a minute. */
+const onGpus = SYSTEMS.filter(
+  (system) => system !== cpuLoop && system !== framebatchCpu,
+);
+
 const framebatch = [framebatchGpu, framebatchCpu, framebatchAuto];
 const THOUSAND: Shape = { calls: 1000, items: 64 };
 const MANY: Shape = { calls: 10_000, items: 16 };
@@ -97,6 +133,16 @@ export const WORKLOADS: readonly Workload[] = [
   calls("slerp-1e5-by-100", slerp, { calls: 1000, items: 100 }),
   calls("gradients-1e5", gradients, { calls: 1, items: 1e5 }),
   calls("gradients-1e5-by-100", gradients, { calls: 1000, items: 100 }),
+  product(256),
+  product(1024, LONG),
+  product(4096, { ...LONG, systems: onGpus }),
+  productAlone(256, [4, 36], LONG),
+  productAlone(1024, [10, 60], LONG),
+  productAlone(4096, [2, 10], LONG),
+  {
+    ...calls("network-500", network, { calls: 500, items: 40 }),
+    about: `${ALL_CALLS}: 500 callers of one network of 32, 64 and 10 numbers, with 1 to 40 rows each`,
+  },
   {
     name: "first-call",
     about:

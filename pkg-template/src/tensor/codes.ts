@@ -19,6 +19,7 @@ export const CODE = {
   gather: 11,
   concat: 12,
   matmul: 13,
+  attention: 14,
 } as const;
 
 /** Functions of one value. */
@@ -71,12 +72,21 @@ export const INDEXES = 1;
 /** Where the data of an input lies: with its call, or on the device. */
 export const WITH_CALL = 0;
 export const RESIDENT = 1;
+/** Where it lies packed, by how. */
+export const PACKED = {
+  f16: 2,
+  bf16: 3,
+  int8: 4,
+} as const;
 
 /** Dimensions that a tensor may have. */
 export const MAX_RANK = 8;
 
 /** Elements that a tensor may have. */
 export const MAX_ELEMENTS = 2 ** 30;
+
+/** Floats that a head of an attention may have. */
+export const MAX_HEAD = 128;
 
 /** Nodes that a chain may have. */
 export const MAX_NODES = 1024;

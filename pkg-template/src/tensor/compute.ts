@@ -22,6 +22,7 @@ import {
   mismatch,
   type Shape,
   shapeOf,
+  stackOf,
   text,
 } from "./shape.js";
 
@@ -106,10 +107,8 @@ export function matmul(a: Node, b: Node): Node {
       "must agree in the last dimension of the first and the one before the last of the second",
     );
   }
-  const stack = (dims: readonly number[]): Shape =>
-    shapeOf("matmul", dims.slice(0, -2));
   const dims = [
-    ...broadcast("matmul", stack(left), stack(right)).dims,
+    ...broadcast("matmul", stackOf(a.shape), stackOf(b.shape)).dims,
     left[left.length - 2],
     right[right.length - 1],
   ];
@@ -194,6 +193,6 @@ function without(
     : dims.filter((_, axis) => !axes.includes(axis));
 }
 
-function notFloats(op: string): Error {
+export function notFloats(op: string): Error {
   return invalid(op, "an operand must hold floats, not indexes");
 }

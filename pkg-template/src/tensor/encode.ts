@@ -5,7 +5,7 @@
 // Neither data nor numbers are among the words: they come with each call.
 
 import { invalid } from "../errors.js";
-import { CODE, MAX_NODES, RESIDENT, WITH_CALL } from "./codes.js";
+import { CODE, MAX_NODES, WITH_CALL } from "./codes.js";
 import type { Leaf } from "./leaf.js";
 import type { Node } from "./node.js";
 
@@ -100,7 +100,7 @@ export class Encoder {
     let at = this.length;
     words[at++] = CODE.input | ((2 + dims.length) << 16);
     words[at++] = node.dtype;
-    words[at++] = node.leaf!.isResident ? RESIDENT : WITH_CALL;
+    words[at++] = node.leaf!.isResident ? node.leaf!.home : WITH_CALL;
     for (let i = 0; i < dims.length; i += 1) words[at++] = dims[i];
     this.length = at;
     this.leaves[this.inputs++] = node;

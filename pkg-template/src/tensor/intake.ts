@@ -3,30 +3,25 @@
 // A wrong argument is thrown as a sentence. Where data goes afterwards is not decided
 // here.
 
-import { copyFloats } from "../arena.js";
 import { isDetached } from "../check.js";
 import { invalid, kindOf } from "../errors.js";
 import { type Data, LARGE } from "./leaf.js";
 import { isSame, type Shape, shapeOf, text } from "./shape.js";
+import { SHORT, type Shelf } from "./shelf.js";
 
 /** What a tensor may be made of. */
 export type TensorData =
-  Float32Array | Uint32Array | Int32Array | NestedNumbers;
+  Float32Array | Uint32Array | Int32Array | Uint16Array | NestedNumbers;
 
 /** Numbers, or rows of numbers, or rows of rows. */
 export type NestedNumbers = readonly number[] | readonly NestedNumbers[];
-
-/** Floats up to which a copy goes on the shelf. */
-const SHORT = 1024;
-
-/** Floats of a shelf. */
-const SHELF = 4096;
 
 /**
  * Checks data against a shape. Short data is copied, so that the caller may change
  * its array; long typed arrays are not.
  */
 export function takeIn(
+  shelf: Shelf,
   about: string,
   data: TensorData,
   dims: readonly number[] | undefined,
@@ -48,7 +43,7 @@ export function takeIn(
     dims === undefined
       ? vectorOf(about, data.length)
       : shapeFor(about, dims, data.length);
-  return { shape, data: dataOf(data) };
+  return { shape, data: dataOf(shelf, data) };
 }
 
 /** The shape before, which the next tensor often has too. */
@@ -76,7 +71,7 @@ function shapeFor(
 
 function checkArray(
   about: string,
-  data: Float32Array | Uint32Array | Int32Array,
+  data: Exclude<TensorData, NestedNumbers>,
 ): void {
   if (isDetached(data)) {
     throw invalid(
@@ -88,6 +83,7 @@ function checkArray(
   switch (data[Symbol.toStringTag]) {
     case "Float32Array":
     case "Uint32Array":
+    case "Uint16Array":
       return;
     case "Int32Array":
       return refuseNegative(about, data as Int32Array);
@@ -95,8 +91,12 @@ function checkArray(
   throw wrongData(about, data);
 }
 
-function dataOf(data: Float32Array | Uint32Array | Int32Array): Data {
+function dataOf(shelf: Shelf, data: Exclude<TensorData, NestedNumbers>): Data {
   const { buffer, byteOffset, length: words } = data;
+  if (data[Symbol.toStringTag] === "Uint16Array") {
+    const memory = new Uint16Array(buffer, byteOffset, words);
+    return { memory: words < LARGE ? memory.slice() : memory, start: 0, words };
+  }
   const isFloats = data[Symbol.toStringTag] === "Float32Array";
   if (words >= LARGE) {
     const memory = isFloats
@@ -104,26 +104,9 @@ function dataOf(data: Float32Array | Uint32Array | Int32Array): Data {
       : new Uint32Array(buffer, byteOffset, words);
     return { memory, start: 0, words };
   }
-  if (isFloats && words <= SHORT) return shelve(data as Float32Array);
+  if (isFloats && words <= SHORT) return shelf.put(data as Float32Array);
   const memory = isFloats ? new Float32Array(data) : new Uint32Array(data);
   return { memory, start: 0, words };
-}
-
-let shelf: Float32Array | undefined;
-let used = 0;
-
-// Many copies in one piece of memory: an array of its own costs more than the copy.
-// Who keeps a copy for long takes it out (`Leaf.own`), because it keeps its whole shelf.
-function shelve(data: Float32Array): Data {
-  const words = data.length;
-  if (shelf === undefined || used + words > SHELF) {
-    shelf = new Float32Array(SHELF);
-    used = 0;
-  }
-  const start = used;
-  copyFloats(data, shelf, start);
-  used += words;
-  return { memory: shelf, start, words };
 }
 
 function refuseNegative(about: string, data: Int32Array): void {
@@ -177,7 +160,7 @@ function flatten(
 function wrongData(about: string, data: unknown): Error {
   return invalid(
     about,
-    `data must be a Float32Array, a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(data)}`,
+    `data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got ${kindOf(data)}`,
   );
 }
 

@@ -5,6 +5,7 @@
 // is checked and copied is in `intake.ts`.
 
 import { FramebatchError, subject } from "../errors.js";
+import { RESIDENT } from "./codes.js";
 
 /** Words from which on data lies on the device at once, and is not copied. */
 export const LARGE = 16_384;
@@ -12,9 +13,12 @@ export const LARGE = 16_384;
 /** The core's number of a tensor that lies nowhere yet. */
 export const NOWHERE = -1;
 
-/** Words of a tensor: `words` of them from `start` on. */
+/** The home of data that is packed as f16 where that suits the device and the data. */
+export const AUTO = -1;
+
+/** Words of a tensor, or 16-bit floats: `words` of them from `start` on. */
 export interface Data {
-  readonly memory: Float32Array | Uint32Array;
+  readonly memory: Float32Array | Uint32Array | Uint16Array;
   readonly start: number;
   readonly words: number;
 }
@@ -36,6 +40,8 @@ export class Leaf {
     /** Undefined once the device alone has it, or nobody needs it. */
     public data: Data | undefined,
     readonly words: number,
+    /** Where it lies once it lies on the device, as a number of the wire or {@link AUTO}. */
+    public home: number,
     /** The largest of its indexes; undefined where it holds floats. */
     readonly largest: number | undefined,
     readonly keep: boolean,
@@ -45,11 +51,12 @@ export class Leaf {
   /** Whether its next call finds it on the device. Data used twice is used often. */
   get isResident(): boolean {
     if (this.number !== NOWHERE) return true;
-    return this.words > 0 && (this.words >= LARGE || this.uses > 0);
+    const { words, uses, home } = this;
+    return words > 0 && (words >= LARGE || uses > 0 || home > RESIDENT);
   }
 
   /** The data in an array of its own, for as long as there is any. */
-  own(): Float32Array | Uint32Array | undefined {
+  own(): Data["memory"] | undefined {
     const { data, words } = this;
     if (data === undefined) return undefined;
     const { memory, start } = data;

@@ -5,6 +5,7 @@
 // said by its `Leaf`, and calls are entered in `reader.ts`.
 
 import {
+  AS_GIVEN,
   checked,
   type Core,
   type DeviceEvent,
@@ -16,7 +17,8 @@ import {
   isCoreFailure,
   subject,
 } from "../errors.js";
-import { type Leaf, NOWHERE } from "./leaf.js";
+import { PACKED, RESIDENT } from "./codes.js";
+import { AUTO, type Data, type Leaf, NOWHERE } from "./leaf.js";
 import type { Node } from "./node.js";
 
 /** The resident tensors of one session. */
@@ -85,7 +87,7 @@ export class Residents {
   /** Where the renderer finds a tensor; undefined on the CPU. */
   locate(leaf: Leaf): TensorBuffer | undefined {
     const buffer = this.ask(() => this.core!.locate(leaf.number));
-    return buffer && { buffer, offset: 0, size: leaf.words * 4 };
+    return buffer && { buffer, offset: 0, size: bytesOf(leaf) };
   }
 
   /** Uploads everything again when there is another device. */
@@ -102,6 +104,9 @@ export class Residents {
   }
 
   private hold(leaf: Leaf): void {
+    if (leaf.home === AUTO) {
+      leaf.home = this.suitsF16(leaf) ? PACKED.f16 : RESIDENT;
+    }
     leaf.number = this.ask(() =>
       checked(this.core!, this.core!.hold(leaf.words)),
     );
@@ -124,14 +129,20 @@ export class Residents {
     if (source.length !== leaf.words) {
       throw new FramebatchError("device-lost", "its array was detached");
     }
-    // The bits: an array of floats would be converted where it is copied.
-    const words = new Uint32Array(
-      source.buffer,
-      source.byteOffset,
-      source.length,
+    const home =
+      source instanceof Uint16Array ? leaf.home | AS_GIVEN : leaf.home;
+    const words = wordsOf(source);
+    this.ask(() =>
+      checked(this.core!, this.core!.fill(leaf.number, words, home)),
     );
-    this.ask(() => checked(this.core!, this.core!.fill(leaf.number, words)));
     if (!leaf.keep) leaf.data = undefined;
+  }
+
+  // In software, f16 would be unpacked in every call to spare memory that is the page's.
+  private suitsF16(leaf: Leaf): boolean {
+    const { engine, software } = this.core!.info();
+    const fits = (x: number): boolean => Math.abs(x) < 65520 || !isFinite(x);
+    return engine === "gpu" && !software && (leaf.own()?.every(fits) ?? false);
   }
 
   // The core settles calls that name a released tensor as `device-lost`.
@@ -169,4 +180,23 @@ export class Residents {
       throw fromCore("tensor", thrown);
     }
   }
+}
+
+/** The bits: an array of floats would be converted where it is copied. */
+function wordsOf(source: Data["memory"]): Uint32Array {
+  const { buffer, byteOffset, length } = source;
+  if (!(source instanceof Uint16Array)) {
+    return new Uint32Array(buffer, byteOffset, length);
+  }
+  if (byteOffset % 4 === 0 && length % 2 === 0) {
+    return new Uint32Array(buffer, byteOffset, length / 2);
+  }
+  const words = new Uint32Array(Math.ceil(length / 2));
+  new Uint16Array(words.buffer).set(source);
+  return words;
+}
+
+function bytesOf({ words, home }: Leaf): number {
+  if (home === PACKED.int8) return Math.ceil(words / 64) * 68;
+  return home === RESIDENT ? words * 4 : Math.ceil(words / 2) * 4;
 }

@@ -68,6 +68,10 @@ export function broadcast(op: string, a: Shape, b: Shape): Shape {
   return shapeOf(op, dims);
 }
 
+/** The axes in front of rows and columns. */
+export const stackOf = ({ dims }: Shape): Shape =>
+  shapeOf("", dims.slice(0, -2));
+
 /** An axis counted from the front; negative ones count from the end. */
 export function axisOf(op: string, shape: Shape, axis: number): number {
   const rank = shape.dims.length;

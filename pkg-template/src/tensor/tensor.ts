@@ -11,11 +11,20 @@ import { endedError } from "../answer.js";
 import type { TensorBuffer } from "../core.js";
 import { checkNames } from "../check.js";
 import { invalid, kindOf, subject } from "../errors.js";
-import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
+import { attention, type AttentionOptions } from "./attention.js";
+import {
+  BINARY,
+  FLOATS,
+  NORM,
+  PACKED,
+  REDUCTION,
+  RESIDENT,
+  UNARY,
+} from "./codes.js";
 import * as compute from "./compute.js";
 import type { ReduceOptions } from "./compute.js";
 import { largestOf, takeIn, type TensorData } from "./intake.js";
-import { disposedError, Leaf } from "./leaf.js";
+import { AUTO, type Data, disposedError, LARGE, Leaf } from "./leaf.js";
 import * as move from "./move.js";
 import type { SliceRange } from "./move.js";
 import { constant, input, type Node } from "./node.js";
@@ -47,8 +56,31 @@ export type ArraysOf<Tensors extends readonly Tensor<Elements>[]> = {
     : never;
 };
 
+/**
+ * How the device keeps floats. `f16` and `bf16` take half the memory of `f32`: a value is
+ * off by at most 2⁻¹¹ of it as f16, which is for magnitudes from 2⁻¹⁴ to 65,504 (below
+ * that by 2⁻²⁵, or a device gives 0; from 65,520 on it is infinite), and 2⁻⁸ as bf16, over
+ * the whole range. `int8` takes 0.27 of it: whole numbers and a scale for every 32
+ * neighbors in row-major order, off by at most 1/253 of the largest magnitude among them,
+ * or 2⁻²²; it holds magnitudes below 65,009 and no NaN. `auto` is f16 on a hardware GPU,
+ * for data of 16,384 elements or more in which no value is too large for it, and f32
+ * otherwise.
+ */
+export type StorageType = "f32" | keyof typeof PACKED | "auto";
+
 /** What `gpu.tensor` takes last. All of it is optional. */
 export interface TensorOptions {
+  /**
+   * How the device keeps floats, to spare memory: every operation takes such a tensor, and
+   * computes in float32 with the values that were kept, which `read` gives. A `Uint16Array`
+   * holds f16 or bf16 bits, and goes up as it is. The CPU keeps the same values as f32. A
+   * tensor that is restored is what it was. Default: `f32`.
+   *
+   * @example
+   * const halves = gpu.tensor(new Float32Array([0.1, 2]), [2], { dtype: "f16" });
+   * await halves.read(); // [0.0999755859375, 2]
+   */
+  dtype?: StorageType;
   /**
    * Keeps the data, to restore it on another device when this one is lost. Without it
    * the tensor is gone then, and must be made anew. Default: true.
@@ -69,6 +101,7 @@ export type ReadAllOptions = Omit<CallOptions, "into"> & {
 
 const NO_OPTIONS: TensorOptions = {};
 const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
+  dtype: true,
   keep: true,
   label: true,
 };
@@ -249,6 +282,24 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
 
   /**
+   * Attention: this holds queries, `[.., m, heads · size]`, and looks at rows of keys and
+   * values, `[.., n, heads · size]`. Each head is softmax(q kᵀ · scale) v of its own `size`
+   * floats of every row; axes in front broadcast, and the result is shaped like the
+   * queries. Scores are never in memory, and texts of any lengths are computed in the same
+   * passes without padding. Parts of one tensor are read where they lie.
+   *
+   * @example
+   * const [q, k, v] = [0, 4, 8].map((at) => gpu.tensor(new Float32Array(36), [3, 12]).slice([], [at, at + 4]));
+   * await q.attention(k, v, { heads: 2 }).read(); // 3 rows of 4
+   */
+  attention(k: Tensor, v: Tensor, options: AttentionOptions): Tensor {
+    const [keys, values] = [k, v].map((other) =>
+      nodeOf("attention", this.#calls, other),
+    );
+    return this.#give(attention(this.#own("attention"), keys, values, options));
+  }
+
+  /**
    * The sum over axes, which are gone from the result unless kept. All reductions take
    * an axis, several, or an object; without any they go over all axes.
    *
@@ -332,7 +383,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   ): Tensor<Kind> {
     const x = this.#own("gather");
     const places = ArrayBuffer.isView(indexes)
-      ? leafNode("gather", indexes, undefined, {})
+      ? leafNode(this.#calls, "gather", indexes, undefined)
       : nodeOf("gather", this.#calls, indexes);
     return this.#give(move.gather(x, places, axis));
   }
@@ -482,7 +533,7 @@ export function makeTensor(
   }
   const about = subject("tensor", label);
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
-  const node = leafNode(about, data, dims, options);
+  const node = leafNode(calls, about, data, dims, options);
   // What is short waits for its second use.
   if (node.leaf!.isResident) calls.residents.settle(node);
   return new Tensor(calls, node);
@@ -509,18 +560,46 @@ export function readTensors<Answer>(
 }
 
 function leafNode(
+  { shelf }: Calls,
   about: string,
   data: TensorData,
   dims: readonly number[] | undefined,
-  { keep = true, label }: TensorOptions,
+  { dtype, keep = true, label }: TensorOptions = NO_OPTIONS,
 ): Node {
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { data: own, shape } = takeIn(about, data, dims);
+  const { data: own, shape } = takeIn(shelf, about, data, dims);
+  const home = homeOf(about, own, dtype);
   const largest =
     own.memory instanceof Uint32Array ? largestOf(own) : undefined;
-  return input(shape, new Leaf(own, own.words, largest, keep, label));
+  return input(shape, new Leaf(own, own.words, home, largest, keep, label));
+}
+
+/** Where data lies that is to be kept so. */
+function homeOf(
+  about: string,
+  { memory, words }: Data,
+  dtype: StorageType | undefined,
+): number {
+  const isHalves = memory instanceof Uint16Array;
+  if (isHalves && dtype !== "f16" && dtype !== "bf16") {
+    throw invalid(
+      about,
+      "a Uint16Array holds 16-bit floats; say with dtype whether they are 'f16' or 'bf16'",
+    );
+  }
+  if (dtype === undefined) return RESIDENT;
+  if (memory instanceof Uint32Array) {
+    throw invalid(about, "dtype is for floats, and whole numbers have none");
+  }
+  if (dtype === "f32") return RESIDENT;
+  if (dtype === "auto") return words < LARGE ? RESIDENT : AUTO;
+  if (Object.hasOwn(PACKED, dtype)) return PACKED[dtype];
+  throw invalid(
+    about,
+    `dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got '${dtype as string}'`,
+  );
 }
 
 function checkOptions(op: string, options: unknown, known: object): void {

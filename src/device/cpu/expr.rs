@@ -3,68 +3,99 @@
 use super::functions::{binary, unary};
 use crate::kernel::{Expr, Term, TermId};
 
-/// Elements at once: a column of them is a kilobyte.
+/// Elements at once: a column of them is a kilobyte, so that those of a usual
+/// expression stay in the nearest cache.
 pub(super) const BLOCK: usize = 256;
 
-type Column = [f32; BLOCK];
+pub(super) type Column = [f32; BLOCK];
 
 /// Blocks of values of an expression's variables and terms.
 #[derive(Debug)]
 pub(super) struct Columns {
     variables: Vec<Column>,
+    /// For each variable where its values begin in its source, if they are read there.
+    places: Vec<Option<usize>>,
     terms: Vec<Column>,
+    result: Vec<f32>,
 }
 
 impl Columns {
     pub(super) fn new(variables: usize) -> Columns {
         Columns {
             variables: vec![[0.0; BLOCK]; variables],
+            places: vec![None; variables],
             terms: Vec::new(),
+            result: vec![0.0; BLOCK],
         }
     }
 
     /// Where a variable's values go.
     pub(super) fn column(&mut self, variable: usize) -> &mut Column {
+        self.places[variable] = None;
         &mut self.variables[variable]
+    }
+
+    /// Has a variable's values read where they lie in its source, without a copy.
+    pub(super) fn refer(&mut self, variable: usize, place: usize) {
+        self.places[variable] = Some(place);
     }
 
     /// Gives a variable one value for so many elements at once.
     pub(super) fn fill(&mut self, variable: usize, value: f32, elements: usize) {
-        self.variables[variable][..elements].fill(value);
+        self.column(variable)[..elements].fill(value);
     }
 
     /// A variable to read and a later one to write.
     pub(super) fn pair(&mut self, read: usize, write: usize) -> (&Column, &mut Column) {
+        self.places[write] = None;
         let (before, from) = self.variables.split_at_mut(write);
         (&before[read], &mut from[0])
     }
 
-    /// The values of an expression of the first `elements` of the variables.
-    pub(super) fn evaluate(&mut self, expr: &Expr, elements: usize) -> &[f32] {
+    /// The values of an expression of the first `elements` of the variables;
+    /// `sources` are those of the first variables.
+    pub(super) fn evaluate(
+        &mut self,
+        expr: &Expr,
+        (sources, elements): (&[&[u32]], usize),
+    ) -> &[f32] {
+        let mut result = std::mem::take(&mut self.result);
+        self.evaluate_to(expr, sources, &mut result[..elements]);
+        self.result = result;
+        &self.result[..elements]
+    }
+
+    /// The same for as many elements as `to` has.
+    pub(super) fn evaluate_to(&mut self, expr: &Expr, sources: &[&[u32]], to: &mut [f32]) {
         let terms = expr.terms();
-        if self.terms.len() < terms.len() {
-            self.terms.resize(terms.len(), [0.0; BLOCK]);
+        let (last, elements) = (terms.len() - 1, to.len());
+        if self.terms.len() < last {
+            self.terms.resize(last, [0.0; BLOCK]);
         }
         for (id, term) in terms.iter().enumerate() {
-            let (before, from) = self.terms.split_at_mut(id);
-            let column = |of: TermId| -> &[f32] {
-                match terms[of.index()] {
-                    Term::Variable(variable) => &self.variables[variable as usize][..elements],
-                    _ => &before[of.index()][..elements],
+            let (before, from) = self.terms.split_at_mut(id.min(last));
+            let values = |variable: u32| -> &[f32] {
+                let variable = variable as usize;
+                match self.places[variable] {
+                    Some(at) => bytemuck::cast_slice(&sources[variable][at..at + elements]),
+                    None => &self.variables[variable][..elements],
                 }
             };
-            let to = &mut from[0][..elements];
+            let column = |of: TermId| match terms[of.index()] {
+                Term::Variable(variable) => values(variable),
+                _ => &before[of.index()][..elements],
+            };
+            let to = match from.first_mut() {
+                Some(column) if id < last => &mut column[..elements],
+                _ => &mut *to,
+            };
             match *term {
                 Term::Const(bits) => to.fill(f32::from_bits(bits)),
+                Term::Variable(variable) if id == last => to.copy_from_slice(values(variable)),
                 Term::Variable(_) => {}
                 Term::Unary(function, a) => unary(function, column(a), to),
                 Term::Binary(function, a, b) => binary(function, (column(a), column(b)), to),
             }
-        }
-        let last = terms.len() - 1;
-        match terms[last] {
-            Term::Variable(variable) => &self.variables[variable as usize][..elements],
-            _ => &self.terms[last][..elements],
         }
     }
 }

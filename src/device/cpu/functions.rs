@@ -3,24 +3,29 @@
 use super::math::{cosine, exponential, hyperbolic_tangent, logarithm, power, sine, tangent};
 use crate::kernel::{BinaryFn, UnaryFn};
 
+/// Values that a longer function is applied to at once: a few vectors of any machine.
+const LANES: usize = 16;
+
+type Lanes = [f32; LANES];
+
 /// Applies a function to each value.
 pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
     match function {
         UnaryFn::Relu => each(values, to, relu),
-        UnaryFn::Sigmoid => each(values, to, sigmoid),
-        UnaryFn::Tanh => each(values, to, hyperbolic_tangent),
-        UnaryFn::Silu => each(values, to, silu),
-        UnaryFn::Gelu => each(values, to, gelu),
-        UnaryFn::GeluTanh => each(values, to, gelu_tanh),
-        UnaryFn::Exp => each(values, to, exponential),
-        UnaryFn::Log => each(values, to, logarithm),
+        UnaryFn::Sigmoid => by_lanes(values, to, |x| apply(x, sigmoid)),
+        UnaryFn::Tanh => by_lanes(values, to, |x| apply(x, hyperbolic_tangent)),
+        UnaryFn::Silu => by_lanes(values, to, |x| apply(x, silu)),
+        UnaryFn::Gelu => by_lanes(values, to, |x| apply(x, gelu)),
+        UnaryFn::GeluTanh => by_lanes(values, to, |x| apply(x, gelu_tanh)),
+        UnaryFn::Exp => by_lanes(values, to, |x| apply(x, exponential)),
+        UnaryFn::Log => by_lanes(values, to, |x| apply(x, logarithm)),
         UnaryFn::Sqrt => each(values, to, f32::sqrt),
         UnaryFn::Abs => each(values, to, f32::abs),
         UnaryFn::Neg => each(values, to, |x| -x),
         UnaryFn::Recip => each(values, to, f32::recip),
-        UnaryFn::Sin => each(values, to, sine),
-        UnaryFn::Cos => each(values, to, cosine),
-        UnaryFn::Tan => each(values, to, tangent),
+        UnaryFn::Sin => by_lanes(values, to, |x| apply(x, sine)),
+        UnaryFn::Cos => by_lanes(values, to, |x| apply(x, cosine)),
+        UnaryFn::Tan => by_lanes(values, to, |x| apply(x, tangent)),
     }
 }
 
@@ -31,20 +36,36 @@ pub(super) fn binary(function: BinaryFn, values: (&[f32], &[f32]), to: &mut [f32
         BinaryFn::Sub => pairs(values, to, |a, b| a - b),
         BinaryFn::Mul => pairs(values, to, |a, b| a * b),
         BinaryFn::Div => pairs(values, to, |a, b| a / b),
-        BinaryFn::Minimum => by_call(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
-        BinaryFn::Maximum => by_call(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
+        BinaryFn::Minimum => pairs(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
+        BinaryFn::Maximum => pairs(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
         BinaryFn::Pow => by_call(values, to, power),
-        BinaryFn::Same => by_call(values, to, same),
+        BinaryFn::Same => pairs(values, to, same),
     }
 }
 
-fn each(values: &[f32], to: &mut [f32], function: fn(f32) -> f32) {
+fn each(values: &[f32], to: &mut [f32], function: impl Fn(f32) -> f32) {
     for (to, x) in to.iter_mut().zip(values) {
         *to = function(*x);
     }
 }
 
-/// A loop of its own for each function would cost the package more.
+/// One loop for all longer functions, which are vectors inside: a loop of its own
+/// for each, with another for the rest, would cost the package more.
+fn by_lanes(values: &[f32], to: &mut [f32], function: fn(&mut Lanes)) {
+    for (to, values) in to.chunks_mut(LANES).zip(values.chunks(LANES)) {
+        let mut lanes = [0.0; LANES];
+        lanes[..values.len()].copy_from_slice(values);
+        function(&mut lanes);
+        to.copy_from_slice(&lanes[..values.len()]);
+    }
+}
+
+fn apply(lanes: &mut Lanes, function: impl Fn(f32) -> f32) {
+    for x in lanes {
+        *x = function(*x);
+    }
+}
+
 fn by_call(values: (&[f32], &[f32]), to: &mut [f32], function: fn(f32, f32) -> f32) {
     pairs(values, to, function);
 }
@@ -99,17 +120,14 @@ fn gelu(x: f32) -> f32 {
         -0.822_152_2,
         0.170_872_77,
     ];
-    if x > 14.0 {
-        return x;
-    }
-    if x < -14.0 {
-        return 0.0;
-    }
-    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let near = x.clamp(-14.0, 14.0);
+    let z = near.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / (1.0 + 0.5 * z);
     let exponent = ERFC.iter().rev().fold(0.0, |sum, factor| factor + t * sum);
     let tail = 0.5 * t * exponential(exponent - z * z);
-    if x >= 0.0 { x - x * tail } else { x * tail }
+    let value = near * if x >= 0.0 { 1.0 - tail } else { tail };
+    let value = if x < -14.0 { 0.0 } else { value };
+    if x > 14.0 { x } else { value }
 }
 
 fn gelu_tanh(x: f32) -> f32 {

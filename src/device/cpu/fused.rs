@@ -2,8 +2,9 @@
 //! stage on them.
 
 use super::Memory;
-use super::program::{Numbers, Operands, Runner};
-use crate::plan::fuse::{Body, Stage};
+use super::program::{Numbers, Operands, Output, Runner, lines_of};
+use super::share::{Size, Task, Work, share};
+use crate::plan::fuse::{Layout, Stage};
 use crate::plan::{Dispatch, Operand, Slot};
 
 /// Runs a stage for every call.
@@ -16,9 +17,6 @@ pub(super) fn dispatch(
     // Taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(memory.plan.words(work.output) as usize, 0);
-    let mut runner = Runner::new(stage);
-    let (constants_at, sizes_at) = (runner.layout().constants, runner.layout().sizes);
-    let inputs = memory.words(Slot::INPUTS, slots);
     let loads: Vec<&[u32]> = (stage.loads.iter())
         .map(|load| match work.operands.get(load.binding as usize) {
             Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
@@ -26,33 +24,84 @@ pub(super) fn dispatch(
             Some(Operand::Scalar) | None => &[],
         })
         .collect();
-    let behind = work.entries.len() / work.segments.len();
-    for (segment, entry) in work.segments.iter().zip(work.entries.chunks(behind)) {
-        let constants = match stage.has_constants() {
-            true => &inputs[entry[constants_at as usize] as usize..],
-            false => &[],
-        };
+    let calls = Calls {
+        work,
+        stage,
+        layout: Layout::of(stage),
+        inputs: memory.words(Slot::INPUTS, slots),
+        loads: &loads,
+    };
+    let work = Work {
+        calls: work.segments.len(),
+        size: &|call| calls.size(call),
+        run: &|task, output| calls.run(task, output),
+    };
+    share(&work, &mut output);
+    slots[home] = output;
+}
+
+/// The calls of a dispatch.
+struct Calls<'a> {
+    work: &'a Dispatch,
+    stage: &'a Stage,
+    layout: Layout,
+    /// What came with the calls.
+    inputs: &'a [u32],
+    loads: &'a [&'a [u32]],
+}
+
+impl Calls<'_> {
+    fn run(&self, task: Task, output: Output<'_>) {
+        let mut runner = Runner::new(self.stage);
+        for call in task.calls {
+            let (numbers, entry) = self.numbers(call);
+            let constants = match self.stage.has_constants() {
+                true => &self.inputs[entry[self.layout.constants as usize] as usize..],
+                false => &[],
+            };
+            let operands = Operands {
+                loads: self.loads,
+                constants,
+            };
+            if numbers.threads == 0 {
+                continue; // Without elements: its place may lie behind the end.
+            }
+            let lines = match &task.lines {
+                Some(lines) => lines.clone(),
+                None => 0..runner.lines(numbers).count,
+            };
+            let output = Output {
+                words: &mut *output.words,
+                start: output.start,
+            };
+            runner.run_lines((numbers, &operands), lines, output);
+        }
+    }
+
+    fn size(&self, call: usize) -> Option<Size> {
+        let (numbers, _) = self.numbers(call);
+        let lines = lines_of(self.stage, &self.layout, numbers);
+        Some(Size {
+            start: numbers.result as usize,
+            lines: lines.count,
+            words: lines.words?,
+            work: lines.work,
+        })
+    }
+
+    /// A call's numbers, and its entry behind the result's place.
+    fn numbers(&self, call: usize) -> (Numbers<'_>, &[u32]) {
+        let work = self.work;
+        let behind = work.entries.len() / work.segments.len();
+        let entry = &work.entries[call * behind..][..behind];
+        let segment = &work.segments[call];
         let numbers = Numbers {
             threads: segment.rows,
             // From the start of the slot: strides may lead back.
-            offsets: &entry[..loads.len()],
-            result: 0,
-            words: &entry[sizes_at as usize..],
+            offsets: &entry[..self.loads.len()],
+            result: segment.result,
+            words: &entry[self.layout.sizes as usize..],
         };
-        let operands = Operands {
-            loads: &loads,
-            constants,
-        };
-        if segment.rows == 0 {
-            continue; // Without elements: its place may lie behind the end.
-        }
-        let start = segment.result as usize;
-        let end = match &stage.body {
-            // Four elements a thread, padding included.
-            Body::Map(map) if !map.is_strided => start + 4 * segment.rows as usize,
-            Body::Map(_) | Body::Rows(_) => output.len(),
-        };
-        runner.run(numbers, &operands, &mut output[start..end]);
+        (numbers, entry)
     }
-    slots[home] = output;
 }

@@ -11,33 +11,36 @@
 
 use std::f32::consts::{FRAC_2_PI, LOG2_E};
 
+/// 1.5 · 2²³: a number of small size added to it is rounded to a whole one, half
+/// to even, which lies in its last bits.
+const WHOLE: f32 = 12_582_912.0;
+
+#[inline]
 fn two_to(n: i32) -> f32 {
-    f32::from_bits((n + 127).cast_unsigned() << 23)
+    f32::from_bits((n.wrapping_add(127)).cast_unsigned() << 23)
 }
 
+#[inline]
 pub(super) fn exponential(x: f32) -> f32 {
     let near = x.clamp(-104.0, 89.0);
-    let n = (near * LOG2_E).round_ties_even();
+    let shifted = near * LOG2_E + WHOLE;
+    let n = shifted - WHOLE;
     let r = (near - n * 0.693_359_4) + n * 2.121_944_4e-4;
     let tail = ((((1.987_569_1e-4 * r + 1.398_199_9e-3) * r + 8.333_452e-3) * r + 4.166_579_6e-2)
         * r
         + 1.666_666_5e-1)
         * r
         + 0.5;
-    let half = n as i32 / 2;
-    (tail * r * r + r + 1.0) * two_to(half) * two_to(n as i32 - half)
+    let whole = shifted
+        .to_bits()
+        .wrapping_sub(WHOLE.to_bits())
+        .cast_signed();
+    let half = whole >> 1;
+    (tail * r * r + r + 1.0) * two_to(half) * two_to(whole.wrapping_sub(half))
 }
 
+#[inline]
 pub(super) fn logarithm(x: f32) -> f32 {
-    if x.is_nan() || x < 0.0 {
-        return f32::NAN;
-    }
-    if x < f32::MIN_POSITIVE {
-        return f32::NEG_INFINITY; // Subnormal numbers count as zero, as on a GPU.
-    }
-    if x == f32::INFINITY {
-        return x;
-    }
     let bits = x.to_bits();
     let half = f32::from_bits((bits & 0x7f_ffff) | 0x3f00_0000);
     let low = half < std::f32::consts::FRAC_1_SQRT_2;
@@ -45,7 +48,15 @@ pub(super) fn logarithm(x: f32) -> f32 {
     let m = if low { half + half } else { half } - 1.0;
     let z = m * m;
     let tail = LOGARITHM.iter().fold(0.0, |sum, c| sum * m + c) * m * z;
-    (m + ((tail - n * 2.121_944_4e-4) - 0.5 * z)) + n * 0.693_359_4
+    let value = (m + ((tail - n * 2.121_944_4e-4) - 0.5 * z)) + n * 0.693_359_4;
+    let value = if x == f32::INFINITY { x } else { value };
+    // Subnormal numbers count as zero, as on a GPU.
+    let small = if x >= 0.0 {
+        f32::NEG_INFINITY
+    } else {
+        f32::NAN
+    };
+    if x >= f32::MIN_POSITIVE { value } else { small }
 }
 
 const LOGARITHM: [f32; 9] = [
@@ -61,6 +72,7 @@ const LOGARITHM: [f32; 9] = [
 ];
 
 /// sin(x + quarters·π/2), for |x| up to some thousands.
+#[inline]
 fn wave(x: f32, quarters: i32) -> f32 {
     let n = (x * FRAC_2_PI).round_ties_even();
     let r = ((x - n * 1.570_312_5) - n * 4.837_513e-4) - n * 7.549_79e-8;
@@ -74,18 +86,22 @@ fn wave(x: f32, quarters: i32) -> f32 {
     if turn & 2 == 2 { -value } else { value }
 }
 
+#[inline]
 pub(super) fn sine(x: f32) -> f32 {
     wave(x, 0)
 }
 
+#[inline]
 pub(super) fn cosine(x: f32) -> f32 {
     wave(x, 1)
 }
 
+#[inline]
 pub(super) fn tangent(x: f32) -> f32 {
     wave(x, 0) / wave(x, 1)
 }
 
+#[inline]
 pub(super) fn hyperbolic_tangent(x: f32) -> f32 {
     if x.abs() >= 0.625 {
         return x.signum() * (1.0 - 2.0 / (exponential(2.0 * x.abs()) + 1.0));

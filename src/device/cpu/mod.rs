@@ -3,22 +3,31 @@
 //! It works on the host arena in place, so nothing is uploaded or read back;
 //! a launch is finished when it returns.
 
+mod clip;
 mod expr;
 mod functions;
 mod fused;
 mod kernels;
 mod math;
 pub mod program;
+mod share;
+
+use std::ops::Range;
 
 use self::kernels::{Operands, Values, run};
+use self::program::Output;
+use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Slot, Step};
-use crate::tensor::{Arena, Span};
+use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
+use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
+
+/// Work of a kernel for a word of its result, in passes over one value.
+const PASSES: usize = 8;
 
 /// The processor.
 #[derive(Debug, Default)]
@@ -71,6 +80,26 @@ impl Device for Cpu {
                         };
                         fused::dispatch((work, stage), &memory, &mut slots);
                     }
+                    Kernel::Clip => {
+                        let target = work.output.tensor();
+                        // Taken out while it is written.
+                        let mut output = match target {
+                            Some(tensor) => std::mem::take(&mut self.tensors[tensor as usize]),
+                            None => std::mem::take(&mut slots[work.output.0 as usize]),
+                        };
+                        let words = plan.words(work.output) as usize;
+                        output.resize(words.max(output.len()), 0);
+                        let memory = Memory {
+                            plan,
+                            arena,
+                            tensors: &self.tensors,
+                        };
+                        clip::dispatch(work, (&memory, &slots), &mut output);
+                        match target {
+                            Some(tensor) => self.tensors[tensor as usize] = output,
+                            None => slots[work.output.0 as usize] = output,
+                        }
+                    }
                     _ => dispatch(work, plan, arena, &mut slots),
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
@@ -88,12 +117,32 @@ impl Device for Cpu {
         Box::pin(std::future::ready(Ok(Readback::Host(results))))
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        // With room for what `keep` adds.
-        let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
-        own.extend_from_slice(words);
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        let own = match packing {
+            // Once: it costs memory, and spares every call the work.
+            Some(packing) => packing.unpack(words),
+            None => {
+                // With room for what `keep` adds.
+                let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
+                own.extend_from_slice(words);
+                own
+            }
+        };
         self.keep(tensor, own);
         Ok(())
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        let all = self.tensors.get_mut(tensor as usize);
+        let part = all.and_then(|all| all.get_mut(at as usize..at as usize + words.len()));
+        if let Some(part) = part {
+            part.copy_from_slice(words);
+        }
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        let words = self.tensors.get(tensor as usize).map_or(0, Vec::len);
+        words as u64 * u64::from(WORD)
     }
 
     fn release(&mut self, tensor: u32) {
@@ -142,8 +191,8 @@ impl<'a> Memory<'a> {
 
 /// The operands in one place; empty for a single run, which is read where it lies.
 fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
-    // Fused stages see a slot as a whole, so a run must not go on elsewhere.
-    let is_fused = |work: &Dispatch| matches!(work.kernel, Kernel::Fused(_));
+    // Fused stages and clips see a slot as a whole, so a run must not go on elsewhere.
+    let is_fused = |work: &Dispatch| matches!(work.kernel, Kernel::Fused(_) | Kernel::Clip);
     let in_place = |run: &Run| {
         !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize
     };
@@ -166,27 +215,50 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     // Taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(plan.words(work.output) as usize, 0);
-    for segment in &work.segments {
-        let operands: Operands<'_> = std::array::from_fn(|k| match work.operands.get(k) {
+    let operands = |segment: &Segment, rows: &Range<usize>| -> Operands<'_> {
+        std::array::from_fn(|k| match work.operands.get(k) {
             Some(Operand::Rows { slot, words }) => {
                 let span = Span {
                     at: segment.operands[k],
                     words: segment.rows * words,
                 };
-                Values::Rows(read(*slot, span, plan.uploads(), (arena, slots)))
+                let all = read(*slot, span, plan.uploads(), (arena, slots));
+                let words = *words as usize;
+                Values::Rows(&all[rows.start * words..rows.end * words])
             }
             Some(Operand::Scalar) => Values::Scalar(segment.operands[k]),
             None => Values::Scalar(0),
-        });
-        let start = segment.result as usize;
-        let words = (segment.rows * work.row_words) as usize;
-        run(
-            &work.kernel,
-            &work.settings,
-            &operands,
-            &mut output[start..start + words],
-        );
-    }
+        })
+    };
+    let row_words = work.row_words as usize;
+    let compute = |task: Task, output: Output<'_>| {
+        for segment in &work.segments[task.calls] {
+            let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
+            // Of a call that is cut the output begins behind the call's result.
+            let at = |row: usize| segment.result as usize + row * row_words - output.start;
+            run(
+                &work.kernel,
+                &work.settings,
+                &operands(segment, &rows),
+                &mut output.words[at(rows.start)..at(rows.end)],
+            );
+        }
+    };
+    let size = |call: usize| {
+        let Segment { rows, result, .. } = work.segments[call];
+        Some(Size {
+            start: result as usize,
+            lines: rows as usize,
+            words: row_words,
+            work: row_words * PASSES,
+        })
+    };
+    let all = Work {
+        calls: work.segments.len(),
+        size: &size,
+        run: &compute,
+    };
+    share(&all, &mut output);
     slots[home] = output;
 }
 

@@ -9,6 +9,12 @@ use crate::plan::Slot;
 /// Smallest buffer, so that a growing frame settles at once.
 pub(super) const SMALLEST: u64 = 1 << 16;
 
+/// Up to so many bytes a tensor's buffer waits for the next tensor of its number.
+const SMALL: u64 = 4096;
+
+/// Buffers that wait.
+const IDLE: usize = 16;
+
 /// Bytes and buffers held.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
@@ -44,6 +50,9 @@ pub(super) struct Memory {
     slots: Vec<Option<wgpu::Buffer>>,
     /// Tensors that stay, by number.
     tensors: Vec<Option<Kept>>,
+    /// Small buffers of tensors that are gone, by their numbers. One comes back with
+    /// all that binds it, so that what is small and new each frame creates nothing.
+    idle: Vec<(u32, wgpu::Buffer)>,
     held: Held,
 }
 
@@ -53,6 +62,15 @@ pub(super) struct Kept {
     pub(super) buffer: wgpu::Buffer,
     /// Whether somebody else made it, and will destroy it.
     pub(super) is_lent: bool,
+}
+
+impl Kept {
+    fn own(buffer: wgpu::Buffer) -> Kept {
+        Kept {
+            buffer,
+            is_lent: false,
+        }
+    }
 }
 
 impl Memory {
@@ -115,43 +133,67 @@ impl Memory {
         self.kept(tensor).is_some_and(|kept| kept.is_lent)
     }
 
+    /// Bytes of a tensor's buffer, if it is there and our own.
+    pub(super) fn tensor_bytes(&self, tensor: u32) -> u64 {
+        let own = self.kept(tensor).filter(|kept| !kept.is_lent);
+        own.map_or(0, |kept| kept.buffer.size())
+    }
+
     fn kept(&self, tensor: u32) -> Option<&Kept> {
         self.tensors.get(tensor as usize).and_then(Option::as_ref)
     }
 
-    /// A new buffer for a tensor.
-    pub(super) fn keep(&mut self, device: &wgpu::Device, tensor: u32, bytes: u64) -> &wgpu::Buffer {
+    /// A buffer for a tensor; `true` if it is a new one.
+    pub(super) fn keep(&mut self, device: &wgpu::Device, tensor: u32, bytes: u64) -> bool {
         // Kernels read four words at a time.
         let size = bytes.max(1).next_multiple_of(16);
+        let waiting = self.idle.iter().position(|(number, _)| *number == tensor);
+        let waiting = waiting.map(|at| self.idle.swap_remove(at).1);
+        if let Some(buffer) = waiting {
+            if buffer.size() == size {
+                self.put(tensor, Kept::own(buffer));
+                return false;
+            }
+            self.discard(&buffer);
+        }
         let uses = wgpu::BufferUsages::STORAGE
             | wgpu::BufferUsages::COPY_DST
             | wgpu::BufferUsages::COPY_SRC
             | wgpu::BufferUsages::VERTEX
             | wgpu::BufferUsages::INDEX;
-        self.release(tensor);
+        let before = self.tensors.get_mut(tensor as usize).and_then(Option::take);
+        self.drop_kept(before);
         self.held.add(size);
-        let kept = Kept {
-            buffer: create(device, size, uses),
-            is_lent: false,
-        };
-        self.put(tensor, kept)
+        self.put(tensor, Kept::own(create(device, size, uses)));
+        true
     }
 
     /// Makes a buffer that of a tensor without one.
-    pub(super) fn put(&mut self, tensor: u32, kept: Kept) -> &wgpu::Buffer {
+    pub(super) fn put(&mut self, tensor: u32, kept: Kept) {
         let index = tensor as usize;
         if index >= self.tensors.len() {
             self.tensors.resize(index + 1, None);
         }
-        &self.tensors[index].insert(kept).buffer
+        self.tensors[index] = Some(kept);
     }
 
-    /// Frees a tensor's buffer; `true` if there was one.
-    pub(super) fn release(&mut self, tensor: u32) -> bool {
+    /// A tensor is gone: its buffer is freed, or waits in the place of another. The
+    /// number whose buffer is no more.
+    pub(super) fn release(&mut self, tensor: u32) -> Option<u32> {
         let kept = self.tensors.get_mut(tensor as usize).and_then(Option::take);
-        let was_there = kept.is_some();
-        self.drop_kept(kept);
-        was_there
+        let Kept { buffer, is_lent } = kept?;
+        if is_lent {
+            return Some(tensor);
+        }
+        if buffer.size() > SMALL {
+            self.discard(&buffer);
+            return Some(tensor);
+        }
+        self.idle.push((tensor, buffer));
+        let is_full = self.idle.len() > IDLE;
+        let (oldest, buffer) = is_full.then(|| self.idle.remove(0))?;
+        self.discard(&buffer);
+        Some(oldest)
     }
 
     fn drop_kept(&mut self, kept: Option<Kept>) {
@@ -160,20 +202,25 @@ impl Memory {
             is_lent: false,
         }) = kept
         {
-            self.held.remove(buffer.size());
-            buffer.destroy();
+            self.discard(&buffer);
         }
+    }
+
+    fn discard(&mut self, buffer: &wgpu::Buffer) {
+        self.held.remove(buffer.size());
+        buffer.destroy();
     }
 
     pub(super) fn held(&self) -> Held {
         self.held
     }
 
-    /// Frees the slots.
+    /// Frees the slots, and what waits.
     pub(super) fn trim(&mut self) {
-        for buffer in self.slots.drain(..).flatten() {
-            self.held.remove(buffer.size());
-            buffer.destroy();
+        let idle = std::mem::take(&mut self.idle).into_iter();
+        let slots = std::mem::take(&mut self.slots).into_iter().flatten();
+        for buffer in slots.chain(idle.map(|(_, buffer)| buffer)) {
+            self.discard(&buffer);
         }
     }
 

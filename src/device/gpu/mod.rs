@@ -58,7 +58,7 @@ use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
 use crate::error::Error;
 use crate::kernel::MAX_OPERANDS;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
-use crate::tensor::{Arena, WORD};
+use crate::tensor::{Arena, Packing, WORD};
 
 /// Pieces that overlap copies, link and GPU best; measured on an H200 and on
 /// SwiftShader. Below the first number nothing is gained by a cut.
@@ -114,16 +114,32 @@ impl Device for Gpu {
         }
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        let buffer = self.keep(tensor, words.len() as u64)?.clone();
+    fn fill(&mut self, tensor: u32, words: &[u32], _: Option<Packing>) -> Result<(), Error> {
+        self.keep(tensor, words.len() as u64)?;
+        let buffer = self.memory.buffer(Slot::resident(tensor));
         self.queue
-            .write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+            .write_buffer(buffer, 0, bytemuck::cast_slice(words));
         Ok(())
     }
 
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        let end = bytes_of(at) + words.len() as u64 * u64::from(WORD);
+        let Some(buffer) = self.memory.tensor(tensor).filter(|all| end <= all.size()) else {
+            return; // With its device; it is filled with the next one.
+        };
+        let words = bytemuck::cast_slice(words);
+        self.queue.write_buffer(buffer, bytes_of(at), words);
+        self.counters.uploads += 1;
+        self.counters.bytes_up += words.len() as u64;
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.memory.tensor_bytes(tensor)
+    }
+
     fn release(&mut self, tensor: u32) {
-        if self.memory.release(tensor) {
-            self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
+        if let Some(gone) = self.memory.release(tensor) {
+            self.pipelines.forget_bind_groups_of(Slot::resident(gone));
         }
     }
 
@@ -138,13 +154,7 @@ impl Device for Gpu {
 impl Gpu {
     fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.faults.check()?;
-        if self.faults.take_suspicion() {
-            // Something that an earlier launch created may be invalid.
-            self.memory.trim();
-            self.reads.ring.trim();
-            self.uploads.trim();
-            self.pipelines.forget();
-        }
+        self.drop_suspects();
         if plan
             .tensors()
             .any(|tensor| self.memory.tensor(tensor).is_none())
@@ -193,11 +203,22 @@ impl Gpu {
         }))
     }
 
+    /// Makes everything anew if something that an earlier launch used may be invalid.
+    fn drop_suspects(&mut self) {
+        if self.faults.take_suspicion() {
+            self.memory.trim();
+            self.reads.ring.trim();
+            self.uploads.trim();
+            self.pipelines.forget();
+        }
+    }
+
     /// Whether a launch finds everything made that it uses.
     fn is_warm(&self, plan: &Plan, needs: &[(Slot, u64)]) -> bool {
         let fits = |(slot, bytes): &(Slot, u64)| self.memory.fits(*slot, *bytes);
         needs.iter().all(fits)
-            && self.reads.ring.fits(bytes_of(plan.words(Slot::RESULTS)))
+            && (plan.words(Slot::RESULTS) == 0
+                || self.reads.ring.fits(bytes_of(plan.words(Slot::RESULTS))))
             && self.uploads.fits(needs[0].1)
             && plan.dispatches().all(|work| {
                 self.pipelines
@@ -206,7 +227,7 @@ impl Gpu {
     }
 
     /// A buffer for a tensor of so many words, about to be filled.
-    fn keep(&mut self, tensor: u32, words: u64) -> Result<&wgpu::Buffer, Error> {
+    fn keep(&mut self, tensor: u32, words: u64) -> Result<(), Error> {
         let bytes = words * u64::from(WORD);
         let limit = self.max_buffer_bytes();
         if bytes > limit {
@@ -216,10 +237,13 @@ impl Gpu {
                 limit,
             });
         }
-        self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
+        self.drop_suspects();
         self.counters.uploads += 1;
         self.counters.bytes_up += bytes;
-        Ok(self.memory.keep(&self.device, tensor, bytes))
+        if self.memory.keep(&self.device, tensor, bytes) {
+            self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
+        }
+        Ok(())
     }
 
     /// Submits nothing, which makes some browsers notice sooner that earlier
@@ -234,24 +258,31 @@ impl Gpu {
             .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
     }
 
-    /// Copies the results' first `bytes` to a staging buffer, submits and maps.
+    /// Copies the results' first `bytes` to a staging buffer, if there are any,
+    /// submits and maps.
     fn finish(
         &mut self,
         mut encoder: wgpu::CommandEncoder,
         written: Option<Written>,
         bytes: u64,
     ) -> Flight {
-        let staged = self.reads.take(&self.device, bytes);
-        let results = self.memory.buffer(Slot::RESULTS);
-        encoder.copy_buffer_to_buffer(results, 0, staged.buffer(), 0, bytes);
+        let staged = (bytes > 0).then(|| self.reads.take(&self.device, bytes));
+        if let Some(staged) = &staged {
+            let results = self.memory.buffer(Slot::RESULTS);
+            encoder.copy_buffer_to_buffer(results, 0, staged.buffer(), 0, bytes);
+        }
         let submission = self.queue.submit([encoder.finish()]);
         self.counters.submits += 1;
-        self.counters.readbacks += 1;
-        self.counters.bytes_down += bytes;
         if let Some(written) = written {
             // Before the results are asked for, so that it is there when they are.
             self.uploads.reclaim(written);
         }
+        let Some(staged) = staged else {
+            // All of it stays on the device: there is nothing to wait for.
+            return Box::pin(std::future::ready(Ok(Readback::Host(Vec::new()))));
+        };
+        self.counters.readbacks += 1;
+        self.counters.bytes_down += bytes;
         staged.read(bytes, submission, (&self.device, &self.faults))
     }
 

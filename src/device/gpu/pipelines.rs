@@ -118,7 +118,8 @@ impl Pipelines {
 
     /// To be called when one slot has a new buffer, or none any more.
     pub(super) fn forget_bind_groups_of(&mut self, slot: Slot) {
-        self.groups.retain(|group| !group.operands.contains(&slot));
+        self.groups
+            .retain(|group| !group.operands.contains(&slot) && group.output != slot);
     }
 
     /// To be called when any slot has a new buffer.

@@ -4,7 +4,7 @@ use wasm_bindgen::prelude::*;
 
 use super::{Gpu, bytes_of};
 use crate::error::Error;
-use crate::tensor::WORD;
+use crate::tensor::{Packing, WORD};
 
 /// Words of a part of a tensor: most tensors are one. A browser clears a buffer
 /// before it is filled by halves.
@@ -15,7 +15,7 @@ extern "C" {
     /// What this needs of a `GPUQueue`.
     type Writer;
     #[wasm_bindgen(method, js_name = writeBuffer)]
-    fn write_buffer(this: &Writer, buffer: &JsValue, offset: u32, data: &js_sys::Uint32Array);
+    fn write_buffer(this: &Writer, buffer: &JsValue, offset: f64, data: &js_sys::Uint32Array);
 }
 
 /// Copies words to a mapped buffer.
@@ -29,23 +29,36 @@ fn copy(words: &js_sys::Uint32Array, to: &wgpu::Buffer) -> Result<(), wgpu::MapR
 }
 
 impl Gpu {
-    /// Copies a tensor's data to the device, past the memory of WebAssembly: in
-    /// parts, through mapped buffers where there are some, so that the browser
-    /// takes up one part while the next is copied.
+    /// Copies a tensor's data to the device, past the memory of WebAssembly unless
+    /// it is to be packed: in parts, through mapped buffers where there are some,
+    /// so that the browser takes up one part while the next is copied.
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] where no buffer holds it.
-    pub fn fill_raw(&mut self, tensor: u32, data: &js_sys::Uint32Array) -> Result<(), Error> {
-        self.keep(tensor, data.length().into())?;
+    /// [`Error::TooLarge`] where no buffer holds it, [`Error::InvalidInput`] where
+    /// the packing does not.
+    pub fn fill_raw(
+        &mut self,
+        tensor: u32,
+        data: &js_sys::Uint32Array,
+        to_pack: Option<Packing>,
+    ) -> Result<(), Error> {
+        let count = data.length();
+        let words = to_pack.map_or(count, |to_pack| to_pack.words(count));
+        self.keep(tensor, words.into())?;
         let Some(buffer) = self.memory.tensor(tensor) else {
             return Ok(());
         };
         let mut from = 0;
-        while from < data.length() {
-            let end = data.length().min(from + PART);
-            let part = data.subarray(from, end);
-            let at = u64::from(from) * u64::from(WORD);
+        let mut filled = 0;
+        while from < count {
+            let end = count.min(from + PART);
+            let mut part = data.subarray(from, end);
+            if let Some(to_pack) = to_pack {
+                part = js_sys::Uint32Array::from(&to_pack.pack(&part.to_vec())?[..]);
+            }
+            let at = filled;
+            filled += bytes_of(part.length());
             let bytes = bytes_of(part.length());
             match self
                 .uploads
@@ -58,7 +71,7 @@ impl Gpu {
                     self.uploads.reclaim(written);
                 }
                 None => {
-                    self.write_raw(&self.raw_buffer(tensor), from * WORD, &part);
+                    self.write_raw(&self.raw_buffer(tensor), at as f64, &part);
                     self.uploads.prepare(&self.device, bytes);
                 }
             }
@@ -67,7 +80,7 @@ impl Gpu {
         Ok(())
     }
 
-    fn write_raw(&self, buffer: &JsValue, offset: u32, data: &js_sys::Uint32Array) {
+    fn write_raw(&self, buffer: &JsValue, offset: f64, data: &js_sys::Uint32Array) {
         if let Some(queue) = self.queue.as_webgpu() {
             let queue: &JsValue = queue.as_ref();
             queue

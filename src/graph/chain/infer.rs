@@ -1,7 +1,7 @@
 //! What each op asks of its operands, and the shape that it gives.
 
 use super::op::{Norm, Op, Range, Reduction};
-use super::{Node, refuse};
+use super::{Node, attention, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::tensor::DType;
@@ -13,6 +13,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Binary(_) | Op::Dot | Op::Matmul | Op::Gather { .. } => 2,
         Op::Norm { norm, .. } => 1 + usize::from(*norm != Norm::Softmax),
         Op::Clamp => 3,
+        Op::Attention(_) => 4,
         Op::Concat { .. } => operands.len().max(1),
         _ => 1,
     };
@@ -45,6 +46,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Clamp | Op::Norm { .. } => scaled(op, operands)?,
         Op::Dot => dot(operands)?,
         Op::Matmul => matmul(operands[0].shape, operands[1].shape)?,
+        Op::Attention(heads) => attention::infer(*heads, operands)?,
         Op::Reduce {
             reduction,
             axes,
@@ -157,7 +159,7 @@ fn matmul(a: Shape, b: Shape) -> Result<Shape, Error> {
 }
 
 /// A shape as a stack of matrices.
-fn matrix(shape: Shape) -> (Shape, [u32; 2]) {
+pub(super) fn matrix(shape: Shape) -> (Shape, [u32; 2]) {
     let last = shape.rank() - 2;
     let stack = shape.map(|axis, dim| (axis < last).then_some(dim));
     (stack, [shape.dims()[last], shape.dims()[last + 1]])

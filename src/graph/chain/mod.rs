@@ -9,12 +9,13 @@
     reason = "a chain has few nodes of few dimensions, and no shape more than 2^30 elements"
 )]
 
+mod attention;
 mod infer;
 mod op;
 mod record;
 mod wire;
 
-pub use op::{Home, Norm, Op, Range, Reduction};
+pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduction};
 
 use super::NodeId;
 use super::refuse::refuse;
@@ -54,8 +55,11 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for a full chain.
+    /// [`Error::InvalidInput`] for a full chain, and for packed indexes.
     pub fn input(&mut self, shape: Shape, dtype: DType, home: Home) -> Result<NodeId, Error> {
+        if home.packing().is_some() && dtype != DType::F32 {
+            return Err(refuse(|| ["tensor: only floats can be packed"].concat()));
+        }
         let index = self.inputs;
         let id = self.push(Op::Input { index, home }, &[], shape, dtype)?;
         self.inputs += 1;

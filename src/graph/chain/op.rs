@@ -2,6 +2,7 @@
 
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
+use crate::tensor::Packing;
 
 /// Where the data of an input lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +11,36 @@ pub enum Home {
     Call,
     /// On the device, in a buffer of its own.
     Resident,
+    /// The same, as floats that are packed to take less memory.
+    Packed(Packing),
+}
+
+impl Home {
+    /// Every home, in the order of their numbers on the wire.
+    pub const ALL: [Home; 2 + Packing::ALL.len()] = [
+        Home::Call,
+        Home::Resident,
+        Home::Packed(Packing::F16),
+        Home::Packed(Packing::Bf16),
+        Home::Packed(Packing::Int8),
+    ];
+
+    /// How what lies there is packed, if it is.
+    pub const fn packing(self) -> Option<Packing> {
+        match self {
+            Home::Call | Home::Resident => None,
+            Home::Packed(packing) => Some(packing),
+        }
+    }
+
+    /// Its number on the wire.
+    pub(super) const fn code(self) -> u32 {
+        match self {
+            Home::Call => 0,
+            Home::Resident => 1,
+            Home::Packed(packing) => 2 + packing as u32,
+        }
+    }
 }
 
 /// An operation on tensors.
@@ -38,6 +69,10 @@ pub enum Op {
     /// The product of matrices: the last two axes of each operand; those in
     /// front broadcast.
     Matmul,
+    /// softmax(q·kᵀ · scale)·v for each head of queries, keys and values, whose
+    /// last two axes are rows and the heads' floats, head by head; those in
+    /// front broadcast. The fourth operand is the scale, a number of the call.
+    Attention(Heads),
     /// One value for each place outside of the axes.
     Reduce {
         /// Which.
@@ -109,6 +144,19 @@ pub enum Reduction {
     Argmax,
 }
 
+/// What is beside the operands of an attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Heads {
+    /// How many heads share a row.
+    pub count: u32,
+    /// Whether a query looks at no keys behind its own: the last query has the
+    /// last key, and so on back.
+    pub is_causal: bool,
+}
+
+/// Most floats of a head of an attention.
+pub const MAX_HEAD: u32 = 128;
+
 impl Reduction {
     /// Every reduction, in the order of their numbers on the wire.
     pub const ALL: [Reduction; 5] = [
@@ -153,6 +201,7 @@ impl Op {
             Op::Clamp => "clamp",
             Op::Dot => "dot",
             Op::Matmul => "matmul",
+            Op::Attention(_) => "attention",
             Op::Reduce { reduction, .. } => Reduction::NAMES[*reduction as usize],
             Op::Norm { norm, .. } => Norm::NAMES[*norm as usize],
             Op::Transpose { .. } => "transpose",

@@ -1,7 +1,7 @@
 //! The operations as methods: axes counted from either end, ranges as people
 //! give them.
 
-use super::op::{Norm, Op, Range, Reduction};
+use super::op::{Heads, Norm, Op, Range, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -34,6 +34,16 @@ impl Chain {
 
     pub fn matmul(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
         self.apply(Op::Matmul, &[a, b])
+    }
+
+    /// Queries, keys and values; `scale` is a constant.
+    pub fn attention(
+        &mut self,
+        heads: Heads,
+        [q, k, v]: [NodeId; 3],
+        scale: NodeId,
+    ) -> Result<NodeId, Error> {
+        self.apply(Op::Attention(heads), &[q, k, v, scale])
     }
 
     /// `axes` empty means all of them.

@@ -7,7 +7,7 @@
 //! the ops as everybody does, so words that make no sense are an error like any
 //! other.
 
-use super::op::{Home, Norm, Op, Range, Reduction};
+use super::op::{Heads, Home, Norm, Op, Range, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -32,9 +32,10 @@ enum Code {
     Gather = 11,
     Concat = 12,
     Matmul = 13,
+    Attention = 14,
 }
 
-const CODES: [Code; 14] = [
+const CODES: [Code; 15] = [
     Code::Input,
     Code::Constant,
     Code::Unary,
@@ -49,6 +50,7 @@ const CODES: [Code; 14] = [
     Code::Gather,
     Code::Concat,
     Code::Matmul,
+    Code::Attention,
 ];
 
 impl Chain {
@@ -101,7 +103,7 @@ fn read(words: &[u32]) -> Option<Chain> {
 fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code {
     match op {
         Op::Input { home, .. } => {
-            words.extend([u32::from(dtype == DType::U32), *home as u32]);
+            words.extend([u32::from(dtype == DType::U32), home.code()]);
             words.extend(shape.dims());
             Code::Input
         }
@@ -117,6 +119,10 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
         Op::Clamp => Code::Clamp,
         Op::Dot => Code::Dot,
         Op::Matmul => Code::Matmul,
+        Op::Attention(heads) => {
+            words.extend([heads.count, u32::from(heads.is_causal)]);
+            Code::Attention
+        }
         Op::Reduce {
             reduction,
             axes,
@@ -165,7 +171,7 @@ fn record(
     let op = match *CODES.get(code as usize)? {
         Code::Input => {
             let dtype = attributes.pick(&[DType::F32, DType::U32])?;
-            let home = attributes.pick(&[Home::Call, Home::Resident])?;
+            let home = attributes.pick(&Home::ALL)?;
             return chain
                 .input(Shape::new(attributes.0).ok()?, dtype, home)
                 .ok();
@@ -176,6 +182,10 @@ fn record(
         Code::Clamp => Op::Clamp,
         Code::Dot => Op::Dot,
         Code::Matmul => Op::Matmul,
+        Code::Attention => Op::Attention(Heads {
+            count: attributes.next()?,
+            is_causal: attributes.pick(&[false, true])?,
+        }),
         Code::Reduce => Op::Reduce {
             reduction: attributes.pick(&Reduction::ALL)?,
             keep: attributes.pick(&[false, true])?,

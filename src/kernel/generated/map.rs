@@ -2,6 +2,7 @@
 //! in its place several times four, because finding out what a thread is to do
 //! costs as much as computing a few elements.
 
+use super::operands::{Reads, quad};
 use super::{coordinates, declare, scalars};
 use crate::kernel::expr;
 use crate::plan::fuse::{Access, Layout, Load, Map, Stage};
@@ -14,8 +15,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
         return flat_body(stage, layout, map);
     }
     let result = if map.is_strided { "u32" } else { "vec4<u32>" };
-    let mut text = declare(stage, layout, ("vec4<u32>", result));
-    readers(&mut text, stage);
+    let mut text = declare(stage, layout, (Reads::Four, result));
     text += "fn compute(entry: u32, i: u32) {\n";
     if map.rank > 0 {
         let number = "(U(4u * i) + U(0u, 1u, 2u, 3u))";
@@ -24,11 +24,8 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
     for (load, of) in stage.loads.iter().enumerate() {
         let address = format!("operand(entry, {load}u)");
         if of.access == Access::Flat {
-            let array = array(of);
-            put!(
-                &mut text,
-                "let v{load} = bitcast<F>({array}[{address} / 4u + i]);\n"
-            );
+            let bits = quad(of, &format!("{address} / 4u + i"));
+            put!(&mut text, "let v{load} = bitcast<F>({bits});\n");
             continue;
         }
         let strides = layout.strides[load];
@@ -54,8 +51,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
 /// The entry is read once, and holds the vectors of the call where others hold
 /// its threads.
 fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
-    let vectors = "vec4<u32>";
-    let mut text = declare(stage, layout, (vectors, vectors));
+    let mut text = declare(stage, layout, (Reads::Quads, "vec4<u32>"));
     text += "fn compute(entry: u32, i: u32) {\n";
     for load in 0..stage.loads.len() {
         put!(&mut text, "let a{load} = operand(entry, {load}u) / 4u;\n");
@@ -68,37 +64,13 @@ let end = min({VECTORS}u * i + {VECTORS}u, segments[entry + THREADS]);
 for (var k = {VECTORS}u * i; k < end; k++) {{\n"
     );
     for (load, of) in stage.loads.iter().enumerate() {
-        let array = array(of);
-        put!(
-            &mut text,
-            "let v{load} = bitcast<F>({array}[a{load} + k]);\n"
-        );
+        let bits = quad(of, &format!("a{load} + k"));
+        put!(&mut text, "let v{load} = bitcast<F>({bits});\n");
     }
     let rows = stage.loads.len() + stage.scalars.len();
     let value = expr::print(&mut text, &map.value, ("t", rows));
     put!(&mut text, "output[to + k] = bitcast<U>({value});\n}}\n}}");
     text
-}
-
-/// Where a load reads each element in its own place.
-fn array(of: &Load) -> String {
-    match of.is_in_place() {
-        true => "output".into(),
-        false => format!("in{}", of.binding),
-    }
-}
-
-/// For each binding what reads four of its elements.
-pub(super) fn readers(text: &mut String, stage: &Stage) {
-    for binding in 0..stage.bindings() {
-        let elements = ["x", "y", "z", "w"]
-            .map(|lane| format!("in{binding}[at.{lane} / 4u][at.{lane} % 4u]"))
-            .join(", ");
-        put!(
-            text,
-            "fn read{binding}(at: U) -> U {{ return U({elements}); }}\n"
-        );
-    }
 }
 
 /// Reads four elements of a load at these places; the words of an index begin

@@ -1,4 +1,4 @@
-//! The kernels that fusion makes: each is a template of `shaders/` whose one
+//! The kernels that fusion makes: each is a template of `shaders/` whose
 //! hole is filled with a stage's operands and expressions.
 //!
 //! A stage's text holds no size, stride or constant, so equal stages are equal
@@ -24,6 +24,7 @@
 //! | geluTanh | (32 + 16·abs(v)) u of its absolute value, v = 1.6·(x + 0.045·x³) |
 //! | pow | (16 + 16·abs(y·log2 x)) u, and abs(y)·2⁻²¹ for x in [0.5, 2] |
 //! | matmul | n u of the sum of absolute values of n products |
+//! | attention | scores as matmul; weights as exp of how far a score lies below the largest, and 8n u for n keys; n u of the sums of n weights and of n absolute weighed values |
 //! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32 |
 //!
 //! # What IEEE leaves to us
@@ -42,10 +43,13 @@
     reason = "a stage has few loads and steps"
 )]
 
+mod attention;
 mod map;
+mod operands;
 mod rows;
 mod tile;
 
+use self::operands::Reads;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
 use crate::plan::fuse::{Body, Layout, Rows, Scalar, Stage, Width};
 
@@ -59,6 +63,9 @@ const WIDE_ROWS: &str = shader!("wide_rows");
 const FACTORS: &str = shader!("factors");
 const TILE: &str = shader!("tile");
 const DIRECT_TILE: &str = shader!("direct_tile");
+const HEADS: &str = shader!("heads");
+const ATTENTION: &str = shader!("attention");
+const DIRECT_ATTENTION: &str = shader!("direct_attention");
 
 /// Complete WGSL source of a stage's kernel. It depends on nothing but the
 /// stage's program.
@@ -66,6 +73,10 @@ pub fn source(stage: &Stage, target: Target) -> String {
     let layout = Layout::of(stage);
     let (template, hole) = match &stage.body {
         Body::Map(map) => (MAP, map::body(stage, &layout, map)),
+        Body::Attention(of) => match target {
+            Target::Gpu => (ATTENTION, attention::body(stage, &layout, of)),
+            Target::Processor => (DIRECT_ATTENTION, attention::direct(stage, &layout, of)),
+        },
         Body::Rows(rows) => match rows.width {
             Width::Thread => (ROWS, rows::body(stage, &layout, rows)),
             Width::Group => (WIDE_ROWS, rows::body(stage, &layout, rows)),
@@ -81,9 +92,16 @@ pub fn source(stage: &Stage, target: Target) -> String {
             }
         },
     };
-    let (before, after) = template.split_once('$').expect("a template has one hole");
+    let (before, after) = template
+        .split_once('$')
+        .expect("a template has one hole or two");
+    let after = match after.split_once('$') {
+        Some((before, after)) => [before, &tile::products(), after].join("\n"),
+        None => after.into(),
+    };
     let folds = match &stage.body {
         Body::Map(_) => "",
+        Body::Attention(_) => HEADS,
         Body::Rows(Rows {
             width: Width::Tile(_),
             ..
@@ -91,16 +109,17 @@ pub fn source(stage: &Stage, target: Target) -> String {
         Body::Rows(_) => FOLDS,
     };
     let libraries = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds];
-    [&libraries[..], &[before, &hole, after]]
+    [&libraries[..], &[before, &hole, &after]]
         .concat()
         .join("\n")
 }
 
-/// The declarations: operands of this type, a result of that.
-fn declare(stage: &Stage, layout: &Layout, (operands, result): (&str, &str)) -> String {
+/// The declarations: operands that are read so, a result of this type, and readers.
+fn declare(stage: &Stage, layout: &Layout, (reads, result): (Reads, &str)) -> String {
     let mut text = format!("const WORDS = {}u;\n", layout.words);
     let storage = "var<storage, read";
     for binding in 0..stage.bindings() {
+        let operands = reads.words(stage.packing(binding as u32));
         put!(
             &mut text,
             "@group(0) @binding({binding}) {storage}> in{binding}: array<{operands}>;\n"
@@ -118,6 +137,7 @@ fn declare(stage: &Stage, layout: &Layout, (operands, result): (&str, &str)) -> 
         &mut text,
         "@group(0) @binding({PARAMS}) var<uniform> params: Params;\n"
     );
+    operands::readers(&mut text, stage, reads);
     text
 }
 

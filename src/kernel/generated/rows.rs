@@ -1,11 +1,12 @@
 //! Rows as WGSL: a thread or a workgroup a row, one loop for each fold.
 
+use super::operands::{Reads, single};
 use super::{coordinates, declare, scalars};
 use crate::kernel::{Expr, Term, expr};
 use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
-    let mut text = declare(stage, layout, ("u32", "u32"));
+    let mut text = declare(stage, layout, (Reads::Single, "u32"));
     text += "fn compute(entry: u32, row: u32, lane: u32) {\n";
     put!(
         &mut text,
@@ -78,16 +79,16 @@ impl Printer<'_> {
     /// Reads a load at a place.
     fn read(&self, text: &mut String, load: usize, at: &str) {
         let of = &self.stage.loads[load];
-        let binding = of.binding;
         let value = match of.access {
-            Access::Flat | Access::Strided => format!("in{binding}[{at}]"),
+            Access::Flat | Access::Strided => single(of, at),
             Access::Indexed(index) => {
                 let step = self.layout.strides[load] + self.rows.outer + self.rows.inner;
                 let limit = step + 1;
                 put!(text, "let x{load} = bitcast<u32>(v{index});\n");
                 let at = format!("{at} + x{load} * operand(entry, {step}u)");
                 let is_outside = format!("x{load} >= operand(entry, {limit}u)");
-                format!("select(in{binding}[{at}], x{load} | 0x7fc00000u, {is_outside})")
+                let inside = single(of, &at);
+                format!("select({inside}, x{load} | 0x7fc00000u, {is_outside})")
             }
         };
         put!(text, "let v{load} = bitcast<f32>({value});\n");

@@ -9,12 +9,15 @@ fn templates_are_valid_as_they_lie() {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let rows = &["lib/folds.wgsl"][..];
     let tiles = &["lib/factors.wgsl"][..];
+    let heads = &["lib/heads.wgsl"][..];
     for (name, more) in [
         ("map.wgsl", &[][..]),
         ("rows.wgsl", rows),
         ("wide_rows.wgsl", rows),
         ("tile.wgsl", tiles),
         ("direct_tile.wgsl", tiles),
+        ("attention.wgsl", heads),
+        ("direct_attention.wgsl", heads),
     ] {
         let parts = [
             "lib/segments.wgsl",

@@ -2,13 +2,13 @@
 //! element. The sums themselves are in the templates.
 
 use super::super::expr;
+use super::operands::{Reads, quad};
 use super::{coordinates, declare, map, scalars};
 use crate::plan::fuse::{Layout, RowResult, Rows, Stage, Tile};
 
-/// The hole of both templates.
+/// The first hole of both templates.
 pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) -> String {
-    let mut text = declare(stage, layout, ("vec4<u32>", "u32"));
-    map::readers(&mut text, stage);
+    let mut text = declare(stage, layout, (Reads::Four, "u32"));
     let rank = rows.outer;
     let [left, right] = tile.factors.map(|load| layout.strides[load as usize]);
     let words = [
@@ -25,7 +25,8 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
     }
     for (place, name) in ["left", "right"].iter().enumerate() {
         let load = tile.factors[place];
-        let binding = stage.loads[load as usize].binding;
+        let of = &stage.loads[load as usize];
+        let (binding, quad) = (of.binding, quad(of, "i"));
         let is_across = tile.is_across[place];
         let upper = ["LEFT", "RIGHT"][place];
         put!(&mut text, "const {upper}_ACROSS = {is_across};\n");
@@ -35,7 +36,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
         );
         put!(
             &mut text,
-            "fn {name}_quad(i: u32) -> U {{ return in{binding}[i]; }}\n"
+            "fn {name}_quad(i: u32) -> U {{ return {quad}; }}\n"
         );
         put!(
             &mut text,
@@ -88,6 +89,23 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
         );
     }
     address
+}
+
+/// The second hole in the template for GPUs: a thread's products of 16 steps.
+pub(super) fn products() -> String {
+    let mut text = String::new();
+    for k in 0..16 {
+        put!(
+            &mut text,
+            "let b{k} = steps[{}][tx]; let a{k} = steps[{k}][ty * 2u]; let c{k} = steps[{k}][ty * 2u + 1u];\n",
+            k + 16
+        );
+        for i in 0..8 {
+            let (half, lane) = (["a", "c"][i / 4], ["x", "y", "z", "w"][i % 4]);
+            put!(&mut text, "s{i} = fma(F({half}{k}.{lane}), b{k}, s{i});\n");
+        }
+    }
+    text
 }
 
 /// The rest of the hole in the template for processors: a thread's 8 rows of 8

@@ -4,8 +4,11 @@
 //! computes and decides nothing: `graph::chain` says which shapes fit, and the
 //! call is queued, merged and answered like any other.
 
+mod attention;
 mod record;
 mod single;
+
+pub use attention::Attention;
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

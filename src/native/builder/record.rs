@@ -62,7 +62,7 @@ impl<'a, G> Batch<'a, G> {
         if let Some((_, value, _)) = known.find(|(.., known)| *known == number) {
             return Ok(*value);
         }
-        let entry = self.input("tensor", tensor.dims(), Home::Resident)?;
+        let entry = self.input("tensor", tensor.dims(), tensor.home())?;
         let value = self.push(Ok(entry));
         self.tensors.push((tensor.clone(), value, number));
         Ok(value)
@@ -230,7 +230,7 @@ impl<'a, G> Batch<'a, G> {
     }
 
     /// The node of a value that is to be used.
-    fn operand(&self, name: &str, value: Value) -> Result<NodeId, Error> {
+    pub(super) fn operand(&self, name: &str, value: Value) -> Result<NodeId, Error> {
         self.check_open(name)?;
         Ok(self.entry(name, value)?.node)
     }
@@ -261,7 +261,7 @@ impl<'a, G> Batch<'a, G> {
         Ok(entry(&self.chain, node, Made::Given))
     }
 
-    fn operation(&mut self, node: NodeId, operands: &[NodeId]) -> Value {
+    pub(super) fn operation(&mut self, node: NodeId, operands: &[NodeId]) -> Value {
         for known in self.values.iter_mut().flatten() {
             known.is_used |= operands.contains(&known.node);
         }

@@ -20,7 +20,7 @@ use crate::batch::Millis;
 use crate::device::{Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, GpuOptions};
 use crate::error::Error;
 use crate::plan::Plan;
-use crate::tensor::Arena;
+use crate::tensor::{Arena, Packing};
 
 /// How devices fare in a run; each choice is as likely as it is often named.
 #[derive(Clone, Copy)]
@@ -184,8 +184,16 @@ impl Device for Gpu {
         })
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.cpu.fill(tensor, words)
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        self.cpu.fill(tensor, words, packing)
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.cpu.tensor_bytes(tensor)
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.cpu.patch(tensor, at, words);
     }
 
     fn release(&mut self, tensor: u32) {
@@ -230,8 +238,16 @@ impl Device for AnyDevice {
         self.device_mut().launch(plan, arena)
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.device_mut().fill(tensor, words)
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        self.device_mut().fill(tensor, words, packing)
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.device().tensor_bytes(tensor)
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.device_mut().patch(tensor, at, words);
     }
 
     fn release(&mut self, tensor: u32) {

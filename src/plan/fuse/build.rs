@@ -1,5 +1,6 @@
 //! Makes a stage of a draft: numbers go to its sizes, the rest is program.
 
+use super::attention;
 use super::cut::{Domain, Root, Target};
 use super::layout::Layout;
 use super::lower::{Primitive, along};
@@ -12,7 +13,7 @@ use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{Expr, ExprBuilder, Term, TermId};
 
 /// Strides of loads and of the result along some dimensions.
-type Strides = [u32; MAX_RANK];
+pub(super) type Strides = [u32; MAX_RANK];
 
 /// A stage and its numbers, writing to a buffer.
 pub(super) fn build(
@@ -40,7 +41,10 @@ pub(super) fn build(
         is_part,
     };
     let (body, accesses, mut sizes) = match root.domain {
-        Domain::Each => numbers.map(shape),
+        Domain::Each => match draft.terms[draft.top] {
+            DraftTerm::Attention(loads) => attention::build(&numbers, context, (root.value, loads)),
+            _ => numbers.map(shape),
+        },
         Domain::Rows {
             shape,
             axes,
@@ -62,6 +66,7 @@ pub(super) fn build(
             source: load.source,
             binding: place(&mut bindings, shared.then_some(load.source)) as u32,
             access,
+            packing: context.packing(load.source),
         }
     });
     let stage = Stage {
@@ -85,8 +90,8 @@ pub(super) fn build(
     (stage, sizes)
 }
 
-struct Numbers<'a> {
-    draft: &'a Draft,
+pub(super) struct Numbers<'a> {
+    pub(super) draft: &'a Draft,
     /// Strides of the result along each dimension of the domain.
     result: Strides,
     /// Whether the result is a part of another.
@@ -250,7 +255,7 @@ impl Numbers<'_> {
     }
 
     /// Some dimensions of the domain; the result's strides are the last.
-    fn places(&self, mut is_here: impl FnMut(usize) -> bool, shape: Shape) -> Places {
+    pub(super) fn places(&self, mut is_here: impl FnMut(usize) -> bool, shape: Shape) -> Places {
         let axes: Vec<usize> = (0..shape.rank()).filter(|axis| is_here(*axis)).collect();
         let loads = self.draft.loads.iter().map(|load| &load.strides);
         let pick = |strides: &Strides| {
@@ -349,9 +354,9 @@ impl Numbers<'_> {
 }
 
 /// Some dimensions, and strides along them.
-struct Places {
-    dims: Vec<u32>,
-    strides: Vec<Strides>,
+pub(super) struct Places {
+    pub(super) dims: Vec<u32>,
+    pub(super) strides: Vec<Strides>,
 }
 
 impl Places {
@@ -367,7 +372,7 @@ impl Places {
     /// Makes one dimension of neighbors that all strides step through as if
     /// they were one, except of the last few. Dimensions of 1 are like any other:
     /// what is merged must not depend on how many rows a call happens to have.
-    fn collapse(&mut self, except: usize) {
+    pub(super) fn collapse(&mut self, except: usize) {
         for axis in (1..self.dims.len() - except).rev() {
             let dim = self.dims[axis];
             let is_one = (self.strides.iter())

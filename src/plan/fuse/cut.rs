@@ -122,7 +122,7 @@ impl Cutter<'_> {
                     self.forced[value.operands[0]] = true;
                     self.forced[base(values, value.operands[1])] = true;
                 }
-                Primitive::Product(_) => {
+                Primitive::Product(_) | Primitive::Attention(_) => {
                     for operand in &value.operands {
                         self.forced[base(values, *operand)] = true;
                     }
@@ -178,7 +178,7 @@ impl Cutter<'_> {
         let uses = &self.cut.uses[id];
         let is_one = !is_output && uses.iter().all(|used| used == &uses[0]);
         match &value.primitive {
-            Primitive::Concat(_) | Primitive::Partial { .. } => false,
+            Primitive::Concat(_) | Primitive::Partial { .. } | Primitive::Attention(_) => false,
             Primitive::Reduce { axes, keep, .. } => {
                 is_one
                     && uses
@@ -353,15 +353,30 @@ pub(super) fn operand_view(lowered: &Lowered, id: usize, (place, view): (usize, 
         Primitive::Slice(ranges) => view.slice(ranges, operand),
         Primitive::Reshape => view,
         Primitive::Reduce { .. } | Primitive::Partial { .. } => View::identity(operand),
-        Primitive::Product(_) => View::of_factor(value.shape, operand, place),
+        Primitive::Product(_) => {
+            let (rows, columns, inner) = matrix_axes(value.shape);
+            let axes = [[rows, inner], [inner, columns]][place];
+            View::of_matrix(value.shape, operand, axes)
+        }
+        Primitive::Attention(_) if place < 3 => {
+            let (queries, columns, keys) = matrix_axes(value.shape);
+            let rows = if place == 0 { queries } else { keys };
+            View::of_matrix(value.shape, operand, [rows, columns])
+        }
         _ => view
             .operand(value.shape, operand)
             .expect("what does not compose is kept in memory"),
     }
 }
 
+/// Rows and columns of a matrix, and the axis behind them that the stage has.
+fn matrix_axes(shape: Shape) -> (usize, usize, usize) {
+    let rank = shape.rank();
+    (rank - 2, rank - 1, rank)
+}
+
 /// The value that others are views of.
-fn base(values: &[Value], mut id: usize) -> usize {
+pub(super) fn base(values: &[Value], mut id: usize) -> usize {
     while matches!(
         values[id].primitive,
         Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape

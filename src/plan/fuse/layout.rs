@@ -14,7 +14,7 @@ pub struct Layout {
     pub constants: u32,
     /// The first of the words that [`super::StageSizes`] holds.
     pub sizes: u32,
-    /// Elements of the call (a strided map), or values in a row.
+    /// Elements of the call (a strided map), values in a row, or keys.
     pub count: u32,
     /// Chunks of a row that is cut.
     pub chunks: u32,
@@ -69,6 +69,14 @@ impl Layout {
                     inner: rows.inner,
                 };
                 (ranks, result_strides(rows))
+            }
+            Body::Attention(attention) => {
+                layout.count = take(1);
+                let ranks = Ranks {
+                    outer: attention.outer,
+                    inner: 1,
+                };
+                (ranks, 0)
             }
         };
         layout.outer = take(ranks.outer.saturating_sub(1));

@@ -5,8 +5,9 @@
 //! more than [`CHUNK`] values becomes a tree of reductions. Which primitives
 //! share a kernel is not decided here.
 
+use super::cut::base;
 use super::program::{CHUNK, Fold};
-use crate::graph::chain::{Chain, Norm, Op, Range, Reduction};
+use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
@@ -37,6 +38,8 @@ pub(super) enum Primitive {
     /// Sums of products along the last axis of this domain: the value's axes,
     /// and the one that both operands share.
     Product(Shape),
+    /// Of queries, keys and values that lie in memory, and the scale.
+    Attention(Heads),
     Transpose([u8; MAX_RANK]),
     Slice(Box<[Range]>),
     Reshape,
@@ -95,6 +98,11 @@ impl Lowered {
             Op::Matmul => {
                 let rows = self.values[operands[0]].shape;
                 Primitive::Product(shape.with_inner(rows.dims()[rows.rank() - 1]))
+            }
+            Op::Attention(heads) => {
+                let [q, k, v] = [0, 1, 2].map(|place| self.in_memory(operands[place]));
+                let operands = [q, k, v, operands[3]];
+                return self.push(Primitive::Attention(*heads), &operands, (shape, dtype));
             }
             Op::Reduce {
                 reduction,
@@ -192,6 +200,15 @@ impl Lowered {
         match keep {
             true => self.push(Primitive::Reshape, &[reduced], (result, dtype)),
             false => reduced,
+        }
+    }
+
+    /// The value, or a copy of it if it is a number of the call.
+    fn in_memory(&mut self, x: usize) -> usize {
+        let Value { shape, dtype, .. } = self.values[x];
+        match self.values[base(&self.values, x)].primitive {
+            Primitive::Constant(_) => self.push(Primitive::Concat(0), &[x], (shape, dtype)),
+            _ => x,
         }
     }
 

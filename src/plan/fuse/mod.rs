@@ -11,6 +11,7 @@
     reason = "a chain has few nodes, and no shape more than 2^30 elements"
 )]
 
+mod attention;
 mod build;
 mod cut;
 mod in_place;
@@ -22,6 +23,7 @@ mod program;
 mod stage;
 mod view;
 
+pub use attention::{Attention, QUERIES};
 pub use layout::Layout;
 pub use program::{
     Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
@@ -32,6 +34,9 @@ use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};
 use self::stage::Context;
 use crate::graph::chain::{Chain, Home, Op};
+
+/// Floats that a head of an attention may have.
+pub use crate::graph::chain::MAX_HEAD;
 
 /// The program of a chain, and the numbers of a call of it.
 pub fn fuse(chain: &Chain) -> (Program, Sizes) {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::program::{
-    Access, Body, BufferId, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Width,
+    Access, Body, BufferId, Load, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Width,
 };
 use crate::kernel::{Expr, show};
 
@@ -35,6 +35,15 @@ impl Display for Stage {
                 f.write_str(if map.is_strided { ") as a part" } else { ")" })
             }
             Body::Rows(rows) => print_rows(f, &names, rows),
+            Body::Attention(of) => {
+                let [q, k, v] = of.loads.map(|load| self.loads[load as usize].source);
+                let causal = if of.is_causal { "causal " } else { "" };
+                write!(
+                    f,
+                    "{causal}attention({q}, {k}, {v}; {} x {})",
+                    of.heads, of.size
+                )
+            }
         }
     }
 }
@@ -42,13 +51,13 @@ impl Display for Stage {
 fn print_stage(f: &mut Formatter<'_>, stage: &Stage, result: Option<usize>) -> fmt::Result {
     write!(f, "dispatch {stage}")?;
     f.write_str(" ")?;
-    let mut sources: Vec<Source> = stage.loads.iter().map(|load| load.source).collect();
-    sources.dedup();
-    for (i, source) in sources.iter().enumerate() {
+    let mut loads: Vec<Load> = stage.loads.clone();
+    loads.dedup_by_key(|load| load.source);
+    for (i, load) in loads.iter().enumerate() {
         if i > 0 {
             f.write_str(", ")?;
         }
-        source.fmt(f)?;
+        print_source(f, *load)?;
     }
     f.write_str(" -> ")?;
     match result {
@@ -87,6 +96,14 @@ fn print_rows(f: &mut Formatter<'_>, names: &Names<'_>, rows: &Rows) -> fmt::Res
     f.write_str(if rows.is_cut { ") of chunks" } else { ")" })
 }
 
+fn print_source(f: &mut Formatter<'_>, load: Load) -> fmt::Result {
+    load.source.fmt(f)?;
+    match load.packing {
+        Some(packing) => write!(f, ":{}", packing.name()),
+        None => Ok(()),
+    }
+}
+
 /// What the variables of a stage are called.
 struct Names<'a> {
     stage: &'a Stage,
@@ -101,7 +118,7 @@ impl Names<'_> {
         let loads = self.stage.loads.len();
         let scalars = self.stage.scalars.len();
         if let Some(load) = self.stage.loads.get(variable) {
-            load.source.fmt(f)?;
+            print_source(f, *load)?;
             return match load.access {
                 Access::Flat => Ok(()),
                 Access::Strided if matches!(self.stage.body, Body::Rows(_)) => Ok(()),

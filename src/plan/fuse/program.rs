@@ -4,10 +4,11 @@
 //! their calls: every count, stride, offset and constant is in [`Sizes`] or
 //! comes with the call. Equal stages share a pipeline.
 
+use super::attention::Attention;
 use crate::graph::Expr;
 use crate::graph::shape::Shape;
 use crate::kernel::RESULT;
-use crate::tensor::DType;
+use crate::tensor::{DType, Packing};
 
 /// Most values that one reduction takes; more become a tree of reductions.
 pub const CHUNK: u32 = 4096;
@@ -69,6 +70,8 @@ pub struct Load {
     pub binding: u32,
     /// How a thread finds its element.
     pub access: Access,
+    /// How its elements are packed, if they are.
+    pub packing: Option<Packing>,
 }
 
 impl Load {
@@ -105,6 +108,8 @@ pub enum Body {
     Map(Map),
     /// Rows, each folded to values that may be used for its elements.
     Rows(Rows),
+    /// Heads of an attention.
+    Attention(Attention),
 }
 
 /// `result[i] = value(loads of i, scalars)`.
@@ -272,6 +277,13 @@ impl Stage {
         })
     }
 
+    /// How the elements of a binding are packed, if they are.
+    pub fn packing(&self, binding: u32) -> Option<Packing> {
+        let mut loads = self.loads.iter();
+        let load = loads.find(|load| load.binding == binding);
+        load.and_then(|load| load.packing)
+    }
+
     /// Whether it reads constants of the call.
     pub fn has_constants(&self) -> bool {
         let is_constant = |scalar: &Scalar| matches!(scalar, Scalar::Constant(_));
@@ -287,8 +299,9 @@ impl Stage {
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match &self.body {
-            Body::Rows(rows) if rows.width != Width::Thread => LANES,
-            Body::Map(_) | Body::Rows(_) => 1,
+            Body::Map(_) => 1,
+            Body::Rows(rows) if rows.width == Width::Thread => 1,
+            Body::Rows(_) | Body::Attention(_) => LANES,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::view::View;
 use crate::graph::chain::Home;
 use crate::graph::shape::MAX_RANK;
 use crate::graph::{BinaryFn, UnaryFn};
+use crate::tensor::Packing;
 
 /// What all stages of a program are made from.
 pub(super) struct Context<'a> {
@@ -17,6 +18,16 @@ pub(super) struct Context<'a> {
     pub(super) homes: &'a [Home],
     /// For each value that is kept the buffer it is kept in.
     pub(super) buffers: &'a [Option<u32>],
+}
+
+impl Context<'_> {
+    /// How what a source holds is packed, if it is.
+    pub(super) fn packing(&self, source: Source) -> Option<Packing> {
+        match source {
+            Source::Resident(index) => self.homes[index as usize].packing(),
+            Source::Input(_) | Source::Buffer(_) => None,
+        }
+    }
 }
 
 /// A stage with all numbers still in place.
@@ -62,12 +73,14 @@ pub(super) enum DraftTerm {
     Unary(UnaryFn, usize),
     Binary(BinaryFn, usize, usize),
     Fold(Fold, usize),
+    /// The loads of queries, keys and values.
+    Attention([usize; 3]),
 }
 
 impl DraftTerm {
     pub(super) fn operands(self) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
-            DraftTerm::Load(_) | DraftTerm::Scalar(_) => (None, None),
+            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => (None, None),
             DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => (Some(a), None),
             DraftTerm::Binary(_, a, b) => (Some(a), Some(b)),
         };
@@ -142,6 +155,14 @@ impl Draft {
                 let product = self.push(DraftTerm::Binary(BinaryFn::Mul, a, b));
                 self.push(DraftTerm::Fold(Fold::Sum, product))
             }
+            Primitive::Attention(_) => {
+                let loads = [0, 1, 2].map(|place| {
+                    let term = operand(self, place);
+                    self.load_of(term)
+                });
+                operand(self, 3); // The scale, its only scalar.
+                self.push(DraftTerm::Attention(loads))
+            }
             Primitive::Gather(axis) => self.gather(context, id, (*axis, view)),
             // Views, which move nothing. (Concats are kept, their parts are stages.)
             _ => operand(self, 0),
@@ -176,9 +197,7 @@ impl Draft {
         let (from, by) = (value.operands[0], value.operands[1]);
         let indexes = context.lowered.values[by].shape;
         let index = self.term(context, by, view.indexes(axis, indexes));
-        let DraftTerm::Load(load) = self.terms[index] else {
-            unreachable!("indexes are read from memory");
-        };
+        let load = self.load_of(index);
         let shape = context.lowered.values[from].shape;
         let natural = shape.strides();
         let (before, outer) = view.partial(0..axis, &natural[..axis]);
@@ -198,6 +217,14 @@ impl Draft {
                 limit: shape.dims()[axis],
             }),
         })
+    }
+
+    /// The load that a term is.
+    fn load_of(&self, term: usize) -> usize {
+        let DraftTerm::Load(load) = self.terms[term] else {
+            unreachable!("it was forced to memory");
+        };
+        load
     }
 
     fn load(&mut self, load: DraftLoad) -> usize {
@@ -228,7 +255,7 @@ fn source(context: &Context<'_>, id: usize) -> Source {
     match context.lowered.values[id].primitive {
         Primitive::Input(index) => match context.homes[index as usize] {
             Home::Call => Source::Input(index),
-            Home::Resident => Source::Resident(index),
+            Home::Resident | Home::Packed(_) => Source::Resident(index),
         },
         _ => {
             let buffer = context.buffers[id].expect("a value is kept before it is read");

@@ -66,19 +66,17 @@ impl View {
         }
     }
 
-    /// Of a factor of a matrix product, from the product's axes and the one that
-    /// is summed along: rows and that, or that and columns. Those in front broadcast.
-    pub(super) fn of_factor(product: Shape, factor: Shape, place: usize) -> View {
-        let (rank, own) = (product.rank(), factor.rank());
-        let mut view = View::identity(factor);
+    /// Of a matrix that another one is made of, from the other's axes and those
+    /// behind them: its own last two are `last` of these. Those in front broadcast.
+    pub(super) fn of_matrix(made: Shape, matrix: Shape, last: [usize; 2]) -> View {
+        let (rank, own) = (made.rank(), matrix.rank());
+        let mut view = View::identity(matrix);
         for (axis, along) in view.along.iter_mut().enumerate().take(own - 2) {
             along.from = (axis + rank - own) as u8;
-            if factor.dims()[axis] != product.from_end(own, axis) {
+            if matrix.dims()[axis] != made.from_end(own, axis) {
                 *along = START;
             }
         }
-        let (rows, columns, inner) = (rank - 2, rank - 1, rank);
-        let last = [[rows, inner], [inner, columns]][place];
         for (along, from) in view.along[own - 2..].iter_mut().zip(last) {
             along.from = from as u8;
         }

@@ -15,6 +15,7 @@ use crate::device::{Counters, Cpu, DeviceLimits, Flight, Readback};
 use crate::graph::Timing;
 use crate::ops;
 use crate::plan::{self, PieceSizes};
+use crate::tensor::Packing;
 
 const NOW: Millis = Millis(0.0);
 
@@ -91,8 +92,16 @@ impl Device for Frail {
         }
     }
 
-    fn fill(&mut self, tensor: u32, words: &[u32]) -> Result<(), Error> {
-        self.cpu.fill(tensor, words)
+    fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        self.cpu.fill(tensor, words, packing)
+    }
+
+    fn tensor_bytes(&self, tensor: u32) -> u64 {
+        self.cpu.tensor_bytes(tensor)
+    }
+
+    fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
+        self.cpu.patch(tensor, at, words);
     }
 
     fn release(&mut self, tensor: u32) {

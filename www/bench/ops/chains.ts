@@ -134,7 +134,7 @@ export const deep: Op = {
 export const deepResident: Op = {
   ...deep,
   name: "deep5-resident",
-  held: { operands: 3, since: "open" },
+  held: { operands: 3, since: "open", into: true },
   framebatch: (_gpu, _call, [x, y, m], into) =>
     deepChain(x, y, m).read(into && { into }),
   tfjs: (_tf, _call, [x, y, m]) => x.relu().mul(2).add(y).mul(m).relu(),

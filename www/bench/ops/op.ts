@@ -27,24 +27,34 @@ export interface Bounds {
 /**
  * Operands, the last so many, that are the same arrays in all calls of a run. A system
  * keeps them as whatever it has for that: from the start of each run, or from before
- * anything is timed. In the second case it also writes results to an array that it
- * keeps, where it can.
+ * anything is timed.
  */
 export interface Held {
   readonly operands: number;
   readonly since: "run" | "open";
+  /** The dimensions of each, where they are no vectors. */
+  readonly shapes?: readonly number[][];
+  /** Whether results go to an array that the caller keeps, in systems that can. */
+  readonly into?: true;
 }
 
-/** WGSL by hand: four floats of the result a thread. */
+/** WGSL by hand. */
 export interface Kernel {
   /** The element type of each operand's binding, `in0`, `in1`, … */
   readonly operands: readonly string[];
   /** Whether the kernel reads `t`. */
   readonly timed: boolean;
-  /** Bytes of an operand for four floats of the result. */
+  /** Bytes of the first operand for four floats of the result. */
   readonly bytes: number;
-  /** `fn compute(i: u32, t: f32) -> vec4f`: the i-th four floats. */
+  /** `fn compute(i: u32, t: f32) -> vec4f`: the i-th four floats; or see `whole`. */
   readonly code: string;
+  /** Where `code` has a `main` of its own, which writes to `output`. */
+  readonly whole?: {
+    /** The element type of `output`. */
+    readonly output: string;
+    /** Workgroups for a result of so many floats. */
+    groups(floats: number): readonly [x: number, y: number];
+  };
 }
 
 export type TensorFlow = typeof tf;
@@ -66,8 +76,10 @@ export interface Op {
   readonly held?: Held;
   /** `count` calls of `items` each. */
   calls(count: number, items: number): Call[];
-  /** What is right, in float64. */
+  /** What is right, in float64: all of it, or of every so manieth place. */
   expected(call: Call): ArrayLike<number>;
+  /** How far those places are apart, where computing all would take too long. */
+  stride?(call: Call): number;
   /** The typed-array loop. */
   loop(call: Call, into?: Float32Array): Float32Array;
   framebatch(
@@ -92,7 +104,11 @@ export interface Op {
   };
 }
 
-/** The operands of a call that are held. */
-export function heldOf({ held }: Op, { operands }: Call): readonly Operand[] {
-  return operands.slice(operands.length - (held?.operands ?? 0));
+/** The operands of a call that are held, and their dimensions. */
+export function heldOf({ held }: Op, { operands }: Call) {
+  const kept = operands.slice(operands.length - (held?.operands ?? 0));
+  return kept.map((data, k) => ({
+    data: data as Float32Array<ArrayBuffer>,
+    shape: held!.shapes?.[k] ?? [data.length],
+  }));
 }

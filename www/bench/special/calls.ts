@@ -14,7 +14,7 @@ export async function measureCalls(
 ): Promise<Finding> {
   const calls = op.calls(shape.calls, shape.items);
   // Open alone: a GPU that changes between the devices of two takes longer for either.
-  const opened = await system.open(op, shape);
+  const opened = await system.open(op, calls);
   try {
     const error = check(op, system, calls, await opened.run(calls));
     const times = await repeat(() => clocked(() => opened.run(calls)), terms);

@@ -11,7 +11,7 @@ export const cpuLoop: System = {
     return {
       async run(calls) {
         const answers = calls.map((call) => op.loop(call, kept));
-        if (op.held?.since === "open") [kept] = answers;
+        if (op.held?.into) [kept] = answers;
         return answers;
       },
       close() {},

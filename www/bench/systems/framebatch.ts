@@ -28,23 +28,25 @@ function usual(gpu: Session, op: Op) {
   };
 }
 
-/** Tensors and an array for the result, made by the first run. */
+/** Tensors, and where wanted arrays for the results, made by the first run. */
 function resident(gpu: Session, op: Op) {
   let held: Tensor[] | undefined;
   let kept: Float32Array[] = [];
   return async (calls: Call[]) => {
     held ??= hold(gpu, op, calls);
-    const answers = calls.map((call, i) =>
+    const made = calls.map((call, i) =>
       op.framebatch(gpu, call, held!, kept[i]),
     );
     gpu.flush();
-    return (kept = await Promise.all(answers));
+    const answers = await Promise.all(made);
+    if (op.held?.into) kept = answers;
+    return answers;
   };
 }
 
 /** What the calls of a run share, as tensors. */
 export const hold = (gpu: Session, op: Op, calls: Call[]): Tensor[] =>
-  heldOf(op, calls[0]).map((data) => gpu.tensor(data as Float32Array));
+  heldOf(op, calls[0]).map(({ data, shape }) => gpu.tensor(data, shape));
 
 export const framebatchGpu = framebatch("gpu", "this package, on the GPU");
 export const framebatchCpu = framebatch("cpu", "this package, in WebAssembly");

@@ -39,4 +39,4 @@ export const jaxJs: System = {
 };
 
 const hold = ({ numpy: np }: Jax, op: Op, calls: Call[]) =>
-  heldOf(op, calls[0]).map((data) => np.array(data as Float32Array));
+  heldOf(op, calls[0]).map(({ data, shape }) => np.array(data, { shape }));

@@ -2,34 +2,23 @@
 // submission, one read-back. What batching can reach without its generality.
 
 import type { Call, Op } from "../ops/op.ts";
-import { openDevice, type Opened, type Shape, type System } from "./system.ts";
-import { bindGroup, EACH, shader } from "./wgsl.ts";
+import { openDevice, type Opened, type System } from "./system.ts";
+import { bindGroup, EACH, groups, resultFloats, shader } from "./wgsl.ts";
 
 export const oneBatch: System = {
   name: "one-batch",
   about: "WebGPU by hand, one batch for exactly this workload",
   bound: "builtin",
-  async open(op, shape) {
+  async open(op, calls) {
     const device = await openDevice();
-    const batch = new Batch(
-      device,
-      op,
-      shape,
-      await pipeline(device, op, shape),
-    );
+    const made = await pipeline(device, op, calls);
+    const batch = new Batch(device, op, calls, made);
     return { run: (calls) => batch.run(calls), close: () => device.destroy() };
   },
 } satisfies System;
 
-/** Bytes of a call's result. */
-function resultBytes(op: Op, { items }: Shape): number {
-  const [call] = op.calls(1, items);
-  return (call.operands[0].byteLength / op.kernel.bytes) * 16;
-}
-
-function pipeline(device: GPUDevice, op: Op, shape: Shape) {
-  const { kernel } = op;
-  const vectors = resultBytes(op, shape) / 16;
+function pipeline(device: GPUDevice, { kernel }: Op, [call]: readonly Call[]) {
+  const vectors = resultFloats(kernel, call.operands) / 4;
   return device.createComputePipelineAsync({
     layout: "auto",
     compute: {
@@ -53,37 +42,42 @@ class Batch implements Pick<Opened, "run"> {
   private readonly group: GPUBindGroup;
   /** The operands of all calls, each end to end. */
   private readonly packed: Uint8Array<ArrayBuffer>[];
-  /** Bytes of a call's operands, and of its result. */
-  private readonly operandBytes: number[];
-  private readonly bytes: number;
+  /** The float at which each call's result begins, and the one behind the last. */
+  private readonly starts: number[] = [0];
 
   constructor(
     private readonly device: GPUDevice,
     private readonly op: Op,
-    private readonly shape: Shape,
+    calls: readonly Call[],
     private readonly pipeline: GPUComputePipeline,
   ) {
     const { STORAGE, COPY_DST, COPY_SRC, MAP_READ } = GPUBufferUsage;
-    const { calls, items } = shape;
-    const [one] = op.calls(1, items);
+    const { kernel, held } = op;
     const make = (size: number, usage: number) =>
       device.createBuffer({ size, usage });
-    this.bytes = resultBytes(op, shape);
-    this.operandBytes = one.operands.map(({ byteLength }) => byteLength);
-    this.own = one.operands.length - (op.held?.operands ?? 0);
-    this.packed = this.operandBytes
-      .slice(0, this.own)
-      .map((size) => new Uint8Array(size * calls));
-    this.fractions = new Float32Array(calls);
-    this.inputs = this.operandBytes.map((size, k) =>
-      make(k < this.own ? size * calls : size, STORAGE | COPY_DST),
-    );
-    if (op.held?.since === "open") {
-      this.kept = new Float32Array((this.bytes / 4) * calls);
+    let floats = 0;
+    for (const { operands } of calls) {
+      floats += resultFloats(kernel, operands);
+      this.starts.push(floats);
     }
-    if (op.kernel.timed) this.inputs.push(make(calls * 4, STORAGE | COPY_DST));
-    this.output = make(this.bytes * calls, STORAGE | COPY_SRC);
-    this.staging = make(this.bytes * calls, MAP_READ | COPY_DST);
+    const [{ operands }] = calls;
+    this.own = operands.length - (held?.operands ?? 0);
+    const sizes = operands.map(({ byteLength }, k) =>
+      k < this.own
+        ? calls.reduce((sum, call) => sum + call.operands[k].byteLength, 0)
+        : byteLength,
+    );
+    this.packed = sizes
+      .slice(0, this.own)
+      .map((size) => new Uint8Array(calls.length > 1 ? size : 0));
+    this.fractions = new Float32Array(calls.length);
+    this.inputs = sizes.map((size) => make(size, STORAGE | COPY_DST));
+    if (held?.into) this.kept = new Float32Array(floats);
+    if (kernel.timed) {
+      this.inputs.push(make(calls.length * 4, STORAGE | COPY_DST));
+    }
+    this.output = make(floats * 4, STORAGE | COPY_SRC);
+    this.staging = make(floats * 4, MAP_READ | COPY_DST);
     this.group = bindGroup(device, pipeline.getBindGroupLayout(0), [
       ...this.inputs,
       this.output,
@@ -91,22 +85,21 @@ class Batch implements Pick<Opened, "run"> {
   }
 
   async run(calls: Call[]): Promise<Float32Array[]> {
-    const { device, staging, output } = this;
+    const { device, staging, output, starts } = this;
     this.upload(calls);
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass();
     pass.setPipeline(this.pipeline);
     pass.setBindGroup(0, this.group);
-    pass.dispatchWorkgroups(Math.ceil(output.size / 16 / 64));
+    pass.dispatchWorkgroups(...groups(this.op.kernel, output.size / 4));
     pass.end();
     encoder.copyBufferToBuffer(output, 0, staging, 0, output.size);
     device.queue.submit([encoder.finish()]);
     await staging.mapAsync(GPUMapMode.READ);
     const all = new Float32Array(staging.getMappedRange());
-    const floats = this.bytes / 4;
     this.kept?.set(all);
     const answers = calls.map((_, call) => {
-      const range = [call * floats, (call + 1) * floats] as const;
+      const range = [starts[call], starts[call + 1]] as const;
       return this.kept?.subarray(...range) ?? all.slice(...range);
     });
     staging.unmap();
@@ -115,14 +108,14 @@ class Batch implements Pick<Opened, "run"> {
 
   private upload(calls: Call[]): void {
     const { queue } = this.device;
-    this.operandBytes.forEach((size, k) => {
+    calls[0].operands.forEach((operand, k) => {
       if (k >= this.own && this.isHeld) return;
       // One call lies in one piece already, and so does what all of them share.
-      if (this.shape.calls === 1 || k >= this.own) {
-        queue.writeBuffer(this.inputs[k], 0, calls[0].operands[k]);
+      if (calls.length === 1 || k >= this.own) {
+        queue.writeBuffer(this.inputs[k], 0, operand);
         return;
       }
-      this.pack(calls, k, size);
+      this.pack(calls, k);
       queue.writeBuffer(this.inputs[k], 0, this.packed[k]);
     });
     this.isHeld = this.op.held?.since === "open";
@@ -131,16 +124,18 @@ class Batch implements Pick<Opened, "run"> {
     queue.writeBuffer(this.inputs.at(-1)!, 0, this.fractions);
   }
 
-  private pack(calls: Call[], k: number, size: number): void {
+  private pack(calls: Call[], k: number): void {
     const first = calls[0].operands[k];
     // Copied in the operands' own type, which is what `set` is fast at.
     const target =
       first instanceof Float32Array
         ? new Float32Array(this.packed[k].buffer)
         : this.packed[k];
-    const step = size / first.BYTES_PER_ELEMENT;
+    let at = 0;
     for (let i = 0; i < calls.length; i++) {
-      target.set(calls[i].operands[k], i * step);
+      const operand = calls[i].operands[k];
+      target.set(operand, at);
+      at += operand.length;
     }
   }
 }

@@ -3,7 +3,7 @@
 
 import type { Call, Kernel, Op, Operand, Step } from "../ops/op.ts";
 import { openDevice, type System } from "./system.ts";
-import { bindGroup, ONE, shader } from "./wgsl.ts";
+import { bindGroup, groups, ONE, resultFloats, shader } from "./wgsl.ts";
 
 export const perCall: System = {
   name: "per-call",
@@ -11,10 +11,8 @@ export const perCall: System = {
   bound: "builtin",
   async open(op: Op) {
     const device = await openDevice();
-    const [call] = op.calls(1, 4);
-    const steps = op.steps ?? [
-      { kernel: op.kernel, takes: call.operands.map((_, k) => k) },
-    ];
+    const { kernel } = op;
+    const steps = op.steps ?? [{ kernel, takes: [...kernel.operands.keys()] }];
     const made = await Promise.all(steps.map((step) => single(device, step)));
     const answer = async ({ operands, t }: Call) => {
       // Where there are steps, the first one is of the first operand alone.
@@ -45,7 +43,7 @@ async function single(device: GPUDevice, { kernel, takes }: Step) {
 function asking(
   device: GPUDevice,
   pipeline: GPUComputePipeline,
-  { timed, bytes }: Kernel,
+  kernel: Kernel,
 ) {
   const { STORAGE, COPY_DST, COPY_SRC, MAP_READ, UNIFORM } = GPUBufferUsage;
   const layout = pipeline.getBindGroupLayout(0);
@@ -54,13 +52,14 @@ function asking(
 
   return async (operands: readonly Operand[], t: number) => {
     const { queue } = device;
-    const size = (operands[0].byteLength / bytes) * 16;
+    const floats = resultFloats(kernel, operands);
+    const size = floats * 4;
     const buffers = operands.map((operand) => {
       const buffer = make(operand.byteLength, STORAGE | COPY_DST);
       queue.writeBuffer(buffer, 0, operand);
       return buffer;
     });
-    if (timed) {
+    if (kernel.timed) {
       const fraction = make(16, UNIFORM | COPY_DST);
       queue.writeBuffer(fraction, 0, Float32Array.of(t, 0, 0, 0));
       buffers.push(fraction);
@@ -73,7 +72,7 @@ function asking(
     const pass = encoder.beginComputePass();
     pass.setPipeline(pipeline);
     pass.setBindGroup(0, group);
-    pass.dispatchWorkgroups(Math.ceil(size / 16 / 64));
+    pass.dispatchWorkgroups(...groups(kernel, floats));
     pass.end();
     encoder.copyBufferToBuffer(output, 0, staging, 0, size);
     queue.submit([encoder.finish()]);

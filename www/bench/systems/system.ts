@@ -24,8 +24,11 @@ export interface System {
   readonly about: string;
   /** The bound that its answers are held to. */
   readonly bound: keyof Bounds;
-  /** Throws where it lacks the operation, or what it runs on. */
-  open(op: Op, shape: Shape): Promise<Opened>;
+  /**
+   * Opens it for these calls, and others of the same lengths. Throws where it lacks
+   * the operation, or what it runs on.
+   */
+  open(op: Op, calls: readonly Call[]): Promise<Opened>;
 }
 
 /** A device of its own, with all that the adapter has. */

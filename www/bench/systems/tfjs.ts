@@ -52,7 +52,7 @@ function tfjs(name: string, about: string, forward: boolean): System {
 }
 
 const hold = (tf: TensorFlow, op: Op, calls: Call[]): Tensor[] =>
-  heldOf(op, calls[0]).map((data) => tf.tensor1d(data as Float32Array));
+  heldOf(op, calls[0]).map(({ data, shape }) => tf.tensor(data, shape));
 
 async function start(forward: boolean) {
   const tf = await import("@tensorflow/tfjs-core");

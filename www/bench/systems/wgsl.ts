@@ -1,6 +1,6 @@
 // The shader around an operation's kernel, for the systems written by hand.
 
-import type { Kernel } from "../ops/op.ts";
+import type { Kernel, Operand } from "../ops/op.ts";
 
 /** Where a thread finds its call's `t`. */
 interface Fraction {
@@ -27,7 +27,7 @@ export const EACH: Fraction = {
 
 /** The whole shader; its bindings are the operands, `t` where it is read, the result. */
 export function shader(kernel: Kernel, fraction: Fraction): string {
-  const { operands, timed, code } = kernel;
+  const { operands, timed, code, whole } = kernel;
   const last = operands.length + (timed ? 1 : 0);
   const inputs = operands.map(
     (type, i) =>
@@ -36,14 +36,32 @@ export function shader(kernel: Kernel, fraction: Fraction): string {
   return /* wgsl */ `
     ${inputs.join("\n")}
     ${timed ? fraction.declare(operands.length) : ""}
-    @group(0) @binding(${last}) var<storage, read_write> output: array<vec4f>;
+    @group(0) @binding(${last}) var<storage, read_write> output: array<${whole?.output ?? "vec4f"}>;
     ${code}
+    ${whole ? "" : main(timed ? fraction.value : "0.0")}`;
+}
+
+function main(fraction: string): string {
+  return /* wgsl */ `
     @compute @workgroup_size(64)
     fn main(@builtin(global_invocation_id) id: vec3u) {
       let i = id.x;
       if (i >= arrayLength(&output)) { return; }
-      output[i] = compute(i, ${timed ? fraction.value : "0.0"});
+      output[i] = compute(i, ${fraction});
     }`;
+}
+
+/** Floats of a call's result. */
+export function resultFloats(
+  { bytes }: Kernel,
+  [first]: readonly Operand[],
+): number {
+  return (first.byteLength / bytes) * 4;
+}
+
+/** Workgroups for a result of so many floats. */
+export function groups({ whole }: Kernel, floats: number) {
+  return whole?.groups(floats) ?? ([Math.ceil(floats / 4 / 64), 1] as const);
 }
 
 export function bindGroup(

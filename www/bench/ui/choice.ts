@@ -1,4 +1,5 @@
-// The check boxes: what is to be measured. Everything, unless the address says less.
+// The check boxes: what is to be measured. Everything, unless the address says less, or
+// the adapter is software, which takes too long for some of it.
 //
 // `?workloads=` and `?systems=` are lists of names; what is no name stands for all
 // names that begin with it and a dash.
@@ -11,12 +12,18 @@ import type { Choice } from "../run.ts";
 interface Named {
   readonly name: string;
   readonly about: string;
+  readonly isLong?: true;
 }
 
 /** Shows the boxes, ticked as `query` says. Throws for a name that is not there. */
-export function showChoice(form: HTMLFormElement, query: URLSearchParams) {
-  fill(form, "workloads", WORKLOADS, query.get("workloads"));
-  fill(form, "systems", SYSTEMS, query.get("systems"));
+export function showChoice(
+  form: HTMLFormElement,
+  query: URLSearchParams,
+  isSoftware: boolean,
+) {
+  const usual = ({ isLong }: Named) => !(isLong && isSoftware);
+  fill(form, "workloads", WORKLOADS, query.get("workloads") ?? usual);
+  fill(form, "systems", SYSTEMS, query.get("systems") ?? usual);
   form.querySelector<HTMLInputElement>("[name=quick]")!.checked =
     query.has("quick");
 }
@@ -39,23 +46,21 @@ function fill(
   form: HTMLFormElement,
   of: "workloads" | "systems",
   all: readonly Named[],
-  wanted: string | null,
+  wanted: string | ((named: Named) => boolean),
 ): void {
-  const ticked = wanted?.split(",").flatMap((pattern) => {
-    const names = all.map(({ name }) => name);
-    if (names.includes(pattern)) return [pattern];
-    const found = names.filter((name) => name.startsWith(`${pattern}-`));
-    if (found.length > 0) return found;
-    throw new Error(`none of the ${of} is called ${pattern}`);
-  });
-  const boxes = all.map(({ name, about }) => {
+  const ticked =
+    typeof wanted === "string"
+      ? wanted.split(",").flatMap((pattern) => matching(of, all, pattern))
+      : all.filter(wanted);
+  const boxes = all.map((named) => {
+    const { name, about } = named;
     const label = document.createElement("label");
     const box = document.createElement("input");
     const text = document.createElement("span");
     box.type = "checkbox";
     box.name = of;
     box.value = name;
-    box.checked = ticked?.includes(name) ?? true;
+    box.checked = ticked.includes(named);
     text.textContent = name;
     label.title = about;
     if (of === "systems") label.style.setProperty("--way", `var(--${name})`);
@@ -63,4 +68,16 @@ function fill(
     return label;
   });
   form.querySelector(`[data-of="${of}"]`)!.append(...boxes);
+}
+
+function matching(
+  of: string,
+  all: readonly Named[],
+  pattern: string,
+): readonly Named[] {
+  const exact = all.filter(({ name }) => name === pattern);
+  if (exact.length > 0) return exact;
+  const found = all.filter(({ name }) => name.startsWith(`${pattern}-`));
+  if (found.length > 0) return found;
+  throw new Error(`none of the ${of} is called ${pattern}`);
 }

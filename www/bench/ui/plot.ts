@@ -1,44 +1,113 @@
-// Time against the number of calls, one line a system, both axes logarithmic.
+// Time against size, one line a system, both axes logarithmic: a plot for each family
+// of workloads that differ in nothing else.
 
 import uPlot from "uplot";
 import type { Row } from "../record.ts";
+import { cpuLoop } from "../systems/cpu-loop.ts";
+import {
+  framebatchAuto,
+  framebatchCpu,
+  framebatchGpu,
+} from "../systems/framebatch.ts";
 import { SYSTEMS } from "../systems/index.ts";
-import { WORKLOADS } from "../workloads.ts";
+import type { System } from "../systems/system.ts";
+import { WORKLOADS, type Workload } from "../workloads.ts";
 
-/** Floats of each call in the plot: the workloads that differ in nothing but calls. */
-const FLOATS = 16;
 const LOGARITHMIC = 3;
 const HEIGHT = 380;
 
-const POINTS = WORKLOADS.filter(
-  ({ name, items }) => name.startsWith("small-lerp-") && items === FLOATS,
-);
+/** What is drawn in one plot. */
+interface Family {
+  readonly title: string;
+  /** What grows, as the axis says it. */
+  readonly label: "calls" | "floats" | "numbers a side";
+  readonly size: "calls" | "items";
+  readonly of: (workload: Workload) => boolean;
+  readonly systems: readonly System[];
+}
 
-export class Plot {
+/** Where a call may run, and the loop that it should not be slower than. */
+const CHOICES = [cpuLoop, framebatchCpu, framebatchGpu, framebatchAuto];
+
+const FAMILIES: readonly Family[] = [
+  {
+    title: "One lerp of 16 floats a call: time against calls",
+    label: "calls",
+    size: "calls",
+    of: ({ name, items }) => name.startsWith("small-lerp-") && items === 16,
+    systems: SYSTEMS,
+  },
+  {
+    title: "Five operations on three vectors: time against floats",
+    label: "floats",
+    size: "items",
+    of: ({ name }) => /^deep5-\d/.test(name),
+    systems: CHOICES,
+  },
+  {
+    title: "A product of matrices: time against numbers a side",
+    label: "numbers a side",
+    size: "items",
+    of: ({ name }) => /^matmul-\d/.test(name),
+    systems: CHOICES,
+  },
+];
+
+export class Plots {
+  private readonly plots: readonly Plot[];
+
+  constructor(into: HTMLElement) {
+    this.plots = FAMILIES.map((family) => new Plot(family, into));
+  }
+
+  /** Shows those that have two points or more. */
+  show(rows: readonly Row[]): void {
+    for (const plot of this.plots) plot.show(rows);
+  }
+}
+
+class Plot {
+  private readonly panel = document.createElement("section");
+  private readonly into = document.createElement("div");
+  private readonly workloads: readonly Workload[];
   private plot: uPlot | undefined;
   private names: string[] = [];
 
-  constructor(private readonly into: HTMLElement) {
+  constructor(
+    private readonly family: Family,
+    into: HTMLElement,
+  ) {
+    this.workloads = WORKLOADS.filter(family.of);
+    const title = document.createElement("h2");
+    title.textContent = family.title;
+    const about = document.createElement("p");
+    about.className = "quiet";
+    about.textContent =
+      "Milliseconds from the first call to the last result, medians. Both axes are logarithmic.";
+    this.panel.className = "panel";
+    this.panel.hidden = true;
+    this.panel.append(title, about, this.into);
+    into.append(this.panel);
     new ResizeObserver(() =>
-      this.plot?.setSize({ width: into.clientWidth, height: HEIGHT }),
-    ).observe(into);
+      this.plot?.setSize({ width: this.into.clientWidth, height: HEIGHT }),
+    ).observe(this.into);
   }
 
-  /** Whether there is something to show. */
-  show(rows: readonly Row[]): boolean {
-    const points = POINTS.filter(({ name }) =>
+  show(rows: readonly Row[]): void {
+    const points = this.workloads.filter(({ name }) =>
       rows.some((row) => row.workload === name),
     );
-    if (points.length < 2) return false;
+    this.panel.hidden = points.length < 2;
+    if (this.panel.hidden) return;
+    const { systems, size } = this.family;
     const time = (workload: string, system: string) =>
       rows.find((row) => row.workload === workload && row.system === system)
         ?.median || null;
-    const systems = SYSTEMS.filter(({ name: system }) =>
-      points.some(({ name }) => time(name, system) !== null),
-    );
-    const names = systems.map(({ name }) => name);
+    const names = systems
+      .map(({ name }) => name)
+      .filter((system) => points.some(({ name }) => time(name, system)));
     const values: uPlot.AlignedData = [
-      points.map(({ calls }) => calls!),
+      points.map((workload) => workload[size]!),
       ...names.map((system) => points.map(({ name }) => time(name, system))),
     ];
     if (this.plot !== undefined && names.join() === this.names.join()) {
@@ -48,10 +117,10 @@ export class Plot {
       this.names = names;
       this.plot = new uPlot(this.options(), values, this.into);
     }
-    return true;
   }
 
   private options(): uPlot.Options {
+    const { label } = this.family;
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(name).trim();
     const axis = {
@@ -76,11 +145,11 @@ export class Plot {
         y: { distr: LOGARITHMIC },
       },
       axes: [
-        { ...axis, label: "calls", values: marks },
+        { ...axis, label, values: marks },
         { ...axis, label: "ms", size: 56, values: marks },
       ],
       series: [
-        { label: "calls", value: (_, value) => text(value) },
+        { label, value: (_, value) => text(value) },
         ...this.names.map((name) => ({
           label: name,
           stroke: color(`--${name}`),

@@ -20,7 +20,7 @@ pub(super) fn field_gradients(field: &Expr, [states, ..]: &Operands<'_>, output:
                 columns.column(0)[k] = (f32::from(byte >> 4) - 8.0 + rho).clamp(-8.0, 7.0);
                 columns.column(1)[k] = turned(f32::from(byte & 15), theta);
             }
-            columns.evaluate(field, layers.len()).to_vec()
+            columns.evaluate(field, (&[], layers.len())).to_vec()
         };
         let (up, down) = (at(STEP, 0.0), at(-STEP, 0.0));
         let (ahead, back) = (at(0.0, STEP), at(0.0, -STEP));

@@ -4,7 +4,7 @@
 mod field;
 mod floats;
 mod measures;
-mod slerp;
+pub(super) mod slerp;
 mod states;
 
 use self::field::field_gradients;
@@ -59,7 +59,7 @@ pub(super) fn run(
     output: &mut [u32],
 ) {
     match kernel {
-        Kernel::Fused(_) => unreachable!("its operands lie otherwise"),
+        Kernel::Fused(_) | Kernel::Clip => unreachable!("its operands lie otherwise"),
         Kernel::Lerp => lerp(settings, operands, floats(output)),
         Kernel::Slerp => slerp(operands, floats(output)),
         Kernel::Bezier => bezier(settings, operands, floats(output)),

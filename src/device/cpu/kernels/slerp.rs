@@ -45,7 +45,7 @@ pub(super) fn slerp([a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {
     }
 }
 
-fn slerp_one(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] {
+pub(in super::super) fn slerp_one(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] {
     let b = if dot(a, b) < 0.0 { b.map(|x| -x) } else { b };
     let apart = zip(a, b, |a, b| a - b);
     let along = zip(a, b, |a, b| a + b);

@@ -1,19 +1,31 @@
-//! The stages that fusion makes, on the processor: the obvious reference of
-//! `kernel::generated`, with the same numbers in and the same order of sums.
+//! The stages that fusion makes, on the processor: the same numbers in as
+//! `kernel::generated`, and an order of sums that depends on sizes alone.
 //!
 //! Works through blocks of [`BLOCK`] elements, so that what lies between two
 //! operations stays in the nearest cache. Where operands lie is the caller's
-//! business.
+//! business, and so is who computes which lines of a result.
 
 #![expect(
     clippy::cast_possible_truncation,
     reason = "no shape has more than 2^30 elements"
 )]
 
+mod attention;
+mod fold;
+mod gemm;
+mod lines;
+mod places;
 mod rows;
 mod tile;
 
+pub(super) use self::lines::of as lines_of;
+pub use self::lines::{Lines, Output};
+
+use std::ops::Range;
+
+use self::places::Places;
 use super::expr::{BLOCK, Columns};
+use crate::kernel::Expr;
 use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage};
 
 /// What a stage reads for one call.
@@ -50,7 +62,7 @@ impl<'a> Runner<'a> {
     /// A runner of a stage.
     pub fn new(stage: &'a Stage) -> Runner<'a> {
         let steps = match &stage.body {
-            Body::Map(_) => 0,
+            Body::Map(_) | Body::Attention(_) => 0,
             Body::Rows(rows) => rows.steps.len(),
         };
         Runner {
@@ -60,13 +72,28 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Where the numbers lie in a call's entry.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
+    /// The lines of a call's result.
+    pub fn lines(&self, sizes: Numbers<'_>) -> Lines {
+        lines::of(self.stage, &self.layout, sizes)
     }
 
     /// Runs the stage for one call; `output` is the whole buffer that it writes to.
     pub fn run(&mut self, sizes: Numbers<'_>, operands: &Operands<'_>, output: &mut [u32]) {
+        let lines = 0..self.lines(sizes).count;
+        let output = Output {
+            words: output,
+            start: 0,
+        };
+        self.run_lines((sizes, operands), lines, output);
+    }
+
+    /// The same for some lines of the result; `output` is what holds them.
+    pub fn run_lines(
+        &mut self,
+        (sizes, operands): (Numbers<'_>, &Operands<'_>),
+        lines: Range<usize>,
+        output: Output<'_>,
+    ) {
         let run = Run {
             stage: self.stage,
             layout: &self.layout,
@@ -74,8 +101,9 @@ impl<'a> Runner<'a> {
             operands,
         };
         match &self.stage.body {
-            Body::Map(map) => run.map(map, &mut self.columns, output),
-            Body::Rows(rows) => rows::run(&run, rows, &mut self.columns, output),
+            Body::Map(map) => run.map(map, lines, &mut self.columns, output),
+            Body::Rows(rows) => rows::run(&run, (rows, lines), &mut self.columns, output),
+            Body::Attention(of) => attention::run(&run, of, lines, output),
         }
     }
 }
@@ -89,48 +117,64 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn map(&self, map: &Map, columns: &mut Columns, output: &mut [u32]) {
-        let count = if map.is_strided {
-            self.word(self.layout.count) as usize
-        } else {
-            output.len()
-        };
+    fn map(&self, map: &Map, lines: Range<usize>, columns: &mut Columns, mut output: Output<'_>) {
         let dims = self.dims(self.layout.outer, map.rank);
-        self.fill_scalars(columns, count.min(BLOCK));
-        for first in (0..count).step_by(BLOCK) {
-            let elements = BLOCK.min(count - first);
+        self.fill_scalars(columns, BLOCK.min(lines.len()));
+        for first in lines.clone().step_by(BLOCK) {
+            let elements = BLOCK.min(lines.end - first);
+            let result = Places {
+                offset: self.sizes.result,
+                dims: if map.is_strided { &dims } else { &[] },
+                strides: match map.is_strided {
+                    true => self.words(self.layout.result, map.rank),
+                    false => &[],
+                },
+                first,
+            };
             for (load, of) in self.stage.loads.iter().enumerate() {
-                let offset = self.sizes.offsets[load];
-                let strides = self.layout.strides[load];
                 if of.is_in_place() {
-                    let words = &output[first..first + elements];
+                    let words = output.words_at(result.place(), elements);
                     copy(words, columns.column(load));
                     continue;
                 }
-                let at = match of.access {
-                    Access::Flat => Places::flat(offset, first),
-                    Access::Strided | Access::Indexed(_) => Places {
-                        offset,
-                        dims: &dims,
-                        strides: self.words(strides, map.rank),
-                        first,
-                    },
+                let offset = self.sizes.offsets[load];
+                let strides = self.layout.strides[load];
+                let (dims, by) = match of.access {
+                    Access::Flat => (&[][..], &[][..]),
+                    Access::Strided | Access::Indexed(_) => {
+                        (&dims[..], self.words(strides, map.rank))
+                    }
                 };
-                self.read(columns, (load, strides + map.rank), (at, elements));
-            }
-            let values = columns.evaluate(&map.value, elements);
-            if map.is_strided {
                 let at = Places {
-                    offset: self.sizes.result,
-                    dims: &dims,
-                    strides: self.words(self.layout.result, map.rank),
+                    offset,
+                    dims,
+                    strides: by,
                     first,
                 };
-                at.store(output, values);
-            } else {
-                store(&mut output[first..first + elements], values);
+                if !self.refer(columns, load, (at, elements)) {
+                    self.read(columns, (load, strides + map.rank), (at, 0..elements));
+                }
             }
+            self.store(columns, &map.value, (result, elements), &mut output);
         }
+    }
+
+    /// Evaluates an expression and stores what it gives.
+    fn store(
+        &self,
+        columns: &mut Columns,
+        value: &Expr,
+        (at, elements): (Places<'_>, usize),
+        output: &mut Output<'_>,
+    ) {
+        let run = at.even(elements);
+        if run.count == elements && run.step == 1 {
+            let to = bytemuck::cast_slice_mut(output.words_at(run.at, elements));
+            columns.evaluate_to(value, self.operands.loads, to);
+            return;
+        }
+        let values = columns.evaluate(value, (self.operands.loads, elements));
+        output.store(at, values);
     }
 
     /// Puts the scalars in their columns, for so many elements at once.
@@ -145,8 +189,29 @@ impl Run<'_> {
         }
     }
 
-    /// Reads some elements of a load into its column; the words of an index
-    /// begin at `index`.
+    /// Has some elements of a load read where they lie, if they lie one after
+    /// the other.
+    fn refer(
+        &self,
+        columns: &mut Columns,
+        load: usize,
+        (at, elements): (Places<'_>, usize),
+    ) -> bool {
+        let source = self.operands.loads[load];
+        let run = at.even(elements);
+        let start = run.at as usize;
+        let is_plain = !matches!(self.stage.loads[load].access, Access::Indexed(_))
+            && (run.count, run.step) == (elements, 1)
+            && source.get(start..start + elements).is_some()
+            && !self.is_index(load);
+        if is_plain {
+            columns.refer(load, start);
+        }
+        is_plain
+    }
+
+    /// Reads some elements of a load to these places of its column; the words of
+    /// an index begin at `index`.
     ///
     /// A map's last thread may have elements behind the call's last one. What
     /// they are made of can lie outside, is 0 then, and nobody reads them.
@@ -154,37 +219,67 @@ impl Run<'_> {
         &self,
         columns: &mut Columns,
         (load, index): (usize, u32),
-        (at, elements): (Places<'_>, usize),
+        (at, to): (Places<'_>, Range<usize>),
     ) {
         let source = self.operands.loads[load];
-        match self.stage.loads[load].access {
-            Access::Flat => {
-                let start = at.offset as usize + at.first;
-                copy(&source[start..start + elements], columns.column(load));
-            }
-            Access::Strided => {
-                let column = columns.column(load);
-                at.each(elements, |i, at| column[i] = element(source, at));
-            }
-            Access::Indexed(by) => {
-                let (step, limit) = (self.word(index), self.word(index + 1));
-                let (indexes, column) = columns.pair(by as usize, load);
-                at.each(elements, |i, at| {
-                    let index = indexes[i].to_bits();
-                    column[i] = if index < limit {
-                        element(source, at.wrapping_add((index * step) as usize))
-                    } else {
-                        f32::from_bits(index | 0x7fc0_0000)
-                    };
-                });
-            }
+        if let Access::Indexed(by) = self.stage.loads[load].access {
+            let size = (self.word(index), self.word(index + 1));
+            let (indexes, column) = columns.pair(by as usize, load);
+            let (indexes, column) = (&indexes[to.clone()], &mut column[to.clone()]);
+            at.each(to.len(), &mut |run| {
+                for (i, at) in (run.first..).zip(run.places()) {
+                    column[i] = indexed(source, size, (indexes[i].to_bits(), at));
+                }
+            });
+            return;
         }
+        let column = &mut columns.column(load)[to.clone()];
+        at.each(to.len(), &mut |run| {
+            let to = &mut column[run.first..run.first + run.count];
+            let start = run.at as usize;
+            match source.get(start..start + run.count) {
+                Some(words) if run.step == 1 => copy(words, to),
+                _ if run.step == 0 => to.fill(element(source, start)),
+                _ => {
+                    for (to, at) in to.iter_mut().zip(run.places()) {
+                        *to = element(source, at);
+                    }
+                }
+            }
+        });
+    }
+
+    /// A load's element at a place; an index is what is in the first of the
+    /// places of its column.
+    fn single(
+        &self,
+        columns: &mut Columns,
+        (load, index): (usize, u32),
+        (place, places): (u32, &Range<usize>),
+    ) -> f32 {
+        let source = self.operands.loads[load];
+        if let Access::Indexed(by) = self.stage.loads[load].access {
+            let size = (self.word(index), self.word(index + 1));
+            let (indexes, _) = columns.pair(by as usize, load);
+            let index = indexes[places.start].to_bits();
+            return indexed(source, size, (index, place as usize));
+        }
+        element(source, place as usize)
+    }
+
+    /// Whether another load finds its elements by this one.
+    fn is_index(&self, load: usize) -> bool {
+        let by = Access::Indexed(load as u32);
+        self.stage.loads.iter().any(|of| of.access == by)
     }
 
     /// Dimensions, of which the entry holds all but the first.
     fn dims(&self, at: u32, rank: u32) -> Vec<u32> {
-        let mut dims = vec![u32::MAX];
-        dims.extend(self.words(at, rank.saturating_sub(1)));
+        let mut dims = Vec::new();
+        if rank > 0 {
+            dims.push(u32::MAX);
+            dims.extend(self.words(at, rank - 1));
+        }
         dims
     }
 
@@ -198,81 +293,21 @@ impl Run<'_> {
     }
 }
 
-/// Places in memory of consecutive elements.
-#[derive(Clone, Copy)]
-struct Places<'a> {
-    offset: u32,
-    /// Dimensions that elements are counted in; the first has no end.
-    dims: &'a [u32],
-    strides: &'a [u32],
-    /// Number of the first element.
-    first: usize,
-}
-
-impl Places<'_> {
-    fn flat(offset: u32, first: usize) -> Self {
-        Places {
-            offset,
-            dims: &[],
-            strides: &[],
-            first,
-        }
-    }
-
-    /// The first place.
-    fn place(&self) -> u32 {
-        let mut rest = self.first as u32;
-        let mut at = self.offset;
-        for (dim, stride) in self.dims.iter().zip(self.strides).rev() {
-            at = at.wrapping_add((rest % dim).wrapping_mul(*stride));
-            rest /= dim;
-        }
-        at
-    }
-
-    /// Stores values at their places.
-    fn store(&self, output: &mut [u32], values: &[f32]) {
-        self.each(values.len(), |i, at| output[at] = values[i].to_bits());
-    }
-
-    /// Calls `visit` with each element's number, counted from the first one,
-    /// and its place. Addresses wrap: strides may be negative.
-    fn each(&self, elements: usize, mut visit: impl FnMut(usize, usize)) {
-        let last = self.strides.len() - 1;
-        let mut done = 0;
-        while done < elements {
-            let mut rest = (self.first + done) as u32;
-            let mut at = self.offset;
-            let mut run = elements - done;
-            for axis in (0..=last).rev() {
-                let (place, dim) = (rest % self.dims[axis], self.dims[axis]);
-                rest /= dim;
-                at = at.wrapping_add(place.wrapping_mul(self.strides[axis]));
-                if axis == last {
-                    run = run.min((dim - place) as usize);
-                }
-            }
-            for i in 0..run {
-                visit(done + i, at as usize);
-                at = at.wrapping_add(self.strides[last]);
-            }
-            done += run;
-        }
-    }
-}
-
 fn copy(words: &[u32], values: &mut [f32]) {
-    for (value, word) in values.iter_mut().zip(words) {
-        *value = f32::from_bits(*word);
-    }
+    let words: &[f32] = bytemuck::cast_slice(words);
+    values[..words.len()].copy_from_slice(words);
 }
 
 fn element(source: &[u32], at: usize) -> f32 {
     f32::from_bits(source.get(at).copied().unwrap_or_default())
 }
 
-fn store(output: &mut [u32], values: &[f32]) {
-    for (word, value) in output.iter_mut().zip(values) {
-        *word = value.to_bits();
+/// The element behind a place that an index leads to, the NaN of the index if it
+/// leads to none; `(step, limit)` are its.
+fn indexed(source: &[u32], (step, limit): (u32, u32), (index, place): (u32, usize)) -> f32 {
+    if index < limit {
+        element(source, place.wrapping_add((index * step) as usize))
+    } else {
+        f32::from_bits(index | 0x7fc0_0000)
     }
 }

@@ -1,222 +1,263 @@
-//! Rows: folds along them and what is made of these, in the order that the
-//! kernels sum in.
+//! Rows: folds along them and what is made of these.
+//!
+//! Short rows are computed many at a time: a block of values holds several.
 
-use super::{Places, Run, tile};
+use std::ops::Range;
+
+use super::fold::Folding;
+use super::{Output, Places, Run, tile};
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
-use crate::plan::fuse::{CHUNK, Fold, LANES, RowResult, RowStep, Rows, Width};
+use crate::plan::fuse::{CHUNK, Fold, RowResult, RowStep, Rows, Width};
 
-/// Runs the rows of one call.
-pub(super) fn run(run: &Run<'_>, rows: &Rows, columns: &mut Columns, output: &mut [u32]) {
+/// Runs some rows of one call.
+pub(super) fn run(
+    run: &Run<'_>,
+    (rows, lines): (&Rows, Range<usize>),
+    columns: &mut Columns,
+    mut output: Output<'_>,
+) {
     let layout = run.layout;
+    if let Width::Tile(tile) = rows.width {
+        return tile::run(run, (rows, tile), lines, (columns, output));
+    }
     run.fill_scalars(columns, BLOCK);
-    let count = run.word(layout.count);
-    let threads = match rows.width {
-        Width::Thread => run.sizes.threads,
-        Width::Tile(tile) => return tile::run(run, (rows, tile), columns, output),
-        Width::Group => run.sizes.threads / LANES,
+    let count = run.word(layout.count) as usize;
+    let (chunks, at_once) = match rows.is_cut {
+        true => (run.word(layout.chunks) as usize, 1),
+        false => (1, (BLOCK / count.max(1)).max(1)),
     };
-    let chunks = if rows.is_cut {
-        run.word(layout.chunks)
-    } else {
-        1
-    };
-    let mut row = Row {
+    let mut block = Block {
         run,
         rows,
         columns,
         outer: run.dims(layout.outer, rows.outer),
         inner: run.dims(layout.inner, rows.inner),
-        place: 0,
+        values: vec![0.0; BLOCK],
+        line: 0,
+        row: 0,
+        many: 1,
         first: 0,
-        count: 0,
+        count,
+        held: None,
     };
-    for number in 0..threads {
-        row.place = (number / chunks) as usize;
-        row.first = (number % chunks * CHUNK) as usize;
-        row.count = match rows.is_cut {
-            true => (count as usize - row.first).min(CHUNK as usize),
-            false => count as usize,
-        };
-        row.steps();
-        row.result(number as usize, output);
+    for line in lines.clone().step_by(at_once) {
+        block.line = line;
+        block.row = line / chunks;
+        block.many = at_once.min(lines.end - line);
+        block.held = None;
+        if rows.is_cut {
+            block.first = line % chunks * CHUNK as usize;
+            block.count = (count - block.first).min(CHUNK as usize);
+        }
+        block.steps();
+        block.result(&mut output);
     }
 }
 
-/// One row, or chunk of one.
-struct Row<'a> {
+/// One row, a chunk of one, or many short rows.
+struct Block<'a> {
     run: &'a Run<'a>,
     rows: &'a Rows,
     columns: &'a mut Columns,
     outer: Vec<u32>,
     inner: Vec<u32>,
-    /// Number of the row.
-    place: usize,
-    /// The first of its values, and how many.
+    /// Room for values.
+    values: Vec<f32>,
+    /// Number of the first line of the result, and of the first row.
+    line: usize,
+    row: usize,
+    /// How many rows.
+    many: usize,
+    /// The first of a row's values, and how many.
     first: usize,
     count: usize,
+    /// Which values of a row the columns hold: those behind so many.
+    held: Option<usize>,
 }
 
-impl Row<'_> {
+impl Block<'_> {
+    /// What is known of rows has so many places in a column: the same value in
+    /// all that are a row's.
+    fn known(&self) -> usize {
+        self.of_row(self.many - 1).end
+    }
+
+    /// A row's places in a column.
+    fn of_row(&self, row: usize) -> Range<usize> {
+        let each = self.count.clamp(1, BLOCK);
+        row * each..(row + 1) * each
+    }
+
     fn steps(&mut self) {
         let rows = self.rows;
-        let at_once = self.count.clamp(1, BLOCK);
         for load in (0..rows.is_row.len()).filter(|load| rows.is_row[*load]) {
-            let at = Places {
-                offset: self.run.sizes.offsets[load],
-                dims: &self.outer,
-                strides: self.run.words(self.run.layout.strides[load], rows.outer),
-                first: self.place,
-            };
-            let load = (load, self.index(load));
-            self.run.read(self.columns, load, (at, 1));
-            let (load, _) = load;
-            let value = self.columns.column(load)[0];
-            self.columns.fill(load, value, at_once);
+            for row in 0..self.many {
+                let (to, place) = (self.of_row(row), self.places(load, row).place());
+                let value = (self.run).single(self.columns, (load, self.index(load)), (place, &to));
+                self.columns.column(load)[to].fill(value);
+            }
         }
         let first = self.run.stage.loads.len() + self.run.stage.scalars.len();
         for (step, of) in rows.steps.iter().enumerate() {
-            let value = match of {
-                RowStep::Fold(fold, value) => self.fold(*fold, value),
-                RowStep::Let(value) => self.columns.evaluate(value, 1)[0],
-            };
-            self.columns.fill(first + step, value, at_once);
-        }
-    }
-
-    /// Each thread's share first, then halves onto each other.
-    fn fold(&mut self, fold: Fold, value: &Expr) -> f32 {
-        let lanes = match self.rows.width {
-            Width::Thread | Width::Tile(_) => 1,
-            Width::Group => LANES as usize,
-        };
-        let mut sums = [0.0_f32; LANES as usize];
-        let start = if fold == Fold::Max { 0 } else { u32::MAX };
-        let mut keys = [start; LANES as usize];
-        let mut done = 0;
-        while done < self.count {
-            let elements = BLOCK.min(self.count - done);
-            let first = self.first + done;
-            let values = self.values(value, done, elements);
-            for (chunk, values) in values.chunks(lanes).enumerate() {
-                if fold == Fold::Sum {
-                    for (sum, value) in sums.iter_mut().zip(values) {
-                        *sum += value;
+            match of {
+                RowStep::Fold(fold, value) => self.fold(first + step, *fold, value),
+                RowStep::Let(value) => {
+                    let known = self.compute(value);
+                    let column = self.columns.column(first + step);
+                    if self.many > 1 {
+                        column[..known].copy_from_slice(&self.values[..known]);
+                    } else {
+                        column[..self.count.clamp(1, BLOCK)].fill(self.values[0]);
                     }
-                    continue;
-                }
-                for (lane, (folded, value)) in keys.iter_mut().zip(values).enumerate() {
-                    let place = (first + chunk * lanes + lane) as u32;
-                    *folded = keep(fold, *folded, (*value, place));
                 }
             }
-            done += elements;
-        }
-        let mut half = lanes / 2;
-        while half > 0 {
-            for lane in 0..half {
-                sums[lane] += sums[lane + half];
-                keys[lane] = match fold {
-                    Fold::Max => keys[lane].max(keys[lane + half]),
-                    _ => keys[lane].min(keys[lane + half]),
-                };
-            }
-            half /= 2;
-        }
-        match fold {
-            Fold::Sum => sums[0],
-            Fold::Max | Fold::Min => from_key(keys[0]),
-            Fold::First | Fold::Least => f32::from_bits(keys[0]),
         }
     }
 
-    /// Values of an expression at some elements of the row.
-    fn values(&mut self, value: &Expr, done: usize, elements: usize) -> &[f32] {
+    /// What an expression gives for each row, in all the row's places; or in
+    /// the first, if there is only one row. How many places that are.
+    fn compute(&mut self, value: &Expr) -> usize {
+        let known = if self.many > 1 { self.known() } else { 1 };
+        let to = &mut self.values[..known];
+        self.columns.evaluate_to(value, self.run.operands.loads, to);
+        known
+    }
+
+    fn fold(&mut self, into: usize, fold: Fold, value: &Expr) {
+        let mut folding = Folding::new(fold, self.rows.width);
+        for done in (0..self.count).step_by(BLOCK) {
+            let elements = self.read(done);
+            let to = &mut self.values[..elements];
+            self.columns.evaluate_to(value, self.run.operands.loads, to);
+            if self.many == 1 {
+                folding.add(self.first + done, &self.values[..elements]);
+                continue;
+            }
+            for row in 0..self.many {
+                let places = self.of_row(row);
+                let mut folding = Folding::new(fold, self.rows.width);
+                folding.add(0, &self.values[places.clone()]);
+                self.columns.column(into)[places].fill(folding.finish());
+            }
+            return;
+        }
+        let known = self.known();
+        self.columns.fill(into, folding.finish(), known);
+    }
+
+    /// Reads the values of the rows behind so many; how many there are now.
+    fn read(&mut self, done: usize) -> usize {
+        let elements = match self.many {
+            1 => BLOCK.min(self.count - done),
+            many => many * self.count,
+        };
+        if self.held == Some(done) {
+            return elements;
+        }
+        self.held = Some(done);
         let rows = self.rows;
         for load in (0..rows.is_row.len()).filter(|load| !rows.is_row[*load]) {
             let strides = self.run.layout.strides[load];
-            let row = Places {
-                offset: self.run.sizes.offsets[load],
-                dims: &self.outer,
-                strides: self.run.words(strides, rows.outer),
-                first: self.place,
-            };
-            let at = Places {
-                offset: row.place(),
-                dims: &self.inner,
-                strides: self.run.words(strides + rows.outer, rows.inner),
-                first: self.first + done,
-            };
-            let load = (load, self.index(load));
-            self.run.read(self.columns, load, (at, elements));
-        }
-        self.columns.evaluate(value, elements)
-    }
-
-    fn result(&mut self, number: usize, output: &mut [u32]) {
-        let (rows, layout) = (self.rows, self.run.layout);
-        let mut base = self.run.sizes.result as usize + number;
-        if !rows.is_cut {
-            let at = Places {
-                offset: self.run.sizes.result,
-                dims: &self.outer,
-                strides: self.run.words(layout.result, rows.outer),
-                first: self.place,
-            };
-            base = at.place() as usize;
-        }
-        match &rows.result {
-            RowResult::Row(value) => {
-                output[base] = self.columns.evaluate(value, 1)[0].to_bits();
-            }
-            RowResult::Element(value) => {
-                let strides = self.run.words(layout.result + rows.outer, rows.inner);
-                let inner = self.inner.clone();
-                for done in (0..self.count).step_by(BLOCK) {
-                    let elements = BLOCK.min(self.count - done);
-                    let at = Places {
-                        offset: base as u32,
-                        dims: &inner,
-                        strides,
-                        first: self.first + done,
-                    };
-                    let values = self.values(value, done, elements);
-                    at.store(output, values);
+            let along = self.run.words(strides + rows.outer, rows.inner);
+            let across = self.run.words(strides, rows.outer);
+            let is_whole = self.many == 1 || self.is_packed(across, along);
+            for row in 0..if is_whole { 1 } else { self.many } {
+                let at = Places {
+                    offset: self.places(load, row).place(),
+                    dims: if is_whole && self.many > 1 {
+                        &[]
+                    } else {
+                        &self.inner
+                    },
+                    strides: along,
+                    first: self.first + done,
+                };
+                let to = match is_whole {
+                    true => 0..elements,
+                    false => self.of_row(row),
+                };
+                let load = (load, self.index(load));
+                if !is_whole || !self.run.refer(self.columns, load.0, (at, elements)) {
+                    self.run.read(self.columns, load, (at, to));
                 }
             }
         }
+        elements
+    }
+
+    fn result(&mut self, output: &mut Output<'_>) {
+        let (rows, layout) = (self.rows, self.run.layout);
+        match &rows.result {
+            RowResult::Row(value) => {
+                self.compute(value);
+                for row in 0..self.many {
+                    let place = self.result_place(row);
+                    let value = self.values[self.of_row(row).start];
+                    output.words_at(place, 1)[0] = value.to_bits();
+                }
+            }
+            RowResult::Element(value) => {
+                let across = self.run.words(layout.result, rows.outer);
+                let along = self.run.words(layout.result + rows.outer, rows.inner);
+                let is_packed = self.many > 1 && self.is_packed(across, along);
+                for done in (0..self.count).step_by(BLOCK) {
+                    let elements = self.read(done);
+                    let mut at = Places {
+                        offset: self.result_place(0),
+                        dims: if is_packed { &[] } else { &self.inner },
+                        strides: along,
+                        first: self.first + done,
+                    };
+                    if self.many == 1 || is_packed {
+                        (self.run).store(self.columns, value, (at, elements), output);
+                    } else {
+                        let to = &mut self.values[..elements];
+                        self.columns.evaluate_to(value, self.run.operands.loads, to);
+                        for row in 0..self.many {
+                            at.offset = self.result_place(row);
+                            output.store(at, &self.values[self.of_row(row)]);
+                        }
+                    }
+                    if self.many > 1 {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether rows lie one after the other, value by value.
+    fn is_packed(&self, across: &[u32], along: &[u32]) -> bool {
+        matches!((across, along), ([next], [1]) if *next as usize == self.count)
+    }
+
+    /// The places of the rows in a load, from one of the block on.
+    fn places(&self, load: usize, row: usize) -> Places<'_> {
+        Places {
+            offset: self.run.sizes.offsets[load],
+            dims: &self.outer,
+            strides: (self.run).words(self.run.layout.strides[load], self.rows.outer),
+            first: self.row + row,
+        }
+    }
+
+    fn result_place(&self, row: usize) -> u32 {
+        let (layout, offset) = (self.run.layout, self.run.sizes.result);
+        if self.rows.is_cut {
+            return offset + self.line as u32;
+        }
+        let at = Places {
+            offset,
+            dims: &self.outer,
+            strides: self.run.words(layout.result, self.rows.outer),
+            first: self.row + row,
+        };
+        at.place()
     }
 
     /// Where the words of a load's index begin.
     fn index(&self, load: usize) -> u32 {
         self.run.layout.strides[load] + self.rows.outer + self.rows.inner
-    }
-}
-
-/// An integer that grows with the float.
-fn key(x: f32) -> u32 {
-    let bits = x.to_bits();
-    if bits >= 0x8000_0000 {
-        !bits
-    } else {
-        bits | 0x8000_0000
-    }
-}
-
-fn from_key(key: u32) -> f32 {
-    f32::from_bits(if key >= 0x8000_0000 {
-        key & 0x7fff_ffff
-    } else {
-        !key
-    })
-}
-
-fn keep(fold: Fold, folded: u32, (value, place): (f32, u32)) -> u32 {
-    match fold {
-        Fold::Max => folded.max(if value.is_nan() { u32::MAX } else { key(value) }),
-        Fold::Min => folded.min(if value.is_nan() { 0 } else { key(value) }),
-        Fold::First if value != 0.0 => folded.min(place),
-        Fold::Least => folded.min(value.to_bits()),
-        Fold::First | Fold::Sum => folded,
     }
 }

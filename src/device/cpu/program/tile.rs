@@ -1,36 +1,44 @@
-//! Matrix products: block by block of a row, each element summed from the first
-//! product to the last, as the kernels do.
+//! Matrix products: the rows of a stack, panel by panel, then what is made of
+//! the sums. How a panel is multiplied is not its business.
 
-use super::{Places, Run};
+use std::ops::Range;
+
+use super::gemm::{Matrix, multiply};
+use super::{Output, Places, Run};
 use crate::device::cpu::expr::{BLOCK, Columns};
-use crate::plan::fuse::{LANES, RowResult, Rows, TILE, Tile};
+use crate::plan::fuse::{RowResult, Rows, Tile};
 
-/// Runs the products of one call.
+/// Sums of a panel, at most: what follows finds them in the second cache.
+const PANEL: usize = 1 << 18;
+
+/// Runs some rows of the products of one call.
 pub(super) fn run(
     run: &Run<'_>,
     (rows, tile): (&Rows, Tile),
-    columns: &mut Columns,
-    output: &mut [u32],
+    lines: Range<usize>,
+    (columns, mut output): (&mut Columns, Output<'_>),
 ) {
     let dims = run.dims(run.layout.outer, rows.outer);
     let [_, .., height, width] = dims[..] else {
         unreachable!("a product has rows and columns");
     };
-    let tiles = height.div_ceil(TILE) * width.div_ceil(TILE);
-    let stacks = (run.sizes.threads / LANES).checked_div(tiles).unwrap_or(0);
+    let (height, width) = (height as usize, width as usize);
+    run.fill_scalars(columns, BLOCK);
     let mut product = Product {
         run,
         rows,
         tile,
-        count: run.word(run.layout.count),
+        dims: &dims,
         columns,
+        sums: Vec::new(),
     };
-    for row in 0..stacks * height {
-        for first in (0..width).step_by(BLOCK) {
-            let elements = BLOCK.min((width - first) as usize);
-            product.sum((&dims, row * width + first), elements);
-            product.store((&dims, row * width + first), elements, output);
-        }
+    let mut line = lines.start;
+    while line < lines.end {
+        let of_stack = height - line % height;
+        let count = (lines.end - line).min(of_stack).min(PANEL.div_ceil(width));
+        product.multiply(line * width, (count, width));
+        product.store(line * width, &mut output);
+        line += count;
     }
 }
 
@@ -38,75 +46,69 @@ struct Product<'a> {
     run: &'a Run<'a>,
     rows: &'a Rows,
     tile: Tile,
-    /// Products in a sum.
-    count: u32,
+    dims: &'a [u32],
     columns: &'a mut Columns,
+    sums: Vec<f32>,
 }
 
 impl Product<'_> {
-    /// Sums some elements of a row, from the one of this number on.
-    fn sum(&mut self, (dims, number): (&[u32], u32), elements: usize) {
+    /// Sums a panel of so many rows and columns, from the element of this number on.
+    fn multiply(&mut self, first: usize, (rows, width): (usize, usize)) {
         let rank = self.rows.outer as usize;
-        let [(left, a), (right, b)] = self.tile.factors.map(|load| {
+        let [left, right] = self.tile.factors.map(|load| {
             let load = load as usize;
             let strides = self.run.layout.strides[load];
-            let words = self.run.words(strides, self.rows.outer + self.rows.inner);
+            let strides = (self.run).words(strides, self.rows.outer + self.rows.inner);
             let at = Places {
                 offset: self.run.sizes.offsets[load],
-                dims,
-                strides: &words[..rank],
-                first: number as usize,
+                dims: self.dims,
+                strides: &strides[..rank],
+                first,
             };
-            (self.run.operands.loads[load], (at.place(), words))
+            let words = bytemuck::cast_slice(self.run.operands.loads[load]);
+            (words, at.place(), strides)
         });
-        let ((mut from, along), (mut by, across)) = (a, b);
-        let (step, down, next) = (along[rank], across[rank], across[rank - 1]);
-        let sums = self.columns.column(self.first());
-        sums[..elements].fill(0.0);
-        for _ in 0..self.count {
-            let factor = f32::from_bits(left[from as usize]);
-            let sums = sums[..elements].iter_mut();
-            if next == 1 {
-                let others = &right[by as usize..by as usize + elements];
-                for (sum, other) in sums.zip(others) {
-                    *sum += factor * f32::from_bits(*other);
-                }
-            } else {
-                let mut at = by;
-                for sum in sums {
-                    *sum += factor * f32::from_bits(right[at as usize]);
-                    at = at.wrapping_add(next);
-                }
-            }
-            from = from.wrapping_add(step);
-            by = by.wrapping_add(down);
-        }
-    }
-
-    /// Stores what is made of the sums.
-    fn store(&mut self, (dims, number): (&[u32], u32), elements: usize, output: &mut [u32]) {
-        let (run, rank) = (self.run, self.rows.outer);
-        let at = |offset, strides| Places {
-            offset,
-            dims,
-            strides: run.words(strides, rank),
-            first: number as usize,
+        let matrix = |(words, at, strides): (_, _, &[u32]), [down, across]: [usize; 2]| Matrix {
+            words,
+            at,
+            down: strides[down],
+            across: strides[across],
         };
-        for load in 0..run.stage.loads.len() {
-            if !self.tile.factors.contains(&(load as u32)) {
-                let strides = run.layout.strides[load];
-                let index = strides + rank + self.rows.inner;
-                let at = at(run.sizes.offsets[load], strides);
-                run.read(self.columns, (load, index), (at, elements));
-            }
-        }
-        let (RowResult::Row(value) | RowResult::Element(value)) = &self.rows.result;
-        let values = self.columns.evaluate(value, elements);
-        at(run.sizes.result, run.layout.result).store(output, values);
+        let count = self.run.word(self.run.layout.count) as usize;
+        self.sums.resize(rows * width, 0.0);
+        multiply(
+            matrix(left, [rank - 2, rank]),
+            matrix(right, [rank, rank - 1]),
+            [rows, count, width],
+            &mut self.sums,
+        );
     }
 
-    /// The variable that holds the sums.
-    fn first(&self) -> usize {
-        self.run.stage.loads.len() + self.run.stage.scalars.len()
+    /// Stores what is made of a panel's sums.
+    fn store(&mut self, first: usize, output: &mut Output<'_>) {
+        let (run, rank) = (self.run, self.rows.outer);
+        let (RowResult::Row(value) | RowResult::Element(value)) = &self.rows.result;
+        let variable = run.stage.loads.len() + run.stage.scalars.len();
+        for (block, sums) in self.sums.chunks(BLOCK).enumerate() {
+            let at = |offset, strides| Places {
+                offset,
+                dims: self.dims,
+                strides: run.words(strides, rank),
+                first: first + block * BLOCK,
+            };
+            self.columns.column(variable)[..sums.len()].copy_from_slice(sums);
+            for load in 0..run.stage.loads.len() {
+                if !self.tile.factors.contains(&(load as u32)) {
+                    let strides = run.layout.strides[load];
+                    let index = strides + rank + self.rows.inner;
+                    let at = at(run.sizes.offsets[load], strides);
+                    if !run.refer(self.columns, load, (at, sums.len())) {
+                        run.read(self.columns, (load, index), (at, 0..sums.len()));
+                    }
+                }
+            }
+            let at = at(run.sizes.result, run.layout.result);
+            run.store(self.columns, value, (at, sums.len()), output);
+        }
     }
 }

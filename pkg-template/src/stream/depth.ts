@@ -1,0 +1,45 @@
+// How many chunks of a stream are on their way at once, where the caller does not say.
+//
+// Numbers only: it knows no chunk, no session and no promise.
+
+/** Nothing is known of the sizes before the first result is there. */
+const UNKNOWN = 2;
+
+/** One that is uploaded, one that is computed, one that is read back. */
+const LEAST = 3;
+
+/** Small chunks are sent several in a batch; beyond so many that gains nothing. */
+const MOST = 64;
+
+/** Bytes of chunks and results that keep link and GPU at work: some pieces each way. */
+const ENOUGH = 16 << 20;
+
+/**
+ * Chunks for which `bytes` is what one and its result take, undefined while that is
+ * not known and 0 where it has no bytes. `fitting` says how many the memory holds.
+ */
+export function depthFor(
+  bytes: number | undefined,
+  fitting: (bytes: number) => number,
+): number {
+  if (bytes === undefined) return UNKNOWN;
+  if (bytes === 0) return LEAST;
+  const wanted = Math.min(Math.max(LEAST, Math.ceil(ENOUGH / bytes)), MOST);
+  return Math.max(1, Math.min(wanted, fitting(bytes)));
+}
+
+/** Bytes of arrays, of a list of them, or of an object that holds some; 0 for other things. */
+export function bytesOf(value: unknown): number {
+  const own = sizeOf(value);
+  if (own !== undefined) return own;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce<number>(
+    (sum, part) => sum + (sizeOf(part) ?? 0),
+    0,
+  );
+}
+
+function sizeOf(value: unknown): number | undefined {
+  const isBytes = ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
+  return isBytes ? value.byteLength : undefined;
+}

@@ -1,0 +1,322 @@
+// Work larger than memory: chunks go in, their results come out in the same order.
+//
+// A bounded number of chunks is on its way, so that one is uploaded while another is
+// computed; what a result is not waited for, is not computed. It makes no call itself
+// (the caller's function does) and knows nothing of batches.
+
+import { checkNames } from "../check.js";
+import { invalid, kindOf } from "../errors.js";
+import { bytesOf, depthFor } from "./depth.js";
+import { type Chunks, chunksOf, type StreamSource } from "./source.js";
+
+/** What has come out of a stream so far. */
+export interface StreamProgress {
+  /** Chunks whose results were handed over, this one included. */
+  done: number;
+  /** Chunks in all, where the source is an array. */
+  total: number | undefined;
+  /** Bytes of those chunks: of arrays, lists of arrays, and objects that hold arrays. */
+  bytes: number;
+}
+
+/** What `gpu.stream` and `gpu.transform` take last. All of it is optional. */
+export interface StreamOptions {
+  /**
+   * Chunks taken from the source and not handed over as results yet, at most.
+   * Default: as many as hold 16 MiB with their results, from 3 to 64, and no more
+   * than fit the memory budget; 2 until the first result is there.
+   */
+  depth?: number;
+  /** Ends the stream: it rejects with `signal.reason`. Default: none. */
+  signal?: AbortSignal;
+  /** Hears of each result before it is handed over; what it throws ends the stream. Default: none. */
+  onProgress?: (progress: StreamProgress) => void;
+}
+
+/** What the function of a stream is given beside its chunk. */
+export interface ChunkContext {
+  /** The chunk's place, from 0. */
+  readonly index: number;
+  /** Aborts if the stream ends before this chunk's turn; give it to calls, and they are given up too. */
+  readonly signal: AbortSignal;
+}
+
+/** Turns a chunk into its result, usually by a call of the session. */
+export type ChunkFunction<Chunk, Result> = (
+  chunk: Chunk,
+  context: ChunkContext,
+) => Result | PromiseLike<Result>;
+
+/** What a stream asks of its session. */
+export interface Streaming {
+  /** While more chunks began than ended, calls wait for no frame. */
+  begin(): void;
+  end(): void;
+  /** Sends what was called so far. */
+  flush(): void;
+  /** Items of so many bytes that the memory budget holds. */
+  fitting(bytes: number): number;
+}
+
+const NAMES: Record<keyof StreamOptions, true> = {
+  depth: true,
+  signal: true,
+  onProgress: true,
+};
+
+/** A chunk of so many bytes is sent at once: its upload need not wait for the next one. */
+const LARGE = 1 << 20;
+
+/** A chunk on its way. */
+class Entry<Result> implements ChunkContext {
+  result!: Promise<Result>;
+  private controller: AbortController | undefined;
+
+  constructor(
+    readonly index: number,
+    /** Of the chunk. */
+    readonly bytes: number,
+  ) {}
+
+  // One for each chunk, and only where it is used: listeners of one for all add up.
+  get signal(): AbortSignal {
+    return (this.controller ??= new AbortController()).signal;
+  }
+
+  abort(reason: unknown): void {
+    this.controller ??= new AbortController();
+    this.controller.abort(reason);
+  }
+}
+
+const DONE = { done: true, value: undefined } as const;
+
+/**
+ * The results of `gpu.stream`, in the order of their chunks. Nothing is taken from the
+ * source before the first `next`. Leaving the loop ends it: the source is cancelled,
+ * and what is on its way is given up, or its result dropped.
+ */
+export class Stream<Chunk, Result> implements AsyncIterableIterator<
+  Awaited<Result>,
+  undefined
+> {
+  private readonly chunks: Chunks<Chunk>;
+  private readonly options: StreamOptions;
+  private readonly progress: StreamProgress;
+  private entries: Entry<Awaited<Result>>[] = [];
+  private started = 0;
+  /** Bytes of the newest chunk that is done, and of its result. */
+  private bytesEach: number | undefined;
+  private isFilling = false;
+  /** The source has ended or failed. */
+  private isSpent = false;
+  /** Nothing more is taken from it. */
+  private isDry = false;
+  private isOver = false;
+  /** The caller's signal ended it. */
+  private isAborted = false;
+  /** The `next` that comes after all others. */
+  private turn: Promise<unknown> = Promise.resolve();
+  /** Ends what `next` waits for. */
+  private interrupt: (reason: unknown) => void = () => {};
+  /** Tells a `next` that found nothing that there may be something. */
+  private arrived: () => void = () => {};
+
+  constructor(
+    about: string,
+    source: StreamSource<Chunk>,
+    private readonly work: ChunkFunction<Awaited<Chunk>, Result>,
+    private readonly session: Streaming,
+    options: StreamOptions = {},
+  ) {
+    checkStream(about, work, options);
+    this.options = { ...options };
+    this.chunks = chunksOf(about, source);
+    this.progress = { done: 0, total: this.chunks.total, bytes: 0 };
+    const { signal } = options;
+    signal?.addEventListener("abort", this);
+    if (signal?.aborted) this.handleEvent();
+  }
+
+  /** The next result. Calls of it are answered in turn. */
+  next(): Promise<IteratorResult<Awaited<Result>, undefined>> {
+    const next = this.turn.then(() => this.take());
+    this.turn = next.catch(() => {});
+    return next;
+  }
+
+  /** Ends the stream; resolves when the source has heard of it. */
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    await this.finish(undefined);
+    return DONE;
+  }
+
+  /** Itself: it can be gone through once. */
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** Lets `await using` end the stream. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.finish(undefined);
+  }
+
+  /** The listener of the caller's signal. */
+  handleEvent(): void {
+    const { reason } = this.options.signal!;
+    this.isAborted = true;
+    this.interrupt(reason);
+    void this.finish(reason);
+  }
+
+  /** Ends the stream because of `reason`. */
+  finish(reason: unknown): Promise<void> {
+    if (this.isOver) return Promise.resolve();
+    this.isOver = this.isDry = true;
+    const { entries } = this;
+    this.entries = [];
+    this.options.signal?.removeEventListener("abort", this);
+    this.interrupt(DONE);
+    for (const entry of entries) entry.abort(reason);
+    if (this.isSpent) return Promise.resolve();
+    const canceled = this.chunks.cancel(reason);
+    canceled.catch(() => {});
+    // A source that is asked for a chunk may never answer.
+    return this.isFilling ? Promise.resolve() : canceled;
+  }
+
+  private async take(): Promise<IteratorResult<Awaited<Result>, undefined>> {
+    if (this.isAborted) throw this.options.signal!.reason;
+    if (this.isOver) return DONE;
+    try {
+      void this.fill();
+      while (this.entries.length === 0 && !this.isDry)
+        await this.wait(new Promise<void>((done) => (this.arrived = done)));
+      if (this.entries.length > 0) return await this.deliver(this.entries[0]);
+      void this.finish(undefined);
+      return DONE;
+    } catch (error) {
+      if (error === DONE) return DONE;
+      void this.finish(error);
+      throw error;
+    }
+  }
+
+  private async deliver({
+    result,
+    bytes,
+  }: Entry<Awaited<Result>>): Promise<IteratorYieldResult<Awaited<Result>>> {
+    const value = await this.wait(result);
+    this.entries.shift();
+    this.progress.done += 1;
+    this.progress.bytes += bytes;
+    this.options.onProgress?.({ ...this.progress });
+    // The next one is begun before this one is looked at.
+    void this.fill();
+    return { done: false, value };
+  }
+
+  /** Takes chunks as long as there is room for them. */
+  private async fill(): Promise<void> {
+    if (this.isFilling) return;
+    this.isFilling = true;
+    try {
+      while (!this.isDry && this.entries.length < this.depth) {
+        const { done, value } = await this.chunks.next();
+        this.isSpent = done === true;
+        // A chunk that comes after the end is nobody's.
+        if (!this.isDry && !this.isSpent) this.begin(value as Awaited<Chunk>);
+        this.isDry ||= this.isSpent;
+      }
+    } catch (error) {
+      this.isSpent = true;
+      if (!this.isDry) this.fail(error);
+      this.isDry = true;
+    } finally {
+      this.isFilling = false;
+      this.arrived();
+    }
+  }
+
+  private get depth(): number {
+    const { depth } = this.options;
+    return (
+      depth ?? depthFor(this.bytesEach, (each) => this.session.fitting(each))
+    );
+  }
+
+  private begin(chunk: Awaited<Chunk>): void {
+    const bytes = bytesOf(chunk);
+    const entry = this.enter(bytes);
+    const { session } = this;
+    session.begin();
+    entry.result = new Promise<Awaited<Result>>((resolve) => {
+      resolve(this.work(chunk, entry) as Awaited<Result>);
+    });
+    if (bytes >= LARGE) session.flush();
+    entry.result.then(
+      (value) => {
+        session.end();
+        this.bytesEach = bytes + bytesOf(value);
+        void this.fill();
+      },
+      () => {
+        session.end();
+        // The results before it still come; what is behind it is of no use.
+        this.isDry = true;
+      },
+    );
+    this.arrived();
+  }
+
+  private fail(error: unknown): void {
+    const entry = this.enter(0);
+    entry.result = Promise.reject(error);
+    entry.result.catch(() => {}); // Heard of when its turn comes, or never.
+  }
+
+  private enter(bytes: number): Entry<Awaited<Result>> {
+    const entry = new Entry<Awaited<Result>>(this.started, bytes);
+    this.started += 1;
+    this.entries.push(entry);
+    return entry;
+  }
+
+  /** Waits for something, unless the stream ends before. */
+  private wait<Value>(promise: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      this.interrupt = reject;
+      promise.then(resolve, reject);
+    });
+  }
+}
+
+function checkStream(
+  about: string,
+  work: unknown,
+  options: StreamOptions,
+): void {
+  if (typeof work !== "function") {
+    throw invalid(about, `fn must be a function, got ${kindOf(work)}`);
+  }
+  if (typeof options !== "object" || options === null) {
+    throw invalid(about, `options must be an object, got ${kindOf(options)}`);
+  }
+  checkNames(about, options, NAMES);
+  const { depth, signal, onProgress } = options;
+  if (depth !== undefined && !(Number.isSafeInteger(depth) && depth >= 1)) {
+    throw invalid(about, `depth must be a whole number from 1, got ${depth}`);
+  }
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    throw invalid(
+      about,
+      `signal must be an AbortSignal, got ${kindOf(signal)}`,
+    );
+  }
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw invalid(
+      about,
+      `onProgress must be a function, got ${kindOf(onProgress)}`,
+    );
+  }
+}

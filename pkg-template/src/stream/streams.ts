@@ -1,0 +1,65 @@
+// What a session does for its streams: their calls wait for no frame.
+//
+// It counts chunks on their way and asks for a flush at the end of each task that made
+// calls meanwhile. Other calls of that task go along. It takes no chunk itself.
+
+import type { Core } from "../core.js";
+import { EndOfTask, type Environment } from "../environment.js";
+import type { Streaming } from "./stream.js";
+
+/** What this drives. */
+interface Flushed {
+  readonly core: Core | undefined;
+  flush(): void;
+}
+
+/** The streams of one session. */
+export class Streams implements Streaming {
+  private chunks = 0;
+  /** Whether calls were made since the last flush. */
+  private waiting = false;
+  private task: EndOfTask | undefined;
+
+  constructor(private readonly session: Flushed) {}
+
+  /** The session is open. */
+  open(environment: Environment): void {
+    this.task = new EndOfTask(environment, () => {
+      if (this.waiting) this.session.flush();
+    });
+    if (this.waiting) this.task.post();
+  }
+
+  begin(): void {
+    this.chunks += 1;
+  }
+
+  end(): void {
+    this.chunks -= 1;
+  }
+
+  flush(): void {
+    this.session.flush();
+  }
+
+  fitting(bytes: number): number {
+    return this.session.core?.optimal_batch_size(0, bytes) ?? 1;
+  }
+
+  /** A call was queued. Comes with every call, so it must be cheap. */
+  called(): void {
+    if (this.chunks === 0) return;
+    this.waiting = true;
+    this.task?.post();
+  }
+
+  /** Everything queued was sent. */
+  flushed(): void {
+    this.waiting = false;
+  }
+
+  /** The session ended. */
+  close(): void {
+    this.task?.close();
+  }
+}

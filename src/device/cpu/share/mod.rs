@@ -1,0 +1,63 @@
+//! Who computes what of a dispatch: natively all cores, each some lines of the
+//! result. What a line is and how it is computed is not known here; its bits do
+//! not depend on who does.
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "cores_native.rs"]
+mod cores;
+#[cfg(target_arch = "wasm32")]
+#[path = "cores_web.rs"]
+mod cores;
+
+pub(super) use self::cores::share;
+
+use std::ops::Range;
+
+use super::program::Output;
+
+/// The lines of a call's result, which lie one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// Word of the output where they begin.
+    pub(super) start: usize,
+    pub(super) lines: usize,
+    /// Words of a line.
+    pub(super) words: usize,
+    /// What a line takes, in passes over one value.
+    pub(super) work: usize,
+}
+
+/// Some calls, or some lines of one.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) calls: Range<usize>,
+    /// All of them if it is `None`.
+    pub(super) lines: Option<Range<usize>>,
+}
+
+/// The calls of a dispatch.
+pub(super) struct Work<'a> {
+    pub(super) calls: usize,
+    /// A call's size; `None` if its result lies in another way.
+    pub(super) size: &'a dyn Fn(usize) -> Option<Size>,
+    /// Computes a task, into what holds its lines.
+    pub(super) run: &'a (dyn Fn(Task, Output<'_>) + Sync),
+}
+
+impl Work<'_> {
+    /// Computes everything here and now.
+    fn alone(&self, output: &mut [u32]) {
+        let task = Task {
+            calls: 0..self.calls,
+            lines: None,
+        };
+        let output = Output {
+            words: output,
+            start: 0,
+        };
+        (self.run)(task, output);
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

@@ -1,0 +1,84 @@
+//! What attention asks of its operands, and the shape that it gives.
+
+use super::infer::matrix;
+use super::op::{Heads, MAX_HEAD, Op};
+use super::{Node, refuse};
+use crate::error::Error;
+use crate::graph::shape::{MAX_RANK, Shape};
+
+/// Heads of all matrices of a stack: threads are counted in 32 bits.
+const MAX_HEADS: u64 = 1 << 24;
+
+/// The shape of the queries, with the axes in front broadcast.
+pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
+    let [q, k, v] = [0, 1, 2].map(|place| operands[place].shape);
+    if !matches!(operands[3].op, Op::Constant { .. }) {
+        return Err(refuse(|| {
+            "attention: the scale must be a number that comes with the call".into()
+        }));
+    }
+    for shape in [q, k, v] {
+        if !(2..MAX_RANK).contains(&shape.rank()) {
+            return Err(refuse(|| {
+                let shape = shape.to_string();
+                [
+                    "attention: shape ",
+                    &shape,
+                    " must have 2 to 7 dimensions, the last two rows and floats",
+                ]
+                .concat()
+            }));
+        }
+    }
+    let (stack, [rows, width]) = matrix(q);
+    let (stack_of_keys, [keys, width_of_keys]) = matrix(k);
+    let (stack_of_values, [values, width_of_values]) = matrix(v);
+    for (other, of_other) in [(k, width_of_keys), (v, width_of_values)] {
+        if of_other != width {
+            return both((q, other), " must agree in the last dimension");
+        }
+    }
+    if values != keys {
+        return both(
+            (k, v),
+            " must agree in the dimension before the last: a value for each key",
+        );
+    }
+    let holds = |size: u32| width % heads.count == 0 && (1..=MAX_HEAD).contains(&size);
+    if !width.checked_div(heads.count).is_some_and(holds) {
+        return Err(refuse(|| {
+            let (count, shape) = (heads.count.to_string(), q.to_string());
+            [
+                "attention: rows of shape ",
+                &shape,
+                " are not ",
+                &count,
+                " heads of 1 to 128 floats",
+            ]
+            .concat()
+        }));
+    }
+    if keys == 0 {
+        return both((q, k), " leave the queries no keys");
+    }
+    if heads.is_causal && rows > keys {
+        return both(
+            (q, k),
+            " have more queries than keys, so that the first of them would see none; leave causal out",
+        );
+    }
+    let stack = stack.broadcast(stack_of_keys, "attention")?;
+    let stack = stack.broadcast(stack_of_values, "attention")?;
+    let heads = u64::from(stack.count()) * u64::from(heads.count);
+    match Shape::new(&[stack.dims(), &[rows, width]].concat()) {
+        Ok(shape) if heads <= MAX_HEADS => Ok(shape),
+        _ => both((q, k), " give more than 2^30 elements or 2^24 heads"),
+    }
+}
+
+fn both<T>((a, b): (Shape, Shape), what: &str) -> Result<T, Error> {
+    Err(refuse(|| {
+        let (a, b) = (a.to_string(), b.to_string());
+        ["attention: shapes ", &a, " and ", &b, what].concat()
+    }))
+}

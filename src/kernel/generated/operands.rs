@@ -1,0 +1,123 @@
+//! Operands as WGSL: their types, and what reads the bits of floats from them,
+//! however they are packed. The processor's twin is `tensor::Packing`.
+
+use crate::plan::fuse::{Load, Stage};
+use crate::tensor::Packing;
+
+/// How many elements a kernel reads at once.
+#[derive(Clone, Copy)]
+pub(super) enum Reads {
+    Single,
+    /// Neighbors only, from a multiple of four on.
+    Quads,
+    /// Those too, and four from any places.
+    Four,
+}
+
+impl Reads {
+    /// The type of a binding's elements.
+    pub(super) fn words(self, packing: Option<Packing>) -> &'static str {
+        match (self, packing) {
+            (Reads::Single, _) | (_, Some(Packing::Int8)) => "u32",
+            (_, Some(Packing::F16 | Packing::Bf16)) => "vec2<u32>",
+            (_, None) => "vec4<u32>",
+        }
+    }
+}
+
+/// What reads the elements of operands where that is more than an index.
+pub(super) fn readers(text: &mut String, stage: &Stage, reads: Reads) {
+    for binding in 0..stage.bindings() {
+        let reader = match (stage.packing(binding as u32), reads) {
+            (None, Reads::Single | Reads::Quads) => continue,
+            (None, Reads::Four) => PLAIN,
+            (Some(Packing::F16), Reads::Single) => F16,
+            (Some(Packing::F16), _) => F16_FOUR,
+            (Some(Packing::Bf16), Reads::Single) => BF16,
+            (Some(Packing::Bf16), _) => BF16_FOUR,
+            (Some(Packing::Int8), Reads::Single) => INT8,
+            (Some(Packing::Int8), _) => INT8_FOUR,
+        };
+        *text += &reader.replace('#', &binding.to_string());
+    }
+}
+
+/// The bits of four neighbors, the quad of this number.
+pub(super) fn quad(load: &Load, number: &str) -> String {
+    let binding = load.binding;
+    match load.packing {
+        _ if load.is_in_place() => format!("output[{number}]"),
+        Some(_) => format!("quad{binding}({number})"),
+        None => format!("in{binding}[{number}]"),
+    }
+}
+
+/// The bits of one element, for kernels that read single ones.
+pub(super) fn single(load: &Load, at: &str) -> String {
+    let binding = load.binding;
+    match load.packing {
+        Some(_) => format!("read{binding}({at})"),
+        None => format!("in{binding}[{at}]"),
+    }
+}
+
+const PLAIN: &str = "fn read#(at: U) -> U {
+return U(in#[at.x / 4u][at.x % 4u], in#[at.y / 4u][at.y % 4u], in#[at.z / 4u][at.z % 4u], in#[at.w / 4u][at.w % 4u]);
+}
+";
+
+const F16: &str = "fn read#(at: u32) -> u32 {
+return bitcast<u32>(unpack2x16float(in#[at / 2u] >> (at % 2u * 16u)).x);
+}
+";
+
+const F16_FOUR: &str = "fn quad#(i: u32) -> U {
+let w = in#[i];
+return bitcast<U>(F(unpack2x16float(w.x), unpack2x16float(w.y)));
+}
+fn read#(at: U) -> U {
+let b = at / 2u % 2u;
+let w = U(in#[at.x / 4u][b.x], in#[at.y / 4u][b.y], in#[at.z / 4u][b.z], in#[at.w / 4u][b.w]);
+let h = (w >> (at % 2u * 16u)) & U(0xffffu);
+return bitcast<U>(F(unpack2x16float(h.x | (h.y << 16u)), unpack2x16float(h.z | (h.w << 16u))));
+}
+";
+
+const BF16: &str = "fn read#(at: u32) -> u32 {
+return (in#[at / 2u] >> (at % 2u * 16u)) << 16u;
+}
+";
+
+const BF16_FOUR: &str = "fn quad#(i: u32) -> U {
+let w = in#[i];
+return U(w.x << 16u, w.x & 0xffff0000u, w.y << 16u, w.y & 0xffff0000u);
+}
+fn read#(at: U) -> U {
+let b = at / 2u % 2u;
+let w = U(in#[at.x / 4u][b.x], in#[at.y / 4u][b.y], in#[at.z / 4u][b.z], in#[at.w / 4u][b.w]);
+return (w >> (at % 2u * 16u)) << U(16u);
+}
+";
+
+// Both products are exact, so that their order is open.
+const INT8: &str = "fn read#(at: u32) -> u32 {
+let q = i32(in#[at / 4u + at / 64u] << (24u - at % 4u * 8u)) >> 24u;
+let s = in#[at / 64u * 17u + 16u] >> (at / 32u % 2u * 16u);
+return bitcast<u32>(f32(q) * unpack2x16float(s).x * 0.0078125);
+}
+";
+
+const INT8_FOUR: &str = "fn quad#(i: u32) -> U {
+let q = vec4<i32>(U(in#[i + i / 16u]) << U(24u, 16u, 8u, 0u)) >> U(24u);
+let s = in#[i / 16u * 17u + 16u] >> (i / 8u % 2u * 16u);
+return bitcast<U>(F(q) * unpack2x16float(s).x * 0.0078125);
+}
+fn read#(at: U) -> U {
+let p = at / 4u + at / 64u;
+let q = vec4<i32>(U(in#[p.x], in#[p.y], in#[p.z], in#[p.w]) << (24u - at % 4u * 8u)) >> U(24u);
+let b = at / 64u * 17u + 16u;
+let s = (U(in#[b.x], in#[b.y], in#[b.z], in#[b.w]) >> (at / 32u % 2u * 16u)) & U(0xffffu);
+let f = F(unpack2x16float(s.x | (s.y << 16u)), unpack2x16float(s.z | (s.w << 16u)));
+return bitcast<U>(F(q) * f * 0.0078125);
+}
+";

@@ -1,0 +1,70 @@
+//! Attention, as a batch records it.
+
+use super::{Batch, Value};
+use crate::error::Error;
+use crate::graph::chain::Heads;
+
+/// How rows of queries look at rows of keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attention {
+    /// How many heads share a row; each has as many of its floats, 1 to 128.
+    pub heads: u32,
+    /// What products of queries and keys are multiplied with; `None` is one over
+    /// the root of the floats of a head.
+    pub scale: Option<f32>,
+    /// Whether a query looks at no keys behind its own: the last query has the
+    /// last key, and so on back.
+    pub is_causal: bool,
+}
+
+impl Attention {
+    /// So many heads that look at all keys, with the usual scale.
+    pub const fn heads(heads: u32) -> Attention {
+        Attention {
+            heads,
+            scale: None,
+            is_causal: false,
+        }
+    }
+}
+
+impl<G> Batch<'_, G> {
+    /// Attention of `heads` heads: softmax(q·kᵀ · scale)·v, each head with its own
+    /// floats of every row. `q` is `[.., m, heads · size]`, `k` and `v` are
+    /// `[.., n, heads · size]`, the result is like `q`; axes in front broadcast.
+    ///
+    /// Scores are never in memory (FlashAttention, Dao and others, 2022), and
+    /// batches of other numbers of rows are computed in the same passes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::relu`], and for shapes that do not agree in their last
+    /// dimension or in the rows of `k` and `v`, for rows that are not so many
+    /// heads, for no keys, and for more queries than keys where it is causal.
+    pub fn attention(
+        &mut self,
+        q: Value,
+        k: Value,
+        v: Value,
+        attention: Attention,
+    ) -> Result<Value, Error> {
+        let name = "attention";
+        let operands = [
+            self.operand(name, q)?,
+            self.operand(name, k)?,
+            self.operand(name, v)?,
+        ];
+        let width = self.shape(q)?.last().copied().unwrap_or_default();
+        let size = width.checked_div(attention.heads).unwrap_or_default();
+        #[expect(clippy::cast_precision_loss, reason = "at most 128")]
+        let usual = 1.0 / (size as f32).sqrt();
+        let heads = Heads {
+            count: attention.heads,
+            is_causal: attention.is_causal,
+        };
+        let scale = self.chain.constant()?;
+        self.constants.push(attention.scale.unwrap_or(usual));
+        let node = self.chain.attention(heads, operands, scale)?;
+        Ok(self.operation(node, &operands))
+    }
+}

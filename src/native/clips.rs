@@ -1,0 +1,419 @@
+//! Clips, and the store on the device that holds all of a session's.
+//!
+//! One tensor for all, so that calls of different clips are computed together.
+//! What clips are in words is `ops::clips`' matter.
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+use super::call::Call;
+use super::gpu::Gpu;
+use super::outside::AnyDevice;
+use super::request::{Chained, Parameter, Request, Structure};
+use super::shared::{Purpose, Shared, State};
+use super::tensor::Tensor;
+use crate::error::Error;
+use crate::graph::sampling::{LAYER, Sampling, WEIGHTS};
+use crate::ops::clips::{self, Encoded, Track, Wrap};
+use crate::session::Session;
+
+/// Words of the first store; it doubles when it is full.
+const SMALLEST: usize = 1 << 16;
+
+/// Layers that are blended at most.
+const MOST_LAYERS: usize = 63;
+
+/// Keyframe tracks that lie on the device until the last clone is dropped. Made
+/// by [`Gpu::clip`].
+#[derive(Clone)]
+pub struct Clip {
+    entry: Arc<Entry>,
+    gpu: Gpu,
+}
+
+/// A clip's place in the store.
+pub(super) struct Entry {
+    shared: Arc<Shared>,
+    at: u32,
+    words: u32,
+    lanes: u32,
+    width: u32,
+    duration: f32,
+    /// Kind and width of each track: clips of equal ones blend.
+    signature: Vec<(clips::Kind, u32)>,
+}
+
+/// A clip among those that are blended.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer<'a> {
+    /// The clip.
+    pub clip: &'a Clip,
+    /// Its time in seconds for each row.
+    pub times: &'a [f32],
+    /// Its share, for all rows or each; one not above 0 counts nothing.
+    pub weight: Parameter<'a>,
+    /// What becomes of times outside.
+    pub wrap: Wrap,
+    /// Whether it goes on top of the others. Such layers come last.
+    pub additive: bool,
+}
+
+impl Clip {
+    /// Seconds after which it begins again.
+    pub fn duration(&self) -> f32 {
+        self.entry.duration
+    }
+
+    /// Floats of a row: those of all its tracks, one after the other.
+    pub fn width(&self) -> u32 {
+        self.entry.width
+    }
+
+    /// The clip at these times, clamped, as a layer of weight 1.
+    pub fn layer<'a>(&'a self, times: &'a [f32]) -> Layer<'a> {
+        Layer {
+            clip: self,
+            times,
+            weight: Parameter::Call(1.0),
+            wrap: Wrap::Clamp,
+            additive: false,
+        }
+    }
+
+    /// The clip at these times: a row of [`width`](Clip::width) floats each.
+    /// Calls of any clips are computed together.
+    ///
+    /// Of values near 1 within 10⁻⁵ of the formulas of glTF 2.0, appendix C. A
+    /// time that is folded by [`Wrap`] is off by at most 2⁻²² of itself.
+    pub fn sample(&self, times: &[f32], wrap: Wrap) -> Call<f32> {
+        let layer = Layer {
+            wrap,
+            ..self.layer(times)
+        };
+        self.gpu.blend(&[layer])
+    }
+
+    /// The same, to the floats of a tensor from `offset` on; nothing comes back.
+    /// Calls that are sent with it and read the tensor find what it wrote.
+    pub fn sample_to(&self, tensor: &Tensor, offset: u32, times: &[f32], wrap: Wrap) -> Call<f32> {
+        let layer = Layer {
+            wrap,
+            ..self.layer(times)
+        };
+        self.gpu.blend_to(tensor, offset, &[layer])
+    }
+}
+
+impl Debug for Clip {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Entry {
+            at,
+            width,
+            duration,
+            ..
+        } = &*self.entry;
+        write!(f, "Clip({width} floats for {duration} s at {at})")
+    }
+}
+
+impl Debug for Entry {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({} words at {})", self.words, self.at)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.shared.lock().clips.give(self.at, self.words);
+    }
+}
+
+impl Gpu {
+    /// Takes keyframe tracks to the device, where they stay.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use framebatch::clips::{Track, Wrap};
+    /// use framebatch::{Config, Gpu};
+    ///
+    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let rise = gpu.clip(&[Track {
+    ///     times: &[0.0, 2.0],
+    ///     values: &[0.0, 0.0, 0.0, 0.0, 8.0, 0.0],
+    ///     kind: Default::default(),
+    ///     interpolation: Default::default(),
+    ///     easing: Default::default(),
+    /// }], None)?;
+    /// let positions = rise.sample(&[0.5, 2.5], Wrap::Loop).await?;
+    /// assert_eq!(positions, [0.0, 2.0, 0.0, 0.0, 2.0, 0.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] naming the track that is wrong,
+    /// [`Error::TooLarge`] where no buffer holds it, [`Error::Disposed`].
+    pub fn clip(&self, tracks: &[Track<'_>], duration: Option<f32>) -> Result<Clip, Error> {
+        let Encoded {
+            words,
+            lanes,
+            width,
+            duration,
+        } = clips::encode(tracks, duration)?;
+        let shared = self.shared();
+        let mut state = shared.open()?;
+        let State { session, clips, .. } = &mut *state;
+        let at = clips.put(&words, session)?;
+        drop(state);
+        Ok(Clip {
+            entry: Arc::new(Entry {
+                shared: Arc::clone(shared),
+                at,
+                words: words_of(words.len()),
+                lanes,
+                width,
+                duration,
+                signature: clips::signature(tracks),
+            }),
+            gpu: self.clone(),
+        })
+    }
+
+    /// Clips of equal tracks blended: the mean of the layers by weight, then the
+    /// additive ones on top. Quaternions are summed on one side and scaled to
+    /// length 1 (nlerp); of an additive one the turn by its weight between none
+    /// and all of it is multiplied from the right. Without any weight above 0 a
+    /// vector is 0 and a quaternion no turn.
+    pub fn blend(&self, layers: &[Layer<'_>]) -> Call<f32> {
+        self.sample_layers(layers, None)
+    }
+
+    /// The same, to the floats of a tensor from `offset` on.
+    pub fn blend_to(&self, tensor: &Tensor, offset: u32, layers: &[Layer<'_>]) -> Call<f32> {
+        self.sample_layers(layers, Some((tensor, offset)))
+    }
+
+    fn sample_layers(&self, layers: &[Layer<'_>], target: Option<(&Tensor, u32)>) -> Call<f32> {
+        match self.try_sample(layers, target) {
+            Ok(call) => call,
+            Err(error) => Call::known(Err(error)),
+        }
+    }
+
+    fn try_sample(
+        &self,
+        layers: &[Layer<'_>],
+        target: Option<(&Tensor, u32)>,
+    ) -> Result<Call<f32>, Error> {
+        let shared = self.shared();
+        let rows = check(layers, shared)?;
+        let clip = &*layers[0].clip.entry;
+        let offset = target.map_or(0, |(_, offset)| offset);
+        let mut tensors = vec![shared.store()];
+        if let Some((tensor, offset)) = target {
+            let need = rows as u64 * u64::from(clip.width) + u64::from(offset);
+            let has = u64::from(tensor.dims().count());
+            if need > has {
+                return Err(invalid(&format!(
+                    "the tensor has {has} floats, but the result ends at {need}"
+                )));
+            }
+            tensors.push(shared.admit_target(tensor)?);
+        }
+        let is_weighted = layers
+            .iter()
+            .any(|layer| matches!(layer.weight, Parameter::Each(_)));
+        let count = words_of(layers.len());
+        let flags = if is_weighted { WEIGHTS } else { 0 };
+        let mut header = vec![clip.lanes, count | flags, offset, clip.width];
+        let mut fields: Vec<Parameter<'_>> = Vec::new();
+        for layer in layers {
+            let weight = match layer.weight {
+                Parameter::Call(weight) => weight,
+                Parameter::Each(_) => 1.0,
+            };
+            header.extend([
+                layer.clip.entry.at,
+                layer.wrap as u32,
+                u32::from(layer.additive),
+                weight.to_bits(),
+            ]);
+            fields.push(Parameter::Each(layer.times));
+        }
+        debug_assert_eq!(header.len(), (4 + LAYER * count) as usize);
+        if is_weighted {
+            fields.extend(layers.iter().map(|layer| layer.weight));
+        }
+        let interleaved = interleave(&fields, rows);
+        let sampling = Sampling {
+            layers: count,
+            lanes: clip.lanes,
+            width: clip.width,
+            row: words_of(fields.len()),
+            is_stored: target.is_some(),
+        };
+        let request = Request {
+            structure: Structure::Sampling(sampling),
+            rows,
+            scalar: 0,
+            operands: [
+                bytemuck::cast_slice(&interleaved),
+                bytemuck::cast_slice(&header),
+                &[],
+                &[],
+                &[],
+            ],
+            chained: Chained {
+                operands: Vec::new(),
+                tensors,
+            },
+        };
+        let entries = layers.iter().map(|layer| Arc::clone(&layer.clip.entry));
+        Ok(shared.submit_sampling(&request, self.terms(), entries.collect()))
+    }
+}
+
+impl Shared {
+    /// The number of the tensor that clips lie in.
+    fn store(&self) -> u32 {
+        let mut state = self.lock();
+        let State { session, clips, .. } = &mut *state;
+        *clips.number.get_or_insert_with(|| session.hold())
+    }
+}
+
+/// The rows of layers that fit each other.
+fn check(layers: &[Layer<'_>], shared: &Arc<Shared>) -> Result<usize, Error> {
+    let Some(first) = layers.first() else {
+        return Err(invalid("give at least 1 layer"));
+    };
+    if layers.len() > MOST_LAYERS {
+        return Err(invalid(&format!(
+            "{} layers are more than {MOST_LAYERS}",
+            layers.len()
+        )));
+    }
+    let rows = first.times.len();
+    let mut is_additive = false;
+    for (index, layer) in layers.iter().enumerate() {
+        let wrong = |problem: &str| Err(invalid(&format!("layers[{index}] {problem}")));
+        let is_own = Arc::ptr_eq(&layer.clip.entry.shared, shared);
+        if !is_own && shared.purpose != Purpose::Explain {
+            return wrong("is a clip of another session; make it with this one");
+        }
+        if layer.clip.entry.signature != first.clip.entry.signature {
+            return wrong("has other tracks than the first; blend clips of equal tracks");
+        }
+        if layer.times.len() != rows {
+            return wrong(&format!(
+                "has {} times, but the first has {rows}; give all as many",
+                layer.times.len()
+            ));
+        }
+        match layer.weight {
+            Parameter::Call(weight) if weight.is_nan() => {
+                return wrong("has NaN for a weight; give a number");
+            }
+            Parameter::Each(weights) if weights.len() != rows => {
+                return wrong(&format!(
+                    "has {} weights, but {rows} times; give one for all, or as many",
+                    weights.len()
+                ));
+            }
+            Parameter::Call(_) | Parameter::Each(_) => {}
+        }
+        if is_additive && !layer.additive {
+            return wrong("follows an additive one; additive layers come last");
+        }
+        is_additive = layer.additive;
+    }
+    Ok(rows)
+}
+
+/// The fields of each row, row after row.
+fn interleave(fields: &[Parameter<'_>], rows: usize) -> Vec<f32> {
+    let row = |row: usize| {
+        fields.iter().map(move |field| match field {
+            Parameter::Call(value) => *value,
+            Parameter::Each(values) => values[row],
+        })
+    };
+    (0..rows).flat_map(row).collect()
+}
+
+/// All clips of a session, as they lie on its device.
+#[derive(Debug, Default)]
+pub(super) struct Clips {
+    words: Vec<u32>,
+    /// Words in use.
+    end: usize,
+    /// What was given back: places and words.
+    free: Vec<(u32, u32)>,
+    /// The store's tensor, once there is a clip.
+    number: Option<u32>,
+}
+
+impl Clips {
+    /// Finds a place for a clip and writes it there, on the device too.
+    fn put(&mut self, words: &[u32], session: &mut Session<AnyDevice>) -> Result<u32, Error> {
+        let need = words_of(words.len());
+        let fits = |(_, free): &(u32, u32)| *free >= need;
+        let is_new = self.number.is_none();
+        let at = match self.free.iter().position(fits) {
+            Some(found) => {
+                let (at, free) = self.free.swap_remove(found);
+                if free > need {
+                    self.free.push((at + need, free - need));
+                }
+                at as usize
+            }
+            None => self.end,
+        };
+        let end = at + words.len();
+        let grows = end > self.words.len();
+        let before = self.words.len();
+        if grows {
+            let size = end.max(SMALLEST).next_power_of_two();
+            self.words.resize(size, 0);
+        }
+        self.words[at..end].copy_from_slice(words);
+        let number = *self.number.get_or_insert_with(|| session.hold());
+        // With no device it is filled when there is one.
+        let written = match session.is_lost() {
+            true => Ok(()),
+            false if is_new || grows => session.fill(number, &self.words),
+            false => session.patch(number, words_of(at), words),
+        };
+        if let Err(error) = written {
+            self.words.truncate(before);
+            if is_new {
+                session.release(number);
+                self.number = None;
+            }
+            return Err(error);
+        }
+        self.end = self.end.max(end);
+        Ok(words_of(at))
+    }
+
+    fn give(&mut self, at: u32, words: u32) {
+        self.free.push((at, words));
+    }
+
+    /// Fills the store again after a loss.
+    pub(super) fn restore(&self, session: &mut Session<AnyDevice>) {
+        if let Some(number) = self.number {
+            // Where it finds no room, its calls are given up as those of any tensor.
+            let _ = session.fill(number, &self.words);
+        }
+    }
+}
+
+fn words_of(count: usize) -> u32 {
+    u32::try_from(count).expect("a store has fewer than 2^32 words")
+}
+
+fn invalid(problem: &str) -> Error {
+    Error::InvalidInput(["blend: ", problem].concat())
+}

@@ -1,0 +1,83 @@
+//! Attention as a stage: how many heads of how many floats is program, how many
+//! queries and keys a call has is data.
+
+use super::build::Numbers;
+use super::lower::Primitive;
+use super::program::{Access, Body, LANES, StageSizes};
+use super::stage::Context;
+
+/// Queries of a head that a workgroup computes, and keys that it looks at at a time.
+pub const QUERIES: u32 = 32;
+
+/// softmax(q·kᵀ · scale)·v for each head of each row of queries, where the scale
+/// is the stage's scalar. Scores are never in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Attention {
+    /// The loads of queries, keys and values. Behind the strides of the outer
+    /// dimensions but the last an entry has that from row to row, and that from
+    /// float to float.
+    pub loads: [u32; 3],
+    /// Dimensions of the places of queries: those in front and their rows.
+    pub outer: u32,
+    /// Heads that share a row.
+    pub heads: u32,
+    /// Floats of a head.
+    pub size: u32,
+    /// Whether a query looks at no keys behind its own.
+    pub is_causal: bool,
+    /// Whether four neighbors of a head lie in one vector of four words, those
+    /// of the result too.
+    pub is_quads: bool,
+}
+
+/// The stage of an attention that reads these loads.
+pub(super) fn build(
+    numbers: &Numbers<'_>,
+    context: &Context<'_>,
+    (value, loads): (usize, [usize; 3]),
+) -> (Body, Vec<Access>, StageSizes) {
+    let value = &context.lowered.values[value];
+    let keys = context.lowered.values[value.operands[1]].shape;
+    let (Primitive::Attention(heads), [.., rows, width], [.., keys, _]) =
+        (&value.primitive, value.shape.dims(), keys.dims())
+    else {
+        unreachable!("an attention is of matrices");
+    };
+    let size = width / heads.count;
+    let rank = value.shape.rank();
+    let mut stack = numbers.places(|axis| axis < rank - 2, value.shape);
+    stack.collapse(0);
+    let mut words = vec![*keys];
+    words.extend(&stack.dims[1..]);
+    words.push(*rows);
+    let mut is_quads = size % 4 == 0;
+    for (load, strides) in numbers.draft.loads.iter().zip(&stack.strides) {
+        // Queries lie along the rows, keys and values along the axis behind.
+        let row = load.strides[rank - 2].wrapping_add(load.strides[rank]);
+        let step = load.strides[rank - 1];
+        let strides = &strides[..stack.dims.len()];
+        let mut starts = strides.iter().chain([&row, &load.offset]);
+        is_quads &= step == 1 && starts.all(|words| words % 4 == 0);
+        words.extend(strides);
+        words.extend([row, step]);
+    }
+    let blocks = stack.dims.iter().product::<u32>() * heads.count * rows.div_ceil(QUERIES);
+    let body = Body::Attention(Attention {
+        loads: loads.map(|load| load as u32),
+        outer: stack.dims.len() as u32 + 1,
+        heads: heads.count,
+        size,
+        is_causal: heads.is_causal,
+        is_quads,
+    });
+    let sizes = StageSizes {
+        threads: blocks * LANES,
+        words,
+        ..StageSizes::default()
+    };
+    (
+        body,
+        vec![Access::Strided; numbers.draft.loads.len()],
+        sizes,
+    )
+}

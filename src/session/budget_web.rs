@@ -1,0 +1,12 @@
+//! In a page, memory is shared with everything that it shows.
+
+use crate::batch::MemoryBudget;
+
+const MIB: u64 = 1 << 20;
+
+/// What a session may use unless it was told.
+pub(super) fn default_budget(max_side_bytes: u64) -> MemoryBudget {
+    // A device that offers no more than WebGPU guarantees is a small one.
+    let is_small = max_side_bytes < 256 * MIB;
+    MemoryBudget(if is_small { 256 * MIB } else { 512 * MIB })
+}

@@ -1,0 +1,176 @@
+//! Where clips and their results lie: tensors that are written, places given
+//! back, devices lost.
+
+use framebatch::clips::{Easing, Interpolation, Kind, Track, Wrap};
+use framebatch::{Clip, EngineChoice, Gpu};
+
+use crate::engines;
+
+/// From a value at 0 s to another at 1 s.
+fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
+    let track = Track {
+        times: &[0.0, 1.0],
+        values: &[from, to],
+        kind: Kind::Vector,
+        interpolation: Interpolation::Linear,
+        easing: Easing::Linear,
+    };
+    gpu.clip(&[track], None).unwrap()
+}
+
+fn read(gpu: &Gpu, tensor: &framebatch::Tensor) -> Vec<f32> {
+    let mut batch = gpu.batch();
+    let x = batch.tensor(tensor).unwrap();
+    let y = batch.scale(x, 1.0).unwrap();
+    let done = batch.execute();
+    gpu.flush();
+    pollster::block_on(done).unwrap();
+    batch.read(y).wait().unwrap()
+}
+
+#[test]
+fn what_is_stored_does_not_come_back() {
+    for gpu in engines::both_manual() {
+        let tensor = gpu.tensor(&[9.0; 8], &[8]).unwrap();
+        let (up, down) = (ramp(&gpu, 0.0, 10.0), ramp(&gpu, 10.0, 0.0));
+        let store = || {
+            let calls = [
+                up.sample_to(&tensor, 1, &[0.25, 0.5], Wrap::Clamp),
+                down.sample_to(&tensor, 4, &[0.25, 1.25, 0.75], Wrap::Loop),
+            ];
+            gpu.flush();
+            for call in calls {
+                assert_eq!(call.wait().unwrap(), []);
+            }
+        };
+        store();
+        let before = gpu.stats().device;
+        store();
+        let after = gpu.stats().device;
+        assert_eq!(after.readbacks, before.readbacks);
+        assert_eq!(after.bytes_down, before.bytes_down);
+        if gpu.wgpu_device().is_some() {
+            assert_eq!(after.submits - before.submits, 1);
+            assert_eq!(after.dispatches - before.dispatches, 1);
+        }
+        assert_eq!(
+            read(&gpu, &tensor),
+            [9.0, 2.5, 5.0, 9.0, 7.5, 7.5, 2.5, 9.0]
+        );
+        let error = up
+            .sample_to(&tensor, 7, &[0.0, 1.0], Wrap::Clamp)
+            .wait()
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "blend: the tensor has 8 floats, but the result ends at 9"
+        );
+    }
+}
+
+#[test]
+fn what_a_batch_reads_is_what_it_stored() {
+    for gpu in engines::both_manual() {
+        let tensor = gpu.tensor(&[0.0; 4], &[4]).unwrap();
+        let up = ramp(&gpu, 0.0, 8.0);
+        for t in [0.5_f32, 1.0] {
+            let mut batch = gpu.batch();
+            let x = batch.tensor(&tensor).unwrap();
+            let y = batch.scale(x, 1.0).unwrap();
+            let done = batch.execute();
+            let stored = up.sample_to(&tensor, 0, &[t; 4], Wrap::Clamp);
+            gpu.flush();
+            pollster::block_on(done).unwrap();
+            stored.wait().unwrap();
+            assert_eq!(batch.read(y).wait().unwrap(), [8.0 * t; 4]);
+        }
+    }
+}
+
+#[test]
+fn places_are_given_again_when_no_call_needs_them() {
+    for gpu in engines::both_manual() {
+        // Many more than the store has room for at once.
+        for round in 0..3000_u16 {
+            let value = f32::from(round);
+            let old = ramp(&gpu, value, value);
+            let call = old.sample(&[0.0], Wrap::Clamp);
+            drop(old);
+            // It would lie in the same place.
+            let new = ramp(&gpu, -1.0, -1.0);
+            let beside = new.sample(&[0.0], Wrap::Clamp);
+            gpu.flush();
+            assert_eq!(call.wait().unwrap(), [value]);
+            assert_eq!(beside.wait().unwrap(), [-1.0]);
+        }
+        let held = gpu.stats().device.pool_bytes;
+        assert!(held < 4 << 20, "{held} bytes for two clips");
+    }
+}
+
+#[test]
+fn the_store_grows_between_calls_of_one_batch() {
+    for gpu in engines::both_manual() {
+        let values: Vec<f32> = (0..50_000_u16).map(f32::from).collect();
+        let times: Vec<f32> = values.iter().map(|k| k / 1000.0).collect();
+        let clips: Vec<Clip> = (0..4)
+            .map(|_| {
+                let track = Track {
+                    times: &times,
+                    values: &values,
+                    kind: Kind::Vector,
+                    interpolation: Interpolation::Step,
+                    easing: Easing::Linear,
+                };
+                gpu.clip(&[track], None).unwrap()
+            })
+            .collect();
+        let mut calls = Vec::new();
+        for clip in &clips {
+            calls.push(clip.sample(&[49.9991], Wrap::Clamp));
+            ramp(&gpu, 0.0, 1.0);
+        }
+        gpu.flush();
+        for call in calls {
+            assert_eq!(call.wait().unwrap(), [49_999.0]);
+        }
+    }
+}
+
+#[test]
+fn clips_are_there_again_after_a_loss() {
+    let gpu = engines::open(EngineChoice::Gpu, engines::manual());
+    let up = ramp(&gpu, 0.0, 10.0);
+    let tensor = gpu.tensor(&[0.0; 4], &[4]).unwrap();
+    for _ in 0..2 {
+        let device = gpu.wgpu_device().expect("a GPU");
+        let call = up.sample(&[0.5], Wrap::Clamp);
+        let stored = up.sample_to(&tensor, 2, &[0.25], Wrap::Clamp);
+        device.destroy();
+        gpu.flush();
+        assert_eq!(call.wait().unwrap(), [5.0]);
+        stored.wait().unwrap();
+        let after = ramp(&gpu, 1.0, 2.0).sample(&[0.5], Wrap::Clamp);
+        gpu.flush();
+        assert_eq!(after.wait().unwrap(), [1.5]);
+    }
+}
+
+#[test]
+fn plans_of_clips_can_be_read() {
+    let gpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let (a, b) = (ramp(&gpu, 0.0, 1.0), ramp(&gpu, 1.0, 0.0));
+    let plan = gpu.explain(|gpu| {
+        drop(gpu.blend(&[a.layer(&[0.0, 1.0])]));
+        drop(gpu.blend(&[b.layer(&[0.0])]));
+    });
+    let store = 1_u64 << 31;
+    assert_eq!(
+        plan,
+        format!(
+            "upload   s0 (96 bytes)\n\
+             dispatch clip(s0, s{store}) -> s1, 2 calls, 3 threads\n\
+             download s1 (32 bytes)"
+        )
+    );
+}
