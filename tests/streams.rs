@@ -57,7 +57,7 @@ fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
 
 /// How many states a chunk of odd lengths has.
 fn length(chunk: u64) -> usize {
-    100 + 50 * usize::try_from(chunk).unwrap()
+    100 + 50 * usize::try_from(chunk).expect("a number of a chunk")
 }
 
 fn states(chunk: u64, count: usize) -> Vec<State> {

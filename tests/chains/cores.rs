@@ -1,6 +1,8 @@
 //! The processor's bits depend neither on who computes which lines of a result
 //! nor on what else there is.
 
+use std::ops::Range;
+
 use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
@@ -41,7 +43,7 @@ proptest! {
         let call = values(&all, u64::from(m * 31 + n));
         let some = product((count, k, n), lies);
         let mut few = call.clone();
-        few.inputs[0] = rows_of(&call.inputs[0], (m, k), (first, count), lies[0]);
+        few.inputs[0] = rows_of(&call.inputs[0], (m, k), first..first + count, lies);
         let [whole, part] = [(&all, &call), (&some, &few)].map(|(chain, call)| {
             let (program, sizes) = fuse(chain);
             process(&program, &sizes, call).remove(0)
@@ -77,14 +79,13 @@ fn input(chain: &mut Chain, dims: &[u32]) -> NodeId {
     chain.input(shape, DType::F32, Home::Call).unwrap()
 }
 
-/// Some rows of a matrix, in the way that it lies.
+/// Some rows of the left factor, in the way that it lies.
 fn rows_of(
     words: &[u32],
     (m, k): (u32, u32),
-    (first, count): (u32, u32),
-    is_turned: bool,
+    rows: Range<u32>,
+    [is_turned, _]: [bool; 2],
 ) -> Vec<u32> {
-    let rows = first..first + count;
     let places: Vec<u32> = match is_turned {
         true => (0..k)
             .flat_map(|c| rows.clone().map(move |r| c * m + r))
