@@ -33,10 +33,11 @@ pub const KINDS: usize = 5;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort(pub [f64; KINDS]);
 
-/// Terms that an exponential or the like takes, and the error function; what
-/// these and the ops of states count for was measured in a browser.
-const FUNCTION: f64 = 14.0;
-const ERROR_FUNCTION: f64 = 40.0;
+/// Terms that an exponential or the like takes, a sine or the like, and the error
+/// function; what these and the ops of states count for was measured in a browser.
+const FUNCTION: f64 = 8.0;
+const WAVE: f64 = 14.0;
+const ERROR_FUNCTION: f64 = 48.0;
 
 impl Effort {
     fn of(kind: Kind, count: f64) -> Effort {
@@ -178,6 +179,7 @@ fn terms(value: &Expr) -> f64 {
             UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg | UnaryFn::Recip | UnaryFn::Sqrt,
             _,
         ) => 1.0,
+        Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
         Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,
         Term::Unary(..) => FUNCTION,
     });

@@ -46,7 +46,7 @@ impl Default for Model {
     fn default() -> Self {
         let (flush, dispatch, up, down) = (1.0, 0.01, 0.5, 0.8);
         let gpu = [400.0, 0.02, 0.04, 0.2, 0.02, 0.002];
-        let cpu = [150.0, 0.5, 8.0, 50.0, 0.8, 0.4];
+        let cpu = [150.0, 0.4, 0.4, 50.0, 0.7, 0.1];
         let mut model = Model([0.0; FACTS.len()]);
         model.0[..GPU_CALL].copy_from_slice(&[flush, dispatch, up, down]);
         model.0[GPU_CALL..CPU_CALL].copy_from_slice(&gpu);
