@@ -34,7 +34,7 @@ pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
     Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
-    Storage, Tensor, TensorData, Value,
+    Storage, Tensor, TensorData, Value, Warmup,
 };
 pub use ops::{Field, State, clips};
 pub use session::{Model, Stats, TensorBytes};

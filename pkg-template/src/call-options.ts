@@ -19,7 +19,7 @@ export interface CallOptions<Into = Operand> {
   key?: string;
   /**
    * Where it runs. `gpu` rejects with `no-adapter` on a session without one, `cpu` with
-   * `invalid-input` for a tensor that only the GPU has (one of more than 256 KiB).
+   * `invalid-input` for a tensor that only the GPU has (one of more than 1 MiB).
    * Default: where it is answered sooner under `engine: "auto"`, else on the session's
    * device.
    */

@@ -47,6 +47,9 @@ export interface Running extends Pace {
   readonly keyed: boolean;
 }
 
+/** What waits for a warm-up is named and answered like a call. */
+const WARMUP: Answerable = { name: "warmup", gives: "float32" };
+
 /** The calls of one session. */
 export class Calls {
   /** Undefined while the session is opening. */
@@ -73,7 +76,7 @@ export class Calls {
   );
   private sending!: Sending;
   private loaded: Loaded | undefined;
-  /** The calls made inside `explain`, while it runs. */
+  /** The calls made inside `explain` or `warmup`, while it runs. */
   private explained: Explained | undefined;
   /** What the core counted until it ended. */
   private finalStats: Stats | undefined;
@@ -224,14 +227,15 @@ export class Calls {
 
   /** The plan of the calls made in `make`, which are not sent. */
   explain(make: () => unknown): string {
-    const explained = beginExplained(this.core, this.explained);
-    this.explained = explained;
-    try {
-      return explained.run(make);
-    } finally {
-      this.explained = undefined;
-      explained.reject(this.tickets);
-    }
+    return this.record("explain", make, (core) => core.end_explain());
+  }
+
+  /** Compiles what the calls made in `make` need, which are not sent. */
+  warmup(make: () => unknown): Promise<unknown> {
+    const call = this.make(WARMUP, undefined);
+    call.ticket = this.record(WARMUP.name, make, (core) => core.end_warmup());
+    this.tickets.pending.put(call);
+    return call.promise;
   }
 
   /** What was counted so far; zeros while the session opens. */
@@ -278,6 +282,21 @@ export class Calls {
   /** A method of the core threw, which is a defect. */
   private fail(doing: string, thrown: unknown): void {
     this.end(fromCore(doing, thrown));
+  }
+
+  private record<Outcome>(
+    name: string,
+    make: () => unknown,
+    end: (core: Core) => Outcome,
+  ): Outcome {
+    const explained = beginExplained(name, this.core, this.explained);
+    this.explained = explained;
+    try {
+      return explained.run(make, end);
+    } finally {
+      this.explained = undefined;
+      explained.reject(this.tickets);
+    }
   }
 
   private make(method: Answerable, terms: Terms | undefined): Call {

@@ -99,6 +99,11 @@ export interface Core {
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */
   end_explain(): string;
+  /**
+   * Has what those calls need compiled, and forgets them too. The ticket that it
+   * returns is answered later, as a call's is, without words.
+   */
+  end_warmup(): number;
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
   stats(): object;

@@ -55,6 +55,17 @@ export function surroundings(): Environment {
   };
 }
 
+/** Resolves in a task of its own, so that what the page has to do comes first. */
+export function nextTask(environment: Environment): Promise<void> {
+  return new Promise((resolve) => {
+    const task = new EndOfTask(environment, () => {
+      task.close();
+      resolve();
+    });
+    task.post();
+  });
+}
+
 /**
  * Runs a function at the end of the current task: as the next task, by a message
  * to ourselves. Unlike a timer this is not delayed, and unlike a microtask it

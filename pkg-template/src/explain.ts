@@ -1,7 +1,7 @@
-// The calls made inside `explain`: planned by the core, and never sent.
+// The calls made inside `explain` and `warmup`: planned by the core, and never sent.
 //
-// It keeps them only so that they can be rejected at the end. The plan itself,
-// and its text, are the core's.
+// It keeps them only so that they can be rejected at the end. The plan itself, its
+// text, and what is compiled for it are the core's.
 
 import { about } from "./answer.js";
 import type { Core } from "./core.js";
@@ -9,30 +9,34 @@ import { FramebatchError, fromCore, invalid } from "./errors.js";
 import type { Call } from "./call.js";
 import type { Tickets } from "./tickets.js";
 
-/** One `explain`, while it runs. */
+/** One `explain` or `warmup`, while it runs. */
 export class Explained {
   private readonly calls: Call[] = [];
 
-  constructor(private readonly core: Core) {}
+  constructor(
+    private readonly core: Core,
+    private readonly name: string,
+  ) {}
 
-  /** Runs `make`, and returns the plan of what it called. */
-  run(make: () => unknown): string {
-    const { core } = this;
-    ask(() => core.begin_explain());
+  /** Runs `make`, and returns what `end` makes of its calls. */
+  run<Outcome>(make: () => unknown, end: (core: Core) => Outcome): Outcome {
+    this.ask((core) => core.begin_explain());
     try {
       // An async function goes on later, and then rejects with its calls.
       Promise.resolve(make()).catch(ignoreAborted);
     } catch (error) {
-      ask(() => core.end_explain());
+      this.ask((core) => core.end_explain());
       throw error;
     }
-    return ask(() => core.end_explain());
+    return this.ask(end);
   }
 
   /** Rejects what was called; the core has forgotten it. */
   reject(tickets: Tickets): void {
     for (const call of this.calls) {
-      if (tickets.take(call.ticket) !== undefined) call.reject(unsent(call));
+      if (tickets.take(call.ticket) === undefined) continue;
+      const why = `${about(call)}: made inside ${this.name}, which plans calls and sends none`;
+      call.reject(new FramebatchError("aborted", why));
     }
   }
 
@@ -41,39 +45,29 @@ export class Explained {
     call.promise.catch(ignoreAborted);
     this.calls.push(call);
   }
+
+  private ask<Answer>(question: (core: Core) => Answer): Answer {
+    try {
+      return question(this.core);
+    } catch (thrown) {
+      throw fromCore(this.name, thrown);
+    }
+  }
 }
 
 /** A new one; throws while the session opens, or another one runs. */
 export function beginExplained(
+  name: string,
   core: Core | undefined,
   running: Explained | undefined,
 ): Explained {
   if (core === undefined) {
-    throw invalid(
-      "explain",
-      "the session is still opening; await gpu.ready first",
-    );
+    throw invalid(name, "the session is still opening; await gpu.ready first");
   }
   if (running !== undefined) {
-    throw invalid("explain", "it cannot be used inside itself");
+    throw invalid(name, "it cannot be used inside itself");
   }
-  return new Explained(core);
-}
-
-/** What a call made inside `explain` rejects with. */
-function unsent(call: Call): FramebatchError {
-  return new FramebatchError(
-    "aborted",
-    `${about(call)}: made inside explain, which plans calls and sends none`,
-  );
-}
-
-function ask<Answer>(question: () => Answer): Answer {
-  try {
-    return question();
-  } catch (thrown) {
-    throw fromCore("explain", thrown);
-  }
+  return new Explained(core, name);
 }
 
 function ignoreAborted(error: unknown): void {

@@ -6,7 +6,7 @@
 import { Calibrator, quiet } from "./calibrator.js";
 import { Calls } from "./calls.js";
 import { clockFor } from "./clock.js";
-import { surroundings } from "./environment.js";
+import { nextTask, surroundings } from "./environment.js";
 import { FramebatchError, fromCore, isCoreFailure } from "./errors.js";
 import { loadCore } from "./load.js";
 import { Nudger } from "./nudger.js";
@@ -111,6 +111,8 @@ async function bringUp(
     calls.notify,
   );
   const around = surroundings();
+  // What opened, and what calls it, are two tasks: each compiles much of the core.
+  await nextTask(around);
   const nudger = new Nudger(around, {
     nudge: () => core.nudge(),
     flights: () => calls.flights,

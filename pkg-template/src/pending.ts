@@ -5,6 +5,9 @@
 
 import type { Call } from "./call.js";
 
+/** Up to so many elements lie on the engine's own heap, which is as cheap as copying. */
+const CHEAP_ELEMENTS = 16;
+
 /** Slots of the smallest ring. */
 const SMALLEST = 64;
 
@@ -17,8 +20,8 @@ export class Pending {
   size = 0;
   /** The oldest ticket in it. */
   oldest = 0;
-  /** The ticket after the newest. */
-  end = 0;
+  /** Those put in whose results are arrays worth making early, by ticket. */
+  large: number[] = [];
   private slots = ringOf(SMALLEST);
   /** The widest span since the ring was last empty. */
   private widest = 0;
@@ -27,7 +30,7 @@ export class Pending {
   put(call: Call): void {
     const ticket = call.ticket;
     if (this.size === 0) this.oldest = ticket;
-    this.end = (ticket + 1) >>> 0;
+    if (call.elements > CHEAP_ELEMENTS) this.large.push(ticket);
     const span = ((ticket - this.oldest) >>> 0) + 1;
     if (span > this.widest) {
       this.widest = span;
@@ -90,6 +93,7 @@ export class Pending {
       this.slots = ringOf(length / 2);
     }
     this.widest = 0;
+    if (this.large.length > 0) this.large = [];
   }
 }
 

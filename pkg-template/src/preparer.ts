@@ -25,9 +25,9 @@ const PAGE_BYTES = 4096;
 
 /** The results of one session, before they are there. */
 export class Preparer {
-  /** The ticket to go on with, and the one after the last that was sent. */
+  /** The tickets that were sent and may want arrays, and which of them is next. */
+  private tickets: number[] = [];
   private next = 0;
-  private end = 0;
   /** Bytes that may still be made for them. */
   private left = 0;
   /** A new array, of which the pages before `at` are written. */
@@ -51,12 +51,17 @@ export class Preparer {
   sent(): void {
     const { pending } = this;
     if (pending.size === 0 || this.flights() === 0) return;
-    if (this.next === this.end) {
-      this.next = pending.oldest;
+    if (this.next === this.tickets.length) {
+      this.drop();
       this.reserve.expect();
     }
-    this.end = pending.end;
     this.left = MOST_BYTES;
+    if (pending.large.length === 0) return;
+    this.tickets =
+      this.next === this.tickets.length
+        ? pending.large
+        : this.tickets.concat(pending.large);
+    pending.large = [];
     this.task.post();
   }
 
@@ -74,12 +79,12 @@ export class Preparer {
 
   private step(): void {
     const isIdle = this.flights() === 0;
-    if (isIdle) this.next = this.end;
+    if (isIdle) this.drop();
     const until = this.environment.now() + TASK_MS;
     do {
       for (let n = 0; n < AT_ONCE; n += 1) {
         if (this.pages !== undefined) this.write(this.pages);
-        else if (this.next !== this.end) this.make();
+        else if (this.next < this.tickets.length) this.make();
         else if (!isIdle || !this.restock()) return;
       }
     } while (this.environment.now() < until);
@@ -94,8 +99,8 @@ export class Preparer {
 
   // The array of the next call that is on its way.
   private make(): void {
-    const call = this.pending.get(this.next);
-    this.next = (this.next + 1) >>> 0;
+    const call = this.pending.get(this.tickets[this.next]);
+    this.next += 1;
     if (call === undefined || call.begun !== undefined) return;
     if (call.terms !== undefined && call.terms.into !== undefined) return;
     const bytes = bytesOf(call);
@@ -108,8 +113,13 @@ export class Preparer {
       this.begin(call.begun);
     } catch {
       // No memory now. Whether there is some for the answer, the answer will show.
-      this.next = this.end;
+      this.drop();
     }
+  }
+
+  private drop(): void {
+    this.tickets = [];
+    this.next = 0;
   }
 
   // One array for the next batch; false when there are enough.

@@ -264,6 +264,25 @@ export class Session {
   }
 
   /**
+   * Compiles what the calls made in `make` need, without sending them: their promises
+   * reject with `aborted`. Nothing else waits meanwhile. Resolves when all of it is
+   * compiled, at once where calls run on the CPU. Rejects with `shader` where the GPU
+   * refuses a kernel, with `disposed` when the session ends, with what `make` throws,
+   * and with `invalid-input` inside itself or `explain`.
+   *
+   * @example
+   * const gpu = shared();
+   * await gpu.warmup(() => gpu.slerp(new Float32Array(4), new Float32Array(4), 0));
+   */
+  async warmup(make: () => unknown): Promise<void> {
+    const calls = this.#calls;
+    this.#refuseIfEnded("warmup");
+    if (calls.core === undefined) await calls.room.wait(calls.core);
+    this.#refuseIfEnded("warmup");
+    await calls.warmup(make);
+  }
+
+  /**
    * Calls `listener` when the device is `lost`, when another one took its place
    * (`restored`: `device` and `info` have changed), or when the CPU did because no
    * GPU stayed (`fallback`; on a session of `shared` also when it opens without a GPU in

@@ -73,6 +73,8 @@ class Core {
     this.lastTensor = 0;
     this.queued = [];
     this.flights = [];
+    /** The tickets of warm-ups that are not over. */
+    this.warmups = [];
     this.explained = undefined;
     this.nextTicket = 1;
     this.room = 1000;
@@ -229,6 +231,22 @@ class Core {
   begin_explain() {
     this.fail("begin_explain");
     this.explained = [];
+  }
+
+  end_warmup() {
+    this.fail("end_warmup");
+    this.explained = undefined;
+    const ticket = this.nextTicket;
+    this.nextTicket = (ticket + 1) >>> 0;
+    this.warmups.push(ticket);
+    return ticket;
+  }
+
+  /** Ends the oldest warm-up. */
+  warmed(failure) {
+    const status = failure ? CODES.indexOf(failure.code) + 1 : 0;
+    this.view().set([this.warmups.shift(), 0, 0, status], TABLE);
+    this.send(TABLE, 1, null, failure?.message, false);
   }
 
   end_explain() {

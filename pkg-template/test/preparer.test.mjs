@@ -100,6 +100,22 @@ test("what calls took along is made ahead for the next batch, before its results
   assert.equal(reserve.takeAhead("float32", 400), undefined);
 });
 
+test("tiny results take no task, however many there are", () => {
+  const { send, answer, tasks, world } = prepared({ look: 0.2 });
+  const tiny = send(...new Array(10_000).fill(16));
+  assert.equal(world.messages.length, 0);
+  // Among them only those are looked at that want one.
+  const mixed = send(...new Array(10_000).fill(16), 64, 64);
+  tasks();
+  assert.deepEqual(lengths(mixed.slice(-2)), [64, 64]);
+  assert.ok(world.time < 10, `${world.time} ms of looks at the clock`);
+  answer(tiny);
+  answer(mixed);
+  const [late] = send(64);
+  tasks();
+  assert.equal(late.begun.length, 64);
+});
+
 test("what a flush sent has arrays of 16 MiB at most", () => {
   const { send, tasks } = prepared();
   const calls = send(3 * 2 ** 20, 2 ** 20, 2 ** 20, 64);

@@ -317,6 +317,63 @@ test("explain: the plan of its calls, which are not sent", async () => {
   assert.deepEqual([...(await outside)], [1]);
 });
 
+test("warmup: compiles what its calls need, and sends none of them", async () => {
+  const { gpu, core } = await manual();
+  let inside;
+  const warm = gpu.warmup(() => {
+    inside = lerp(gpu, 2);
+  });
+  await assert.rejects(inside, {
+    code: "aborted",
+    message: /^lerp: made inside warmup/,
+  });
+  // Calls go on meanwhile, and are no part of it.
+  const outside = lerp(gpu, 1);
+  gpu.flush();
+  core.answer();
+  assert.deepEqual([...(await outside)], [1]);
+  assert.equal(core.warmups.length, 1);
+  core.warmed();
+  assert.equal(await warm, undefined);
+
+  const refused = gpu.warmup(() => lerp(gpu, 2));
+  core.warmed({ code: "shader", message: "no such function" });
+  await assert.rejects(refused, {
+    code: "shader",
+    message: "warmup: no such function",
+  });
+});
+
+test("warmup: waits for the device, and ends with the session", async () => {
+  const gpu = shared();
+  let made = 0;
+  const warm = gpu.warmup(() => void (made += 1));
+  assert.equal(made, 0);
+  await gpu.ready;
+  await Promise.resolve();
+  assert.equal(made, 1);
+  await assert.rejects(
+    gpu.warmup(() => {
+      throw new Error("mine");
+    }),
+    { message: "mine" },
+  );
+  let nested;
+  const outer = gpu.warmup(() => {
+    nested = gpu.warmup(() => {});
+    nested.catch(() => {});
+  });
+  await assert.rejects(nested, { code: "invalid-input" });
+  await gpu.dispose();
+  for (const waiting of [warm, outer]) {
+    await assert.rejects(waiting, { code: "disposed" });
+  }
+  await assert.rejects(
+    gpu.warmup(() => {}),
+    { code: "disposed" },
+  );
+});
+
 test("explain: an async function and a throwing one leave nothing behind", async () => {
   const { gpu, core } = await manual();
   assert.equal(

@@ -265,7 +265,7 @@ test("words of one hash are kept apart", async () => {
   for (let i = 0; i < 200_000; i += 1) {
     words.set([Math.imul(i, 0x9e3779b1), i]);
     for (let again = 0; again < 2; again += 1) {
-      const number = structures.number({ words, length: 2 });
+      const { number } = structures.find({ words, length: 2 }, []);
       if (held.get(number) !== words.join()) assert.fail(`${words}: ${number}`);
     }
   }

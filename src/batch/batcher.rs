@@ -1,7 +1,8 @@
 //! The queue as a state machine.
 //!
 //! A ticket is queued, then in flight, then gone; it leaves exactly once: with
-//! its batch, by abort, superseded, or when everything is drained.
+//! its batch, by abort, superseded, or when everything is drained. A batch whose
+//! turn it is may be divided: what cannot go yet waits aside and holds up nobody.
 
 use super::{BatchConfig, Capacity, Millis, Overflow, Policy};
 use crate::error::Error;
@@ -67,16 +68,16 @@ pub struct Batch {
     pub oldest: Millis,
     /// Items of its calls.
     pub items: u64,
-    entries: Vec<Entry>,
-    bytes: u64,
-    /// In flight in name only: what is left of it waits for a device.
-    is_held: bool,
+    /// Its oldest call, given up or not: batches are as old as that.
+    pub(super) first: Ticket,
+    pub(super) entries: Vec<Entry>,
+    pub(super) bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Entry {
-    ticket: Ticket,
-    request: Request,
+pub(super) struct Entry {
+    pub(super) ticket: Ticket,
+    pub(super) request: Request,
 }
 
 /// Decides when a batch is sent.
@@ -86,22 +87,26 @@ pub struct Batcher {
     open: Batch,
     /// A flush was asked for that the open batch still waits for.
     asked: bool,
-    sealed: Vec<Batch>,
-    in_flight: Vec<Batch>,
+    pub(super) sealed: Vec<Batch>,
+    /// Batches set aside until they are resumed.
+    pub(super) aside: Vec<Batch>,
+    pub(super) in_flight: Vec<Batch>,
+    next_batch: u32,
     next_ticket: u32,
     pending_calls: usize,
     pending_bytes: u64,
 }
 
 impl Batch {
-    fn new(id: BatchId) -> Self {
+    /// One that has memory for so many calls.
+    fn new(id: BatchId, calls: usize) -> Self {
         Batch {
             id,
             oldest: Millis::default(),
             items: 0,
-            entries: Vec::new(),
+            first: Ticket(0),
+            entries: Vec::with_capacity(calls),
             bytes: 0,
-            is_held: false,
         }
     }
 
@@ -137,10 +142,12 @@ impl Batcher {
         config.validate()?;
         Ok(Batcher {
             config,
-            open: Batch::new(BatchId(0)),
+            open: Batch::new(BatchId(0), 0),
             asked: false,
             sealed: Vec::new(),
+            aside: Vec::new(),
             in_flight: Vec::new(),
+            next_batch: 1,
             next_ticket: 0,
             pending_calls: 0,
             pending_bytes: 0,
@@ -162,6 +169,7 @@ impl Batcher {
         let ticket = self.number();
         if self.open.is_empty() {
             self.open.oldest = now;
+            self.open.first = ticket;
             self.asked = false; // Whoever asked has given up every call since.
         }
         self.open.entries.push(Entry { ticket, request });
@@ -203,17 +211,24 @@ impl Batcher {
     fn seal(&mut self) {
         self.asked = false;
         if !self.open.is_empty() {
-            let next = BatchId(self.open.id.0.wrapping_add(1));
-            let full = std::mem::replace(&mut self.open, Batch::new(next));
+            // The next is often as large.
+            let next = self.new_batch(self.open.entries.len());
+            let full = std::mem::replace(&mut self.open, next);
             self.sealed.push(full);
         }
+    }
+
+    pub(super) fn new_batch(&mut self, calls: usize) -> Batch {
+        let id = BatchId(self.next_batch);
+        self.next_batch = self.next_batch.wrapping_add(1);
+        Batch::new(id, calls)
     }
 
     /// The next batch that is full or was asked for, now in flight, unless too
     /// many are.
     pub fn take(&mut self) -> Option<BatchId> {
         self.sealed.retain(|batch| !batch.is_empty());
-        if self.busy() >= self.config.max_in_flight {
+        if !self.may_fly() {
             return None;
         }
         if self.sealed.is_empty() && self.asked {
@@ -226,6 +241,11 @@ impl Batcher {
         let id = batch.id;
         self.in_flight.push(batch);
         Some(id)
+    }
+
+    /// Whether fewer batches are in flight than may be.
+    pub fn may_fly(&self) -> bool {
+        self.in_flight.len() < self.config.max_in_flight
     }
 
     /// A batch in flight.
@@ -273,26 +293,14 @@ impl Batcher {
         self.pending_calls -= count - batch.entries.len();
     }
 
-    /// What is left of a batch in flight waits for a device, and keeps no other
-    /// from being sent, until [`Batcher::requeue`].
-    pub fn hold(&mut self, id: BatchId) {
-        let batch = self.in_flight.iter_mut().find(|batch| batch.id == id);
-        if let Some(batch) = batch {
-            batch.is_held = true;
-        }
-    }
-
     /// A batch in flight was lost on its way: it waits to be sent again, before
     /// everything that came after it. `false` for a batch not in flight.
     pub fn requeue(&mut self, id: BatchId) -> bool {
         let Some(index) = self.in_flight.iter().position(|batch| batch.id == id) else {
             return false;
         };
-        let mut batch = self.in_flight.remove(index);
-        batch.is_held = false;
-        let place = self
-            .sealed
-            .partition_point(|sealed| self.age(sealed.id) > self.age(id));
+        let batch = self.in_flight.remove(index);
+        let place = self.place(&self.sealed, &batch);
         self.sealed.insert(place, batch);
         true
     }
@@ -302,6 +310,7 @@ impl Batcher {
         let batches = self
             .in_flight
             .iter_mut()
+            .chain(&mut self.aside)
             .chain(&mut self.sealed)
             .chain([&mut self.open]);
         let removed = batches.into_iter().find_map(|batch| batch.remove(ticket));
@@ -315,21 +324,33 @@ impl Batcher {
     /// Gives up everything pending, oldest first.
     pub fn drain(&mut self) -> Vec<Ticket> {
         self.seal();
-        // A batch that was sent again may be older than one in flight before it.
+        // A batch that was sent again may be older than one in flight before it,
+        // and the calls of one that was divided lie between those of the other.
         let mut batches = std::mem::take(&mut self.sealed);
         batches.append(&mut self.in_flight);
+        batches.append(&mut self.aside);
         let mut tickets = Vec::with_capacity(self.pending_calls);
-        while let Some(oldest) = (0..batches.len()).max_by_key(|at| self.age(batches[*at].id)) {
-            let batch = batches.swap_remove(oldest);
-            self.forget(&batch);
-            tickets.extend(batch.tickets());
+        for batch in &batches {
+            self.forget(batch);
         }
-        tickets
+        let mut done = vec![0; batches.len()];
+        loop {
+            let heads = batches.iter().zip(&mut done);
+            let heads = heads.filter_map(|(batch, done)| {
+                let entry = batch.entries.get(*done)?;
+                Some((self.age(entry.ticket), entry.ticket, done))
+            });
+            let Some((_, ticket, done)) = heads.max_by_key(|(age, ..)| *age) else {
+                return tickets;
+            };
+            *done += 1;
+            tickets.push(ticket);
+        }
     }
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
-        if self.busy() >= self.config.max_in_flight {
+        if !self.may_fly() {
             return Due::Idle;
         }
         if self.is_ready() {
@@ -338,7 +359,7 @@ impl Batcher {
         if self.open.is_empty() {
             return Due::Idle;
         }
-        let idle_device = self.busy() == 0;
+        let idle_device = self.in_flight.is_empty();
         let wait_over = self
             .config
             .max_wait
@@ -388,14 +409,15 @@ impl Batcher {
             - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
     }
 
-    /// Batches in flight that a device is at work on.
-    fn busy(&self) -> usize {
-        self.in_flight.iter().filter(|batch| !batch.is_held).count()
+    /// Calls made since. Numbers may wrap; the distance to the next one does not.
+    fn age(&self, ticket: Ticket) -> u32 {
+        self.next_ticket.wrapping_sub(ticket.0)
     }
 
-    /// Batches opened since. Numbers may wrap; the distance to the open one does not.
-    fn age(&self, id: BatchId) -> u32 {
-        self.open.id.0.wrapping_sub(id.0)
+    /// Where a batch belongs among others, oldest first.
+    pub(super) fn place(&self, others: &[Batch], batch: &Batch) -> usize {
+        let age = self.age(batch.first);
+        others.partition_point(|other| self.age(other.first) > age)
     }
 
     /// A call larger than the whole capacity still fits an empty queue.
@@ -443,7 +465,7 @@ impl Batcher {
 
     fn oldest_of(&self, key: Option<u32>) -> Option<Ticket> {
         let key = key?;
-        let queued = self.sealed.iter().chain([&self.open]);
+        let queued = self.aside.iter().chain(&self.sealed).chain([&self.open]);
         let mut entries = queued.flat_map(|batch| &batch.entries);
         entries
             .find(|entry| entry.request.key == Some(key))

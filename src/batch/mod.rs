@@ -3,6 +3,7 @@
 //! Holds tickets and numbers only. It has no clock, no futures, no memory and
 //! no GPU: the caller passes `now` in and acts on what comes out.
 
+mod aside;
 mod batcher;
 mod budget;
 mod config;

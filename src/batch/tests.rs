@@ -371,6 +371,9 @@ enum Event {
     Return(prop::sample::Index),
     /// The device was lost: the batch is sent again.
     Lose(prop::sample::Index),
+    /// Of a batch in flight, the calls whose bits are set cannot go yet.
+    Divide(prop::sample::Index, u16),
+    Resume(prop::sample::Index),
     Abort(prop::sample::Index),
     Dispose,
 }
@@ -384,6 +387,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         2 => Just(Event::Flush),
         3 => any::<prop::sample::Index>().prop_map(Event::Return),
         1 => any::<prop::sample::Index>().prop_map(Event::Lose),
+        2 => (any::<prop::sample::Index>(), any::<u16>()).prop_map(|(which, leaves)| Event::Divide(which, leaves)),
+        2 => any::<prop::sample::Index>().prop_map(Event::Resume),
         2 => any::<prop::sample::Index>().prop_map(Event::Abort),
         1 => Just(Event::Dispose),
     ];
@@ -430,6 +435,7 @@ struct Model {
     waiting: Vec<(Ticket, Request)>,
     gone: BTreeSet<Ticket>,
     flying: Vec<BatchId>,
+    aside: Vec<BatchId>,
     now: f64,
 }
 
@@ -462,29 +468,53 @@ impl Model {
         }
     }
 
+    fn divide(&mut self, batcher: &mut Batcher, id: BatchId, leaves: u16) {
+        let batch = batcher.in_flight(id).expect("flying");
+        let all: Vec<Ticket> = batch.tickets().collect();
+        let leaves: Vec<bool> = (0..all.len())
+            .map(|at| leaves >> (at % 16) & 1 == 1)
+            .collect();
+        if leaves.iter().all(|leaves| *leaves) {
+            batcher.set_aside(id);
+            self.flying.retain(|flying| *flying != id);
+            return self.aside.push(id);
+        }
+        if !leaves.contains(&true) {
+            return;
+        }
+        let other = batcher.divide(id, &leaves).expect("flying");
+        let staying = all.iter().zip(&leaves).filter(|(_, leaves)| !**leaves);
+        let batch = batcher.in_flight(id).expect("still flying");
+        assert!(batch.tickets().eq(staying.map(|(ticket, _)| *ticket)));
+        assert!(batcher.is_waiting(other) && batcher.has_aside());
+        self.aside.push(other);
+    }
+
+    fn push(&mut self, batcher: &mut Batcher, request: &Request) {
+        let before = self.waiting.len();
+        if let Ok(accepted) = batcher.push(*request, Millis(self.now)) {
+            if let Some(older) = accepted.superseded {
+                let same = |(t, r): &(Ticket, Request)| *t == older && r.key == request.key;
+                assert!(
+                    self.waiting.iter().any(same),
+                    "only a call of the same key gives way"
+                );
+                self.leave(older);
+            }
+            self.waiting.push((accepted.ticket, *request));
+        } else {
+            assert_ne!(
+                batcher.config().overflow,
+                Overflow::Wait,
+                "waiting never refuses"
+            );
+            assert_eq!(batcher.pending(), before, "a refusal changes nothing");
+        }
+    }
+
     fn step(&mut self, batcher: &mut Batcher, event: &Event) {
         match event {
-            Event::Push(request) => {
-                let before = self.waiting.len();
-                if let Ok(accepted) = batcher.push(*request, Millis(self.now)) {
-                    if let Some(older) = accepted.superseded {
-                        let same = |(t, r): &(Ticket, Request)| *t == older && r.key == request.key;
-                        assert!(
-                            self.waiting.iter().any(same),
-                            "only a call of the same key gives way"
-                        );
-                        self.leave(older);
-                    }
-                    self.waiting.push((accepted.ticket, *request));
-                } else {
-                    assert_ne!(
-                        batcher.config().overflow,
-                        Overflow::Wait,
-                        "waiting never refuses"
-                    );
-                    assert_eq!(batcher.pending(), before, "a refusal changes nothing");
-                }
-            }
+            Event::Push(request) => self.push(batcher, request),
             Event::Tick(ms) => {
                 self.now += ms;
                 match batcher.due(Millis(self.now)) {
@@ -521,11 +551,27 @@ impl Model {
                 assert!(batcher.requeue(id));
                 assert_eq!(batcher.settle(id), None, "what is queued cannot return");
             }
+            Event::Divide(index, leaves) if !self.flying.is_empty() => {
+                let id = self.flying[index.index(self.flying.len())];
+                self.divide(batcher, id, *leaves);
+            }
+            Event::Resume(index) if !self.aside.is_empty() => {
+                let at = index.index(self.aside.len());
+                if batcher.resume(self.aside[at]) {
+                    self.flying.push(self.aside.remove(at));
+                } else {
+                    assert_eq!(self.flying.len(), batcher.config().max_in_flight);
+                }
+            }
             Event::Return(_) | Event::Abort(_) | Event::Lose(_) => {}
+            Event::Divide(..) | Event::Resume(_) => {}
             Event::Dispose => {
-                for ticket in batcher.drain() {
+                let tickets = batcher.drain();
+                assert!(tickets.is_sorted(), "the oldest first");
+                for ticket in tickets {
                     self.leave(ticket);
                 }
+                self.aside.clear();
                 assert!(self.waiting.is_empty(), "disposal forgets nobody");
                 self.flying.clear();
             }

@@ -5,13 +5,16 @@
 
 mod cpu;
 mod gpu;
+mod host;
 
 pub use cpu::{Cpu, program};
-pub use gpu::{Gpu, GpuOptions, Mapped, PowerPreference};
+pub use gpu::{Compile, Gpu, GpuOptions, Mapped, Pipeline, PowerPreference};
+pub use host::{HostPool, HostWords};
 
 use std::pin::Pin;
 
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::plan::{PieceSizes, Plan};
 use crate::tensor::{Arena, Packing};
 
@@ -108,13 +111,31 @@ impl Counters {
 #[derive(Debug)]
 pub enum Readback {
     /// Words in the host's memory.
-    Host(Vec<u32>),
+    Host(HostWords),
     /// A mapped range of the device's memory.
     Mapped(Mapped),
 }
 
 /// A plan's results on their way.
 pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
+
+/// Whether a device can run a kernel.
+pub enum Readiness {
+    /// It can, now.
+    Ready,
+    /// It does not compile. A plan with it fails; after that it may try again.
+    Failed(Error),
+    /// Once it is compiled. Whoever is the first to ask gets the work.
+    Compiling(Option<Compile>),
+}
+
+/// What became of a kernel.
+pub struct Compiled {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What a GPU runs, or why there is nothing to run.
+    pub outcome: Result<Option<Pipeline>, Error>,
+}
 
 /// Something that executes plans.
 pub trait Device {
@@ -127,7 +148,16 @@ pub trait Device {
     /// What it did so far.
     fn counters(&self) -> Counters;
 
-    /// Starts a plan. `arena` holds the operands that it uploads; the device may
+    /// Whether it can run a kernel without waiting for a compiler. If not, it is
+    /// being compiled from now on.
+    fn prepare(&mut self, _: &Kernel) -> Readiness {
+        Readiness::Ready
+    }
+
+    /// Takes what a compilation of its own brought.
+    fn adopt(&mut self, _: Compiled) {}
+
+    /// Starts a plan; what of it was not prepared is compiled on the way. `arena` holds the operands that it uploads; the device may
     /// append to it, never change it, and is done with it when this returns.
     /// Failures come out of the flight, whenever they happen. Flights arrive in
     /// any order.
@@ -197,6 +227,14 @@ impl Device for AnyDevice {
 
     fn counters(&self) -> Counters {
         self.device().counters()
+    }
+
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        self.device_mut().prepare(kernel)
+    }
+
+    fn adopt(&mut self, compiled: Compiled) {
+        self.device_mut().adopt(compiled);
     }
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {

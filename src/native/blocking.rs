@@ -286,6 +286,15 @@ impl Blocking {
         self.gpu.explain(calls)
     }
 
+    /// [`Gpu::warmup`], blocking.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn warmup(&self, calls: impl FnOnce(&Gpu)) -> Result<(), Error> {
+        block_on(self.gpu.warmup(calls))
+    }
+
     /// [`Gpu::stats`].
     pub fn stats(&self) -> Stats {
         self.gpu.stats()

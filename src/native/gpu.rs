@@ -117,7 +117,7 @@ impl Gpu {
     /// On a session without a GPU such calls fail with [`Error::NoAdapter`]; on
     /// the processor they fail with [`Error::InvalidInput`] where they read a
     /// tensor that only the GPU has: an imported buffer, or one of more than
-    /// 256 KiB.
+    /// 1 MiB.
     #[must_use]
     pub fn on(&self, engine: EngineChoice) -> Gpu {
         let engine = match engine {
@@ -291,14 +291,7 @@ impl Gpu {
     /// given, as text. They are not sent, and asking for their values is an
     /// error.
     pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
-        // Plans do not depend on the device, and a session of its own keeps
-        // apart what other threads ask for meanwhile.
-        let device = AnyDevice::Cpu(Cpu::default());
-        let shared = Shared::new(device, None, Preset::default().config(), Purpose::Explain)
-            .expect("presets are valid");
-        let aside = Gpu::new(Arc::new(shared), None);
-        calls(&aside);
-        aside.shared().lock().session.end_explain()
+        record(calls).shared().lock().session.end_explain()
     }
 
     /// Counts since the session was opened.
@@ -340,4 +333,16 @@ impl Gpu {
     pub(super) fn terms(&self) -> Terms {
         self.terms
     }
+}
+
+/// A session that has taken calls, and sends none.
+pub(super) fn record(calls: impl FnOnce(&Gpu)) -> Gpu {
+    // Plans do not depend on the device, and a session of its own keeps
+    // apart what other threads ask for meanwhile.
+    let device = AnyDevice::Cpu(Cpu::default());
+    let shared = Shared::new(device, None, Preset::default().config(), Purpose::Explain)
+        .expect("presets are valid");
+    let aside = Gpu::new(Arc::new(shared), None);
+    calls(&aside);
+    aside
 }

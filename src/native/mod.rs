@@ -18,6 +18,7 @@ mod shared;
 mod storage;
 mod stream;
 mod tensor;
+mod warmup;
 mod worker;
 
 #[cfg(not(test))]
@@ -36,6 +37,7 @@ pub use request::Parameter;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;
+pub use warmup::Warmup;
 
 #[cfg(test)]
 mod tests;

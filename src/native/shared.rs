@@ -20,7 +20,7 @@ use crate::batch::{BatchConfig, Due, Overflow, Ticket};
 use crate::device::{Cpu, Engine};
 use crate::error::Error;
 use crate::plan::RecipeId;
-use crate::session::{Model, Session, Submission};
+use crate::session::{Kernels, Model, Session, Submission};
 use crate::tensor::WORD;
 
 /// A session, and who waits for it.
@@ -219,6 +219,19 @@ impl Shared {
             older.send(Err(Error::Superseded));
         }
         Ok(Some(accepted.ticket))
+    }
+
+    /// Has kernels compiled; the answer has no elements.
+    pub(super) fn warm_up(self: &Arc<Self>, kernels: Kernels) -> Call<f32> {
+        let mut state = match self.open() {
+            Ok(state) => state,
+            Err(error) => return Call::known(Err(error)),
+        };
+        let (sender, receiver) = oneshot::channel();
+        let ticket = state.session.warm_up(kernels);
+        state.answers.insert(ticket, Answer::from(sender));
+        self.wake_worker(state);
+        Call::pending(Arc::clone(self), ticket, receiver)
     }
 
     /// Sends what is queued, as soon as the worker gets to it.

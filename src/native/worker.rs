@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::calibration::Calibration;
@@ -16,7 +16,7 @@ use super::outside::{block_on, thread};
 use super::recovery::Recovery;
 use super::shared::Shared;
 use crate::batch::{BatchId, Due, Millis};
-use crate::device::{Flight, Generation, Readback};
+use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::session::{self, Launch, Settlement};
 
@@ -25,7 +25,7 @@ const LULL_MS: f64 = 0.02;
 const BURST_MS: f64 = 0.5;
 
 /// Works until the session is closed.
-pub(super) fn run(shared: &Shared, mut recovery: Recovery) {
+pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
     supervise(shared, || {
         let mut flights = VecDeque::new();
         let mut begun = Begun::default();
@@ -130,7 +130,49 @@ struct Sent {
 }
 
 /// Launches all that is due.
-fn send(shared: &Shared, flights: &mut VecDeque<Sent>) {
+fn send(shared: &Arc<Shared>, flights: &mut VecDeque<Sent>) {
+    answer_warmups(shared);
+    launch(shared, flights);
+    let mut state = shared.lock();
+    let (works, generation) = (state.session.compiles(), state.session.generation());
+    drop(state);
+    if !works.is_empty() {
+        let shared = Arc::clone(shared);
+        thread::spawn(move || supervise(&shared, || compile(&shared, generation, works)));
+    }
+}
+
+fn answer_warmups(shared: &Shared) {
+    loop {
+        let mut state = shared.lock();
+        let Some((ticket, outcome)) = state.session.warmed() else {
+            return;
+        };
+        let caller = state.answers.remove(&ticket);
+        drop(state);
+        if let Some(caller) = caller {
+            caller.send(outcome.map(|()| Cow::Borrowed(&[][..])));
+        }
+    }
+}
+
+/// Compiles kernels, and tells the worker of each. On a thread of its own, for
+/// drivers take their time.
+fn compile(shared: &Shared, generation: Generation, works: Vec<Compile>) {
+    for work in works {
+        let compiled = block_on(work);
+        let mut state = shared.lock();
+        if state.closed.is_some() {
+            return;
+        }
+        let now = shared.clock.now();
+        state.session.compiled(generation, compiled, now);
+        drop(state);
+        shared.work.notify_one();
+    }
+}
+
+fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
     let mut state = shared.lock();
     loop {
         let start = shared.clock.now();
@@ -223,7 +265,7 @@ impl Landed {
     /// Gives each call its own copy of its result, or the piece's error.
     fn deliver(self, begun: &mut Begun) {
         let words = match &self.outcome {
-            Ok(Readback::Host(words)) => words.as_slice(),
+            Ok(Readback::Host(words)) => words,
             Ok(Readback::Mapped(mapped)) => mapped.words(),
             Err(error) => {
                 let callers = self.parts.into_iter().filter_map(|(_, caller)| caller);

@@ -295,6 +295,16 @@ impl Recipe {
         self.result.words(rows)
     }
 
+    /// The kernels that compute it.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let (stages, fused) = match &self.work {
+            Work::Stages(stages) => (&stages[..], &[][..]),
+            Work::Fused(shaped) => (&[][..], &shaped.fused.kernels[..]),
+            Work::Sampled(_) => (&[][..], &[Kernel::Clip][..]),
+        };
+        stages.iter().map(|stage| &stage.kernel).chain(fused)
+    }
+
     /// Words of a row of the result.
     pub fn result_row_words(&self) -> u32 {
         self.result.per_row

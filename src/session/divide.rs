@@ -7,6 +7,7 @@ use super::load::Load;
 use super::model::{Model, Sum};
 use super::route::{Group, Router};
 use super::tensors::Tensors;
+use super::waiting::{State, state};
 use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation};
@@ -55,29 +56,35 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Puts the calls aside that the processor takes.
-    pub(super) fn divide(&mut self, load: &mut Load) -> Vec<Group> {
+    /// Says where each call of a batch goes.
+    pub(super) fn route(&mut self, load: &mut Load) {
         if self.beside.is_none() || self.router.is_none() && load.asked.is_empty() {
-            return Vec::new();
+            return;
         }
-        let Groups { groups, of } = self.routed(load);
+        let Groups { mut groups, of } = self.routed(load);
         if let Some(router) = &mut self.router {
+            // What the GPU would get and cannot have yet, the processor may have.
+            let mut is_ready = true;
+            for group in groups.iter_mut().filter(|group| group.may_leave()) {
+                let kernels = self.structures.recipes()[group.recipe.0 as usize].kernels();
+                let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
+                group.is_ready =
+                    !self.lost && !matches!(state(device, compiles, kernels), State::Compiling);
+                is_ready &= group.is_ready;
+            }
+            if !is_ready {
+                router.choose(&mut groups);
+            }
             router.keep(&groups);
         }
-        if groups.iter().any(|group| group.engine == Engine::Cpu) {
-            let engines: Vec<Engine> = of.iter().map(|group| groups[*group].engine).collect();
-            load.part(&engines);
-        }
-        groups
+        load.engines = of.iter().map(|group| groups[*group].engine).collect();
+        load.groups = groups;
     }
 
     /// The groups of a batch, each with its route.
     pub(super) fn routed(&mut self, load: &Load) -> Groups {
-        // A call whose kernel is not compiled is one that the GPU is not ready for.
-        let is_ready = !self.lost;
         let mut all = group(load, &self.structures, &self.tensors, &mut self.router);
         for group in &mut all.groups {
-            group.is_ready = is_ready;
             if group.fixed.is_none() && group.sum.up.max(group.sum.down) > MOST_BYTES {
                 group.fixed = Some(Engine::Gpu);
             }

@@ -1,9 +1,11 @@
-//! Plans of calls that are never sent, as text.
+//! Calls that are never sent: their plan as text, and the kernels that they need.
 
 use super::Session;
 use super::divide::Groups;
 use super::load::Load;
+use super::warmup::Kernels;
 use crate::device::{Device, Engine};
+use crate::kernel::Kernel;
 use crate::plan::{self, Piece};
 use crate::tensor::Arena;
 
@@ -11,6 +13,24 @@ impl<D: Device> Session<D> {
     /// From here on calls are planned and never sent.
     pub fn begin_explain(&mut self) {
         self.explained = Some(Load::new(self.open.id, Arena::default()));
+    }
+
+    /// The kernels of the calls made since [`Session::begin_explain`]. Their
+    /// tickets are forgotten.
+    pub fn end_kernels(&mut self) -> Kernels {
+        let explained = self.explained.take();
+        let calls = explained.map_or_else(Vec::new, |load| load.calls);
+        let recipes = self.structures.recipes();
+        let mut kernels: Vec<Kernel> = Vec::new();
+        for call in &calls {
+            for kernel in recipes[call.recipe.0 as usize].kernels() {
+                if !kernels.contains(kernel) {
+                    kernels.push(kernel.clone());
+                }
+            }
+        }
+        self.sweep();
+        Kernels(kernels)
     }
 
     /// The plan of the calls made since [`Session::begin_explain`], as text,
@@ -24,7 +44,8 @@ impl<D: Device> Session<D> {
         if self.beside.is_some() && (self.router.is_some() || load.asks(Engine::Cpu)) {
             let Groups { groups, of } = self.routed(&load);
             let engines: Vec<Engine> = of.iter().map(|group| groups[*group].engine).collect();
-            load.part(&engines);
+            load.engines = engines;
+            load.part();
             let aside = &load.aside.calls;
             if !aside.is_empty() {
                 text += "on the cpu\n";

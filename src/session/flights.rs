@@ -54,8 +54,6 @@ pub(super) struct Flying {
     pub(super) groups: Vec<Group>,
     /// Whether it was sent while nothing else was on its way.
     pub(super) is_alone: bool,
-    /// Whether calls of it wait for the next device.
-    pub(super) is_held: bool,
 }
 
 impl Flying {
@@ -68,7 +66,7 @@ impl Flying {
     /// Whether something of it needs the device that it was sent to.
     pub(super) fn needs_device(&self) -> bool {
         let to_come = &self.pieces[self.landed..];
-        self.is_held || to_come.iter().any(|sent| !sent.is_aside)
+        to_come.iter().any(|sent| !sent.is_aside)
     }
 }
 
@@ -80,30 +78,20 @@ impl<D: Device> Session<D> {
         if self.lost && !self.goes_on() {
             return None;
         }
-        let id = self.batcher.take()?;
-        while self.sealed.first().is_some_and(|load| load.id != id) {
-            let abandoned = self.sealed.remove(0); // All its calls were given up.
-            self.recycle(abandoned);
-        }
-        self.roll(self.batcher.open_batch());
-        let mut load = self.sealed.remove(0);
-        let batch = self.batcher.in_flight(id).expect("just taken");
-        if !load.is_sent {
-            self.waits.add(now.0 - batch.oldest.0);
-            let fill = self.batcher.fill(batch);
-            self.counts.batch(batch.tickets().len(), fill);
-        }
-        load.is_sent = true;
-        load.keep(batch.tickets());
-        let groups = self.divide(&mut load);
+        let resumed = self.resume(now);
+        let mut load = match resumed {
+            Some(load) => load,
+            None => self.take(now)?,
+        };
+        load.part();
+        let id = load.id;
         let mut flying = Flying {
             generation: self.generation,
             sent: now,
             pieces: Vec::new(),
             landed: 0,
-            groups,
+            groups: std::mem::take(&mut load.groups),
             is_alone: self.in_flight.is_empty(),
-            is_held: self.lost && !load.calls.is_empty(),
             load,
         };
         let is_parted = !flying.load.aside.calls.is_empty();
@@ -116,12 +104,7 @@ impl<D: Device> Session<D> {
             });
             self.counts.pieces += 1;
         }
-        let flights = if flying.is_held {
-            self.batcher.hold(id);
-            Vec::new()
-        } else {
-            self.send(&mut flying)
-        };
+        let flights = self.send(&mut flying);
         self.in_flight.push(flying);
         Some(Launch {
             batch: id,
@@ -129,6 +112,46 @@ impl<D: Device> Session<D> {
             is_parted,
             flights,
         })
+    }
+
+    /// The next batch of the queue, as far as it can go.
+    fn take(&mut self, now: Millis) -> Option<Load> {
+        self.drop_abandoned();
+        loop {
+            let id = self.batcher.take()?;
+            self.roll(self.batcher.open_batch());
+            let load = self.claim(id, now);
+            if let Some(load) = self.sift(load, now) {
+                return Some(load);
+            }
+        }
+    }
+
+    /// The load of a batch that was just taken, with the calls still waited for.
+    pub(super) fn claim(&mut self, id: BatchId, now: Millis) -> Load {
+        let index = self.sealed.iter().position(|load| load.id == id);
+        let mut load = self.sealed.remove(index.expect("both know of it"));
+        let batch = self.batcher.in_flight(id).expect("just taken");
+        if !load.is_sent {
+            self.waits.add(now.0 - batch.oldest.0);
+            let fill = self.batcher.fill(batch);
+            self.counts.batch(batch.tickets().len(), fill);
+        }
+        load.is_sent = true;
+        load.keep(batch.tickets());
+        self.route(&mut load);
+        load
+    }
+
+    /// Gives back the memory of batches whose calls were all given up.
+    fn drop_abandoned(&mut self) {
+        for at in (0..self.sealed.len()).rev() {
+            let id = self.sealed[at].id;
+            if !self.batcher.is_waiting(id) && self.batcher.in_flight(id).is_none() {
+                let abandoned = self.sealed.remove(at);
+                self.recycle(abandoned);
+            }
+        }
     }
 
     /// Launches a batch piece by piece: the device works on the first while
@@ -182,7 +205,7 @@ impl<D: Device> Session<D> {
         let flying = &mut self.in_flight[index];
         let (load, sent) = (&flying.load, &flying.pieces[flying.landed]);
         flying.landed += 1;
-        let is_last = flying.landed == flying.pieces.len() && !flying.is_held;
+        let is_last = flying.landed == flying.pieces.len();
         let live = self.batcher.in_flight(batch).expect("both know of it");
         let answers = sent.answers(load, live.tickets(), self.structures.recipes());
         let back = sent.done(load, &outcome);
@@ -212,9 +235,11 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// When the oldest batch in flight was sent.
+    /// Since when the device owes an answer: the oldest batch in flight, or a
+    /// kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
         let moments = self.in_flight.iter().map(|flying| flying.sent);
+        let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }
 

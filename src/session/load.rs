@@ -1,5 +1,6 @@
 //! The calls of one batch and the memory that holds their operands.
 
+use super::route::Group;
 use crate::batch::{BatchId, Ticket};
 use crate::device::Engine;
 use crate::error::Error;
@@ -16,6 +17,10 @@ pub(super) struct Load {
     pub(super) tickets: Vec<Ticket>,
     /// Those of them that said where they run.
     pub(super) asked: Vec<(Ticket, Engine)>,
+    /// Its calls by structure, where they have a choice of devices.
+    pub(super) groups: Vec<Group>,
+    /// Where each call goes; empty where all go to the device.
+    pub(super) engines: Vec<Engine>,
     /// While it is on its way, the calls that the processor beside the GPU has
     /// and the GPU has not.
     pub(super) aside: Aside,
@@ -38,12 +43,19 @@ pub(super) struct Aside {
 
 impl Load {
     pub(super) fn new(id: BatchId, arena: Arena) -> Self {
+        Load::of(id, arena, 0)
+    }
+
+    /// One that has memory for so many calls.
+    pub(super) fn of(id: BatchId, arena: Arena, calls: usize) -> Self {
         Load {
             id,
             arena,
-            calls: Vec::new(),
-            tickets: Vec::new(),
+            calls: Vec::with_capacity(calls),
+            tickets: Vec::with_capacity(calls),
             asked: Vec::new(),
+            groups: Vec::new(),
+            engines: Vec::new(),
             aside: Aside::default(),
             sets: vec![Box::default()],
             read: Vec::new(),
@@ -89,6 +101,11 @@ impl Load {
         SetId(u32::try_from(index).expect("fewer than 2^32 sets"))
     }
 
+    /// Whether a call, by its place, goes to the processor beside the device.
+    pub(super) fn is_aside(&self, at: usize) -> bool {
+        self.engines.get(at) == Some(&Engine::Cpu)
+    }
+
     /// Whether a call of it asked for a device of this kind.
     pub(super) fn asks(&self, engine: Engine) -> bool {
         self.asked.iter().any(|(_, asked)| *asked == engine)
@@ -119,8 +136,12 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
-    /// Puts the processor's calls aside; `engines` says where each call goes.
-    pub(super) fn part(&mut self, engines: &[Engine]) {
+    /// Puts the processor's calls aside.
+    pub(super) fn part(&mut self) {
+        let engines = std::mem::take(&mut self.engines);
+        if !engines.contains(&Engine::Cpu) {
+            return;
+        }
         let all = Aside {
             calls: std::mem::take(&mut self.calls),
             tickets: std::mem::take(&mut self.tickets),
@@ -156,15 +177,35 @@ impl Load {
         self.tickets.extend(tickets);
     }
 
-    /// The tensors that a call names behind its operands in the free room.
-    pub(super) fn tensors(&mut self, operands: u32, count: u32) -> Vec<u32> {
+    /// Moves the marked calls to `other`, which is empty, operands and all.
+    pub(super) fn divide(&mut self, leaves: &[bool], other: &mut Load) {
+        other.is_sent = self.is_sent;
+        other.losses = self.losses;
+        other.asked.clone_from(&self.asked);
+        let mut stays = leaves.iter().map(|leaves| !leaves);
+        self.engines.retain(|_| stays.next() == Some(true));
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let tickets = std::mem::take(&mut self.tickets);
+        for ((mut call, ticket), leaves) in calls.zip(tickets).zip(leaves) {
+            let home = if *leaves { &mut *other } else { &mut *self };
+            home.tickets.push(ticket);
+            if *leaves {
+                call.inputs = other.arena.push(self.arena.read(call.inputs));
+                call.set = other.set(&self.sets[call.set.0 as usize]);
+                other.calls.push(call);
+            } else {
+                self.calls.push(call);
+            }
+        }
+    }
+
+    /// The tensors that a call names behind its operands in the free room, in
+    /// place of what `tensors` held.
+    pub(super) fn tensors(&mut self, operands: u32, count: u32, tensors: &mut Vec<u32>) {
         let (from, count) = (operands as usize, count as usize);
         let free = self.arena.free();
-        free[from.min(free.len())..]
-            .iter()
-            .copied()
-            .take(count)
-            .collect()
+        tensors.clear();
+        tensors.extend(free[from.min(free.len())..].iter().take(count));
     }
 
     /// Forgets calls and operands; the tensors that they read.

@@ -4,7 +4,7 @@
 //! Finding another device is a face's matter.
 
 use super::Session;
-use crate::batch::{BatchId, Ticket};
+use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
 
 /// How often a device at work on a batch is lost, and the batch answers no call
@@ -31,6 +31,12 @@ impl<D: Device> Session<D> {
         let mut flying = self.in_flight.iter_mut();
         if let Some(oldest) = flying.find(|flying| flying.needs_device()) {
             oldest.load.losses += 1;
+        }
+        // And the compiler on all that waits for it.
+        for id in self.batcher.aside() {
+            if let Some(load) = self.sealed.iter_mut().find(|load| load.id == id) {
+                load.losses += 1;
+            }
         }
     }
 
@@ -59,6 +65,8 @@ impl<D: Device> Session<D> {
                 self.requeue(at);
             }
         }
+        self.batcher.resume_all();
+        self.waiting.forget();
         self.gone = self.device.counters().after(self.gone);
         self.device.destroy();
         self.engine = device.info().engine;
@@ -97,10 +105,6 @@ impl<D: Device> Session<D> {
         let mut load = self.in_flight.remove(index).load;
         load.join();
         assert!(self.batcher.requeue(load.id), "both know what is in flight");
-        let age = |id: BatchId| self.open.id.0.wrapping_sub(id.0);
-        let place = self
-            .sealed
-            .partition_point(|sealed| age(sealed.id) > age(load.id));
-        self.sealed.insert(place, load);
+        self.sealed.push(load);
     }
 }

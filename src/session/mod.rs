@@ -16,6 +16,8 @@ mod route;
 mod stats;
 mod structures;
 mod tensors;
+mod waiting;
+mod warmup;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "budget_native.rs"]
@@ -29,6 +31,7 @@ pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use model::{FACTS, Model};
 pub use stats::{Stats, TensorBytes};
+pub use warmup::Kernels;
 
 use self::budget::default_budget;
 use self::calibrate::Calibration;
@@ -38,6 +41,7 @@ use self::route::Router;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
+use self::waiting::Waiting;
 use crate::batch::{
     Accepted, BatchConfig, BatchId, Batcher, Due, MemoryBudget, Millis, Request, Ticket,
 };
@@ -85,8 +89,12 @@ pub struct Session<D> {
     budget: MemoryBudget,
     structures: Structures,
     tensors: Tensors,
+    /// Memory for the tensors that a call names.
+    named: Vec<u32>,
     open: Load,
+    /// Those that wait to be sent, in the batcher's order or set aside.
     sealed: Vec<Load>,
+    waiting: Waiting,
     in_flight: Vec<Flying>,
     /// Calls made while explaining; never sent.
     explained: Option<Load>,
@@ -127,7 +135,9 @@ impl<D: Device> Session<D> {
             budget,
             structures: Structures::default(),
             tensors: Tensors::default(),
+            named: Vec::new(),
             sealed: Vec::new(),
+            waiting: Waiting::default(),
             in_flight: Vec::new(),
             explained: None,
             spare: Vec::new(),
@@ -211,7 +221,8 @@ impl<D: Device> Session<D> {
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
         let known = &self.structures.recipes()[recipe.0 as usize];
         let scalar = load.encode(known, rows, scalar)?;
-        let tensors = load.tensors(words, known.residents());
+        let mut tensors = std::mem::take(&mut self.named);
+        load.tensors(words, known.residents(), &mut tensors);
         let target = known.target();
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
@@ -259,6 +270,7 @@ impl<D: Device> Session<D> {
         call.set = self.open.set(&tensors);
         let asked = engine.map(|engine| (accepted.ticket, engine));
         self.open.asked.extend(asked);
+        self.named = tensors;
         self.open.take(accepted.ticket, call);
         self.roll(self.batcher.open_batch());
         Ok(accepted)
@@ -266,6 +278,9 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        if self.is_kernel_due() {
+            return Due::Now;
+        }
         self.batcher.due(now)
     }
 
@@ -288,10 +303,13 @@ impl<D: Device> Session<D> {
     /// Gives up everything pending and frees the device. The tickets, oldest
     /// first, wait for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
-        let tickets = self.batcher.drain();
+        let mut tickets = self.batcher.drain();
         self.counts.rejected += tickets.len() as u64;
+        let warmups = self.waiting.warmups.drain(..);
+        tickets.extend(warmups.map(|warmup| warmup.ticket));
         self.in_flight.clear();
         self.sealed.clear();
+        self.waiting = Waiting::default();
         self.spare.clear();
         self.calibration = None;
         self.open = Load::new(self.batcher.open_batch(), Arena::default());
@@ -404,7 +422,9 @@ impl<D: Device> Session<D> {
     fn roll(&mut self, open: BatchId) {
         if self.open.id != open {
             let arena = self.spare.pop().unwrap_or_default();
-            let full = std::mem::replace(&mut self.open, Load::new(open, arena));
+            // The next is often as large.
+            let next = Load::of(open, arena, self.open.calls.len());
+            let full = std::mem::replace(&mut self.open, next);
             self.sealed.push(full);
         }
     }

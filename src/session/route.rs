@@ -81,6 +81,11 @@ impl Default for Held {
 }
 
 impl Group {
+    /// Whether it goes to the GPU and might go elsewhere.
+    pub(super) fn may_leave(&self) -> bool {
+        self.fixed.is_none() && self.engine == Engine::Gpu
+    }
+
     pub(super) fn new(recipe: RecipeId, fixed: Option<Engine>) -> Group {
         Group {
             recipe,

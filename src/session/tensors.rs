@@ -184,9 +184,9 @@ struct Held {
 }
 
 /// Words of a tensor, and of all of them, that the processor beside a GPU gets
-/// as well: 256 KiB, and 16 MiB. What is larger pulls its calls to the GPU.
-const MIRRORED: usize = 1 << 16;
-const MIRRORED_IN_ALL: usize = 1 << 22;
+/// as well: 1 MiB, and 32 MiB. What is larger pulls its calls to the GPU.
+const MIRRORED: usize = 1 << 18;
+const MIRRORED_IN_ALL: usize = 1 << 23;
 
 impl Tensors {
     /// A number for a new tensor.

@@ -98,6 +98,17 @@ impl Inner {
     /// Sends what is ready and waits for them in the background.
     pub(super) fn pump(self: &Rc<Self>) {
         loop {
+            // A borrow in the condition would last through the body.
+            let warmed = self.session.borrow_mut().warmed();
+            let Some((ticket, outcome)) = warmed else {
+                break;
+            };
+            match outcome {
+                Ok(()) => self.accept(ticket),
+                Err(error) => self.refuse(&[ticket], &error),
+            }
+        }
+        loop {
             let start = report::now();
             let mut session = self.session.borrow_mut();
             let Some(launch) = session.launch(start) else {
@@ -122,7 +133,30 @@ impl Inner {
             });
             self.look_after_flights();
         }
+        self.compile();
         self.follow_room();
+    }
+
+    /// Awaits what launches have begun to compile, in the background.
+    fn compile(self: &Rc<Self>) {
+        let mut session = self.session.borrow_mut();
+        let (works, generation) = (session.compiles(), session.generation());
+        drop(session);
+        if !works.is_empty() {
+            self.look_after_flights();
+        }
+        for work in works {
+            let inner = Rc::clone(self);
+            recovery::start(async move {
+                let compiled = work.await;
+                let now = report::now();
+                let mut session = inner.session.borrow_mut();
+                session.compiled(generation, compiled, now);
+                drop(session);
+                inner.recover();
+                inner.pump();
+            });
+        }
     }
 
     pub(super) fn land(
@@ -196,6 +230,13 @@ impl Inner {
         let mut table = self.table.take();
         let message = table.fail(tickets, error);
         self.settle(table, &JsValue::NULL, &message, false);
+    }
+
+    /// Answers a ticket that has no result.
+    fn accept(&self, ticket: Ticket) {
+        let mut table = self.table.take();
+        table.accept(ticket);
+        self.settle(table, &JsValue::NULL, &JsValue::UNDEFINED, false);
     }
 
     /// Hands one settle table to TypeScript. No borrow is held meanwhile.

@@ -272,6 +272,18 @@ impl Core {
         text
     }
 
+    /// Has the kernels of these calls compiled instead; the ticket that is then
+    /// answered, without a result, after this has returned.
+    pub fn end_warmup(&self) -> u32 {
+        let mut session = self.inner.session.borrow_mut();
+        let kernels = session.end_kernels();
+        let ticket = session.warm_up(kernels);
+        drop(session);
+        let inner = Rc::clone(&self.inner);
+        recovery::start(async move { inner.pump() });
+        ticket.0
+    }
+
     /// Submits nothing, to hurry the batches on their way.
     pub fn nudge(&self) {
         self.inner.nudge();

@@ -55,6 +55,12 @@ impl Table {
         error.to_string().into()
     }
 
+    /// Writes that a ticket has an answer without words.
+    pub(super) fn accept(&mut self, ticket: Ticket) {
+        self.words.clear();
+        self.words.extend_from_slice(&[ticket.0, 0, 0, OK]);
+    }
+
     /// Word index of the first entry.
     pub(super) fn address(&self) -> u32 {
         word_index(self.words.as_ptr())

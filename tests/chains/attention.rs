@@ -60,11 +60,15 @@ pub(crate) fn expected(heads: Heads, node: &Node, [q, k, v, scale]: [&Tensor; 4]
             weights.push((head, scores.iter().map(of_score).collect()));
         }
         let weights = &weights.last().expect("just found").1;
-        let weighed = weights
-            .iter()
-            .enumerate()
-            .map(|(key, weight)| weight.mul(v.broadcast(&[stack, &[key, *column]].concat())));
-        products(&weighed.collect::<Vec<_>>()).div(products(weights))
+        let value = |key: usize| v.broadcast(&[stack, &[key, *column]].concat());
+        if (seen..keys).any(|key| value(key).e.is_infinite()) {
+            return Q::new(0.0, f64::INFINITY, 0.0); // It may be NaN, of which 0 is no part.
+        }
+        let weighed = weights.iter().enumerate();
+        let weighed: Vec<Q> = weighed
+            .map(|(key, weight)| weight.mul(value(key)))
+            .collect();
+        products(&weighed).div(products(weights))
     });
     each.collect()
 }

@@ -174,5 +174,5 @@ fn limits_are_the_same() {
     assert!(chain.concat(&vec![x; most + 1], 0).is_err());
     // Nothing else is in the file.
     assert_eq!(alone.len(), 9);
-    assert_eq!(tables.len(), 6);
+    assert_eq!(tables.len(), 7);
 }

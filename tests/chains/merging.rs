@@ -1,8 +1,9 @@
 //! A call gives the same bits alone and beside others of the same program.
 
+use framebatch::Error;
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
-use framebatch::graph::{BinaryFn, UnaryFn};
+use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::plan::fuse::{Program, Sizes, fuse};
 use framebatch::tensor::DType;
 
@@ -63,6 +64,71 @@ fn callers_with_any_number_of_rows_share_a_program() {
         .collect();
     check(&mut harness, &program, &calls);
     assert_eq!(harness.compiled(), program.stages.len());
+}
+
+/// What callers compute over their own rows, of any number, is one program; in one
+/// stage, even where a single row makes what is folded look like what it was.
+#[test]
+fn what_is_folded_over_a_calls_rows_is_one_program() {
+    type Record = fn(&mut Chain, NodeId) -> Result<NodeId, Error>;
+    let cases: [(&str, Record); 10] = [
+        ("sum", |chain, x| {
+            chain.reduce(Reduction::Sum, x, (&[0], false))
+        }),
+        ("mean", |chain, x| {
+            chain.reduce(Reduction::Mean, x, (&[0], true))
+        }),
+        ("max", |chain, x| {
+            chain.reduce(Reduction::Max, x, (&[0], false))
+        }),
+        ("argmax", |chain, x| {
+            chain.reduce(Reduction::Argmax, x, (&[0], false))
+        }),
+        ("softmax", |chain, x| {
+            chain.norm(Norm::Softmax, (x, 0), None)
+        }),
+        ("layerNorm", |chain, x| {
+            let epsilon = chain.constant()?;
+            chain.norm(Norm::Layer, (x, 0), Some(epsilon))
+        }),
+        ("rmsNorm", |chain, x| {
+            let epsilon = chain.constant()?;
+            chain.norm(Norm::Rms, (x, 0), Some(epsilon))
+        }),
+        ("normalize", |chain, x| {
+            let epsilon = chain.constant()?;
+            chain.norm(Norm::Normalize, (x, 0), Some(epsilon))
+        }),
+        ("what is above the mean", |chain, x| {
+            let mean = chain.reduce(Reduction::Mean, x, (&[0], true))?;
+            chain.binary(BinaryFn::Sub, x, mean)
+        }),
+        ("the mean, turned", |chain, x| {
+            let mean = chain.reduce(Reduction::Mean, x, (&[0], true))?;
+            chain.unary(UnaryFn::Neg, mean)
+        }),
+    ];
+    for (name, record) in cases {
+        let program = |rows: u32, columns| {
+            let mut chain = Chain::default();
+            let shape = Shape::new(&[rows, columns]).unwrap();
+            let x = chain.input(shape, DType::F32, Home::Call).unwrap();
+            let y = record(&mut chain, x).unwrap();
+            chain.output(y).unwrap();
+            fuse(&chain).0
+        };
+        for columns in [1, 16] {
+            let usual = program(7, columns);
+            assert_eq!(usual.stages.len(), 1, "{name}: {usual}");
+            for rows in [1, 2, 3, 31, 32, 33, 64, 65, 511, 512] {
+                let own = program(rows, columns);
+                assert!(
+                    own == usual,
+                    "{name} of {rows} rows: {own}\ninstead of\n{usual}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -197,24 +197,32 @@ fn normal(x: f64) -> f64 {
     if x < 0.0 { tail } else { 1.0 - tail }
 }
 
-/// What sums of so many values may be off, relative to their absolute sum.
-fn sum_error(count: usize) -> f64 {
+/// What sums of so many values may be off, relative to their absolute sum; up to
+/// `narrow` they are summed one by one.
+fn sum_error(count: usize, narrow: usize) -> f64 {
     match count {
-        0..=32 => count as f64 * U,
-        33..=4096 => (count as f64 / 64.0 + 8.0) * U,
-        _ => 72.0 * U + sum_error(count.div_ceil(4096)),
+        _ if count <= narrow => count as f64 * U,
+        ..=4096 => (count as f64 / 64.0 + 8.0) * U,
+        _ => 72.0 * U + sum_error(count.div_ceil(4096), 32),
     }
 }
 
-pub(crate) fn sum(values: &[Q]) -> Q {
+/// How many values are summed one by one: more where the last axis is not among
+/// those that they lie along.
+fn narrow(axes: u8, rank: usize) -> usize {
+    let has_last = rank > 0 && axes >> (rank - 1) & 1 == 1;
+    if has_last { 32 } else { 512 }
+}
+
+fn sum(values: &[Q], narrow: usize) -> Q {
     let v = values.iter().map(|q| q.v).sum::<f64>();
     let e = values.iter().map(|q| q.e).sum::<f64>();
     let size = values.iter().map(|q| q.v.abs()).sum::<f64>();
-    Q::new(v, e, sum_error(values.len()) * (size + e))
+    Q::new(v, e, sum_error(values.len(), narrow) * (size + e))
 }
 
-fn mean(values: &[Q]) -> Q {
-    sum(values).div(Q::exact(values.len() as f64))
+fn mean(values: &[Q], narrow: usize) -> Q {
+    sum(values, narrow).div(Q::exact(values.len() as f64))
 }
 
 pub(crate) fn largest(values: &[Q], sign: f64) -> Q {
@@ -247,7 +255,9 @@ fn argmax(values: &[Q]) -> Q {
     }
 }
 
-fn norm(norm: Norm, row: &[Q], epsilon: Q) -> Vec<Q> {
+fn norm(norm: Norm, (row, narrow): (&[Q], usize), epsilon: Q) -> Vec<Q> {
+    let sum = |row: &[Q]| sum(row, narrow);
+    let mean = |row: &[Q]| mean(row, narrow);
     let scale = |row: &[Q], by: Q| row.iter().map(|q| q.div(by)).collect::<Vec<_>>();
     let squares = |row: &[Q]| row.iter().map(|q| q.mul(*q)).collect::<Vec<_>>();
     match norm {
@@ -361,7 +371,7 @@ fn product(a: &Tensor, b: &Tensor, place: &[usize]) -> Q {
 
 /// A sum of products, from the first to the last.
 pub(crate) fn products(products: &[Q]) -> Q {
-    let total = sum(products);
+    let total = sum(products, 32);
     let size = products.iter().map(|q| q.v.abs() + q.e).sum::<f64>();
     Q::new(total.v, total.e, products.len() as f64 * U * size)
 }
@@ -384,7 +394,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                     let place = [place, &[k]].concat();
                     of(0).broadcast(&place).mul(of(1).broadcast(&place))
                 };
-                sum(&(0..count).map(product).collect::<Vec<_>>())
+                sum(&(0..count).map(product).collect::<Vec<_>>(), 32)
             })
         }
         Op::Matmul => each(&|place| product(of(0), of(1), place)),
@@ -394,6 +404,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
             keep,
         } => {
             let whole = places(of(0).shape);
+            let narrow = narrow(*axes, of(0).shape.rank());
             let is_reduced = |axis: usize| axes >> axis & 1 == 1;
             let result = |place: &[usize]| -> Vec<usize> {
                 let kept = place.iter().enumerate().filter_map(|(axis, at)| {
@@ -411,8 +422,8 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                     .map(|from| of(0).at(from))
                     .collect();
                 match reduction {
-                    Reduction::Sum => sum(&row),
-                    Reduction::Mean => mean(&row),
+                    Reduction::Sum => sum(&row, narrow),
+                    Reduction::Mean => mean(&row, narrow),
                     Reduction::Max => largest(&row, 1.0),
                     Reduction::Min => largest(&row, -1.0),
                     Reduction::Argmax => argmax(&row),
@@ -421,6 +432,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
         }
         Op::Norm { norm: which, axis } => {
             let axis = usize::from(*axis);
+            let narrow = narrow(1 << axis, node.shape.rank());
             let epsilon = node
                 .operands
                 .get(1)
@@ -433,7 +445,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                     of(0).at(&place)
                 };
                 let row: Vec<Q> = (0..node.shape.dims()[axis] as usize).map(along).collect();
-                known.push((start.clone(), norm(*which, &row, epsilon)));
+                known.push((start.clone(), norm(*which, (&row, narrow), epsilon)));
             }
             each(&|place| {
                 let mut start = place.to_vec();

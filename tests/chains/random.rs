@@ -49,9 +49,12 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
     let mut nodes = Vec::new();
     for _ in 0..2 + words.below(3) {
         let shape = Shape::new(words.pick(&shapes)).unwrap();
-        let packing = words.pick(&Packing::ALL);
-        let on_device = words.pick(&[Home::Resident, Home::Packed(packing)]);
-        let home = words.pick(&[Home::Call, Home::Call, on_device]);
+        // A third of them on the device.
+        let home = match words.below(12) {
+            at @ 0..3 => Home::Packed(Packing::ALL[at]),
+            3 => Home::Resident,
+            _ => Home::Call,
+        };
         nodes.push(chain.input(shape, DType::F32, home).unwrap());
     }
     for _ in 0..2 {

@@ -3,7 +3,7 @@
 use framebatch::batch::{Millis, Preset};
 use framebatch::device::{Device, Readback};
 use framebatch::graph::chain::{Home, Op};
-use framebatch::session::{Answer, Session, Submission};
+use framebatch::session::{Answer, Launch, Session, Submission};
 use framebatch::tensor::aligned;
 use pollster::block_on;
 
@@ -34,7 +34,7 @@ impl<D: Device> Sent<D> {
         let tickets: Vec<_> = calls.iter().map(|call| self.submit(call)).collect();
         self.session.flush();
         let mut words: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
-        while let Some(launch) = self.session.launch(NOW) {
+        while let Some(launch) = self.launch() {
             for flight in launch.flights {
                 let outcome = block_on(flight);
                 let settled = self
@@ -54,6 +54,22 @@ impl<D: Device> Sent<D> {
         let results = calls.iter().zip(words);
         let results = results.map(|(call, words)| split(call, &words)).collect();
         (results, self.session.stats().device.dispatches - before)
+    }
+
+    /// The next batch, and before it what it needs compiled.
+    fn launch(&mut self) -> Option<Launch> {
+        loop {
+            let launch = self.session.launch(NOW);
+            let works = self.session.compiles();
+            let is_done = launch.is_some() || works.is_empty();
+            for work in works {
+                let generation = self.session.generation();
+                self.session.compiled(generation, block_on(work), NOW);
+            }
+            if is_done {
+                return launch;
+            }
+        }
     }
 
     /// The call's ticket; `None` where there is nothing to compute.

@@ -15,6 +15,8 @@ async function logging(page) {
     window.log = [];
     window.note = (what) => log.push(what);
     window.gpu = await framebatch.open({ engine: "gpu" });
+    const one = new Float32Array(1);
+    await gpu.warmup(() => gpu.lerp(one, one, 0)); // What is ready goes at once.
     const { submit } = GPUQueue.prototype;
     GPUQueue.prototype.submit = function (buffers) {
       if (buffers.length > 0) note("submit");

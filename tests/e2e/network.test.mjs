@@ -32,9 +32,8 @@ async function ask(callers) {
       .add(b2)
       .softmax()
       .read();
-  // Not so much that it would be sent in pieces.
   const inputs = Array.from({ length: callers }, (_, i) =>
-    floats((1 + (i % 24)) * 32, i),
+    floats((1 + (i % 40)) * 32, i),
   );
   const all = () =>
     Promise.all(

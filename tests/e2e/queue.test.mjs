@@ -97,6 +97,7 @@ test("flush now sends the batch with this call, before the method returns", () =
   site.page(async (page) => {
     await opened(page, { flush: "manual" });
     const { early, submits, values } = await page.evaluate(async () => {
+      await call(0, { flush: "now" }); // The first one waits for its kernel.
       const before = counting.count();
       const waiting = call(1);
       const early = counting.since(before).submits;

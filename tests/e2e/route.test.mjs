@@ -55,7 +55,7 @@ test("a device that there is not is an error of the call alone", () =>
       const codeOf = (promise) => promise.catch(({ code }) => code);
       const cpu = await framebatch.open({ engine: "cpu" });
       const gpu = await framebatch.open({ engine: "gpu" });
-      const large = gpu.tensor(new Float32Array(70_000));
+      const large = gpu.tensor(new Float32Array(300_000));
       const codes = await Promise.all([
         codeOf(cpu.lerp(one, one, 0, { engine: "gpu" })),
         codeOf(large.sum().read({ engine: "cpu" })),

@@ -3,7 +3,7 @@
 use framebatch::batch::{Millis, Preset, Ticket};
 use framebatch::device::{AnyDevice, Cpu, Gpu, GpuOptions, Readback};
 use framebatch::graph::Graph;
-use framebatch::session::{Session, Submission};
+use framebatch::session::{Launch, Session, Submission};
 
 /// One call: its structure, operands in order, rows and scalar.
 pub(crate) struct Asked<'a> {
@@ -59,8 +59,36 @@ pub(crate) fn submit(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Tic
 /// Sends what is queued and reads all results, in submission order.
 pub(crate) async fn flush(session: &mut Session<AnyDevice>) -> Vec<Vec<u32>> {
     session.flush();
-    let launch = session.launch(Millis(0.0)).expect("something is queued");
     let mut results = Vec::new();
+    while let Some(launch) = launch(session).await {
+        land(session, launch, &mut results).await;
+    }
+    // What needed compiling went after the rest.
+    results.sort_by_key(|(ticket, _)| *ticket);
+    results.into_iter().map(|(_, words)| words).collect()
+}
+
+/// The next batch, and before it what it needs compiled.
+async fn launch(session: &mut Session<AnyDevice>) -> Option<Launch> {
+    loop {
+        let launch = session.launch(Millis(0.0));
+        let works = session.compiles();
+        let is_done = launch.is_some() || works.is_empty();
+        for work in works {
+            let generation = session.generation();
+            session.compiled(generation, work.await, Millis(0.0));
+        }
+        if is_done {
+            return launch;
+        }
+    }
+}
+
+async fn land(
+    session: &mut Session<AnyDevice>,
+    launch: Launch,
+    results: &mut Vec<(Ticket, Vec<u32>)>,
+) {
     for flight in launch.flights {
         let outcome = flight.await;
         let settlement = session
@@ -68,7 +96,7 @@ pub(crate) async fn flush(session: &mut Session<AnyDevice>) -> Vec<Vec<u32>> {
             .expect("it was on its way");
         let readback = settlement.outcome.expect("the device works");
         let words = match &readback {
-            Readback::Host(words) => words.clone(),
+            Readback::Host(words) => words.to_vec(),
             Readback::Mapped(mapped) => {
                 js_sys::Uint32Array::new(&mapped.array_buffer().into()).to_vec()
             }
@@ -76,13 +104,12 @@ pub(crate) async fn flush(session: &mut Session<AnyDevice>) -> Vec<Vec<u32>> {
         for answer in settlement.answers {
             let part = &words[answer.span.at as usize..][..answer.span.words as usize];
             if answer.at == 0 {
-                results.push(Vec::new());
+                results.push((answer.ticket, Vec::new()));
             }
             // Parts come in order.
-            results.last_mut().expect("just begun").extend(part);
+            results.last_mut().expect("just begun").1.extend(part);
         }
     }
-    results
 }
 
 /// Answers one call alone.

@@ -21,7 +21,11 @@ export class Encoder {
   readonly values: number[] = [];
   numbers = 0;
 
-  private readonly visited: (Node | undefined)[] = [];
+  /**
+   * The place of the next chain's first node. Places only grow, so that those of
+   * chains before tell nothing, and need not be taken back.
+   */
+  private base = 0;
   private nodes = 0;
 
   /** Encodes what gives these nodes. Throws for a chain that is too long. */
@@ -33,18 +37,13 @@ export class Encoder {
         `a chain has at most ${MAX_NODES} results; read some of them first`,
       );
     }
-    try {
-      for (const root of roots) this.visit(op, root, 0);
-      this.reserve(roots.length);
-      for (const root of roots) this.words[this.length++] = root.place;
-      this.words[0] = this.nodes;
-      this.words[1] = roots.length;
-    } finally {
-      for (let i = 0; i < this.nodes; i += 1) {
-        this.visited[i]!.place = -1;
-        this.visited[i] = undefined;
-      }
+    for (let i = 0; i < roots.length; i += 1) this.visit(op, roots[i], 0);
+    this.reserve(roots.length);
+    for (let i = 0; i < roots.length; i += 1) {
+      this.words[this.length++] = roots[i].place - this.base;
     }
+    this.words[0] = this.nodes;
+    this.words[1] = roots.length;
   }
 
   /** The leaf of an input. */
@@ -57,12 +56,13 @@ export class Encoder {
     for (let i = 0; i < this.inputs; i += 1) this.leaves[i] = undefined;
     this.inputs = 0;
     this.numbers = 0;
+    this.base += this.nodes;
     this.nodes = 0;
     this.length = 2;
   }
 
   private visit(op: string, node: Node, depth: number): void {
-    if (node.place >= 0) return;
+    if (node.place >= this.base) return;
     // The depth is bounded too, so that the stack is.
     if (depth >= MAX_NODES) throw tooLong(op);
     const { operands } = node;
@@ -70,8 +70,7 @@ export class Encoder {
       this.visit(op, operands[i], depth + 1);
     }
     if (this.nodes >= MAX_NODES) throw tooLong(op);
-    node.place = this.nodes;
-    this.visited[this.nodes] = node;
+    node.place = this.base + this.nodes;
     this.nodes += 1;
     this.write(node);
   }
@@ -85,7 +84,7 @@ export class Encoder {
     let at = this.length;
     words[at++] = code | (operands.length << 8) | (attributes.length << 16);
     for (let i = 0; i < operands.length; i += 1) {
-      words[at++] = operands[i].place;
+      words[at++] = operands[i].place - this.base;
     }
     for (let i = 0; i < attributes.length; i += 1) {
       words[at++] = attributes[i];

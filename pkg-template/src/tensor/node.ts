@@ -14,7 +14,7 @@ const NOTHING: readonly never[] = [];
 
 /** One value of a chain. */
 export class Node {
-  /** Its number while its chain is being encoded; below 0 otherwise. */
+  /** Its number in the chain that was encoded last, counted on from all before. */
   place = -1;
 
   constructor(

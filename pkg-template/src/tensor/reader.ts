@@ -52,10 +52,10 @@ export class Reader {
   lay(reading: Reading): number {
     try {
       const resident = this.settleInputs(reading);
-      const number = this.structures.number(this.encoder);
+      const known = this.structures.find(this.encoder, reading.asked);
       this.write(resident);
-      reading.entered();
-      return number;
+      reading.entered(known.roots);
+      return known.number;
     } finally {
       this.encoder.clear();
     }

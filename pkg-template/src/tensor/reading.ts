@@ -25,7 +25,7 @@ export const READ = {
 export const READ_ALL = { ...READ, name: "readAll" } as const;
 
 /** What is known of a result without its node. */
-type Root = Pick<Node, "shape" | "dtype">;
+export type Root = Pick<Node, "shape" | "dtype">;
 
 /** What is read, and what of it must stay until it is answered. */
 export class Reading {
@@ -37,24 +37,25 @@ export class Reading {
   constructor(
     readonly method: typeof READ | typeof READ_ALL,
     /** Nodes until the reading is entered. */
-    readonly roots: Root[],
+    public roots: readonly Root[],
   ) {}
 
   /**
    * The core has it. What the results were made of can be collected from here on: a
-   * frame's calls would otherwise keep many small objects alive together.
+   * frame's calls would otherwise keep many small objects alive together. `asked` are
+   * those of its results that hold anything, which calls of one structure share.
    */
-  entered(): void {
+  entered(asked: readonly Root[]): void {
     const { roots } = this;
-    for (let i = 0; i < roots.length; i += 1) {
-      const { shape, dtype } = roots[i];
-      roots[i] = { shape, dtype };
-    }
+    this.roots =
+      asked.length === roots.length
+        ? asked
+        : roots.map(({ shape, dtype }) => ({ shape, dtype }));
   }
 
   /** The nodes that the core is asked for: those that hold anything. */
   get asked(): readonly Node[] {
-    const roots = this.roots as Node[];
+    const roots = this.roots as readonly Node[];
     if (roots.length === 1 && roots[0].shape.count > 0) return roots;
     return roots.filter(({ shape }) => shape.count > 0);
   }
@@ -114,23 +115,21 @@ export function deliverReading(
   const made = elements > 0 ? call.begun : undefined;
   let words = 0;
   try {
+    if (method === READ) {
+      words = roots[0].shape.count;
+      const array = filled(results, offset, roots[0], into?.[0] ?? made);
+      return array ? call.resolve(array) : call.reject(lostInto(call));
+    }
     const arrays = new Array<Result>(roots.length);
     let at = offset;
     for (let i = 0; i < roots.length; i += 1) {
-      const { shape, dtype } = roots[i];
-      words = shape.count;
-      const target = into?.[i] ?? made;
-      if (target === undefined) {
-        arrays[i] = fresh(results, at, words, dtype);
-      } else if (target.byteLength === words * 4) {
-        results.fill(dtype === FLOATS ? target : bytesOf(target), at);
-        arrays[i] = target;
-      } else {
-        return call.reject(lostInto(call));
-      }
+      words = roots[i].shape.count;
+      const array = filled(results, at, roots[i], into?.[i] ?? made);
+      if (array === undefined) return call.reject(lostInto(call));
+      arrays[i] = array;
       at += aligned(words);
     }
-    call.resolve(method === READ ? arrays[0] : arrays);
+    call.resolve(arrays);
   } catch (error) {
     call.reject(noMemory(call, words, error));
   }
@@ -156,14 +155,20 @@ export function emptyReading({
   return method === READ ? arrays[0] : arrays;
 }
 
-function fresh(
+/** The array of a result, a new one without a target; undefined where the target shrank. */
+function filled(
   results: Results,
   offset: number,
-  words: number,
-  dtype: Node["dtype"],
-): Result {
-  if (dtype === FLOATS) return results.floatsAt(offset, words);
-  return new Uint32Array(results.bytesAt(offset, words).buffer);
+  { shape: { count }, dtype }: Root,
+  target: Result | undefined,
+): Result | undefined {
+  if (target === undefined) {
+    if (dtype === FLOATS) return results.floatsAt(offset, count);
+    return new Uint32Array(results.bytesAt(offset, count).buffer);
+  }
+  if (target.byteLength !== count * 4) return undefined;
+  results.fill(dtype === FLOATS ? target : bytesOf(target), offset);
+  return target;
 }
 
 // Bits are copied as they are: a float array would convert them.

@@ -45,7 +45,7 @@ export function shapeOf(op: string, dims: readonly number[]): Shape {
 
 /** The shape that two shapes broadcast to: aligned at their last dimensions, equal or 1. */
 export function broadcast(op: string, a: Shape, b: Shape): Shape {
-  if (a === b || isSame(a.dims, b.dims)) return a;
+  if (b === SCALAR || a === b || isSame(a.dims, b.dims)) return a;
   const rank = Math.max(a.dims.length, b.dims.length);
   const dims: number[] = [];
   let span = 1;

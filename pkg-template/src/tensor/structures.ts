@@ -5,10 +5,15 @@
 import { checked, type Core, forget } from "../core.js";
 import { Recent } from "../recent.js";
 import type { Encoder } from "./encode.js";
+import type { Node } from "./node.js";
+import type { Root } from "./reading.js";
 
-interface Known {
+/** A structure that the core knows. */
+export interface Known {
   readonly words: Uint32Array;
   readonly number: number;
+  /** What is known of its results, of which there is one or more. */
+  readonly roots: readonly Root[];
 }
 
 /** The structures that a session has seen lately. */
@@ -27,10 +32,10 @@ export class ChainStructures {
     );
   }
 
-  /** The number of the encoded chain, to be used before the next is asked for. */
-  number({ words, length }: Encoder): number {
+  /** The structure of the encoded chain, to be used before the next is asked for. */
+  find({ words, length }: Encoder, asked: readonly Node[]): Known {
     if (this.last !== undefined && isEqual(this.last.words, words, length)) {
-      return this.last.number;
+      return this.last;
     }
     const hash = hashOf(words, length);
     let found = this.known.get(hash);
@@ -38,11 +43,13 @@ export class ChainStructures {
       const own = words.slice(0, length);
       const number = checked(this.core, this.core.chain(own));
       if (found !== undefined) forget(this.core, [found.number]);
-      found = { words: own, number };
+      // Without the nodes, so that they can be collected.
+      const roots = asked.map(({ shape, dtype }) => ({ shape, dtype }));
+      found = { words: own, number, roots };
       this.known.add(hash, found);
     }
     this.last = found;
-    return found.number;
+    return found;
   }
 }
 

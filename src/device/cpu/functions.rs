@@ -3,8 +3,8 @@
 use super::math::{cosine, exponential, hyperbolic_tangent, logarithm, power, sine, tangent};
 use crate::kernel::{BinaryFn, UnaryFn};
 
-/// Values that a longer function is applied to at once: a few vectors of any machine.
-const LANES: usize = 16;
+/// Values that a longer function is applied to at once: too many to be unrolled.
+const LANES: usize = 64;
 
 type Lanes = [f32; LANES];
 
@@ -52,11 +52,16 @@ fn each(values: &[f32], to: &mut [f32], function: impl Fn(f32) -> f32) {
 /// One loop for all longer functions, which are vectors inside: a loop of its own
 /// for each, with another for the rest, would cost the package more.
 fn by_lanes(values: &[f32], to: &mut [f32], function: fn(&mut Lanes)) {
-    for (to, values) in to.chunks_mut(LANES).zip(values.chunks(LANES)) {
+    to.copy_from_slice(&values[..to.len()]);
+    let (whole, rest) = to.as_chunks_mut::<LANES>();
+    for lanes in whole {
+        function(lanes);
+    }
+    if !rest.is_empty() {
         let mut lanes = [0.0; LANES];
-        lanes[..values.len()].copy_from_slice(values);
+        lanes[..rest.len()].copy_from_slice(rest);
         function(&mut lanes);
-        to.copy_from_slice(&lanes[..values.len()]);
+        rest.copy_from_slice(&lanes[..rest.len()]);
     }
 }
 

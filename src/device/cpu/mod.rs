@@ -17,7 +17,7 @@ use std::ops::Range;
 use self::kernels::{Operands, Values, run};
 use self::program::Output;
 use self::share::{Size, Task, Work, share};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readback};
+use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
@@ -26,15 +26,13 @@ use crate::tensor::{Arena, Packing, Span, WORD};
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
 
-/// Work of a kernel for a word of its result, in passes over one value.
-const PASSES: usize = 8;
-
 /// The processor.
 #[derive(Debug, Default)]
 pub struct Cpu {
     counters: Counters,
     /// Tensors that stay, by number.
     tensors: Vec<Vec<u32>>,
+    results: HostPool,
 }
 
 impl Device for Cpu {
@@ -68,6 +66,9 @@ impl Device for Cpu {
         });
         if missing {
             return Box::pin(std::future::ready(Err(Error::tensor_missing())));
+        }
+        if let Some(results) = slots.get_mut(Slot::RESULTS.0 as usize) {
+            *results = self.results.take(plan.words(Slot::RESULTS) as usize);
         }
         for step in &plan.steps {
             match step {
@@ -114,6 +115,7 @@ impl Device for Cpu {
             .get_mut(Slot::RESULTS.0 as usize)
             .map(std::mem::take)
             .unwrap_or_default();
+        let results = self.results.lend(results);
         Box::pin(std::future::ready(Ok(Readback::Host(results))))
     }
 
@@ -153,6 +155,7 @@ impl Device for Cpu {
 
     fn destroy(&mut self) {
         self.tensors = Vec::new();
+        self.results = HostPool::default();
     }
 }
 
@@ -231,6 +234,11 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
         })
     };
     let row_words = work.row_words as usize;
+    // What a word of the result takes, in passes over one value.
+    let passes = match work.kernel {
+        Kernel::Lerp | Kernel::Bezier | Kernel::StateGradients => 4,
+        _ => 128,
+    };
     let compute = |task: Task, output: Output<'_>| {
         for segment in &work.segments[task.calls] {
             let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
@@ -250,7 +258,7 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
             start: result as usize,
             lines: rows as usize,
             words: row_words,
-            work: row_words * PASSES,
+            work: row_words * passes,
         })
     };
     let all = Work {

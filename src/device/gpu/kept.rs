@@ -44,6 +44,12 @@ impl<T> Kept<T> {
         }
     }
 
+    /// Whether one fits, which is then used in `launch`.
+    pub(super) fn touch(&mut self, launch: u64, fits: impl Fn(&T) -> bool) -> bool {
+        let found = self.items.iter_mut().find(|(_, item)| fits(item));
+        found.map(|(used, _)| *used = launch).is_some()
+    }
+
     /// Whether one fits.
     pub(super) fn has(&self, fits: impl Fn(&T) -> bool) -> bool {
         self.items.iter().any(|(_, item)| fits(item))

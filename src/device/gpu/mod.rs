@@ -16,6 +16,13 @@ mod tables;
 mod uploads;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "compile_native.rs"]
+mod compile;
+#[cfg(target_arch = "wasm32")]
+#[path = "compile_web.rs"]
+mod compile;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
 mod import;
 
@@ -44,8 +51,10 @@ mod scopes;
 #[path = "scopes_web.rs"]
 mod scopes;
 
+pub use compile::Compile;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
+pub use pipelines::Pipeline;
 
 use self::faults::Faults;
 use self::memory::Memory;
@@ -54,9 +63,11 @@ use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Flight, Readback};
+use super::{
+    Compiled, Counters, Device, DeviceInfo, DeviceLimits, Flight, HostWords, Readback, Readiness,
+};
 use crate::error::Error;
-use crate::kernel::MAX_OPERANDS;
+use crate::kernel::{Kernel, MAX_OPERANDS};
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
@@ -107,6 +118,15 @@ impl Device for Gpu {
         }
     }
 
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        self.drop_suspects();
+        self.pipelines.prepare((&self.device, &self.faults), kernel)
+    }
+
+    fn adopt(&mut self, compiled: Compiled) {
+        self.pipelines.adopt(compiled);
+    }
+
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
         match self.try_launch(plan, arena) {
             Ok(flight) => flight,
@@ -155,6 +175,10 @@ impl Gpu {
     fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.faults.check()?;
         self.drop_suspects();
+        let failed = |work: &Dispatch| self.pipelines.take_failure(&work.kernel);
+        if let Some(error) = plan.dispatches().find_map(failed) {
+            return Err(error);
+        }
         if plan
             .tensors()
             .any(|tensor| self.memory.tensor(tensor).is_none())
@@ -203,7 +227,7 @@ impl Gpu {
         }))
     }
 
-    /// Makes everything anew if something that an earlier launch used may be invalid.
+    /// Something that an earlier launch created may be invalid.
     fn drop_suspects(&mut self) {
         if self.faults.take_suspicion() {
             self.memory.trim();
@@ -279,7 +303,7 @@ impl Gpu {
         }
         let Some(staged) = staged else {
             // All of it stays on the device: there is nothing to wait for.
-            return Box::pin(std::future::ready(Ok(Readback::Host(Vec::new()))));
+            return Box::pin(std::future::ready(Ok(Readback::Host(HostWords::default()))));
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;

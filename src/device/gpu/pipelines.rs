@@ -5,8 +5,12 @@
 
 use std::num::NonZeroU64;
 
+use super::compile::compile;
+use super::faults::Faults;
 use super::kept::Kept;
 use super::memory::Memory;
+use crate::device::{Compiled, Readiness};
+use crate::error::Error;
 use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target};
 use crate::plan::{Params, Slot};
 
@@ -17,6 +21,47 @@ const PIPELINES: usize = 256;
 /// Bind groups kept: one for each set of tensors that calls read together.
 const GROUPS: usize = 1024;
 
+/// A compiled kernel.
+#[derive(Debug)]
+pub struct Pipeline(wgpu::ComputePipeline);
+
+impl Pipeline {
+    pub(super) fn new(pipeline: wgpu::ComputePipeline) -> Self {
+        Pipeline(pipeline)
+    }
+}
+
+/// What a pipeline is made of.
+pub(super) struct Source {
+    pub(super) kernel: Kernel,
+    layout: wgpu::PipelineLayout,
+    target: Target,
+}
+
+impl Source {
+    pub(super) fn module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
+        device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(self.kernel.name()),
+            source: wgpu::ShaderSource::Wgsl(self.kernel.source(self.target).into()),
+        })
+    }
+
+    pub(super) fn pipeline(
+        &self,
+        device: &wgpu::Device,
+        module: &wgpu::ShaderModule,
+    ) -> wgpu::ComputePipeline {
+        device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(self.kernel.name()),
+            layout: Some(&self.layout),
+            module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        })
+    }
+}
+
 /// Everything that is compiled or bound once.
 #[derive(Debug)]
 pub(super) struct Pipelines {
@@ -24,6 +69,10 @@ pub(super) struct Pipelines {
     layout: wgpu::PipelineLayout,
     target: Target,
     pipelines: Kept<(Kernel, wgpu::ComputePipeline)>,
+    /// Kernels that a compiler is at work on.
+    compiling: Vec<Kernel>,
+    /// Those that did not compile, until a launch has said so.
+    failed: Vec<(Kernel, Error)>,
     groups: Kept<Group>,
     launches: u64,
     compiled: u64,
@@ -51,10 +100,64 @@ impl Pipelines {
             layout,
             target,
             pipelines: Kept::new(PIPELINES),
+            compiling: Vec::new(),
+            failed: Vec::new(),
             groups: Kept::new(GROUPS),
             launches: 0,
             compiled: 0,
             reused: 0,
+        }
+    }
+
+    /// Whether a kernel has its pipeline; if not, it gets one.
+    pub(super) fn prepare(
+        &mut self,
+        (device, faults): (&wgpu::Device, &Faults),
+        kernel: &Kernel,
+    ) -> Readiness {
+        // Of the coming launch, so that none makes room for another one of it.
+        let is_made = |(known, _): &(Kernel, _)| known == kernel;
+        if self.pipelines.touch(self.launches + 1, is_made) {
+            return Readiness::Ready;
+        }
+        if let Some((_, error)) = self.failed.iter().find(|(known, _)| known == kernel) {
+            return Readiness::Failed(error.clone());
+        }
+        if self.compiling.contains(kernel) {
+            return Readiness::Compiling(None);
+        }
+        self.compiling.push(kernel.clone());
+        let work = compile(device, faults, self.source(kernel));
+        Readiness::Compiling(Some(work))
+    }
+
+    /// Takes what became of a kernel.
+    pub(super) fn adopt(&mut self, Compiled { kernel, outcome }: Compiled) {
+        self.compiling.retain(|known| *known != kernel);
+        match outcome {
+            Ok(Some(Pipeline(pipeline))) => {
+                let is_made = |(known, _): &(Kernel, _)| *known == kernel;
+                let make = || (kernel.clone(), pipeline);
+                self.pipelines
+                    .find_or_make(self.launches + 1, is_made, make);
+                self.compiled += 1;
+            }
+            Ok(None) => {}
+            Err(error) => self.failed.push((kernel, error)),
+        }
+    }
+
+    /// Why a kernel did not compile. Asked once: then it may try again.
+    pub(super) fn take_failure(&mut self, kernel: &Kernel) -> Option<Error> {
+        let at = self.failed.iter().position(|(known, _)| known == kernel)?;
+        Some(self.failed.swap_remove(at).1)
+    }
+
+    fn source(&self, kernel: &Kernel) -> Source {
+        Source {
+            kernel: kernel.clone(),
+            layout: self.layout.clone(),
+            target: self.target,
         }
     }
 
@@ -65,13 +168,13 @@ impl Pipelines {
         memory: &Memory,
         (kernel, operands, output): (&Kernel, [Slot; MAX_OPERANDS], Slot),
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
+        let source = self.source(kernel);
         let (pipeline, is_new) = self.pipelines.find_or_make(
             self.launches,
             |(known, _)| known == kernel,
             || {
-                let source = kernel.source(self.target);
-                let pipeline = compile(device, (kernel.name(), source), &self.layout);
-                (kernel.clone(), pipeline)
+                let pipeline = source.pipeline(device, &source.module(device));
+                (source.kernel, pipeline)
             },
         );
         if is_new {
@@ -170,25 +273,6 @@ fn group_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
 const BINDINGS: [u32; PARAMS as usize + 1] = [0, 1, 2, 3, 4, 5, RESULT, SEGMENTS, PARAMS];
 
 const PARAMS_SIZE: Option<NonZeroU64> = NonZeroU64::new(size_of::<Params>() as u64);
-
-fn compile(
-    device: &wgpu::Device,
-    (name, source): (&str, String),
-    layout: &wgpu::PipelineLayout,
-) -> wgpu::ComputePipeline {
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(name),
-        source: wgpu::ShaderSource::Wgsl(source.into()),
-    });
-    device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(name),
-        layout: Some(layout),
-        module: &module,
-        entry_point: Some("main"),
-        compilation_options: wgpu::PipelineCompilationOptions::default(),
-        cache: None,
-    })
-}
 
 fn bind_group(
     device: &wgpu::Device,

@@ -39,12 +39,18 @@ pub(super) struct Scopes {
 
 impl Scopes {
     pub(super) fn open(device: &wgpu::Device) -> Self {
+        let scopes = Self::of(device);
+        scopes.scoped.push_error_scope("validation");
+        scopes.scoped.push_error_scope("out-of-memory");
+        scopes
+    }
+
+    /// None are open yet.
+    fn of(device: &wgpu::Device) -> Self {
         let raw = device
             .as_webgpu()
             .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
         let scoped: ScopedDevice = raw.unwrap_or_default().unchecked_into();
-        scoped.push_error_scope("validation");
-        scoped.push_error_scope("out-of-memory");
         let device = device.clone();
         Scopes { device, scoped }
     }
@@ -64,10 +70,14 @@ impl Scopes {
                     None => return Ok(()),
                 },
             };
-            Err(match self.probe().await {
-                Ok(_) => error,
-                Err(_) => Error::DeviceLost("nothing on it is valid".into()),
-            })
+            Err(self.judge(error).await)
+        }
+    }
+
+    async fn judge(&self, error: Error) -> Error {
+        match self.probe().await {
+            Ok(_) => error,
+            Err(_) => Error::DeviceLost("nothing on it is valid".into()),
         }
     }
 
@@ -104,6 +114,15 @@ async fn caught(scope: JsFuture) -> Option<String> {
     if error.is_null() || error.is_undefined() {
         return None;
     }
-    let message = Reflect::get(&error, &"message".into()).unwrap_or_default();
-    Some(message.as_string().unwrap_or_default())
+    Some(message(&error))
+}
+
+pub(super) fn message(error: &JsValue) -> String {
+    let message = Reflect::get(error, &"message".into()).unwrap_or_default();
+    message.as_string().unwrap_or_default()
+}
+
+/// This error, unless it is the device that is lost.
+pub(super) async fn judge(device: &wgpu::Device, error: Error) -> Error {
+    Scopes::of(device).judge(error).await
 }

@@ -25,7 +25,7 @@
 //! | pow | (16 + 16·abs(y·log2 x)) u, and abs(y)·2⁻²¹ for x in [0.5, 2] |
 //! | matmul | n u of the sum of absolute values of n products |
 //! | attention | scores as matmul; weights as exp of how far a score lies below the largest, and 8n u for n keys; n u of the sums of n weights and of n absolute weighed values |
-//! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32 |
+//! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32, or 512 along other axes than the last |
 //!
 //! # What IEEE leaves to us
 //!
@@ -33,7 +33,9 @@
 //! argmax gives the place of the first one. Which of two zeros minimum and
 //! maximum give is open. pow of a negative base is NaN unless the exponent is
 //! whole, and 1 for the exponent 0 and the base 1, even of NaN; infinite
-//! exponents are as the device gives them. Division by zero and overflow give
+//! exponents are as the device gives them. What a query of a causal attention does
+//! not see has the weight 0, and where it is NaN or infinite the result may be
+//! NaN. Division by zero and overflow give
 //! infinities where the device has them; WGSL lets a device assume that
 //! *arithmetic* gives none, and denormals may be taken as zero: silu and the
 //! gelus are 0 where their factor of x is that small.

@@ -24,6 +24,7 @@ use crate::{Code, Error, Model};
 /// Nothing ever fails.
 const KIND: World = World {
     flights: &[Fate::Arrives],
+    kernels: &[Fate::Arrives],
     opens: &[true],
 };
 
@@ -37,11 +38,12 @@ const ROUGH: World = World {
         Fate::LostWith,
         Fate::LostAfter,
     ],
+    kernels: &[Fate::Arrives, Fate::Arrives, Fate::Fails, Fate::LostWith],
     opens: &[true, true, false],
 };
 
 /// What may become of a call in [`ROUGH`].
-const ROUGHLY: &[Code] = &[Code::OutOfMemory, Code::DeviceLost];
+const ROUGHLY: &[Code] = &[Code::OutOfMemory, Code::Shader, Code::DeviceLost];
 
 /// No wait ends by time, because the model never times out.
 fn eager() -> BatchConfig {
@@ -83,7 +85,7 @@ fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(
     settings.stack_size = 1 << 18;
     // A panic that is part of the story would print its schedule as well.
     let panics = |fate: &Fate| matches!(fate, Fate::PanicsAtLaunch | Fate::PanicsInFlight);
-    if world.flights.iter().any(panics) {
+    if world.flights.iter().chain(world.kernels).any(panics) {
         settings.failure_persistence = FailurePersistence::None;
     }
     let told = Runner::new(RandomScheduler::new(schedules), settings).run(move || {
@@ -265,6 +267,7 @@ fn what_devices_take_is_measured_once_in_a_process() {
 fn the_processor_takes_over_where_no_other_device_opens() {
     let world = World {
         flights: &[Fate::LostWith],
+        kernels: &[Fate::Arrives],
         opens: &[false],
     };
     // A batch is sent twice, and the second time to the processor.
@@ -278,6 +281,7 @@ fn the_processor_takes_over_where_no_other_device_opens() {
 fn the_processor_takes_over_from_devices_that_never_answer() {
     let world = World {
         flights: &[Fate::LostBefore, Fate::LostWith],
+        kernels: &[Fate::Arrives],
         opens: &[true],
     };
     explore(world, eager(), |gpu| {
@@ -292,7 +296,12 @@ fn the_processor_takes_over_from_devices_that_never_answer() {
 
 #[test]
 fn disposal_at_any_moment_answers_everyone() {
-    const ALLOWED: &[Code] = &[Code::Disposed, Code::OutOfMemory, Code::DeviceLost];
+    const ALLOWED: &[Code] = &[
+        Code::Disposed,
+        Code::OutOfMemory,
+        Code::Shader,
+        Code::DeviceLost,
+    ];
     explore(ROUGH, eager(), |gpu| {
         let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ALLOWED));
         join(threads(2, &gpu, |gpu, _| gpu.dispose()));
@@ -305,7 +314,12 @@ fn disposal_at_any_moment_answers_everyone() {
 
 #[test]
 fn calls_outlive_the_last_handle() {
-    const ALLOWED: &[Code] = &[Code::Disposed, Code::OutOfMemory, Code::DeviceLost];
+    const ALLOWED: &[Code] = &[
+        Code::Disposed,
+        Code::OutOfMemory,
+        Code::Shader,
+        Code::DeviceLost,
+    ];
     explore(ROUGH, eager(), |gpu| {
         let calls = [1, 2].map(|value| (value, ask(&gpu, value)));
         let mut waiting: Vec<JoinHandle<()>> = calls
@@ -380,10 +394,32 @@ fn a_full_queue_answers_those_it_refuses_or_replaces() {
     }
 }
 
+#[test]
+fn warm_ups_are_answered_whatever_becomes_of_kernels_and_devices() {
+    explore(ROUGH, eager(), |gpu| {
+        let warming = threads(2, &gpu, |gpu, n| {
+            let warm = gpu.warmup(|gpu| drop(ask(gpu, n)));
+            let outcome = block_on(warm);
+            check(n, ask(gpu, n).wait(), ROUGHLY);
+            if let Err(error) = outcome {
+                assert_eq!(error.code(), Code::Shader, "{error}");
+            }
+        });
+        join(warming);
+        let unheard = gpu.warmup(|gpu| drop(ask(gpu, 9)));
+        drop(unheard);
+        let late = gpu.warmup(|gpu| drop(ask(gpu, 9)));
+        gpu.dispose();
+        let allowed = [Code::Disposed, Code::Shader];
+        assert!(block_on(late).map_or_else(|error| allowed.contains(&error.code()), |()| true));
+    });
+}
+
 /// Devices that bring the worker down now and then.
-fn falls_over(flights: &'static [Fate]) {
+fn falls_over(flights: &'static [Fate], kernels: &'static [Fate]) {
     let world = World {
         flights,
+        kernels,
         opens: &[true],
     };
     explore(world, eager(), |gpu| {
@@ -402,10 +438,15 @@ fn falls_over(flights: &'static [Fate]) {
 
 #[test]
 fn a_worker_that_panics_rejects_what_is_pending_and_what_comes() {
-    falls_over(&[Fate::Arrives, Fate::PanicsInFlight]);
+    falls_over(&[Fate::Arrives, Fate::PanicsInFlight], KIND.kernels);
 }
 
 #[test]
 fn a_worker_that_panics_with_the_session_locked_does_as_well() {
-    falls_over(&[Fate::Arrives, Fate::PanicsAtLaunch]);
+    falls_over(&[Fate::Arrives, Fate::PanicsAtLaunch], KIND.kernels);
+}
+
+#[test]
+fn a_compiler_that_panics_does_as_well() {
+    falls_over(KIND.flights, &[Fate::PanicsInFlight]);
 }

@@ -17,8 +17,12 @@ use shuttle::future::yield_now;
 use shuttle::rand::{Rng, thread_rng};
 
 use crate::batch::Millis;
-use crate::device::{Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, GpuOptions};
+use crate::device::{
+    Compiled, Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, GpuOptions,
+    Readiness,
+};
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::plan::Plan;
 use crate::tensor::{Arena, Packing};
 
@@ -27,6 +31,8 @@ use crate::tensor::{Arena, Packing};
 pub(super) struct World {
     /// What becomes of batches.
     pub(super) flights: &'static [Fate],
+    /// What becomes of kernels.
+    pub(super) kernels: &'static [Fate],
     /// Whether a device opens; the first one always does.
     pub(super) opens: &'static [bool],
 }
@@ -50,7 +56,7 @@ pub(super) enum Fate {
 }
 
 thread_local! {
-    static WORLD: Cell<World> = const { Cell::new(World { flights: &[], opens: &[] }) };
+    static WORLD: Cell<World> = const { Cell::new(World { flights: &[], kernels: &[], opens: &[] }) };
     static OPENED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -104,11 +110,21 @@ pub(super) enum AnyDevice {
     Cpu(Cpu),
 }
 
+/// What a device knows of a kernel.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    Compiling,
+    Works,
+    Fails,
+}
+
 /// The processor in place of a GPU, with a world around it.
 #[derive(Debug)]
 pub(super) struct Gpu {
     cpu: Cpu,
     lost: Arc<AtomicBool>,
+    /// Whether the kernel is compiled; there is one in these stories.
+    kernel: Option<Known>,
 }
 
 impl Gpu {
@@ -121,6 +137,7 @@ impl Gpu {
         Ok(Gpu {
             cpu: Cpu::default(),
             lost: Arc::default(),
+            kernel: None,
         })
     }
 
@@ -135,6 +152,21 @@ fn check(lost: &AtomicBool) -> Result<(), Error> {
         true => Err(Error::DeviceLost("model".into())),
         false => Ok(()),
     }
+}
+
+async fn compile(kernel: Kernel, lost: Arc<AtomicBool>) -> Compiled {
+    for _ in 0..thread_rng().gen_range(0..3) {
+        yield_now().await;
+    }
+    let fate = draw(WORLD.get().kernels);
+    assert!(fate != Fate::PanicsInFlight, "the driver fell over");
+    if fate == Fate::LostWith {
+        lost.store(true, Ordering::Relaxed);
+    }
+    let fails = fate == Fate::Fails;
+    let shader = fails.then(|| Error::Shader("model".into()));
+    let outcome = check(&lost).and(shader.map_or(Ok(None), Err));
+    Compiled { kernel, outcome }
 }
 
 impl Device for Gpu {
@@ -154,7 +186,31 @@ impl Device for Gpu {
         self.cpu.counters()
     }
 
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        match self.kernel {
+            Some(Known::Works) => Readiness::Ready,
+            Some(Known::Fails) => Readiness::Failed(Error::Shader("model".into())),
+            Some(Known::Compiling) => Readiness::Compiling(None),
+            None => {
+                self.kernel = Some(Known::Compiling);
+                let work = compile(kernel.clone(), Arc::clone(&self.lost));
+                Readiness::Compiling(Some(Box::pin(work)))
+            }
+        }
+    }
+
+    fn adopt(&mut self, compiled: Compiled) {
+        self.kernel = Some(match compiled.outcome {
+            Ok(_) => Known::Works,
+            Err(_) => Known::Fails,
+        });
+    }
+
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+        if matches!(self.kernel, Some(Known::Fails)) {
+            self.kernel = None;
+            return Box::pin(std::future::ready(Err(Error::Shader("model".into()))));
+        }
         let fate = draw(WORLD.get().flights);
         assert!(fate != Fate::PanicsAtLaunch, "the driver fell over");
         if fate == Fate::LostBefore {
@@ -232,6 +288,14 @@ impl Device for AnyDevice {
 
     fn counters(&self) -> Counters {
         self.device().counters()
+    }
+
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        self.device_mut().prepare(kernel)
+    }
+
+    fn adopt(&mut self, compiled: Compiled) {
+        self.device_mut().adopt(compiled);
     }
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {

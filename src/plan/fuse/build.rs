@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::lower::{Primitive, along};
 use super::program::{
     Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
-    Source, Stage, StageSizes, TILE, Tile, Width,
+    Source, Stage, StageSizes, TALL, TILE, Tile, Width,
 };
 use super::stage::{Context, Draft, DraftTerm, place};
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -168,9 +168,11 @@ impl Numbers<'_> {
         let count = along(shape, axes);
         let rows = along(shape, !axes);
         let chunks = count.div_ceil(CHUNK);
+        let has_last = u32::from(axes) >> shape.rank().saturating_sub(1) != 0;
+        let narrow = if has_last { NARROW } else { TALL };
         let width = match tile {
             Some(tile) => Width::Tile(tile),
-            None if count <= NARROW => Width::Thread,
+            None if count <= narrow => Width::Thread,
             None => Width::Group,
         };
         let mut words = vec![count];

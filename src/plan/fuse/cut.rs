@@ -203,11 +203,15 @@ impl Cutter<'_> {
     fn joins_rows(&mut self, id: usize, used: Use, over: (u8, bool)) -> bool {
         let value = &self.lowered.values[id];
         let shape = self.lowered.values[value.operands[0]].shape;
+        let whole = self.lowered.values[self.cut.roots[used.stage].value].shape;
+        let is_row = used.view.is_same(&View::of_reduced(shape, over));
+        let is_own = whole == value.shape && used.view.is_same(&View::identity(whole));
+        // Of rows with one value the stage may have either.
+        let is_own =
+            is_own && !(whole == shape && is_row && self.is_beside(value.operands[0], used.stage));
         let root = &mut self.cut.roots[used.stage];
-        let whole = self.lowered.values[root.value].shape;
-        let as_row = View::of_reduced(shape, over);
         match root.domain {
-            Domain::Each if whole == value.shape && used.view == View::identity(whole) => {
+            Domain::Each if is_own => {
                 root.domain = Domain::Rows {
                     shape,
                     axes: over.0,
@@ -217,7 +221,7 @@ impl Cutter<'_> {
                 self.recount(used.stage, shape, over);
                 true
             }
-            Domain::Each if whole == shape && used.view == as_row => {
+            Domain::Each if whole == shape && is_row => {
                 root.domain = Domain::Rows {
                     shape,
                     axes: over.0,
@@ -231,9 +235,37 @@ impl Cutter<'_> {
                 axes,
                 is_product: false,
                 ..
-            } => rows == shape && axes == over.0 && used.view == as_row,
+            } => rows == shape && axes == over.0 && is_row,
             Domain::Each | Domain::Rows { .. } => false,
         }
+    }
+
+    /// Whether a stage uses the value that a reduction is of, or one that this is
+    /// computed of element by element: then it works on what is reduced.
+    fn is_beside(&self, reduced: usize, stage: usize) -> bool {
+        let shape = self.lowered.values[reduced].shape;
+        let used = Use {
+            stage,
+            view: View::identity(shape),
+        };
+        let mut is_part = vec![false; reduced + 1];
+        is_part[reduced] = true;
+        for id in (0..=reduced).rev() {
+            let value = &self.lowered.values[id];
+            if !is_part[id] || value.shape != shape {
+                continue;
+            }
+            if self.cut.uses[id].contains(&used) {
+                return true;
+            }
+            if let Primitive::Unary(_) | Primitive::Binary(_) = value.primitive {
+                value
+                    .operands
+                    .iter()
+                    .for_each(|operand| is_part[*operand] = true);
+            }
+        }
+        false
     }
 
     /// Makes a matrix product part of the stage that uses it, element by element.

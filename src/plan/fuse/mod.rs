@@ -27,7 +27,7 @@ pub use attention::{Attention, QUERIES};
 pub use layout::Layout;
 pub use program::{
     Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
-    Rows, Scalar, Sizes, Source, Stage, StageSizes, TILE, Tile, Width,
+    Rows, Scalar, Sizes, Source, Stage, StageSizes, TALL, TILE, Tile, Width,
 };
 
 use self::cut::{Cut, Target};

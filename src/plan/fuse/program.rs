@@ -16,6 +16,11 @@ pub const CHUNK: u32 = 4096;
 /// Rows of up to this many values take one thread, longer ones a workgroup.
 pub const NARROW: u32 = 32;
 
+/// The same where the last axis is not among those of the rows: then neighbors of
+/// a thread read beside it. What is summed over a call's own rows, such as the
+/// tokens of texts, is one program up to here.
+pub const TALL: u32 = 512;
+
 /// Threads that share a row, and partial sums that a long row is folded to.
 pub const LANES: u32 = 64;
 

@@ -3,11 +3,11 @@
 use super::{Program, fuse};
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::graph::chain::{Chain, Home, Norm, Reduction};
+use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::kernel::MAX_OPERANDS;
-use crate::tensor::DType;
+use crate::tensor::{DType, Packing};
 
 type Nodes = Vec<NodeId>;
 type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
@@ -93,6 +93,29 @@ fn views_are_strides() {
 }
 
 #[test]
+fn attention_reads_parts_of_a_product_where_they_lie() {
+    check(
+        &[&[20, 24], &[24, 72], &[72]],
+        |g, x| {
+            let y = g.matmul(x[0], x[1])?;
+            let y = g.binary(BinaryFn::Add, y, x[2])?;
+            let part = |g: &mut Chain, at| g.slice(y, &[(0, i32::MAX, 1), (at, at + 24, 1)]);
+            let operands = [part(g, 0)?, part(g, 24)?, part(g, 48)?];
+            let scale = g.constant()?;
+            let heads = Heads {
+                count: 3,
+                is_causal: false,
+            };
+            let y = g.attention(heads, operands, scale)?;
+            Ok(vec![g.unary(UnaryFn::Abs, y)?])
+        },
+        "dispatch tiles(r0 = sum(in0 * in1); r0 + in2) in0, in1, in2 -> b0
+         dispatch attention(b0, b0, b0; 3 x 8) b0 -> b1
+         dispatch map(abs(b1)) b1 -> result",
+    );
+}
+
+#[test]
 fn rows_take_what_is_before_and_behind_them() {
     check(
         &[&[500, 384]],
@@ -125,6 +148,11 @@ fn rows_take_what_is_before_and_behind_them() {
     );
     check(
         &[&[500, 384]],
+        |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], (&[0], false))?]),
+        "dispatch rows(r0 = max(in0); r1 = first(same(in0, r0)); r1) in0 -> result",
+    );
+    check(
+        &[&[513, 384]],
         |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], (&[0], false))?]),
         "dispatch wide rows(r0 = max(in0); r1 = first(same(in0, r0)); r1) in0 -> result",
     );
@@ -285,6 +313,24 @@ fn more_tensors_than_bindings_are_split() {
             .iter()
             .all(|stage| stage.bindings() <= MAX_OPERANDS)
     );
+}
+
+#[test]
+fn how_tensors_are_packed_is_part_of_the_program_and_shown() {
+    let record: Record = |g, x| Ok(vec![g.binary(BinaryFn::Add, x[0], x[1])?]);
+    let shapes: [&[u32]; 2] = [&[8], &[8]];
+    let plain = program(&shapes, Home::Resident, record);
+    for packing in Packing::ALL {
+        let packed = program(&shapes, Home::Packed(packing), record);
+        assert_ne!(packed, plain);
+        let name = packing.name();
+        assert_eq!(
+            packed.to_string(),
+            format!(
+                "dispatch map(tensor0:{name} + tensor1:{name}) tensor0:{name}, tensor1:{name} -> result"
+            )
+        );
+    }
 }
 
 #[test]

@@ -43,6 +43,14 @@ impl View {
         View { shape, along }
     }
 
+    /// Whether both look at the same elements: of a dimension of one there is but
+    /// one to look at.
+    pub(super) fn is_same(&self, other: &View) -> bool {
+        let pairs = self.along.iter().zip(&other.along);
+        self.shape == other.shape
+            && (self.shape.dims().iter().zip(pairs)).all(|(dim, (a, b))| *dim == 1 || a == b)
+    }
+
     /// Of one reduced value: a fixed place in each reduced dimension of the
     /// domain, and all others as they are.
     pub(super) fn of_reduced(shape: Shape, (axes, keep): (u8, bool)) -> View {

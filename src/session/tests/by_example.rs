@@ -16,7 +16,7 @@ fn a_batch_answers_its_calls_in_order_and_once() {
         (tickets[2], vec![3.0; 2]),
     ];
     assert_eq!(values(&settlement), expected);
-    let again = session.settle(batch, generation, Ok(Readback::Host(Vec::new())));
+    let again = session.settle(batch, generation, Ok(Readback::Host(Vec::new().into())));
     assert!(again.is_none());
     assert_eq!(session.pending(), 0);
 }
@@ -151,7 +151,11 @@ fn nothing_of_another_life_of_the_device_settles_a_batch() {
     session.replace_device(Frail::new(1 << 20));
     let new = session.launch(NOW).expect("sent again");
     assert_eq!(old.batch, new.batch, "the same batch in another life");
-    let stale = session.settle(old.batch, old.generation, Ok(Readback::Host(vec![9; 4])));
+    let stale = session.settle(
+        old.batch,
+        old.generation,
+        Ok(Readback::Host(vec![9; 4].into())),
+    );
     assert!(stale.is_none(), "sent to the first life");
     session.lose(old.generation);
     assert!(!session.is_lost(), "an old loss is no news");

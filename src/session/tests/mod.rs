@@ -7,12 +7,14 @@ mod in_pieces;
 mod on_both;
 mod structures;
 mod under_random_events;
+mod while_compiling;
 
 use super::loss::ATTEMPTS;
 use super::*;
 use crate::batch::{Policy, Preset};
-use crate::device::{Counters, Cpu, DeviceLimits, Flight, Readback};
+use crate::device::{Compiled, Counters, Cpu, DeviceLimits, Flight, Readback, Readiness};
 use crate::graph::Timing;
+use crate::kernel::Kernel;
 use crate::ops;
 use crate::plan::{self, PieceSizes};
 use crate::tensor::Packing;
@@ -29,6 +31,16 @@ struct Frail {
     fault: Option<Error>,
     launches: usize,
     destroyed: bool,
+    /// Kernels and what became of them; `None` where none needs compiling.
+    kernels: Option<Vec<(Kernel, Fate)>>,
+}
+
+/// What becomes of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Compiling,
+    Ready,
+    Failed,
 }
 
 impl Frail {
@@ -41,6 +53,7 @@ impl Frail {
             fault: None,
             launches: 0,
             destroyed: false,
+            kernels: None,
         }
     }
 
@@ -48,6 +61,22 @@ impl Frail {
     fn gpu(self) -> Self {
         let engine = Engine::Gpu;
         Frail { engine, ..self }
+    }
+
+    /// The same with a compiler, which is slow.
+    fn compiling(self) -> Self {
+        Frail {
+            kernels: Some(Vec::new()),
+            ..self
+        }
+    }
+
+    fn fate(&self, kernel: &Kernel) -> Option<Fate> {
+        let Some(kernels) = &self.kernels else {
+            return Some(Fate::Ready);
+        };
+        let known = kernels.iter().find(|(known, _)| known == kernel);
+        known.map(|(_, fate)| *fate)
     }
 
     /// One that likes pieces of so many bytes.
@@ -82,8 +111,46 @@ impl Device for Frail {
         self.cpu.counters()
     }
 
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        match self.fate(kernel) {
+            Some(Fate::Ready) => Readiness::Ready,
+            Some(Fate::Failed) => Readiness::Failed(Error::Shader(kernel.name().into())),
+            Some(Fate::Compiling) => Readiness::Compiling(None),
+            None => {
+                let kernels = self.kernels.as_mut().expect("it has a compiler");
+                kernels.push((kernel.clone(), Fate::Compiling));
+                let compiled = Compiled {
+                    kernel: kernel.clone(),
+                    outcome: Ok(None),
+                };
+                Readiness::Compiling(Some(Box::pin(std::future::ready(compiled))))
+            }
+        }
+    }
+
+    fn adopt(&mut self, Compiled { kernel, outcome }: Compiled) {
+        let fate = if outcome.is_ok() {
+            Fate::Ready
+        } else {
+            Fate::Failed
+        };
+        let kernels = self.kernels.as_mut().expect("it has a compiler");
+        let at = kernels.iter().position(|(known, _)| *known == kernel);
+        let known = &mut kernels[at.expect("asked for")].1;
+        assert_eq!(*known, Fate::Compiling, "compiled once");
+        *known = fate;
+    }
+
     fn launch(&mut self, plan: &plan::Plan, arena: &mut Arena) -> Flight {
         self.launches += 1;
+        let mut kernels = plan.dispatches().map(|work| &work.kernel);
+        if let Some(failed) = kernels.find(|kernel| self.fate(kernel) == Some(Fate::Failed)) {
+            if let Some(kernels) = &mut self.kernels {
+                kernels.retain(|(known, _)| known != failed);
+            }
+            let error = Error::Shader(failed.name().into());
+            return Box::pin(std::future::ready(Err(error)));
+        }
         // A device may append what it needs for this attempt.
         arena.push(&[u32::MAX; 64]);
         match self.fault.take() {

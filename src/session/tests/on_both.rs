@@ -136,14 +136,14 @@ fn calls_on_the_processor_go_on_while_the_gpu_is_lost() {
     // More batches than may be on their way.
     let waiting = session.batcher.config().max_in_flight + 2;
     for _ in 0..waiting {
-        let held = put_on(&mut session, Engine::Gpu, 2.0);
+        put_on(&mut session, Engine::Gpu, 2.0);
         let own = put_on(&mut session, Engine::Cpu, 3.0);
         let sent = launch(&mut session);
         assert!(sent.is_parted && sent.flights.is_empty());
         let settled = land(&mut session, sent);
         assert_eq!(values(&settled), [(own, vec![4.0; 3])]);
-        assert!(!settled.is_last, "{held:?} is still waited for");
     }
+    assert_eq!(session.pending(), 1 + waiting);
     session.replace_device(gpu());
     let mut answered = 0;
     while let Some(sent) = session.launch(NOW) {
@@ -168,18 +168,49 @@ fn the_processor_takes_over_what_was_on_a_lost_gpu() {
     assert!(session.is_lost());
     let again = session.launch(NOW).expect("sent at once");
     // Nothing that the lost one still answers counts.
-    let late = session.settle(sent.batch, sent.generation, Ok(Readback::Host(vec![9; 16])));
+    let late = session.settle(
+        sent.batch,
+        sent.generation,
+        Ok(Readback::Host(vec![9; 16].into())),
+    );
     assert!(late.is_none());
     let settled = land(&mut session, again);
     assert_eq!(values(&settled), [(call, vec![2.0; 16])]);
     // A call that would keep the processor for long waits for the next device.
     put(&mut session, 1.0, 1000);
-    let held = launch(&mut session);
-    assert!(!held.is_parted && held.flights.is_empty());
+    session.flush();
+    assert!(session.launch(NOW).is_none());
     session.replace_device(gpu());
     let sent = session.launch(NOW).expect("sent again");
     assert!(land(&mut session, sent).is_last);
     assert_eq!(ran_on(&session), (1, 1));
+}
+
+#[test]
+fn the_processor_answers_while_a_kernel_compiles() {
+    let slow = Session::new(gpu().compiling(), config()).expect("valid settings");
+    let routing = Some((model(0.5, 0.1), f64::INFINITY));
+    let mut session = slow.beside(Frail::new(1 << 20), routing);
+    put(&mut session, 1.0, 16);
+    let sent = launch(&mut session);
+    assert!(sent.is_parted && sent.flights.is_empty());
+    land(&mut session, sent);
+    // What would keep it for long waits for the compiler.
+    let long = put(&mut session, 2.0, 1000);
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    let mut works = session.compiles();
+    assert_eq!(works.len(), 1, "begun by the first call, once");
+    let compiled = pollster::block_on(works.remove(0));
+    session.compiled(session.generation(), compiled, NOW);
+    let sent = session.launch(NOW).expect("it can go");
+    let settled = land(&mut session, sent);
+    assert_eq!(values(&settled), [(long, vec![3.0; 1000])]);
+    put(&mut session, 1.0, 16);
+    let sent = launch(&mut session);
+    assert!(!sent.is_parted, "no route was kept for want of a kernel");
+    land(&mut session, sent);
+    assert_eq!(ran_on(&session), (2, 1));
 }
 
 #[test]
@@ -222,21 +253,21 @@ fn a_plan_names_its_devices() {
 #[test]
 fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
     let mut session = asked();
-    for (words, is_there) in [(1000, true), (1 << 16, true), ((1 << 16) + 1, false)] {
+    for (words, is_there) in [(1000, true), (1 << 18, true), ((1 << 18) + 1, false)] {
         let tensor = session.hold();
         session.fill(tensor, &vec![7; words]).expect("filled");
         assert_eq!(session.tensors.is_mirrored(tensor), is_there, "{words}");
         session.release(tensor);
     }
     // All of them together have an end as well, and what is given back counts.
-    let held: Vec<u32> = (0..65).map(|_| session.hold()).collect();
+    let held: Vec<u32> = (0..33).map(|_| session.hold()).collect();
     for tensor in &held {
-        session.fill(*tensor, &[7; 1 << 16]).expect("filled");
+        session.fill(*tensor, &vec![7; 1 << 18]).expect("filled");
     }
-    let last = held[64];
+    let last = held[32];
     assert!(!session.tensors.is_mirrored(last));
     session.release(held[0]);
-    session.fill(last, &[7; 1 << 16]).expect("filled");
+    session.fill(last, &vec![7; 1 << 18]).expect("filled");
     assert!(session.tensors.is_mirrored(last));
 }
 

@@ -2,10 +2,13 @@
 //! be shared. Who shares it is not known here.
 
 use super::{Numbers, Places};
-use crate::plan::fuse::{Body, CHUNK, LANES, Layout, QUERIES, RowResult, Rows, Stage, TILE, Width};
+use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
+use crate::plan::fuse::{
+    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, TILE, Width,
+};
 
 /// Products that are summed in the time of a pass over one value.
-const PRODUCTS: usize = 16;
+const PRODUCTS: usize = 2;
 
 /// The lines of a result: elements of a map, rows of a reduction or of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +64,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
         Body::Map(map) if !map.is_strided => Lines {
             count: 4 * threads, // Four elements a thread, padding included.
             words: Some(1),
-            work: map.value.terms().len(),
+            work: passes(&map.value),
         },
         Body::Map(map) => {
             let dims = words(layout.outer, map.rank - 1);
@@ -70,7 +73,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
             Lines {
                 count,
                 words: is_in_order(dims, strides, (count, 1)).then_some(1),
-                work: map.value.terms().len(),
+                work: passes(&map.value),
             }
         }
         Body::Attention(of) => {
@@ -113,7 +116,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
             Lines {
                 count: lines,
                 words: of_row,
-                work: terms(rows) * if rows.is_cut { CHUNK as usize } else { count },
+                work: passes_of_rows(rows) * if rows.is_cut { CHUNK as usize } else { count },
             }
         }
     }
@@ -148,16 +151,28 @@ fn is_in_order(dims: &[u32], strides: &[u32], (count, words): (usize, usize)) ->
     })
 }
 
-/// Terms that are computed for each value of a row.
-fn terms(rows: &Rows) -> usize {
-    use crate::plan::fuse::RowStep;
+/// Passes over each value of a row.
+fn passes_of_rows(rows: &Rows) -> usize {
     let steps = rows.steps.iter().map(|step| match step {
-        RowStep::Fold(_, value) => value.terms().len(),
+        RowStep::Fold(_, value) => 1 + passes(value),
         RowStep::Let(_) => 0,
     });
     let of_result = match &rows.result {
         RowResult::Row(_) => 0,
-        RowResult::Element(value) => value.terms().len(),
+        RowResult::Element(value) => passes(value),
     };
     steps.sum::<usize>() + of_result
+}
+
+/// What an expression takes, in passes of one operation over the values.
+fn passes(value: &Expr) -> usize {
+    let passes = value.terms().iter().map(|term| match term {
+        Term::Const(_) | Term::Variable(_) => 0,
+        Term::Unary(UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg, _) => 1,
+        Term::Unary(UnaryFn::Sqrt | UnaryFn::Recip, _) => 4,
+        Term::Unary(..) => 32,
+        Term::Binary(BinaryFn::Pow, ..) => 128,
+        Term::Binary(..) => 1,
+    });
+    1 + passes.sum::<usize>()
 }

@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::{Size, Task, Work};
 use crate::device::cpu::program::Output;
 
-/// Work that another core is woken for: a tenth of a millisecond.
-const SHARE: usize = 1 << 19;
+/// Work that another core is woken for: a quarter of a millisecond, where a pass
+/// over a value takes a sixteenth of a nanosecond.
+const SHARE: usize = 1 << 22;
 
 /// Tasks for each core, so that a slow one does not hold up the rest.
 const TASKS: usize = 4;

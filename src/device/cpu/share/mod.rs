@@ -17,6 +17,7 @@ use super::program::Output;
 
 /// The lines of a call's result, which lie one after the other.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "a page's one thread asks for no sizes")]
 pub(super) struct Size {
     /// Word of the output where they begin.
     pub(super) start: usize,
@@ -39,6 +40,7 @@ pub(super) struct Task {
 pub(super) struct Work<'a> {
     pub(super) calls: usize,
     /// A call's size; `None` if its result lies in another way.
+    #[allow(dead_code, reason = "a page's one thread asks for no sizes")]
     pub(super) size: &'a dyn Fn(usize) -> Option<Size>,
     /// Computes a task, into what holds its lines.
     pub(super) run: &'a (dyn Fn(Task, Output<'_>) + Sync),

@@ -1,7 +1,7 @@
 use super::cores::tasks;
 use super::*;
 
-/// Calls of so many lines of two words, a line of work each, with a gap before each.
+/// Calls of so many lines of two words, with a gap before each.
 fn sizes(lines: &[usize]) -> Vec<Size> {
     let mut start = 1;
     let size = |lines: &usize| {
@@ -9,7 +9,7 @@ fn sizes(lines: &[usize]) -> Vec<Size> {
             start,
             lines: *lines,
             words: 2,
-            work: 1000,
+            work: 50_000,
         };
         start += 2 * lines + 2;
         size
@@ -67,7 +67,7 @@ fn every_line_is_in_one_task_and_in_its_words() {
 
 #[test]
 fn little_work_and_scattered_lines_stay_on_one_core() {
-    assert!(plan(&sizes(&[300, 100]), 16).is_none(), "little");
+    assert!(plan(&sizes(&[100, 60]), 16).is_none(), "little");
     assert!(plan(&sizes(&[9000]), 1).is_none(), "one core");
     let mut turned = sizes(&[9000, 9000]);
     turned.reverse();

@@ -136,21 +136,24 @@ export const BINARY = {
   pow,
 };
 
-/** What sums of so many values may be off, relative to the sum of their magnitudes. */
-function sumError(count) {
-  if (count <= 32) return count * U;
+/**
+ * What sums of so many values may be off, relative to the sum of their magnitudes; up to
+ * `narrow` they are summed one by one.
+ */
+function sumError(count, narrow) {
+  if (count <= narrow) return count * U;
   if (count <= 4096) return (count / 64 + 8) * U;
-  return 72 * U + sumError(Math.ceil(count / 4096));
+  return 72 * U + sumError(Math.ceil(count / 4096), 32);
 }
 
-export function sum(values) {
+export function sum(values, narrow = 32) {
   let [v, e, size] = [0, 0, 0];
   for (const q of values) {
     v += q.v;
     e += q.e;
     size += Math.abs(q.v);
   }
-  return number(v, e, sumError(values.length) * (size + e));
+  return number(v, e, sumError(values.length, narrow) * (size + e));
 }
 
 /** A sum from the first to the last. */
@@ -163,7 +166,12 @@ export function inOrder(values) {
   return number(v, e, values.length * U * size);
 }
 
-export const mean = (values) => div(sum(values), exact(values.length));
+/** A weight that may be scaled as often as there are keys. */
+export const rescaled = ({ v, e }, keys) =>
+  number(v, e, 8 * keys * U * (Math.abs(v) + e));
+
+export const mean = (values, narrow) =>
+  div(sum(values, narrow), exact(values.length));
 
 function extreme(values, pick) {
   const all = values.map(({ v }) => v);
@@ -185,6 +193,9 @@ function argmax(values) {
   return { v: best, e: isOpen ? Infinity : 0 };
 }
 
+/** How many values are summed one by one: more along other axes than the last. */
+export const narrow = (axes, rank) => (axes.includes(rank - 1) ? 32 : 512);
+
 /** One value of many, by the tensor's method. */
 export const REDUCTIONS = {
   sum,
@@ -199,20 +210,24 @@ const squares = (row) => row.map((q) => mul(q, q));
 
 /** Each value of a row with all of it, by the tensor's method. */
 export const NORMS = {
-  softmax(row) {
+  softmax(row, narrow) {
     const most = neg(REDUCTIONS.max(row));
     const powers = row.map((q) => exp(add(q, most)));
-    return scaled(powers, sum(powers));
+    return scaled(powers, sum(powers, narrow));
   },
-  layerNorm(row, epsilon = 1e-5) {
-    const middle = neg(mean(row));
+  layerNorm(row, narrow, epsilon = 1e-5) {
+    const middle = neg(mean(row, narrow));
     const centered = row.map((q) => add(q, middle));
-    return scaled(centered, sqrt(add(mean(squares(centered)), float(epsilon))));
+    const variance = mean(squares(centered), narrow);
+    return scaled(centered, sqrt(add(variance, float(epsilon))));
   },
-  rmsNorm: (row, epsilon = 1e-6) =>
-    scaled(row, sqrt(add(mean(squares(row)), float(epsilon)))),
-  normalize: (row, epsilon = 1e-12) =>
-    scaled(row, BINARY.maximum(sqrt(sum(squares(row))), float(epsilon))),
+  rmsNorm: (row, narrow, epsilon = 1e-6) =>
+    scaled(row, sqrt(add(mean(squares(row), narrow), float(epsilon)))),
+  normalize: (row, narrow, epsilon = 1e-12) =>
+    scaled(
+      row,
+      BINARY.maximum(sqrt(sum(squares(row), narrow)), float(epsilon)),
+    ),
 };
 
 /** A number as it gets to a device. */

@@ -4,12 +4,18 @@
 // undefined, where the package must throw.
 
 import {
+  add,
   BINARY,
+  div,
   exact,
+  exp,
   inOrder,
   mul,
+  narrow,
+  neg,
   NORMS,
   REDUCTIONS,
+  rescaled,
   sum,
   UNARY,
 } from "./bounds.js";
@@ -109,6 +115,58 @@ export function matmul(a, b) {
   });
 }
 
+/**
+ * softmax(q kT * scale) v for each head. Beside the errors of what it is made of, weights
+ * are scaled again whenever a larger score is found, which is at most once a key.
+ */
+export function attention(q, k, v, { heads, scale, causal }) {
+  const all = [q, k, v];
+  if (all.some(({ dims }) => dims.length < 2 || dims.length > 7))
+    return undefined;
+  const [rows, width] = q.dims.slice(-2);
+  const keys = k.dims.at(-2);
+  const stacks = all.map(({ dims }) => dims.slice(0, -2));
+  const stack = stacks.reduce((a, b) => a && broadcast(a, b));
+  const size = width / heads;
+  const fits =
+    all.every(({ dims }) => dims.at(-1) === width) &&
+    v.dims.at(-2) === keys &&
+    [size >= 1, size <= 128, Number.isInteger(size), keys > 0].every(Boolean);
+  if (!fits || (causal && rows > keys) || stack === undefined) return undefined;
+  let known;
+  let weights;
+  return make([...stack, rows, width], (place) => {
+    const [row, column] = place.slice(-2);
+    const front = place.slice(0, -2);
+    const first = Math.floor(column / size) * size;
+    const seen = causal ? row + 1 + keys - rows : keys;
+    if (known !== String([front, row, first])) {
+      known = String([front, row, first]);
+      const scores = Array.from({ length: seen }, (_, key) => {
+        const product = (i) =>
+          mul(
+            at(q, [...front, row, first + i]),
+            at(k, [...front, key, first + i]),
+          );
+        return mul(
+          inOrder(Array.from({ length: size }, (_, i) => product(i))),
+          scale,
+        );
+      });
+      const most = neg(REDUCTIONS.max(scores));
+      weights = scores.map((score) => rescaled(exp(add(score, most)), seen));
+    }
+    const values = Array.from({ length: keys }, (_, key) =>
+      at(v, [...front, key, column]),
+    );
+    // It may be NaN, of which 0 is no part.
+    if (values.slice(seen).some(({ e }) => e === Infinity))
+      return { v: NaN, e: Infinity };
+    const weighed = weights.map((weight, key) => mul(weight, values[key]));
+    return div(inOrder(weighed), inOrder(weights));
+  });
+}
+
 /** `axes` are from 0 on, each once. */
 export function reduce(name, x, axes, keepDims) {
   const { dims } = x;
@@ -124,7 +182,11 @@ export function reduce(name, x, axes, keepDims) {
   const shape = keepDims
     ? kept
     : kept.filter((_, axis) => !axes.includes(axis));
-  return { dims: shape, values: rows.map(REDUCTIONS[name]) };
+  const most = narrow(axes, dims.length);
+  return {
+    dims: shape,
+    values: rows.map((row) => REDUCTIONS[name](row, most)),
+  };
 }
 
 export function norm(name, x, axis, epsilon) {
@@ -137,7 +199,7 @@ export function norm(name, x, axis, epsilon) {
       { length: dims[axis] },
       (_, k) => x.values[i + k * step],
     );
-    NORMS[name](row, epsilon).forEach(
+    NORMS[name](row, narrow([axis], dims.length), epsilon).forEach(
       (q, k) => (result.values[i + k * step] = q),
     );
   });

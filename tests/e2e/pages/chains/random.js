@@ -25,15 +25,20 @@ const RANGES = [
 /** Elements that a value may have; more are not used any further. */
 const MOST = 4000;
 
-/** Tensors on the device that graphs share: one row of each width. */
+/** Tensors on the device that graphs share: a row and a square of each width. */
 export async function share(gpu) {
   const shared = new Map();
   for (const columns of COLUMNS) {
-    const data = floats([columns], random(columns));
-    const tensor = gpu.tensor(data);
-    shared.set(columns, { tensor, data });
+    const row = floats([columns], random(columns));
+    const square = floats([columns, columns], random(columns + 100));
+    const tensors = [gpu.tensor(row), gpu.tensor(square, [columns, columns])];
+    const values = [
+      oracle.tensor([columns], row),
+      oracle.tensor([columns, columns], square),
+    ];
+    shared.set(columns, { tensors, values });
     // Short data stays there from its second use on.
-    const read = tensor.neg().read();
+    const read = gpu.readAll(tensors.map((tensor) => tensor.neg()));
     gpu.flush();
     await read;
   }
@@ -51,7 +56,7 @@ function floats(dims, next) {
  * `isHeld`. `rows` is the first dimension of most inputs.
  */
 export function graph(gpu, shared, { seed, rows, data, isHeld }) {
-  const maker = new Maker(gpu, isHeld, random(seed), random(data));
+  const maker = new Maker(gpu, isHeld, random(seed), random(data), shared);
   const columns = maker.pick(COLUMNS);
   const shapes = [
     ...[[rows, columns], [columns], [rows, 1], [2, rows, columns]],
@@ -59,8 +64,8 @@ export function graph(gpu, shared, { seed, rows, data, isHeld }) {
   ];
   const inputs = 2 + maker.below(3);
   for (let i = 0; i < inputs; i++) maker.input(maker.pick(shapes));
-  const { tensor, data: row } = shared.get(columns);
-  maker.keep(tensor, () => oracle.tensor([columns], row));
+  const { tensors, values } = shared.get(columns);
+  maker.keep(tensors[0], () => values[0]);
   const steps = 1 + maker.below(14);
   for (let i = 0; i < steps; i++) maker.step();
   return maker.values.slice(-1 - maker.below(3));
@@ -69,8 +74,8 @@ export function graph(gpu, shared, { seed, rows, data, isHeld }) {
 class Maker {
   values = [];
 
-  constructor(gpu, isHeld, next, data) {
-    Object.assign(this, { gpu, isHeld, next, data });
+  constructor(gpu, isHeld, next, data, shared) {
+    Object.assign(this, { gpu, isHeld, next, data, shared });
   }
 
   below(limit) {
@@ -132,7 +137,7 @@ class Maker {
     const { tensor: x, expected: q } = a;
     const rank = x.shape.length;
     const axis = this.below(rank);
-    switch (this.below(19)) {
+    switch (this.below(23)) {
       case 0:
       case 1:
       case 2:
@@ -181,6 +186,12 @@ class Maker {
       }
       case 17:
         return this.matmul(a);
+      case 18:
+        return this.layer(a);
+      case 19:
+      case 20:
+      case 21:
+        return this.attention(a);
       default: {
         const others = Array.from({ length: this.below(3) }, () =>
           this.below(2) ? a : this.operand(),
@@ -222,6 +233,81 @@ class Maker {
       ask: () => x.matmul(isOwn ? x.transpose(order) : y),
       expect: () =>
         oracle.matmul(q, isOwn ? oracle.transpose(q, order) : other),
+    };
+  }
+
+  /** Weights and a bias that all share, an activation, and what went in once more. */
+  layer({ tensor: x, expected: q }) {
+    const what = this.pick(["relu", "tanh", "gelu", "silu"]);
+    const { tensors, values } = this.shared.get(x.shape.at(-1)) ?? {};
+    const isRight = tensors !== undefined && x.shape.length >= 2;
+    return {
+      what: `layer with ${what}`,
+      ask: () => {
+        if (!isRight) return x.clamp(0, 1);
+        return x.matmul(tensors[1]).add(tensors[0])[what]().add(x);
+      },
+      expect: () => {
+        if (!isRight) {
+          const [low, high] = [0, 1].map((v) => oracle.tensor([], [v]));
+          return oracle.clamp(q, low, high);
+        }
+        const product = oracle.matmul(q, values[1]);
+        const sum = oracle.binary("add", product, values[0]);
+        return oracle.binary("add", oracle.unary(what, sum), q);
+      },
+    };
+  }
+
+  /** To itself, to its rows backwards, to another value, or of parts of one value. */
+  attention(a) {
+    const last = (at) => at.tensor.shape.at(-1);
+    const rows = this.values.filter(
+      ({ tensor: { shape, dtype } }) =>
+        dtype === "float32" &&
+        shape.length >= 2 &&
+        shape.reduce((product, dim) => product * dim, 1) <= MOST,
+    );
+    const x = a.tensor.shape.length >= 2 || rows.length === 0 ? a : rows.at(-1);
+    const { length } = x.tensor.shape;
+    const part = (axis, range) => {
+      const ranges = x.tensor.shape.map((_, i) =>
+        i === axis ? range : [undefined, undefined, 1],
+      );
+      return {
+        tensor: x.tensor.slice(...ranges),
+        expected: this.isHeld ? oracle.slice(x.expected, ranges) : undefined,
+      };
+    };
+    let operands = [x, x, x];
+    const kind = this.below(4);
+    if (kind === 1) {
+      const back = part(length - 2, [undefined, undefined, -1]);
+      operands = [x, back, back];
+    } else if (kind === 2) {
+      const third = Math.floor(last(x) / 3);
+      operands = [0, 1, 2].map((i) =>
+        part(length - 1, [i * third, (i + 1) * third, 1]),
+      );
+    } else if (kind === 3) {
+      const other = this.operand();
+      operands = [x, other, other];
+    }
+    const width = last(operands[0]) || 1;
+    const counts = Array.from({ length: width }, (_, i) => i + 1);
+    const heads = this.pick(counts.filter((count) => width % count === 0));
+    const causal = this.below(3) === 0;
+    const scale = this.data() + 0.01;
+    const [q, k, v] = operands;
+    return {
+      what: `attention of ${heads} heads`,
+      ask: () =>
+        q.tensor.attention(k.tensor, v.tensor, { heads, scale, causal }),
+      expect: () =>
+        oracle.attention(q.expected, k.expected, v.expected, {
+          ...{ heads, causal },
+          scale: float(scale),
+        }),
     };
   }
 

@@ -1,0 +1,196 @@
+//! Calls whose kernels are still being compiled: they wait aside, and go when
+//! these are ready. What else is in their batch goes at once.
+//!
+//! Compiling is a device's business, and awaiting it a face's.
+
+use super::Session;
+use super::load::Load;
+use super::loss::ATTEMPTS;
+use super::warmup::Warmup;
+use crate::batch::Millis;
+use crate::device::{Compile, Compiled, Device, Generation, Readiness};
+use crate::error::Error;
+use crate::kernel::Kernel;
+
+/// What a session knows of kernels on their way.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// Whether calls that were set aside may be able to go by now.
+    pub(super) is_due: bool,
+    /// The same of warm-ups.
+    pub(super) is_warmup_due: bool,
+    /// What the face is to await.
+    pub(super) compiles: Vec<Compile>,
+    pub(super) warmups: Vec<Warmup>,
+    /// When calls were set aside first, or the compiler was last done with a kernel.
+    since: Millis,
+}
+
+/// The state of several kernels together.
+#[derive(Clone)]
+pub(super) enum State {
+    Ready,
+    Failed(Error),
+    Compiling,
+}
+
+impl<D: Device> Session<D> {
+    /// The compilations that launches have begun. Await each, and give what comes
+    /// out to [`Session::compiled`], with the generation of now.
+    pub fn compiles(&mut self) -> Vec<Compile> {
+        std::mem::take(&mut self.waiting.compiles)
+    }
+
+    /// Takes what a compilation brought. [`Session::launch`] then sends the calls
+    /// that waited for it alone.
+    pub fn compiled(&mut self, generation: Generation, compiled: Compiled, now: Millis) {
+        if generation != self.generation {
+            return;
+        }
+        if matches!(compiled.outcome, Err(Error::DeviceLost(_))) {
+            self.lose(generation);
+            return;
+        }
+        self.device.adopt(compiled);
+        self.waiting.is_due = true;
+        self.waiting.is_warmup_due = true;
+        self.waiting.since = now;
+    }
+
+    /// The oldest of the batches set aside that can go by now, as far as it can.
+    pub(super) fn resume(&mut self, now: Millis) -> Option<Load> {
+        if !self.waiting.is_due || self.lost {
+            return None;
+        }
+        for id in self.batcher.aside() {
+            if !self.batcher.resume(id) {
+                return None; // Too many are on their way.
+            }
+            let load = self.claim(id, now);
+            if let Some(load) = self.sift(load, now) {
+                return Some(load);
+            }
+        }
+        self.waiting.is_due = false;
+        None
+    }
+
+    /// What of a batch can go now, if anything. The rest is set aside.
+    pub(super) fn sift(&mut self, mut load: Load, now: Millis) -> Option<Load> {
+        // What has cost devices so often goes as it is, so that it is this batch
+        // that loses the next one.
+        if load.losses + 1 >= ATTEMPTS && !self.lost {
+            return Some(load);
+        }
+        let states = self.states(&load);
+        let is_ready = |state: &State| matches!(state, State::Ready);
+        if states.iter().flatten().all(is_ready) {
+            return Some(load);
+        }
+        let state = |at: usize| match load.is_aside(at) {
+            true => None,
+            false => states[load.calls[at].recipe.0 as usize].as_ref(),
+        };
+        let failure = |at: usize| match state(at) {
+            Some(State::Failed(error)) => Some(error),
+            _ => None,
+        };
+        let failed = (0..load.calls.len()).find_map(failure);
+        let leaves = (0..load.calls.len()).map(|at| match failed {
+            // What fails goes alone: its error is nobody else's.
+            Some(_) => failure(at) != failed,
+            None => matches!(state(at), Some(State::Compiling)),
+        });
+        let leaves: Vec<bool> = leaves.collect();
+        self.waiting.is_due |= failed.is_some();
+        if !leaves.contains(&true) {
+            return Some(load);
+        }
+        if self.waiting_since().is_none() {
+            self.waiting.since = now;
+        }
+        if leaves.contains(&false) {
+            self.divide(&mut load, &leaves);
+            return Some(load);
+        }
+        self.batcher.set_aside(load.id);
+        self.sealed.push(load);
+        None
+    }
+
+    /// Parts the marked calls of a batch from the others: they are a batch of
+    /// their own, set aside until [`Batcher::resume`].
+    ///
+    /// [`Batcher::resume`]: crate::batch::Batcher::resume
+    pub(super) fn divide(&mut self, load: &mut Load, leaves: &[bool]) {
+        let id = self.batcher.divide(load.id, leaves);
+        let arena = self.spare.pop().unwrap_or_default();
+        let mut other = Load::new(id.expect("both know of it"), arena);
+        load.divide(leaves, &mut other);
+        for tensor in &other.read {
+            self.tensors.read(*tensor);
+        }
+        self.sealed.push(other);
+    }
+
+    /// Since when the compiler owes something that calls wait for.
+    pub(super) fn waiting_since(&self) -> Option<Millis> {
+        self.batcher.has_aside().then_some(self.waiting.since)
+    }
+
+    /// The states of the structures that calls for the device are of, by number.
+    /// A lost one has nothing ready.
+    fn states(&mut self, load: &Load) -> Vec<Option<State>> {
+        let recipes = self.structures.recipes();
+        let mut states = vec![None; recipes.len()];
+        for (number, call) in load.calls.iter().enumerate() {
+            let at = call.recipe.0 as usize;
+            if states[at].is_none() && !load.is_aside(number) {
+                let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
+                states[at] = Some(match self.lost {
+                    true => State::Compiling,
+                    false => state(device, compiles, recipes[at].kernels()),
+                });
+            }
+        }
+        states
+    }
+}
+
+/// All kernels are asked for, so that they compile at the same time.
+pub(super) fn state<'a>(
+    device: &mut impl Device,
+    compiles: &mut Vec<Compile>,
+    kernels: impl Iterator<Item = &'a Kernel>,
+) -> State {
+    let (mut is_compiling, mut failure) = (false, None);
+    for kernel in kernels {
+        match device.prepare(kernel) {
+            Readiness::Ready => {}
+            Readiness::Failed(error) => failure = Some(error),
+            Readiness::Compiling(started) => {
+                is_compiling = true;
+                compiles.extend(started);
+            }
+        }
+    }
+    match (is_compiling, failure) {
+        (true, _) => State::Compiling,
+        (false, Some(error)) => State::Failed(error),
+        (false, None) => State::Ready,
+    }
+}
+
+impl Waiting {
+    /// The device is another one.
+    pub(super) fn forget(&mut self) {
+        self.compiles.clear();
+        self.is_warmup_due = true;
+    }
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiting").finish_non_exhaustive()
+    }
+}
