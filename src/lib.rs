@@ -37,7 +37,7 @@ pub use native::{
     Storage, Tensor, TensorData, Value, Warmup, Watch,
 };
 pub use ops::{Field, State, clips};
-pub use session::{Facts, Measured, Stats, TensorBytes};
+pub use session::{Facts, Measured, Model, Stats, TensorBytes};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use framebatch::device::Engine;
-use framebatch::{Call, Gpu, Mode, State, Stats};
+use framebatch::{Call, EngineChoice, Gpu, Mode, State, Stats};
 use pollster::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -224,6 +224,37 @@ fn every_op_gives_the_same_bits_alone_and_beside_neighbors() {
             check(&gpu, op);
         }
     }
+}
+
+#[test]
+fn a_call_gives_the_bits_of_the_device_that_it_asks_for() {
+    let [cpu, gpu] = engines::both_manual();
+    let mut runner = TestRunner::new(Config {
+        cases: 24,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let asks = prop::collection::vec((ask(any_op()), any::<bool>()), 2..12);
+    let result = runner.run(&asks, |asks| {
+        let before = gpu.stats();
+        let beside: Vec<Asked> = asks
+            .iter()
+            .map(|(ask, leaves)| match leaves {
+                true => ask.make(&gpu.on(EngineChoice::Cpu)),
+                false => ask.make(&gpu),
+            })
+            .collect();
+        gpu.flush();
+        let left = asks.iter().filter(|(_, leaves)| *leaves).count() as u64;
+        for ((ask, leaves), beside) in asks.iter().zip(beside) {
+            let alone = if *leaves { &cpu } else { &gpu };
+            let alone = batch(alone, &[*ask]).remove(0);
+            prop_assert!(alone == beside.bits(), "the bits of {ask:?} differ");
+        }
+        prop_assert_eq!(gpu.stats().ran_on_cpu - before.ran_on_cpu, left);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

@@ -18,6 +18,13 @@ export interface CallOptions<Into = Operand> {
   into?: Into;
   /** Under `overflow: "latest"`, a full queue keeps the newest call of each key. Default: none. */
   key?: string;
+  /**
+   * Where it runs. `gpu` rejects with `no-adapter` on a session without one, `cpu` with
+   * `invalid-input` for a tensor that only the GPU has (one of more than 1 MiB).
+   * Default: where it is answered sooner under `engine: "auto"`, else on the session's
+   * device.
+   */
+  engine?: "gpu" | "cpu";
   /** `now` sends the batch at once, this call included. Default: the session's policy. */
   flush?: "now";
   /** Hears what the batch of this call was, once all of it is back. Default: none. */
@@ -55,6 +62,7 @@ export interface Terms {
   readonly deadlineMs: number | undefined;
   readonly into: Result | readonly Result[] | undefined;
   readonly key: string | undefined;
+  readonly engine: "gpu" | "cpu" | undefined;
   readonly now: boolean;
   readonly onMetrics: ((facts: BatchFacts) => void) | undefined;
   readonly label: string | undefined;
@@ -69,6 +77,7 @@ const CALL_NAMES: Record<keyof CallOptions, true> = {
   deadlineMs: true,
   into: true,
   key: true,
+  engine: true,
   flush: true,
   onMetrics: true,
   label: true,
@@ -102,6 +111,7 @@ export function checkCallOptions(
     deadlineMs,
     into,
     key,
+    engine,
     flush,
     onMetrics,
   } = options as Omit<AnyOptions, "into"> & { into?: Terms["into"] };
@@ -126,6 +136,12 @@ export function checkCallOptions(
   if (key !== undefined && typeof key !== "string") {
     throw invalid(about, `key must be a string, got ${kindOf(key)}`);
   }
+  if (engine !== undefined && engine !== "gpu" && engine !== "cpu") {
+    throw invalid(
+      about,
+      `engine must be 'gpu', 'cpu' or left out, got '${String(engine)}'`,
+    );
+  }
   if (flush !== undefined && flush !== "now") {
     throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
   }
@@ -142,6 +158,7 @@ export function checkCallOptions(
     deadlineMs,
     into,
     key,
+    engine,
     now: flush === "now",
     onMetrics,
     label,

@@ -81,8 +81,17 @@ export interface Core {
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */
   reserve(words: number): number;
-  /** Takes the call whose operands lie at the cursor; returns its ticket. */
-  submit(structure: number, rows: number, scalar: number, key: number): number;
+  /**
+   * Takes the call whose operands lie at the cursor; returns its ticket. `engine` is 0
+   * for any, 1 for the GPU, 2 for the processor.
+   */
+  submit(
+    structure: number,
+    rows: number,
+    scalar: number,
+    key: number,
+    engine: number,
+  ): number;
   /** Why the last method failed: a plain `{ code, message }`. */
   failure(): unknown;
   /** Encodes and submits what is queued, synchronously. */
@@ -112,6 +121,12 @@ export interface Core {
   facts(): CoreFacts | undefined;
   stats(): object;
   info(): Info;
+  /** The numbers by which devices are chosen; none where nothing is chosen. */
+  model(): Float64Array;
+  /** Goes by numbers that `model` returned before. */
+  set_model(facts: Float64Array): void;
+  /** Measures them while nothing is on its way; calls `done` at the end, however it went. */
+  calibrate(done: () => void): void;
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;

@@ -11,7 +11,7 @@ export type {
   LerpOptions,
 } from "./call-options.js";
 export type { OpenOptions, Scheduler } from "./options.js";
-export type { Info, Stats } from "./stats.js";
+export type { Info, Routing, Stats } from "./stats.js";
 export type { BatchSizes } from "./batch-size.js";
 export type { BatchFacts } from "./facts.js";
 export type { BatchListener } from "./metrics.js";

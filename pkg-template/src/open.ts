@@ -3,6 +3,7 @@
 // Importing this file does nothing, so a server may import a component that uses
 // it. What a session does is in `session.ts`.
 
+import { Calibrator, quiet } from "./calibrator.js";
 import { Calls } from "./calls.js";
 import { clockFor } from "./clock.js";
 import { nextTask, surroundings } from "./environment.js";
@@ -129,6 +130,7 @@ async function bringUp(
       due: (now) => calls.due(now),
     }),
     nudger,
+    calibrator: new Calibrator(core, quiet()),
     keyed: options.overflow === "latest",
     warning:
       paced && isDevelopment()

@@ -14,8 +14,12 @@ export type Scheduler = (flush: () => void) => void;
 /** What `open` and `shared` take. All of it is optional. */
 export interface OpenOptions {
   /**
-   * Where work runs. `auto` uses a GPU where there is one and the CPU otherwise;
-   * `gpu` fails where there is none. Default: `auto`.
+   * Where work runs. `auto` sends each group of equal calls of a flush where it is
+   * answered sooner, GPU or CPU, and to the CPU where there is no GPU in hardware; a
+   * structure keeps its route for 60 flushes unless its group becomes four times larger
+   * or smaller. `gpu` is the GPU for every call that does not ask for the CPU, a software
+   * one included, and fails where there is none. Results of floats may differ in their
+   * last bits between devices. Default: `auto`.
    */
   engine?: "auto" | "gpu" | "cpu";
   /**

@@ -4,6 +4,7 @@
 // preparer, the warning about lonely batches. It knows how many calls are queued, and
 // no call.
 
+import type { Calibrator } from "./calibrator.js";
 import type { Clock } from "./clock.js";
 import type { Core } from "./core.js";
 import type { Environment } from "./environment.js";
@@ -17,6 +18,7 @@ export interface Pace {
   readonly around: Environment;
   readonly clock: Clock;
   readonly nudger: Nudger;
+  readonly calibrator: Calibrator;
   /** Undefined where nobody would read it. */
   readonly warning: LonelyWarning | undefined;
 }
@@ -27,18 +29,20 @@ export class Sending {
   queued = 0;
   private readonly clock: Clock;
   private readonly nudger: Nudger;
+  private readonly calibrator: Calibrator;
   readonly preparer: Preparer;
   private readonly warning: LonelyWarning | undefined;
 
   constructor(
     private readonly core: Core,
     tickets: Tickets,
-    { around, clock, nudger, warning }: Pace,
+    { around, clock, nudger, calibrator, warning }: Pace,
     /** Hears what the core throws, and when. */
     private readonly fail: (doing: string, thrown: unknown) => void,
   ) {
     this.clock = clock;
     this.nudger = nudger;
+    this.calibrator = calibrator;
     this.warning = warning;
     const flights = () => tickets.arena.flights;
     this.preparer = new Preparer(around, tickets.pending, flights);
@@ -92,7 +96,10 @@ export class Sending {
 
   /** They were; `last` says that no more of their batch are on their way. */
   returned(last: boolean): void {
-    if (last) this.nudger.returned();
+    if (last) {
+      this.nudger.returned();
+      this.calibrator.returned();
+    }
     this.clock.settled();
   }
 
@@ -100,6 +107,7 @@ export class Sending {
   dispose(): void {
     this.clock.dispose();
     this.nudger.dispose();
+    this.calibrator.dispose();
     this.preparer.dispose();
   }
 }

@@ -295,7 +295,8 @@ export class Session {
   /**
    * Calls `listener` when the device is `lost`, when another one took its place
    * (`restored`: `device` and `info` have changed), or when the CPU did because no
-   * GPU stayed (`fallback`). Pending calls wait meanwhile and are answered either way.
+   * GPU stayed (`fallback`; on a session of `shared` also when it opens without a GPU in
+   * hardware). Pending calls wait meanwhile and are answered either way.
    * Returns a function that ends it.
    *
    * The event `batch` tells what each batch was, and where its time went, when all of it is

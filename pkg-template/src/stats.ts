@@ -76,12 +76,43 @@ export interface Info {
   driver: string;
   /** Whether the adapter is software. */
   software: boolean;
-  /** The device in use. */
+  /** The device in use; under `engine: "auto"` with a GPU, calls may go to the CPU too. */
   engine: "gpu" | "cpu";
   /** WebGPU features of the device. */
   features: string[];
   /** WebGPU limits of the device, by their WebGPU names. */
   limits: Record<string, number>;
+  /** The library's version. */
+  version: string;
+  /** What the devices are chosen by; undefined where nothing is chosen. */
+  routing?: Routing;
+}
+
+/**
+ * What a call takes on each device, in milliseconds: `flush` for a flush of the GPU that
+ * does nothing, `dispatch` for a kernel run, and the others for a million: bytes `up` and
+ * `down`, calls, terms of an expression, floats blended, quaternions turned, layers of states, products
+ * of a matrix product.
+ */
+export interface Routing {
+  /** Whether the numbers were measured on this machine, now or in an earlier visit. */
+  calibrated: boolean;
+  flush: number;
+  dispatch: number;
+  up: number;
+  down: number;
+  gpuCall: number;
+  gpuTerm: number;
+  gpuBlend: number;
+  gpuTurn: number;
+  gpuLayer: number;
+  gpuProduct: number;
+  cpuCall: number;
+  cpuTerm: number;
+  cpuBlend: number;
+  cpuTurn: number;
+  cpuLayer: number;
+  cpuProduct: number;
 }
 
 /** The numbers of a session that is still opening and holds this many calls. */

@@ -7,6 +7,7 @@
 import { about } from "./answer.js";
 import { Arena } from "./arena.js";
 import type { Call } from "./call.js";
+import type { Terms } from "./call-options.js";
 import type { Fraction, Operand } from "./check.js";
 import { checked, type Core } from "./core.js";
 import { fromCore, isCoreFailure } from "./errors.js";
@@ -130,7 +131,11 @@ export class Tickets {
     this.entering = call;
     try {
       const core = this.core;
-      const ticket = checked(core, core.submit(id, rows, scalar, this.key));
+      const engine = call.terms === undefined ? 0 : engineOf(call.terms);
+      const ticket = checked(
+        core,
+        core.submit(id, rows, scalar, this.key, engine),
+      );
       if (this.entering === undefined) return;
       call.ticket = ticket;
       this.pending.put(call);
@@ -149,4 +154,10 @@ export class Tickets {
   private holdKey(call: Call): void {
     if (this.keys !== undefined) this.key = this.keys.hold(call.terms?.key);
   }
+}
+
+// As the core numbers them.
+function engineOf({ engine }: Terms): number {
+  if (engine === undefined) return 0;
+  return engine === "gpu" ? 1 : 2;
 }

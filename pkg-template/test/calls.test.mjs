@@ -280,6 +280,20 @@ test("an older call may be superseded while a newer one is submitted", async () 
   assert.deepEqual([...(await newer)], [2]);
 });
 
+test("a call says where it runs", async () => {
+  const { gpu, core } = await manual();
+  const tensor = gpu.tensor([1, 2]);
+  for (const engine of [undefined, "gpu", "cpu"]) {
+    gpu.lerp(f32(1), f32(1), 0, { engine });
+    tensor.exp().read({ engine });
+  }
+  gpu.lerp(f32(1), f32(1), 0);
+  assert.deepEqual(
+    core.queued.map(({ engine }) => engine),
+    [0, 0, 1, 1, 2, 2, 0],
+  );
+});
+
 test("keys are numbers only under 'latest', and live as long as their calls", async () => {
   const plain = await manual();
   plain.gpu.lerp(f32(1), f32(1), 0, { key: "k" });

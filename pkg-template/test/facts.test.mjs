@@ -80,3 +80,16 @@ test("the facts of a batch", () => {
   const told = all(body, /"(\w+)", /g);
   assert.deepEqual(told.sort(), [...names, "first", "last"].sort());
 });
+
+test("the numbers that devices are chosen by", () => {
+  const names = all(
+    rust("session/model.rs").match(/const FACTS[^=]*= \[([^\]]*)\]/)[1],
+    /"(\w+)"/g,
+  );
+  const source = readFileSync(
+    new URL("../src/stats.ts", import.meta.url),
+    "utf8",
+  );
+  const fields = source.match(/interface Routing \{([^}]*)\}/)[1];
+  assert.deepEqual(all(fields, /(\w+): number/g), names);
+});

@@ -192,7 +192,7 @@ class Core {
     return 0;
   }
 
-  submit(structure, rows, scalar, key) {
+  submit(structure, rows, scalar, key, engine) {
     if (this.fails("submit")) return -1;
     this.counts.submits += 1;
     const spec = this.structures[structure];
@@ -200,7 +200,7 @@ class Core {
     const at = this.view()[HEADER];
     const ticket = this.nextTicket;
     this.nextTicket = (ticket + 1) >>> 0;
-    const call = { ticket, spec, shape, rows, scalar, key, at };
+    const call = { ticket, spec, shape, rows, scalar, key, engine, at };
     this.words[HEADER] = at + shape.words;
     if (this.explained) this.explained.push(call);
     else this.queued.push(call);
@@ -304,6 +304,10 @@ class Core {
 
   info() {
     return this.device;
+  }
+
+  model() {
+    return new Float64Array(0);
   }
 
   raw_device() {

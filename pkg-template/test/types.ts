@@ -69,7 +69,12 @@ const state: Uint8Array<ArrayBuffer> = await gpu.states.slerp(
   bytes,
   floats,
 );
-const call: CallOptions<Float32Array> = { label: "x", flush: "now", key: "k" };
+const call: CallOptions<Float32Array> = {
+  label: "x",
+  flush: "now",
+  key: "k",
+  engine: "cpu",
+};
 const gradients: Float32Array = await gpu.states.gradients(bytes, call);
 
 const mode: Mode = "slerp";

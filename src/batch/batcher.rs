@@ -8,8 +8,17 @@ use super::{BatchConfig, Capacity, Millis, Overflow, Policy};
 use crate::error::Error;
 
 /// A call's number. Numbers rise and are not reused while a call is pending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u32);
+
+impl Ticket {
+    /// Whether a call is older than another, both pending: numbers may wrap, the
+    /// distance between two that are pending does not.
+    pub fn is_before(self, other: Ticket) -> bool {
+        let distance = other.0.wrapping_sub(self.0);
+        distance != 0 && distance <= u32::MAX / 2
+    }
+}
 
 /// A batch's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -262,21 +271,26 @@ impl Batcher {
         Some(batch.tickets().collect())
     }
 
-    /// The calls of a batch in flight came back, well or not, up to this one.
-    pub fn advance(&mut self, id: BatchId, through: Ticket) {
+    /// Some calls of a batch in flight came back, well or not: these, in order.
+    pub fn advance(&mut self, id: BatchId, back: &[Ticket]) {
         let batch = self.in_flight.iter_mut().find(|batch| batch.id == id);
         let Some(batch) = batch else {
             return;
         };
-        // Tickets may wrap; the distance between two that are pending does not.
-        let is_back = |entry: &Entry| through.0.wrapping_sub(entry.ticket.0) <= u32::MAX / 2;
-        let count = batch.entries.partition_point(is_back);
-        for Entry { request, .. } in batch.entries.drain(..count) {
-            batch.items -= request.items;
-            batch.bytes -= request.bytes;
-            self.pending_bytes -= request.bytes;
-        }
-        self.pending_calls -= count;
+        let (mut back, before) = (back.iter().peekable(), batch.bytes);
+        let count = batch.entries.len();
+        let (items, bytes) = (&mut batch.items, &mut batch.bytes);
+        batch.entries.retain(|Entry { ticket, request }| {
+            while back.next_if(|other| other.is_before(*ticket)).is_some() {}
+            let is_back = back.next_if_eq(&ticket).is_some();
+            if is_back {
+                *items -= request.items;
+                *bytes -= request.bytes;
+            }
+            !is_back
+        });
+        self.pending_bytes -= before - batch.bytes;
+        self.pending_calls -= count - batch.entries.len();
     }
 
     /// A batch in flight was lost on its way: it waits to be sent again, before

@@ -1,7 +1,7 @@
 //! The handle for plain threads.
 
 use super::builder::Batch;
-use super::config::Config;
+use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
 use super::outside::block_on;
 use super::request::Parameter;
@@ -53,6 +53,12 @@ impl Blocking {
     #[must_use]
     pub fn keyed(&self, key: u32) -> Blocking {
         Blocking::new(self.gpu.keyed(key))
+    }
+
+    /// [`Gpu::on`].
+    #[must_use]
+    pub fn on(&self, engine: EngineChoice) -> Blocking {
+        Blocking::new(self.gpu.on(engine))
     }
 
     /// [`Gpu::batch`], with methods that block.

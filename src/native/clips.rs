@@ -270,7 +270,7 @@ impl Gpu {
             },
         };
         let entries = layers.iter().map(|layer| Arc::clone(&layer.clip.entry));
-        Ok(shared.submit_sampling(&request, self.key(), entries.collect()))
+        Ok(shared.submit_sampling(&request, self.terms(), entries.collect()))
     }
 }
 

@@ -8,10 +8,15 @@ use crate::error::Error;
 /// Where calls run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// On a GPU if there is one in hardware, otherwise on the processor.
+    /// Where each group of equal calls of a flush is answered sooner: on the GPU
+    /// or the processor; on the processor where there is no GPU in hardware. A
+    /// structure keeps its route for 60 flushes, unless its group becomes four
+    /// times larger or smaller. Floats may differ in their last bits between
+    /// the devices.
     #[default]
     Auto,
-    /// On a GPU, a software adapter included; without one opening fails.
+    /// On a GPU, a software adapter included, but for calls that ask for the
+    /// processor; without one opening fails.
     Gpu,
     /// On the processor.
     Cpu,

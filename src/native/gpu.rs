@@ -6,19 +6,19 @@ use std::sync::Arc;
 use super::blocking::Blocking;
 use super::builder::Batch;
 use super::call::Call;
-use super::config::{Config, open_device};
+use super::config::{Config, EngineChoice, open_device};
 use super::outside::thread::{self, JoinHandle};
 use super::outside::{self, AnyDevice};
 use super::recovery::Recovery;
 use super::request::{self, Parameter};
-use super::shared::{Purpose, Shared};
+use super::shared::{Purpose, Shared, Terms};
 use super::worker;
 use crate::batch::Preset;
-use crate::device::{Cpu, DeviceInfo};
+use crate::device::{Cpu, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::graph::{Measure, Mode};
 use crate::ops::{Field, State};
-use crate::session::Stats;
+use crate::session::{Model, Stats};
 
 /// A session on a device, shared by all clones of this handle.
 ///
@@ -42,7 +42,7 @@ use crate::session::Stats;
 #[derive(Clone, Debug)]
 pub struct Gpu {
     owner: Arc<Owner>,
-    key: Option<u32>,
+    terms: Terms,
 }
 
 /// Closes the session with the last handle.
@@ -75,7 +75,8 @@ impl Gpu {
     pub async fn open(config: Config) -> Result<Gpu, Error> {
         config.batch.validate()?;
         let device = open_device(&config).await?;
-        let shared = Arc::new(Shared::new(device, config.batch, Purpose::Send)?);
+        let routing = (config.engine == EngineChoice::Auto).then(Model::default);
+        let shared = Arc::new(Shared::new(device, routing, config.batch, Purpose::Send)?);
         let recovery = Recovery::new(config.gpu);
         let theirs = Arc::clone(&shared);
         let worker = thread::Builder::new()
@@ -88,7 +89,7 @@ impl Gpu {
     fn new(shared: Arc<Shared>, worker: Option<JoinHandle<()>>) -> Gpu {
         Gpu {
             owner: Arc::new(Owner { shared, worker }),
-            key: None,
+            terms: Terms::default(),
         }
     }
 
@@ -102,8 +103,34 @@ impl Gpu {
     /// the oldest queued call of their key.
     #[must_use]
     pub fn keyed(&self, key: u32) -> Gpu {
+        let key = Some(key);
+        let terms = Terms { key, ..self.terms };
         Gpu {
-            key: Some(key),
+            terms,
+            ..self.clone()
+        }
+    }
+
+    /// The same session with calls that run on a device of this kind: with
+    /// [`Auto`](EngineChoice::Auto) where the session has them run, as at first.
+    ///
+    /// On a session without a GPU such calls fail with [`Error::NoAdapter`]; on
+    /// the processor they fail with [`Error::InvalidInput`] where they read a
+    /// tensor that only the GPU has: an imported buffer, or one of more than
+    /// 1 MiB.
+    #[must_use]
+    pub fn on(&self, engine: EngineChoice) -> Gpu {
+        let engine = match engine {
+            EngineChoice::Auto => None,
+            EngineChoice::Gpu => Some(Engine::Gpu),
+            EngineChoice::Cpu => Some(Engine::Cpu),
+        };
+        let terms = Terms {
+            engine,
+            ..self.terms
+        };
+        Gpu {
+            terms,
             ..self.clone()
         }
     }
@@ -127,14 +154,14 @@ impl Gpu {
         width: u32,
     ) -> Call<f32> {
         self.shared()
-            .submit(request::lerp(a, b, t.into(), width), self.key)
+            .submit(request::lerp(a, b, t.into(), width), self.terms)
     }
 
     /// Spherical interpolation of unit quaternions, four floats (xyzw) each,
     /// along the shorter arc.
     pub fn slerp<'a>(&self, a: &[f32], b: &[f32], t: impl Into<Parameter<'a>>) -> Call<f32> {
         self.shared()
-            .submit(request::slerp(a, b, t.into()), self.key)
+            .submit(request::slerp(a, b, t.into()), self.terms)
     }
 
     /// Floats on the cubic Bézier curves of four control points, each float by
@@ -153,13 +180,13 @@ impl Gpu {
         width: u32,
     ) -> Call<f32> {
         self.shared()
-            .submit(request::bezier(points, t.into(), width), self.key)
+            .submit(request::bezier(points, t.into(), width), self.terms)
     }
 
     /// (∂m/∂ρ, ∂m/∂θ) of every layer: 32 floats a state.
     pub fn compute_gradients(&self, states: &[State]) -> Call<f32> {
         self.shared()
-            .submit(Ok(request::gradients(states)), self.key)
+            .submit(Ok(request::gradients(states)), self.terms)
     }
 
     /// (∂f/∂ρ, ∂f/∂θ) of every layer, f being a field of the caller's: central
@@ -169,7 +196,7 @@ impl Gpu {
     /// first call of each field compiles a shader; calls of equal fields merge.
     pub fn compute_field_gradients(&self, states: &[State], field: &Field) -> Call<f32> {
         self.shared()
-            .submit(Ok(request::field_gradients(states, field)), self.key)
+            .submit(Ok(request::field_gradients(states, field)), self.terms)
     }
 
     /// States between states; t is clamped to [0, 1].
@@ -181,7 +208,7 @@ impl Gpu {
         mode: Mode,
     ) -> Call<State> {
         self.shared()
-            .submit(request::interpolate(a, b, t.into(), mode), self.key)
+            .submit(request::interpolate(a, b, t.into(), mode), self.terms)
     }
 
     /// All states on the way from each `a` to its `b`: `steps` of them, both
@@ -189,7 +216,7 @@ impl Gpu {
     /// the other. Any number of steps from 2 to 65,536.
     pub fn sequence(&self, a: &[State], b: &[State], steps: u32, mode: Mode) -> Call<State> {
         self.shared()
-            .submit(request::sequence(a, b, steps, mode), self.key)
+            .submit(request::sequence(a, b, steps, mode), self.terms)
     }
 
     /// States on the cubic Bézier curves of four control points; t is clamped
@@ -201,21 +228,21 @@ impl Gpu {
         t: impl Into<Parameter<'a>>,
     ) -> Call<State> {
         self.shared()
-            .submit(request::interpolate_bezier(points, t.into()), self.key)
+            .submit(request::interpolate_bezier(points, t.into()), self.terms)
     }
 
     /// Σ |z_a − z_b| over the layers of each pair, to 2⁻¹⁹ of the sum of
     /// their magnitudes; 0 for equal states.
     pub fn distance(&self, a: &[State], b: &[State]) -> Call<f32> {
         self.shared()
-            .submit(request::distance(a, b, Measure::Straight), self.key)
+            .submit(request::distance(a, b, Measure::Straight), self.terms)
     }
 
     /// Σ √(Δρ² + Δθ²) over the layers of each pair, to 2⁻²⁰ of itself; Δθ goes
     /// along the shorter arc, and null counts as ρ = −8.
     pub fn geodesic_distance(&self, a: &[State], b: &[State]) -> Call<f32> {
         self.shared()
-            .submit(request::distance(a, b, Measure::Geodesic), self.key)
+            .submit(request::distance(a, b, Measure::Geodesic), self.terms)
     }
 
     /// States one step down the gradient of the magnitude: ρ − rate·∂m/∂ρ,
@@ -223,7 +250,7 @@ impl Gpu {
     /// `rate` is one number, or one a state, in units of 2⁻²².
     pub fn descend<'a>(&self, states: &[State], rate: impl Into<Parameter<'a>>) -> Call<State> {
         self.shared()
-            .submit(request::descend(states, rate.into()), self.key)
+            .submit(request::descend(states, rate.into()), self.terms)
     }
 
     /// Sends what is queued without waiting for the policy's moment. With too
@@ -277,6 +304,12 @@ impl Gpu {
         self.shared().lock().session.info()
     }
 
+    /// What calls are foreseen to take, by which the devices are chosen, and
+    /// whether it was measured in this process; `None` where nothing is chosen.
+    pub fn model(&self) -> Option<(Model, bool)> {
+        self.shared().lock().session.model()
+    }
+
     /// The wgpu device in use, to share with other users of it; `None` on the
     /// processor. It changes when the device is lost and replaced.
     pub fn wgpu_device(&self) -> Option<wgpu::Device> {
@@ -297,8 +330,8 @@ impl Gpu {
         &self.owner.shared
     }
 
-    pub(super) fn key(&self) -> Option<u32> {
-        self.key
+    pub(super) fn terms(&self) -> Terms {
+        self.terms
     }
 }
 
@@ -307,7 +340,7 @@ pub(super) fn record(calls: impl FnOnce(&Gpu)) -> Gpu {
     // Plans do not depend on the device, and a session of its own keeps
     // apart what other threads ask for meanwhile.
     let device = AnyDevice::Cpu(Cpu::default());
-    let shared = Shared::new(device, Preset::default().config(), Purpose::Explain)
+    let shared = Shared::new(device, None, Preset::default().config(), Purpose::Explain)
         .expect("presets are valid");
     let aside = Gpu::new(Arc::new(shared), None);
     calls(&aside);

@@ -120,7 +120,7 @@ impl Gpu {
         let place = |device: &mut _| outside::import(device, number, (&buffer, shape.count()));
         // What is only explained is not on any device.
         if shared.purpose != Purpose::Explain
-            && let Err(error) = state.session.fill_with(number, None, place)
+            && let Err(error) = state.session.place_with(number, None, place)
         {
             state.session.release(number);
             return Err(error);

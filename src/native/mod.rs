@@ -5,6 +5,7 @@
 
 mod blocking;
 mod builder;
+mod calibration;
 mod call;
 mod clips;
 mod config;

@@ -18,9 +18,10 @@ use super::request::{Request, Structure};
 use super::tensor::Residents;
 use super::watch::Watchers;
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
+use crate::device::{Cpu, Engine};
 use crate::error::Error;
 use crate::plan::RecipeId;
-use crate::session::{Kernels, Session, Submission};
+use crate::session::{Kernels, Model, Session, Submission};
 use crate::tensor::WORD;
 
 /// A session, and who waits for it.
@@ -36,6 +37,15 @@ pub(super) struct Shared {
     pub(super) arrivals: AtomicU64,
     overflow: Overflow,
     pub(super) purpose: Purpose,
+}
+
+/// What a handle says of its calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terms {
+    /// In a full queue they may take each other's place.
+    pub(super) key: Option<u32>,
+    /// Where they run.
+    pub(super) engine: Option<Engine>,
 }
 
 /// What becomes of calls.
@@ -67,11 +77,15 @@ pub(super) struct State {
 impl Shared {
     pub(super) fn new(
         device: AnyDevice,
+        routing: Option<Model>,
         batch: BatchConfig,
         purpose: Purpose,
     ) -> Result<Self, Error> {
         let overflow = batch.overflow;
-        let mut session = Session::new(device, batch)?;
+        // The worker is nobody's main thread: it may take its time.
+        let routing = routing.map(|model| (model, f64::INFINITY));
+        let processor = AnyDevice::Cpu(Cpu::default());
+        let mut session = Session::new(device, batch)?.beside(processor, routing);
         if purpose == Purpose::Explain {
             session.begin_explain();
         }
@@ -114,22 +128,22 @@ impl Shared {
     pub(super) fn submit<T>(
         self: &Arc<Self>,
         request: Result<Request<'_>, Error>,
-        key: Option<u32>,
+        terms: Terms,
     ) -> Call<T>
     where
         Answer: From<oneshot::Sender<Result<Vec<T>, Error>>>,
     {
-        self.submit_to(request, key, Answer::from)
+        self.submit_to(request, terms, Answer::from)
     }
 
     /// Takes a call whose answer is the first floats of its result.
     pub(super) fn submit_floats(
         self: &Arc<Self>,
         request: Request<'_>,
-        key: Option<u32>,
+        terms: Terms,
         floats: usize,
     ) -> Call<f32> {
-        self.submit_to(Ok(request), key, |sender| Answer::Floats(sender, floats))
+        self.submit_to(Ok(request), terms, |sender| Answer::Floats(sender, floats))
     }
 
     /// Takes a call that samples clips, which keep their places until it is
@@ -137,11 +151,11 @@ impl Shared {
     pub(super) fn submit_sampling(
         self: &Arc<Self>,
         request: &Request<'_>,
-        key: Option<u32>,
+        terms: Terms,
         clips: Vec<Arc<Entry>>,
     ) -> Call<f32> {
         let (sender, receiver) = oneshot::channel();
-        match self.enqueue(request, key, Answer::Sampled(sender, clips)) {
+        match self.enqueue(request, terms, Answer::Sampled(sender, clips)) {
             Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
             Ok(None) => Call::known(Ok(Vec::new())),
             Err(error) => Call::known(Err(error)),
@@ -151,11 +165,11 @@ impl Shared {
     fn submit_to<T>(
         self: &Arc<Self>,
         request: Result<Request<'_>, Error>,
-        key: Option<u32>,
+        terms: Terms,
         answer: impl FnOnce(oneshot::Sender<Result<Vec<T>, Error>>) -> Answer,
     ) -> Call<T> {
         let (sender, receiver) = oneshot::channel();
-        match request.and_then(|request| self.enqueue(&request, key, answer(sender))) {
+        match request.and_then(|request| self.enqueue(&request, terms, answer(sender))) {
             Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
             Ok(None) => Call::known(Ok(Vec::new())),
             Err(error) => Call::known(Err(error)),
@@ -166,7 +180,7 @@ impl Shared {
     fn enqueue(
         &self,
         request: &Request<'_>,
-        key: Option<u32>,
+        terms: Terms,
         answer: Answer,
     ) -> Result<Option<Ticket>, Error> {
         let mut state = self.open()?;
@@ -180,11 +194,11 @@ impl Shared {
             recipe: state.recipe(&request.structure)?,
             rows: rows(request)?,
             scalar: request.scalar,
-            key,
+            key: terms.key,
         };
         state.copy(request)?;
         let now = self.clock.now();
-        let accepted = match state.session.submit(&submission, now) {
+        let accepted = match state.session.submit_to(terms.engine, &submission, now) {
             Ok(accepted) => accepted,
             Err(error) => {
                 // A call that finds the queue full has what fills it sent.

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use super::calibration::Calibration;
 use super::call::Answer;
 use super::outside::{block_on, thread};
 use super::recovery::Recovery;
@@ -29,13 +30,15 @@ pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
     supervise(shared, || {
         let mut flights = VecDeque::new();
         let mut begun = Begun::default();
-        while wait_for_work(shared) {
+        let mut calibration = Calibration::new(shared);
+        while wait_for_work(shared, &mut calibration) {
             recovery.look_after(shared);
             send(shared, &mut flights);
             while let Some(piece) = flights.pop_front() {
                 let landed = land(shared, piece);
                 if landed.outcome.is_ok() {
                     recovery.works();
+                    calibration.answered(shared);
                 }
                 // Sent first: the device computes while results are copied.
                 send(shared, &mut flights);
@@ -62,9 +65,12 @@ pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) {
 }
 
 /// Sleeps until something is due; `false` once the session is closed.
-fn wait_for_work(shared: &Shared) -> bool {
+fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
     let mut state = shared.lock();
     while state.closed.is_none() {
+        if state.session.is_lost() {
+            return true; // There may be nothing to send until it is replaced.
+        }
         if state.is_full() {
             state.session.flush();
         }
@@ -77,6 +83,10 @@ fn wait_for_work(shared: &Shared) -> bool {
                 return true;
             }
             Due::At(moment) => Some(pause(now, moment)),
+            Due::Idle if calibration.is_running() => {
+                state = calibration.step(shared, state);
+                continue;
+            }
             Due::Idle => None,
         };
         state.asleep = true;
@@ -177,15 +187,26 @@ fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
                 let Some(launch) = state.session.launch(start) else {
                     return; // The device is lost.
                 };
+                let encoded = shared.clock.now();
+                state.session.note_encode(encoded.0 - start.0);
                 let Launch {
-                    batch, generation, ..
+                    batch,
+                    generation,
+                    is_parted,
+                    flights: own,
                 } = launch;
-                flights.extend(launch.flights.into_iter().map(|flight| Sent {
+                let sent = |flight| Sent {
                     batch,
                     generation,
                     flight,
-                }));
-                state.session.note_encode(shared.clock.now().0 - start.0);
+                };
+                flights.extend(own.into_iter().map(sent));
+                if is_parted {
+                    // The GPU is at work by now. It lands first: it is there already.
+                    flights.push_front(sent(state.session.compute(batch)));
+                    let took = shared.clock.now().0 - encoded.0;
+                    state.session.note_compute(batch, took);
+                }
             }
             Due::At(_) | Due::Idle => return,
         }
@@ -196,6 +217,8 @@ fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
 fn land(shared: &Shared, sent: Sent) -> Landed {
     let outcome = block_on(sent.flight);
     let mut state = shared.lock();
+    let now = shared.clock.now();
+    state.session.note_landing(sent.batch, sent.generation, now);
     let settlement = state.session.settle(sent.batch, sent.generation, outcome);
     let Some(Settlement {
         answers, outcome, ..

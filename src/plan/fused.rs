@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::fuse::{Access, Body, BufferId, Program, Sizes, Source, StageSizes, fuse};
+use super::fuse::{Access, Body, BufferId, Program, Sizes, Source, Stage, StageSizes, fuse};
 use super::recipe::Extent;
 use super::{Part, Slot};
 use crate::graph::chain::{Chain, Home, Node, Op};
@@ -176,6 +176,13 @@ impl Shaped {
     /// Whether calls of both can be computed together.
     pub(super) fn merges(&self, other: &Shaped) -> bool {
         Arc::ptr_eq(&self.fused, &other.fused)
+    }
+
+    /// The stages at work, in order, with their numbers.
+    pub(super) fn work(&self) -> impl Iterator<Item = (&Stage, &StageSizes)> {
+        let (stages, sizes) = (&self.fused.program.stages, &self.sizes.stages);
+        let runs = self.fused.runs.iter();
+        runs.map(|run| (&stages[run.stage], &sizes[run.stage]))
     }
 
     /// How many runs there are, and buffers.

@@ -4,6 +4,7 @@
 //! never values.
 
 mod assemble;
+mod effort;
 pub mod fuse;
 mod fused;
 mod gather;
@@ -14,6 +15,7 @@ mod sampled;
 mod table;
 
 pub use assemble::{Call, RecipeId, SetId, assemble};
+pub use effort::{Effort, KINDS, Kind};
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
 pub use table::{Params, Table, grid};

@@ -209,6 +209,14 @@ impl Recipe {
         }
     }
 
+    /// Which of these a call writes to, where its result stays on the device.
+    pub fn target(&self) -> Option<usize> {
+        match &self.work {
+            Work::Sampled(sampling) if sampling.is_stored => Some(1),
+            _ => None,
+        }
+    }
+
     /// Tensors on the device that a call names behind its operands.
     pub fn residents(&self) -> u32 {
         match &self.work {

@@ -5,8 +5,9 @@
 
 use super::load::Load;
 use crate::batch::Ticket;
+use crate::device::Engine;
 use crate::error::Error;
-use crate::plan::{Piece, Recipe};
+use crate::plan::{Call, Piece, Recipe};
 use crate::tensor::Span;
 
 /// What a piece has for one call.
@@ -40,11 +41,15 @@ pub(super) struct Sent {
     pub(super) piece: Piece,
     /// Where each of its calls' results will lie.
     pub(super) results: Vec<Span>,
+    /// Where it is computed.
+    pub(super) engine: Engine,
+    /// Whether it is of the calls that the batch put aside.
+    pub(super) is_aside: bool,
 }
 
 impl Sent {
     /// The answers to its calls that are among the `live` ones, which come in
-    /// the same order and of which none is older.
+    /// the same order.
     pub(super) fn answers(
         &self,
         load: &Load,
@@ -52,17 +57,19 @@ impl Sent {
         recipes: &[Recipe],
     ) -> Vec<Answer> {
         let Piece { first, end, .. } = self.piece;
+        let (calls, tickets) = self.of(load);
         let mut live = live.peekable();
         let mut answers = Vec::with_capacity(end - first);
         for (index, span) in (first..end).zip(&self.results) {
-            let ticket = load.tickets[index];
+            let ticket = tickets[index];
+            while live.next_if(|other| other.is_before(ticket)).is_some() {}
             if live.next_if_eq(&ticket).is_none() {
                 continue;
             }
             let (at, total) = if self.is_cut(index) {
-                let call = &load.calls[index];
+                let call = &calls[index];
                 let row = recipes[call.recipe.0 as usize].result_row_words();
-                let first = self.piece.part(&load.calls, index).first;
+                let first = self.piece.part(calls, index).first;
                 (first * row, call.rows * row)
             } else {
                 (0, span.words)
@@ -77,12 +84,19 @@ impl Sent {
         answers
     }
 
-    /// The last call that needs nothing of later pieces. Where this piece
-    /// failed, so has a call that goes on behind it.
-    pub(super) fn done<T>(&self, load: &Load, outcome: &Result<T, Error>) -> Option<Ticket> {
+    /// Its calls that need nothing of later pieces. Where this piece failed, so
+    /// has a call that goes on behind it.
+    pub(super) fn done<'a, T>(&self, load: &'a Load, outcome: &Result<T, Error>) -> &'a [Ticket] {
         let open = usize::from(outcome.is_ok() && self.piece.left > 0);
-        let end = self.piece.end - open;
-        end.checked_sub(1).map(|last| load.tickets[last])
+        &self.of(load).1[self.piece.first..self.piece.end - open]
+    }
+
+    /// The calls that its piece is cut of, and their tickets.
+    pub(super) fn of<'a>(&self, load: &'a Load) -> (&'a [Call], &'a [Ticket]) {
+        match self.is_aside {
+            true => (&load.aside.calls, &load.aside.tickets),
+            false => (&load.calls, &load.tickets),
+        }
     }
 
     fn is_cut(&self, index: usize) -> bool {

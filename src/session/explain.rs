@@ -1,11 +1,12 @@
 //! Calls that are never sent: their plan as text, and the kernels that they need.
 
 use super::Session;
+use super::divide::Groups;
 use super::load::Load;
 use super::warmup::Kernels;
-use crate::device::Device;
+use crate::device::{Device, Engine};
 use crate::kernel::Kernel;
-use crate::plan;
+use crate::plan::{self, Piece};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -32,15 +33,40 @@ impl<D: Device> Session<D> {
         Kernels(kernels)
     }
 
-    /// The plan of the calls made since [`Session::begin_explain`], as text.
-    /// Their tickets are forgotten.
+    /// The plan of the calls made since [`Session::begin_explain`], as text,
+    /// each part under the name of its device where there is a choice. Their
+    /// tickets are forgotten.
     pub fn end_explain(&mut self) -> String {
-        let Some(Load { calls, sets, .. }) = self.explained.take() else {
+        let Some(mut load) = self.explained.take() else {
             return String::new();
         };
-        let recipes = self.structures.recipes();
-        let pieces = plan::pieces(recipes, &calls, self.device.limits().pieces);
         let mut text = String::new();
+        if self.beside.is_some() && (self.router.is_some() || load.asks(Engine::Cpu)) {
+            let Groups { groups, of } = self.routed(&load);
+            let engines: Vec<Engine> = of.iter().map(|group| groups[*group].engine).collect();
+            load.engines = engines;
+            load.part();
+            let aside = &load.aside.calls;
+            if !aside.is_empty() {
+                text += "on the cpu\n";
+                let recipes = self.structures.recipes();
+                let piece = Piece::all(aside);
+                text += &plan::assemble(recipes, aside, &load.sets, &piece).to_string();
+            }
+            if load.calls.is_empty() {
+                return text;
+            }
+            let line_end = if aside.is_empty() { "" } else { "\n" };
+            text.extend([line_end, "on the gpu\n"]);
+        }
+        self.describe(&load, &mut text);
+        text
+    }
+
+    /// The plan of the device's calls.
+    fn describe(&self, Load { calls, sets, .. }: &Load, text: &mut String) {
+        let recipes = self.structures.recipes();
+        let pieces = plan::pieces(recipes, calls, self.device.limits().pieces);
         for (index, piece) in pieces.iter().enumerate() {
             if pieces.len() > 1 {
                 let line_end = if index > 0 { "\n" } else { "" };
@@ -48,8 +74,7 @@ impl<D: Device> Session<D> {
                 let head = [line_end, "piece ", &number, " of ", &count, "\n"];
                 text.extend(head);
             }
-            text += &plan::assemble(recipes, &calls, &sets, piece).to_string();
+            *text += &plan::assemble(recipes, calls, sets, piece).to_string();
         }
-        text
     }
 }

@@ -8,11 +8,12 @@ use super::answers::{Answer, Sent};
 use super::facts::{Batch, Timing};
 use super::load::Load;
 use super::loss::ATTEMPTS;
+use super::route::Group;
 use super::{SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan;
+use crate::plan::{self, Piece};
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -21,7 +22,11 @@ pub struct Launch {
     pub batch: BatchId,
     /// The life of the device it was sent to.
     pub generation: Generation,
-    /// The results to come of each of its pieces.
+    /// Whether a part of it is the processor's, beside the GPU: it waits for
+    /// [`Session::compute`], whose flight lands before the others.
+    pub is_parted: bool,
+    /// The results to come of each of its pieces; none where all of it is the
+    /// processor's, or waits for the next device.
     pub flights: Vec<Flight>,
 }
 
@@ -48,18 +53,36 @@ pub(super) struct Flying {
     pub(super) landed: usize,
     /// Where its time goes, if anybody asked.
     pub(super) timing: Option<Timing>,
+    /// Its calls by structure, where they had a choice of devices.
+    pub(super) groups: Vec<Group>,
+    /// Whether it was sent while nothing else was on its way.
+    pub(super) is_alone: bool,
 }
 
 impl Flying {
     fn batch(&self, engine: Engine) -> Batch {
-        let tickets = &self.load.tickets;
+        let aside = &self.load.aside.tickets;
+        let tickets = || self.load.tickets.iter().chain(aside).copied();
+        let only_aside = self.pieces.iter().all(|sent| sent.is_aside);
         Batch {
-            first: tickets[0],
-            last: tickets[tickets.len() - 1],
-            calls: tickets.len(),
+            first: tickets().min().unwrap_or_default(),
+            last: tickets().max().unwrap_or_default(),
+            calls: tickets().count(),
             pieces: self.pieces.len(),
-            engine,
+            engine: if only_aside { Engine::Cpu } else { engine },
         }
+    }
+
+    /// Whether the flight that lands next is its last, and the GPU's.
+    pub(super) fn is_at_last(&self) -> bool {
+        let next = self.pieces.get(self.landed);
+        self.landed + 1 == self.pieces.len() && next.is_some_and(|sent| !sent.is_aside)
+    }
+
+    /// Whether something of it needs the device that it was sent to.
+    pub(super) fn needs_device(&self) -> bool {
+        let to_come = &self.pieces[self.landed..];
+        to_come.iter().any(|sent| !sent.is_aside)
     }
 }
 
@@ -68,31 +91,46 @@ impl<D: Device> Session<D> {
     /// on their way or the device is lost. Encoding and submission happen here,
     /// synchronously.
     pub fn launch(&mut self, now: Millis) -> Option<Launch> {
-        if self.lost {
+        if self.lost && !self.goes_on() {
             return None;
         }
-        let mut load = match self.resume(now) {
+        let resumed = self.resume(now);
+        let mut load = match resumed {
             Some(load) => load,
             None => self.take(now)?,
         };
+        load.part();
         let id = load.id;
         let oldest = self.batcher.in_flight(id).map(|batch| batch.oldest);
         let waited = oldest.map_or(0.0, |oldest| now.0 - oldest.0);
         let start = self.meter.start(|| self.device.counters());
-        let (pieces, flights) = self.send(&mut load);
-        let timing = self.meter.encoded(start, || self.device.counters(), waited);
-        let generation = self.generation;
-        self.in_flight.push(Flying {
-            load,
-            generation,
+        let mut flying = Flying {
+            generation: self.generation,
             sent: now,
-            pieces,
+            pieces: Vec::new(),
             landed: 0,
-            timing,
-        });
+            timing: None,
+            groups: std::mem::take(&mut load.groups),
+            is_alone: self.in_flight.is_empty(),
+            load,
+        };
+        let is_parted = !flying.load.aside.calls.is_empty();
+        if is_parted {
+            flying.pieces.push(Sent {
+                piece: Piece::all(&flying.load.aside.calls),
+                results: Vec::new(), // Known as soon as it is computed.
+                engine: Engine::Cpu,
+                is_aside: true,
+            });
+            self.counts.pieces += 1;
+        }
+        let flights = self.send(&mut flying);
+        flying.timing = self.meter.encoded(start, || self.device.counters(), waited);
+        self.in_flight.push(flying);
         Some(Launch {
             batch: id,
-            generation,
+            generation: self.generation,
+            is_parted,
             flights,
         })
     }
@@ -122,6 +160,7 @@ impl<D: Device> Session<D> {
         }
         load.is_sent = true;
         load.keep(batch.tickets());
+        self.route(&mut load);
         load
     }
 
@@ -138,24 +177,29 @@ impl<D: Device> Session<D> {
 
     /// Launches a batch piece by piece: the device works on the first while
     /// the next is planned and copied.
-    fn send(&mut self, load: &mut Load) -> (Vec<Sent>, Vec<Flight>) {
-        let pieces = plan::pieces(
-            self.structures.recipes(),
-            &load.calls,
-            self.device.limits().pieces,
-        );
-        self.counts.pieces += pieces.len() as u64;
+    fn send(&mut self, flying: &mut Flying) -> Vec<Flight> {
+        let Flying { load, pieces, .. } = flying;
+        if load.calls.is_empty() && !pieces.is_empty() {
+            return Vec::new(); // All of it was put aside.
+        }
+        let limits = self.device.limits();
+        let cut = plan::pieces(self.structures.recipes(), &load.calls, limits.pieces);
+        self.counts.pieces += cut.len() as u64;
         let operands = load.arena.len();
-        let (mut sent, mut flights) = (Vec::new(), Vec::new());
-        for piece in pieces {
+        let mut flights = Vec::with_capacity(cut.len());
+        for piece in cut {
             let plan = plan::assemble(self.structures.recipes(), &load.calls, &load.sets, &piece);
             flights.push(self.device.launch(&plan, &mut load.arena));
             // What the device appended was for this attempt.
             load.arena.truncate(operands);
-            let results = plan.results;
-            sent.push(Sent { piece, results });
+            pieces.push(Sent {
+                piece,
+                results: plan.results,
+                engine: self.engine,
+                is_aside: false,
+            });
         }
-        (sent, flights)
+        flights
     }
 
     /// Takes what the next flight of a batch brought. `None` for a batch that
@@ -170,7 +214,9 @@ impl<D: Device> Session<D> {
     ) -> Option<Settlement> {
         let same = |flying: &Flying| flying.load.id == batch && flying.generation == generation;
         let index = self.in_flight.iter().position(same)?;
-        if matches!(outcome, Err(Error::DeviceLost(_))) {
+        let flying = &self.in_flight[index];
+        let is_aside = flying.pieces[flying.landed].is_aside;
+        if matches!(outcome, Err(Error::DeviceLost(_))) && !is_aside {
             self.lose(generation);
             if self.in_flight[index].load.losses < ATTEMPTS {
                 self.requeue(index);
@@ -185,14 +231,13 @@ impl<D: Device> Session<D> {
         let is_last = flying.landed == flying.pieces.len();
         let live = self.batcher.in_flight(batch).expect("both know of it");
         let answers = sent.answers(load, live.tickets(), self.structures.recipes());
-        let through = sent.done(load, &outcome);
+        let back = sent.done(load, &outcome);
+        let mut is_answered = false;
         match &outcome {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
-                self.counts.settled(done, self.engine);
-                if done > 0 {
-                    flying.load.losses = 0; // What it answered is not sent again.
-                }
+                self.counts.settled(done, sent.engine);
+                is_answered = done > 0;
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
@@ -202,8 +247,11 @@ impl<D: Device> Session<D> {
             self.meter
                 .finished(flying.timing, &flying.batch(self.engine));
             self.recycle(flying.load);
-        } else if let Some(through) = through {
-            self.batcher.advance(batch, through);
+        } else {
+            self.batcher.advance(batch, back);
+            if is_answered && !is_aside {
+                flying.load.losses = 0; // What it answered is not sent again.
+            }
         }
         Some(Settlement {
             answers,

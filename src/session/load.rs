@@ -1,6 +1,8 @@
 //! The calls of one batch and the memory that holds their operands.
 
+use super::route::Group;
 use crate::batch::{BatchId, Ticket};
+use crate::device::Engine;
 use crate::error::Error;
 use crate::plan::{Call, Recipe, SetId};
 use crate::tensor::{Arena, Format, aligned};
@@ -13,6 +15,15 @@ pub(super) struct Load {
     /// Its calls, and the ticket of each.
     pub(super) calls: Vec<Call>,
     pub(super) tickets: Vec<Ticket>,
+    /// Those of them that said where they run.
+    pub(super) asked: Vec<(Ticket, Engine)>,
+    /// Its calls by structure, where they have a choice of devices.
+    pub(super) groups: Vec<Group>,
+    /// Where each call goes; empty where all go to the device.
+    pub(super) engines: Vec<Engine>,
+    /// While it is on its way, the calls that the processor beside the GPU has
+    /// and the GPU has not.
+    pub(super) aside: Aside,
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
     /// Every tensor that a call reads, as often as one does.
@@ -21,6 +32,13 @@ pub(super) struct Load {
     pub(super) is_sent: bool,
     /// Losses of a device that was at work on it.
     pub(super) losses: u32,
+}
+
+/// Some of a batch's calls, in order, and the ticket of each.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    pub(super) calls: Vec<Call>,
+    pub(super) tickets: Vec<Ticket>,
 }
 
 impl Load {
@@ -35,6 +53,10 @@ impl Load {
             arena,
             calls: Vec::with_capacity(calls),
             tickets: Vec::with_capacity(calls),
+            asked: Vec::new(),
+            groups: Vec::new(),
+            engines: Vec::new(),
+            aside: Aside::default(),
             sets: vec![Box::default()],
             read: Vec::new(),
             is_sent: false,
@@ -79,6 +101,16 @@ impl Load {
         SetId(u32::try_from(index).expect("fewer than 2^32 sets"))
     }
 
+    /// Whether a call, by its place, goes to the processor beside the device.
+    pub(super) fn is_aside(&self, at: usize) -> bool {
+        self.engines.get(at) == Some(&Engine::Cpu)
+    }
+
+    /// Whether a call of it asked for a device of this kind.
+    pub(super) fn asks(&self, engine: Engine) -> bool {
+        self.asked.iter().any(|(_, asked)| *asked == engine)
+    }
+
     /// Claims the operands in the free room for a call.
     pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
         call.inputs = self.arena.take(call.inputs.words);
@@ -104,10 +136,54 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
+    /// Puts the processor's calls aside.
+    pub(super) fn part(&mut self) {
+        let engines = std::mem::take(&mut self.engines);
+        if !engines.contains(&Engine::Cpu) {
+            return;
+        }
+        let all = Aside {
+            calls: std::mem::take(&mut self.calls),
+            tickets: std::mem::take(&mut self.tickets),
+        };
+        for ((call, ticket), engine) in all.calls.into_iter().zip(all.tickets).zip(engines) {
+            let (calls, tickets) = match engine {
+                Engine::Gpu => (&mut self.calls, &mut self.tickets),
+                Engine::Cpu => (&mut self.aside.calls, &mut self.aside.tickets),
+            };
+            calls.push(call);
+            tickets.push(ticket);
+        }
+    }
+
+    /// Takes the calls that were put aside back, all in order.
+    pub(super) fn join(&mut self) {
+        let Aside { calls, tickets } = std::mem::take(&mut self.aside);
+        if tickets.is_empty() {
+            return;
+        }
+        let own = std::mem::take(&mut self.calls).into_iter();
+        let mut own = own.zip(std::mem::take(&mut self.tickets)).peekable();
+        for other in calls.into_iter().zip(tickets) {
+            while let Some(older) = own.next_if(|own| own.1.is_before(other.1)) {
+                self.calls.push(older.0);
+                self.tickets.push(older.1);
+            }
+            self.calls.push(other.0);
+            self.tickets.push(other.1);
+        }
+        let (calls, tickets): (Vec<Call>, Vec<Ticket>) = own.unzip();
+        self.calls.extend(calls);
+        self.tickets.extend(tickets);
+    }
+
     /// Moves the marked calls to `other`, which is empty, operands and all.
     pub(super) fn divide(&mut self, leaves: &[bool], other: &mut Load) {
         other.is_sent = self.is_sent;
         other.losses = self.losses;
+        other.asked.clone_from(&self.asked);
+        let mut stays = leaves.iter().map(|leaves| !leaves);
+        self.engines.retain(|_| stays.next() == Some(true));
         let calls = std::mem::take(&mut self.calls).into_iter();
         let tickets = std::mem::take(&mut self.tickets);
         for ((mut call, ticket), leaves) in calls.zip(tickets).zip(leaves) {
@@ -137,6 +213,7 @@ impl Load {
         self.arena.clear();
         self.calls.clear();
         self.tickets.clear();
+        self.asked.clear();
         self.sets.truncate(1);
         std::mem::take(&mut self.read)
     }

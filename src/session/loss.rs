@@ -5,7 +5,7 @@
 
 use super::Session;
 use crate::batch::Ticket;
-use crate::device::{Device, Generation};
+use crate::device::{Device, Engine, Generation};
 
 /// How often a device at work on a batch is lost, and the batch answers no call
 /// in between, before its calls are refused. Batches behind it, on their way or
@@ -25,8 +25,11 @@ impl<D: Device> Session<D> {
             return;
         }
         self.lost = true;
+        // What is sent from here on is not what is still on its way.
+        self.generation = Generation(self.generation.0 + 1);
         // A device takes batches in order: it was at work on the oldest.
-        if let Some(oldest) = self.in_flight.first_mut() {
+        let mut flying = self.in_flight.iter_mut();
+        if let Some(oldest) = flying.find(|flying| flying.needs_device()) {
             oldest.load.losses += 1;
         }
         // And the compiler on all that waits for it.
@@ -35,6 +38,13 @@ impl<D: Device> Session<D> {
                 load.losses += 1;
             }
         }
+    }
+
+    /// Whether some calls are sent while the device is lost: to the processor
+    /// beside it.
+    pub(super) fn goes_on(&self) -> bool {
+        let mut queued = self.sealed.iter().chain([&self.open]);
+        self.router.is_some() || queued.any(|load| load.asks(Engine::Cpu))
     }
 
     /// Whether the device is lost and waits for its replacement.
@@ -50,8 +60,10 @@ impl<D: Device> Session<D> {
     /// Goes on with another device. Everything in flight on the old one is sent
     /// again; what the old one still answers is ignored.
     pub fn replace_device(&mut self, device: D) {
-        while !self.in_flight.is_empty() {
-            self.requeue(self.in_flight.len() - 1);
+        for at in (0..self.in_flight.len()).rev() {
+            if self.in_flight[at].needs_device() {
+                self.requeue(at);
+            }
         }
         self.batcher.resume_all();
         self.waiting.forget();
@@ -59,6 +71,10 @@ impl<D: Device> Session<D> {
         self.device.destroy();
         self.engine = device.info().engine;
         self.device = device;
+        if self.engine == Engine::Cpu {
+            self.beside = None; // It is the device itself now.
+            self.router = None;
+        }
         self.device.measure(self.meter.renew());
         self.tensors.lose();
         // They may be as large as the batches that grew while nothing was sent.
@@ -87,7 +103,8 @@ impl<D: Device> Session<D> {
 
     /// Puts a batch in flight back to where it waits to be sent.
     pub(super) fn requeue(&mut self, index: usize) {
-        let load = self.in_flight.remove(index).load;
+        let mut load = self.in_flight.remove(index).load;
+        load.join();
         assert!(self.batcher.requeue(load.id), "both know what is in flight");
         self.sealed.push(load);
     }

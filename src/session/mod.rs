@@ -5,11 +5,15 @@
 //! flights that come out.
 
 mod answers;
+mod calibrate;
+mod divide;
 mod explain;
 mod facts;
 mod flights;
 mod load;
 mod loss;
+mod model;
+mod route;
 mod stats;
 mod structures;
 mod tensors;
@@ -27,13 +31,16 @@ pub use answers::Answer;
 pub use facts::{Facts, Measured};
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
+pub use model::{FACTS, Model};
 pub use stats::{Stats, TensorBytes};
 pub use warmup::Kernels;
 
 use self::budget::default_budget;
+use self::calibrate::Calibration;
 use self::facts::Meter;
 use self::flights::Flying;
 use self::load::Load;
+use self::route::Router;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
@@ -66,11 +73,16 @@ pub struct Submission {
     pub key: Option<u32>,
 }
 
-/// Batches calls for one device.
+/// Batches calls for one device, or for a GPU and the processor beside it.
 #[derive(Debug)]
 pub struct Session<D> {
     device: D,
     engine: Engine,
+    /// The processor, where the device is a GPU and calls may leave it.
+    beside: Option<D>,
+    /// Says which of them do, where that is not for the calls to say.
+    router: Option<Router>,
+    calibration: Option<Box<Calibration>>,
     generation: Generation,
     /// Whether the device is lost and not replaced yet. Nothing is sent then.
     lost: bool,
@@ -115,6 +127,9 @@ impl<D: Device> Session<D> {
         })?;
         Ok(Session {
             engine: device.info().engine,
+            beside: None,
+            router: None,
+            calibration: None,
             generation: Generation::default(),
             lost: false,
             gone: Counters::default(),
@@ -183,6 +198,22 @@ impl<D: Device> Session<D> {
     /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing is taken then, but a
     /// full queue asks for its open batch to be sent.
     pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
+        self.submit_to(None, submission, now)
+    }
+
+    /// Takes a call as [`Session::submit`] does, for a device of one kind.
+    ///
+    /// # Errors
+    ///
+    /// As there; [`Error::NoAdapter`] where there is no such device, and
+    /// [`Error::InvalidInput`] for the processor where it has not got a tensor
+    /// that the call reads.
+    pub fn submit_to(
+        &mut self,
+        engine: Option<Engine>,
+        submission: &Submission,
+        now: Millis,
+    ) -> Result<Accepted, Error> {
         let Submission {
             recipe,
             rows,
@@ -197,9 +228,14 @@ impl<D: Device> Session<D> {
         let scalar = load.encode(known, rows, scalar)?;
         let mut tensors = std::mem::take(&mut self.named);
         load.tensors(words, known.residents(), &mut tensors);
+        let target = known.target();
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
         }
+        if let Some(target) = target.and_then(|target| tensors.get(target)) {
+            self.outdate(*target);
+        }
+        self.check_engine(engine, &tensors)?;
         let mut call = Call {
             recipe,
             rows,
@@ -210,6 +246,7 @@ impl<D: Device> Session<D> {
         if let Some(load) = &mut self.explained {
             let ticket = self.batcher.number();
             call.set = load.set(&tensors);
+            load.asked.extend(engine.map(|engine| (ticket, engine)));
             load.take(ticket, call);
             return Ok(Accepted {
                 ticket,
@@ -236,6 +273,8 @@ impl<D: Device> Session<D> {
             self.tensors.read(*tensor);
         }
         call.set = self.open.set(&tensors);
+        let asked = engine.map(|engine| (accepted.ticket, engine));
+        self.open.asked.extend(asked);
         self.named = tensors;
         self.open.take(accepted.ticket, call);
         self.roll(self.batcher.open_batch());
@@ -277,8 +316,12 @@ impl<D: Device> Session<D> {
         self.sealed.clear();
         self.waiting = Waiting::default();
         self.spare.clear();
+        self.calibration = None;
         self.open = Load::new(self.batcher.open_batch(), Arena::default());
         self.device.destroy();
+        if let Some(beside) = &mut self.beside {
+            beside.destroy();
+        }
         tickets
     }
 
@@ -348,6 +391,25 @@ impl<D: Device> Session<D> {
     /// The device, for what is not a batch.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
+    }
+
+    /// Refuses a call whose device there is not.
+    fn check_engine(&self, engine: Option<Engine>, tensors: &[u32]) -> Result<(), Error> {
+        match engine {
+            Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
+                "calls run on the processor here; open the session with engine 'gpu'".into(),
+            )),
+            Some(Engine::Cpu) if self.engine == Engine::Gpu => {
+                let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
+                match self.beside.is_some() && tensors.iter().all(has) {
+                    true => Ok(()),
+                    false => Err(Error::InvalidInput(
+                        "engine: a tensor of the call is on the GPU alone; leave engine out".into(),
+                    )),
+                }
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Words of operands and bytes of operands and results of a call.

@@ -27,7 +27,7 @@ impl<D: Device> Session<D> {
         }
         let recipe = Recipe::new(graph)?;
         let structure = Structure::Graph(graph.clone());
-        Ok(self.structures.learn(structure, recipe))
+        Ok(self.learn(structure, recipe))
     }
 
     /// The number of a chain, as good as that of a graph. Calls of one program
@@ -44,7 +44,15 @@ impl<D: Device> Session<D> {
             return id;
         }
         let recipe = Recipe::fuse(&chain, self.structures.recipes());
-        self.structures.learn(Structure::Chain(chain), recipe)
+        self.learn(Structure::Chain(chain), recipe)
+    }
+
+    fn learn(&mut self, structure: Structure, recipe: Recipe) -> RecipeId {
+        let id = self.structures.learn(structure, recipe);
+        if let Some(router) = &mut self.router {
+            router.forget(id); // What it knew was of the number's last structure.
+        }
+        id
     }
 
     /// The number of a sampling of clips, as good as that of a graph. Calls
@@ -57,7 +65,7 @@ impl<D: Device> Session<D> {
         if let Some(id) = self.structures.hold(|known| *known == wanted) {
             return id;
         }
-        self.structures.learn(wanted, Recipe::sample(&sampling))
+        self.learn(wanted, Recipe::sample(&sampling))
     }
 
     /// Gives up structures that were asked for. Calls that were made before are
@@ -82,7 +90,8 @@ impl<D: Device> Session<D> {
         let mut pending: Vec<&[Call]> = vec![&self.open.calls];
         pending.extend(self.explained.iter().map(|load| &load.calls[..]));
         pending.extend(self.sealed.iter().map(|load| &load.calls[..]));
-        pending.extend(self.in_flight.iter().map(|flying| &flying.load.calls[..]));
+        let flying = self.in_flight.iter().map(|flying| &flying.load);
+        pending.extend(flying.flat_map(|load| [&load.calls[..], &load.aside.calls[..]]));
         self.structures.sweep(&pending);
     }
 }

@@ -19,7 +19,7 @@ impl<D: Device> Session<D> {
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&mut self, tensor: u32) {
         if self.tensors.release(tensor) {
-            self.device.release(tensor);
+            self.free_tensor(tensor);
         }
     }
 
@@ -44,7 +44,7 @@ impl<D: Device> Session<D> {
         words: &[u32],
         packing: Option<Packing>,
     ) -> Result<(), Error> {
-        self.fill_with(tensor, packing, |device| {
+        self.fill_with(tensor, (packing, words.len()), |device| {
             device.fill(tensor, words, packing)
         })
     }
@@ -58,10 +58,19 @@ impl<D: Device> Session<D> {
     pub fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) -> Result<(), Error> {
         self.check_tensor(tensor)?;
         self.device.patch(tensor, at, words);
+        if let Some(beside) = self
+            .beside
+            .as_mut()
+            .filter(|_| self.tensors.is_mirrored(tensor))
+        {
+            beside.patch(tensor, at, words);
+        }
         Ok(())
     }
 
-    /// The same for a face that has another way to the device.
+    /// The same for a face that has another way to the device. A short tensor
+    /// is copied to the processor beside the GPU too, so that calls that read it
+    /// can leave the GPU.
     ///
     /// # Errors
     ///
@@ -70,11 +79,37 @@ impl<D: Device> Session<D> {
     pub fn fill_with(
         &mut self,
         tensor: u32,
+        (packing, words): (Option<Packing>, usize),
+        copy: impl Fn(&mut D) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.place_with(tensor, packing, &copy)?;
+        let Some(beside) = &mut self.beside else {
+            return Ok(());
+        };
+        // The processor keeps floats whatever they were packed as.
+        let floats = packing.map_or(words, |_| 4 * words);
+        if self.tensors.mirror(tensor, floats) {
+            copy(beside)?;
+        } else {
+            self.tensors.unmirror(tensor);
+            beside.release(tensor);
+        }
+        Ok(())
+    }
+
+    /// Places a tensor on the device, and nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::fill_with`].
+    pub fn place_with(
+        &mut self,
+        tensor: u32,
         packing: Option<Packing>,
-        copy: impl FnOnce(&mut D) -> Result<(), Error>,
+        place: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
-        copy(&mut self.device)?;
+        place(&mut self.device)?;
         self.tensors.fill(tensor, packing);
         Ok(())
     }
@@ -106,9 +141,23 @@ impl<D: Device> Session<D> {
     pub(super) fn unread(&mut self, read: Vec<u32>) {
         for tensor in read {
             if self.tensors.done(tensor) {
-                self.device.release(tensor);
+                self.free_tensor(tensor);
             }
         }
+    }
+
+    fn free_tensor(&mut self, tensor: u32) {
+        self.device.release(tensor);
+        self.tensors.unmirror(tensor);
+        if let Some(beside) = &mut self.beside {
+            beside.release(tensor);
+        }
+    }
+
+    /// A call writes to a tensor on the device: the processor's copy is old from
+    /// here on. Calls that were made before still read it.
+    pub(super) fn outdate(&mut self, tensor: u32) {
+        self.tensors.unmirror(tensor);
     }
 }
 
@@ -118,6 +167,8 @@ pub(super) struct Tensors {
     held: Vec<Held>,
     /// Numbers that can be given again.
     free: Vec<u32>,
+    /// Words that the processor beside the device has.
+    mirrored: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,7 +179,14 @@ struct Held {
     /// Whether its data is on the device that is in use.
     is_filled: bool,
     packing: Option<Packing>,
+    /// Words of it that the processor beside the device has.
+    mirrored: usize,
 }
+
+/// Words of a tensor, and of all of them, that the processor beside a GPU gets
+/// as well: 1 MiB, and 32 MiB. What is larger pulls its calls to the GPU.
+const MIRRORED: usize = 1 << 18;
+const MIRRORED_IN_ALL: usize = 1 << 23;
 
 impl Tensors {
     /// A number for a new tensor.
@@ -155,6 +213,30 @@ impl Tensors {
         let held = &mut self.held[tensor as usize];
         held.is_filled = true;
         held.packing = packing;
+    }
+
+    /// Whether the processor beside the device is to have so many words of it.
+    pub(super) fn mirror(&mut self, tensor: u32, words: usize) -> bool {
+        let held = &mut self.held[tensor as usize];
+        let others = self.mirrored - held.mirrored;
+        let fits = words <= MIRRORED && others + words <= MIRRORED_IN_ALL;
+        if fits {
+            held.mirrored = words;
+            self.mirrored = others + words;
+        }
+        fits
+    }
+
+    /// No more calls may read the processor's copy.
+    pub(super) fn unmirror(&mut self, tensor: u32) {
+        let words = std::mem::take(&mut self.held[tensor as usize].mirrored);
+        self.mirrored -= words;
+    }
+
+    /// Whether the processor beside the device has its data as well.
+    pub(super) fn is_mirrored(&self, tensor: u32) -> bool {
+        let held = &self.held[tensor as usize];
+        held.mirrored > 0 && held.is_filled
     }
 
     /// Nothing is on the device any more.

@@ -60,7 +60,7 @@ impl<D: Device> Session<D> {
 
     /// The oldest of the batches set aside that can go by now, as far as it can.
     pub(super) fn resume(&mut self, now: Millis) -> Option<Load> {
-        if !self.waiting.is_due {
+        if !self.waiting.is_due || self.lost {
             return None;
         }
         for id in self.batcher.aside() {
@@ -80,24 +80,27 @@ impl<D: Device> Session<D> {
     pub(super) fn sift(&mut self, mut load: Load, now: Millis) -> Option<Load> {
         // What has cost devices so often goes as it is, so that it is this batch
         // that loses the next one.
-        if load.losses + 1 >= ATTEMPTS {
+        if load.losses + 1 >= ATTEMPTS && !self.lost {
             return Some(load);
         }
-        let states = self.states(&load.calls);
+        let states = self.states(&load);
         let is_ready = |state: &State| matches!(state, State::Ready);
         if states.iter().flatten().all(is_ready) {
             return Some(load);
         }
-        let state = |call: &Call| states[call.recipe.0 as usize].as_ref();
-        let failure = |call: &Call| match state(call) {
+        let state = |at: usize| match load.is_aside(at) {
+            true => None,
+            false => states[load.calls[at].recipe.0 as usize].as_ref(),
+        };
+        let failure = |at: usize| match state(at) {
             Some(State::Failed(error)) => Some(error),
             _ => None,
         };
-        let failed = load.calls.iter().find_map(failure);
-        let leaves = load.calls.iter().map(|call| match failed {
+        let failed = (0..load.calls.len()).find_map(failure);
+        let leaves = (0..load.calls.len()).map(|at| match failed {
             // What fails goes alone: its error is nobody else's.
-            Some(_) => failure(call) != failed,
-            None => matches!(state(call), Some(State::Compiling)),
+            Some(_) => failure(at) != failed,
+            None => matches!(state(at), Some(State::Compiling)),
         });
         let mut leaves: Vec<bool> = leaves.collect();
         self.waiting.is_due |= failed.is_some();
@@ -155,15 +158,19 @@ impl<D: Device> Session<D> {
         self.batcher.has_aside().then_some(self.waiting.since)
     }
 
-    /// The states of the structures that calls are of, by number.
-    fn states(&mut self, calls: &[Call]) -> Vec<Option<State>> {
+    /// The states of the structures that calls for the device are of, by number.
+    /// A lost one has nothing ready.
+    fn states(&mut self, load: &Load) -> Vec<Option<State>> {
         let recipes = self.structures.recipes();
         let mut states = vec![None; recipes.len()];
-        for call in calls {
+        for (number, call) in load.calls.iter().enumerate() {
             let at = call.recipe.0 as usize;
-            if states[at].is_none() {
+            if states[at].is_none() && !load.is_aside(number) {
                 let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
-                states[at] = Some(state(device, compiles, recipes[at].kernels()));
+                states[at] = Some(match self.lost {
+                    true => State::Compiling,
+                    false => state(device, compiles, recipes[at].kernels()),
+                });
             }
         }
         states

@@ -7,6 +7,7 @@ use super::fields::Fields;
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions, PowerPreference};
 use crate::error::Error;
+use crate::session::Model;
 
 /// What `open` was told.
 #[derive(Debug)]
@@ -147,6 +148,19 @@ pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<
             Err(_) => Ok(AnyDevice::Cpu(Cpu::default())),
         },
     }
+}
+
+/// Milliseconds of a frame for which the processor may be at work: it is the
+/// page's main thread.
+const PATIENCE_MS: f64 = 4.0;
+
+/// How a session that has both devices chooses between them.
+pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<(Model, f64)> {
+    let patience = match batch.policy {
+        Policy::Frame => PATIENCE_MS,
+        Policy::Eager | Policy::Manual => f64::INFINITY,
+    };
+    matches!(engine, Engine::Auto).then(|| (Model::default(), patience))
 }
 
 pub(super) async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {

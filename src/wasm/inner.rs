@@ -16,9 +16,12 @@ use super::recovery::{self, Recovery};
 use super::report;
 use super::table::Table;
 use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{AnyDevice, Generation, GpuOptions, Readback};
+use crate::device::{AnyDevice, Engine, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::session::{Session, Settlement, Submission};
+
+/// Milliseconds between two looks whether nothing is on its way.
+const IDLE: f64 = 20.0;
 
 /// What a failing method returns.
 const FAILED: f64 = -1.0;
@@ -67,14 +70,18 @@ impl Inner {
         Ok(())
     }
 
-    pub(super) fn submit(self: &Rc<Self>, submission: &Submission) -> Result<Ticket, Error> {
+    pub(super) fn submit(
+        self: &Rc<Self>,
+        engine: Option<Engine>,
+        submission: &Submission,
+    ) -> Result<Ticket, Error> {
         let mut session = self.session.borrow_mut();
         // Only a batch's oldest call is timed: a clock costs as much as a call. One
         // that finds its batch full opens the next with the time of the last.
         if session.is_open_empty() {
             self.opened.set(report::now());
         }
-        let accepted = session.submit(submission, self.opened.get());
+        let accepted = session.submit_to(engine, submission, self.opened.get());
         let is_ready = session.is_ready();
         self.header.point_at(session.free_room());
         drop(session);
@@ -107,12 +114,19 @@ impl Inner {
             let Some(launch) = session.launch(start) else {
                 break;
             };
-            session.note_encode(report::now().0 - start.0);
+            let encoded = report::now();
+            session.note_encode(encoded.0 - start.0);
+            let mut flights = launch.flights;
+            if launch.is_parted {
+                // The GPU is at work by now.
+                flights.insert(0, session.compute(launch.batch));
+                session.note_compute(launch.batch, report::now().0 - encoded.0);
+            }
             drop(session);
             let inner = Rc::clone(self);
             recovery::start(async move {
                 // One task for all of them, so that they land in order.
-                for flight in launch.flights {
+                for flight in flights {
                     let outcome = flight.await;
                     inner.land(launch.batch, launch.generation, outcome);
                 }
@@ -156,7 +170,10 @@ impl Inner {
         generation: Generation,
         outcome: Result<Readback, Error>,
     ) {
-        let settlement = self.session.borrow_mut().settle(batch, generation, outcome);
+        let mut session = self.session.borrow_mut();
+        session.note_landing(batch, generation, report::now());
+        let settlement = session.settle(batch, generation, outcome);
+        drop(session);
         if let Some(settlement) = settlement {
             if settlement.outcome.is_ok() {
                 self.recovery.works();
@@ -165,6 +182,45 @@ impl Inner {
         }
         self.recover();
         self.pump();
+    }
+
+    /// Measures the model while nothing is on its way.
+    pub(super) async fn calibrate(self: &Rc<Self>, done: &Function) {
+        let is_over = Rc::new(Cell::new(false));
+        let (inner, flag) = (Rc::clone(self), Rc::clone(&is_over));
+        // Some browsers notice late that a sample is done, unless they are hurried.
+        recovery::start(async move {
+            while !flag.get() {
+                recovery::sleep(1.0).await;
+                inner.nudge();
+            }
+        });
+        loop {
+            while self.session.borrow().in_flight() > 0 {
+                recovery::sleep(IDLE).await;
+            }
+            let start = report::now();
+            let sample = self.session.borrow_mut().next_sample();
+            let Some(sample) = sample else { break };
+            let outcome = sample.await;
+            let took = report::now().0 - start.0;
+            let is_well = outcome.is_ok() && self.session.borrow().in_flight() == 0;
+            let took = if is_well { took } else { f64::INFINITY };
+            self.session.borrow_mut().note_sample(took);
+            recovery::sleep(0.0).await; // The page comes first.
+        }
+        is_over.set(true);
+        // As in `settle`.
+        if let Err(thrown) = done.call0(&JsValue::UNDEFINED) {
+            report::complain(&thrown);
+        }
+    }
+
+    /// Submits nothing, to hurry what is on its way.
+    pub(super) fn nudge(&self) {
+        if let AnyDevice::Gpu(gpu) = self.session.borrow_mut().device_mut() {
+            gpu.nudge();
+        }
     }
 
     /// Answers the calls of a piece.

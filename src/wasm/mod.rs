@@ -26,14 +26,14 @@ use self::header::Header;
 use self::inner::Inner;
 use self::recovery::Recovery;
 use crate::batch::{Due, Millis, Ticket};
-use crate::device::{AnyDevice, Clock, Device};
+use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::sampling::Sampling;
 use crate::ops;
 use crate::plan::RecipeId;
-use crate::session::{Session, Submission};
+use crate::session::{Model, Session, Submission};
 
 /// With the number of a home: the data is in its format already.
 const PACKED: u32 = 8;
@@ -63,7 +63,9 @@ impl Core {
             stall_ms,
         } = read_options(&options).map_err(to_js)?;
         let device = config::open_device(engine, &gpu).await.map_err(to_js)?;
+        let routing = config::routing(engine, &batch);
         let session = Session::new(device, batch).map_err(to_js)?;
+        let session = session.beside(AnyDevice::Cpu(Cpu::default()), routing);
         let inner = Inner {
             session: RefCell::new(session),
             header: Header::default(),
@@ -78,6 +80,13 @@ impl Core {
         };
         let inner = Rc::new(inner);
         inner.watch();
+        let is_gpu = matches!(inner.session.borrow().device(), AnyDevice::Gpu(_));
+        if matches!(engine, config::Engine::Auto) && !is_gpu {
+            inner.notify(
+                "fallback",
+                "there is no GPU in hardware here; calls run on the CPU",
+            );
+        }
         Ok(Core { inner })
     }
 
@@ -143,7 +152,8 @@ impl Core {
         let packing = Home::ALL[(home & !PACKED) as usize].packing();
         let to_pack = packing.filter(|_| home & PACKED == 0);
         let mut session = self.inner.session.borrow_mut();
-        let filled = session.fill_with(tensor, packing, |device| match device {
+        let words = data.length() as usize;
+        let filled = session.fill_with(tensor, (packing, words), |device| match device {
             AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
             AnyDevice::Cpu(cpu) => {
                 let words = data.to_vec();
@@ -183,15 +193,25 @@ impl Core {
         self.inner.number(self.inner.reserve(words).map(|()| 0))
     }
 
-    /// Takes the call whose operands lie at the cursor; its ticket.
-    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32) -> f64 {
+    /// Takes the call whose operands lie at the cursor; its ticket. `engine` is
+    /// 0 for any, 1 for the GPU, 2 for the processor.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "integers only: anything else costs as much as the call"
+    )]
+    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32, engine: u32) -> f64 {
+        let engine = match engine {
+            0 => None,
+            1 => Some(Engine::Gpu),
+            _ => Some(Engine::Cpu),
+        };
         let submission = Submission {
             recipe: RecipeId(structure),
             rows,
             scalar: scalar.to_bits(),
             key: (key != 0).then_some(key),
         };
-        let ticket = self.inner.submit(&submission);
+        let ticket = self.inner.submit(engine, &submission);
         self.inner.number(ticket.map(|ticket| ticket.0))
     }
 
@@ -266,9 +286,7 @@ impl Core {
 
     /// Submits nothing, to hurry the batches on their way.
     pub fn nudge(&self) {
-        if let AnyDevice::Gpu(gpu) = self.inner.session.borrow_mut().device_mut() {
-            gpu.nudge();
-        }
+        self.inner.nudge();
     }
 
     /// Counts, as a plain object.
@@ -292,7 +310,28 @@ impl Core {
 
     /// What the device is, as a plain object.
     pub fn info(&self) -> JsValue {
-        report::info(&self.inner.session.borrow().info())
+        let session = self.inner.session.borrow();
+        report::info(&session.info(), session.model())
+    }
+
+    /// The numbers that routes are chosen by; empty where nothing is chosen.
+    pub fn model(&self) -> Box<[f64]> {
+        let model = self.inner.session.borrow().model();
+        model.map_or_else(Box::default, |(model, _)| model.0.into())
+    }
+
+    /// Goes by numbers that were measured before.
+    pub fn set_model(&self, facts: &[f64]) {
+        if let Ok(facts) = facts.try_into() {
+            self.inner.session.borrow_mut().set_model(Model(facts));
+        }
+    }
+
+    /// Measures the model, in the background, and says when it is done.
+    pub fn calibrate(&self, done: Function) {
+        self.inner.session.borrow_mut().calibrate();
+        let inner = Rc::clone(&self.inner);
+        recovery::start(async move { inner.calibrate(&done).await });
     }
 
     /// The `GPUDevice`, or undefined on the processor.

@@ -160,7 +160,7 @@ pub(super) fn start(work: impl Future<Output = ()> + 'static) {
     spawn_local(work);
 }
 
-async fn sleep(ms: f64) {
+pub(super) async fn sleep(ms: f64) {
     let timer = js_sys::Promise::new(&mut |resolve, _| set_timeout(&resolve, ms));
     // A timer's promise is never rejected.
     let _ = JsFuture::from(timer).await;

@@ -5,7 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::batch::Millis;
 use crate::device::{DeviceInfo, Engine};
-use crate::session::{Facts, Stats};
+use crate::session::{FACTS, Facts, Model, Stats};
 
 #[wasm_bindgen]
 extern "C" {
@@ -110,7 +110,7 @@ pub(super) fn facts(facts: &Facts) -> JsValue {
 }
 
 /// `gpu.info`.
-pub(super) fn info(info: &DeviceInfo) -> JsValue {
+pub(super) fn info(info: &DeviceInfo, model: Option<(Model, bool)>) -> JsValue {
     let limits = Object::new();
     for (name, value) in &info.limits {
         set(&limits, name, &(*value as f64).into());
@@ -126,6 +126,15 @@ pub(super) fn info(info: &DeviceInfo) -> JsValue {
     set(&object, "engine", &name_of(info.engine).into());
     set(&object, "features", &features);
     set(&object, "limits", &limits);
+    set(&object, "version", &env!("CARGO_PKG_VERSION").into());
+    if let Some((model, is_calibrated)) = model {
+        let facts = Object::new();
+        for (name, value) in FACTS.into_iter().zip(model.0) {
+            set(&facts, name, &value.into());
+        }
+        set(&facts, "calibrated", &is_calibrated.into());
+        set(&object, "routing", &facts);
+    }
     object.into()
 }
 

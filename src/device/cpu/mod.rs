@@ -242,6 +242,7 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     let compute = |task: Task, output: Output<'_>| {
         for segment in &work.segments[task.calls] {
             let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
+            // Of a call that is cut the output begins behind the call's result.
             let at = |row: usize| segment.result as usize + row * row_words - output.start;
             run(
                 &work.kernel,

@@ -132,8 +132,8 @@ impl<G> Batch<'_, G> {
     fn submit(&mut self) -> Call<f32> {
         match self.lay_out() {
             Ok((chain, floats)) => {
-                let (request, key) = (self.request(chain, floats), self.gpu.key());
-                self.gpu.shared().submit_floats(request, key, floats)
+                let (request, terms) = (self.request(chain, floats), self.gpu.terms());
+                self.gpu.shared().submit_floats(request, terms, floats)
             }
             Err(error) => Call::known(Err(error)),
         }

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use super::{Call, Config, EngineChoice, Gpu};
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 use crate::device::Engine;
-use crate::{Code, Error};
+use crate::{Code, Error, Model};
 
 /// Nothing ever fails.
 const KIND: World = World {
@@ -73,6 +73,11 @@ fn two(overflow: Overflow) -> BatchConfig {
 
 /// Tells a story under many schedules, and looks at what it left behind.
 fn explore(world: World, batch: BatchConfig, story: fn(Gpu)) {
+    explore_on(EngineChoice::Gpu, world, batch, story);
+}
+
+/// The same on the devices of this choice.
+fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(Gpu)) {
     let schedules = std::env::var("MODEL_SCHEDULES").map_or(300, |given| {
         given.parse().expect("MODEL_SCHEDULES is a number")
     });
@@ -86,7 +91,7 @@ fn explore(world: World, batch: BatchConfig, story: fn(Gpu)) {
     let told = Runner::new(RandomScheduler::new(schedules), settings).run(move || {
         world.begin();
         let config = Config {
-            engine: EngineChoice::Gpu,
+            engine,
             batch: batch.clone(),
             ..Config::default()
         };
@@ -209,6 +214,52 @@ fn a_lost_device_is_replaced_under_everyone() {
         join(asking);
         join(taking);
         assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn whichever_device_answers_everyone_is_answered() {
+    explore_on(EngineChoice::Auto, ROUGH, eager(), |gpu| {
+        let asking = threads(3, &gpu, |gpu, n| {
+            // The processor may take over for good, and there is no GPU then.
+            let allowed = &[ROUGHLY, &[Code::NoAdapter]].concat();
+            let engines = [EngineChoice::Gpu, EngineChoice::Auto, EngineChoice::Cpu];
+            let calls = engines.map(|engine| ask(&gpu.on(engine), n));
+            for (engine, call) in engines.into_iter().zip(calls) {
+                match engine {
+                    EngineChoice::Cpu => check(n, call.wait(), &[]),
+                    EngineChoice::Auto | EngineChoice::Gpu => check(n, call.wait(), allowed),
+                }
+            }
+        });
+        join(asking);
+        assert_quiet(gpu.shared());
+        let stats = gpu.stats();
+        assert!(stats.ran_on_cpu >= 3, "{stats:?}");
+    });
+}
+
+#[test]
+fn what_devices_take_is_measured_once_in_a_process() {
+    fn measured(gpu: &Gpu) -> Model {
+        loop {
+            match gpu.model().expect("it chooses") {
+                (model, true) => return model,
+                _ => thread::yield_now(),
+            }
+        }
+    }
+    explore_on(EngineChoice::Auto, KIND, eager(), |gpu| {
+        check(1, ask(&gpu, 1).wait(), &[]);
+        let first = measured(&gpu);
+        let config = Config {
+            batch: eager(),
+            ..Config::default()
+        };
+        // Nothing is measured before there was a call.
+        let next = block_on(Gpu::open(config)).unwrap();
+        assert_eq!(measured(&next), first);
+        assert_ne!(first, Model::default());
     });
 }
 

@@ -5,6 +5,7 @@ mod by_example;
 mod chains;
 mod facts;
 mod in_pieces;
+mod on_both;
 mod structures;
 mod under_random_events;
 mod while_compiling;
@@ -25,6 +26,7 @@ const NOW: Millis = Millis(0.0);
 #[derive(Debug)]
 struct Frail {
     cpu: Cpu,
+    engine: Engine,
     max_side_bytes: u64,
     pieces: PieceSizes,
     fault: Option<Error>,
@@ -46,6 +48,7 @@ impl Frail {
     fn new(max_side_bytes: u64) -> Self {
         Frail {
             cpu: Cpu::default(),
+            engine: Engine::Cpu,
             max_side_bytes,
             pieces: PieceSizes::WHOLE,
             fault: None,
@@ -53,6 +56,12 @@ impl Frail {
             destroyed: false,
             kernels: None,
         }
+    }
+
+    /// One that passes for a GPU.
+    fn gpu(self) -> Self {
+        let engine = Engine::Gpu;
+        Frail { engine, ..self }
     }
 
     /// The same with a compiler, which is slow.
@@ -93,7 +102,10 @@ impl Device for Frail {
     }
 
     fn info(&self) -> DeviceInfo {
-        self.cpu.info()
+        DeviceInfo {
+            engine: self.engine,
+            ..self.cpu.info()
+        }
     }
 
     fn counters(&self) -> Counters {
@@ -187,6 +199,16 @@ fn ask(
     rows: u32,
     key: Option<u32>,
 ) -> Result<Accepted, Error> {
+    ask_of(session, (value, rows), key, None)
+}
+
+/// The same of one device.
+fn ask_of(
+    session: &mut Session<impl Device>,
+    (value, rows): (f32, u32),
+    key: Option<u32>,
+    engine: Option<Engine>,
+) -> Result<Accepted, Error> {
     let recipe = session.recipe(&ops::lerp(1, Timing::Call)?)?;
     let side = rows.next_multiple_of(4) as usize;
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(2 * side as u64)?);
@@ -198,7 +220,7 @@ fn ask(
         scalar: 0.5_f32.to_bits(),
         key,
     };
-    session.submit(&submission, NOW)
+    session.submit_to(engine, &submission, NOW)
 }
 
 fn put(session: &mut Session<impl Device>, value: f32, rows: u32) -> Ticket {
@@ -210,6 +232,12 @@ fn launch(session: &mut Session<impl Device>) -> Launch {
     session.launch(NOW).expect("a batch to send")
 }
 
+/// What comes of a launch, the processor's part first.
+fn flights(session: &mut Session<impl Device>, launch: Launch) -> Vec<Flight> {
+    let own = launch.is_parted.then(|| session.compute(launch.batch));
+    own.into_iter().chain(launch.flights).collect()
+}
+
 /// Lands a batch of one piece.
 fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
     let mut settlements = land_all(session, launch);
@@ -219,11 +247,12 @@ fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
 
 /// Lands the pieces of a batch.
 fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlement> {
-    let flights = launch.flights.into_iter();
+    let (batch, generation) = (launch.batch, launch.generation);
+    let flights = flights(session, launch).into_iter();
     let settlements = flights.map(|flight| {
         let outcome = pollster::block_on(flight);
         session
-            .settle(launch.batch, launch.generation, outcome)
+            .settle(batch, generation, outcome)
             .expect("still on its way")
     });
     settlements.collect()

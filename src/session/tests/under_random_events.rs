@@ -16,6 +16,7 @@ enum Event {
     Submit {
         rows: u32,
         key: Option<u32>,
+        engine: Option<Engine>,
     },
     Abort(prop::sample::Index),
     Seal,
@@ -41,8 +42,9 @@ enum Fate {
 
 fn event() -> impl Strategy<Value = Event> {
     let key = prop::option::of(0..3_u32);
+    let engine = prop::option::of(prop_oneof![Just(Engine::Gpu), Just(Engine::Cpu)]);
     prop_oneof![
-        60 => (1..12_u32, key).prop_map(|(rows, key)| Event::Submit { rows, key }),
+        60 => (1..12_u32, key, engine).prop_map(|(rows, key, engine)| Event::Submit { rows, key, engine }),
         10 => any::<prop::sample::Index>().prop_map(Event::Abort),
         10 => Just(Event::Seal),
         20 => Just(Event::Launch),
@@ -102,6 +104,34 @@ impl Model {
     }
 }
 
+/// Who computes.
+#[derive(Clone, Copy, Debug)]
+enum Devices {
+    /// One device.
+    One,
+    /// A GPU, and a processor for the calls that ask for it.
+    Asked,
+    /// Both, each for what it answers sooner.
+    Routed,
+}
+
+impl Devices {
+    fn session(self, device: Frail, limits: BatchConfig) -> Session<Frail> {
+        let beside = Frail::new(1 << 20);
+        // A row takes the processor two milliseconds, and a flush the GPU forty.
+        let mut model = model::Model([0.0; FACTS.len()]);
+        model.0[0] = 40.0;
+        model.0[FACTS.len() - crate::plan::KINDS + 1] = 2e6;
+        let routing = match self {
+            Devices::One => return Session::new(device, limits).expect("valid settings"),
+            Devices::Asked => None,
+            Devices::Routed => Some((model, f64::INFINITY)),
+        };
+        let session = Session::new(device.gpu(), limits).expect("valid settings");
+        session.beside(beside, routing)
+    }
+}
+
 proptest! {
     /// Whatever happens in whatever order, each call is answered once and with
     /// what was asked.
@@ -109,15 +139,20 @@ proptest! {
     fn every_call_gets_its_own_answer_once(
         events in prop::collection::vec(event(), 1..120),
         target in prop_oneof![Just(u64::MAX), 16..200_u64],
+        devices in prop_oneof![Just(Devices::One), Just(Devices::Asked), Just(Devices::Routed)],
     ) {
-        let device = || Frail::in_pieces(1200, target);
+        let is_one = matches!(devices, Devices::One);
+        let device = || match Frail::in_pieces(1200, target) {
+            device if is_one => device,
+            device => device.gpu(),
+        };
         let limits = BatchConfig {
             overflow: Overflow::Latest,
             queue_capacity: Capacity { calls: 12, bytes: 4096 },
             max_batch_size: Some(30),
             ..config()
         };
-        let mut session = Session::new(device(), limits).unwrap();
+        let mut session = devices.session(device(), limits);
         let mut model = Model::default();
         let mut flying = Vec::new();
         // Flights before this one were disposed of.
@@ -125,7 +160,12 @@ proptest! {
         let mut peak = loads(&session);
         for (value, event) in (0_u16..).map(f32::from).zip(events) {
             match event {
-                Event::Submit { rows, key } => match ask(&mut session, value, rows, key) {
+                Event::Submit { rows, key, engine } => match ask_of(
+                    &mut session,
+                    (value, rows),
+                    key,
+                    engine.filter(|_| !is_one),
+                ) {
                     Ok(accepted) => {
                         model.calls += 1;
                         model.pending.insert(accepted.ticket, vec![value + 1.0; rows as usize]);
@@ -146,14 +186,18 @@ proptest! {
                 Event::Seal => session.flush(),
                 Event::Launch => {
                     if let Some(launch) = session.launch(NOW) {
-                        flying.push((launches, launch));
+                        let own = (launch.batch, launch.generation);
+                        let flights = flights(&mut session, launch);
+                        if !flights.is_empty() {
+                            flying.push((launches, own, flights));
+                        }
                         launches += 1;
                     }
                 }
                 Event::Land { which, fate } if !flying.is_empty() => {
                     // A batch's pieces land in order.
                     let index = which.index(flying.len());
-                    let (number, Launch { batch, generation, flights }) = &mut flying[index];
+                    let (number, (batch, generation), flights) = &mut flying[index];
                     let (number, batch, generation) = (*number, *batch, *generation);
                     let outcome = pollster::block_on(flights.remove(0));
                     if flights.is_empty() {
@@ -181,7 +225,8 @@ proptest! {
                 }
                 Event::Lose => {
                     session.lose(session.generation());
-                    prop_assert!(session.is_lost() && session.launch(NOW).is_none());
+                    prop_assert!(session.is_lost());
+                    prop_assert!(!is_one || session.launch(NOW).is_none());
                 }
                 Event::Dispose => {
                     model.give_up(session.dispose())?;

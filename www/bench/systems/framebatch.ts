@@ -1,6 +1,7 @@
 // framebatch: calls as an app makes them, then `gpu.flush()`.
 
 import { open, type OpenOptions, type Session, type Tensor } from "framebatch";
+import { pause } from "../measure.ts";
 import { type Call, heldOf, type Op } from "../ops/op.ts";
 import type { System } from "./system.ts";
 
@@ -11,12 +12,24 @@ function framebatch(engine: "gpu" | "cpu" | "auto", about: string): System {
     bound: "own",
     async open(op) {
       const gpu = await open({ engine, flush: "manual" });
+      await known(gpu);
       const run =
         op.held?.since === "open" ? resident(gpu, op) : usual(gpu, op);
       return { run, close: () => gpu.dispose() };
     },
   };
 }
+
+/** Waits until the devices are measured, as they are from a page's second visit on. */
+async function known(gpu: Session) {
+  const until = performance.now() + KNOWN_MS;
+  const isMissing = () => gpu.info?.routing?.calibrated === false;
+  if (!isMissing()) return;
+  await gpu.lerp(Float32Array.of(0), Float32Array.of(1), 0, { flush: "now" });
+  while (isMissing() && performance.now() < until) await pause(10);
+}
+
+const KNOWN_MS = 5000;
 
 function usual(gpu: Session, op: Op) {
   return (calls: Call[]) => {

@@ -1,0 +1,130 @@
+// When the devices are measured, and what is remembered of it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { module } from "./face.mjs";
+
+const { Calibrator } = await module("calibrator");
+
+const KEY = "framebatch 1.2.3 Some GPU 42";
+
+/** A core that has numbers to measure, a store, and idle time when the test says so. */
+function world({ facts = [1, 2], kept = {}, adapter = "Some GPU" } = {}) {
+  const items = new Map(Object.entries(kept));
+  const idle = [];
+  const core = {
+    facts: Float64Array.from(facts),
+    calibrated: false,
+    calibrations: 0,
+    info: () => ({
+      adapter,
+      driver: "42",
+      version: "1.2.3",
+      routing: { calibrated: core.calibrated },
+    }),
+    model: () => core.facts,
+    set_model(given) {
+      // As the real one, which refuses what no device can be.
+      if (given.some((fact) => !(fact >= 0))) return;
+      core.facts = given;
+      core.calibrated = true;
+    },
+    calibrate(done) {
+      core.calibrations += 1;
+      core.finish = (measured) => {
+        if (measured) core.set_model(Float64Array.from(measured));
+        done();
+      };
+    },
+  };
+  const store = {
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, value) => items.set(key, value),
+  };
+  const quiet = { store, whenIdle: (callback) => idle.push(callback) };
+  const rest = () => idle.splice(0).forEach((callback) => callback());
+  return { core, items, quiet, rest };
+}
+
+test("the devices are measured once, after the first answer, in idle time", () => {
+  const { core, items, quiet, rest } = world();
+  const calibrator = new Calibrator(core, quiet);
+  rest();
+  assert.equal(core.calibrations, 0, "before the first answer");
+  calibrator.returned();
+  assert.equal(core.calibrations, 0, "while the page is busy");
+  rest();
+  calibrator.returned();
+  rest();
+  assert.equal(core.calibrations, 1);
+  core.finish([3.5, 4]);
+  assert.deepEqual([...items], [[KEY, "[3.5,4]"]]);
+});
+
+test("the next visit goes by what the last one found", () => {
+  const { core, quiet, rest } = world({ kept: { [KEY]: "[3.5,4]" } });
+  new Calibrator(core, quiet).returned();
+  rest();
+  assert.deepEqual([...core.facts], [3.5, 4]);
+  assert.equal(core.calibrations, 0);
+});
+
+for (const [about, kept] of [
+  ["another adapter", { "framebatch 1.2.3 Other GPU 42": "[3.5,4]" }],
+  ["another version", { "framebatch 1.2.2 Some GPU 42": "[3.5,4]" }],
+  ["a model of other numbers", { [KEY]: "[1,2,3]" }],
+  ["no numbers", { [KEY]: '["a",{}]' }],
+  ["what is no JSON", { [KEY]: "{" }],
+  ["what is no array", { [KEY]: "7" }],
+  ["what no device can be", { [KEY]: "[-1,2]" }],
+]) {
+  test(`${about} is measured anew`, () => {
+    const { core, quiet, rest } = world({ kept });
+    new Calibrator(core, quiet).returned();
+    rest();
+    assert.equal(core.calibrations, 1);
+  });
+}
+
+test("a session that chooses nothing measures nothing", () => {
+  const { core, quiet, rest } = world({ facts: [], kept: { [KEY]: "[]" } });
+  new Calibrator(core, quiet).returned();
+  rest();
+  assert.equal(core.calibrations, 0);
+});
+
+test("a page that may not store anything is measured all the same", () => {
+  const refuse = () => {
+    throw new DOMException("no", "SecurityError");
+  };
+  for (const store of [undefined, { getItem: refuse, setItem: refuse }]) {
+    const { core, quiet, rest } = world();
+    new Calibrator(core, { ...quiet, store }).returned();
+    rest();
+    core.finish([3.5, 4]);
+    assert.deepEqual([...core.facts], [3.5, 4]);
+  }
+});
+
+test("what came to nothing is not remembered", () => {
+  const { core, items, quiet, rest } = world();
+  new Calibrator(core, quiet).returned();
+  rest();
+  core.finish(undefined);
+  assert.equal(items.size, 0);
+});
+
+test("after its end a session measures nothing", () => {
+  const { core, items, quiet, rest } = world();
+  const late = new Calibrator(core, quiet);
+  late.returned();
+  late.dispose();
+  rest();
+  assert.equal(core.calibrations, 0);
+  const ended = new Calibrator(core, quiet);
+  ended.returned();
+  rest();
+  ended.dispose();
+  core.finish([3.5, 4]);
+  assert.equal(items.size, 0);
+});

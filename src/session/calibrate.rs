@@ -1,0 +1,288 @@
+//! Measures a [`Model`]: samples that are computed on each device, and what
+//! their times say. The face runs and times them while it is idle.
+//!
+//! A sample is best measured a few times; its shortest time counts. All of them
+//! together take 20 to 50 ms, most of it waiting for the GPU.
+
+use super::Session;
+use super::model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
+use crate::device::{Device, Engine, Flight};
+use crate::graph::chain::{Chain, Home};
+use crate::graph::shape::Shape;
+use crate::graph::{BinaryFn, Graph, Op, QUATERNION, STATE};
+use crate::plan::{self, Call, Kind, Piece, Recipe, RecipeId, SetId};
+use crate::tensor::{Arena, DType, Format};
+
+/// Samples on their way to a model.
+#[derive(Debug)]
+pub(super) struct Calibration {
+    recipes: [Recipe; 6],
+    arena: Arena,
+    /// How many were measured, round after round: what is computed for the first
+    /// time is compiled, and in browsers compiled better while others run.
+    measured: usize,
+    /// The shortest time of each, in milliseconds.
+    best: [f64; SAMPLES.len()],
+}
+
+/// Calls of one structure on one device.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    engine: Engine,
+    /// Its place in [`Calibration::recipes`].
+    recipe: u32,
+    calls: u32,
+    rows: u32,
+}
+
+const LERP: u32 = 0;
+const SLERP: u32 = 1;
+const GRADIENTS: u32 = 2;
+const LARGE_PRODUCT: u32 = 3;
+const SMALL_PRODUCT: u32 = 4;
+const TERMS: u32 = 5;
+
+/// A quarter, or a usual state's layers: zeros may be computed faster.
+const VALUE: u32 = 0x3e80_0000;
+
+/// Rows and columns of the products.
+const LARGE: u32 = 192;
+const SMALL: u32 = 96;
+
+/// How often each is measured, and how often the processor computes it each
+/// time: it is faster than a browser's clock is fine.
+const ROUNDS: usize = 4;
+const AT_ONCE: u32 = 4;
+
+const SAMPLES: [Sample; 11] = [
+    gpu(LERP, 1, 4),
+    gpu(LERP, 1000, 4),
+    gpu(LERP, 1, MOVED),
+    gpu(GRADIENTS, 1, STATES),
+    gpu(LARGE_PRODUCT, 1, 1),
+    cpu(LERP, 2000, 4),
+    cpu(TERMS, 1, MOVED),
+    cpu(LERP, 1, MOVED),
+    cpu(SLERP, 1, 8192),
+    cpu(GRADIENTS, 1, STATES),
+    cpu(SMALL_PRODUCT, 1, 1),
+];
+
+/// Floats of the larger samples, and states.
+const MOVED: u32 = 1 << 16;
+const STATES: u32 = 1 << 12;
+
+const fn gpu(recipe: u32, calls: u32, rows: u32) -> Sample {
+    let engine = Engine::Gpu;
+    Sample {
+        engine,
+        recipe,
+        calls,
+        rows,
+    }
+}
+
+const fn cpu(recipe: u32, calls: u32, rows: u32) -> Sample {
+    let engine = Engine::Cpu;
+    Sample {
+        engine,
+        recipe,
+        calls,
+        rows,
+    }
+}
+
+impl<D: Device> Session<D> {
+    /// Begins to measure a model, where routes are chosen.
+    pub fn calibrate(&mut self) {
+        if self.router.is_some() {
+            self.calibration = Some(Box::default());
+        }
+    }
+
+    /// The next sample on its way; `None` when the model is known, or the
+    /// device lost. Nothing else should be on its way meanwhile.
+    pub fn next_sample(&mut self) -> Option<Flight> {
+        let calibration = self.calibration.as_mut()?;
+        if self.lost {
+            self.calibration = None;
+            return None;
+        }
+        let sample = SAMPLES[calibration.measured % SAMPLES.len()];
+        if calibration.measured == ROUNDS * SAMPLES.len() {
+            let model = calibration.model();
+            self.calibration = None;
+            self.set_model(model);
+            return None;
+        }
+        Some(match sample.engine {
+            Engine::Gpu => calibration.run(sample, &mut self.device),
+            Engine::Cpu => {
+                let beside = self.beside.as_mut().expect("a router has one");
+                for _ in 1..AT_ONCE {
+                    drop(calibration.run(sample, beside)); // Done when it returns.
+                }
+                calibration.run(sample, beside)
+            }
+        })
+    }
+
+    /// Notes how long a sample took, from before [`Session::next_sample`] on.
+    /// One that failed takes for ever.
+    pub fn note_sample(&mut self, ms: f64) {
+        if let Some(calibration) = &mut self.calibration {
+            calibration.note(ms);
+        }
+    }
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Calibration {
+            recipes: [
+                recipe(Op::Lerp, &[FLOAT; 2], Some(PARAMETER)),
+                recipe(Op::Slerp, &[QUATERNION; 2], Some(PARAMETER)),
+                recipe(Op::StateGradients, &[STATE], None),
+                product(LARGE),
+                product(SMALL),
+                terms(),
+            ],
+            arena: Arena::default(),
+            measured: 0,
+            best: [f64::INFINITY; SAMPLES.len()],
+        }
+    }
+}
+
+impl Calibration {
+    fn run(&mut self, sample: Sample, device: &mut impl Device) -> Flight {
+        let recipe = &self.recipes[sample.recipe as usize];
+        let words = u32::try_from(recipe.input_words(sample.rows)).expect("samples are small");
+        let calls: Vec<Call> = (0..sample.calls)
+            .map(|_| {
+                self.arena.reserve(words);
+                self.arena.free()[..words as usize].fill(VALUE);
+                Call {
+                    recipe: RecipeId(sample.recipe),
+                    rows: recipe.rows().unwrap_or(sample.rows),
+                    inputs: self.arena.take(words),
+                    scalar: 0,
+                    set: SetId::default(),
+                }
+            })
+            .collect();
+        let plan = plan::assemble(
+            &self.recipes,
+            &calls,
+            &[Box::default()],
+            &Piece::all(&calls),
+        );
+        let flight = device.launch(&plan, &mut self.arena);
+        self.arena.truncate(0);
+        flight
+    }
+
+    fn note(&mut self, ms: f64) {
+        let best = &mut self.best[self.measured % SAMPLES.len()];
+        *best = best.min(ms);
+        self.measured += 1;
+    }
+
+    /// What the times come to. Each number stays within what a device can be,
+    /// whatever the clock says.
+    fn model(&self) -> Model {
+        let [idle, many, lerp, gradients, product, cpu @ ..] = self.best;
+        let usual = Model::default();
+        let mut model = usual;
+        let mut set = |fact: usize, ms: f64, count: f64| {
+            let measured = ms / count * if fact == FLUSH { 1.0 } else { 1e6 };
+            let (least, most) = (usual.0[fact] / FARTHEST, usual.0[fact] * FARTHEST);
+            // Not a number where a sample never came back.
+            if measured.is_finite() {
+                model.0[fact] = measured.clamp(least, most);
+            }
+            model.0[fact] / 1e6
+        };
+        set(FLUSH, idle, 1.0);
+        set(GPU_CALL, many - idle, 1000.0);
+        // Two equations: a lerp goes up twice, gradients come down eight times.
+        let (floats, states) = (f64::from(MOVED * 4), f64::from(STATES * 16));
+        let (a, b) = ((lerp - idle) / floats, (gradients - idle) / states);
+        let up = set(UP, 8.0 * a - b, 15.0);
+        let down = set(DOWN, 2.0 * b - a, 15.0);
+        let side = f64::from(LARGE * LARGE * 4);
+        let moved = side * (2.0 * up + down);
+        set(
+            GPU_PRODUCT,
+            product - idle - moved,
+            f64::from(LARGE).powi(3),
+        );
+        let times = cpu.map(|ms| ms / f64::from(AT_ONCE));
+        set(CPU_CALL, times[0], 2000.0);
+        let counts = [
+            (Kind::Term, f64::from(MOVED * 4)),
+            (Kind::Blend, f64::from(MOVED)),
+            (Kind::Turn, 8192.0),
+            (Kind::Layer, f64::from(STATES * 16)),
+            (Kind::Product, f64::from(SMALL).powi(3)),
+        ];
+        for ((kind, count), ms) in counts.into_iter().zip(&times[1..]) {
+            set(CPU + kind as usize, *ms, count);
+        }
+        // A GPU that is slow at products is slow at the rest. One that is fast
+        // computes the sample in less time than can be told from none.
+        let slower = (model.0[GPU_PRODUCT] / usual.0[GPU_PRODUCT]).max(1.0);
+        for fact in GPU..=GPU_PRODUCT {
+            model.0[fact] = usual.0[fact] * slower;
+        }
+        model
+    }
+}
+
+/// How far a number may be from the usual one.
+const FARTHEST: f64 = 50.0;
+
+const FLOAT: Format = Format {
+    dtype: DType::F32,
+    width: 1,
+};
+const PARAMETER: Format = Format {
+    dtype: DType::Parameter,
+    width: 1,
+};
+
+fn recipe(op: Op, rows: &[Format], scalar: Option<Format>) -> Recipe {
+    let mut graph = Graph::default();
+    let mut operands: Vec<_> = rows.iter().map(|row| graph.input(*row)).collect();
+    operands.extend(scalar.map(|format| graph.scalar(format)));
+    let applied = graph.apply(op, &operands);
+    let recipe = applied.and_then(|_| Recipe::new(&graph));
+    recipe.expect("the formats suit the op")
+}
+
+/// The product of two square matrices.
+fn product(side: u32) -> Recipe {
+    let mut chain = Chain::default();
+    let made = Shape::new(&[side, side]).and_then(|shape| {
+        let a = chain.input(shape, DType::F32, Home::Call)?;
+        let b = chain.input(shape, DType::F32, Home::Call)?;
+        let result = chain.matmul(a, b)?;
+        chain.output(result)
+    });
+    made.expect("the shapes suit the op");
+    Recipe::fuse(&chain, &[])
+}
+
+/// A sum and a product of each element: two reads, two functions.
+fn terms() -> Recipe {
+    let mut chain = Chain::default();
+    let made = Shape::new(&[MOVED]).and_then(|shape| {
+        let a = chain.input(shape, DType::F32, Home::Call)?;
+        let b = chain.input(shape, DType::F32, Home::Call)?;
+        let sum = chain.binary(BinaryFn::Add, a, b)?;
+        let result = chain.binary(BinaryFn::Mul, sum, a)?;
+        chain.output(result)
+    });
+    made.expect("the shapes suit the op");
+    Recipe::fuse(&chain, &[])
+}

@@ -1,0 +1,192 @@
+//! Parts a batch between the GPU and the processor beside it.
+//!
+//! Which calls may go where is decided here; of those that may go anywhere
+//! `route` decides.
+
+use super::load::Load;
+use super::model::{Model, Sum};
+use super::route::{Group, Router};
+use super::tensors::Tensors;
+use super::waiting::{State, state};
+use super::{Session, Structures};
+use crate::batch::{BatchId, Millis};
+use crate::device::{Device, Engine, Flight, Generation};
+use crate::plan::{self, Piece};
+use crate::tensor::WORD;
+
+/// Bytes of operands or results beyond which calls are no matter for a
+/// processor beside a GPU, whose results all lie in memory at once.
+const MOST_BYTES: f64 = (64 << 20) as f64;
+
+/// The calls of a batch by structure, and which group each belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    pub(super) groups: Vec<Group>,
+    /// For each call its group.
+    pub(super) of: Vec<usize>,
+}
+
+impl<D: Device> Session<D> {
+    /// Gives the session a processor beside its GPU. With a model it takes the
+    /// calls that it answers sooner, and at any time those that ask for it; see
+    /// [`Session::submit_to`]. `patience` are the milliseconds of one flush for
+    /// which it may be at work without harm: each beyond counts twice. On a
+    /// session without a GPU nothing changes.
+    #[must_use]
+    pub fn beside(mut self, processor: D, routing: Option<(Model, f64)>) -> Self {
+        if self.engine == Engine::Gpu {
+            self.beside = Some(processor);
+            self.router = routing.map(|(model, patience)| Router::new(model, patience));
+        }
+        self
+    }
+
+    /// What routes are chosen by, and whether it was measured here; `None`
+    /// where nothing is chosen.
+    pub fn model(&self) -> Option<(Model, bool)> {
+        let router = self.router.as_ref()?;
+        Some((router.model, router.is_calibrated))
+    }
+
+    /// Goes by a model that was measured, here or before.
+    pub fn set_model(&mut self, model: Model) {
+        if let Some(router) = self.router.as_mut().filter(|_| model.is_sound()) {
+            router.model = model;
+            router.is_calibrated = true;
+        }
+    }
+
+    /// Says where each call of a batch goes.
+    pub(super) fn route(&mut self, load: &mut Load) {
+        if self.beside.is_none() || self.router.is_none() && load.asked.is_empty() {
+            return;
+        }
+        let Groups { mut groups, of } = self.routed(load);
+        if let Some(router) = &mut self.router {
+            // What the GPU would get and cannot have yet, the processor may have.
+            let mut is_ready = true;
+            for group in groups.iter_mut().filter(|group| group.may_leave()) {
+                let kernels = self.structures.recipes()[group.recipe.0 as usize].kernels();
+                let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
+                group.is_ready =
+                    !self.lost && !matches!(state(device, compiles, kernels), State::Compiling);
+                is_ready &= group.is_ready;
+            }
+            if !is_ready {
+                router.choose(&mut groups);
+            }
+            router.keep(&groups);
+        }
+        load.engines = of.iter().map(|group| groups[*group].engine).collect();
+        load.groups = groups;
+    }
+
+    /// The groups of a batch, each with its route.
+    pub(super) fn routed(&mut self, load: &Load) -> Groups {
+        let mut all = group(load, &self.structures, &self.tensors, &mut self.router);
+        for group in &mut all.groups {
+            if group.fixed.is_none() && group.sum.up.max(group.sum.down) > MOST_BYTES {
+                group.fixed = Some(Engine::Gpu);
+            }
+            group.engine = group.fixed.unwrap_or(Engine::Gpu);
+        }
+        if let Some(router) = &mut self.router {
+            router.choose(&mut all.groups);
+        }
+        all
+    }
+
+    /// Computes what was put aside of a batch just launched, before this
+    /// returns: [`Launch::is_parted`](super::Launch::is_parted) says that there
+    /// is something. Its flight comes before those of the launch.
+    ///
+    /// # Panics
+    ///
+    /// For a batch that is not on its way, or of which nothing was put aside.
+    pub fn compute(&mut self, batch: BatchId) -> Flight {
+        let flying = self.in_flight.iter_mut();
+        let flying = flying.rev().find(|flying| flying.load.id == batch);
+        let flying = flying.expect("just launched");
+        let load = &mut flying.load;
+        let (calls, recipes) = (&load.aside.calls, self.structures.recipes());
+        let plan = plan::assemble(recipes, calls, &load.sets, &Piece::all(calls));
+        let beside = self.beside.as_mut().expect("what was put aside is its");
+        let flight = beside.launch(&plan, &mut load.arena);
+        let sent = flying.pieces.first_mut().filter(|sent| sent.is_aside);
+        sent.expect("something was put aside").results = plan.results;
+        flight
+    }
+
+    /// Notes how long [`Session::compute`] took; the face has the clock.
+    pub fn note_compute(&mut self, batch: BatchId, ms: f64) {
+        let flying = self.in_flight.iter().find(|flying| flying.load.id == batch);
+        if let (Some(router), Some(flying)) = (&mut self.router, flying) {
+            router.note_cpu(&flying.groups, ms);
+        }
+    }
+
+    /// Notes that a flight has landed, before it is settled.
+    pub fn note_landing(&mut self, batch: BatchId, generation: Generation, now: Millis) {
+        let Some(router) = &mut self.router else {
+            return;
+        };
+        let same = |flying: &&super::flights::Flying| {
+            flying.load.id == batch && flying.generation == generation
+        };
+        let flying = self.in_flight.iter().find(same);
+        if let Some(flying) = flying.filter(|flying| flying.is_alone && flying.is_at_last()) {
+            router.note_gpu(&flying.groups, now.0 - flying.sent.0);
+        }
+    }
+}
+
+/// Collects the calls of a batch; those that cannot choose are apart.
+fn group(
+    load: &Load,
+    structures: &Structures,
+    tensors: &Tensors,
+    router: &mut Option<Router>,
+) -> Groups {
+    const ROUTES: usize = 3;
+    let recipes = structures.recipes();
+    let mut places = vec![usize::MAX; recipes.len() * ROUTES];
+    let sets = load.sets.iter().map(|set| {
+        let mut set = set.iter();
+        set.all(|tensor| tensors.is_mirrored(*tensor))
+    });
+    let can_leave: Vec<bool> = sets.collect();
+    let mut asked = load.asked.iter().peekable();
+    let mut all = Groups::default();
+    for (call, ticket) in load.calls.iter().zip(&load.tickets) {
+        while asked
+            .next_if(|(other, _)| other.is_before(*ticket))
+            .is_some()
+        {}
+        let asks = asked
+            .next_if(|(other, _)| other == ticket)
+            .map(|(_, engine)| *engine);
+        let stays = router.is_none() || !can_leave[call.set.0 as usize];
+        let fixed = asks.or(stays.then_some(Engine::Gpu));
+        let route = fixed.map_or(0, |engine| 1 + usize::from(engine == Engine::Cpu));
+        let place = &mut places[call.recipe.0 as usize * ROUTES + route];
+        if *place == usize::MAX {
+            *place = all.groups.len();
+            all.groups.push(Group::new(call.recipe, fixed));
+        }
+        all.of.push(*place);
+        let recipe = &recipes[call.recipe.0 as usize];
+        let Sum {
+            calls, up, down, ..
+        } = &mut all.groups[*place].sum;
+        *calls += 1.0;
+        *up += f64::from(call.inputs.words * WORD);
+        *down += recipe.result_words(call.rows) as f64 * f64::from(WORD);
+        if let Some(router) = router {
+            let (effort, dispatches) = router.effort(call.recipe, recipe);
+            let sum = &mut all.groups[*place].sum;
+            sum.effort.add(&effort, call.rows.into());
+            sum.dispatches = dispatches;
+        }
+    }
+    all
+}

@@ -1,0 +1,276 @@
+//! Where equal calls of a flush go: to the GPU, or to the processor beside it.
+//!
+//! Pure: it has no clock and no devices. What calls take is foreseen by a
+//! model, and how long they really took comes in as an argument and moves what
+//! is foreseen, slowly and within bounds.
+
+use super::model::{Model, Sum};
+use crate::device::Engine;
+use crate::plan::{Effort, Recipe, RecipeId};
+
+/// Flushes for which a structure keeps its route.
+pub(super) const HOLD: u32 = 60;
+
+/// A group so many times larger or smaller than the one that its structure's
+/// route was chosen for is another matter, and is routed anew.
+const OTHER_SIZE: f64 = 4.0;
+
+/// While the GPU is not ready, the processor takes what keeps it for no longer
+/// than this, in milliseconds; the rest waits.
+pub(super) const BRIDGE_MS: f64 = 8.0;
+
+/// Equal calls of a flush.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) recipe: RecipeId,
+    pub(super) sum: Sum,
+    /// Where its calls must go, if anything says so.
+    pub(super) fixed: Option<Engine>,
+    /// Whether the GPU could take it now.
+    pub(super) is_ready: bool,
+    /// Where it goes.
+    pub(super) engine: Engine,
+    /// Milliseconds that it takes there and there, as far as is known.
+    pub(super) cpu: f64,
+    pub(super) gpu: f64,
+}
+
+/// Chooses routes and remembers them.
+#[derive(Debug)]
+pub(super) struct Router {
+    pub(super) model: Model,
+    /// Whether the model was measured here, or remembered.
+    pub(super) is_calibrated: bool,
+    /// Milliseconds for which the processor may be at work in one flush without
+    /// harm; each beyond counts twice.
+    patience: f64,
+    /// How much longer a flush of the GPU takes than foreseen.
+    flush: Drift,
+    /// By the structure's number.
+    known: Vec<Known>,
+}
+
+/// What is known of a structure.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// Work and dispatches of a row of it, once asked for.
+    effort: Option<(Effort, f64)>,
+    held: Held,
+    cpu: Drift,
+    gpu: Drift,
+}
+
+/// A route that was chosen.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    engine: Engine,
+    /// Flushes for which it is kept.
+    left: u32,
+    /// What the group took on the processor by the model alone.
+    size: f64,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Held {
+            engine: Engine::Gpu,
+            left: 0,
+            size: 0.0,
+        }
+    }
+}
+
+impl Group {
+    /// Whether it goes to the GPU and might go elsewhere.
+    pub(super) fn may_leave(&self) -> bool {
+        self.fixed.is_none() && self.engine == Engine::Gpu
+    }
+
+    pub(super) fn new(recipe: RecipeId, fixed: Option<Engine>) -> Group {
+        Group {
+            recipe,
+            sum: Sum::default(),
+            fixed,
+            is_ready: true,
+            engine: fixed.unwrap_or(Engine::Gpu),
+            cpu: 0.0,
+            gpu: 0.0,
+        }
+    }
+}
+
+impl Router {
+    pub(super) fn new(model: Model, patience: f64) -> Router {
+        Router {
+            model,
+            is_calibrated: false,
+            patience,
+            flush: Drift::default(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Work and dispatches of a row of a structure.
+    pub(super) fn effort(&mut self, id: RecipeId, recipe: &Recipe) -> (Effort, f64) {
+        let of_recipe = || (recipe.effort(), recipe.dispatches() as f64);
+        *self.known(id).effort.get_or_insert_with(of_recipe)
+    }
+
+    /// A number stands for another structure now.
+    pub(super) fn forget(&mut self, id: RecipeId) {
+        *self.known(id) = Known::default();
+    }
+
+    /// Says where each group goes, so that all of them together take least: the
+    /// GPU's flush is paid for once, and whoever joins it pays for itself alone.
+    pub(super) fn choose(&mut self, groups: &mut [Group]) {
+        let (mut is_due, mut busy, mut free) = (false, 0.0, 0.0);
+        let mut is_free = vec![false; groups.len()];
+        for (group, is_free) in groups.iter_mut().zip(&mut is_free) {
+            group.cpu = self.model.cpu_ms(&group.sum);
+            group.gpu = self.model.gpu_ms(&group.sum);
+            let known = self.known(group.recipe);
+            let held = known.held.of(group.cpu);
+            group.cpu *= known.cpu.factor;
+            group.gpu *= known.gpu.factor;
+            let route = match group.fixed {
+                Some(engine) => Some(engine),
+                None if group.is_ready => held,
+                None if busy + group.cpu <= BRIDGE_MS => Some(Engine::Cpu),
+                None => Some(Engine::Gpu),
+            };
+            group.engine = route.unwrap_or(Engine::Cpu);
+            match route {
+                Some(Engine::Gpu) => is_due = true,
+                Some(Engine::Cpu) => busy += group.cpu,
+                None => free += group.cpu,
+            }
+            *is_free = route.is_none();
+        }
+        let all = busy + free;
+        let strain = 1.0 + ((all - self.patience) / all).max(0.0);
+        let free = || is_free.iter().enumerate().filter(|(_, is_free)| **is_free);
+        let saved = free().map(|(at, _)| (groups[at].cpu * strain - groups[at].gpu).max(0.0));
+        is_due |= saved.sum::<f64>() > self.model.flush_ms() * self.flush.factor;
+        for (at, _) in free() {
+            let group = &mut groups[at];
+            if is_due && group.gpu < group.cpu * strain {
+                group.engine = Engine::Gpu;
+            }
+        }
+    }
+
+    /// Remembers the routes of groups that were chosen, for one flush more.
+    pub(super) fn keep(&mut self, groups: &[Group]) {
+        for group in groups {
+            let size = self.model.cpu_ms(&group.sum);
+            let held = &mut self.known(group.recipe).held;
+            if group.fixed.is_some() || !group.is_ready {
+                continue; // Nobody chose.
+            }
+            match held.of(size) {
+                Some(_) => held.left -= 1,
+                None => {
+                    *held = Held {
+                        engine: group.engine,
+                        left: HOLD - 1,
+                        size,
+                    }
+                }
+            }
+        }
+    }
+
+    /// How long the processor took for its groups of a flush.
+    pub(super) fn note_cpu(&mut self, groups: &[Group], took: f64) {
+        let own = || groups.iter().filter(|group| group.engine == Engine::Cpu);
+        let foreseen: f64 = own().map(|group| group.cpu).sum();
+        for group in own().filter(|_| foreseen > 0.0) {
+            let took = took * group.cpu / foreseen;
+            let foreseen = self.model.cpu_ms(&group.sum);
+            self.known(group.recipe).cpu.note(foreseen, took);
+        }
+    }
+
+    /// How long the GPU took for its groups of a flush that was alone.
+    pub(super) fn note_gpu(&mut self, groups: &[Group], took: f64) {
+        let own = || groups.iter().filter(|group| group.engine == Engine::Gpu);
+        let foreseen: f64 = own().map(|group| group.gpu).sum();
+        let flush = self.model.flush_ms();
+        if foreseen < flush * self.flush.factor {
+            self.flush.note(flush, took - foreseen);
+            return;
+        }
+        let took = took - flush * self.flush.factor;
+        for group in own() {
+            let took = took * group.gpu / foreseen;
+            let foreseen = self.model.gpu_ms(&group.sum);
+            self.known(group.recipe).gpu.note(foreseen, took);
+        }
+    }
+
+    fn known(&mut self, id: RecipeId) -> &mut Known {
+        let at = id.0 as usize;
+        if at >= self.known.len() {
+            self.known.resize(at + 1, Known::default());
+        }
+        &mut self.known[at]
+    }
+}
+
+impl Held {
+    /// The route of a group of this size, if it is still kept.
+    fn of(&self, size: f64) -> Option<Engine> {
+        let is_like = size <= self.size * OTHER_SIZE && size * OTHER_SIZE >= self.size;
+        (self.left > 0 && is_like).then_some(self.engine)
+    }
+}
+
+/// How far what is foreseen is off: a factor that follows what was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Drift {
+    pub(super) factor: f64,
+    /// Sums since it was last moved: clocks of browsers are coarse.
+    foreseen: f64,
+    took: f64,
+}
+
+/// Milliseconds that are worth a look.
+const ENOUGH_MS: f64 = 1.0;
+/// The most and the least that a factor can be, and what it moves by at once.
+const FARTHEST: f64 = 16.0;
+const STEP: f64 = 2.0;
+const SHARE: f64 = 0.25;
+
+impl Default for Drift {
+    fn default() -> Self {
+        Drift {
+            factor: 1.0,
+            foreseen: 0.0,
+            took: 0.0,
+        }
+    }
+}
+
+impl Drift {
+    /// Something was foreseen to take so long by the model alone, and took as
+    /// long.
+    pub(super) fn note(&mut self, foreseen: f64, took: f64) {
+        self.foreseen += foreseen;
+        self.took += took.max(0.0);
+        if self.foreseen <= 0.0 || self.foreseen.max(self.took) < ENOUGH_MS {
+            return;
+        }
+        let seen = self.took / self.foreseen;
+        let near = seen.clamp(self.factor / STEP, self.factor * STEP);
+        let moved = self.factor + (near - self.factor) * SHARE;
+        *self = Drift {
+            factor: moved.clamp(1.0 / FARTHEST, FARTHEST),
+            ..Drift::default()
+        };
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "tests/route.rs"]
+mod tests;

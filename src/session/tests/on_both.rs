@@ -1,0 +1,303 @@
+//! A GPU and the processor beside it: who answers what, and what becomes of
+//! calls when the GPU is lost.
+
+use super::*;
+use crate::plan::KINDS;
+
+/// A model of milliseconds: the GPU's flush, and a float on the processor.
+fn model(flush: f64, float: f64) -> Model {
+    let mut model = Model([0.0; FACTS.len()]);
+    model.0[0] = flush;
+    model.0[FACTS.len() - KINDS + 1] = float * 1e6;
+    model
+}
+
+fn gpu() -> Frail {
+    Frail::new(1 << 20).gpu()
+}
+
+fn routed(flush: f64, float: f64) -> Session<Frail> {
+    let session = Session::new(gpu(), config()).expect("valid settings");
+    session.beside(
+        Frail::new(1 << 20),
+        Some((model(flush, float), f64::INFINITY)),
+    )
+}
+
+/// One that only leaves the GPU where a call says so.
+fn asked() -> Session<Frail> {
+    let session = Session::new(gpu(), config()).expect("valid settings");
+    session.beside(Frail::new(1 << 20), None)
+}
+
+fn put_on(session: &mut Session<Frail>, engine: Engine, value: f32) -> Ticket {
+    let accepted = ask_of(session, (value, 3), None, Some(engine));
+    accepted.expect("taken").ticket
+}
+
+/// Where calls ran: on the GPU, on the processor.
+fn ran_on(session: &Session<Frail>) -> (u64, u64) {
+    let stats = session.stats();
+    (stats.ran_on_gpu, stats.ran_on_cpu)
+}
+
+/// Launches of both devices.
+fn launches(session: &Session<Frail>) -> (usize, usize) {
+    let beside = session.beside.as_ref().expect("there is one");
+    (session.device.launches, beside.launches)
+}
+
+#[test]
+fn calls_of_one_batch_run_where_they_ask_to() {
+    let mut session = asked();
+    let engines = [Engine::Gpu, Engine::Cpu, Engine::Cpu, Engine::Gpu];
+    let tickets: Vec<Ticket> = (0_u16..)
+        .zip(engines)
+        .map(|(value, engine)| put_on(&mut session, engine, value.into()))
+        .collect();
+    let plain = put(&mut session, 9.0, 3);
+    let sent = launch(&mut session);
+    let settled = land_all(&mut session, sent);
+    let [cpu, gpu] = &settled[..] else {
+        panic!("a part for each device, not {}", settled.len());
+    };
+    let value = |call: usize| vec![call as f32 + 1.0; 3];
+    assert_eq!(
+        values(cpu),
+        [(tickets[1], value(1)), (tickets[2], value(2))]
+    );
+    let rest = [
+        (tickets[0], value(0)),
+        (tickets[3], value(3)),
+        (plain, value(9)),
+    ];
+    assert_eq!(values(gpu), rest);
+    assert!(!cpu.is_last && gpu.is_last);
+    assert_eq!((launches(&session), ran_on(&session)), ((1, 1), (3, 2)));
+    assert_eq!((session.pending(), session.in_flight()), (0, 0));
+}
+
+#[test]
+fn what_the_processor_answers_sooner_never_sees_the_gpu() {
+    let mut session = routed(10.0, 0.1);
+    for _ in 0..3 {
+        put(&mut session, 1.0, 4);
+        let sent = launch(&mut session);
+        assert!(sent.is_parted && sent.flights.is_empty());
+        assert!(land(&mut session, sent).is_last);
+    }
+    assert_eq!((launches(&session), ran_on(&session)), ((0, 3), (0, 3)));
+    // Four hundred times as much does.
+    put(&mut session, 1.0, 1600);
+    let sent = launch(&mut session);
+    land(&mut session, sent);
+    assert_eq!((launches(&session), ran_on(&session)), ((1, 3), (1, 3)));
+}
+
+#[test]
+fn a_call_may_ask_only_for_a_device_that_there_is() {
+    let mut processor = session(1 << 20);
+    let refused = ask_of(&mut processor, (1.0, 3), None, Some(Engine::Gpu));
+    assert!(matches!(refused, Err(Error::NoAdapter(_))), "{refused:?}");
+    put_on(&mut processor, Engine::Cpu, 1.0);
+    let mut lone = Session::new(gpu(), config()).expect("valid settings");
+    let refused = ask_of(&mut lone, (1.0, 3), None, Some(Engine::Cpu));
+    assert!(
+        matches!(refused, Err(Error::InvalidInput(_))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_part_that_fails_does_so_alone() {
+    for fails in [Engine::Gpu, Engine::Cpu] {
+        let mut session = asked();
+        let fault = Some(Error::OutOfMemory("planned".into()));
+        match fails {
+            Engine::Gpu => session.device.fault = fault,
+            Engine::Cpu => session.beside.as_mut().expect("there is one").fault = fault,
+        }
+        put_on(&mut session, Engine::Gpu, 1.0);
+        put_on(&mut session, Engine::Cpu, 1.0);
+        let sent = launch(&mut session);
+        let settled = land_all(&mut session, sent);
+        let is_well: Vec<bool> = settled.iter().map(|part| part.outcome.is_ok()).collect();
+        assert_eq!(is_well, [fails == Engine::Gpu, fails == Engine::Cpu]);
+        assert_eq!((session.pending(), session.stats().rejected), (0, 1));
+    }
+}
+
+#[test]
+fn calls_on_the_processor_go_on_while_the_gpu_is_lost() {
+    let mut session = asked();
+    put_on(&mut session, Engine::Gpu, 1.0);
+    let lost = launch(&mut session);
+    session.lose(lost.generation);
+    // More batches than may be on their way.
+    let waiting = session.batcher.config().max_in_flight + 2;
+    for _ in 0..waiting {
+        put_on(&mut session, Engine::Gpu, 2.0);
+        let own = put_on(&mut session, Engine::Cpu, 3.0);
+        let sent = launch(&mut session);
+        assert!(sent.is_parted && sent.flights.is_empty());
+        let settled = land(&mut session, sent);
+        assert_eq!(values(&settled), [(own, vec![4.0; 3])]);
+    }
+    assert_eq!(session.pending(), 1 + waiting);
+    session.replace_device(gpu());
+    let mut answered = 0;
+    while let Some(sent) = session.launch(NOW) {
+        for settled in land_all(&mut session, sent) {
+            answered += values(&settled).len();
+        }
+    }
+    assert_eq!(answered, 1 + waiting);
+    assert_eq!(ran_on(&session), (answered as u64, waiting as u64));
+    assert_eq!(session.pending(), 0);
+}
+
+#[test]
+fn the_processor_takes_over_what_was_on_a_lost_gpu() {
+    // Too much for the processor by the model, and not too much to bridge.
+    let mut session = routed(0.5, 0.1);
+    let call = put(&mut session, 1.0, 16);
+    let sent = launch(&mut session);
+    assert!(!sent.is_parted);
+    let loss = Err(Error::DeviceLost("planned".into()));
+    assert!(session.settle(sent.batch, sent.generation, loss).is_none());
+    assert!(session.is_lost());
+    let again = session.launch(NOW).expect("sent at once");
+    // Nothing that the lost one still answers counts.
+    let late = session.settle(
+        sent.batch,
+        sent.generation,
+        Ok(Readback::Host(vec![9; 16].into())),
+    );
+    assert!(late.is_none());
+    let settled = land(&mut session, again);
+    assert_eq!(values(&settled), [(call, vec![2.0; 16])]);
+    // A call that would keep the processor for long waits for the next device.
+    put(&mut session, 1.0, 1000);
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    session.replace_device(gpu());
+    let sent = session.launch(NOW).expect("sent again");
+    assert!(land(&mut session, sent).is_last);
+    assert_eq!(ran_on(&session), (1, 1));
+}
+
+#[test]
+fn the_processor_answers_while_a_kernel_compiles() {
+    let slow = Session::new(gpu().compiling(), config()).expect("valid settings");
+    let routing = Some((model(0.5, 0.1), f64::INFINITY));
+    let mut session = slow.beside(Frail::new(1 << 20), routing);
+    put(&mut session, 1.0, 16);
+    let sent = launch(&mut session);
+    assert!(sent.is_parted && sent.flights.is_empty());
+    land(&mut session, sent);
+    // What would keep it for long waits for the compiler.
+    let long = put(&mut session, 2.0, 1000);
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    let mut works = session.compiles();
+    assert_eq!(works.len(), 1, "begun by the first call, once");
+    let compiled = pollster::block_on(works.remove(0));
+    session.compiled(session.generation(), compiled, NOW);
+    let sent = session.launch(NOW).expect("it can go");
+    let settled = land(&mut session, sent);
+    assert_eq!(values(&settled), [(long, vec![3.0; 1000])]);
+    put(&mut session, 1.0, 16);
+    let sent = launch(&mut session);
+    assert!(!sent.is_parted, "no route was kept for want of a kernel");
+    land(&mut session, sent);
+    assert_eq!(ran_on(&session), (2, 1));
+}
+
+#[test]
+fn the_processor_that_takes_over_for_good_answers_everybody() {
+    let mut session = asked();
+    put_on(&mut session, Engine::Gpu, 1.0);
+    put_on(&mut session, Engine::Cpu, 1.0);
+    session.lose(session.generation());
+    session.replace_device(Frail::new(1 << 20));
+    put_on(&mut session, Engine::Cpu, 1.0);
+    let sent = launch(&mut session);
+    assert_eq!(values(&land(&mut session, sent)).len(), 3);
+    assert_eq!(ran_on(&session), (0, 3));
+}
+
+#[test]
+fn a_plan_names_its_devices() {
+    let mut session = asked();
+    session.begin_explain();
+    put_on(&mut session, Engine::Gpu, 1.0);
+    put_on(&mut session, Engine::Cpu, 1.0);
+    let text = session.end_explain();
+    let heads: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("on "))
+        .collect();
+    assert_eq!(heads, ["on the cpu", "on the gpu"], "{text}");
+    // Where nothing has a choice, nothing is said of it.
+    session.begin_explain();
+    put(&mut session, 1.0, 4);
+    let text = session.end_explain();
+    assert!(!text.contains("on the"), "{text}");
+    let mut session = routed(10.0, 0.1);
+    session.begin_explain();
+    put(&mut session, 1.0, 4);
+    assert!(session.end_explain().starts_with("on the cpu\n"));
+    assert_eq!(launches(&session), (0, 0));
+}
+
+#[test]
+fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
+    let mut session = asked();
+    for (words, is_there) in [(1000, true), (1 << 18, true), ((1 << 18) + 1, false)] {
+        let tensor = session.hold();
+        session.fill(tensor, &vec![7; words]).expect("filled");
+        assert_eq!(session.tensors.is_mirrored(tensor), is_there, "{words}");
+        session.release(tensor);
+    }
+    // All of them together have an end as well, and what is given back counts.
+    let held: Vec<u32> = (0..33).map(|_| session.hold()).collect();
+    for tensor in &held {
+        session.fill(*tensor, &vec![7; 1 << 18]).expect("filled");
+    }
+    let last = held[32];
+    assert!(!session.tensors.is_mirrored(last));
+    session.release(held[0]);
+    session.fill(last, &vec![7; 1 << 18]).expect("filled");
+    assert!(session.tensors.is_mirrored(last));
+}
+
+#[test]
+fn a_model_is_measured_sample_by_sample() {
+    let mut session = routed(10.0, 0.1);
+    let before = session.model().expect("there is one");
+    assert!(!before.1);
+    session.calibrate();
+    let mut samples = 0;
+    while let Some(flight) = session.next_sample() {
+        pollster::block_on(flight).expect("computed");
+        // The later, the shorter, and one that failed.
+        let failed = samples == 38;
+        session.note_sample(if failed {
+            f64::INFINITY
+        } else {
+            44.0 - f64::from(samples)
+        });
+        samples += 1;
+    }
+    assert_eq!(samples, 44);
+    let (model, is_calibrated) = session.model().expect("there is one");
+    assert!(is_calibrated && model.is_sound() && model != before.0);
+    // The last of four times, eleven apart, is the shortest.
+    assert!((model.flush_ms() - 11.0).abs() < 1e-9, "{model:?}");
+    assert!(session.next_sample().is_none());
+    assert_eq!((session.stats().calls, session.stats().batches), (0, 0));
+    // A GPU that is lost meanwhile is measured no further.
+    session.calibrate();
+    session.lose(session.generation());
+    assert!(session.next_sample().is_none());
+}

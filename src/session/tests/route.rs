@@ -1,0 +1,258 @@
+//! Routes against what they promise: the least time together, kept for a while,
+//! followed by what was measured.
+//!
+//! `PROPTEST_CASES` is how many groups are tried.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::KINDS;
+use crate::session::FACTS;
+
+/// What a number of a structure stands for does not matter here.
+fn group(recipe: u32, sum: Sum) -> Group {
+    Group {
+        sum,
+        ..Group::new(RecipeId(recipe), None)
+    }
+}
+
+/// A model of which a test reads the sums: milliseconds of the GPU's flush, of
+/// a byte up, and of a million products on the processor.
+fn model(flush: f64) -> Model {
+    let mut model = Model([0.0; FACTS.len()]);
+    model.0[0] = flush;
+    model.0[2] = 1e6;
+    model.0[FACTS.len() - 1] = 1e6;
+    model
+}
+
+/// Calls that take so long on each device, by that model.
+fn work(cpu: f64, gpu: f64) -> Sum {
+    let mut effort = [0.0; KINDS];
+    effort[KINDS - 1] = cpu;
+    Sum {
+        effort: Effort(effort),
+        up: gpu,
+        ..Sum::default()
+    }
+}
+
+fn router(flush: f64, patience: f64) -> Router {
+    Router::new(model(flush), patience)
+}
+
+/// The routes of a flush.
+fn routes(router: &mut Router, works: &[(f64, f64)]) -> Vec<Engine> {
+    let groups = (0..).zip(works);
+    let mut groups: Vec<Group> = groups
+        .map(|(recipe, (cpu, gpu))| group(recipe, work(*cpu, *gpu)))
+        .collect();
+    router.choose(&mut groups);
+    router.keep(&groups);
+    groups.iter().map(|group| group.engine).collect()
+}
+
+/// What a flush takes that goes these ways.
+fn cost(flush: f64, works: &[(f64, f64)], is_gpu: impl Fn(usize) -> bool) -> f64 {
+    let each = works
+        .iter()
+        .enumerate()
+        .map(|(at, (cpu, gpu))| if is_gpu(at) { *gpu } else { *cpu });
+    let due = (0..works.len()).any(&is_gpu);
+    each.sum::<f64>() + if due { flush } else { 0.0 }
+}
+
+/// What a flush costs, what its groups take, and where they go.
+type Case = (&'static str, f64, &'static [(f64, f64)], &'static [Engine]);
+
+const CASES: [Case; 6] = [
+    ("light work stays", 1.0, &[(0.2, 0.0)], &[Engine::Cpu]),
+    ("heavy work goes", 1.0, &[(3.0, 0.5)], &[Engine::Gpu]),
+    (
+        "who finds a flush due joins it for less than its own time",
+        1.0,
+        &[(3.0, 0.5), (0.2, 0.01), (0.2, 0.3)],
+        &[Engine::Gpu, Engine::Gpu, Engine::Cpu],
+    ),
+    (
+        "what no group is worth by itself all are together",
+        1.0,
+        &[(0.6, 0.1), (0.6, 0.1), (0.6, 0.1)],
+        &[Engine::Gpu; 3],
+    ),
+    (
+        "and two of them are not",
+        1.0,
+        &[(0.6, 0.1); 2],
+        &[Engine::Cpu; 2],
+    ),
+    ("bytes weigh", 1.0, &[(3.0, 2.5)], &[Engine::Cpu]),
+];
+
+#[test]
+fn groups_go_where_they_are_answered_sooner() {
+    for (name, flush, works, expected) in CASES {
+        let found = routes(&mut router(flush, f64::INFINITY), works);
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn the_gpu_is_preferred_to_a_frame_that_waits_for_the_processor() {
+    // Ten milliseconds there count as sixteen, and twelve here as twelve.
+    let works = [(10.0, 11.0)];
+    assert_eq!(
+        routes(&mut router(1.0, f64::INFINITY), &works),
+        [Engine::Cpu]
+    );
+    assert_eq!(routes(&mut router(1.0, 4.0), &works), [Engine::Gpu]);
+    // Not at any price.
+    let works = [(10.0, 20.0)];
+    assert_eq!(routes(&mut router(1.0, 4.0), &works), [Engine::Cpu]);
+}
+
+#[test]
+fn what_must_go_to_the_gpu_takes_others_along() {
+    let mut router = router(1.0, f64::INFINITY);
+    let mut groups = [
+        Group::new(RecipeId(0), Some(Engine::Gpu)),
+        group(1, work(0.2, 0.1)),
+    ];
+    router.choose(&mut groups);
+    assert_eq!(groups[1].engine, Engine::Gpu);
+    router.keep(&groups);
+    // Nobody chose the first one's route, so nothing of it is kept.
+    let alone = [(0.1, 0.1)];
+    assert_eq!(routes(&mut router, &alone), [Engine::Cpu]);
+}
+
+#[test]
+fn while_the_gpu_is_not_ready_the_processor_takes_what_is_short() {
+    let mut router = router(1.0, f64::INFINITY);
+    let sizes = [5.0, 100.0, 2.0, 2.0];
+    let mut groups: Vec<Group> = (0..)
+        .zip(sizes)
+        .map(|(recipe, cpu)| Group {
+            is_ready: false,
+            ..group(recipe, work(cpu, 0.0))
+        })
+        .collect();
+    router.choose(&mut groups);
+    router.keep(&groups);
+    let found = groups.iter().map(|group| group.engine);
+    let expected = [Engine::Cpu, Engine::Gpu, Engine::Cpu, Engine::Gpu];
+    assert!(found.eq(expected), "8 ms in all");
+    // Ready again, each is routed as if nothing had been.
+    assert_eq!(routes(&mut router, &[(5.0, 0.0)]), [Engine::Gpu]);
+}
+
+#[test]
+fn a_number_that_is_given_again_is_another_structure() {
+    let mut router = router(1.0, f64::INFINITY);
+    assert_eq!(routes(&mut router, &[(2.0, 0.0)]), [Engine::Gpu]);
+    router.model.0[0] = 10.0;
+    assert_eq!(routes(&mut router, &[(2.0, 0.0)]), [Engine::Gpu], "kept");
+    router.forget(RecipeId(0));
+    assert_eq!(routes(&mut router, &[(2.0, 0.0)]), [Engine::Cpu]);
+}
+
+#[test]
+fn what_flushes_took_moves_what_is_foreseen() {
+    let mut router = router(1.0, f64::INFINITY);
+    let mut groups = [group(0, work(0.5, 0.1))];
+    let mut flush = |took: fn(&mut Router, &[Group])| {
+        let mut engines = Vec::new();
+        for _ in 0..HOLD {
+            router.choose(&mut groups);
+            router.keep(&groups);
+            took(&mut router, &groups);
+            engines.push(groups[0].engine);
+        }
+        assert!(engines.iter().all(|engine| *engine == engines[0]));
+        (engines[0], groups[0].cpu, groups[0].gpu)
+    };
+    // The processor is eight times slower than the model said.
+    let (engine, cpu, _) = flush(|router, groups| router.note_cpu(groups, 4.0));
+    assert_eq!(engine, Engine::Cpu);
+    assert!((cpu - 4.0).abs() < 0.01, "{cpu}");
+    // And the GPU's flush takes five times as long as it said.
+    let (engine, ..) = flush(|router, groups| router.note_gpu(groups, 5.1));
+    assert_eq!(engine, Engine::Gpu);
+    let (engine, ..) = flush(|_, _| ());
+    assert_eq!(engine, Engine::Cpu);
+}
+
+#[test]
+fn a_stored_model_is_looked_at() {
+    assert!(Model::default().is_sound());
+    for wrong in [f64::NAN, -1.0, f64::INFINITY] {
+        let mut model = Model::default();
+        model.0[3] = wrong;
+        assert!(!model.is_sound(), "{wrong}");
+    }
+}
+
+fn works() -> impl Strategy<Value = Vec<(f64, f64)>> {
+    let ms = || prop_oneof![0.0..0.5_f64, 0.0..20.0_f64];
+    prop::collection::vec((ms(), ms()), 1..8)
+}
+
+proptest! {
+    /// No other way of dividing the groups takes less.
+    #[test]
+    fn together_they_take_the_least(flush in 0.0..5.0_f64, works in works()) {
+        let found = routes(&mut router(flush, f64::INFINITY), &works);
+        let own = cost(flush, &works, |at| found[at] == Engine::Gpu);
+        for other in 0..1_u32 << works.len() {
+            let least = cost(flush, &works, |at| other >> at & 1 == 1);
+            prop_assert!(own <= least + 1e-9, "{found:?} takes {own}, {other:b} {least}");
+        }
+    }
+
+    /// Whatever comes beside it and whatever is measured, a structure whose
+    /// groups are alike goes the same way for sixty flushes.
+    #[test]
+    fn a_route_is_kept(
+        flush in 0.1..3.0_f64,
+        flushes in prop::collection::vec((works(), 0.6..1.9_f64, 0.0..30.0_f64), 200),
+    ) {
+        let mut router = router(flush, 4.0);
+        let mut kept: Option<(Engine, u32)> = None;
+        for (others, size, took) in flushes {
+            let all: Vec<(f64, f64)> = [(size, 0.4)].into_iter().chain(others).collect();
+            let engine = routes(&mut router, &all)[0];
+            kept = Some(match kept {
+                Some((last, flushes)) if last == engine => (last, flushes + 1),
+                Some((last, flushes)) => {
+                    prop_assert!(flushes >= HOLD, "left {last:?} after {flushes} flushes");
+                    (engine, 1)
+                }
+                None => (engine, 1),
+            });
+            let mut group = group(0, work(size, 0.4));
+            group.engine = engine;
+            (group.cpu, group.gpu) = (size, 0.4);
+            router.note_cpu(&[group], took);
+            router.note_gpu(&[group], took);
+        }
+    }
+
+    /// What is foreseen is never farther off than is allowed, and in the end
+    /// as far as what is measured again and again.
+    #[test]
+    fn a_factor_follows_within_bounds(noise in prop::collection::vec(0.0..1e4_f64, 0..50), ratio in 0.01..100.0_f64) {
+        let mut drift = Drift::default();
+        for took in noise {
+            let before = drift.factor;
+            drift.note(2.0, took);
+            prop_assert!((1.0 / FARTHEST..=FARTHEST).contains(&drift.factor));
+            prop_assert!(drift.factor <= before * STEP && drift.factor >= before / STEP);
+        }
+        for _ in 0..200 {
+            drift.note(2.0, 2.0 * ratio);
+        }
+        let expected = ratio.clamp(1.0 / FARTHEST, FARTHEST);
+        prop_assert!((drift.factor / expected - 1.0).abs() < 0.01, "{} is not {expected}", drift.factor);
+    }
+}

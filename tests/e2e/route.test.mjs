@@ -1,0 +1,166 @@
+// Two devices in one session: calls that say where they run, and a session that chooses.
+//
+// Every machine here has a GPU in software, which is never chosen. So a page that is to
+// choose is told that its adapter is a real one.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openSite } from "./site.mjs";
+
+const site = openSite();
+
+/** Makes every adapter pass for hardware. */
+const pretend = () => {
+  const { prototype } = GPUDevice;
+  const info = { vendor: "some", architecture: "hardware" };
+  Object.defineProperty(prototype, "adapterInfo", { get: () => info });
+};
+
+test("calls of one frame run where they ask to", () =>
+  site.page(async (page) => {
+    const { answers, ranOn, batches, plan } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const bias = gpu.tensor(new Float32Array(20_000).fill(2)); // Resident at once.
+      const engines = ["cpu", undefined, "gpu", "cpu", "gpu", "cpu"];
+      const ask = (engine, i) => [
+        gpu.lerp(Float32Array.of(i), Float32Array.of(i + 2), 0.5, { engine }),
+        bias.slice([0, 4]).add(i).read({ engine }),
+      ];
+      const promises = engines.flatMap(ask);
+      gpu.flush();
+      const answers = (await Promise.all(promises)).map((floats) => [
+        ...floats,
+      ]);
+      const { ranOn, batches } = gpu.stats();
+      const plan = gpu.explain(() => engines.forEach(ask));
+      await gpu.dispose();
+      return { answers, ranOn, batches, plan };
+    });
+    const expected = [0, 1, 2, 3, 4, 5].flatMap((i) => [
+      [i + 1],
+      [i + 2, i + 2, i + 2, i + 2],
+    ]);
+    assert.deepEqual(answers, expected);
+    assert.deepEqual(
+      { ranOn, batches },
+      { ranOn: { gpu: 6, cpu: 6 }, batches: 1 },
+    );
+    assert.match(plan, /^on the cpu\n[^]*\non the gpu\n/);
+  }));
+
+test("a device that there is not is an error of the call alone", () =>
+  site.page(async (page) => {
+    const codes = await page.evaluate(async () => {
+      const one = Float32Array.of(1);
+      const codeOf = (promise) => promise.catch(({ code }) => code);
+      const cpu = await framebatch.open({ engine: "cpu" });
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const large = gpu.tensor(new Float32Array(300_000));
+      const codes = await Promise.all([
+        codeOf(cpu.lerp(one, one, 0, { engine: "gpu" })),
+        codeOf(large.sum().read({ engine: "cpu" })),
+        cpu.lerp(one, one, 0, { engine: "cpu" }).then(String),
+        large.sum().read({ engine: "gpu" }).then(String),
+      ]);
+      await cpu.dispose();
+      await gpu.dispose();
+      return codes;
+    });
+    assert.deepEqual(codes, ["no-adapter", "invalid-input", "1", "0"]);
+  }));
+
+test("calls on the CPU go on while the GPU is away", () =>
+  site.page(async (page) => {
+    const { early, ranOn } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const ask = (engine) =>
+        gpu.lerp(Float32Array.of(1), Float32Array.of(3), 0.5, { engine });
+      await ask("gpu");
+      let isBack = false;
+      gpu.on("restored", () => (isBack = true));
+      const lost = new Promise((resolve) => gpu.on("lost", resolve));
+      gpu.device.destroy();
+      await lost;
+      const waiting = Array.from({ length: 5 }, () => ask("gpu"));
+      let early = 0;
+      for (let i = 0; i < 3; i++) {
+        const pair = [ask("gpu"), ask("cpu")];
+        waiting.push(pair[0]);
+        gpu.flush();
+        await pair[1];
+        if (!isBack) early++;
+      }
+      await Promise.all(waiting);
+      const { ranOn } = gpu.stats();
+      await gpu.dispose();
+      return { early, ranOn };
+    });
+    assert.ok(early > 0, "the GPU was back before the first answer");
+    assert.deepEqual(ranOn, { gpu: 9, cpu: 3 });
+  }));
+
+test("a session that chooses measures once, remembers it, and answers rightly", () =>
+  site.page(
+    async (page) => {
+      const found = await page.evaluate(async () => {
+        localStorage.clear();
+        const gpu = await framebatch.open();
+        const { engine, routing: before } = gpu.info;
+        const inputs = workload.lerps(100, 50);
+        const wrong = async () => {
+          const answers = await Promise.all(
+            inputs.map(({ a, b, t }) => gpu.lerp(a, b, t)),
+          );
+          return answers.filter((floats, i) => {
+            const { a, b, t } = inputs[i];
+            const near = (x, k) =>
+              Math.abs(x - (a[k] + (b[k] - a[k]) * t)) <= 1e-5;
+            return !floats.every(near);
+          }).length;
+        };
+        const sums = [await wrong()];
+        while (!gpu.info.routing.calibrated) {
+          await new Promise((run) => setTimeout(run, 20));
+        }
+        const { routing } = gpu.info;
+        for (let frame = 0; frame < 5; frame++) sums.push(await wrong());
+        const stats = gpu.stats();
+        const plan = gpu.explain(() => gpu.lerp(inputs[0].a, inputs[0].b, 0));
+        await gpu.dispose();
+        const kept = Object.entries(localStorage);
+        const next = await framebatch.open();
+        const again = next.info.routing;
+        await next.dispose();
+        return { engine, before, routing, sums, stats, plan, kept, again };
+      });
+      const { calibrated, ...facts } = found.routing;
+      assert.equal(found.engine, "gpu");
+      assert.equal(found.before.calibrated, false);
+      assert.deepEqual(new Set(found.sums), new Set([0]));
+      const { ranOn, settled } = found.stats;
+      assert.deepEqual([settled, ranOn.gpu + ranOn.cpu], [600, 600]);
+      assert.match(found.plan, /^on the (c|g)pu\n/);
+      const [[key, text]] = found.kept;
+      assert.equal(found.kept.length, 1);
+      assert.match(key, /^framebatch \d+\.\d+\.\d+ some hardware hardware$/);
+      assert.deepEqual(JSON.parse(text), Object.values(facts));
+      assert.deepEqual(found.again, found.routing);
+    },
+    { prepare: pretend },
+  ));
+
+test("a session without a GPU in hardware says that it runs on the CPU", () =>
+  site.page(async (page) => {
+    const found = await page.evaluate(async () => {
+      const gpu = framebatch.shared();
+      const news = new Promise((resolve) => gpu.on("fallback", resolve));
+      const { type } = await news;
+      await gpu.lerp(Float32Array.of(1), Float32Array.of(3), 0.5);
+      const { engine, routing } = gpu.info;
+      const { ranOn } = gpu.stats();
+      await gpu.dispose();
+      return { type, engine, routing, ranOn };
+    });
+    const ranOn = { gpu: 0, cpu: 1 };
+    assert.deepEqual(found, { type: "fallback", engine: "cpu", ranOn });
+  }));
