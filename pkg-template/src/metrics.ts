@@ -72,8 +72,9 @@ export class Metrics {
     const hear: BatchListener[] = [...this.listeners];
     this.asked = this.asked.filter(({ call, ticket }) => {
       const isAnswered = call.ticket < 0;
+      // One in between may wait for its kernel, and go with a later batch.
       const isIn =
-        ticket === undefined ? isAnswered : (ticket - first) >>> 0 <= span;
+        isAnswered && (ticket === undefined || (ticket - first) >>> 0 <= span);
       if (isIn) hear.push(call.terms!.onMetrics!);
       // Superseded, or refused otherwise: no batch of its own will come.
       const isOver =

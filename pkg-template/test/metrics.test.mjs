@@ -82,6 +82,21 @@ test("onMetrics: each call hears of its own batch, when all of it is back", asyn
   await Promise.all([...first, ...second]);
 });
 
+test("onMetrics: a call between those of a batch that goes with a later one", async () => {
+  const { gpu, core } = await manual();
+  const heard = [];
+  const onMetrics = ({ calls }) => heard.push(calls);
+  const calls = [ask(gpu), ask(gpu, { onMetrics }), ask(gpu)];
+  gpu.flush();
+  core.flights.push(core.flights[0].splice(1, 1));
+  core.answer();
+  assert.deepEqual(heard, []);
+  core.answer();
+  assert.deepEqual(heard, [1]);
+  assert.equal(core.measuring, false);
+  await Promise.all(calls);
+});
+
 test("onMetrics: in a batch that is sent, and answered, as it fills", async () => {
   const { gpu, core } = await manual();
   core.answersAtOnce = true;
