@@ -45,13 +45,14 @@ const CAUSAL     = false;
 fn find_stack(entry: u32, stack: u32) -> vec3<u32> {
     return vec3<u32>(operand(entry, 0u), operand(entry, 1u), operand(entry, 2u));
 }
+fn scale_of(entry: u32) -> f32 { return bitcast<f32>(segments[operand(entry, 3u)]); }
 fn query(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn key(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn value(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn store(at: u32, count: u32, values: F) { output[at / 4u] = bitcast<U>(values); }
 fn compute(entry: u32, number: u32, lane: u32) {
     let at = find_head(entry, number);
-    let scale = bitcast<f32>(segments[operand(entry, 3u)]);
+    let scale = scale_of(entry);
     var p = Progress();
     var s0 = Four();
     for (var first = 0u; first < at.keys; first += KEYS_AT_ONCE) {

@@ -34,10 +34,10 @@ pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
     Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
-    Storage, Tensor, TensorData, Value, Warmup,
+    Storage, Tensor, TensorData, Value, Warmup, Watch,
 };
 pub use ops::{Field, State, clips};
-pub use session::{Stats, TensorBytes};
+pub use session::{Facts, Measured, Stats, TensorBytes};
 
 /// Compiles what the README shows.
 #[cfg(doctest)]

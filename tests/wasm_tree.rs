@@ -23,7 +23,14 @@ fn the_wasm_tree_has_wgpu_without_its_native_parts() {
     for needed in ["framebatch", "wgpu", "wasm_bindgen"] {
         assert!(holds(needed), "{needed} is missing:\n{tree}");
     }
-    for native in ["naga", "wgpu_core", "wgpu_hal", "pollster", "tokio"] {
+    for native in [
+        "naga",
+        "wgpu_core",
+        "wgpu_hal",
+        "pollster",
+        "rayon",
+        "tokio",
+    ] {
         assert!(!holds(native), "{native} is in the package:\n{tree}");
     }
 }

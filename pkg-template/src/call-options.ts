@@ -5,6 +5,7 @@
 
 import { checkNames, type Operand, type Result } from "./check.js";
 import { invalid, kindOf, subject } from "./errors.js";
+import type { BatchFacts } from "./facts.js";
 import type { Method } from "./method.js";
 
 /** What every call takes last. All of it is optional. */
@@ -19,6 +20,8 @@ export interface CallOptions<Into = Operand> {
   key?: string;
   /** `now` sends the batch at once, this call included. Default: the session's policy. */
   flush?: "now";
+  /** Hears what the batch of this call was, once all of it is back. Default: none. */
+  onMetrics?: (facts: BatchFacts) => void;
   /** Appears in the message of every error of this call. Default: none. */
   label?: string;
 }
@@ -53,6 +56,7 @@ export interface Terms {
   readonly into: Result | readonly Result[] | undefined;
   readonly key: string | undefined;
   readonly now: boolean;
+  readonly onMetrics: ((facts: BatchFacts) => void) | undefined;
   readonly label: string | undefined;
 }
 
@@ -66,6 +70,7 @@ const CALL_NAMES: Record<keyof CallOptions, true> = {
   into: true,
   key: true,
   flush: true,
+  onMetrics: true,
   label: true,
 };
 const LERP_NAMES: Record<keyof LerpOptions, true> = {
@@ -98,6 +103,7 @@ export function checkCallOptions(
     into,
     key,
     flush,
+    onMetrics,
   } = options as Omit<AnyOptions, "into"> & { into?: Terms["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
@@ -123,6 +129,12 @@ export function checkCallOptions(
   if (flush !== undefined && flush !== "now") {
     throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
   }
+  if (onMetrics !== undefined && typeof onMetrics !== "function") {
+    throw invalid(
+      about,
+      `onMetrics must be a function, got ${kindOf(onMetrics)}`,
+    );
+  }
   return {
     width,
     field,
@@ -131,6 +143,7 @@ export function checkCallOptions(
     into,
     key,
     now: flush === "now",
+    onMetrics,
     label,
   };
 }

@@ -22,6 +22,7 @@ import type { Companion, Laid } from "./laid.js";
 import { beginExplained, type Explained } from "./explain.js";
 import type { Loaded } from "./load.js";
 import type { Method } from "./method.js";
+import { Metrics } from "./metrics.js";
 import {
   type AnyOptions,
   type CallOptions,
@@ -63,6 +64,8 @@ export class Calls {
   readonly listeners = new Listeners();
   /** What lies on the device for longer than a call. */
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
+  /** Who wants to know what batches were. */
+  readonly metrics = new Metrics();
   /** Where copies of short data go. */
   readonly shelf = new Shelf();
   /** What has its calls sent without a wait for a frame. */
@@ -207,6 +210,7 @@ export class Calls {
     loaded.add(this);
     tickets.open(core, loaded.memory, keyed);
     this.residents.open(core);
+    this.metrics.open(core);
     for (const companion of this.companions) companion.open(core);
     this.shelf.open(sending.preparer.reserve);
     this.backlog.replay(
@@ -218,6 +222,7 @@ export class Calls {
           this.reader.resume(about(call), call.reading);
           tickets.enterReading(call);
         }
+        this.placed(call);
         if (call.ticket !== ANSWERED) sending.queued += 1;
         if (call.terms?.now) this.flush();
       },
@@ -251,10 +256,12 @@ export class Calls {
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
     this.sending.returned(last);
+    if (last && this.metrics.isOn) this.metrics.collect();
   };
 
   /** Hears what becomes of the device. The core calls this. */
   readonly notify: Notify = (event, message) => {
+    if (event === "sent") return this.sending.sent();
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
@@ -317,6 +324,7 @@ export class Calls {
     }
     this.room.close(error);
     this.streams.close();
+    this.metrics.close();
     this.loaded?.remove(this);
     if (error.code === "fatal") this.loaded?.condemn(error);
   }
@@ -348,11 +356,23 @@ export class Calls {
 
   private make(method: Answerable, terms: Terms | undefined): Call {
     const call = new Call(method, terms, this);
-    if (terms !== undefined) call.watch();
+    if (terms !== undefined) {
+      call.watch();
+      if (terms.onMetrics !== undefined) this.metrics.ask(call);
+    }
     return call;
   }
 
+  // A full batch is sent, and may be answered, before its last call has its ticket.
+  private placed(call: Call): void {
+    if (call.terms === undefined || call.terms.onMetrics === undefined) return;
+    const isOver = this.explained !== undefined || call.ticket === ANSWERED;
+    if (isOver) this.metrics.drop(call);
+    else this.metrics.entered(call);
+  }
+
   private entered(call: Call): void {
+    this.placed(call);
     if (this.explained !== undefined) this.explained.add(call);
     else if (call.ticket !== ANSWERED) {
       const isNow = call.terms !== undefined && call.terms.now;
@@ -365,6 +385,7 @@ export class Calls {
   private giveUp(call: Call, reason: unknown): void {
     const { ticket } = call;
     if (ticket === ANSWERED) return;
+    if (call.terms?.onMetrics !== undefined) this.metrics.drop(call);
     const entered = this.tickets.pending.take(ticket) !== undefined;
     this.tickets.release(call);
     call.reject(reason);

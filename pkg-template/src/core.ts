@@ -3,6 +3,7 @@
 // Types, and the one rule of how a method says that it failed. No other file names
 // the generated glue except `load.ts`, which imports it when a session opens.
 
+import type { BatchFacts } from "./facts.js";
 import type { Info } from "./stats.js";
 
 /** The status of a part of a result. */
@@ -105,11 +106,21 @@ export interface Core {
   end_warmup(): number;
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
+  /** Whether batches are measured from here on. */
+  measure(on: boolean): void;
+  /** What the batch was whose last piece was settled last; once, if it was measured. */
+  facts(): CoreFacts | undefined;
   stats(): object;
   info(): Info;
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;
+}
+
+/** A batch's facts, and the first and last of its tickets. */
+export interface CoreFacts extends BatchFacts {
+  first: number;
+  last: number;
 }
 
 /** Where a tensor lies on `gpu.device`, for the page's own use. */
@@ -135,9 +146,10 @@ export function forget(core: Core, structures: readonly number[]): void {
 /**
  * Hears what becomes of the device: `lost`, `restored` or `fallback`. With the latter two
  * every tensor on the device is filled again, or released, before this returns; what
- * waits is sent afterwards.
+ * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
+ * kernels are compiled by now.
  */
-export type Notify = (event: DeviceEvent, message: string) => void;
+export type Notify = (event: DeviceEvent | "sent", message: string) => void;
 
 /** What may happen to a session's device. */
 export type DeviceEvent = "lost" | "restored" | "fallback";

@@ -2,7 +2,7 @@
 //
 // It calls listeners and nothing else: the core has already gone on by itself.
 
-import type { DeviceEvent, Notify } from "./core.js";
+import type { DeviceEvent } from "./core.js";
 import { invalid } from "./errors.js";
 
 /** What a listener is told. */
@@ -28,7 +28,7 @@ export class Listeners {
   add(event: DeviceEvent, listener: DeviceListener): () => void {
     const listeners = this.byEvent[event];
     if (listeners === undefined) {
-      const names = Object.keys(this.byEvent).join(", ");
+      const names = [...Object.keys(this.byEvent), "batch"].join(", ");
       throw invalid("on", `there is no event '${event}'; give one of ${names}`);
     }
     listeners.add(listener);
@@ -36,7 +36,7 @@ export class Listeners {
   }
 
   /** Tells everyone. A listener that throws is reported and stops nobody. */
-  readonly tell: Notify = (type, message) => {
+  tell(type: DeviceEvent, message: string): void {
     for (const listener of [...this.byEvent[type]]) {
       try {
         listener({ type, message });
@@ -47,5 +47,5 @@ export class Listeners {
         });
       }
     }
-  };
+  }
 }

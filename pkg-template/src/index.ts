@@ -13,6 +13,9 @@ export type {
 export type { OpenOptions, Scheduler } from "./options.js";
 export type { Info, Stats } from "./stats.js";
 export type { BatchSizes } from "./batch-size.js";
+export type { BatchFacts } from "./facts.js";
+export type { BatchListener } from "./metrics.js";
+export type { Profile, ProfileOptions } from "./profile.js";
 export type { StreamSource } from "./stream/source.js";
 export type {
   ChunkContext,

@@ -16,6 +16,7 @@ import {
   type OpenOptions,
 } from "./options.js";
 import { Session } from "./session.js";
+import { mark } from "./timeline.js";
 import { isDevelopment, LonelyWarning } from "./warning.js";
 
 /**
@@ -116,6 +117,7 @@ async function bringUp(
     nudge: () => core.nudge(),
     flights: () => calls.flights,
   });
+  if (options.devtools === true) calls.metrics.add(mark);
   const policy = flushPolicy(options);
   const paced = policy === "frame" || policy === "eager";
   calls.run({

@@ -1,7 +1,7 @@
 // What may be said when opening a session.
 //
 // Names are checked here, where the caller's are known; values are checked by the
-// core, which gives them their meaning. `wasm`, a scheduler and the shape of
+// core, which gives them their meaning. `wasm`, `devtools`, a scheduler and the shape of
 // `queueCapacity` are the face's own, and never reach the core as they are.
 
 import { checkNames } from "./check.js";
@@ -62,6 +62,11 @@ export interface OpenOptions {
   /** Milliseconds without an answer after which a GPU counts as lost. Default: 10,000. */
   stallMs?: number;
   /**
+   * Whether each batch becomes an entry of the browser's performance timeline
+   * (`performance.measure`), which DevTools shows. Default: false.
+   */
+  devtools?: boolean;
+  /**
    * The WebAssembly file: an address, its bytes or a compiled module. The first
    * session of a page decides. Default: fetched from beside the package's scripts.
    */
@@ -86,6 +91,7 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   requiredFeatures: true,
   requiredLimits: true,
   stallMs: true,
+  devtools: true,
   wasm: true,
 };
 const CAPACITY_NAMES: Record<"calls" | "bytes", true> = {
@@ -99,6 +105,10 @@ export function checkOpenOptions(about: string, options: OpenOptions): void {
     throw invalid(about, `options must be an object, got ${kindOf(options)}`);
   }
   checkNames(about, options, OPEN_NAMES);
+  const { devtools = false } = options;
+  if (typeof devtools !== "boolean") {
+    throw invalid(about, `devtools must be a boolean, got ${kindOf(devtools)}`);
+  }
   const capacity = capacityOf(options.queueCapacity);
   checkNames(about, capacity, CAPACITY_NAMES);
   for (const [name, value] of Object.entries(capacity)) {
@@ -120,7 +130,13 @@ export function flushPolicy({ flush, preset }: OpenOptions): FlushPolicy {
 
 /** The core's share of the options, without what was left undefined. */
 export function coreConfig(options: OpenOptions): Record<string, unknown> {
-  const { wasm: _wasm, flush: _flush, queueCapacity, ...rest } = options;
+  const {
+    wasm: _wasm,
+    flush: _flush,
+    devtools: _devtools,
+    queueCapacity,
+    ...rest
+  } = options;
   const policy = flushPolicy(options);
   const capacity = capacityOf(queueCapacity);
   const config: Record<string, unknown> = {

@@ -58,11 +58,16 @@ export class Sending {
     this.clock.flushed();
     try {
       this.core.flush();
-      this.nudger.sent();
-      this.preparer.sent();
+      this.sent();
     } catch (thrown) {
       this.fail("flush", thrown);
     }
+  }
+
+  /** Batches may be on their way now. */
+  sent(): void {
+    this.nudger.sent();
+    this.preparer.sent();
   }
 
   /** When it is due, in milliseconds of the clock; NaN is never. */

@@ -14,7 +14,14 @@ import type { DeviceEvent } from "./core.js";
 import type { DeviceListener } from "./events.js";
 import { BEZIER, LERP, SLERP } from "./method.js";
 import type { CallOptions, LerpOptions } from "./call-options.js";
+import type { BatchListener } from "./metrics.js";
 import { startOn } from "./points.js";
+import {
+  type Profile,
+  profile,
+  type Profiled,
+  type ProfileOptions,
+} from "./profile.js";
 import { States } from "./states.js";
 import type { Info, Stats } from "./stats.js";
 import type { StreamSource } from "./stream/source.js";
@@ -291,11 +298,36 @@ export class Session {
    * GPU stayed (`fallback`). Pending calls wait meanwhile and are answered either way.
    * Returns a function that ends it.
    *
+   * The event `batch` tells what each batch was, and where its time went, when all of it is
+   * back. Batches are measured only while somebody listens.
+   *
    * @example
    * const off = gpu.on("restored", () => renderer.use(gpu.device));
+   * gpu.on("batch", ({ calls, gpuMs, wallMs }) => console.log(calls, gpuMs, wallMs));
    */
-  on(event: DeviceEvent, listener: DeviceListener): () => void {
-    return this.#calls.listeners.add(event, listener);
+  on(event: DeviceEvent, listener: DeviceListener): () => void;
+  on(event: "batch", listener: BatchListener): () => void;
+  on(
+    event: DeviceEvent | "batch",
+    listener: DeviceListener | BatchListener,
+  ): () => void {
+    const { metrics, listeners } = this.#calls;
+    return event === "batch"
+      ? metrics.add(listener as BatchListener)
+      : listeners.add(event, listener as DeviceListener);
+  }
+
+  /**
+   * Runs `fn` and sends what it calls, `iterations` times after a first one that warms
+   * up, and says what a run takes: in all, and by the batches that came back meanwhile,
+   * other callers' included. Rejects with what `fn` throws.
+   *
+   * @example
+   * const { runMs, gpuMs } = await gpu.profile(() => gpu.states.gradients(states));
+   * console.log(runMs.p50, gpuMs);
+   */
+  profile(fn: () => unknown, options?: ProfileOptions): Promise<Profile> {
+    return profile(this.#profiled, fn, options);
   }
 
   /** Where the session runs; undefined while it opens. */
@@ -351,6 +383,13 @@ export class Session {
   /** Lets `await using` dispose of the session. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  get #profiled(): Profiled {
+    return {
+      flush: () => this.flush(),
+      listen: (listener) => this.#calls.metrics.add(listener),
+    };
   }
 
   static {

@@ -3,7 +3,7 @@
 // Numbers are counted by the core; nothing is counted here. Only a session that
 // is still opening answers from this file, because it has no core to ask.
 
-/** Counts since the session opened, times in milliseconds, sizes in bytes; all of them numbers. */
+/** Counts since the session opened, times in milliseconds, sizes in bytes; null is unknown. */
 export interface Stats {
   /** Calls taken. */
   calls: number;
@@ -39,6 +39,16 @@ export interface Stats {
   waitMs: { p50: number; p95: number };
   /** Spent planning and encoding a batch, on average. */
   encodeMs: number;
+  /** Writing a batch's operands, on average of those that were measured (see `gpu.on`). */
+  transferMs: number | null;
+  /** A batch's kernels, likewise, where that is known. */
+  gpuMs: number | null;
+  /** From a batch's last submission to its last result, less its kernels. */
+  readMs: number | null;
+  /** Kernels' share of the time of kernels and transfers, 0 to 1. */
+  kernelEfficiency: number | null;
+  /** Kernels' share of the time in which a measured batch was on its way, 0 to 1. */
+  utilization: number | null;
   /** Calls by the device that ran them. */
   ranOn: { gpu: number; cpu: number };
   /** Memory held. */
@@ -94,6 +104,11 @@ export function openingStats(calls: number): Stats {
     fillRate: 0,
     waitMs: { p50: 0, p95: 0 },
     encodeMs: 0,
+    transferMs: null,
+    gpuMs: null,
+    readMs: null,
+    kernelEfficiency: null,
+    utilization: null,
     ranOn: { gpu: 0, cpu: 0 },
     pool: { bytes: 0, peakBytes: 0, buffers: 0 },
     tensors: { bytes: 0, f32: 0, f16: 0, bf16: 0, int8: 0 },

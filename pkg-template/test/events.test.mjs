@@ -27,6 +27,6 @@ test("an unknown event is named, with the known ones", async () => {
   assert.throws(() => gpu.on("gone", () => {}), {
     code: "invalid-input",
     message:
-      "on: there is no event 'gone'; give one of lost, restored, fallback",
+      "on: there is no event 'gone'; give one of lost, restored, fallback, batch",
   });
 });

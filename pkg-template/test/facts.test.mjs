@@ -63,7 +63,20 @@ test("the statistics", async () => {
   const flat = all(body, /"(\w+)", /g);
   const opening = openingStats(0);
   const names = Object.entries(opening).flatMap(([name, value]) =>
-    typeof value === "object" ? [name, ...Object.keys(value)] : name,
+    typeof value === "object" && value !== null
+      ? [name, ...Object.keys(value)]
+      : name,
   );
   assert.deepEqual(flat.sort(), names.sort());
+});
+
+test("the facts of a batch", () => {
+  const shape = readFileSync(
+    new URL("../src/facts.ts", import.meta.url),
+    "utf8",
+  );
+  const names = all(shape, /^  (\w+):/gm);
+  const body = rust("wasm/report.rs").match(/fn facts\([^]*?\n\}/)[0];
+  const told = all(body, /"(\w+)", /g);
+  assert.deepEqual(told.sort(), [...names, "first", "last"].sort());
 });

@@ -78,6 +78,9 @@ class Core {
     this.explained = undefined;
     this.nextTicket = 1;
     this.room = 1000;
+    /** Whether batches are measured, and how long kernels take. */
+    this.measuring = false;
+    this.gpuMs = null;
     /** Answers inside `flush`, as the CPU does. */
     this.answersAtOnce = false;
     /** Calls after which `submit` flushes by itself. */
@@ -97,6 +100,7 @@ class Core {
       fills: 0,
       patches: 0,
       releases: 0,
+      measures: 0,
     };
     this.words = new Uint32Array(memory.buffer);
     this.words[HEADER] = ARENA;
@@ -270,6 +274,30 @@ class Core {
     return calls.map(({ spec, rows }) => `${spec.op} ${rows}`).join("\n");
   }
 
+  measure(on) {
+    this.counts.measures += 1;
+    this.measuring = on;
+  }
+
+  facts() {
+    const facts = this.told;
+    this.told = undefined;
+    return facts;
+  }
+
+  /** The facts of a batch, where they are asked for. */
+  note(calls) {
+    if (!this.measuring || calls.length === 0) return;
+    const [first, last] = [calls[0].ticket, calls.at(-1).ticket];
+    this.told = {
+      ...{ first, last, calls: calls.length, subBatches: 1, engine: "cpu" },
+      ...{ bytesUp: 10, bytesDown: 20, startTime: performance.now() },
+      ...{ waitMs: 1, encodeMs: 2, transferMs: 3, gpuMs: this.gpuMs },
+      ...{ readMs: 4, wallMs: 9, resolutionMs: null, bytesPerSecond: 5 },
+      ...{ kernelEfficiency: null, utilization: null },
+    };
+  }
+
   stats() {
     return { calls: this.counts.submits, batches: this.counts.flushes };
   }
@@ -306,6 +334,7 @@ class Core {
    */
   answerInPieces(words, { behind = () => {}, failing, failure } = {}) {
     let calls = this.flights.shift();
+    const batch = calls;
     let next = 0;
     for (const call of calls) {
       call.from = next;
@@ -334,6 +363,7 @@ class Core {
       const source = all.slice(start, end).buffer;
       const message = fails ? failure.message : undefined;
       const last = end === all.length;
+      if (last) this.note(batch);
       this.send(TABLE, table.length / 4, source, message, last);
       structuredClone(source, { transfer: [source] });
       behind(piece);
@@ -372,6 +402,7 @@ class Core {
       offset += call.shape.result;
     });
     const message = failure?.message;
+    this.note(calls);
     this.send(TABLE, calls.length, mapped ? source : null, message, true);
     // Unmapped: whoever kept a view of it finds it gone.
     if (mapped) structuredClone(source, { transfer: [source] });

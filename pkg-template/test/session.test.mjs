@@ -344,6 +344,26 @@ test("warmup: compiles what its calls need, and sends none of them", async () =>
   });
 });
 
+test("a batch that the core sends by itself is hurried like any other", async () => {
+  const { gpu, core } = await manual();
+  const call = lerp(gpu, 1);
+  // Its kernel is not compiled: nothing is on its way when `flush` returns.
+  const { flush } = core;
+  core.flush = () => {};
+  gpu.flush();
+  flush.call(core);
+  const nudges = () => core.counts.nudges;
+  await new Promise((run) => setTimeout(run, 30));
+  assert.equal(nudges(), 0);
+  core.view()[core.header() + 2] = 1;
+  core.tell("sent", "");
+  await new Promise((run) => setTimeout(run, 30));
+  assert.ok(nudges() > 0, "the first batches are helped after 10 ms");
+  core.view()[core.header() + 2] = 0;
+  core.answer();
+  assert.deepEqual([...(await call)], [1]);
+});
+
 test("warmup: waits for the device, and ends with the session", async () => {
   const gpu = shared();
   let made = 0;

@@ -418,7 +418,7 @@ const READINGS = [
   [
     () => x.read({ width: 1 }),
     "invalid-input",
-    "read: there is no option 'width'; the options are signal, deadlineMs, into, key, flush, label",
+    "read: there is no option 'width'; the options are signal, deadlineMs, into, key, flush, onMetrics, label",
   ],
   [
     () => x.read({ into: floats(3) }),

@@ -420,10 +420,10 @@ fn any_config() -> impl Strategy<Value = BatchConfig> {
             overflow,
             max_batch_size,
             max_batch_bytes,
+            memory_budget: None,
             max_in_flight,
             queue_capacity: Capacity { calls, bytes },
             max_wait,
-            memory_budget: None,
             min_batch_size: 2,
         },
     )

@@ -41,6 +41,9 @@ pub struct DeviceLimits {
     pub pieces: PieceSizes,
 }
 
+/// A face's clock, in milliseconds.
+pub type Clock = fn() -> f64;
+
 /// What a device is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
@@ -75,6 +78,8 @@ pub struct Counters {
     pub bytes_up: u64,
     /// Bytes copied back.
     pub bytes_down: u64,
+    /// Nanoseconds of writing uploads, while that is measured.
+    pub upload_ns: u64,
     /// Bytes of device buffers now.
     pub pool_bytes: u64,
     /// Most bytes of device buffers at any time.
@@ -99,6 +104,7 @@ impl Counters {
             dispatches: self.dispatches + gone.dispatches,
             bytes_up: self.bytes_up + gone.bytes_up,
             bytes_down: self.bytes_down + gone.bytes_down,
+            upload_ns: self.upload_ns + gone.upload_ns,
             pool_peak_bytes: self.pool_peak_bytes.max(gone.pool_peak_bytes),
             pipelines_compiled: self.pipelines_compiled + gone.pipelines_compiled,
             pipelines_reused: self.pipelines_reused + gone.pipelines_reused,
@@ -114,6 +120,17 @@ pub enum Readback {
     Host(HostWords),
     /// A mapped range of the device's memory.
     Mapped(Mapped),
+}
+
+impl Readback {
+    /// When the device's kernels began and ended, in nanoseconds of its own
+    /// clock, where that was measured.
+    pub fn stamps_ns(&self) -> Option<[u64; 2]> {
+        match self {
+            Readback::Host(_) => None,
+            Readback::Mapped(mapped) => mapped.stamps_ns(),
+        }
+    }
 }
 
 /// A plan's results on their way.
@@ -182,6 +199,9 @@ pub trait Device {
 
     /// Frees a tensor.
     fn release(&mut self, tensor: u32);
+
+    /// Times what it does from here on by a clock, or no more.
+    fn measure(&mut self, _clock: Option<Clock>) {}
 
     /// Frees everything it holds. Flights on their way fail.
     fn destroy(&mut self);
@@ -255,6 +275,10 @@ impl Device for AnyDevice {
 
     fn release(&mut self, tensor: u32) {
         self.device_mut().release(tensor);
+    }
+
+    fn measure(&mut self, clock: Option<Clock>) {
+        self.device_mut().measure(clock);
     }
 
     fn destroy(&mut self) {

@@ -18,6 +18,7 @@ mod storage;
 mod stream;
 mod tensor;
 mod warmup;
+mod watch;
 mod worker;
 
 #[cfg(not(test))]
@@ -37,6 +38,7 @@ pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;
 pub use warmup::Warmup;
+pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ pub(super) use pollster::block_on;
 
 pub(super) use crate::device::{AnyDevice, Gpu};
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use crate::batch::Millis;
@@ -45,6 +46,12 @@ pub(super) fn import(
                 .into(),
         )),
     }
+}
+
+/// Milliseconds since it was first asked for, to measure batches by.
+pub(super) fn now_ms() -> f64 {
+    static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::start);
+    CLOCK.now().0
 }
 
 /// The only place that asks what time it is. Counts from its own start.

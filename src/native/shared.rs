@@ -16,6 +16,7 @@ use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
 use super::tensor::Residents;
+use super::watch::Watchers;
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -52,6 +53,7 @@ pub(super) struct State {
     pub(super) answers: HashMap<Ticket, Answer>,
     recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
+    pub(super) watchers: Watchers,
     pub(super) clips: Clips,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
@@ -79,6 +81,7 @@ impl Shared {
                 answers: HashMap::new(),
                 recipes: Recent::default(),
                 residents: Residents::default(),
+                watchers: Watchers::default(),
                 clips: Clips::default(),
                 waiting: Vec::new(),
                 closed: None,

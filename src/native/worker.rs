@@ -14,10 +14,11 @@ use super::call::Answer;
 use super::outside::{block_on, thread};
 use super::recovery::Recovery;
 use super::shared::Shared;
+use super::watch;
 use crate::batch::{BatchId, Due, Millis};
 use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::session::{self, Launch, Settlement};
+use crate::session::{self, Facts, Launch, Settlement};
 
 /// Milliseconds without a new call that end a burst, and the longest burst.
 const LULL_MS: f64 = 0.02;
@@ -38,7 +39,11 @@ pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
                 }
                 // Sent first: the device computes while results are copied.
                 send(shared, &mut flights);
+                let facts = landed.facts;
                 landed.deliver(&mut begun);
+                if let Some(facts) = facts {
+                    watch::tell(shared, &facts);
+                }
             }
         }
     });
@@ -200,6 +205,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
         return Landed {
             parts: Vec::new(),
             outcome: Err(Error::Disposed),
+            facts: None,
         };
     };
     let is_done = |part: &session::Answer| part.is_last() || outcome.is_err();
@@ -210,8 +216,13 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
             (part, caller.flatten())
         })
         .collect();
+    let facts = state.session.take_facts();
     shared.tell_waiting(state);
-    Landed { parts, outcome }
+    Landed {
+        parts,
+        outcome,
+        facts,
+    }
 }
 
 /// A piece that returned, its calls in submission order.
@@ -219,6 +230,8 @@ struct Landed {
     /// What there is for each call, and who waits for it where that is all.
     parts: Vec<(session::Answer, Option<Answer>)>,
     outcome: Result<Readback, Error>,
+    /// What the batch was, with its last piece, if anybody listens.
+    facts: Option<Facts>,
 }
 
 /// The result of a call of which not all pieces are back. There is one at most,

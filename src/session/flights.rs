@@ -5,11 +5,12 @@
 //! lost device `loss`'s.
 
 use super::answers::{Answer, Sent};
+use super::facts::{Batch, Timing};
 use super::load::Load;
 use super::loss::ATTEMPTS;
 use super::{SPARES, Session};
 use crate::batch::{BatchId, Millis};
-use crate::device::{Device, Flight, Generation, Readback};
+use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::plan;
 
@@ -45,6 +46,21 @@ pub(super) struct Flying {
     pub(super) pieces: Vec<Sent>,
     /// How many of them are back.
     pub(super) landed: usize,
+    /// Where its time goes, if anybody asked.
+    pub(super) timing: Option<Timing>,
+}
+
+impl Flying {
+    fn batch(&self, engine: Engine) -> Batch {
+        let tickets = &self.load.tickets;
+        Batch {
+            first: tickets[0],
+            last: tickets[tickets.len() - 1],
+            calls: tickets.len(),
+            pieces: self.pieces.len(),
+            engine,
+        }
+    }
 }
 
 impl<D: Device> Session<D> {
@@ -60,7 +76,11 @@ impl<D: Device> Session<D> {
             None => self.take(now)?,
         };
         let id = load.id;
+        let oldest = self.batcher.in_flight(id).map(|batch| batch.oldest);
+        let waited = oldest.map_or(0.0, |oldest| now.0 - oldest.0);
+        let start = self.meter.start(|| self.device.counters());
         let (pieces, flights) = self.send(&mut load);
+        let timing = self.meter.encoded(start, || self.device.counters(), waited);
         let generation = self.generation;
         self.in_flight.push(Flying {
             load,
@@ -68,6 +88,7 @@ impl<D: Device> Session<D> {
             sent: now,
             pieces,
             landed: 0,
+            timing,
         });
         Some(Launch {
             batch: id,
@@ -157,6 +178,8 @@ impl<D: Device> Session<D> {
             }
         }
         let flying = &mut self.in_flight[index];
+        let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
+        self.meter.landed(&mut flying.timing, stamps);
         let (load, sent) = (&flying.load, &flying.pieces[flying.landed]);
         flying.landed += 1;
         let is_last = flying.landed == flying.pieces.len();
@@ -176,6 +199,8 @@ impl<D: Device> Session<D> {
         if is_last {
             self.batcher.settle(batch);
             let flying = self.in_flight.remove(index);
+            self.meter
+                .finished(flying.timing, &flying.batch(self.engine));
             self.recycle(flying.load);
         } else if let Some(through) = through {
             self.batcher.advance(batch, through);

@@ -59,6 +59,7 @@ impl<D: Device> Session<D> {
         self.device.destroy();
         self.engine = device.info().engine;
         self.device = device;
+        self.device.measure(self.meter.renew());
         self.tensors.lose();
         // They may be as large as the batches that grew while nothing was sent.
         self.spare.clear();

@@ -6,6 +6,7 @@
 
 mod answers;
 mod explain;
+mod facts;
 mod flights;
 mod load;
 mod loss;
@@ -23,12 +24,14 @@ mod budget;
 mod budget;
 
 pub use answers::Answer;
+pub use facts::{Facts, Measured};
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use stats::{Stats, TensorBytes};
 pub use warmup::Kernels;
 
 use self::budget::default_budget;
+use self::facts::Meter;
 use self::flights::Flying;
 use self::load::Load;
 use self::stats::Waits;
@@ -38,7 +41,7 @@ use self::waiting::Waiting;
 use crate::batch::{
     Accepted, BatchConfig, BatchId, Batcher, Due, MemoryBudget, Millis, Request, Ticket,
 };
-use crate::device::{Counters, Device, DeviceInfo, Engine, Generation};
+use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
 use crate::plan::{Call, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
@@ -90,6 +93,7 @@ pub struct Session<D> {
     spare: Vec<Arena>,
     waits: Waits,
     counts: stats::Counts,
+    meter: Meter,
 }
 
 impl<D: Device> Session<D> {
@@ -128,6 +132,7 @@ impl<D: Device> Session<D> {
             spare: Vec::new(),
             waits: Waits::default(),
             counts: stats::Counts::default(),
+            meter: Meter::default(),
         })
     }
 
@@ -303,11 +308,26 @@ impl<D: Device> Session<D> {
 
     /// Counts since the session was opened.
     pub fn stats(&self) -> Stats {
-        self.counts.stats(
-            &self.waits,
-            self.batcher.pending(),
-            (self.device.counters().after(self.gone), self.tensor_bytes()),
-        )
+        Stats {
+            measured: self.meter.measured(),
+            ..self.counts.stats(
+                &self.waits,
+                self.batcher.pending(),
+                (self.device.counters().after(self.gone), self.tensor_bytes()),
+            )
+        }
+    }
+
+    /// Times batches by a clock from here on, for [`Session::take_facts`]; or no
+    /// more.
+    pub fn measure_batches(&mut self, clock: Option<Clock>) {
+        self.meter.listen(clock);
+        self.device.measure(clock);
+    }
+
+    /// The facts of the batch that came back last, once, if it was measured.
+    pub fn take_facts(&mut self) -> Option<Facts> {
+        self.meter.take()
     }
 
     /// Notes how long a launch took; the face has the clock.

@@ -1,5 +1,6 @@
 //! Counts of what a session did. Plain numbers, cheap to take.
 
+use super::facts::Measured;
 use crate::device::{Counters, Engine};
 use crate::tensor::Packing;
 
@@ -36,6 +37,8 @@ pub struct Stats {
     pub ran_on_gpu: u64,
     /// Calls answered by the processor.
     pub ran_on_cpu: u64,
+    /// Where the time of measured batches went.
+    pub measured: Measured,
     /// What the device did.
     pub device: Counters,
     /// What tensors take of its memory.
@@ -122,6 +125,7 @@ impl Counts {
             encode_ms: self.encode_ms / batches,
             ran_on_gpu: self.settled_gpu,
             ran_on_cpu: self.settled_cpu,
+            measured: Measured::default(),
             device,
             tensors,
         }

@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub(super) table: RefCell<Table>,
     /// `(table, count, source, message, last)`; see [`Table`].
     pub(super) settle: RefCell<Option<Function>>,
-    /// `(event, message)`: lost, restored, fallback.
+    /// `(event, message)`: lost, restored, fallback, and sent.
     pub(super) notify: RefCell<Option<Function>>,
     /// Why the last method failed.
     pub(super) failure: RefCell<JsValue>,
@@ -140,7 +140,12 @@ impl Inner {
                 session.compiled(generation, compiled, now);
                 drop(session);
                 inner.recover();
+                let before = inner.session.borrow().in_flight();
                 inner.pump();
+                // Nobody's `flush` did, so nobody else knows.
+                if inner.session.borrow().in_flight() > before {
+                    inner.notify("sent", "");
+                }
             });
         }
     }

@@ -26,7 +26,7 @@ use self::header::Header;
 use self::inner::Inner;
 use self::recovery::Recovery;
 use crate::batch::{Due, Millis, Ticket};
-use crate::device::{AnyDevice, Device};
+use crate::device::{AnyDevice, Clock, Device};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
@@ -274,6 +274,20 @@ impl Core {
     /// Counts, as a plain object.
     pub fn stats(&self) -> JsValue {
         report::stats(&self.inner.session.borrow().stats())
+    }
+
+    /// Whether batches are measured from here on.
+    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
+    pub fn measure(&self, on: bool) {
+        let clock: Option<Clock> = on.then_some(|| report::now().0);
+        self.inner.session.borrow_mut().measure_batches(clock);
+    }
+
+    /// What the batch was that came back last, as a plain object, once;
+    /// undefined if it was not measured.
+    pub fn facts(&self) -> JsValue {
+        let facts = self.inner.session.borrow_mut().take_facts();
+        facts.map_or(JsValue::UNDEFINED, |facts| report::facts(&facts))
     }
 
     /// What the device is, as a plain object.

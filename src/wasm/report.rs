@@ -5,7 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::batch::Millis;
 use crate::device::{DeviceInfo, Engine};
-use crate::session::Stats;
+use crate::session::{Facts, Stats};
 
 #[wasm_bindgen]
 extern "C" {
@@ -70,12 +70,42 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         ("meanBatchSize", stats.mean_batch_size),
         ("fillRate", stats.fill_rate),
         ("encodeMs", stats.encode_ms),
+        ("transferMs", known(stats.measured.transfer_ms)),
+        ("gpuMs", known(stats.measured.gpu_ms)),
+        ("readMs", known(stats.measured.read_ms)),
+        ("kernelEfficiency", known(stats.measured.kernel_efficiency)),
+        ("utilization", known(stats.measured.utilization)),
     ]);
     set(&object, "waitMs", &wait);
     set(&object, "ranOn", &ran_on);
     set(&object, "pool", &pool);
     set(&object, "tensors", &tensors);
     set(&object, "pipelines", &pipelines);
+    object.into()
+}
+
+/// What a batch was. `first` and `last` are tickets.
+pub(super) fn facts(facts: &Facts) -> JsValue {
+    let object = numbers(&[
+        ("first", facts.first.0.into()),
+        ("last", facts.last.0.into()),
+        ("calls", facts.calls as f64),
+        ("subBatches", facts.pieces as f64),
+        ("bytesUp", facts.bytes_up as f64),
+        ("bytesDown", facts.bytes_down as f64),
+        ("startTime", facts.sent.0),
+        ("waitMs", facts.wait_ms),
+        ("encodeMs", facts.encode_ms),
+        ("transferMs", facts.transfer_ms),
+        ("gpuMs", known(facts.gpu_ms)),
+        ("readMs", facts.read_ms),
+        ("wallMs", facts.wall_ms),
+        ("resolutionMs", known(facts.resolution_ms)),
+        ("bytesPerSecond", known(facts.bytes_per_second())),
+        ("kernelEfficiency", known(facts.kernel_efficiency())),
+        ("utilization", known(facts.utilization())),
+    ]);
+    set(&object, "engine", &name_of(facts.engine).into());
     object.into()
 }
 
@@ -89,24 +119,36 @@ pub(super) fn info(info: &DeviceInfo) -> JsValue {
     for feature in &info.features {
         features.push(&feature.into());
     }
-    let engine = match info.engine {
-        Engine::Gpu => "gpu",
-        Engine::Cpu => "cpu",
-    };
     let object = Object::new();
     set(&object, "adapter", &info.adapter.as_str().into());
     set(&object, "driver", &info.driver.as_str().into());
     set(&object, "software", &info.software.into());
-    set(&object, "engine", &engine.into());
+    set(&object, "engine", &name_of(info.engine).into());
     set(&object, "features", &features);
     set(&object, "limits", &limits);
     object.into()
 }
 
+fn name_of(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Gpu => "gpu",
+        Engine::Cpu => "cpu",
+    }
+}
+
+/// What [`numbers`] makes null of where it is unknown.
+fn known(number: Option<f64>) -> f64 {
+    number.unwrap_or(f64::NAN)
+}
+
 fn numbers(fields: &[(&str, f64)]) -> Object {
     let object = Object::new();
     for (name, value) in fields {
-        set(&object, name, &(*value).into());
+        let value = match value.is_nan() {
+            true => JsValue::NULL,
+            false => (*value).into(),
+        };
+        set(&object, name, &value);
     }
     object
 }

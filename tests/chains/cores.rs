@@ -142,8 +142,12 @@ fn all_cores_compute_what_one_does() {
             "the sum of row {row}"
         );
     }
-    let lerp = |from: usize, to: usize| gpu.lerp(&x[from..to], &y[from..to], 0.3).unwrap();
+    // Enough for all cores in one call, and too little in each of ten.
     let count = y.len();
-    let halves = [lerp(0, 999), lerp(999, count)].concat();
-    assert_eq!(bits(&lerp(0, count)), bits(&halves));
+    let slerp = |from: usize, to: usize| gpu.slerp(&x[from..to], &y[from..to], 0.3).unwrap();
+    let parts = (0..count).step_by(count / 10);
+    let parts: Vec<f32> = parts
+        .flat_map(|from| slerp(from, from + count / 10))
+        .collect();
+    assert_eq!(bits(&slerp(0, count)), bits(&parts));
 }

@@ -242,12 +242,12 @@ fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>])
     let compute = |task: Task, output: Output<'_>| {
         for segment in &work.segments[task.calls] {
             let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
-            let from = segment.result as usize - output.start;
+            let at = |row: usize| segment.result as usize + row * row_words - output.start;
             run(
                 &work.kernel,
                 &work.settings,
                 &operands(segment, &rows),
-                &mut output.words[from + rows.start * row_words..from + rows.end * row_words],
+                &mut output.words[at(rows.start)..at(rows.end)],
             );
         }
     };

@@ -1,5 +1,6 @@
 //! A mapped range natively: a slice of host-visible memory.
 
+use super::meter::Stamps;
 use super::reads::Staged;
 use crate::error::Error;
 
@@ -9,10 +10,11 @@ pub struct Mapped {
     // Dropped before the buffer that it is a view of goes back to the ring.
     view: wgpu::BufferView,
     _staged: Staged,
+    stamps: Option<Stamps>,
 }
 
 impl Mapped {
-    pub(super) fn new(staged: Staged, bytes: u64) -> Result<Self, Error> {
+    pub(super) fn new(staged: Staged, bytes: u64, stamps: Option<Stamps>) -> Result<Self, Error> {
         let view = staged
             .buffer()
             .get_mapped_range(0..bytes)
@@ -20,7 +22,16 @@ impl Mapped {
         Ok(Mapped {
             view,
             _staged: staged,
+            stamps,
         })
+    }
+
+    /// When the kernels began and ended, if that was measured.
+    pub(crate) fn stamps_ns(&self) -> Option<[u64; 2]> {
+        let stamps = self.stamps?;
+        let at = usize::try_from(stamps.at).ok()? / 4;
+        let words = self.words().get(at..)?.first_chunk()?;
+        Some(stamps.in_ns(*words))
     }
 
     /// The results' words.

@@ -1,6 +1,7 @@
 //! A mapped range in the browser: an `ArrayBuffer` that never enters wasm
 //! memory. Dereferencing wgpu's view would copy all of it.
 
+use super::meter::Stamps;
 use super::reads::Staged;
 use crate::error::Error;
 
@@ -10,10 +11,11 @@ pub struct Mapped {
     // Dropped before the buffer that it is a view of goes back to the ring.
     view: wgpu::BufferView,
     _staged: Staged,
+    stamps: Option<Stamps>,
 }
 
 impl Mapped {
-    pub(super) fn new(staged: Staged, bytes: u64) -> Result<Self, Error> {
+    pub(super) fn new(staged: Staged, bytes: u64, stamps: Option<Stamps>) -> Result<Self, Error> {
         let view = staged
             .buffer()
             .get_mapped_range(0..bytes)
@@ -21,7 +23,17 @@ impl Mapped {
         Ok(Mapped {
             view,
             _staged: staged,
+            stamps,
         })
+    }
+
+    /// When the kernels began and ended, if that was measured.
+    pub(crate) fn stamps_ns(&self) -> Option<[u64; 2]> {
+        let stamps = self.stamps?;
+        let at = u32::try_from(stamps.at).ok()?;
+        let words =
+            js_sys::Uint32Array::new_with_byte_offset_and_length(&self.array_buffer(), at, 4);
+        Some(stamps.in_ns([0, 1, 2, 3].map(|k| words.get_index(k))))
     }
 
     /// The mapped range; detached when this value is dropped.

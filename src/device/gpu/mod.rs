@@ -8,6 +8,7 @@
 mod faults;
 mod kept;
 mod memory;
+mod meter;
 mod open;
 mod pipelines;
 mod reads;
@@ -57,14 +58,16 @@ pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
 
 use self::faults::Faults;
-use self::memory::Memory;
+use self::memory::{Held, Memory};
+use self::meter::Meter;
 use self::pipelines::Pipelines;
 use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
 use self::uploads::{Uploads, Written};
 use super::{
-    Compiled, Counters, Device, DeviceInfo, DeviceLimits, Flight, HostWords, Readback, Readiness,
+    Clock, Compiled, Counters, Device, DeviceInfo, DeviceLimits, Flight, HostWords, Readback,
+    Readiness,
 };
 use crate::error::Error;
 use crate::kernel::{Kernel, MAX_OPERANDS};
@@ -90,6 +93,7 @@ pub struct Gpu {
     reads: Reads,
     uploads: Uploads,
     pipelines: Pipelines,
+    meter: Meter,
     counters: Counters,
 }
 
@@ -107,7 +111,7 @@ impl Device for Gpu {
 
     fn counters(&self) -> Counters {
         let held = self.memory.held().plus(self.reads.held());
-        let held = held.plus(self.uploads.held());
+        let held = held.plus(self.uploads.held()).plus(self.meter.held());
         Counters {
             pool_bytes: held.bytes,
             pool_peak_bytes: held.peak,
@@ -163,10 +167,15 @@ impl Device for Gpu {
         }
     }
 
+    fn measure(&mut self, clock: Option<Clock>) {
+        self.meter.listen(clock, (&self.device, &self.queue));
+    }
+
     fn destroy(&mut self) {
         self.memory.destroy();
         self.reads.ring.destroy();
         self.uploads.destroy();
+        self.meter.destroy();
         self.device.destroy();
     }
 }
@@ -194,14 +203,22 @@ impl Gpu {
         let scopes = (!is_warm).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
-        let written = self.uploads.write(arena, &upload.runs, upload.bytes);
+        let mut took = 0;
+        let written = self.meter.time(&mut took, || {
+            let written = self.uploads.write(arena, &upload.runs, upload.bytes);
+            if written.is_none() {
+                self.write(arena, &upload);
+            }
+            written
+        });
         match &written {
             Some(written) => {
                 let target = self.memory.buffer(Slot::INPUTS);
                 written.copy_to(&mut encoder, (target, 0));
             }
-            None => self.write(arena, &upload),
+            None => self.uploads.prepare(&self.device, upload.bytes),
         }
+        self.counters.upload_ns += took;
         self.counters.uploads += 1;
         self.counters.bytes_up += upload.bytes;
         self.encode(&mut encoder, &ready);
@@ -242,7 +259,10 @@ impl Gpu {
         let fits = |(slot, bytes): &(Slot, u64)| self.memory.fits(*slot, *bytes);
         needs.iter().all(fits)
             && (plan.words(Slot::RESULTS) == 0
-                || self.reads.ring.fits(bytes_of(plan.words(Slot::RESULTS))))
+                || self
+                    .reads
+                    .ring
+                    .fits(bytes_of(plan.words(Slot::RESULTS)) + self.meter.bytes()))
             && self.uploads.fits(needs[0].1)
             && plan.dispatches().all(|work| {
                 self.pipelines
@@ -290,10 +310,13 @@ impl Gpu {
         written: Option<Written>,
         bytes: u64,
     ) -> Flight {
-        let staged = (bytes > 0).then(|| self.reads.take(&self.device, bytes));
+        let all = bytes + self.meter.bytes();
+        let staged = (bytes > 0).then(|| self.reads.take(&self.device, all));
+        let mut stamps = None;
         if let Some(staged) = &staged {
             let results = self.memory.buffer(Slot::RESULTS);
             encoder.copy_buffer_to_buffer(results, 0, staged.buffer(), 0, bytes);
+            stamps = self.meter.collect(&mut encoder, staged.buffer(), bytes);
         }
         let submission = self.queue.submit([encoder.finish()]);
         self.counters.submits += 1;
@@ -307,7 +330,7 @@ impl Gpu {
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;
-        staged.read(bytes, submission, (&self.device, &self.faults))
+        staged.read((all, stamps), submission, (&self.device, &self.faults))
     }
 
     /// Bytes that each slot must hold.
@@ -346,12 +369,14 @@ impl Gpu {
         uploads::each_slice(arena, &upload.runs, &mut |to, bytes| {
             self.queue.write_buffer(target, to.into(), bytes);
         });
-        self.uploads.prepare(&self.device, upload.bytes);
     }
 
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
         self.pipelines.begin_launch();
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: None,
+            timestamp_writes: self.meter.writes(),
+        });
         for Ready { work, params, grid } in ready {
             let (pipeline, group) = self.pipelines.bind(
                 &self.device,

@@ -1,6 +1,6 @@
 //! Asks for an adapter and a device.
 
-use super::{Faults, Gpu, Memory, Pipelines, Reads, Uploads, poll};
+use super::{Faults, Gpu, Memory, Meter, Pipelines, Reads, Uploads, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::kernel::Target;
@@ -105,6 +105,7 @@ impl Gpu {
             memory: Memory::default(),
             reads: Reads::default(),
             uploads: Uploads::default(),
+            meter: Meter::default(),
             counters: Counters::default(),
         })
     }

@@ -39,6 +39,7 @@ pub(super) struct Source {
 }
 
 impl Source {
+    #[inline(never)] // Each copy costs the package bytes, as below.
     pub(super) fn module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
         device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(self.kernel.name()),
@@ -46,6 +47,7 @@ impl Source {
         })
     }
 
+    #[inline(never)]
     pub(super) fn pipeline(
         &self,
         device: &wgpu::Device,
@@ -116,14 +118,14 @@ impl Pipelines {
         kernel: &Kernel,
     ) -> Readiness {
         // Of the coming launch, so that none makes room for another one of it.
-        let is_made = |(known, _): &(Kernel, _)| known == kernel;
+        let is_made = |(known, _): &(Kernel, _)| same(known, kernel);
         if self.pipelines.touch(self.launches + 1, is_made) {
             return Readiness::Ready;
         }
-        if let Some((_, error)) = self.failed.iter().find(|(known, _)| known == kernel) {
+        if let Some((_, error)) = self.failed.iter().find(|(known, _)| same(known, kernel)) {
             return Readiness::Failed(error.clone());
         }
-        if self.compiling.contains(kernel) {
+        if self.compiling.iter().any(|known| same(known, kernel)) {
             return Readiness::Compiling(None);
         }
         self.compiling.push(kernel.clone());
@@ -133,10 +135,10 @@ impl Pipelines {
 
     /// Takes what became of a kernel.
     pub(super) fn adopt(&mut self, Compiled { kernel, outcome }: Compiled) {
-        self.compiling.retain(|known| *known != kernel);
+        self.compiling.retain(|known| !same(known, &kernel));
         match outcome {
             Ok(Some(Pipeline(pipeline))) => {
-                let is_made = |(known, _): &(Kernel, _)| *known == kernel;
+                let is_made = |(known, _): &(Kernel, _)| same(known, &kernel);
                 let make = || (kernel.clone(), pipeline);
                 self.pipelines
                     .find_or_make(self.launches + 1, is_made, make);
@@ -149,7 +151,8 @@ impl Pipelines {
 
     /// Why a kernel did not compile. Asked once: then it may try again.
     pub(super) fn take_failure(&mut self, kernel: &Kernel) -> Option<Error> {
-        let at = self.failed.iter().position(|(known, _)| known == kernel)?;
+        let mut failed = self.failed.iter();
+        let at = failed.position(|(known, _)| same(known, kernel))?;
         Some(self.failed.swap_remove(at).1)
     }
 
@@ -171,7 +174,7 @@ impl Pipelines {
         let source = self.source(kernel);
         let (pipeline, is_new) = self.pipelines.find_or_make(
             self.launches,
-            |(known, _)| known == kernel,
+            |(known, _)| same(known, kernel),
             || {
                 let pipeline = source.pipeline(device, &source.module(device));
                 (source.kernel, pipeline)
@@ -210,7 +213,7 @@ impl Pipelines {
         output: Slot,
     ) -> bool {
         let bound = |known: &Group| known.operands == operands && known.output == output;
-        self.pipelines.has(|(known, _)| known == kernel) && self.groups.has(bound)
+        self.pipelines.has(|(known, _)| same(known, kernel)) && self.groups.has(bound)
     }
 
     /// Makes everything anew when it is needed next.
@@ -237,6 +240,12 @@ impl Pipelines {
     pub(super) fn reused(&self) -> u64 {
         self.reused
     }
+}
+
+/// Whether two kernels are equal.
+#[inline(never)]
+fn same(a: &Kernel, b: &Kernel) -> bool {
+    a == b
 }
 
 /// One layout for all kernels; each reads a part of it.

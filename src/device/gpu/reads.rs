@@ -3,6 +3,7 @@
 
 use super::mapped::Mapped;
 use super::memory::{Held, SMALLEST};
+use super::meter::Stamps;
 use super::poll;
 use super::ring::Ring;
 use super::{Faults, Flight, Readback};
@@ -52,10 +53,11 @@ impl Staged {
         self.buffer.as_ref().expect("held until dropped")
     }
 
-    /// Maps the first `bytes`, which a submission fills.
+    /// Maps the first `bytes`, which a submission fills, and where in them moments
+    /// were written.
     pub(super) fn read(
         self,
-        bytes: u64,
+        (bytes, stamps): (u64, Option<Stamps>),
         submission: wgpu::SubmissionIndex,
         (device, faults): (&wgpu::Device, &Faults),
     ) -> Flight {
@@ -71,7 +73,7 @@ impl Staged {
             let mapped = poll::finish(&device, submission, receiver).await;
             faults.check()?;
             match mapped {
-                Ok(Ok(())) => Ok(Readback::Mapped(Mapped::new(self, bytes)?)),
+                Ok(Ok(())) => Ok(Readback::Mapped(Mapped::new(self, bytes, stamps)?)),
                 Ok(Err(_)) | Err(_) => Err(Error::DeviceLost("a read-back was refused".into())),
             }
         })

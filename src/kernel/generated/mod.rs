@@ -77,7 +77,7 @@ pub fn source(stage: &Stage, target: Target) -> String {
         Body::Map(map) => (MAP, map::body(stage, &layout, map)),
         Body::Attention(of) => match target {
             Target::Gpu => (ATTENTION, attention::body(stage, &layout, of)),
-            Target::Processor => (DIRECT_ATTENTION, attention::direct(stage, &layout, of)),
+            Target::Processor => (DIRECT_ATTENTION, attention::operands(stage, &layout, of)),
         },
         Body::Rows(rows) => match rows.width {
             Width::Thread => (ROWS, rows::body(stage, &layout, rows)),

@@ -3,6 +3,7 @@
 mod at_every_point;
 mod by_example;
 mod chains;
+mod facts;
 mod in_pieces;
 mod structures;
 mod under_random_events;

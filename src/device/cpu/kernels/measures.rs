@@ -8,10 +8,21 @@ use crate::kernel::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES, Settings};
 /// The mode that measures in steps of rho and theta.
 const GEODESIC: u32 = 1;
 
+/// The gradients of a layer by its rho, so that one copy writes both.
+static GRADIENTS: [[f32; 2]; 16] = {
+    let mut gradients = [[0.0; 2]; 16];
+    let mut rho = 0;
+    while rho < 16 {
+        gradients[rho][0] = SLOPES[rho];
+        rho += 1;
+    }
+    gradients
+};
+
 pub(super) fn gradients([states, ..]: &Operands<'_>, output: &mut [f32]) {
     let (rows, _) = output.as_chunks_mut::<2>();
     for (out, layer) in rows.iter_mut().zip(states.layers()) {
-        *out = [SLOPES[usize::from(layer >> 4)], 0.0];
+        *out = GRADIENTS[usize::from(layer >> 4)];
     }
 }
 

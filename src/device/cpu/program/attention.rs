@@ -25,6 +25,7 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, lines: Range<usize>, mut output
         size,
         queries: [0.0; MAX_HEAD as usize],
         others: [0.0; MAX_HEAD as usize],
+        sums: [0.0; MAX_HEAD as usize],
     };
     let matrices = |stack| {
         of.loads
@@ -44,10 +45,12 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, lines: Range<usize>, mut output
         for number in 0..of.heads {
             let first = number * of.size;
             q.read((row, first), &mut head.queries[..size]);
-            let values = head.attend([k, v], (first, seen));
+            let total = head.attend([k, v], (first, seen));
             let place = (line as u32 * of.heads + number) * of.size;
             let to = output.words_at(run.sizes.result + place, size);
-            to.copy_from_slice(bytemuck::cast_slice(&values[..size]));
+            for (word, sum) in to.iter_mut().zip(&head.sums) {
+                *word = (sum / total).to_bits();
+            }
         }
     }
 }
@@ -59,12 +62,14 @@ struct Head {
     queries: Floats,
     /// A key, or a value.
     others: Floats,
+    sums: Floats,
 }
 
 impl Head {
-    /// What the first `seen` keys give, of floats from number `first` on.
-    fn attend(&mut self, [k, v]: [&Matrix<'_>; 2], (first, seen): (u32, u32)) -> Floats {
-        let mut sums = [0.0; MAX_HEAD as usize];
+    /// Sums what the first `seen` keys give, of floats from number `first` on; the
+    /// sum of their weights.
+    fn attend(&mut self, [k, v]: [&Matrix<'_>; 2], (first, seen): (u32, u32)) -> f32 {
+        self.sums[..self.size].fill(0.0);
         let (mut largest, mut total) = (f32::NEG_INFINITY, 0.0);
         for start in (0..seen).step_by(KEYS as usize) {
             let count = KEYS.min(seen - start);
@@ -79,18 +84,20 @@ impl Head {
             if start > 0 && before < largest {
                 let decay = exponential(before - largest);
                 total *= decay;
-                sums.iter_mut().for_each(|sum| *sum *= decay);
+                for sum in &mut self.sums[..self.size] {
+                    *sum *= decay;
+                }
             }
             for (key, score) in (start..).zip(scores) {
                 let weight = exponential(*score - largest);
                 total += weight;
                 v.read((key, first), &mut self.others[..self.size]);
-                for (sum, value) in sums.iter_mut().zip(&self.others[..self.size]) {
+                for (sum, value) in self.sums[..self.size].iter_mut().zip(&self.others) {
                     *sum += weight * value;
                 }
             }
         }
-        sums.map(|sum| sum / total)
+        total
     }
 
     /// The query times a key.
@@ -133,6 +140,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Floats of a row, from one of them on.
+    #[inline(never)]
     fn read(&self, (row, first): (u32, u32), to: &mut [f32]) {
         let mut at = self.start.wrapping_add(row.wrapping_mul(self.row));
         at = at.wrapping_add(first.wrapping_mul(self.step));

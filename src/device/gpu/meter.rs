@@ -1,0 +1,148 @@
+//! Times launches, while somebody listens: the writing of uploads by the face's
+//! clock, kernels by the device's.
+//!
+//! A pass writes the moments of its begin and its end; they are copied behind the
+//! results and travel with them, so that measuring costs no map of its own.
+
+use super::Held;
+use super::memory::create;
+use crate::device::Clock;
+
+/// Bytes of the two moments of a pass.
+const STAMPS: u64 = 16;
+
+/// The clocks of one device.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    clock: Option<Clock>,
+    /// Made when they are first needed, and kept; `None` where there are none.
+    queries: Option<Queries>,
+    held: Held,
+}
+
+#[derive(Debug)]
+struct Queries {
+    set: wgpu::QuerySet,
+    resolved: wgpu::Buffer,
+    /// Nanoseconds of a tick.
+    period: f32,
+}
+
+/// Where moments lie in a mapped range.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamps {
+    /// Bytes before them.
+    pub(super) at: u64,
+    /// Nanoseconds of a tick.
+    pub(super) period: f32,
+}
+
+impl Meter {
+    pub(super) fn listen(
+        &mut self,
+        clock: Option<Clock>,
+        (device, queue): (&wgpu::Device, &wgpu::Queue),
+    ) {
+        self.clock = clock;
+        let has = device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        if clock.is_none() || self.queries.is_some() || !has {
+            return;
+        }
+        let uses = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
+        self.queries = Some(Queries {
+            set: device.create_query_set(&wgpu::QuerySetDescriptor {
+                label: None,
+                ty: wgpu::QueryType::Timestamp,
+                count: 2,
+            }),
+            resolved: create(device, STAMPS, uses),
+            period: queue.get_timestamp_period(),
+        });
+        self.held.add(STAMPS);
+    }
+
+    /// Bytes that travel behind the results.
+    pub(super) fn bytes(&self) -> u64 {
+        self.asked().map_or(0, |_| STAMPS)
+    }
+
+    /// What a pass is to write.
+    pub(super) fn writes(&self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        self.asked()
+            .map(|queries| wgpu::ComputePassTimestampWrites {
+                query_set: &queries.set,
+                beginning_of_pass_write_index: Some(0),
+                end_of_pass_write_index: Some(1),
+            })
+    }
+
+    /// Copies what the pass wrote behind the results.
+    pub(super) fn collect(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        staged: &wgpu::Buffer,
+        at: u64,
+    ) -> Option<Stamps> {
+        let Queries {
+            set,
+            resolved,
+            period,
+        } = self.asked()?;
+        encoder.resolve_query_set(set, 0..2, resolved, 0);
+        encoder.copy_buffer_to_buffer(resolved, 0, staged, at, STAMPS);
+        let period = *period;
+        Some(Stamps { at, period })
+    }
+
+    /// Runs what writes an upload, and adds the nanoseconds that it took to `ns`.
+    pub(super) fn time<T>(&self, ns: &mut u64, write: impl FnOnce() -> T) -> T {
+        let Some(clock) = self.clock else {
+            return write();
+        };
+        let start = clock();
+        let written = write();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "time goes forward, and no upload takes centuries"
+        )]
+        let took = ((clock() - start) * 1e6) as u64;
+        *ns += took;
+        written
+    }
+
+    pub(super) fn held(&self) -> Held {
+        self.held
+    }
+
+    pub(super) fn destroy(&mut self) {
+        if let Some(queries) = self.queries.take() {
+            queries.resolved.destroy();
+            self.held.remove(STAMPS);
+        }
+    }
+
+    fn asked(&self) -> Option<&Queries> {
+        self.queries.as_ref().filter(|_| self.clock.is_some())
+    }
+}
+
+impl Stamps {
+    /// Moments in nanoseconds, of four words.
+    pub(super) fn in_ns(self, words: [u32; 4]) -> [u64; 2] {
+        [[words[0], words[1]], [words[2], words[3]]].map(|[low, high]| {
+            let ticks = u64::from(low) | u64::from(high) << 32;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::float_cmp,
+                reason = "moments are not negative; browsers count nanoseconds, which stay exact"
+            )]
+            if self.period == 1.0 {
+                ticks
+            } else {
+                (ticks as f64 * f64::from(self.period)) as u64
+            }
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! Where the time of a batch went, while somebody listens.
+//!
+//! The clock is the face's, the kernels' time the device's own. With nobody
+//! listening nothing is timed, and nothing is kept.
+
+use crate::batch::{Millis, Ticket};
+use crate::device::{Clock, Counters, Engine};
+
+const NS: f64 = 1e-6;
+
+/// A batch that came back. Times in milliseconds, sizes in bytes; `None` is
+/// unknown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// Its oldest call.
+    pub first: Ticket,
+    /// Its newest call.
+    pub last: Ticket,
+    /// Calls that were sent.
+    pub calls: u64,
+    /// Pieces that they were sent in.
+    pub pieces: u64,
+    /// Where they ran.
+    pub engine: Engine,
+    /// Sent to the device.
+    pub bytes_up: u64,
+    /// Read back.
+    pub bytes_down: u64,
+    /// When its sending began, on the face's clock.
+    pub sent: Millis,
+    /// How long its oldest call waited until then.
+    pub wait_ms: f64,
+    /// Planning and encoding its pieces.
+    pub encode_ms: f64,
+    /// Writing its operands where the device takes them from.
+    pub transfer_ms: f64,
+    /// Its kernels, by the device's own clock: `None` where it has none, and where
+    /// they took less than that clock can tell.
+    pub gpu_ms: Option<f64>,
+    /// From its last submission until its last result was there, without the time
+    /// of its kernels where that is known: the rest of the link, the read-back,
+    /// and until it was noticed. Some of the kernels ran before that submission
+    /// where there are several pieces, so it is then rather too small.
+    pub read_ms: f64,
+    /// From its sending to its last result.
+    pub wall_ms: f64,
+    /// Smallest step of the device's clock that was seen; each piece's kernels are
+    /// known to so much. Browsers make it coarse, often 0.1 ms.
+    pub resolution_ms: Option<f64>,
+}
+
+impl Facts {
+    /// Kernels' share of the time of kernels and transfers, 0 to 1.
+    pub fn kernel_efficiency(&self) -> Option<f64> {
+        let gpu = self.gpu_ms?;
+        Some(gpu / (gpu + self.transfer_ms + self.read_ms))
+    }
+
+    /// Kernels' share of the time from sending to the last result, 0 to 1.
+    pub fn utilization(&self) -> Option<f64> {
+        share(self.gpu_ms?, self.wall_ms)
+    }
+
+    /// Bytes both ways a second.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let bytes = (self.bytes_up + self.bytes_down) as f64;
+        (self.wall_ms > 0.0).then(|| bytes / self.wall_ms * 1e3)
+    }
+}
+
+/// The mean of the batches that were measured; `None` before there are any.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// [`Facts::transfer_ms`].
+    pub transfer_ms: Option<f64>,
+    /// [`Facts::gpu_ms`], of the batches of which it is known.
+    pub gpu_ms: Option<f64>,
+    /// [`Facts::read_ms`].
+    pub read_ms: Option<f64>,
+    /// Kernels' share of the time of kernels and transfers, of the same.
+    pub kernel_efficiency: Option<f64>,
+    /// Kernels' share of the time in which any of the same was on its way.
+    pub utilization: Option<f64>,
+}
+
+/// A batch that is measured and on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    sent: Millis,
+    encoded: Millis,
+    wait_ms: f64,
+    upload_ns: u64,
+    bytes_up: u64,
+    bytes_down: u64,
+    /// The kernels of the pieces that are back; `None` once one is unknown.
+    kernel_ns: Option<u64>,
+}
+
+/// What a batch was, to whoever measured it.
+pub(super) struct Batch {
+    pub(super) first: Ticket,
+    pub(super) last: Ticket,
+    pub(super) calls: usize,
+    pub(super) pieces: usize,
+    pub(super) engine: Engine,
+}
+
+/// The clock, and what it has told.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    clock: Option<Clock>,
+    /// The greatest common divisor of all moments that the device told.
+    resolution_ns: u64,
+    latest: Option<Facts>,
+    sums: Sums,
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    batches: f64,
+    transfer_ms: f64,
+    read_ms: f64,
+    /// Those of which the kernels' time is known.
+    known: f64,
+    gpu_ms: f64,
+    moved_ms: f64,
+    wall_ms: f64,
+    /// Until when `wall_ms` counts.
+    until: f64,
+}
+
+impl Meter {
+    pub(super) fn listen(&mut self, clock: Option<Clock>) {
+        self.clock = clock;
+    }
+
+    /// The clock for another device, of whose own nothing is known.
+    pub(super) fn renew(&mut self) -> Option<Clock> {
+        self.resolution_ns = 0;
+        self.clock
+    }
+
+    /// The facts of the batch that came back last, once.
+    pub(super) fn take(&mut self) -> Option<Facts> {
+        self.latest.take()
+    }
+
+    /// The moment, and what the device did before, while somebody listens.
+    pub(super) fn start(&self, counters: impl FnOnce() -> Counters) -> Option<(Millis, Counters)> {
+        self.clock.map(|clock| (Millis(clock()), counters()))
+    }
+
+    /// A batch was encoded since `start`.
+    pub(super) fn encoded(
+        &self,
+        start: Option<(Millis, Counters)>,
+        counters: impl FnOnce() -> Counters,
+        wait_ms: f64,
+    ) -> Option<Timing> {
+        let (sent, before) = start?;
+        let after = counters();
+        Some(Timing {
+            sent,
+            encoded: Millis(self.clock?()),
+            wait_ms,
+            upload_ns: after.upload_ns - before.upload_ns,
+            bytes_up: after.bytes_up - before.bytes_up,
+            bytes_down: after.bytes_down - before.bytes_down,
+            kernel_ns: Some(0),
+        })
+    }
+
+    /// A piece of a batch is back, whose kernels began and ended then.
+    pub(super) fn landed(&mut self, timing: &mut Option<Timing>, stamps: Option<[u64; 2]>) {
+        let Some(timing) = timing else {
+            return;
+        };
+        if let Some(stamps) = stamps {
+            for stamp in stamps {
+                self.resolution_ns = divisor(stamp, self.resolution_ns);
+            }
+        }
+        // A clock that was set back tells nothing.
+        let took = stamps.and_then(|[begin, end]| end.checked_sub(begin));
+        timing.kernel_ns = timing.kernel_ns.zip(took).map(|(sum, took)| sum + took);
+    }
+
+    /// All of a batch is back.
+    pub(super) fn finished(&mut self, timing: Option<Timing>, batch: &Batch) {
+        let (Some(timing), Some(clock)) = (timing, self.clock) else {
+            return;
+        };
+        let landed = clock();
+        let transfer_ms = timing.upload_ns as f64 * NS;
+        let known = timing.kernel_ns.filter(|ns| *ns > 0);
+        let gpu_ms = known.map(|ns| ns as f64 * NS);
+        let after = landed - timing.encoded.0;
+        let resolution = Some(self.resolution_ns).filter(|ns| *ns > 0);
+        let facts = Facts {
+            first: batch.first,
+            last: batch.last,
+            calls: batch.calls as u64,
+            pieces: batch.pieces as u64,
+            engine: batch.engine,
+            bytes_up: timing.bytes_up,
+            bytes_down: timing.bytes_down,
+            sent: timing.sent,
+            wait_ms: timing.wait_ms,
+            encode_ms: (timing.encoded.0 - timing.sent.0 - transfer_ms).max(0.0),
+            transfer_ms,
+            gpu_ms,
+            read_ms: (after - gpu_ms.unwrap_or(0.0)).max(0.0),
+            wall_ms: landed - timing.sent.0,
+            resolution_ms: resolution.map(|ns| ns as f64 * NS),
+        };
+        self.sums.add(&facts);
+        self.latest = Some(facts);
+    }
+
+    pub(super) fn measured(&self) -> Measured {
+        let sums = &self.sums;
+        let busy = sums.gpu_ms;
+        Measured {
+            transfer_ms: share(sums.transfer_ms, sums.batches),
+            gpu_ms: share(busy, sums.known),
+            read_ms: share(sums.read_ms, sums.batches),
+            kernel_efficiency: share(busy, busy + sums.moved_ms),
+            utilization: share(busy, sums.wall_ms),
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, facts: &Facts) {
+        self.batches += 1.0;
+        self.transfer_ms += facts.transfer_ms;
+        self.read_ms += facts.read_ms;
+        let Some(gpu_ms) = facts.gpu_ms else {
+            return;
+        };
+        self.known += 1.0;
+        self.gpu_ms += gpu_ms;
+        self.moved_ms += facts.transfer_ms + facts.read_ms;
+        // Batches overlap: no moment counts twice.
+        let landed = facts.sent.0 + facts.wall_ms;
+        self.wall_ms += (landed - self.until.max(facts.sent.0)).max(0.0);
+        self.until = self.until.max(landed);
+    }
+}
+
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,103 @@
+//! What is told of batches natively, on both engines.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod engines;
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod samples;
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use engines::{both_manual, in_time};
+use framebatch::device::Engine;
+use framebatch::{Facts, Gpu, Watch};
+use samples::Samples;
+
+/// Listens, and what was heard.
+fn heard(gpu: &Gpu) -> (Watch, mpsc::Receiver<Facts>) {
+    let (sender, receiver) = mpsc::channel();
+    let watch = gpu.on_batch(move |facts| sender.send(*facts).unwrap_or_default());
+    (watch, receiver)
+}
+
+#[test]
+fn facts_agree_with_the_counts() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let states = Samples(1).states(20_000);
+            let alone = gpu.compute_gradients(&states);
+            gpu.flush();
+            let alone = alone.wait().unwrap();
+            let before = gpu.stats();
+            let (watch, batches) = heard(&gpu);
+            let calls = [(); 3].map(|()| gpu.compute_gradients(&states));
+            gpu.flush();
+            for call in calls {
+                // The same bits, measured or not.
+                assert_eq!(call.wait().unwrap(), alone);
+            }
+            let facts = batches.recv().unwrap();
+            let after = gpu.stats();
+            let is_gpu = gpu.info().engine == Engine::Gpu;
+            assert_eq!((facts.calls, facts.engine), (3, gpu.info().engine));
+            assert_eq!(facts.last.0 - facts.first.0, 2);
+            assert_eq!(facts.pieces, after.pieces - before.pieces);
+            assert_eq!(
+                facts.bytes_up,
+                after.device.bytes_up - before.device.bytes_up
+            );
+            assert_eq!(
+                facts.bytes_down,
+                after.device.bytes_down - before.device.bytes_down
+            );
+            assert!(facts.wall_ms > 0.0 && facts.encode_ms <= facts.wall_ms);
+            // Eight megabytes of results go in pieces, and lavapipe has timestamps.
+            assert_eq!(facts.pieces > 1, is_gpu);
+            assert_eq!(facts.gpu_ms.is_some(), is_gpu);
+            assert_eq!(facts.resolution_ms.is_some(), is_gpu);
+            assert_eq!(after.measured.utilization, facts.utilization());
+            assert_eq!(after.measured.read_ms, Some(facts.read_ms));
+            drop(watch);
+            let call = gpu.compute_gradients(&states);
+            gpu.flush();
+            assert_eq!(call.wait().unwrap(), alone);
+            assert!(batches.recv().is_err(), "nobody listens any more");
+            assert_eq!(gpu.stats().measured, after.measured);
+        }
+    });
+}
+
+#[test]
+fn listeners_come_and_go_while_batches_do() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let send = |gpu: &Gpu| {
+                let call = gpu.lerp(&[0.0], &[1.0], 0.5);
+                gpu.flush();
+                call.wait().unwrap();
+            };
+            let (one, first) = heard(&gpu);
+            let (two, second) = heard(&gpu);
+            send(&gpu);
+            assert!(first.recv().is_ok() && second.recv().is_ok());
+            drop(one);
+            send(&gpu);
+            assert!(first.recv().is_err() && second.recv().is_ok());
+            // One that ends itself, and uses the session meanwhile.
+            let (sender, told) = mpsc::channel();
+            let slot: Arc<Mutex<Option<Watch>>> = Arc::default();
+            let (own, handle) = (Arc::clone(&slot), gpu.clone());
+            *slot.lock().unwrap() = Some(gpu.on_batch(move |facts| {
+                own.lock().unwrap().take();
+                sender.send((facts.calls, handle.stats().calls)).unwrap();
+            }));
+            send(&gpu);
+            assert_eq!(told.recv().unwrap(), (1, 3));
+            send(&gpu);
+            assert!(told.recv().is_err());
+            drop(two);
+        }
+    });
+}
