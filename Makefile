@@ -60,7 +60,7 @@ target/glue/framebatch_bg.wasm: $(CORE) | setup
 
 # The same where WebAssembly has no vectors.
 target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
-	RUSTFLAGS="-C target-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	RUSTFLAGS="-C target-feature=-simd128 -C llvm-args=-inline-threshold=50" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
 	  wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue-scalar --out-name framebatch
 	touch $@
 
