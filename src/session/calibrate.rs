@@ -17,6 +17,7 @@ use crate::tensor::{Arena, DType, Format};
 #[derive(Debug)]
 pub(super) struct Calibration {
     recipes: [Recipe; 6],
+    values: Box<[u32]>,
     arena: Arena,
     /// How many were measured, round after round: what is computed for the first
     /// time is compiled, and in browsers compiled better while others run.
@@ -42,8 +43,12 @@ const LARGE_PRODUCT: u32 = 3;
 const SMALL_PRODUCT: u32 = 4;
 const TERMS: u32 = 5;
 
-/// A quarter, or a usual state's layers: zeros may be computed faster.
-const VALUE: u32 = 0x3e80_0000;
+/// What samples compute with: floats between a quarter and a half, states of many
+/// layers. Equal ones, and zeros, are computed faster than what callers have.
+fn values() -> Box<[u32]> {
+    let varied = (0..MOVED * 2).map(|i| 0x3e80_0000 | (i.wrapping_mul(0x9e37_79b9) >> 9));
+    varied.collect()
+}
 
 /// Rows and columns of the products.
 const LARGE: u32 = 192;
@@ -147,6 +152,7 @@ impl Default for Calibration {
                 product(SMALL),
                 terms(),
             ],
+            values: values(),
             arena: Arena::default(),
             measured: 0,
             best: [f64::INFINITY; SAMPLES.len()],
@@ -161,7 +167,8 @@ impl Calibration {
         let calls: Vec<Call> = (0..sample.calls)
             .map(|_| {
                 self.arena.reserve(words);
-                self.arena.free()[..words as usize].fill(VALUE);
+                let words_of = &self.values[..words as usize];
+                self.arena.free()[..words as usize].copy_from_slice(words_of);
                 Call {
                     recipe: RecipeId(sample.recipe),
                     rows: recipe.rows().unwrap_or(sample.rows),

@@ -177,8 +177,8 @@ impl Core {
 
     /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
     pub fn locate(&self, tensor: u32) -> JsValue {
-        match self.inner.session.borrow().device() {
-            AnyDevice::Gpu(gpu) => gpu.raw_buffer(tensor),
+        match self.inner.session.borrow_mut().device_mut() {
+            AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
             AnyDevice::Cpu(_) => JsValue::UNDEFINED,
         }
     }

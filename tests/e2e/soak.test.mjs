@@ -26,7 +26,7 @@ test(`${FRAMES} frames hold what 1,000 held`, { timeout: 120_000 }, () =>
         poolBytes: gpu.stats().pool.bytes,
         poolBuffers: gpu.stats().pool.buffers,
         wasmBytes: counting.wasmBytes(),
-        pipelines: counting.count().created.createComputePipeline,
+        pipelines: counting.count().created.createComputePipelineAsync,
         modules: counting.count().created.createShaderModule,
         bindGroups: counting.count().created.createBindGroup,
       });

@@ -47,6 +47,7 @@ for (const [name, headers, isolated] of PAGES) {
         "/strict/",
         "/strict/page.js",
         "/pkg/dist/index.js",
+        "/pkg/dist/shared.js",
         "/pkg/wasm/framebatch.js",
         "/pkg/wasm/framebatch_bg.wasm",
       ].map((path) => server.url + path);

@@ -224,7 +224,7 @@ test("1,000 constants and 200 lengths: nothing is compiled after the first", () 
         const constants = [0, 1, 2, 3, 4].map((k) => (length * 5 + k) / 500);
         wrong += await ask(length, constants);
       }
-      const { createComputePipeline: created } = counting.since(
+      const { createComputePipelineAsync: created } = counting.since(
         before[1],
       ).created;
       const { compiled } = gpu.stats().pipelines;
@@ -235,6 +235,22 @@ test("1,000 constants and 200 lengths: nothing is compiled after the first", () 
       };
     });
     assert.deepEqual([compiled, created, wrong], [0, 0, 0]);
+  }));
+
+test("nothing else comes to lie in a buffer that was handed out", () =>
+  site.page(async (page) => {
+    const same = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "eager" });
+      const buffers = [];
+      const use = async (shows) => {
+        using tensor = gpu.tensor(new Float32Array(64).fill(2), [64]);
+        for (let times = 0; times < 2; times++) await tensor.mul(2).read();
+        if (shows) buffers.push(tensor.gpuBuffer().buffer);
+      };
+      for (const shows of [true, false, true]) await use(shows);
+      return buffers[0] === buffers[1];
+    });
+    assert.equal(same, false);
   }));
 
 test("a short tensor that is new each frame, and shared by its calls, makes nothing", () =>

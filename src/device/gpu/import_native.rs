@@ -45,6 +45,7 @@ impl Gpu {
         let kept = Kept {
             buffer: buffer.clone(),
             is_lent: true,
+            is_shown: true,
         };
         self.memory.put(tensor, kept);
         Ok(())

@@ -49,7 +49,7 @@ impl Held {
 pub(super) struct Memory {
     slots: Vec<Option<wgpu::Buffer>>,
     /// Tensors that stay, by number.
-    tensors: Vec<Option<Kept>>,
+    pub(super) tensors: Vec<Option<Kept>>,
     /// Small buffers of tensors that are gone, by their numbers. One comes back with
     /// all that binds it, so that what is small and new each frame creates nothing.
     idle: Vec<(u32, wgpu::Buffer)>,
@@ -62,6 +62,8 @@ pub(super) struct Kept {
     pub(super) buffer: wgpu::Buffer,
     /// Whether somebody else made it, and will destroy it.
     pub(super) is_lent: bool,
+    /// Whether it was handed out, so that nothing else may lie in it.
+    pub(super) is_shown: bool,
 }
 
 impl Kept {
@@ -69,6 +71,7 @@ impl Kept {
         Kept {
             buffer,
             is_lent: false,
+            is_shown: false,
         }
     }
 }
@@ -181,11 +184,15 @@ impl Memory {
     /// number whose buffer is no more.
     pub(super) fn release(&mut self, tensor: u32) -> Option<u32> {
         let kept = self.tensors.get_mut(tensor as usize).and_then(Option::take);
-        let Kept { buffer, is_lent } = kept?;
+        let Kept {
+            buffer,
+            is_lent,
+            is_shown,
+        } = kept?;
         if is_lent {
             return Some(tensor);
         }
-        if buffer.size() > SMALL {
+        if is_shown || buffer.size() > SMALL {
             self.discard(&buffer);
             return Some(tensor);
         }
@@ -200,6 +207,7 @@ impl Memory {
         if let Some(Kept {
             buffer,
             is_lent: false,
+            ..
         }) = kept
         {
             self.discard(&buffer);

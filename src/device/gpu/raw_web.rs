@@ -71,7 +71,7 @@ impl Gpu {
                     self.uploads.reclaim(written);
                 }
                 None => {
-                    self.write_raw(&self.raw_buffer(tensor), at as f64, &part);
+                    self.write_raw(&raw(self.memory.tensor(tensor)), at as f64, &part);
                     self.uploads.prepare(&self.device, bytes);
                 }
             }
@@ -89,12 +89,14 @@ impl Gpu {
         }
     }
 
-    /// The `GPUBuffer` of a tensor, or undefined where there is none.
-    pub fn raw_buffer(&self, tensor: u32) -> JsValue {
-        let buffer = self.memory.tensor(tensor).and_then(wgpu::Buffer::as_webgpu);
-        buffer.map_or(JsValue::UNDEFINED, |raw| {
-            AsRef::<JsValue>::as_ref(&raw).clone()
-        })
+    /// The `GPUBuffer` of a tensor for the page, or undefined where there is none.
+    pub fn show_buffer(&mut self, tensor: u32) -> JsValue {
+        let tensors = &mut self.memory.tensors;
+        let kept = tensors.get_mut(tensor as usize).and_then(Option::as_mut);
+        raw(kept.map(|kept| {
+            kept.is_shown = true;
+            &kept.buffer
+        }))
     }
 
     /// The device as the browser's own object.
@@ -103,4 +105,11 @@ impl Gpu {
             AsRef::<JsValue>::as_ref(raw).clone()
         })
     }
+}
+
+fn raw(buffer: Option<&wgpu::Buffer>) -> JsValue {
+    let raw = buffer.and_then(wgpu::Buffer::as_webgpu);
+    raw.map_or(JsValue::UNDEFINED, |raw| {
+        AsRef::<JsValue>::as_ref(&raw).clone()
+    })
 }
