@@ -98,11 +98,12 @@ export async function machine() {
     vendor = "",
     architecture = "",
     description = "",
+    isFallbackAdapter = false,
   } = adapter?.info ?? {};
   const name = [vendor, architecture, description].filter(Boolean).join(" ");
   return {
     adapter: adapter ? name || "nameless adapter" : "no adapter",
-    software: /swiftshader|llvmpipe|software/i.test(name),
+    software: isFallbackAdapter || /swiftshader|llvmpipe|software/i.test(name),
     browser: navigator.userAgent,
     cores: navigator.hardwareConcurrency,
     isolated: crossOriginIsolated,
