@@ -243,9 +243,10 @@ test("nothing else comes to lie in a buffer that was handed out", () =>
       const gpu = await framebatch.open({ engine: "gpu", flush: "eager" });
       const buffers = [];
       const use = async (shows) => {
-        using tensor = gpu.tensor(new Float32Array(64).fill(2), [64]);
+        const tensor = gpu.tensor(new Float32Array(64).fill(2), [64]);
         for (let times = 0; times < 2; times++) await tensor.mul(2).read();
         if (shows) buffers.push(tensor.gpuBuffer().buffer);
+        tensor.dispose();
       };
       for (const shows of [true, false, true]) await use(shows);
       return buffers[0] === buffers[1];
