@@ -13,7 +13,8 @@ pub const MAX_WIDTH: usize = 1 << 20;
 /// Keys and the values at them.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// Seconds of the keys, rising; of equal ones the last counts.
+    /// Seconds of the keys, rising; of equal ones the last counts. A GPU may take a
+    /// subnormal one (below 1.2e-38) for 0, as it may a time that is sampled.
     pub times: &'a [f32],
     /// The values, key after key: as many floats each. Of a cubic spline, the
     /// in-tangent, the value and the out-tangent of each key.

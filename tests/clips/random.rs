@@ -93,7 +93,7 @@ impl Samples {
         }
     }
 
-    /// Times within, at and outside of keys.
+    /// Times within, at and outside of keys; none that a GPU may take for 0.
     pub(crate) fn times(&mut self, keys: &[f32], count: usize) -> Vec<f32> {
         let (first, last) = (keys[0], keys[keys.len() - 1]);
         (0..count)
@@ -105,6 +105,7 @@ impl Samples {
                 4 => last + self.unit() * 3.0,
                 _ => first + self.unit() * (last - first),
             })
+            .map(|time| if time.is_subnormal() { 0.0 } else { time })
             .collect()
     }
 }
