@@ -1,31 +1,22 @@
 // Attention, softmax(q kT * scale) v for each head of a row, generated: fusion fills the hole. Scores are never in
-// memory: a block of them is made, and what was summed before is scaled to the largest so far (Dao, Fu, Ermon, Rudra
+// memory: those of four keys are made, and what was summed before is scaled to the largest so far (Dao, Fu, Ermon, Rudra
 // and Re, FlashAttention, 2022, algorithm 1; Milakov and Gimelshein, Online normalizer calculation for softmax, 2018,
 // algorithm 3).
 // Grid: one workgroup per 32 queries of a head, by the segment table; `direct_attention.wgsl` is the same for
-// processors. A thread has 4 queries, and of each block of 32 keys and of each 32 floats of the values 4 too. Keys are
-// taken from the first to the last whatever else is computed, so the order of sums depends on their number alone.
+// processors. Two threads have a query in registers, and each goes through every other four of the keys, which all
+// threads read from workgroup memory at the same time; at the end the two sums become one. What is added to what
+// depends on the number of keys alone.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
 const LANE  = vec4<u32>(0u, 1u, 2u, 3u);
-const KEYS_AT_ONCE = 32u;
-const FLOATS = 32u;        // Floats of a head at a time, a part of it.
-const QUADS = FLOATS / 4u;
-const PITCH = QUADS + 1u;  // Quads of a row of workgroup memory: one more, so that threads read different banks.
 const LOWEST = -3.4e38;
+const EACH = 4u;  // Keys that a thread takes at a time,
+const BOTH = 8u;  // and both of a query.
 
-var<workgroup> queries: array<vec4<f32>, 288>;
-var<workgroup> others:  array<vec4<f32>, 288>; // Keys, then values.
-var<workgroup> weights: array<vec4<f32>, 288>; // Of a query those of keys i, i + 8, i + 16 and i + 24 in one quad.
-var<workgroup> folds:   array<vec4<f32>, 64>;
-
-// A value for each of a thread's four queries, ty, ty + 8, ty + 16 and ty + 24 of the block.
-struct Four { a: F, b: F, c: F, d: F }
-
-// HOLE, with an example in it: one head of 32 floats.
+// HOLE, with an example in it: one head of 4 floats.
 const WORDS      = 12u; // Words of an entry behind the result's.
 const KEYS       = 4u;  // Of these, the one that holds the number of keys,
 const ROWS       = 5u;  // of queries,
@@ -33,14 +24,20 @@ const QUERY_STEP = 6u;  // and the first of the two strides of each.
 const KEY_STEP   = 8u;
 const VALUE_STEP = 10u;
 const HEADS      = 1u;
-const SIZE       = 32u; // Floats of a head,
-const WIDTH      = 32u; // and of all.
+const SIZE       = 4u; // Floats of a head,
+const WIDTH      = 4u; // and of all.
 const CAUSAL     = false;
+const QUADS      = 1u;  // Quads of a head,
+const PART       = 1u;  // those of values that are summed at a time,
+const TILE       = 32u; // and keys in workgroup memory.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> output:   array<vec4<u32>>;
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
+
+var<workgroup> keys:   array<vec4<f32>, 64>;
+var<workgroup> values: array<vec4<f32>, 64>;
 
 fn find_stack(entry: u32, stack: u32) -> vec3<u32> {
     return vec3<u32>(operand(entry, 0u), operand(entry, 1u), operand(entry, 2u));
@@ -50,180 +47,108 @@ fn query(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]);
 fn key(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn value(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn store(at: u32, count: u32, values: F) { output[at / 4u] = bitcast<U>(values); }
-fn compute(entry: u32, number: u32, lane: u32) {
-    let at = find_head(entry, number);
-    let scale = scale_of(entry);
-    var p = Progress();
-    var s0 = Four();
-    for (var first = 0u; first < at.keys; first += KEYS_AT_ONCE) {
-        p = weigh(p, at, vec2<u32>(first, lane), scale);
-        put_values(at, first, 0u, lane);
-        s0 = sum(s0, p.decay, lane);
-    }
-    let total = total_of(p, lane);
-    finish(at, 0u, lane, s0, total);
+
+// Copies keys and a part of their values to workgroup memory; what is loaded is loaded at once.
+fn put(at: Head, first: u32, part: u32, lane: u32) {
+    let key0 = key_quad(at, first, lane + 0u);
+    keys[lane + 0u] = key0;
+    let value0 = value_quad(at, first, part, lane + 0u);
+    values[lane + 0u] = value0;
+}
+
+struct Query { q0: F }
+struct Sums { s0: F }
+
+fn query_of(at: u32, step: u32) -> Query {
+    var q: Query;
+    q.q0 = query(at + 0u * step, step, SIZE - 0u);
+    return q;
+}
+// Products of a query with four keys of workgroup memory.
+fn scores(q: Query, at: u32) -> F {
+    var a = F(); var b = F(); var c = F(); var d = F();
+    a = fma(q.q0, keys[at + 0u], a); b = fma(q.q0, keys[at + 1u], b);
+    c = fma(q.q0, keys[at + 2u], c); d = fma(q.q0, keys[at + 3u], d);
+    return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));
+}
+// Scales what was summed, and adds four values with their weights.
+fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {
+    var s = sums;
+    s.s0 = fma(F(w.w), values[at + 3u], fma(F(w.z), values[at + 2u], fma(F(w.y), values[at + 1u], fma(F(w.x), values[at + 0u], s.s0 * decay))));
+    return s;
+}
+// Leaves the sums of one thread of a query for the other.
+fn leave(s: Sums, row: u32) { keys[row + 0u] = s.s0; }
+fn join(mine: f32, s: Sums, other: f32, row: u32) -> Sums {
+    var r: Sums;
+    r.s0 = s.s0 * mine + keys[row + 0u] * other;
+    return r;
+}
+fn finish(to: u32, column: u32, s: Sums) {
+    if column + 0u < SIZE { store(to + column + 0u, SIZE - column - 0u, s.s0); }
 }
 // END
 
-// What is known of a thread's queries: the largest score, the sum of this thread's weights, and what sums before the
-// last block are to be scaled by.
-struct Progress { largest: F, sum: F, decay: F }
-
-fn put_queries(at: Head, part: u32, lane: u32) {
-    for (var i = lane; i < QUERIES * QUADS; i += WORKGROUP) {
-        let row = i / QUADS;
-        let column = part * FLOATS + i % QUADS * 4u;
-        var values = F();
-        if at.row + row < at.rows && column < SIZE {
-            values = query(at.query + row * at.query_step.x + column * at.query_step.y, at.query_step.y, SIZE - column);
-        }
-        queries[row * PITCH + i % QUADS] = values;
-    }
-}
-
-fn put_keys(at: Head, first: u32, part: u32, lane: u32) {
-    for (var i = lane; i < KEYS_AT_ONCE * QUADS; i += WORKGROUP) {
-        let row = i / QUADS;
-        let column = part * FLOATS + i % QUADS * 4u;
-        var values = F();
-        if first + row < at.keys && column < SIZE {
-            values = key(at.key + (first + row) * at.key_step.x + column * at.key_step.y, at.key_step.y, SIZE - column);
-        }
-        others[row * PITCH + i % QUADS] = values;
-    }
-}
-
-fn put_values(at: Head, first: u32, part: u32, lane: u32) {
-    for (var i = lane; i < KEYS_AT_ONCE * QUADS; i += WORKGROUP) {
-        let row = i / QUADS;
-        let column = part * FLOATS + i % QUADS * 4u;
-        var values = F();
-        if first + row < at.keys && column < SIZE {
-            values = value(at.value + (first + row) * at.value_step.x + column * at.value_step.y, at.value_step.y, SIZE - column);
-        }
-        others[row * PITCH + i % QUADS] = values;
-    }
-    workgroupBarrier();
-}
-
-// Products of a thread's queries with its keys tx, tx + 8, tx + 16 and tx + 24 of a block.
-fn scores(at: Head, first: u32, lane: u32) -> Four {
-    let tx = lane % QUADS;
-    let ty = lane / QUADS;
-    var s = Four();
-    for (var part = 0u; part * FLOATS < SIZE; part++) {
-        if part > 0u { workgroupBarrier(); }
-        if SIZE > FLOATS || first == 0u { put_queries(at, part, lane); }
-        put_keys(at, first, part, lane);
-        workgroupBarrier();
-        for (var i = 0u; i < min(QUADS, (SIZE - part * FLOATS + 3u) / 4u); i++) {
-            let a = queries[ty * PITCH + i];
-            let b = queries[(ty + 8u) * PITCH + i];
-            let c = queries[(ty + 16u) * PITCH + i];
-            let d = queries[(ty + 24u) * PITCH + i];
-            let x = others[tx * PITCH + i];
-            let y = others[(tx + 8u) * PITCH + i];
-            let z = others[(tx + 16u) * PITCH + i];
-            let w = others[(tx + 24u) * PITCH + i];
-            s.a += F(dot(a, x), dot(a, y), dot(a, z), dot(a, w));
-            s.b += F(dot(b, x), dot(b, y), dot(b, z), dot(b, w));
-            s.c += F(dot(c, x), dot(c, y), dot(c, z), dot(c, w));
-            s.d += F(dot(d, x), dot(d, y), dot(d, z), dot(d, w));
-        }
-    }
-    return s;
-}
-
-fn largest_of(v: F) -> f32 { return max(max(v.x, v.y), max(v.z, v.w)); }
-
 fn sum_of(v: F) -> f32 { return (v.x + v.y) + (v.z + v.w); }
 
-// Which of the keys a query sees.
-fn seen_of(at: Head, row: u32, keys: U) -> B { return keys < U(seen(at, row)); }
-
-// Weights of a block of keys; `step` is its first key, and the thread.
-fn weigh(before: Progress, at: Head, step: vec2<u32>, scale: f32) -> Progress {
-    let first = step.x;
-    let lane = step.y;
-    let tx = lane % QUADS;
-    let ty = lane / QUADS;
-    var s = scores(at, first, lane);
-    let keys = U(first + tx) + 8u * LANE;
-    let row = at.row + ty;
-    let a = seen_of(at, row, keys);
-    let b = seen_of(at, row + 8u, keys);
-    let c = seen_of(at, row + 16u, keys);
-    let d = seen_of(at, row + 24u, keys);
-    s.a = select(F(LOWEST), s.a * scale, a);
-    s.b = select(F(LOWEST), s.b * scale, b);
-    s.c = select(F(LOWEST), s.c * scale, c);
-    s.d = select(F(LOWEST), s.d * scale, d);
-    folds[tx * 8u + ty] = F(largest_of(s.a), largest_of(s.b), largest_of(s.c), largest_of(s.d));
-    workgroupBarrier();
-    var top = folds[ty];
-    for (var i = 1u; i < 8u; i++) { top = max(top, folds[i * 8u + ty]); }
-    // Every query sees a key of the first block, so what is largest so far is a score.
-    let most = select(before.largest, top, first == 0u);
-    var p: Progress;
-    p.largest = max(most, top);
-    p.decay = exp(most - p.largest);
-    s.a = select(F(), exp(s.a - p.largest.x), a);
-    s.b = select(F(), exp(s.b - p.largest.y), b);
-    s.c = select(F(), exp(s.c - p.largest.z), c);
-    s.d = select(F(), exp(s.d - p.largest.w), d);
-    p.sum = before.sum * p.decay + F(sum_of(s.a), sum_of(s.b), sum_of(s.c), sum_of(s.d));
-    weights[ty * PITCH + tx] = s.a;
-    weights[(ty + 8u) * PITCH + tx] = s.b;
-    weights[(ty + 16u) * PITCH + tx] = s.c;
-    weights[(ty + 24u) * PITCH + tx] = s.d;
-    return p;
+// Four floats of a tile of keys, or of a part of their values; behind the last they are the last's, and count nothing.
+fn key_quad(at: Head, first: u32, i: u32) -> F {
+    let row = min(first + i / QUADS, at.keys - 1u);
+    let column = i % QUADS * 4u;
+    return key(at.key + row * at.key_step.x + column * at.key_step.y, at.key_step.y, SIZE - column);
+}
+fn value_quad(at: Head, first: u32, part: u32, i: u32) -> F {
+    let row = min(first + i / PART, at.keys - 1u);
+    let column = min(part + i % PART, QUADS - 1u) * 4u;
+    return value(at.value + row * at.value_step.x + column * at.value_step.y, at.value_step.y, SIZE - column);
 }
 
-// Adds weights times values to what was summed before, four floats of each query.
-fn sum(before: Four, decay: F, lane: u32) -> Four {
-    let tx = lane % QUADS;
-    let ty = lane / QUADS;
-    var s = Four(before.a * decay.x, before.b * decay.y, before.c * decay.z, before.d * decay.w);
-    for (var i = 0u; i < 8u; i++) {
-        let a = weights[ty * PITCH + i];
-        let b = weights[(ty + 8u) * PITCH + i];
-        let c = weights[(ty + 16u) * PITCH + i];
-        let d = weights[(ty + 24u) * PITCH + i];
-        let x = others[i * PITCH + tx];
-        let y = others[(i + 8u) * PITCH + tx];
-        let z = others[(i + 16u) * PITCH + tx];
-        let w = others[(i + 24u) * PITCH + tx];
-        s.a = fma(F(a.w), w, fma(F(a.z), z, fma(F(a.y), y, fma(F(a.x), x, s.a))));
-        s.b = fma(F(b.w), w, fma(F(b.z), z, fma(F(b.y), y, fma(F(b.x), x, s.b))));
-        s.c = fma(F(c.w), w, fma(F(c.z), z, fma(F(c.y), y, fma(F(c.x), x, s.c))));
-        s.d = fma(F(d.w), w, fma(F(d.z), z, fma(F(d.y), y, fma(F(d.x), x, s.d))));
+fn compute(entry: u32, number: u32, lane: u32) {
+    let at = find_head(entry, number);
+    let scale = scale_of(entry);
+    let row = lane % QUERIES;
+    let turn = lane / QUERIES * EACH;
+    let end = seen(at, at.row + QUERIES - 1u);
+    let limit = U(seen(at, at.row + row));
+    // Queries behind the last are the first once more, and stored by nobody.
+    let is_there = row < at.rows - at.row;
+    let q = query_of(at.query + select(0u, row, is_there) * at.query_step.x, at.query_step.y);
+    for (var part = 0u; part < QUADS; part += PART) {
+        var largest = LOWEST;
+        var total = 0.0;
+        var s = Sums();
+        for (var first = 0u; first < end; first += TILE) {
+            workgroupBarrier();
+            put(at, first, part, lane);
+            workgroupBarrier();
+            for (var i = turn; i < min(TILE, end - first); i += BOTH) {
+                let near = U(first + i) + LANE < limit;
+                var w = select(F(LOWEST), scores(q, i * QUADS) * scale, near);
+                let top = max(max(w.x, w.y), max(w.z, w.w));
+                // Where a thread sees none of its first keys, it sees none at all.
+                let before = select(largest, top, first + i < BOTH);
+                largest = max(before, top);
+                let decay = exp(before - largest);
+                w = select(F(), exp(w - largest), near);
+                total = total * decay + sum_of(w);
+                s = add(s, decay, w, i * PART);
+            }
+        }
+        workgroupBarrier();
+        if turn > 0u {
+            leave(s, row);
+            values[row] = F(largest, total, 0.0, 0.0);
+        }
+        workgroupBarrier();
+        if turn == 0u && is_there {
+            let other = values[row];
+            let most = max(largest, other.x);
+            let mine = exp(largest - most);
+            let theirs = select(exp(other.x - most), 0.0, other.y == 0.0);
+            let all = total * mine + other.y * theirs;
+            finish(at.result + row * WIDTH, part * 4u, join(mine / all, s, theirs / all, row));
+        }
     }
-    workgroupBarrier();
-    return s;
-}
-
-// The sums of all threads' weights.
-fn total_of(p: Progress, lane: u32) -> F {
-    let ty = lane / QUADS;
-    folds[lane % QUADS * 8u + ty] = p.sum;
-    workgroupBarrier();
-    var total = folds[ty];
-    for (var i = 1u; i < 8u; i++) { total += folds[i * 8u + ty]; }
-    return total;
-}
-
-// Stores four floats of each query.
-fn finish(at: Head, part: u32, lane: u32, s: Four, total: F) {
-    let column = part * FLOATS + lane % QUADS * 4u;
-    if column >= SIZE { return; }
-    let row = lane / QUADS;
-    let to = at.result + row * WIDTH + column;
-    let count = SIZE - column;
-    let left = at.rows - at.row;
-    if row < left { store(to, count, s.a / total.x); }
-    if row + 8u < left { store(to + 8u * WIDTH, count, s.b / total.y); }
-    if row + 16u < left { store(to + 16u * WIDTH, count, s.c / total.z); }
-    if row + 24u < left { store(to + 24u * WIDTH, count, s.d / total.w); }
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -1,12 +1,16 @@
 // A product of matrices without workgroup memory, generated: what `tile.wgsl` is for GPUs, this is for processors.
-// Grid: one workgroup per tile of 64 x 64, by the segment table. A thread sums 8 rows of 8 columns, from the first
-// step to the last.
+// Grid: one workgroup per tile, by the segment table. A thread sums 8 rows of 8 columns, from the first step to the
+// last; small tiles have work for a few threads only.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
 // HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind, and of each thread only one row.
+const TILE          = 64u; // Rows and columns of a large tile.
+const SMALL_ROWS    = 16u; // Of a small one
+const SMALL_COLUMNS = 32u;
+const FEW_TILES     = 48u; // Matrices of at most so many large tiles have small ones instead.
 const WORDS        = 14u; // Words of an entry behind the result's.
 const COUNT        = 2u;  // Of these, the one that holds how many products are summed,
 const ROWS         = 3u;  // rows of the product,
@@ -59,7 +63,10 @@ fn main(
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
     if thread.idle { return; }
     let at = find_tile(thread.entry, thread.index / WORKGROUP);
-    let row = at.row + lane / 8u * 8u;
-    let column = at.column + lane % 8u * 8u;
+    let across = select(TILE, SMALL_COLUMNS, at.is_small) / 8u;
+    let down = lane / across;
+    let row = at.row + down * 8u;
+    let column = at.column + lane % across * 8u;
+    if at.is_small && down * 8u >= SMALL_ROWS { return; }
     if row < at.size.x && column < at.size.y { sum(thread.entry, at, row, column); }
 }

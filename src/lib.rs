@@ -14,6 +14,7 @@
 
 pub mod batch;
 pub mod device;
+pub mod embed;
 mod error;
 pub mod graph;
 pub mod kernel;
@@ -29,13 +30,18 @@ mod wasm;
 
 pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 pub use device::DeviceInfo;
+#[cfg(not(target_arch = "wasm32"))]
+pub use device::{Adapter, AdapterKind, adapters};
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Attention, Batch, Blocking, Call, Clip, Config, EngineChoice, Gpu, Layer, Parameter, Results,
-    Storage, Tensor, TensorData, Value, Warmup, Watch,
+    Attention, Axes, Batch, Blocking, Call, Clip, Config, Embedder, EmbedderOptions, EmbedderStats,
+    Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit, Index, Layer, LongTexts,
+    ModelFiles, Parameter, Part, Results, Search, Storage, Tensor, TensorData, Value, Warmup,
+    Watch,
 };
+pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};
 pub use session::{Facts, Measured, Model, Stats, TensorBytes};
 

@@ -7,7 +7,7 @@ mod engines;
 
 use engines::{both, both_manual, in_time};
 use framebatch::device::Engine;
-use framebatch::{Code, Config, EngineChoice, Error, Gpu, Mode, Parameter, State};
+use framebatch::{Axes, Code, Config, EngineChoice, Error, Gpu, Mode, Parameter, State};
 
 #[test]
 fn bad_arguments_are_named_with_what_was_given_and_expected() {
@@ -198,9 +198,12 @@ fn a_call_no_batch_can_hold_is_refused_and_the_next_is_not() {
             .contains(name)
         });
         let limit = limits.map(|(_, value)| *value).min().unwrap();
-        // A state gives eight times its bytes, so the result is what is too large.
-        let states = vec![State::default(); usize::try_from(limit / 128).unwrap() + 1];
-        let error = gpu.compute_gradients(&states).wait().unwrap_err();
+        // What is summed as a whole cannot be cut.
+        let floats = vec![0.0; usize::try_from(limit / 4).unwrap() + 4];
+        let mut batch = gpu.batch();
+        let x = batch.upload(&floats);
+        batch.sum(x, Axes::ALL).unwrap();
+        let error = pollster::block_on(batch.execute()).unwrap_err();
         assert_eq!(error.code(), Code::LimitExceeded);
         assert!(error.to_string().contains(&limit.to_string()), "{error}");
         assert_eq!(gpu.lerp(&[1.0], &[1.0], 0.5).wait().unwrap(), [1.0]);

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use engines::{both, both_manual, in_time, manual, open};
-use framebatch::{BatchConfig, EngineChoice, Error, State};
+use framebatch::{BatchConfig, EngineChoice, Error, Preset, State};
 use futures_core::Stream;
 use samples::Samples;
 
@@ -246,4 +246,66 @@ fn a_budget_too_small_to_work_is_refused() {
     };
     let error = batch.validate().unwrap_err();
     assert!(error.to_string().contains("memory budget"), "{error}");
+}
+
+#[test]
+fn streams_stay_within_their_budget_and_give_it_back() {
+    const BUDGET: u64 = 8 << 20;
+    in_time(|| {
+        let batch = BatchConfig {
+            memory_budget: Some(BUDGET),
+            ..Preset::Eager.config()
+        };
+        let gpu = open(EngineChoice::Gpu, batch);
+        // Small ones, and some whose results are larger than all that may be held.
+        let count = |k: u64| if k % 20 == 7 { 100_000 } else { length(k % 30) };
+        let results = gpu.blocking().stream(0..60_u64, move |gpu, k| {
+            gpu.compute_gradients(&states(k, count(k)))
+        });
+        let mut done = 0;
+        for (k, result) in (0..).zip(results) {
+            let layers = states(k, count(k));
+            let alone = gpu
+                .on(EngineChoice::Cpu)
+                .compute_gradients(&layers)
+                .wait()
+                .unwrap();
+            assert!(result.unwrap() == alone, "chunk {k}");
+            done += 1;
+        }
+        assert_eq!(done, 60);
+        let device = gpu.stats().device;
+        assert!(device.pool_peak_bytes > 0 && device.pool_peak_bytes <= BUDGET);
+        assert_eq!(gpu.stats().rejected, 0);
+        // `in_time` ends what waits too long.
+        while gpu.stats().device.pool_bytes > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(gpu.lerp(&[1.0], &[3.0], 0.5).wait().unwrap(), [2.0]);
+    });
+}
+
+#[test]
+fn a_call_without_memory_on_the_gpu_is_answered_by_the_processor() {
+    in_time(|| {
+        let batch = BatchConfig {
+            memory_budget: Some(1 << 20),
+            ..Preset::Eager.config()
+        };
+        let gpu = open(EngineChoice::Gpu, batch);
+        // Each row of this product needs all of the weights.
+        let mut batch = gpu.batch();
+        let x = batch.upload_shaped(vec![1.0; 4 << 10], &[4, 1 << 10]);
+        let y = batch.upload_shaped(vec![0.5; 1 << 20], &[1 << 10, 1 << 10]);
+        let sum = batch.matmul(x.unwrap(), y.unwrap()).unwrap();
+        pollster::block_on(batch.execute()).unwrap();
+        let values = pollster::block_on(batch.read(sum)).unwrap();
+        assert!(values.len() == 4 << 10 && values.iter().all(|value| *value == 512.0));
+        let stats = gpu.stats();
+        assert_eq!(
+            (stats.ran_on_gpu, stats.ran_on_cpu, stats.fallbacks),
+            (0, 1, 1)
+        );
+        assert!(stats.device.pool_peak_bytes <= 1 << 20);
+    });
 }

@@ -1,6 +1,5 @@
 // Factors of a matrix product, for kernels that compute a tile of it; what reads them is generated.
 
-const TILE = 64u;
 const LANE = vec4<u32>(0u, 1u, 2u, 3u);
 
 // A tile of a call's product.
@@ -8,6 +7,7 @@ struct Tile {
     stack:      u32,       // Which matrix of the stack,
     row:        u32,       // its first row
     column:     u32,       // and column.
+    is_small:   bool,      // Whether it is one of SMALL_ROWS x SMALL_COLUMNS, and not of TILE x TILE.
     size:       vec2<u32>, // Rows and columns of the matrix.
     left:       u32,       // Word where the left factor's first row begins,
     right:      u32,       // and the right one's first column.
@@ -18,9 +18,12 @@ struct Tile {
 fn find_tile(entry: u32, number: u32) -> Tile {
     var tile: Tile;
     tile.size = vec2<u32>(operand(entry, ROWS), operand(entry, COLUMNS));
-    let tiles = (tile.size + TILE - 1u) / TILE;
-    tile.column = number % tiles.y * TILE;
-    tile.row = number / tiles.y % tiles.x * TILE;
+    let large = (tile.size + TILE - 1u) / TILE;
+    tile.is_small = large.x * large.y <= FEW_TILES;
+    let shape = select(vec2<u32>(TILE), vec2<u32>(SMALL_ROWS, SMALL_COLUMNS), tile.is_small);
+    let tiles = (tile.size + shape - 1u) / shape;
+    tile.column = number % tiles.y * shape.y;
+    tile.row = number / tiles.y % tiles.x * shape.x;
     tile.stack = number / (tiles.y * tiles.x);
     tile.left_step = vec2<u32>(operand(entry, LEFT_ROW), operand(entry, LEFT_STEP));
     tile.right_step = vec2<u32>(operand(entry, RIGHT_COLUMN), operand(entry, RIGHT_STEP));

@@ -3,7 +3,7 @@
 //!
 //! What they wait for is not known here.
 
-use super::batcher::{Batch, BatchId, Batcher};
+use super::{Batch, BatchId, Batcher};
 
 impl Batcher {
     /// Parts the marked calls of a batch in flight from the others: they are a
@@ -13,10 +13,44 @@ impl Batcher {
         let mut other = self.new_batch(0);
         let batch = self.in_flight.iter_mut().find(|batch| batch.id == id)?;
         batch.divide(leaves, &mut other);
-        other.oldest = batch.oldest;
+        // Both stay as old as they were, before all that came later.
+        (other.oldest, other.first) = (batch.oldest, batch.first);
         let id = other.id;
         self.put_aside(other);
         Some(id)
+    }
+
+    /// Moves the marked calls of a batch in flight to one that is set aside, if they
+    /// are younger than its own and fit. A batch that they all leave is no more.
+    pub fn join(&mut self, id: BatchId, leaves: &[bool], into: BatchId) -> bool {
+        let (config, aside) = (&self.config, &mut self.aside);
+        let Some(other) = aside.iter_mut().find(|batch| batch.id == into) else {
+            return false;
+        };
+        let Some(at) = self.in_flight.iter().position(|batch| batch.id == id) else {
+            return false;
+        };
+        let batch = &mut self.in_flight[at];
+        let newest = other.entries.last().map(|entry| entry.ticket);
+        let (mut items, mut cost, mut bytes) = (other.items, other.cost, other.bytes);
+        let marked = batch.entries.iter().zip(leaves);
+        for (entry, _) in marked.filter(|(_, leaves)| **leaves) {
+            if newest.is_some_and(|newest| !newest.is_before(entry.ticket)) {
+                return false;
+            }
+            items += entry.request.items;
+            cost += entry.request.cost;
+            bytes += entry.request.bytes;
+        }
+        let fits = config.max_batch_size.is_none_or(|most| items <= most);
+        if !fits || cost > config.max_batch_cost || bytes > config.max_batch_bytes {
+            return false;
+        }
+        batch.divide(leaves, other);
+        if batch.is_empty() {
+            self.in_flight.remove(at);
+        }
+        true
     }
 
     /// Sets a batch in flight aside, whole.
@@ -72,21 +106,14 @@ impl Batcher {
 }
 
 impl Batch {
-    /// Moves the marked calls to `other`, which is empty.
+    /// Moves the marked calls to `other`, whose own are older.
     fn divide(&mut self, leaves: &[bool], other: &mut Batch) {
         let entries = std::mem::take(&mut self.entries);
+        (self.items, self.cost, self.bytes) = (0, 0, 0);
         for (entry, leaves) in entries.into_iter().zip(leaves) {
             let home = if *leaves { &mut *other } else { &mut *self };
-            if home.is_empty() {
-                home.first = entry.ticket;
-            }
+            home.add(&entry.request);
             home.entries.push(entry);
         }
-        for moved in &other.entries {
-            other.items += moved.request.items;
-            other.bytes += moved.request.bytes;
-        }
-        self.items -= other.items;
-        self.bytes -= other.bytes;
     }
 }

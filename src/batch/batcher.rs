@@ -2,38 +2,12 @@
 //!
 //! A ticket is queued, then in flight, then gone; it leaves exactly once: with
 //! its batch, by abort, superseded, or when everything is drained. A batch whose
-//! turn it is may be divided: what cannot go yet waits aside and holds up nobody.
+//! turn it is may be divided: what cannot go yet waits aside and holds up nobody
+//! (`aside.rs`). What a full queue does is in `room.rs`.
 
-use super::{BatchConfig, Capacity, Millis, Overflow, Policy};
+use super::calls::Entry;
+use super::{Batch, BatchConfig, BatchId, Millis, Policy, Request, Ticket};
 use crate::error::Error;
-
-/// A call's number. Numbers rise and are not reused while a call is pending.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(pub u32);
-
-impl Ticket {
-    /// Whether a call is older than another, both pending: numbers may wrap, the
-    /// distance between two that are pending does not.
-    pub fn is_before(self, other: Ticket) -> bool {
-        let distance = other.0.wrapping_sub(self.0);
-        distance != 0 && distance <= u32::MAX / 2
-    }
-}
-
-/// A batch's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BatchId(pub u32);
-
-/// What a call weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Items, as the op counts them.
-    pub items: u64,
-    /// Bytes of operands and results.
-    pub bytes: u64,
-    /// Calls of one key may take each other's place.
-    pub key: Option<u32>,
-}
 
 /// The answer to an accepted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,32 +33,11 @@ pub enum Due {
     At(Millis),
 }
 
-/// Calls that are sent together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
-    /// Its number.
-    pub id: BatchId,
-    /// When its oldest call came.
-    pub oldest: Millis,
-    /// Items of its calls.
-    pub items: u64,
-    /// Its oldest call, given up or not: batches are as old as that.
-    pub(super) first: Ticket,
-    pub(super) entries: Vec<Entry>,
-    pub(super) bytes: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Entry {
-    pub(super) ticket: Ticket,
-    pub(super) request: Request,
-}
-
 /// Decides when a batch is sent.
 #[derive(Debug)]
 pub struct Batcher {
-    config: BatchConfig,
-    open: Batch,
+    pub(super) config: BatchConfig,
+    pub(super) open: Batch,
     /// A flush was asked for that the open batch still waits for.
     asked: bool,
     pub(super) sealed: Vec<Batch>,
@@ -93,43 +46,8 @@ pub struct Batcher {
     pub(super) in_flight: Vec<Batch>,
     next_batch: u32,
     next_ticket: u32,
-    pending_calls: usize,
-    pending_bytes: u64,
-}
-
-impl Batch {
-    /// One that has memory for so many calls.
-    fn new(id: BatchId, calls: usize) -> Self {
-        Batch {
-            id,
-            oldest: Millis::default(),
-            items: 0,
-            first: Ticket(0),
-            entries: Vec::with_capacity(calls),
-            bytes: 0,
-        }
-    }
-
-    /// Its calls, oldest first.
-    pub fn tickets(&self) -> impl ExactSizeIterator<Item = Ticket> {
-        self.entries.iter().map(|entry| entry.ticket)
-    }
-
-    /// Whether it holds no call.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    fn remove(&mut self, ticket: Ticket) -> Option<Request> {
-        let index = self
-            .entries
-            .binary_search_by_key(&ticket, |entry| entry.ticket)
-            .ok()?;
-        let Request { items, bytes, .. } = self.entries[index].request;
-        self.items -= items;
-        self.bytes -= bytes;
-        Some(self.entries.remove(index).request)
-    }
+    pub(super) pending_calls: usize,
+    pub(super) pending_bytes: u64,
 }
 
 impl Batcher {
@@ -173,8 +91,7 @@ impl Batcher {
             self.asked = false; // Whoever asked has given up every call since.
         }
         self.open.entries.push(Entry { ticket, request });
-        self.open.items += request.items;
-        self.open.bytes += request.bytes;
+        self.open.add(&request);
         self.pending_calls += 1;
         self.pending_bytes += request.bytes;
         let batch = self.open.id;
@@ -208,7 +125,7 @@ impl Batcher {
     }
 
     /// Closes the open batch; later calls go to the next one.
-    fn seal(&mut self) {
+    pub(super) fn seal(&mut self) {
         self.asked = false;
         if !self.open.is_empty() {
             // The next is often as large.
@@ -253,15 +170,6 @@ impl Batcher {
         self.in_flight.iter().find(|batch| batch.id == id)
     }
 
-    /// How full a batch is against the limit that would close it, 0 to 1.
-    pub fn fill(&self, batch: &Batch) -> f64 {
-        let share = match self.config.max_batch_size {
-            Some(most) => batch.items as f64 / most as f64,
-            None => batch.bytes as f64 / self.config.max_batch_bytes as f64,
-        };
-        share.min(1.0)
-    }
-
     /// A batch came back, well or not: the calls of it that are still waited
     /// for, oldest first. `None` for a batch that is not in flight.
     pub fn settle(&mut self, id: BatchId) -> Option<Vec<Ticket>> {
@@ -279,12 +187,13 @@ impl Batcher {
         };
         let (mut back, before) = (back.iter().peekable(), batch.bytes);
         let count = batch.entries.len();
-        let (items, bytes) = (&mut batch.items, &mut batch.bytes);
+        let (items, cost, bytes) = (&mut batch.items, &mut batch.cost, &mut batch.bytes);
         batch.entries.retain(|Entry { ticket, request }| {
             while back.next_if(|other| other.is_before(*ticket)).is_some() {}
             let is_back = back.next_if_eq(&ticket).is_some();
             if is_back {
                 *items -= request.items;
+                *cost -= request.cost;
                 *bytes -= request.bytes;
             }
             !is_back
@@ -374,6 +283,11 @@ impl Batcher {
         }
     }
 
+    /// Closes batches at so many bytes from here on.
+    pub fn limit_bytes(&mut self, most: u64) {
+        self.config.max_batch_bytes = most;
+    }
+
     /// The settings.
     pub fn config(&self) -> &BatchConfig {
         &self.config
@@ -399,98 +313,20 @@ impl Batcher {
         self.pending_bytes
     }
 
-    /// Calls that still fit before the queue is full; not above 0 when full.
-    pub fn desired_size(&self) -> i64 {
-        let Capacity { calls, bytes } = self.config.queue_capacity;
-        if self.pending_bytes >= bytes {
-            return 0;
-        }
-        i64::try_from(calls).unwrap_or(i64::MAX)
-            - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
-    }
-
     /// Calls made since. Numbers may wrap; the distance to the next one does not.
     fn age(&self, ticket: Ticket) -> u32 {
         self.next_ticket.wrapping_sub(ticket.0)
     }
 
-    /// Where a batch belongs among others, oldest first.
+    /// Where a batch belongs among others, oldest first. Of those that were one,
+    /// younger calls may have joined the last.
     pub(super) fn place(&self, others: &[Batch], batch: &Batch) -> usize {
-        let age = self.age(batch.first);
-        others.partition_point(|other| self.age(other.first) > age)
-    }
-
-    /// A call larger than the whole capacity still fits an empty queue.
-    fn has_room(&self, request: &Request) -> bool {
-        let Capacity { calls, bytes } = self.config.queue_capacity;
-        self.pending_calls == 0
-            || (self.pending_calls < calls && self.pending_bytes + request.bytes <= bytes)
-    }
-
-    fn make_room(&mut self, request: &Request) -> Result<Option<Ticket>, Error> {
-        if self.has_room(request) {
-            return Ok(None);
-        }
-        let full = Error::QueueFull {
-            calls: self.pending_calls,
-            bytes: self.pending_bytes,
+        let age = |batch: &Batch| {
+            let last = batch.entries.last().map_or(batch.first, |last| last.ticket);
+            (self.age(batch.first), self.age(last))
         };
-        match self.config.overflow {
-            Overflow::Wait => {
-                // Sealing at every newcomer would send batches of one.
-                if self.open_reaches_capacity(request) {
-                    self.seal();
-                }
-                Ok(None)
-            }
-            Overflow::Reject => {
-                self.flush();
-                Err(full)
-            }
-            Overflow::Latest => {
-                let Some(older) = self.oldest_of(request.key) else {
-                    self.flush();
-                    return Err(full);
-                };
-                self.abort(older);
-                Ok(Some(older))
-            }
-        }
-    }
-
-    fn open_reaches_capacity(&self, request: &Request) -> bool {
-        let Capacity { calls, bytes } = self.config.queue_capacity;
-        self.open.entries.len() >= calls || self.open.bytes + request.bytes > bytes
-    }
-
-    fn oldest_of(&self, key: Option<u32>) -> Option<Ticket> {
-        let key = key?;
-        let queued = self.aside.iter().chain(&self.sealed).chain([&self.open]);
-        let mut entries = queued.flat_map(|batch| &batch.entries);
-        entries
-            .find(|entry| entry.request.key == Some(key))
-            .map(|entry| entry.ticket)
-    }
-
-    /// Whether the open batch cannot take the call as well.
-    fn exceeds(&self, request: &Request) -> bool {
-        let BatchConfig {
-            max_batch_size,
-            max_batch_bytes,
-            ..
-        } = self.config;
-        self.open.bytes + request.bytes > max_batch_bytes
-            || max_batch_size.is_some_and(|most| self.open.items + request.items > most)
-    }
-
-    fn is_full(&self) -> bool {
-        let BatchConfig {
-            max_batch_size,
-            max_batch_bytes,
-            ..
-        } = self.config;
-        self.open.bytes >= max_batch_bytes
-            || max_batch_size.is_some_and(|most| self.open.items >= most)
+        let own = age(batch);
+        others.partition_point(|other| age(other) > own)
     }
 
     fn forget(&mut self, batch: &Batch) {

@@ -48,6 +48,9 @@ pub struct BatchConfig {
     pub policy: Policy,
     /// Items held before a batch is closed and sent; `None`: bytes alone decide.
     pub max_batch_size: Option<u64>,
+    /// What the calls of a batch may cost together; one that costs more goes alone.
+    /// A text to be embedded costs as much as it has tokens, other calls nothing.
+    pub max_batch_cost: u64,
     /// Bytes of operands and results in one batch; a session lowers it to its
     /// device's limits and its memory budget.
     pub max_batch_bytes: u64,
@@ -65,6 +68,9 @@ pub struct BatchConfig {
     pub overflow: Overflow,
     /// Batches sent and not yet returned.
     pub max_in_flight: usize,
+    /// Pieces of large batches sent and not yet returned; by default as many as
+    /// memory lets. With 1 nothing overlaps, to see what overlap gives.
+    pub max_pieces_in_flight: Option<usize>,
 }
 
 /// Named settings.
@@ -93,6 +99,7 @@ impl Preset {
         let base = BatchConfig {
             policy: Policy::Eager,
             max_batch_size: None,
+            max_batch_cost: 16_384,
             max_batch_bytes: 64 * MIB,
             memory_budget: None,
             max_wait: Some(5.0),
@@ -103,6 +110,7 @@ impl Preset {
             },
             overflow: Overflow::Wait,
             max_in_flight: 3,
+            max_pieces_in_flight: None,
         };
         let queue = |calls| Capacity {
             calls,
@@ -135,7 +143,6 @@ impl Preset {
                 ..base
             },
             Preset::Embeddings => BatchConfig {
-                max_batch_size: Some(16_384),
                 max_wait: Some(10.0),
                 min_batch_size: 8,
                 queue_capacity: queue(512),
@@ -155,6 +162,11 @@ impl BatchConfig {
         let positive = [
             ("max batch size", self.max_batch_size.unwrap_or(1)),
             ("min batch size", self.min_batch_size),
+            (
+                "max pieces in flight",
+                self.max_pieces_in_flight.unwrap_or(1) as u64,
+            ),
+            ("max batch cost", self.max_batch_cost),
             ("queue capacity in calls", self.queue_capacity.calls as u64),
             ("queue capacity in bytes", self.queue_capacity.bytes),
         ];

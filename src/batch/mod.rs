@@ -6,10 +6,13 @@
 mod aside;
 mod batcher;
 mod budget;
+mod calls;
 mod config;
+mod room;
 
-pub use batcher::{Accepted, Batch, BatchId, Batcher, Due, Request, Ticket};
+pub use batcher::{Accepted, Batcher, Due};
 pub use budget::MemoryBudget;
+pub use calls::{Batch, BatchId, Request, Ticket};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -4,12 +4,25 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-/// Words that are kept at most: 64 MiB.
+/// Words that are kept at most, whatever is allowed: 64 MiB.
 const KEPT: usize = 1 << 24;
 
 /// Where the memory of results comes back to.
 #[derive(Clone, Debug, Default)]
-pub struct HostPool(Arc<Mutex<Vec<u32>>>);
+pub struct HostPool(Arc<Mutex<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    words: Vec<u32>,
+    most: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let words = Vec::new();
+        Kept { words, most: KEPT }
+    }
+}
 
 /// Results on the host.
 #[derive(Debug, Default)]
@@ -22,11 +35,31 @@ impl HostPool {
     /// Memory for so many words or fewer, with whatever is in it.
     pub fn take(&self, words: usize) -> Vec<u32> {
         let mut kept = match self.0.lock() {
-            Ok(mut kept) => std::mem::take(&mut *kept),
+            Ok(mut kept) => std::mem::take(&mut kept.words),
             Err(_) => Vec::new(), // Somebody panicked with it.
         };
         kept.truncate(words);
         kept
+    }
+
+    /// Keeps no more than so many words.
+    pub fn allow(&self, words: u64) {
+        if let Ok(mut kept) = self.0.lock() {
+            kept.most = usize::try_from(words).map_or(KEPT, |words| words.min(KEPT));
+            if kept.words.capacity() > kept.most {
+                kept.words = Vec::new();
+            }
+        }
+    }
+
+    /// Frees what is kept.
+    pub fn trim(&self) {
+        drop(self.take(0));
+    }
+
+    /// Words that are kept.
+    pub fn kept(&self) -> usize {
+        self.0.lock().map_or(0, |kept| kept.words.capacity())
     }
 
     /// Lends words, which come back when they are dropped.
@@ -54,9 +87,9 @@ impl Drop for HostWords {
     fn drop(&mut self) {
         let words = std::mem::take(&mut self.words);
         if let Ok(mut kept) = self.pool.0.lock()
-            && (kept.capacity()..=KEPT).contains(&words.capacity())
+            && (kept.words.capacity()..=kept.most).contains(&words.capacity())
         {
-            *kept = words;
+            kept.words = words;
         }
     }
 }
@@ -77,5 +110,15 @@ mod tests {
         assert_eq!(pool.take(5), [7; 5], "the larger one is kept");
         drop(pool.lend(vec![0; KEPT + 1]));
         assert!(pool.take(1).is_empty(), "too much to keep");
+        pool.allow(60);
+        drop(pool.lend(vec![1; 61]));
+        assert_eq!(pool.kept(), 0, "more than is allowed");
+        drop(pool.lend(vec![1; 60]));
+        assert_eq!(pool.kept(), 60);
+        pool.trim();
+        assert_eq!(pool.kept(), 0);
+        drop(pool.lend(vec![1; 60]));
+        pool.allow(59);
+        assert_eq!(pool.kept(), 0);
     }
 }

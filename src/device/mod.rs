@@ -8,6 +8,8 @@ mod gpu;
 mod host;
 
 pub use cpu::{Cpu, program};
+#[cfg(not(target_arch = "wasm32"))]
+pub use gpu::{Adapter, AdapterKind, adapters};
 pub use gpu::{Compile, Gpu, GpuOptions, Mapped, Pipeline, PowerPreference};
 pub use host::{HostPool, HostWords};
 
@@ -39,6 +41,8 @@ pub struct DeviceLimits {
     pub max_side_bytes: u64,
     /// In what pieces it likes its batches.
     pub pieces: PieceSizes,
+    /// Threads of one dispatch.
+    pub max_threads: u64,
 }
 
 /// A face's clock, in milliseconds.
@@ -86,6 +90,10 @@ pub struct Counters {
     pub pool_peak_bytes: u64,
     /// Device buffers now.
     pub pool_buffers: u64,
+    /// Bytes of them that were asked for; the rest is rounding.
+    pub pool_live_bytes: u64,
+    /// Bytes of the host's memory that it keeps.
+    pub host_bytes: u64,
     /// Pipelines compiled.
     pub pipelines_compiled: u64,
     /// Dispatches that found their pipeline ready.
@@ -200,6 +208,13 @@ pub trait Device {
     /// Frees a tensor.
     fn release(&mut self, tensor: u32);
 
+    /// Holds no more bytes of memory than these, from here on. What does not fit
+    /// fails with [`Error::OutOfMemory`].
+    fn allow(&mut self, _bytes: u64) {}
+
+    /// Frees what is only kept for the next plan.
+    fn trim(&mut self) {}
+
     /// Times what it does from here on by a clock, or no more.
     fn measure(&mut self, _clock: Option<Clock>) {}
 
@@ -275,6 +290,14 @@ impl Device for AnyDevice {
 
     fn release(&mut self, tensor: u32) {
         self.device_mut().release(tensor);
+    }
+
+    fn allow(&mut self, bytes: u64) {
+        self.device_mut().allow(bytes);
+    }
+
+    fn trim(&mut self) {
+        self.device_mut().trim();
     }
 
     fn measure(&mut self, clock: Option<Clock>) {

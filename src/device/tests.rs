@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::graph::{Graph, Mode, Timing};
 use crate::ops;
-use crate::plan::{Call, Piece, PieceSizes, Recipe, RecipeId, SetId, assemble, pieces};
+use crate::plan::{Call, NumbersId, Piece, PieceSizes, Recipe, RecipeId, SetId, assemble, pieces};
 
 fn graphs() -> Vec<Graph> {
     vec![
@@ -55,7 +55,7 @@ proptest! {
                 operands.resize(operands.len().next_multiple_of(4), 0);
             }
             let inputs = arena.push(&operands);
-            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default() });
+            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), numbers: NumbersId::default() });
         }
         let cut = pieces(&recipes, &calls, PieceSizes { whole: 0, target });
         let whole = run(&recipes, &calls, &mut arena, &[Piece::all(&calls)]);

@@ -7,6 +7,7 @@ pub mod chain;
 mod expr;
 mod op;
 pub mod sampling;
+pub mod searching;
 pub mod shape;
 
 #[cfg(not(target_arch = "wasm32"))]

@@ -20,16 +20,18 @@ macro_rules! shader {
 
 mod expr;
 pub mod generated;
+mod scan;
 mod tables;
 
 pub use expr::show;
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// Expressions that kernels are made for.
-pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling};
+pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searching};
 
 use std::sync::Arc;
 
+use self::searching::Scan;
 use crate::graph::Timing;
 use crate::plan::fuse;
 
@@ -50,6 +52,9 @@ pub const PARAMS: u32 = RESULT + 2;
 
 /// Threads in a workgroup; the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
+
+/// Threads that share a chunk of an index, or the results of a query.
+pub const LANES: u32 = WORKGROUP;
 
 /// What finds a thread's call, in front of every kernel.
 const SEGMENTS_LIBRARY: &str = shader!("segments");
@@ -82,6 +87,10 @@ pub enum Kernel {
     StateDescend,
     /// Clips at times of the calls' own.
     Clip,
+    /// Queries against the vectors of an index.
+    Scan(Scan),
+    /// The best of what they found.
+    Best,
     /// A stage that fusion made.
     Fused(Arc<fuse::Stage>),
 }
@@ -109,7 +118,7 @@ pub enum Target {
 
 impl Kernel {
     /// Every kernel that is written by hand.
-    pub const ALL: [Kernel; 10] = [
+    pub const ALL: [Kernel; 11] = [
         Kernel::Lerp,
         Kernel::Slerp,
         Kernel::Bezier,
@@ -120,6 +129,7 @@ impl Kernel {
         Kernel::StateDistance,
         Kernel::StateDescend,
         Kernel::Clip,
+        Kernel::Best,
     ];
 
     /// The name in plans and in profilers.
@@ -136,13 +146,15 @@ impl Kernel {
             Kernel::StateDistance => "state_distance",
             Kernel::StateDescend => "state_descend",
             Kernel::Clip => "clip",
+            Kernel::Scan(_) => "scan",
+            Kernel::Best => "best",
             Kernel::Fused(_) => "fused",
         }
     }
 
     /// Complete WGSL source, libraries included.
     pub fn source(&self, target: Target) -> String {
-        let field;
+        let (field, scan);
         let (library, body) = match self {
             Kernel::Lerp => ("", shader!("lerp")),
             Kernel::Slerp => (shader!("arc"), shader!("slerp")),
@@ -161,6 +173,11 @@ impl Kernel {
             Kernel::StateDistance => ("", shader!("state_distance")),
             Kernel::StateDescend => ("", shader!("state_descend")),
             Kernel::Clip => (shader!("arc"), shader!("clip")),
+            Kernel::Scan(of) => {
+                scan = scan::source(of);
+                (shader!("lists"), scan.as_str())
+            }
+            Kernel::Best => (shader!("lists"), shader!("best")),
             Kernel::Fused(stage) => return generated::source(stage, target),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
@@ -170,10 +187,12 @@ impl Kernel {
     pub fn operands(&self) -> usize {
         match self {
             Kernel::Fused(stage) => stage.bindings(),
-            Kernel::StateGradients | Kernel::StateField(_) => 1,
-            Kernel::StateSequence | Kernel::StateDistance | Kernel::StateDescend | Kernel::Clip => {
-                2
-            }
+            Kernel::StateGradients | Kernel::StateField(_) | Kernel::Best => 1,
+            Kernel::StateSequence
+            | Kernel::StateDistance
+            | Kernel::StateDescend
+            | Kernel::Clip
+            | Kernel::Scan(_) => 2,
             Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
             Kernel::Bezier | Kernel::StateBezier => 5,
         }
@@ -183,17 +202,18 @@ impl Kernel {
     pub fn group(&self) -> u32 {
         match self {
             Kernel::Fused(stage) => stage.group(),
+            Kernel::Scan(_) | Kernel::Best => LANES,
             _ => 1,
         }
     }
 
     /// Threads that a call of `rows` rows takes. What fusion made counts its
-    /// rows in threads, but for flat maps: in vectors of four elements. A
-    /// sampling of clips counts them in threads too.
+    /// rows in threads, but for flat maps: in vectors of four elements. Samplings
+    /// of clips and searches count them in threads too.
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
-            Kernel::Fused(_) | Kernel::Clip => rows,
+            Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,

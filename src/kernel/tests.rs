@@ -3,6 +3,7 @@
 use super::*;
 use crate::graph::ExprBuilder;
 use crate::plan::Params;
+use crate::tensor::Packing;
 
 fn module(kernel: &Kernel) -> naga::Module {
     naga::front::wgsl::parse_str(&kernel.source(Target::Gpu)).unwrap_or_else(|error| {
@@ -35,6 +36,15 @@ fn kernels() -> Vec<Kernel> {
         let sum = expr.push(Term::Binary(BinaryFn::Add, of_x, of_far));
         kernels.push(Kernel::StateField(expr.finish(sum)));
     }
+    for packing in [None].into_iter().chain(Packing::ALL.map(Some)) {
+        for (is_distance, is_short) in [(false, true), (true, false), (true, true)] {
+            kernels.push(Kernel::Scan(Scan {
+                packing,
+                is_distance,
+                is_short,
+            }));
+        }
+    }
     for function in BinaryFn::ALL {
         let mut expr = ExprBuilder::default();
         let (x, zero) = (expr.push(Term::Variable(2)), expr.number(0.0));
@@ -50,7 +60,8 @@ fn every_kernel_is_valid_wgsl() {
         let module = module(&kernel);
         naga::valid::Validator::new(
             naga::valid::ValidationFlags::all(),
-            naga::valid::Capabilities::empty(),
+            // What unpacks 16-bit floats is in every WGSL.
+            naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
         )
         .validate(&module)
         .unwrap_or_else(|error| panic!("{}: {error:?}", kernel.name()));

@@ -3,6 +3,7 @@
 use super::builder::Batch;
 use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
+use super::index::Index;
 use super::outside::block_on;
 use super::request::Parameter;
 use super::storage::{Storage, TensorData};
@@ -10,6 +11,7 @@ use super::tensor::Tensor;
 use crate::device::DeviceInfo;
 use crate::error::Error;
 use crate::graph::Mode;
+use crate::ops::search::IndexConfig;
 use crate::ops::{Field, State};
 use crate::session::Stats;
 
@@ -87,6 +89,25 @@ impl Blocking {
         storage: Storage,
     ) -> Result<Tensor, Error> {
         self.gpu.tensor_as(data, dims, storage)
+    }
+
+    /// [`Gpu::index`]; [`Search::wait`](super::index::Search::wait) blocks until a
+    /// search is answered.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn index(&self, vectors: &[f32], config: IndexConfig) -> Result<Index, Error> {
+        self.gpu.index(vectors, config)
+    }
+
+    /// [`Gpu::load_index`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn load_index(&self, bytes: &[u8]) -> Result<Index, Error> {
+        self.gpu.load_index(bytes)
     }
 
     /// [`Gpu::lerp`].

@@ -3,7 +3,6 @@
 //! The call is on its way as soon as it exists; awaiting it only waits. It
 //! depends on no runtime, and dropping it gives the call up.
 
-use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,8 +10,10 @@ use std::task::{Context, Poll};
 use futures_channel::oneshot::{Receiver, Sender};
 
 use super::clips::Entry;
+use super::embedder::Burden;
 use super::outside::block_on;
 use super::shared::Shared;
+use super::words::{Spare, Words};
 use crate::batch::Ticket;
 use crate::error::Error;
 use crate::ops::State;
@@ -51,6 +52,19 @@ impl<T> Call<T> {
     /// What went wrong with this call.
     pub fn wait(self) -> Result<Vec<T>, Error> {
         block_on(self)
+    }
+
+    /// Whether the session took it, and nobody has looked for its answer since.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self.stage, Stage::Pending { .. })
+    }
+
+    /// Why the session did not take it.
+    pub(super) fn refusal(&self) -> Option<&Error> {
+        match &self.stage {
+            Stage::Known(Err(error)) => Some(error),
+            _ => None,
+        }
     }
 
     pub(super) fn known(answer: Result<Vec<T>, Error>) -> Self {
@@ -111,6 +125,8 @@ pub(super) enum Answer {
     States(Sender<Result<Vec<State>, Error>>),
     /// Floats, and the clips that they are made of.
     Sampled(Sender<Result<Vec<f32>, Error>>, Vec<Arc<Entry>>),
+    /// At most so many floats of a text, and what the device is eased of with it.
+    Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
 }
 
 impl From<Sender<Result<Vec<f32>, Error>>> for Answer {
@@ -126,19 +142,30 @@ impl From<Sender<Result<Vec<State>, Error>>> for Answer {
 }
 
 impl Answer {
-    /// Settles the call with its words, copied unless they are its own, or with
-    /// its error. A call dropped a moment ago does not listen any more.
-    pub(super) fn send(self, outcome: Result<Cow<'_, [u32]>, Error>) {
+    /// Whether somebody else can give it.
+    pub(super) fn may_move(&self) -> bool {
+        matches!(self, Answer::Embedded(_, _, burden) if burden.may_move())
+    }
+
+    /// What its result of `total` words is to be put in.
+    pub(super) fn words(&self, spare: &mut Spare, total: u32) -> Words {
+        match self {
+            Answer::Floats(..) | Answer::Sampled(..) | Answer::Embedded(..) => {
+                Words::Floats(spare.take(total as usize))
+            }
+            Answer::States(_) => Words::States(Vec::new()),
+        }
+    }
+
+    /// Settles the call with its result or with its error. A call dropped a moment
+    /// ago does not listen any more.
+    pub(super) fn send(self, outcome: Result<Words, Error>) {
         match self {
             Answer::Floats(sender, most) => {
-                let floats = outcome.map(|words| match words {
-                    Cow::Borrowed(words) => {
-                        bytemuck::cast_slice(&words[..words.len().min(most)]).to_vec()
-                    }
-                    Cow::Owned(mut words) => {
-                        words.truncate(most);
-                        bytemuck::cast_vec(words)
-                    }
+                let floats = outcome.map(|words| {
+                    let mut floats = words.floats();
+                    floats.truncate(most);
+                    floats
                 });
                 let _ = sender.send(floats);
             }
@@ -146,9 +173,15 @@ impl Answer {
                 Answer::Floats(sender, usize::MAX).send(outcome);
                 drop(clips); // Their places may be given to others now.
             }
+            Answer::Embedded(sender, most, burden) => {
+                match &outcome {
+                    Ok(_) => burden.answered(),
+                    Err(_) => drop(burden),
+                }
+                Answer::Floats(sender, most).send(outcome);
+            }
             Answer::States(sender) => {
-                let states = outcome.map(|words| bytemuck::cast_slice(&words).to_vec());
-                let _ = sender.send(states);
+                let _ = sender.send(outcome.map(Words::states));
             }
         }
     }

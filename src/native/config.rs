@@ -2,7 +2,7 @@
 
 use super::outside::{AnyDevice, Gpu};
 use crate::batch::{BatchConfig, Preset};
-use crate::device::{Cpu, Device, GpuOptions};
+use crate::device::{Adapter, Cpu, Device, GpuOptions};
 use crate::error::Error;
 
 /// Where calls run.
@@ -39,6 +39,9 @@ pub struct Config {
     pub batch: BatchConfig,
     /// What to ask of the platform.
     pub gpu: GpuOptions,
+    /// The adapter to open, one of [`adapters`](crate::adapters), instead of the
+    /// one that the platform gives. After a loss it is the same one again.
+    pub adapter: Option<Adapter>,
 }
 
 impl Default for Config {
@@ -53,6 +56,7 @@ impl From<Preset> for Config {
             engine: EngineChoice::default(),
             batch: preset.config(),
             gpu: GpuOptions::default(),
+            adapter: None,
         }
     }
 }
@@ -61,13 +65,22 @@ impl From<Preset> for Config {
 pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
     match config.engine {
         EngineChoice::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),
-        EngineChoice::Gpu => Gpu::open(&config.gpu).await.map(AnyDevice::Gpu),
-        EngineChoice::Auto => match Gpu::open(&config.gpu).await {
+        EngineChoice::Gpu => open_gpu(config).await.map(AnyDevice::Gpu),
+        EngineChoice::Auto => match open_gpu(config).await {
             Ok(gpu) if !gpu.info().software => Ok(AnyDevice::Gpu(gpu)),
-            Ok(_) | Err(Error::NoAdapter(_) | Error::Unsupported(_)) => {
+            Ok(_) => Ok(AnyDevice::Cpu(Cpu::default())),
+            Err(Error::NoAdapter(_) | Error::Unsupported(_)) if config.adapter.is_none() => {
                 Ok(AnyDevice::Cpu(Cpu::default()))
             }
             Err(error) => Err(error),
         },
+    }
+}
+
+/// Opens the GPU that the settings ask for.
+pub(super) async fn open_gpu(config: &Config) -> Result<Gpu, Error> {
+    match &config.adapter {
+        None => Gpu::open(&config.gpu).await,
+        Some(adapter) => Gpu::open_on(adapter, &config.gpu).await,
     }
 }

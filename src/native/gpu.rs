@@ -45,6 +45,13 @@ pub struct Gpu {
     terms: Terms,
 }
 
+/// One session, where several may be.
+impl AsRef<[Gpu]> for Gpu {
+    fn as_ref(&self) -> &[Gpu] {
+        std::slice::from_ref(self)
+    }
+}
+
 /// Closes the session with the last handle.
 #[derive(Debug)]
 struct Owner {
@@ -70,14 +77,20 @@ impl Gpu {
     /// # Errors
     ///
     /// [`Error::NoAdapter`] without a GPU under
-    /// [`EngineChoice::Gpu`](super::EngineChoice::Gpu), and
+    /// [`EngineChoice::Gpu`](super::EngineChoice::Gpu), or without the
+    /// [`adapter`](Config::adapter) that is asked for, and
     /// [`Error::InvalidInput`] for settings that cannot work.
     pub async fn open(config: Config) -> Result<Gpu, Error> {
         config.batch.validate()?;
         let device = open_device(&config).await?;
         let routing = (config.engine == EngineChoice::Auto).then(Model::default);
-        let shared = Arc::new(Shared::new(device, routing, config.batch, Purpose::Send)?);
-        let recovery = Recovery::new(config.gpu);
+        let shared = Arc::new(Shared::new(
+            device,
+            routing,
+            config.batch.clone(),
+            Purpose::Send,
+        )?);
+        let recovery = Recovery::new(config);
         let theirs = Arc::clone(&shared);
         let worker = thread::Builder::new()
             .name("framebatch".into())
@@ -253,6 +266,29 @@ impl Gpu {
             .submit(request::descend(states, rate.into()), self.terms)
     }
 
+    /// Lends the memory of a result that is no longer needed to results to come, of
+    /// this session's calls of floats. To hand out fresh memory takes the system as
+    /// long as to copy a large result there, so a consumer of large results gives
+    /// them back; small ones are freed. 64 MiB are kept at most, and none of it once
+    /// no batch has been sent for two seconds.
+    ///
+    /// ```
+    /// use framebatch::{Blocking, Config, State};
+    ///
+    /// let gpu = Blocking::open(Config::default())?;
+    /// let chunks = (0..3).map(|_| vec![State::default(); 1000]);
+    /// for gradients in gpu.stream(chunks, |gpu, states| gpu.compute_gradients(&states)) {
+    ///     let gradients = gradients?;
+    ///     assert_eq!(gradients.len(), 1000 * 32);
+    ///     gpu.gpu().recycle(gradients);
+    /// }
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn recycle(&self, result: Vec<f32>) {
+        let unkept = self.shared().lock().spare.give(result);
+        drop(unkept); // Outside the lock.
+    }
+
     /// Sends what is queued without waiting for the policy's moment. With too
     /// many batches on their way it goes as soon as one returns.
     pub fn flush(&self) {
@@ -324,6 +360,11 @@ impl Gpu {
     /// Rejects what is pending and frees the device, for all handles.
     pub fn dispose(&self) {
         self.shared().close(&Error::Disposed);
+    }
+
+    /// Whether both are handles of one session.
+    pub(super) fn is_same(&self, other: &Gpu) -> bool {
+        Arc::ptr_eq(self.shared(), other.shared())
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {

@@ -9,8 +9,11 @@ mod calibration;
 mod call;
 mod clips;
 mod config;
+mod embedder;
 mod gpu;
+mod gpus;
 mod import;
+mod index;
 mod recent;
 mod recovery;
 mod request;
@@ -20,6 +23,7 @@ mod stream;
 mod tensor;
 mod warmup;
 mod watch;
+mod words;
 mod worker;
 
 #[cfg(not(test))]
@@ -29,11 +33,16 @@ mod outside;
 mod outside;
 
 pub use blocking::Blocking;
-pub use builder::{Attention, Batch, Value};
+pub use builder::{Attention, Axes, Batch, Part, Value};
 pub use call::Call;
 pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};
+pub use embedder::{
+    Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, LongTexts, ModelFiles,
+};
 pub use gpu::Gpu;
+pub use gpus::Gpus;
+pub use index::{Filter, Hit, Index, Search};
 pub use request::Parameter;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;

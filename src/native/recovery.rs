@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
-use super::outside::{AnyDevice, Gpu, block_on, thread};
+use super::config::{Config, open_gpu};
+use super::outside::{AnyDevice, block_on, thread};
 use super::shared::Shared;
 use super::tensor::lost_with_device;
-use crate::device::{Cpu, Device, GpuOptions};
+use crate::device::{Cpu, Device};
 use crate::session::LOSSES;
 
 /// Milliseconds before each request for a device: a driver that restarts has
@@ -19,14 +20,14 @@ const PAUSES: [u64; 4] = [0, 50, 100, 200];
 /// How a session stands with its device.
 #[derive(Debug)]
 pub(super) struct Recovery {
-    options: GpuOptions,
+    config: Config,
     losses: u32,
 }
 
 impl Recovery {
-    /// To open a lost device again with the options of the first one.
-    pub(super) fn new(options: GpuOptions) -> Self {
-        Recovery { options, losses: 0 }
+    /// To open a lost device again with the settings of the first one.
+    pub(super) fn new(config: Config) -> Self {
+        Recovery { config, losses: 0 }
     }
 
     /// A batch was answered: the device works.
@@ -40,28 +41,34 @@ impl Recovery {
             return;
         }
         self.losses += 1;
+        shared.hand_over();
         let mut device = self.find_device(shared);
         let mut state = shared.lock();
         if state.closed.is_some() {
             device.destroy();
         } else {
+            let is_sound = matches!(device, AnyDevice::Gpu(_));
             state.session.replace_device(device);
             let unreadable = state.restore();
             shared.tell_waiting(state);
             for answer in unreadable {
                 answer.send(Err(lost_with_device()));
             }
+            match is_sound {
+                true => shared.recovered(),
+                false => shared.hand_over(),
+            }
         }
     }
 
     fn find_device(&self, shared: &Shared) -> AnyDevice {
-        if self.losses < LOSSES {
+        if self.losses < LOSSES && !shared.lock().session.is_exhausted() {
             for pause in PAUSES {
                 thread::sleep(Duration::from_millis(pause));
                 if shared.lock().closed.is_some() {
                     break;
                 }
-                if let Ok(gpu) = block_on(Gpu::open(&self.options)) {
+                if let Ok(gpu) = block_on(open_gpu(&self.config)) {
                     return AnyDevice::Gpu(gpu);
                 }
             }

@@ -3,9 +3,13 @@
 //! Values are not read here, but for a lone `t`: the core refuses a NaN in an
 //! array of them when it takes the call.
 
+use std::sync::Arc;
+
+use super::embedder::Encoder;
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
+use crate::graph::searching::Searching;
 use crate::graph::{Graph, Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 
@@ -45,18 +49,30 @@ impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
 /// The structure of a call, in a form that is cheap to look up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Structure {
-    Lerp { width: u32, timing: Timing },
+    Lerp {
+        width: u32,
+        timing: Timing,
+    },
     Slerp(Timing),
-    Bezier { width: u32, timing: Timing },
+    Bezier {
+        width: u32,
+        timing: Timing,
+    },
     Gradients,
     FieldGradients(Field),
     Interpolate(Mode, Timing),
-    Sequence { steps: u32, mode: Mode },
+    Sequence {
+        steps: u32,
+        mode: Mode,
+    },
     InterpolateBezier(Timing),
     Distance(Measure),
     Descend(Timing),
     Chain(Chain),
+    /// An encoder over a text of so many tokens.
+    Embedding(Arc<Encoder>, u32),
     Sampling(Sampling),
+    Searching(Searching),
 }
 
 impl Structure {
@@ -73,9 +89,10 @@ impl Structure {
             Structure::InterpolateBezier(timing) => Ok(ops::interpolate_bezier(timing)),
             Structure::Distance(measure) => Ok(ops::distance(measure)),
             Structure::Descend(timing) => Ok(ops::descend(timing)),
-            Structure::Chain(_) | Structure::Sampling(_) => {
-                Err(Error::Fatal("a chain was taken for a graph".into()))
-            }
+            Structure::Chain(_)
+            | Structure::Embedding(..)
+            | Structure::Sampling(_)
+            | Structure::Searching(_) => Err(Error::Fatal("a chain was taken for a graph".into())),
         }
     }
 }
@@ -87,6 +104,7 @@ const MOST_OPERANDS: usize = 5;
 #[derive(Clone, Debug)]
 pub(super) struct Request<'a> {
     pub(super) structure: Structure,
+    /// Rows; of an embedding what it costs. Nothing is computed for 0.
     pub(super) rows: usize,
     /// The bits of a lone t.
     pub(super) scalar: u32,

@@ -4,7 +4,7 @@
 //! device under the lock, and only the worker sends.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -12,11 +12,14 @@ use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
 use super::clips::{Clips, Entry};
+use super::embedder::Burden;
+use super::index::Indexes;
 use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
 use super::tensor::Residents;
 use super::watch::Watchers;
+use super::words::Spare;
 use crate::batch::{BatchConfig, Due, Overflow, Ticket};
 use crate::device::{Cpu, Engine};
 use crate::error::Error;
@@ -35,12 +38,15 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     /// Calls accepted so far, to be watched without the lock.
     pub(super) arrivals: AtomicU64,
+    /// Whether the device is what it was at first: neither lost nor closed, nor the
+    /// processor in its place.
+    sound: Arc<AtomicBool>,
     overflow: Overflow,
     pub(super) purpose: Purpose,
 }
 
 /// What a handle says of its calls.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Terms {
     /// In a full queue they may take each other's place.
     pub(super) key: Option<u32>,
@@ -65,6 +71,9 @@ pub(super) struct State {
     pub(super) residents: Residents,
     pub(super) watchers: Watchers,
     pub(super) clips: Clips,
+    pub(super) indexes: Indexes,
+    /// Memory for results.
+    pub(super) spare: Spare,
     /// Tasks that wait for room in the queue.
     waiting: Vec<Waker>,
     /// Why no more calls are taken.
@@ -97,6 +106,8 @@ impl Shared {
                 residents: Residents::default(),
                 watchers: Watchers::default(),
                 clips: Clips::default(),
+                indexes: Indexes::default(),
+                spare: Spare::default(),
                 waiting: Vec::new(),
                 closed: None,
                 asleep: false,
@@ -105,6 +116,7 @@ impl Shared {
             room: Condvar::new(),
             clock: Clock::start(),
             arrivals: AtomicU64::new(0),
+            sound: Arc::new(AtomicBool::new(true)),
             overflow,
             purpose,
         })
@@ -144,6 +156,18 @@ impl Shared {
         floats: usize,
     ) -> Call<f32> {
         self.submit_to(Ok(request), terms, |sender| Answer::Floats(sender, floats))
+    }
+
+    /// Takes a text's call, whose answer is the first floats of its result.
+    pub(super) fn submit_text(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        terms: Terms,
+        floats: usize,
+        burden: Burden,
+    ) -> Call<f32> {
+        let answer = |sender| Answer::Embedded(sender, floats, burden);
+        self.submit_to(Ok(request), terms, answer)
     }
 
     /// Takes a call that samples clips, which keep their places until it is
@@ -270,6 +294,7 @@ impl Shared {
             return;
         }
         state.closed = Some(reason.clone());
+        self.sound.store(false, Ordering::Relaxed);
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
         state.session.dispose();
         let residents = std::mem::take(&mut state.residents);
@@ -279,6 +304,41 @@ impl Shared {
         answers.sort_unstable_by_key(|(ticket, _)| *ticket);
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
+        }
+    }
+
+    /// Whether the device is what it was at first, to be looked at at any time.
+    pub(super) fn sound(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.sound)
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        self.sound.load(Ordering::Relaxed)
+    }
+
+    /// The device is what it was at first again.
+    pub(super) fn recovered(&self) {
+        self.sound.store(true, Ordering::Relaxed);
+    }
+
+    /// The device is not what it was at first. Texts that another session can embed
+    /// are told that it is lost, so that they go there.
+    pub(super) fn hand_over(&self) {
+        self.sound.store(false, Ordering::Relaxed);
+        let mut state = self.lock();
+        let texts = state.answers.iter();
+        let texts = texts.filter(|(_, answer)| answer.may_move());
+        let mut tickets: Vec<Ticket> = texts.map(|(ticket, _)| *ticket).collect();
+        tickets.sort_unstable();
+        let mut texts = Vec::with_capacity(tickets.len());
+        for ticket in tickets {
+            state.session.abort(ticket);
+            texts.extend(state.answers.remove(&ticket));
+        }
+        self.tell_waiting(state);
+        for text in texts {
+            let why = "other devices of its embedder take the text";
+            text.send(Err(Error::DeviceLost(why.into())));
         }
     }
 
@@ -342,7 +402,9 @@ impl State {
         }
         let id = match structure {
             Structure::Chain(chain) => self.session.chain(chain.clone()),
+            Structure::Embedding(encoder, tokens) => self.session.chain(encoder.chain(*tokens)?),
             Structure::Sampling(sampling) => self.session.sampling(*sampling),
+            Structure::Searching(searching) => self.session.searching(*searching),
             _ => self.session.recipe(&structure.graph()?)?,
         };
         let dropped = self.recipes.add(structure.clone(), id);
@@ -368,6 +430,9 @@ impl State {
 }
 
 fn rows(request: &Request<'_>) -> Result<u32, Error> {
+    if let Structure::Chain(_) = request.structure {
+        return Ok(0); // It knows its rows, and costs nothing.
+    }
     u32::try_from(request.rows).map_err(|_| Error::TooLarge {
         what: "a call's operands",
         need: request.operands().map(|o| o.len() as u64).sum(),

@@ -1,6 +1,8 @@
 //! In which formats a tensor's data may be given and kept. How a format is made
 //! is the matter of `tensor::Packing`.
 
+use std::sync::Arc;
+
 use crate::device::{DeviceInfo, Engine};
 use crate::error::Error;
 use crate::tensor::Packing;
@@ -80,11 +82,13 @@ impl<'a, const N: usize> From<&'a [u16; N]> for TensorData<'a> {
     }
 }
 
-/// Data as the device keeps it.
-#[derive(Debug, Default)]
+/// Data as the device keeps it. Sessions that keep the same share it.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
-    pub(super) words: Box<[u32]>,
+    pub(super) words: Arc<Vec<u32>>,
     pub(super) packing: Option<Packing>,
+    /// Words of a row along the first axis; 0 where all must lie together.
+    pub(super) row: u32,
 }
 
 impl TensorData<'_> {
@@ -106,9 +110,9 @@ impl TensorData<'_> {
             Storage::Auto => self.suits_f16(info).then_some(Packing::F16),
         };
         let words = match (self, packing) {
-            (TensorData::Floats(floats), None) => bytemuck::cast_slice(floats).into(),
+            (TensorData::Floats(floats), None) => bytemuck::cast_slice(floats).to_vec(),
             (TensorData::Floats(floats), Some(packing)) => {
-                packing.pack(bytemuck::cast_slice(floats))?.into()
+                packing.pack(bytemuck::cast_slice(floats))?
             }
             (TensorData::Halves(halves), Some(Packing::F16 | Packing::Bf16))
                 if storage != Storage::Auto =>
@@ -124,7 +128,11 @@ impl TensorData<'_> {
                 return Err(refuse("16-bit data is f16 or bf16; say which"));
             }
         };
-        Ok(Contents { words, packing })
+        Ok(Contents {
+            words: Arc::new(words),
+            packing,
+            row: 0,
+        })
     }
 
     fn suits_f16(self, info: &DeviceInfo) -> bool {

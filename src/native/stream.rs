@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -31,7 +32,8 @@ const ENOUGH: u64 = 16 << 20;
 /// what is on its way, which gives those calls up.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Results<S: Stream, F, R: Future> {
-    gpu: Gpu,
+    /// At least one.
+    gpus: Arc<[Gpu]>,
     /// `None` once it has ended.
     source: Option<Pin<Box<S>>>,
     call: F,
@@ -93,14 +95,7 @@ impl Gpu {
         F: FnMut(&Gpu, S::Item) -> R,
         R: Future,
     {
-        Results {
-            gpu: self.clone(),
-            source: Some(Box::pin(source)),
-            call,
-            depth: None,
-            bytes_each: 0,
-            chunks: VecDeque::new(),
-        }
+        Results::new([self.clone()].into(), source, call)
     }
 }
 
@@ -110,9 +105,21 @@ where
     F: FnMut(&Gpu, S::Item) -> R,
     R: Future,
 {
+    pub(super) fn new(gpus: Arc<[Gpu]>, source: S, call: F) -> Self {
+        Results {
+            gpus,
+            source: Some(Box::pin(source)),
+            call,
+            depth: None,
+            bytes_each: 0,
+            chunks: VecDeque::new(),
+        }
+    }
+
     /// Chunks taken from the source and not handed over as results yet, at
     /// most; at least one. By default as many as have 16 MiB of operands and
-    /// results, from 3 to 64, and no more than fit the memory budget.
+    /// results, from 3 to 64, and no more than fit the memory budget; so many for
+    /// each session.
     pub fn depth(mut self, chunks: usize) -> Self {
         self.depth = Some(chunks.max(1));
         self
@@ -133,15 +140,20 @@ where
                 Poll::Pending => break,
             }
         }
-        self.gpu.shared().flush_queued();
+        for gpu in &*self.gpus {
+            gpu.shared().flush_queued();
+        }
     }
 
     fn begin(&mut self, chunk: S::Item, context: &mut Context<'_>) {
-        let shared = self.gpu.shared();
-        let before = shared.lock().session.pending_bytes();
-        let mut chunk = Chunk::Running(Box::pin((self.call)(&self.gpu, chunk)));
+        let pending = |gpu: &Gpu| gpu.shared().lock().session.pending_bytes();
+        let lost = |gpu: &Gpu| !gpu.shared().is_sound();
+        let least = self.gpus.iter().min_by_key(|gpu| (lost(gpu), pending(gpu)));
+        let gpu = least.unwrap_or(&self.gpus[0]);
+        let before = pending(gpu);
+        let mut chunk = Chunk::Running(Box::pin((self.call)(gpu, chunk)));
         chunk.go_on(context);
-        let after = shared.lock().session.pending_bytes();
+        let after = pending(gpu);
         // What other threads called meanwhile is taken for this one's; less is not.
         if after > before {
             self.bytes_each = after - before;
@@ -158,15 +170,19 @@ where
         }
         let depth = self.depth.unwrap_or_else(|| self.usual_depth());
         // Of a session that is closed the calls say so.
-        chunks < depth && self.gpu.shared().poll_ready(context.waker()).is_ready()
+        let is_ready = |gpu: &Gpu| gpu.shared().poll_ready(context.waker()).is_ready();
+        chunks < depth && self.gpus.iter().any(is_ready)
     }
 
     fn usual_depth(&self) -> usize {
         let each = self.bytes_each;
         let wanted = ENOUGH.checked_div(each).unwrap_or(LEAST).clamp(LEAST, MOST);
-        let state = self.gpu.shared().lock();
-        let fitting = state.session.optimal_batch_size(0, each);
-        usize::try_from(wanted.min(fitting)).unwrap_or(usize::MAX)
+        let depths = self.gpus.iter().map(|gpu| {
+            let state = gpu.shared().lock();
+            let fitting = state.session.optimal_batch_size(0, each);
+            usize::try_from(wanted.min(fitting)).unwrap_or(usize::MAX)
+        });
+        depths.sum()
     }
 }
 
@@ -210,7 +226,7 @@ where
 }
 
 /// The stream of an iterator.
-struct Ready<I>(I);
+pub(super) struct Ready<I>(pub(super) I);
 
 impl<I: Iterator> Stream for Ready<I> {
     type Item = I::Item;
@@ -248,9 +264,18 @@ impl Blocking {
         F: FnMut(&Gpu, I::Item) -> R,
         R: Future,
     {
-        let mut results = self.gpu().stream(Ready(source.into_iter()), call);
-        std::iter::from_fn(move || {
-            block_on(poll_fn(|context| Pin::new(&mut results).poll_next(context)))
-        })
+        waited(self.gpu().stream(Ready(source.into_iter()), call))
     }
+}
+
+/// The results as an iterator that blocks.
+pub(super) fn waited<S, F, R>(mut results: Results<S, F, R>) -> impl Iterator<Item = R::Output>
+where
+    S: Stream,
+    F: FnMut(&Gpu, S::Item) -> R,
+    R: Future,
+{
+    std::iter::from_fn(move || {
+        block_on(poll_fn(|context| Pin::new(&mut results).poll_next(context)))
+    })
 }

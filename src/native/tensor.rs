@@ -13,6 +13,7 @@ use super::import::Imports;
 use super::outside::AnyDevice;
 use super::shared::{Purpose, Shared, State};
 use super::storage::{Contents, Storage, TensorData};
+use crate::device::Device;
 use crate::error::Error;
 use crate::graph::chain::Home;
 use crate::graph::shape::Shape;
@@ -95,6 +96,11 @@ impl Tensor {
 
     pub(super) fn home(&self) -> Home {
         self.resident.packing.map_or(Home::Resident, Home::Packed)
+    }
+
+    /// Its number in its session.
+    pub(super) fn number(&self) -> u32 {
+        self.resident.number
     }
 
     pub(super) fn resident(&self) -> &Arc<Resident> {
@@ -184,7 +190,9 @@ impl Gpu {
     ///
     /// [`Error::InvalidInput`] where the data is not of that shape, and for
     /// more than 8 dimensions or 2³⁰ elements; [`Error::TooLarge`] where no
-    /// buffer holds it; [`Error::Disposed`].
+    /// buffer holds a few rows of it; [`Error::Disposed`]. One that is more than a
+    /// buffer is kept in parts, by rows along the first axis: what reads it row by row
+    /// computes on it, and anything else fails with [`Error::TooLarge`].
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
         self.tensor_as(data, dims, Storage::F32)
     }
@@ -226,6 +234,17 @@ impl Gpu {
         let shared = self.shared();
         let info = shared.open()?.session.info();
         let contents = data.contents(storage, &info)?;
+        self.keep(shape, contents)
+    }
+
+    /// Copies data to the device, where it stays as a tensor of this shape.
+    pub(super) fn keep(&self, shape: Shape, contents: Contents) -> Result<Tensor, Error> {
+        let rows = shape.dims().first().copied().unwrap_or(1);
+        let contents = Contents {
+            row: shape.count().checked_div(rows).unwrap_or(0),
+            ..contents
+        };
+        let shared = self.shared();
         let packing = contents.packing;
         let mut state = shared.open()?;
         let number = state.session.hold();
@@ -306,6 +325,7 @@ impl State {
         }
         self.residents.sources = sources;
         self.clips.restore(&mut self.session);
+        self.indexes.restore(&mut self.session);
         let tickets = self.session.give_up_unreadable().into_iter();
         tickets
             .filter_map(|ticket| self.answers.remove(&ticket))
@@ -327,10 +347,18 @@ pub(super) fn lost_with_device() -> Error {
 fn fill(
     session: &mut Session<AnyDevice>,
     number: u32,
-    Contents { words, packing }: &Contents,
+    Contents {
+        words,
+        packing,
+        row,
+    }: &Contents,
 ) -> Result<(), Error> {
     let words = if words.is_empty() { &[0] } else { &words[..] };
-    session.fill_packed(number, words, *packing)
+    let count = u32::try_from(words.len()).expect("no more than 2^30");
+    session.fill_rows(number, (*packing, count, *row), &|device, part, range| {
+        let words = &words[range.start as usize..range.end as usize];
+        device.fill(part, words, *packing)
+    })
 }
 
 /// The shape of so many elements.

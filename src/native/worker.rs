@@ -3,7 +3,6 @@
 //! It waits for the device outside the lock, and copies results out of the
 //! read-back there too. When to send is not decided here.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -14,8 +13,9 @@ use super::calibration::Calibration;
 use super::call::Answer;
 use super::outside::{block_on, thread};
 use super::recovery::Recovery;
-use super::shared::Shared;
+use super::shared::{Shared, State};
 use super::watch;
+use super::words::Words;
 use crate::batch::{BatchId, Due, Millis};
 use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
@@ -25,17 +25,21 @@ use crate::session::{self, Facts, Launch, Settlement};
 const LULL_MS: f64 = 0.02;
 const BURST_MS: f64 = 0.5;
 
+/// Milliseconds without a batch after which memory that is kept for the next is freed.
+const IDLE_MS: f64 = 2000.0;
+
 /// Works until the session is closed.
 pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
     supervise(shared, || {
         let mut flights = VecDeque::new();
-        let mut begun = Begun::default();
+        let mut begun = None;
         let mut calibration = Calibration::new(shared);
         while wait_for_work(shared, &mut calibration) {
             recovery.look_after(shared);
             send(shared, &mut flights);
             while let Some(piece) = flights.pop_front() {
-                let landed = land(shared, piece);
+                let mut landed = land(shared, piece);
+                flights.extend(landed.next.drain(..));
                 if landed.outcome.is_ok() {
                     recovery.works();
                     calibration.answered(shared);
@@ -66,6 +70,7 @@ pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) {
 
 /// Sleeps until something is due; `false` once the session is closed.
 fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
+    let mut idle = None;
     let mut state = shared.lock();
     while state.closed.is_none() {
         if state.session.is_lost() {
@@ -86,6 +91,15 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
             Due::Idle if calibration.is_running() => {
                 state = calibration.step(shared, state);
                 continue;
+            }
+            Due::Idle if state.session.may_trim() => {
+                let until = *idle.get_or_insert(Millis(now.0 + IDLE_MS));
+                if until <= now {
+                    state.session.trim();
+                    state.spare.clear();
+                    continue;
+                }
+                Some(pause(now, until))
             }
             Due::Idle => None,
         };
@@ -156,7 +170,7 @@ fn answer_warmups(shared: &Shared) {
         let caller = state.answers.remove(&ticket);
         drop(state);
         if let Some(caller) = caller {
-            caller.send(outcome.map(|()| Cow::Borrowed(&[][..])));
+            caller.send(outcome.map(|()| Words::Floats(Vec::new())));
         }
     }
 }
@@ -219,9 +233,13 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     let mut state = shared.lock();
     let now = shared.clock.now();
     state.session.note_landing(sent.batch, sent.generation, now);
-    let settlement = state.session.settle(sent.batch, sent.generation, outcome);
+    let (batch, generation) = (sent.batch, sent.generation);
+    let settlement = state.session.settle(batch, generation, outcome);
     let Some(Settlement {
-        answers, outcome, ..
+        answers,
+        outcome,
+        next,
+        ..
     }) = settlement
     else {
         // Closed in the meantime, which rejected the calls, or to be sent again.
@@ -229,75 +247,95 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
             parts: Vec::new(),
             outcome: Err(Error::Disposed),
             facts: None,
+            next: Vec::new(),
         };
     };
-    let is_done = |part: &session::Answer| part.is_last() || outcome.is_err();
-    let parts = answers
-        .into_iter()
-        .map(|part| {
-            let caller = is_done(&part).then(|| state.answers.remove(&part.ticket));
-            (part, caller.flatten())
-        })
-        .collect();
+    let State {
+        answers: callers,
+        spare,
+        ..
+    } = &mut *state;
+    let parts = answers.into_iter().map(|part| {
+        let begins = part.at == 0 && outcome.is_ok();
+        let caller = callers.get(&part.ticket).filter(|_| begins);
+        Part {
+            begun: caller.map(|caller| caller.words(spare, part.total)),
+            caller: match part.is_last() || outcome.is_err() {
+                true => callers.remove(&part.ticket),
+                false => None,
+            },
+            answer: part,
+        }
+    });
+    let parts = parts.collect();
     let facts = state.session.take_facts();
     shared.tell_waiting(state);
+    let next = next.into_iter().map(|flight| Sent {
+        batch,
+        generation,
+        flight,
+    });
     Landed {
         parts,
         outcome,
         facts,
+        next: next.collect(),
     }
 }
 
 /// A piece that returned, its calls in submission order.
 struct Landed {
-    /// What there is for each call, and who waits for it where that is all.
-    parts: Vec<(session::Answer, Option<Answer>)>,
+    parts: Vec<Part>,
     outcome: Result<Readback, Error>,
     /// What the batch was, with its last piece, if anybody listens.
     facts: Option<Facts>,
+    /// Pieces of the batch that were sent in its place.
+    next: Vec<Sent>,
 }
 
-/// The result of a call of which not all pieces are back. There is one at most,
-/// because pieces arrive in order and only their ends are cut.
-#[derive(Default)]
-struct Begun {
-    words: Vec<u32>,
-}
-
-impl Begun {
-    fn add(&mut self, part: &session::Answer, words: &[u32]) {
-        if part.at == 0 {
-            // Whatever was begun before was given up, failed or is sent again.
-            self.words = Vec::with_capacity(part.total as usize);
-        }
-        self.words.extend_from_slice(words);
-    }
+/// What there is for a call.
+struct Part {
+    answer: session::Answer,
+    /// Where it goes with all behind it, if it is the first of its call.
+    begun: Option<Words>,
+    /// Who waits for it, if it is the last.
+    caller: Option<Answer>,
 }
 
 impl Landed {
-    /// Gives each call its own copy of its result, or the piece's error.
-    fn deliver(self, begun: &mut Begun) {
+    /// Gives each call its own copy of its result, or the piece's error. `begun` is
+    /// the result of a call of which not all pieces are back: one at most, because
+    /// the GPU's pieces arrive in order and only their ends are cut.
+    fn deliver(self, begun: &mut Option<Words>) {
         let words = match &self.outcome {
             Ok(Readback::Host(words)) => words,
             Ok(Readback::Mapped(mapped)) => mapped.words(),
             Err(error) => {
-                let callers = self.parts.into_iter().filter_map(|(_, caller)| caller);
+                let callers = self.parts.into_iter().filter_map(|part| part.caller);
                 return callers.for_each(|caller| caller.send(Err(error.clone())));
             }
         };
-        for (part, caller) in self.parts {
-            let start = part.span.at as usize;
-            let words = &words[start..start + part.span.words as usize];
-            let result = if part.is_whole() {
-                Cow::Borrowed(words)
-            } else {
-                begun.add(&part, words);
-                if !part.is_last() {
-                    continue;
-                }
-                Cow::Owned(std::mem::take(&mut begun.words))
+        for part in self.parts {
+            let session::Answer {
+                span, at, total, ..
+            } = part.answer;
+            // What the processor computed comes whole, between pieces of others.
+            let mut whole = None;
+            let result = match part.answer.is_whole() {
+                true => &mut whole,
+                false => &mut *begun,
             };
-            if let Some(caller) = caller {
+            if at == 0 {
+                // Whatever was begun before was given up, failed or is sent again.
+                *result = part.begun;
+            }
+            if let Some(result) = result {
+                let start = span.at as usize;
+                result.put(&words[start..start + span.words as usize], (at, total));
+            }
+            if let Some(caller) = part.caller
+                && let Some(result) = result.take()
+            {
                 caller.send(Ok(result));
             }
         }

@@ -4,6 +4,7 @@
 
 pub mod clips;
 mod grammar;
+pub mod search;
 mod states;
 
 pub use states::{

@@ -5,9 +5,10 @@ use super::fuse::BufferId;
 use super::fused::{Placed, Shaped};
 use super::gather::Gather;
 use super::recipe::{Recipe, Source, Stage, Work};
-use super::sampled;
 use super::{Dispatch, Operand, Part, Piece, Plan, Segment, Slot, Step};
+use super::{sampled, searched};
 use crate::graph::OpClass;
+use crate::graph::searching::Searching;
 use crate::kernel::{MAX_OPERANDS, Settings};
 use crate::tensor::{Span, aligned};
 
@@ -28,7 +29,14 @@ pub struct Call {
     pub scalar: u32,
     /// Which of the batch's sets of tensors it reads.
     pub set: SetId,
+    /// Which numbers came with it.
+    pub numbers: NumbersId,
 }
+
+/// Calls in a row of one batch that name the same have the same numbers, bit for
+/// bit, and may read one copy of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NumbersId(pub u32);
 
 /// Tensors on the device that calls read together, counted over the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +45,17 @@ pub struct SetId(pub u32);
 /// Plans a piece of a batch. Calls of one structure become one dispatch a
 /// stage, if they read the same tensors on the device; `sets` holds these.
 pub fn assemble(recipes: &[Recipe], calls: &[Call], sets: &[Box<[u32]>], piece: &Piece) -> Plan {
+    assemble_from((recipes, &[]), calls, sets, piece)
+}
+
+/// The same where tensors begin so many words behind the first row of their call, each
+/// by its place in the only set; 0 where there is no number for one.
+pub(super) fn assemble_from(
+    (recipes, before): (&[Recipe], &[u32]),
+    calls: &[Call],
+    sets: &[Box<[u32]>],
+    piece: &Piece,
+) -> Plan {
     if calls.is_empty() {
         return Plan::default(); // Nothing was asked: there is nothing to do.
     }
@@ -48,7 +67,7 @@ pub fn assemble(recipes: &[Recipe], calls: &[Call], sets: &[Box<[u32]>], piece: 
     for index in piece.first..piece.end {
         let call = &calls[index];
         let recipe = &recipes[call.recipe.0 as usize];
-        collected.add((recipes, recipe), call, piece.part(calls, index));
+        collected.add((recipes, recipe), (call, before), piece.part(calls, index));
     }
     Builder::default().build((recipes, sets), collected)
 }
@@ -61,6 +80,8 @@ struct Collected {
     /// The group of each recipe that has one.
     group_of: Vec<Option<usize>>,
     results: Vec<Span>,
+    /// The numbers of the last call that has some, and their address.
+    numbers: Option<(NumbersId, u32)>,
     /// Words of results laid out so far.
     result_words: u32,
 }
@@ -69,6 +90,8 @@ struct Collected {
 struct Group {
     recipe: RecipeId,
     set: SetId,
+    /// How many calls so far.
+    calls: u32,
     /// For each stage of the recipe, or run of a program, the calls' segments
     /// and entries.
     stages: Vec<(Vec<Segment>, Vec<u32>)>,
@@ -81,7 +104,12 @@ struct Group {
 }
 
 impl Collected {
-    fn add(&mut self, (recipes, recipe): (&[Recipe], &Recipe), call: &Call, part: Part) {
+    fn add(
+        &mut self,
+        (recipes, recipe): (&[Recipe], &Recipe),
+        (call, before): (&Call, &[u32]),
+        part: Part,
+    ) {
         let inputs = self.gather.place(recipe, call, part);
         let result = Span {
             at: self.result_words,
@@ -100,18 +128,44 @@ impl Collected {
                 let group = self.sampled_group(recipes, call);
                 group.stages[0].0.push(segment);
             }
+            Work::Searched(searching, _) => {
+                let mut places = recipe.addresses(inputs, part.rows);
+                let places = std::array::from_fn(|_| places.next().unwrap_or(0));
+                let queries = searched::segments(searching, part.rows, (places, result.at));
+                let group = self.searched_group(recipes, (searching, call));
+                group.stages[0].0.extend(queries);
+            }
             Work::Fused(shaped) => {
+                let operand = |operand| recipe.address(operand, inputs, part.rows);
+                let numbers = self.numbers(recipe, call, &operand);
+                let cut = match part.rows == call.rows {
+                    true => None,
+                    false => shaped.of_rows(part.rows),
+                };
                 let group = self.fused_group(recipes, (shaped, call));
                 group.enter(
-                    shaped,
+                    cut.as_deref().unwrap_or(shaped),
                     &Placed {
-                        operand: &|operand| recipe.address(operand, inputs, part.rows),
+                        operand: &operand,
+                        numbers,
+                        before,
                         part,
                         result: result.at,
                     },
                 );
             }
         }
+    }
+
+    /// Where a call's numbers are: with the call before, if they are the same.
+    fn numbers(&mut self, recipe: &Recipe, call: &Call, operand: &dyn Fn(usize) -> u32) -> u32 {
+        if recipe.numbers() == 0 {
+            return 0; // Nobody asks.
+        }
+        let known = self.numbers.filter(|(id, _)| *id == call.numbers);
+        let (_, at) = *(self.numbers)
+            .insert(known.unwrap_or_else(|| (call.numbers, operand(recipe.operands.len() - 1))));
+        at
     }
 
     /// The group that a call of an op belongs to.
@@ -142,6 +196,20 @@ impl Collected {
         self.shared_group(recipes, call, |work| matches!(work, Work::Sampled(_)))
     }
 
+    /// The group that a search belongs to: all those of the same index that want as
+    /// many results.
+    fn searched_group(
+        &mut self,
+        recipes: &[Recipe],
+        (searching, call): (&Searching, &Call),
+    ) -> &mut Group {
+        self.shared_group(
+            recipes,
+            call,
+            |work| matches!(work, Work::Searched(other, _) if other == searching),
+        )
+    }
+
     /// The group of calls that read the same tensors and whose work `merges`.
     fn shared_group(
         &mut self,
@@ -170,11 +238,12 @@ impl Group {
         let (stages, buffers) = match &recipe.work {
             Work::Stages(stages) => (stages.len(), 0),
             Work::Fused(shaped) => shaped.counts(),
-            Work::Sampled(_) => (1, 0),
+            Work::Sampled(_) | Work::Searched(..) => (1, 0),
         };
         Group {
             recipe: call.recipe,
             set: call.set,
+            calls: 0,
             stages: vec![Default::default(); stages],
             rows: 0,
             filled: vec![0; buffers],
@@ -211,6 +280,7 @@ impl Group {
             });
         }
         self.rows += part.rows;
+        self.calls += 1;
     }
 
     /// Adds a call of a program, or a part of one.
@@ -220,13 +290,16 @@ impl Group {
         let homes = &self.homes;
         shaped.fill(&mut self.filled);
         for (run, (segments, entries)) in shaped.runs().zip(&mut self.stages) {
+            let start = entries.len();
             shaped.enter(run, placed, homes, entries);
-            segments.push(Segment {
+            let call = Segment {
                 rows: shaped.threads(run, placed.part),
                 result: shaped.target(run, placed, homes),
                 operands: [0; MAX_OPERANDS],
-            });
+            };
+            shaped.fused.joints[run.stage].push(call, (segments, entries), start);
         }
+        self.calls += 1;
     }
 }
 
@@ -264,6 +337,10 @@ impl Builder {
                     let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
                     self.fused(shaped, group, set);
                 }
+                Work::Searched(searching, _) => {
+                    let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
+                    self.searched(searching, &group, set);
+                }
                 Work::Sampled(_) => {
                     let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
                     for (segments, _) in group.stages {
@@ -297,6 +374,7 @@ impl Builder {
                 operands: stage.operands.iter().map(operand).collect(),
                 output: homes[index],
                 row_words: stage.row_words,
+                calls: group.calls,
                 segments,
                 entries,
             }));
@@ -325,6 +403,7 @@ impl Builder {
                 operands: slots.into_iter().map(rows).collect(),
                 output: homes[index],
                 row_words: 0,
+                calls: group.calls,
                 segments,
                 entries,
             }));
@@ -335,6 +414,20 @@ impl Builder {
                 }
             }
         }
+    }
+
+    /// The steps of searches of one index.
+    fn searched(&mut self, searching: &Searching, group: &Group, set: &[u32]) {
+        let steps = searched::Steps {
+            searching,
+            queries: &group.stages[0].0,
+            set,
+        };
+        let slot = self.scratch(steps.scratch());
+        let dispatches = steps.dispatches(slot);
+        (self.plan.steps).extend(dispatches.into_iter().map(Step::Dispatch));
+        self.plan.steps.push(Step::Free { slot });
+        self.idle.push(slot);
     }
 
     /// A scratch slot of so many words: an idle one, or a new one.

@@ -4,10 +4,11 @@
 //! decided here.
 
 use super::fuse::{
-    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, StageSizes, Width,
+    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, StageSizes, Width, tiles,
 };
 use super::recipe::{Recipe, Stage as Step, Work};
 use crate::graph::sampling::Sampling;
+use crate::graph::searching::BLOCK;
 use crate::graph::{Expr, Term, UnaryFn};
 use crate::kernel::Kernel;
 
@@ -69,6 +70,12 @@ impl Recipe {
                 let lanes = f64::from(layers * lanes);
                 effort.add(&Effort::of(Kind::Blend, 8.0 * lanes), 1.0);
             }
+            // A vector is read once for several queries, and little is computed of it.
+            Work::Searched(searching, _) => {
+                let vectors = f64::from(searching.blocks * BLOCK);
+                let products = vectors * f64::from(searching.query());
+                effort.add(&Effort::of(Kind::Product, products), 1.0);
+            }
             Work::Fused(shaped) => {
                 let share = 1.0 / f64::from(shaped.rows().max(1));
                 for (stage, sizes) in shaped.work() {
@@ -85,6 +92,7 @@ impl Recipe {
             Work::Stages(stages) => stages.len(),
             Work::Fused(shaped) => shaped.counts().0,
             Work::Sampled(_) => 1,
+            Work::Searched(searching, _) => searching.pages() as usize + 1,
         }
     }
 }
@@ -104,7 +112,8 @@ fn of_step(step: &Step) -> Effort {
         Kernel::StateBezier => (Kind::Layer, 16.0 * 128.0),
         Kernel::StateDistance => (Kind::Layer, 16.0 * 6.0),
         Kernel::StateDescend => (Kind::Layer, 16.0 * 4.0),
-        Kernel::Fused(_) | Kernel::Clip => (Kind::Term, 0.0), // No op has one.
+        // No op has one.
+        Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => (Kind::Term, 0.0),
     };
     Effort::of(kind, count)
 }
@@ -133,9 +142,10 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
             Width::Tile(_) => {
                 let threads = f64::from(sizes.threads / LANES);
                 let behind = layout.outer + rows.outer.saturating_sub(3);
-                let (height, width) = (word(behind), word(behind + 1));
-                let tile = f64::from(super::fuse::TILE);
-                let tiles = (height / tile).ceil() * (width / tile).ceil();
+                let [height, width] =
+                    [behind, behind + 1].map(|at| sizes.words[(at - layout.sizes) as usize]);
+                let tiles = f64::from(tiles(height, width));
+                let (height, width) = (f64::from(height), f64::from(width));
                 let elements = threads / tiles.max(1.0) * height * width;
                 let mut effort = Effort::of(Kind::Product, elements * word(layout.count));
                 effort.add(

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
+use super::by_rows::ByRows;
 use super::fuse::{Access, Body, BufferId, Program, Sizes, Source, Stage, StageSizes, fuse};
+use super::join::Joint;
 use super::recipe::Extent;
 use super::{Part, Slot};
 use crate::graph::chain::{Chain, Home, Node, Op};
@@ -18,6 +20,8 @@ use crate::tensor::aligned;
 pub(super) struct Fused {
     pub(super) program: Program,
     pub(super) kernels: Vec<Kernel>,
+    /// For each stage what tells whether calls can be one.
+    pub(super) joints: Vec<Joint>,
     pub(super) runs: Vec<Run>,
 }
 
@@ -52,6 +56,7 @@ impl Fused {
             }
         }
         Fused {
+            joints: program.stages.iter().map(Joint::of).collect(),
             program,
             kernels,
             runs,
@@ -79,28 +84,58 @@ pub(super) struct Shaped {
     places: Vec<usize>,
     /// Elements of the inputs that come with the call.
     carried: Vec<u32>,
-    /// Inputs that lie on the device.
-    pub(super) residents: u32,
+    /// For each of the chain's inputs the words of a row; 0 where all rows read it.
+    pub(super) row_words: Vec<u32>,
+    /// Inputs that lie on the device, by their places there.
+    residents: Vec<usize>,
     /// Whether elements are computed one by one, each from those in its place,
     /// so that a call can be cut anywhere.
     is_flat: bool,
+    /// How some of its rows are computed, where they can be by themselves.
+    by_rows: Option<Box<ByRows>>,
 }
 
 /// Where a call's data lies.
 pub(super) struct Placed<'a> {
     /// The address of an operand of this number.
     pub(super) operand: &'a dyn Fn(usize) -> u32,
+    /// The address of its numbers.
+    pub(super) numbers: u32,
+    /// Words of each of its tensors that are in parts before, none where it is empty.
+    pub(super) before: &'a [u32],
     pub(super) part: Part,
     /// The word where its result begins.
     pub(super) result: u32,
 }
 
 impl Shaped {
-    /// Fuses a chain; shares the program of an earlier one that is equal.
-    pub(super) fn new<'a>(chain: &Chain, known: impl Iterator<Item = &'a Arc<Fused>>) -> Shaped {
+    /// Fuses a chain; shares the program of an earlier one that is equal. Where
+    /// it can be cut is known too.
+    pub(super) fn new<'a>(
+        chain: &Chain,
+        mut known: impl Iterator<Item = &'a Arc<Fused>>,
+    ) -> Shaped {
+        let shaped = Shaped::whole(chain, &mut known);
+        let is_flat = is_flat(&shaped.fused.program, &shaped.sizes, &shaped.carried);
+        let by_rows = if is_flat { None } else { ByRows::of(chain) };
+        let by_rows = by_rows.map(Box::new);
+        let row_words = match &by_rows {
+            Some(by_rows) => by_rows.inputs().to_vec(),
+            None => vec![u32::from(is_flat); shaped.places.len()],
+        };
+        Shaped {
+            is_flat,
+            by_rows,
+            row_words,
+            ..shaped
+        }
+    }
+
+    /// Fuses a chain that stays whole.
+    pub(super) fn whole(chain: &Chain, mut known: &mut dyn Iterator<Item = &Arc<Fused>>) -> Shaped {
         let (program, sizes) = fuse(chain);
-        let mut known = known;
-        let fused = match known.find(|known| known.program == program) {
+        let same = |known: &&Arc<Fused>| known.program == program;
+        let fused = match Iterator::find(&mut known, same) {
             Some(known) => Arc::clone(known),
             None => Arc::new(Fused::new(program)),
         };
@@ -111,56 +146,97 @@ impl Shaped {
             at
         });
         let outputs = outputs.collect();
-        let (mut carried, mut residents) = (Vec::new(), 0);
-        let places = chain.inputs().map(|node| match home(node) {
+        let (mut carried, mut residents) = (Vec::new(), Vec::new());
+        let inputs = chain.inputs().enumerate();
+        let places = inputs.map(|(input, node)| match home(node) {
             Home::Call => {
                 carried.push(node.shape.count());
                 carried.len() - 1
             }
             Home::Resident | Home::Packed(_) => {
-                residents += 1;
-                residents - 1
+                residents.push(input);
+                residents.len() - 1
             }
         });
-        let places = places.collect();
+        let places: Vec<usize> = places.collect();
         Shaped {
+            row_words: vec![0; places.len()],
             places,
-            is_flat: is_flat(&fused.program, &sizes, &carried),
+            is_flat: false,
+            by_rows: None,
             fused,
             sizes,
             outputs,
             carried,
-            residents: u32::try_from(residents).expect("a chain has few inputs"),
+            residents,
         }
     }
 
-    /// Rows of a call: its elements where they can be cut, or one.
+    /// Rows of a call that it can be cut between: its elements, what it is
+    /// computed of along the first axis, or one.
     pub(super) fn rows(&self) -> u32 {
-        if self.is_flat {
-            self.sizes.buffers[0]
-        } else {
-            1
+        match &self.by_rows {
+            _ if self.is_flat => self.sizes.buffers[0],
+            Some(by_rows) => by_rows.rows(),
+            None => 1,
         }
+    }
+
+    /// Whether each row is an element.
+    pub(super) fn is_flat(&self) -> bool {
+        self.is_flat
+    }
+
+    /// The same program for some of the rows; `None` where these are not
+    /// computed by it.
+    pub(super) fn of_rows(&self, rows: u32) -> Option<Arc<Shaped>> {
+        self.by_rows.as_ref()?.shaped(rows, &self.fused)
+    }
+
+    /// How many inputs lie on the device.
+    pub(super) fn residents(&self) -> u32 {
+        u32::try_from(self.residents.len()).expect("a chain has few inputs")
+    }
+
+    /// Whether a stage reads one of them.
+    pub(super) fn reads(&self, place: usize) -> bool {
+        let stages = self.fused.program.stages.iter();
+        let mut loads = stages.flat_map(|stage| &stage.loads);
+        loads.any(|load| {
+            matches!(load.source, Source::Resident(input) if self.places[input as usize] == place)
+        })
+    }
+
+    /// Words of a row of one of them; 0 where all rows read it.
+    pub(super) fn resident_row(&self, place: usize) -> u32 {
+        let input = self.residents.get(place);
+        input.map_or(0, |input| self.row_words[*input])
     }
 
     /// The operands that come with a call: its inputs, then its constants.
     pub(super) fn operands(&self, chain: &Chain) -> Vec<Extent> {
-        let inputs = self.carried.iter().map(|count| match self.is_flat {
-            true => Extent::rows(1),
-            false => Extent::fixed(*count),
+        let of_row = chain.inputs().zip(&self.row_words);
+        let of_row = of_row.filter(|(node, _)| home(node) == Home::Call);
+        let inputs = of_row.zip(&self.carried);
+        let inputs = inputs.map(|((_, words), count)| match words {
+            0 => Extent::fixed(*count),
+            _ => Extent::rows(*words),
         });
         let constants = Extent::fixed(chain.constants());
         inputs.chain([constants]).collect()
     }
 
-    /// The words of a result.
-    pub(super) fn result(&self) -> Extent {
-        if self.is_flat {
-            return Extent::rows(1);
-        }
-        let outputs = self.fused.program.outputs.iter();
-        let words = outputs.map(|output| aligned(self.words(*output)));
-        Extent::fixed(words.sum())
+    /// The words of each result, of which all but the last are followed by the
+    /// next from a multiple of four words on.
+    pub(super) fn results(&self) -> Vec<Extent> {
+        let of_row = self.by_rows.as_deref().map(ByRows::outputs);
+        let outputs = self.fused.program.outputs.iter().enumerate();
+        let words = outputs.map(|(at, output)| match of_row {
+            _ if self.is_flat => Extent::rows(1),
+            Some(of_row) => Extent::rows(of_row[at]),
+            None => Extent::fixed(aligned(self.words(*output))),
+        });
+        words.collect()
     }
 
     /// Dispatches that a piece of any size takes; at least one.
@@ -233,14 +309,17 @@ impl Shaped {
         for (load, offset) in work.loads.iter().zip(offsets) {
             let base = match load.source {
                 Source::Input(input) => (placed.operand)(self.places[input as usize]),
-                Source::Resident(_) => placed.part.first,
+                Source::Resident(input) => {
+                    let before = placed.before.get(self.places[input as usize]);
+                    placed.part.first * self.row_words[input as usize] - before.unwrap_or(&0)
+                }
                 Source::Buffer(buffer) => homes[buffer.0 as usize],
             };
             // Strides may be negative, and offsets then wrap.
             entries.push(base.wrapping_add(*offset));
         }
         if work.has_constants() {
-            entries.push((placed.operand)(self.carried.len()));
+            entries.push(placed.numbers);
         }
         entries.extend_from_slice(words);
     }

@@ -4,18 +4,25 @@
 //! never values.
 
 mod assemble;
+mod by_rows;
 mod effort;
 pub mod fuse;
 mod fused;
 mod gather;
+mod join;
+mod needs;
+mod parted;
 mod pieces;
 mod print;
 mod recipe;
 mod sampled;
+mod searched;
 mod table;
 
-pub use assemble::{Call, RecipeId, SetId, assemble};
+pub use assemble::{Call, NumbersId, RecipeId, SetId, assemble};
 pub use effort::{Effort, KINDS, Kind};
+pub use needs::{Asked, PieceLimits, assemble_next};
+pub use parted::Parted;
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
 pub use table::{Params, Table, grid};
@@ -119,7 +126,9 @@ pub struct Dispatch {
     pub output: Slot,
     /// Words in a row of the result.
     pub row_words: u32,
-    /// The calls.
+    /// How many calls it computes.
+    pub calls: u32,
+    /// The calls; those whose rows lie end to end may be one.
     pub segments: Vec<Segment>,
     /// What follows the result's word in the calls' entries, where that is not
     /// the segments' operands: as many words for each of them.

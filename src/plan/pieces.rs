@@ -3,8 +3,10 @@
 //!
 //! A small batch is one piece, and costs nothing more for it. Only rows are
 //! cut, never what an op reads together; a batch of networks, where copies are the
-//! smaller part, is small for longer.
+//! smaller part, is small for longer. What is still too large for a device is
+//! halved until it is not ([`Piece::halve`]).
 
+use super::recipe::GRAIN;
 use super::{Call, Recipe};
 use crate::graph::OpClass;
 use crate::tensor::WORD;
@@ -41,9 +43,9 @@ pub struct Part {
     pub rows: u32,
 }
 
-/// A call is cut at multiples of so many rows, which keeps all of its operands
-/// at multiples of 16 bytes whatever their width.
-const GRAIN: u32 = 4;
+/// A network is cut for the sake of overlap where it weighs so many pieces: what
+/// is multiplied in small parts keeps a GPU less busy.
+const COARSE: u64 = 8;
 
 impl PieceSizes {
     /// Every batch stays whole.
@@ -60,6 +62,50 @@ impl Piece {
             end: calls.len(),
             ..Piece::default()
         }
+    }
+
+    /// Two pieces of about half of its words each; `None` where it cannot be cut.
+    pub fn halve(&self, recipes: &[Recipe], calls: &[Call]) -> Option<[Piece; 2]> {
+        let recipe = |index: usize| &recipes[calls[index].recipe.0 as usize];
+        if self.end - self.first == 1 {
+            let Part { rows, .. } = self.part(calls, self.first);
+            let fit = recipe(self.first).cut(rows, rows / 2)?;
+            return Some(self.cut_after(rows, fit));
+        }
+        let words = |index: usize| {
+            let Part { rows, .. } = self.part(calls, index);
+            recipe(index).input_words(rows) + recipe(index).result_words(rows)
+        };
+        let half = (self.first..self.end).map(words).sum::<u64>() / 2;
+        let (mut middle, mut sum) = (self.first + 1, words(self.first));
+        while middle + 1 < self.end && sum + words(middle) <= half {
+            sum += words(middle);
+            middle += 1;
+        }
+        let front = Piece {
+            end: middle,
+            left: 0,
+            ..*self
+        };
+        let back = Piece {
+            first: middle,
+            skipped: 0,
+            ..*self
+        };
+        Some([front, back])
+    }
+
+    /// The two sides of a cut after the first `fit` of its only call's `rows`.
+    pub(super) fn cut_after(&self, rows: u32, fit: u32) -> [Piece; 2] {
+        let front = Piece {
+            left: self.left + rows - fit,
+            ..*self
+        };
+        let back = Piece {
+            skipped: self.skipped + fit,
+            ..*self
+        };
+        [front, back]
     }
 
     /// The rows that it has of a call of its range.
@@ -164,7 +210,15 @@ impl Space {
     fn fitting(&self, recipe: &Recipe, rows: u32, heavy: u64) -> u32 {
         let is_empty = self.room == self.size;
         if recipe.class() != OpClass::RowWise {
-            return if is_empty { rows } else { 0 };
+            if !is_empty {
+                return 0;
+            }
+            if heavy / COARSE <= self.size {
+                return rows;
+            }
+            let share = u64::from(rows) * self.size * COARSE / heavy;
+            let share = u32::try_from(share).unwrap_or(rows);
+            return recipe.cut(rows, share).unwrap_or(rows);
         }
         // A cut costs the host a little, and a small part is not worth it.
         if !is_empty && (heavy <= self.size / 2 || self.room <= self.size / 4) {

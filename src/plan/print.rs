@@ -68,9 +68,8 @@ impl Display for Dispatch {
             .iter()
             .map(|segment| u64::from(segment.rows))
             .sum();
-        let calls = self.segments.len();
         let what = match self.kernel {
-            Kernel::Fused(_) | Kernel::Clip => "threads",
+            Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => "threads",
             _ => "rows",
         };
         write!(f, ") -> {}", self.output)?;
@@ -78,7 +77,11 @@ impl Display for Dispatch {
         {
             f.write_str(" in place")?;
         }
-        write!(f, ", {calls} calls, {rows} {what}")?;
+        write!(f, ", {} calls", self.calls)?;
+        if self.segments.len() < self.calls as usize {
+            write!(f, " as {}", self.segments.len())?;
+        }
+        write!(f, ", {rows} {what}")?;
         if self.settings.timing == Timing::Row {
             f.write_str(", a t for each row")?;
         }

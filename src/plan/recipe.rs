@@ -4,13 +4,20 @@
 //! filled in by `assemble`.
 
 use super::fused::Shaped;
-use super::sampled;
+use super::{Part, sampled, searched};
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
+use crate::graph::searching::Searching;
 use crate::graph::{Graph, Measure, Mode, Node, Op, OpClass, Timing};
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::tensor::{DType, Format, aligned};
+
+/// Calls are cut at multiples of so many rows.
+pub(super) const GRAIN: u32 = 4;
+
+/// Places that are looked at for a cut.
+const TRIES: usize = 4;
 
 /// How a structure is computed. The default is the recipe of nothing.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +26,8 @@ pub struct Recipe {
     /// Its operands as they lie in the arena: one after the other, each
     /// starting at a multiple of 16 bytes.
     pub(super) operands: Vec<Extent>,
-    result: Extent,
+    /// The words of each result.
+    results: Vec<Extent>,
     /// Formats of the operands that callers give values for.
     inputs: Vec<Format>,
     scalar: Option<Format>,
@@ -35,6 +43,8 @@ pub(super) enum Work {
     Fused(Shaped),
     /// A sampling of clips.
     Sampled(Sampling),
+    /// A search of an index, and its kernels.
+    Searched(Searching, [Kernel; 2]),
 }
 
 impl Default for Work {
@@ -151,7 +161,7 @@ impl Recipe {
         let last = stages.last().map_or(0, |stage| stage.row_words);
         Ok(Recipe {
             operands: operands.collect(),
-            result: Extent::rows(last),
+            results: vec![Extent::rows(last)],
             work: Work::Stages(stages),
             inputs,
             scalar: graph.scalar_format(),
@@ -164,16 +174,16 @@ impl Recipe {
     pub fn fuse(chain: &Chain, known: &[Recipe]) -> Recipe {
         let known = known.iter().filter_map(|recipe| match &recipe.work {
             Work::Fused(shaped) => Some(&shaped.fused),
-            Work::Stages(_) | Work::Sampled(_) => None,
+            Work::Stages(_) | Work::Sampled(_) | Work::Searched(..) => None,
         });
         let shaped = Shaped::new(chain, known);
         Recipe {
             operands: shaped.operands(chain),
-            result: shaped.result(),
+            results: shaped.results(),
             // One row at a time is each call's own affair.
-            class: match shaped.rows() {
-                1 => OpClass::SegmentWise,
-                _ => OpClass::RowWise,
+            class: match shaped.is_flat() && shaped.rows() > 1 {
+                false => OpClass::SegmentWise,
+                true => OpClass::RowWise,
             },
             work: Work::Fused(shaped),
             inputs: Vec::new(),
@@ -190,7 +200,7 @@ impl Recipe {
         Recipe {
             work: Work::Sampled(*sampling),
             operands: sampled::operands(sampling),
-            result: sampled::result(sampling),
+            results: vec![sampled::result(sampling)],
             inputs: vec![times],
             scalar: None,
             // A part of what is stored would have no answer of its own.
@@ -201,11 +211,23 @@ impl Recipe {
         }
     }
 
+    /// A search of an index.
+    pub fn search(searching: &Searching) -> Recipe {
+        Recipe {
+            work: Work::Searched(*searching, searched::kernels(searching)),
+            operands: searched::operands(searching),
+            results: vec![Extent::rows(2 * searching.count)],
+            inputs: Vec::new(),
+            scalar: None,
+            class: OpClass::RowWise,
+        }
+    }
+
     /// Rows of every call, where the structure says so.
     pub fn rows(&self) -> Option<u32> {
         match &self.work {
             Work::Fused(shaped) => Some(shaped.rows()),
-            Work::Stages(_) | Work::Sampled(_) => None,
+            Work::Stages(_) | Work::Sampled(_) | Work::Searched(..) => None,
         }
     }
 
@@ -217,11 +239,20 @@ impl Recipe {
         }
     }
 
+    /// Numbers that come with a call: the last of its operands.
+    pub fn numbers(&self) -> u32 {
+        match (&self.work, self.operands.last()) {
+            (Work::Fused(_), Some(numbers)) => numbers.fixed,
+            _ => 0,
+        }
+    }
+
     /// Tensors on the device that a call names behind its operands.
     pub fn residents(&self) -> u32 {
         match &self.work {
-            Work::Fused(shaped) => shaped.residents,
+            Work::Fused(shaped) => shaped.residents(),
             Work::Sampled(sampling) => sampling.tensors(),
+            Work::Searched(searching, _) => searching.pages(),
             Work::Stages(_) => 0,
         }
     }
@@ -245,7 +276,22 @@ impl Recipe {
 
     /// Words of the result of a call of `rows` rows.
     pub fn result_words(&self, rows: u32) -> u64 {
-        self.result.wide(rows)
+        self.results.iter().fold(0, |before, result| {
+            u64::next_multiple_of(before, 4) + result.wide(rows)
+        })
+    }
+
+    /// The parts of a call's result that a part of its rows gives, for each
+    /// result of the call: where in what these rows give, where in the whole,
+    /// and how many words.
+    pub fn parts(&self, part: Part, rows: u32) -> impl Iterator<Item = (u32, u32, u32)> {
+        let mut next = (0, 0);
+        self.results.iter().map(move |result| {
+            let (at, home) = (aligned(next.0), aligned(next.1));
+            let words = result.words(part.rows);
+            next = (at + words, home + result.words(rows));
+            (at, home + result.per_row * part.first, words)
+        })
     }
 
     /// Words that rows of a call cost one way or the other. Those of two parts
@@ -264,7 +310,67 @@ impl Recipe {
         let down = self.result_words(rows);
         match &self.work {
             Work::Fused(shaped) if !is_cut => (up + down).div_ceil(2 * shaped.stages()),
-            Work::Fused(_) | Work::Sampled(_) | Work::Stages(_) => up.max(down),
+            _ => up.max(down),
+        }
+    }
+
+    /// How many of a call's last `rows` rows go first if these are cut after
+    /// about so many: a multiple of [`GRAIN`], which keeps all operands at
+    /// multiples of 16 bytes whatever their width. `None` where they cannot be cut.
+    pub(super) fn cut(&self, rows: u32, about: u32) -> Option<u32> {
+        let first = (about / GRAIN * GRAIN).max(GRAIN);
+        if self.class == OpClass::RowWise {
+            return (first < rows).then_some(first);
+        }
+        if !matches!(self.work, Work::Fused(_)) {
+            return None;
+        }
+        let suits = |rows| self.computes(rows);
+        // Where both sides are computed by the same program; one row need not be.
+        let near = (first..rows.saturating_sub(GRAIN - 1)).step_by(GRAIN as usize);
+        near.take(TRIES)
+            .find(|first| suits(*first) && (rows - first > *first || suits(rows - first)))
+    }
+
+    /// Whether so many rows of a call are computed as all of them are.
+    pub(super) fn computes(&self, rows: u32) -> bool {
+        match &self.work {
+            _ if self.class == OpClass::RowWise => true,
+            Work::Fused(shaped) => rows == shaped.rows() || shaped.of_rows(rows).is_some(),
+            Work::Stages(_) | Work::Sampled(_) | Work::Searched(..) => false,
+        }
+    }
+
+    /// Whether a chain reads a tensor that it names.
+    pub(super) fn reads(&self, place: usize) -> bool {
+        matches!(&self.work, Work::Fused(shaped) if shaped.reads(place))
+    }
+
+    /// Words of a row of a tensor that a chain names; 0 where it has none.
+    pub(super) fn resident_row(&self, place: usize) -> u32 {
+        match &self.work {
+            Work::Fused(shaped) => shaped.resident_row(place),
+            Work::Stages(_) | Work::Sampled(_) | Work::Searched(..) => 0,
+        }
+    }
+
+    /// Rows of a part that is no larger than it must be.
+    pub fn least(&self, rows: u32) -> u32 {
+        match &self.work {
+            Work::Fused(shaped) if shaped.rows() == 1 => rows,
+            _ if self.class == OpClass::RowWise => rows.min(GRAIN),
+            Work::Fused(_) => rows.min(2 * GRAIN),
+            Work::Stages(_) | Work::Sampled(_) | Work::Searched(..) => rows,
+        }
+    }
+
+    /// What a call of so many rows counts for in a batch: what is computed row by
+    /// row along an axis is one item.
+    pub fn items(&self, rows: u32) -> u64 {
+        match self.class {
+            OpClass::RowWise => rows.into(),
+            _ if matches!(self.work, Work::Fused(_)) => 1,
+            _ => rows.into(),
         }
     }
 
@@ -299,8 +405,8 @@ impl Recipe {
     }
 
     /// The same, of rows that are known to fit.
-    pub(super) fn words_of(&self, rows: u32) -> u32 {
-        self.result.words(rows)
+    pub fn words_of(&self, rows: u32) -> u32 {
+        u32::try_from(self.result_words(rows)).expect("rows that fit")
     }
 
     /// The kernels that compute it.
@@ -309,13 +415,9 @@ impl Recipe {
             Work::Stages(stages) => (&stages[..], &[][..]),
             Work::Fused(shaped) => (&[][..], &shaped.fused.kernels[..]),
             Work::Sampled(_) => (&[][..], &[Kernel::Clip][..]),
+            Work::Searched(_, kernels) => (&[][..], &kernels[..]),
         };
         stages.iter().map(|stage| &stage.kernel).chain(fused)
-    }
-
-    /// Words of a row of the result.
-    pub fn result_row_words(&self) -> u32 {
-        self.result.per_row
     }
 }
 

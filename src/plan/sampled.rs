@@ -50,6 +50,7 @@ pub(super) fn dispatch(segments: Vec<Segment>, set: &[u32]) -> Dispatch {
         operands: vec![rows(Slot::INPUTS), rows(tensor(0).unwrap_or(Slot::INPUTS))],
         output: tensor(1).unwrap_or(Slot::RESULTS),
         row_words: 0,
+        calls: u32::try_from(segments.len()).expect("few calls"),
         segments,
         entries: Vec::new(),
     }

@@ -101,7 +101,9 @@ impl Table {
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
     let behind = match &dispatch.kernel {
-        Kernel::Fused(_) => dispatch.entries.len() / dispatch.segments.len(),
+        Kernel::Fused(_) | Kernel::Scan(_) | Kernel::Best => {
+            dispatch.entries.len() / dispatch.segments.len()
+        }
         _ => dispatch.operands.len(),
     };
     3 + u32::try_from(behind).expect("few operands")

@@ -38,6 +38,7 @@ impl Case {
             inputs,
             scalar: 0,
             set: SetId::default(),
+            numbers: NumbersId::default(),
         });
     }
 
@@ -79,6 +80,24 @@ fn two_stages() -> Graph {
         .apply(Op::StateGradients, &[between])
         .expect("formats suit");
     graph
+}
+
+#[test]
+fn parts_of_tensors_are_about_equal_and_fit() {
+    // Words, words of a row and words that fit; words of each part.
+    for (words, row, most, expected) in [
+        (5000 * 64, 64, 4095 * 64, Some(2560 * 64)),
+        (100, 1, 40, Some(36)),
+        (9, 1, 8, Some(4)),
+        (1025, 1, 1024, Some(768)),
+        (300, 100, 299, None),
+        (1 << 30, 1 << 20, 1 << 28, Some(1 << 28)),
+        (10, 0, 5, None),
+    ] {
+        let each = Parted::words_each(words, row, most);
+        assert_eq!(each, expected, "{words} words in rows of {row}");
+        assert!(each.is_none_or(|each| u64::from(each) <= most && each % (4 * row) == 0));
+    }
 }
 
 #[test]

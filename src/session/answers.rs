@@ -45,16 +45,19 @@ pub(super) struct Sent {
     pub(super) engine: Engine,
     /// Whether it is of the calls that the batch put aside.
     pub(super) is_aside: bool,
+    /// Bytes of its operands and results.
+    pub(super) bytes: u64,
 }
 
 impl Sent {
     /// The answers to its calls that are among the `live` ones, which come in
-    /// the same order.
-    pub(super) fn answers(
+    /// the same order: one for each call, and where a part of one came, one for
+    /// each of its results.
+    pub(super) fn answers<T, E>(
         &self,
         load: &Load,
         live: impl Iterator<Item = Ticket>,
-        recipes: &[Recipe],
+        (recipes, outcome): (&[Recipe], &Result<T, E>),
     ) -> Vec<Answer> {
         let Piece { first, end, .. } = self.piece;
         let (calls, tickets) = self.of(load);
@@ -66,20 +69,28 @@ impl Sent {
             if live.next_if_eq(&ticket).is_none() {
                 continue;
             }
-            let (at, total) = if self.is_cut(index) {
-                let call = &calls[index];
-                let row = recipes[call.recipe.0 as usize].result_row_words();
-                let first = self.piece.part(calls, index).first;
-                (first * row, call.rows * row)
-            } else {
-                (0, span.words)
-            };
-            answers.push(Answer {
+            if outcome.is_err() || !self.is_cut(index) {
+                answers.push(Answer {
+                    ticket,
+                    span: *span,
+                    at: 0,
+                    total: span.words,
+                });
+                continue;
+            }
+            let call = &calls[index];
+            let recipe = &recipes[call.recipe.0 as usize];
+            let total = recipe.words_of(call.rows);
+            let parts = recipe.parts(self.piece.part(calls, index), call.rows);
+            answers.extend(parts.map(|(from, at, words)| Answer {
                 ticket,
-                span: *span,
+                span: Span {
+                    at: span.at + from,
+                    words,
+                },
                 at,
                 total,
-            });
+            }));
         }
         answers
     }

@@ -6,3 +6,8 @@ use crate::batch::MemoryBudget;
 pub(super) fn default_budget(_max_side_bytes: u64) -> MemoryBudget {
     MemoryBudget(2 << 30)
 }
+
+/// Bytes that the operands of a call may have: addresses are 32-bit numbers of words.
+pub(super) fn most_room(_max_side_bytes: u64) -> u64 {
+    4 * u32::MAX as u64
+}

@@ -10,3 +10,9 @@ pub(super) fn default_budget(max_side_bytes: u64) -> MemoryBudget {
     let is_small = max_side_bytes < 256 * MIB;
     MemoryBudget(if is_small { 256 * MIB } else { 512 * MIB })
 }
+
+/// Bytes that the operands of a call may have, which lie in the memory of wasm: a
+/// gibibyte, or what the device holds at once.
+pub(super) fn most_room(max_side_bytes: u64) -> u64 {
+    max_side_bytes.max(1 << 30)
+}

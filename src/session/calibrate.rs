@@ -10,7 +10,7 @@ use crate::device::{Device, Engine, Flight};
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, Graph, Op, QUATERNION, STATE};
-use crate::plan::{self, Call, Kind, Piece, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Kind, NumbersId, Piece, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, DType, Format};
 
 /// Samples on their way to a model.
@@ -163,18 +163,20 @@ impl Default for Calibration {
 impl Calibration {
     fn run(&mut self, sample: Sample, device: &mut impl Device) -> Flight {
         let recipe = &self.recipes[sample.recipe as usize];
-        let words = u32::try_from(recipe.input_words(sample.rows)).expect("samples are small");
+        let rows = recipe.rows().unwrap_or(sample.rows);
+        let words = u32::try_from(recipe.input_words(rows)).expect("samples are small");
         let calls: Vec<Call> = (0..sample.calls)
-            .map(|_| {
+            .map(|number| {
                 self.arena.reserve(words);
                 let words_of = &self.values[..words as usize];
                 self.arena.free()[..words as usize].copy_from_slice(words_of);
                 Call {
                     recipe: RecipeId(sample.recipe),
-                    rows: recipe.rows().unwrap_or(sample.rows),
+                    rows,
                     inputs: self.arena.take(words),
                     scalar: 0,
                     set: SetId::default(),
+                    numbers: NumbersId(number),
                 }
             })
             .collect();

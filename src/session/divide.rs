@@ -35,6 +35,8 @@ impl<D: Device> Session<D> {
     #[must_use]
     pub fn beside(mut self, processor: D, routing: Option<(Model, f64)>) -> Self {
         if self.engine == Engine::Gpu {
+            let mut processor = processor;
+            processor.allow(self.budget.0);
             self.beside = Some(processor);
             self.router = routing.map(|(model, patience)| Router::new(model, patience));
         }
@@ -111,7 +113,10 @@ impl<D: Device> Session<D> {
         let (calls, recipes) = (&load.aside.calls, self.structures.recipes());
         let plan = plan::assemble(recipes, calls, &load.sets, &Piece::all(calls));
         let beside = self.beside.as_mut().expect("what was put aside is its");
+        let operands = load.arena.len();
         let flight = beside.launch(&plan, &mut load.arena);
+        load.arena.truncate(operands);
+        load.arena.trim();
         let sent = flying.pieces.first_mut().filter(|sent| sent.is_aside);
         sent.expect("something was put aside").results = plan.results;
         flight

@@ -6,7 +6,7 @@ use super::load::Load;
 use super::warmup::Kernels;
 use crate::device::{Device, Engine};
 use crate::kernel::Kernel;
-use crate::plan::{self, Piece};
+use crate::plan::{self, Asked, Piece, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -66,15 +66,25 @@ impl<D: Device> Session<D> {
     /// The plan of the device's calls.
     fn describe(&self, Load { calls, sets, .. }: &Load, text: &mut String) {
         let recipes = self.structures.recipes();
-        let pieces = plan::pieces(recipes, calls, self.device.limits().pieces);
-        for (index, piece) in pieces.iter().enumerate() {
-            if pieces.len() > 1 {
+        let limits = self.piece_limits(0);
+        let mut rest = plan::pieces(recipes, calls, self.device.limits().pieces);
+        rest.reverse();
+        let asked = Asked {
+            recipes,
+            calls,
+            sets,
+            parted: self.tensors.parted(),
+        };
+        let next = || plan::assemble_next(asked, &mut rest, &limits);
+        let plans: Vec<Plan> = std::iter::from_fn(next).map(|(_, plan)| plan).collect();
+        for (index, plan) in plans.iter().enumerate() {
+            if plans.len() > 1 {
                 let line_end = if index > 0 { "\n" } else { "" };
-                let (number, count) = ((index + 1).to_string(), pieces.len().to_string());
+                let (number, count) = ((index + 1).to_string(), plans.len().to_string());
                 let head = [line_end, "piece ", &number, " of ", &count, "\n"];
                 text.extend(head);
             }
-            *text += &plan::assemble(recipes, calls, sets, piece).to_string();
+            *text += &plan.to_string();
         }
     }
 }

@@ -88,6 +88,7 @@ pub struct Measured {
 pub(super) struct Timing {
     sent: Millis,
     encoded: Millis,
+    encode_ms: f64,
     wait_ms: f64,
     upload_ns: u64,
     bytes_up: u64,
@@ -159,15 +160,33 @@ impl Meter {
     ) -> Option<Timing> {
         let (sent, before) = start?;
         let after = counters();
+        let encoded = Millis(self.clock?());
         Some(Timing {
             sent,
-            encoded: Millis(self.clock?()),
+            encoded,
+            encode_ms: encoded.0 - sent.0,
             wait_ms,
             upload_ns: after.upload_ns - before.upload_ns,
             bytes_up: after.bytes_up - before.bytes_up,
             bytes_down: after.bytes_down - before.bytes_down,
             kernel_ns: Some(0),
         })
+    }
+
+    /// More of a batch was encoded since `start`.
+    pub(super) fn went_on(
+        &self,
+        timing: &mut Option<Timing>,
+        start: Option<(Millis, Counters)>,
+        counters: impl FnOnce() -> Counters,
+    ) {
+        if let (Some(timing), Some(more)) = (timing, self.encoded(start, counters, 0.0)) {
+            timing.encoded = more.encoded;
+            timing.encode_ms += more.encode_ms;
+            timing.upload_ns += more.upload_ns;
+            timing.bytes_up += more.bytes_up;
+            timing.bytes_down += more.bytes_down;
+        }
     }
 
     /// A piece of a batch is back, whose kernels began and ended then.
@@ -206,7 +225,7 @@ impl Meter {
             bytes_down: timing.bytes_down,
             sent: timing.sent,
             wait_ms: timing.wait_ms,
-            encode_ms: (timing.encoded.0 - timing.sent.0 - transfer_ms).max(0.0),
+            encode_ms: (timing.encode_ms - transfer_ms).max(0.0),
             transfer_ms,
             gpu_ms,
             read_ms: (after - gpu_ms.unwrap_or(0.0)).max(0.0),

@@ -1,6 +1,9 @@
 //! Batches on their way: launched in pieces, settled piece by piece, and their
 //! memory given to the next.
 //!
+//! Of a large batch the first pieces go at once, and another one with each that
+//! returns, so that the memory of those on their way has a bound.
+//!
 //! When one is due is the batcher's business, and what becomes of those on a
 //! lost device `loss`'s.
 
@@ -9,11 +12,11 @@ use super::facts::{Batch, Timing};
 use super::load::Load;
 use super::loss::ATTEMPTS;
 use super::route::Group;
-use super::{SPARES, Session};
+use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{self, Piece};
+use crate::plan::{self, Asked, Piece, PieceLimits};
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -31,7 +34,6 @@ pub struct Launch {
 }
 
 /// The answers to a piece of a batch.
-#[derive(Debug)]
 pub struct Settlement {
     /// The calls still waited for, in submission order.
     pub answers: Vec<Answer>,
@@ -39,6 +41,22 @@ pub struct Settlement {
     pub outcome: Result<Readback, Error>,
     /// Whether the batch has no more pieces on their way.
     pub is_last: bool,
+    /// Pieces of the batch that went in its place, behind those on their way.
+    pub next: Vec<Flight>,
+}
+
+/// Bytes of operands and results of pieces beyond which the next of a batch waits for
+/// one that returns: many more than keep copies, link and device at work.
+const ON_THEIR_WAY: u64 = 64 << 20;
+
+/// How often operands and results of a GPU's piece are in memory: uploaded, in slots
+/// and read back, and so those of the pieces beside it.
+const TRAVELING: u64 = 6;
+
+/// What of a batch may be on its way at once.
+struct Way {
+    bytes: u64,
+    pieces: usize,
 }
 
 /// A load on its way, kept whole: it is sent again if the device is lost.
@@ -51,12 +69,16 @@ pub(super) struct Flying {
     pub(super) pieces: Vec<Sent>,
     /// How many of them are back.
     pub(super) landed: usize,
+    /// Those that were not sent yet, the next one last.
+    pub(super) rest: Vec<Piece>,
     /// Where its time goes, if anybody asked.
     pub(super) timing: Option<Timing>,
     /// Its calls by structure, where they had a choice of devices.
     pub(super) groups: Vec<Group>,
     /// Whether it was sent while nothing else was on its way.
     pub(super) is_alone: bool,
+    /// Whether there was no memory for a piece of it.
+    pub(super) is_short: bool,
 }
 
 impl Flying {
@@ -76,13 +98,31 @@ impl Flying {
     /// Whether the flight that lands next is its last, and the GPU's.
     pub(super) fn is_at_last(&self) -> bool {
         let next = self.pieces.get(self.landed);
-        self.landed + 1 == self.pieces.len() && next.is_some_and(|sent| !sent.is_aside)
+        self.landed + 1 == self.pieces.len()
+            && self.rest.is_empty()
+            && next.is_some_and(|sent| !sent.is_aside)
     }
 
     /// Whether something of it needs the device that it was sent to.
     pub(super) fn needs_device(&self) -> bool {
         let to_come = &self.pieces[self.landed..];
-        to_come.iter().any(|sent| !sent.is_aside)
+        !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_aside)
+    }
+
+    /// Whether another piece may go: one is always on its way, two if there are,
+    /// and more of them as long as they are few bytes.
+    fn has_room(&self, way: &Way) -> bool {
+        let sent = || {
+            self.pieces[self.landed..]
+                .iter()
+                .filter(|sent| !sent.is_aside)
+        };
+        let bytes: u64 = sent().map(|sent| sent.bytes).sum();
+        match sent().count() {
+            0 => true,
+            count if count >= way.pieces => false,
+            count => count < 2 || bytes < way.bytes,
+        }
     }
 }
 
@@ -91,7 +131,7 @@ impl<D: Device> Session<D> {
     /// on their way or the device is lost. Encoding and submission happen here,
     /// synchronously.
     pub fn launch(&mut self, now: Millis) -> Option<Launch> {
-        if self.lost && !self.goes_on() {
+        if self.lost && !self.goes_on() || self.is_held_back() {
             return None;
         }
         let resumed = self.resume(now);
@@ -109,11 +149,14 @@ impl<D: Device> Session<D> {
             sent: now,
             pieces: Vec::new(),
             landed: 0,
+            rest: Vec::new(),
             timing: None,
             groups: std::mem::take(&mut load.groups),
             is_alone: self.in_flight.is_empty(),
+            is_short: false,
             load,
         };
+        self.counts.launches += 1;
         let is_parted = !flying.load.aside.calls.is_empty();
         if is_parted {
             flying.pieces.push(Sent {
@@ -121,6 +164,7 @@ impl<D: Device> Session<D> {
                 results: Vec::new(), // Known as soon as it is computed.
                 engine: Engine::Cpu,
                 is_aside: true,
+                bytes: 0,
             });
             self.counts.pieces += 1;
         }
@@ -161,6 +205,7 @@ impl<D: Device> Session<D> {
         load.is_sent = true;
         load.keep(batch.tickets());
         self.route(&mut load);
+        self.relieve(&mut load);
         load
     }
 
@@ -175,30 +220,86 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// Whether pieces on their way keep the next batch back. What it writes might
+    /// be read by those of its predecessor that were not sent yet.
+    pub(super) fn is_occupied(&self) -> bool {
+        let mut flying = self.in_flight.iter();
+        let pieces = |flying: &Flying| flying.pieces.len() - flying.landed;
+        flying.any(|flying| flying.generation == self.generation && !flying.rest.is_empty())
+            || self.in_flight.iter().map(pieces).sum::<usize>() >= self.max_pieces
+    }
+
+    /// What may be on its way at once.
+    fn way(&self, limits: &PieceLimits) -> Way {
+        Way {
+            bytes: (limits.bytes / limits.copies).min(ON_THEIR_WAY),
+            pieces: self.max_pieces,
+        }
+    }
+
+    /// What a piece may need at most.
+    pub(super) fn piece_limits(&self, shortages: u32) -> PieceLimits {
+        let limits = self.device.limits();
+        let live = self.budget.live().saturating_sub(self.tensors.resident);
+        let (bytes, copies) = match self.engine {
+            Engine::Gpu => (live - live / 4, TRAVELING),
+            // It answers nothing else while it computes a piece.
+            Engine::Cpu => (live / COPIES / 2, 1),
+        };
+        PieceLimits {
+            slot_bytes: limits.max_side_bytes,
+            bytes: bytes >> shortages,
+            copies,
+            threads: limits.max_threads,
+        }
+    }
+
     /// Launches a batch piece by piece: the device works on the first while
     /// the next is planned and copied.
     fn send(&mut self, flying: &mut Flying) -> Vec<Flight> {
-        let Flying { load, pieces, .. } = flying;
-        if load.calls.is_empty() && !pieces.is_empty() {
+        let load = &flying.load;
+        if load.calls.is_empty() && !flying.pieces.is_empty() {
             return Vec::new(); // All of it was put aside.
         }
-        let limits = self.device.limits();
-        let cut = plan::pieces(self.structures.recipes(), &load.calls, limits.pieces);
-        self.counts.pieces += cut.len() as u64;
-        let operands = load.arena.len();
-        let mut flights = Vec::with_capacity(cut.len());
-        for piece in cut {
-            let plan = plan::assemble(self.structures.recipes(), &load.calls, &load.sets, &piece);
+        let sizes = self.piece_sizes(&flying.load);
+        let calls = &flying.load.calls;
+        flying.rest = plan::pieces(self.structures.recipes(), calls, sizes);
+        flying.rest.reverse();
+        self.send_more(flying)
+    }
+
+    /// Launches pieces as long as there is room, each small enough for the
+    /// device if it can be.
+    fn send_more(&mut self, flying: &mut Flying) -> Vec<Flight> {
+        let limits = self.piece_limits(flying.load.shortages);
+        let way = self.way(&limits);
+        let recipes = self.structures.recipes();
+        let mut flights = Vec::new();
+        while flying.has_room(&way) {
+            let load = &mut flying.load;
+            let asked = Asked {
+                recipes,
+                calls: &load.calls,
+                sets: &load.sets,
+                parted: self.tensors.parted(),
+            };
+            let Some((piece, plan)) = plan::assemble_next(asked, &mut flying.rest, &limits) else {
+                break;
+            };
+            let operands = load.arena.len();
             flights.push(self.device.launch(&plan, &mut load.arena));
             // What the device appended was for this attempt.
             load.arena.truncate(operands);
-            pieces.push(Sent {
+            self.counts.pieces += 1;
+            flying.pieces.push(Sent {
+                bytes: plan.traveling_bytes(),
                 piece,
                 results: plan.results,
                 engine: self.engine,
                 is_aside: false,
             });
         }
+        flying.load.arena.trim();
         flights
     }
 
@@ -223,14 +324,18 @@ impl<D: Device> Session<D> {
                 return None;
             }
         }
+        if self.is_short(index, &outcome) {
+            return None;
+        }
         let flying = &mut self.in_flight[index];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.meter.landed(&mut flying.timing, stamps);
         let (load, sent) = (&flying.load, &flying.pieces[flying.landed]);
         flying.landed += 1;
-        let is_last = flying.landed == flying.pieces.len();
+        let is_last = flying.landed == flying.pieces.len() && flying.rest.is_empty();
         let live = self.batcher.in_flight(batch).expect("both know of it");
-        let answers = sent.answers(load, live.tickets(), self.structures.recipes());
+        let known = (self.structures.recipes(), &outcome);
+        let answers = sent.answers(load, live.tickets(), known);
         let back = sent.done(load, &outcome);
         let mut is_answered = false;
         match &outcome {
@@ -238,6 +343,7 @@ impl<D: Device> Session<D> {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, sent.engine);
                 is_answered = done > 0;
+                self.has_answered |= is_answered && !is_aside;
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
@@ -253,11 +359,31 @@ impl<D: Device> Session<D> {
                 flying.load.losses = 0; // What it answered is not sent again.
             }
         }
+        let next = if is_last {
+            Vec::new()
+        } else {
+            self.go_on(index)
+        };
         Some(Settlement {
             answers,
             outcome,
             is_last,
+            next,
         })
+    }
+
+    /// Sends more of a batch that has more.
+    fn go_on(&mut self, index: usize) -> Vec<Flight> {
+        if self.lost || self.in_flight[index].rest.is_empty() {
+            return Vec::new(); // With its device all of it is sent again.
+        }
+        let mut flying = self.in_flight.remove(index);
+        let start = self.meter.start(|| self.device.counters());
+        let flights = self.send_more(&mut flying);
+        let counters = || self.device.counters();
+        self.meter.went_on(&mut flying.timing, start, counters);
+        self.in_flight.insert(index, flying);
+        flights
     }
 
     /// Since when the device owes an answer: the oldest batch in flight, or a
@@ -268,12 +394,17 @@ impl<D: Device> Session<D> {
         moments.reduce(|a, b| if b < a { b } else { a })
     }
 
+    /// Batches sent so far, each as often as it was.
+    pub fn launches(&self) -> u64 {
+        self.counts.launches
+    }
+
     /// Batches on their way.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    fn recycle(&mut self, load: Load) {
+    pub(super) fn recycle(&mut self, load: Load) {
         let Load {
             mut arena, read, ..
         } = load;
@@ -282,6 +413,8 @@ impl<D: Device> Session<D> {
         // More are only needed while a device is lost or slow.
         if self.spare.len() < SPARES {
             arena.clear();
+        }
+        if self.spare.len() < SPARES && arena.capacity() > 0 {
             self.spare.push(arena);
         }
     }

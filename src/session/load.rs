@@ -4,8 +4,8 @@ use super::route::Group;
 use crate::batch::{BatchId, Ticket};
 use crate::device::Engine;
 use crate::error::Error;
-use crate::plan::{Call, Recipe, SetId};
-use crate::tensor::{Arena, Format, aligned};
+use crate::plan::{Call, NumbersId, Recipe, SetId};
+use crate::tensor::{Arena, Format, Span, aligned};
 
 /// What a batch carries until it is sent.
 #[derive(Debug)]
@@ -26,12 +26,18 @@ pub(super) struct Load {
     pub(super) aside: Aside,
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
+    /// Where the numbers of the last call that has some are, and which they are.
+    numbers: (Span, NumbersId),
     /// Every tensor that a call reads, as often as one does.
     pub(super) read: Vec<u32>,
     /// Whether it was sent before.
     pub(super) is_sent: bool,
     /// Losses of a device that was at work on it.
     pub(super) losses: u32,
+    /// Losses of a device that answered others while it waited for kernels.
+    pub(super) doubts: u32,
+    /// How often there was no memory for it.
+    pub(super) shortages: u32,
 }
 
 /// Some of a batch's calls, in order, and the ticket of each.
@@ -58,9 +64,12 @@ impl Load {
             engines: Vec::new(),
             aside: Aside::default(),
             sets: vec![Box::default()],
+            numbers: Default::default(),
             read: Vec::new(),
             is_sent: false,
             losses: 0,
+            doubts: 0,
+            shortages: 0,
         }
     }
 
@@ -71,10 +80,9 @@ impl Load {
         for format in recipe.inputs() {
             let words = rows * format.words();
             if format.dtype.is_encoded() {
-                encode_rows(
-                    *format,
-                    &mut self.arena.free()[at as usize..(at + words) as usize],
-                )?;
+                let values = &mut self.arena.free()[at as usize..(at + words) as usize];
+                let encoded = format.dtype.encode_all(values);
+                encoded.map_err(|row| refused(*format, Some(row)))?;
             }
             at += aligned(words);
         }
@@ -111,9 +119,22 @@ impl Load {
         self.asked.iter().any(|(_, asked)| *asked == engine)
     }
 
-    /// Claims the operands in the free room for a call.
-    pub(super) fn take(&mut self, ticket: Ticket, mut call: Call) {
+    /// Claims the operands in the free room for a call, the last of which are so
+    /// many numbers.
+    pub(super) fn take(&mut self, ticket: Ticket, mut call: Call, numbers: u32) {
         call.inputs = self.arena.take(call.inputs.words);
+        if numbers > 0 {
+            let own = Span {
+                at: call.inputs.at + call.inputs.words - aligned(numbers),
+                words: numbers,
+            };
+            let (last, id) = &mut self.numbers;
+            if last.words != numbers || self.arena.read(*last) != self.arena.read(own) {
+                id.0 += 1;
+            }
+            *last = own;
+            call.numbers = *id;
+        }
         self.calls.push(call);
         self.tickets.push(ticket);
     }
@@ -177,11 +198,21 @@ impl Load {
         self.tickets.extend(tickets);
     }
 
-    /// Moves the marked calls to `other`, which is empty, operands and all.
+    /// Moves the marked calls to `other`, whose own are older, operands and all: they
+    /// stay where they are if it has none.
     pub(super) fn divide(&mut self, leaves: &[bool], other: &mut Load) {
+        let is_first = other.calls.is_empty();
+        if is_first {
+            other.arena = self.arena.share();
+        }
         other.is_sent = self.is_sent;
         other.losses = self.losses;
-        other.asked.clone_from(&self.asked);
+        other.doubts = other.doubts.max(self.doubts);
+        other.shortages = self.shortages;
+        other.asked.extend_from_slice(&self.asked);
+        // Numbers of one batch are none of the other's, and nothing later is compared.
+        let behind = other.numbers.1.0 + 1;
+        other.numbers = (Span::default(), NumbersId(behind + self.numbers.1.0));
         let mut stays = leaves.iter().map(|leaves| !leaves);
         self.engines.retain(|_| stays.next() == Some(true));
         let calls = std::mem::take(&mut self.calls).into_iter();
@@ -190,8 +221,11 @@ impl Load {
             let home = if *leaves { &mut *other } else { &mut *self };
             home.tickets.push(ticket);
             if *leaves {
-                call.inputs = other.arena.push(self.arena.read(call.inputs));
+                if !is_first {
+                    call.inputs = other.arena.push(self.arena.read(call.inputs));
+                }
                 call.set = other.set(&self.sets[call.set.0 as usize]);
+                call.numbers.0 += behind;
                 other.calls.push(call);
             } else {
                 self.calls.push(call);
@@ -202,9 +236,12 @@ impl Load {
     /// The tensors that a call names behind its operands in the free room, in
     /// place of what `tensors` held.
     pub(super) fn tensors(&mut self, operands: u32, count: u32, tensors: &mut Vec<u32>) {
+        tensors.clear();
+        if count == 0 {
+            return; // Most calls.
+        }
         let (from, count) = (operands as usize, count as usize);
         let free = self.arena.free();
-        tensors.clear();
         tensors.extend(free[from.min(free.len())..].iter().take(count));
     }
 
@@ -215,22 +252,9 @@ impl Load {
         self.tickets.clear();
         self.asked.clear();
         self.sets.truncate(1);
+        self.numbers = Default::default();
         std::mem::take(&mut self.read)
     }
-}
-
-fn encode_rows(format: Format, words: &mut [u32]) -> Result<(), Error> {
-    // Checked first: a refused call leaves its values as they were given.
-    if let Some(row) = words
-        .iter()
-        .position(|word| format.dtype.encode(*word).is_none())
-    {
-        return Err(refused(format, Some(row)));
-    }
-    for word in words {
-        *word = format.dtype.encode(*word).expect("checked above");
-    }
-    Ok(())
 }
 
 fn refused(format: Format, row: Option<usize>) -> Error {

@@ -32,10 +32,12 @@ impl<D: Device> Session<D> {
         if let Some(oldest) = flying.find(|flying| flying.needs_device()) {
             oldest.load.losses += 1;
         }
-        // And the compiler on all that waits for it.
+        // And the compiler on all that waits for it; one that answered others meanwhile
+        // is half as much to be blamed on them.
         for id in self.batcher.aside() {
             if let Some(load) = self.sealed.iter_mut().find(|load| load.id == id) {
-                load.losses += 1;
+                load.doubts += u32::from(self.has_answered);
+                load.losses += u32::from(!self.has_answered || load.doubts % 2 == 0);
             }
         }
     }
@@ -71,12 +73,17 @@ impl<D: Device> Session<D> {
         self.device.destroy();
         self.engine = device.info().engine;
         self.device = device;
+        self.structures.forget_taken();
+        self.device.allow(self.budget.0);
+        self.has_answered = false;
+        self.is_exhausted = false;
         if self.engine == Engine::Cpu {
             self.beside = None; // It is the device itself now.
             self.router = None;
         }
         self.device.measure(self.meter.renew());
         self.tensors.lose();
+        self.fit_batches();
         // They may be as large as the batches that grew while nothing was sent.
         self.spare.clear();
         self.generation = Generation(self.generation.0 + 1);

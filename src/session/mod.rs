@@ -13,7 +13,9 @@ mod flights;
 mod load;
 mod loss;
 mod model;
+mod parts;
 mod route;
+mod scarce;
 mod stats;
 mod structures;
 mod tensors;
@@ -35,14 +37,14 @@ pub use model::{FACTS, Model};
 pub use stats::{Stats, TensorBytes};
 pub use warmup::Kernels;
 
-use self::budget::default_budget;
+use self::budget::{default_budget, most_room};
 use self::calibrate::Calibration;
 use self::facts::Meter;
 use self::flights::Flying;
 use self::load::Load;
 use self::route::Router;
 use self::stats::Waits;
-use self::structures::Structures;
+use self::structures::{Structures, Taken};
 use self::tensors::Tensors;
 use self::waiting::Waiting;
 use crate::batch::{
@@ -50,7 +52,7 @@ use crate::batch::{
 };
 use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
-use crate::plan::{Call, Recipe, RecipeId, SetId};
+use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
 
 /// Arenas kept for the next batches: as many as are usually on their way.
@@ -65,7 +67,8 @@ const COPIES: u64 = 4;
 pub struct Submission {
     /// Its structure.
     pub recipe: RecipeId,
-    /// Its rows; at least one.
+    /// Its rows; at least one. Of a structure that knows its rows, a chain, what
+    /// the call takes of [`BatchConfig::max_batch_cost`].
     pub rows: u32,
     /// The bits of its scalar, where the structure has one.
     pub scalar: u32,
@@ -86,10 +89,20 @@ pub struct Session<D> {
     generation: Generation,
     /// Whether the device is lost and not replaced yet. Nothing is sent then.
     lost: bool,
+    /// Whether this device has answered a call.
+    has_answered: bool,
+    is_exhausted: bool,
+    /// Launches when memory was freed last.
+    trimmed: u64,
+    has_fallen_back: bool,
     /// What the devices before this one did.
     gone: Counters,
     batcher: Batcher,
     budget: MemoryBudget,
+    /// Pieces on their way at once.
+    max_pieces: usize,
+    /// The most bytes of a batch where no tensor takes memory.
+    most_bytes: u64,
     structures: Structures,
     tensors: Tensors,
     /// Memory for the tensors that a call names.
@@ -121,6 +134,8 @@ impl<D: Device> Session<D> {
         let budget = given.unwrap_or_else(|| default_budget(max_side_bytes));
         let most = config.max_batch_bytes.min(max_side_bytes / 4);
         let max_batch_bytes = budget.optimal_batch_size(0, COPIES, most);
+        let mut device = device;
+        device.allow(budget.0);
         let batcher = Batcher::new(BatchConfig {
             max_batch_bytes,
             ..config
@@ -132,11 +147,17 @@ impl<D: Device> Session<D> {
             calibration: None,
             generation: Generation::default(),
             lost: false,
+            has_answered: false,
+            is_exhausted: false,
+            trimmed: 0,
+            has_fallen_back: false,
             gone: Counters::default(),
             device,
             open: Load::new(batcher.open_batch(), Arena::default()),
+            max_pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
             batcher,
             budget,
+            most_bytes: most,
             structures: Structures::default(),
             tensors: Tensors::default(),
             named: Vec::new(),
@@ -158,7 +179,7 @@ impl<D: Device> Session<D> {
     ///
     /// [`Error::TooLarge`] when no batch can hold that much.
     pub fn room(&mut self, words: u64) -> Result<&mut [u32], Error> {
-        let limit = self.device.limits().max_side_bytes;
+        let limit = most_room(self.device.limits().max_side_bytes);
         let need = words * WORD as u64;
         let words = u32::try_from(words).ok().filter(|_| need <= limit);
         let Some(words) = words else {
@@ -221,20 +242,25 @@ impl<D: Device> Session<D> {
             key,
         } = *submission;
         let known = self.structures.get(recipe);
-        let rows = known.and_then(Recipe::rows).unwrap_or(rows);
+        let (rows, cost) = match known.and_then(Recipe::rows) {
+            Some(known) => (known, rows),
+            None => (rows, 0),
+        };
         let (words, bytes) = self.measure(recipe, rows)?;
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
         let known = &self.structures.recipes()[recipe.0 as usize];
         let scalar = load.encode(known, rows, scalar)?;
+        let items = known.items(rows);
         let mut tensors = std::mem::take(&mut self.named);
         load.tensors(words, known.residents(), &mut tensors);
-        let target = known.target();
+        let (target, numbers) = (known.target(), known.numbers());
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
         }
         if let Some(target) = target.and_then(|target| tensors.get(target)) {
             self.outdate(*target);
         }
+        self.check_parts(recipe, &tensors)?;
         self.check_engine(engine, &tensors)?;
         let mut call = Call {
             recipe,
@@ -242,12 +268,13 @@ impl<D: Device> Session<D> {
             inputs: Span { at: 0, words },
             scalar,
             set: SetId::default(),
+            numbers: NumbersId::default(),
         };
         if let Some(load) = &mut self.explained {
             let ticket = self.batcher.number();
             call.set = load.set(&tensors);
             load.asked.extend(engine.map(|engine| (ticket, engine)));
-            load.take(ticket, call);
+            load.take(ticket, call, numbers);
             return Ok(Accepted {
                 ticket,
                 batch: load.id,
@@ -255,7 +282,8 @@ impl<D: Device> Session<D> {
             });
         }
         let request = Request {
-            items: rows.into(),
+            items,
+            cost: cost.into(),
             bytes,
             key,
         };
@@ -276,13 +304,16 @@ impl<D: Device> Session<D> {
         let asked = engine.map(|engine| (accepted.ticket, engine));
         self.open.asked.extend(asked);
         self.named = tensors;
-        self.open.take(accepted.ticket, call);
+        self.open.take(accepted.ticket, call, numbers);
         self.roll(self.batcher.open_batch());
         Ok(accepted)
     }
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        if self.is_held_back() {
+            return Due::Idle;
+        }
         if self.is_kernel_due() {
             return Due::Now;
         }
@@ -353,6 +384,7 @@ impl<D: Device> Session<D> {
     pub fn stats(&self) -> Stats {
         Stats {
             measured: self.meter.measured(),
+            host_bytes: self.host_bytes(),
             ..self.counts.stats(
                 &self.waits,
                 self.batcher.pending(),
@@ -412,29 +444,62 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// Bytes of operands, and of what the processor keeps.
+    fn host_bytes(&self) -> u64 {
+        let flying = self.in_flight.iter().map(|flying| &flying.load);
+        let loads = flying.chain(&self.sealed).chain([&self.open]);
+        let arenas = loads.map(|load| &load.arena).chain(&self.spare);
+        let words: u64 = arenas.map(|arena| u64::from(arena.capacity())).sum();
+        let beside = self.beside.as_ref().map(Device::counters);
+        words * u64::from(WORD)
+            + self.device.counters().host_bytes
+            + beside.map_or(0, |counters| counters.host_bytes)
+    }
+
     /// Words of operands and bytes of operands and results of a call.
-    fn measure(&self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
-        let Some(known) = self.structures.get(recipe) else {
+    fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
+        if self.structures.get(recipe).is_none() {
             return Err(Error::InvalidInput(format!(
                 "structure {} is unknown; ask `recipe` for one",
                 recipe.0
             )));
-        };
+        }
+        let last = *self.structures.taken(recipe);
+        if rows > 0 && last.rows == rows {
+            return Ok((last.words, last.bytes));
+        }
+        let (words, bytes) = self.weigh(&self.structures.recipes()[recipe.0 as usize], rows)?;
+        *self.structures.taken(recipe) = Taken { rows, words, bytes };
+        Ok((words, bytes))
+    }
+
+    /// The same, computed: what fits the device.
+    fn weigh(&self, known: &Recipe, rows: u32) -> Result<(u32, u64), Error> {
         if rows == 0 {
             return Err(Error::InvalidInput(
                 "a call has at least one row; answer empty calls without a device".into(),
             ));
         }
         let limit = self.device.limits().max_side_bytes;
-        let (up, down) = (known.input_words(rows), known.result_words(rows));
-        let need = up.max(down) * WORD as u64;
-        match u32::try_from(up) {
-            Ok(words) if need <= limit => Ok((words, (up + down) * WORD as u64)),
-            _ => Err(Error::TooLarge {
-                what: "a call",
-                need,
-                limit,
-            }),
+        // What can be cut goes in pieces.
+        let least = known.least(rows);
+        let sides = |rows| (known.input_words(rows), known.result_words(rows));
+        let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;
+        let (need, (up, down)) = (bytes(sides(least)), sides(rows));
+        let too_large = |need, limit| Error::TooLarge {
+            what: match least == rows {
+                true => "a call that cannot be cut by rows",
+                false => "a few rows of a call",
+            },
+            need,
+            limit,
+        };
+        if need > limit {
+            return Err(too_large(need, limit));
+        }
+        match (u32::try_from(up), u32::try_from(down)) {
+            (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),
+            _ => Err(too_large(bytes((up, down)), most_room(limit))),
         }
     }
 

@@ -37,6 +37,10 @@ pub struct Stats {
     pub ran_on_gpu: u64,
     /// Calls answered by the processor.
     pub ran_on_cpu: u64,
+    /// Batches that the processor took because the device had no memory for them.
+    pub fallbacks: u64,
+    /// Bytes of memory that operands and what the processor keeps take of the host.
+    pub host_bytes: u64,
     /// Where the time of measured batches went.
     pub measured: Measured,
     /// What the device did.
@@ -82,6 +86,8 @@ pub(super) struct Counts {
     pub(super) rejected: u64,
     pub(super) encode_ms: f64,
     pub(super) pieces: u64,
+    pub(super) fallbacks: u64,
+    pub(super) launches: u64,
     settled_gpu: u64,
     settled_cpu: u64,
     batches: u64,
@@ -125,6 +131,8 @@ impl Counts {
             encode_ms: self.encode_ms / batches,
             ran_on_gpu: self.settled_gpu,
             ran_on_cpu: self.settled_cpu,
+            fallbacks: self.fallbacks,
+            host_bytes: 0,
             measured: Measured::default(),
             device,
             tensors,

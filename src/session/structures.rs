@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
+use crate::graph::searching::Searching;
 use crate::plan::{Call, Recipe, RecipeId};
 
 impl<D: Device> Session<D> {
@@ -68,6 +69,19 @@ impl<D: Device> Session<D> {
         self.learn(wanted, Recipe::sample(&sampling))
     }
 
+    /// The number of a search of an index, as good as that of a graph. Calls of one
+    /// index are computed together.
+    ///
+    /// Such a call's operands are its queries, its mask and the numbers of the
+    /// pages.
+    pub fn searching(&mut self, searching: Searching) -> RecipeId {
+        let wanted = Structure::Searching(searching);
+        if let Some(id) = self.structures.hold(|known| *known == wanted) {
+            return id;
+        }
+        self.learn(wanted, Recipe::search(&searching))
+    }
+
     /// Gives up structures that were asked for. Calls that were made before are
     /// still computed.
     pub fn forget(&mut self, ids: impl IntoIterator<Item = RecipeId>) {
@@ -102,6 +116,7 @@ pub(super) enum Structure {
     Graph(Graph),
     Chain(Chain),
     Sampling(Sampling),
+    Searching(Searching),
     /// Nothing: the number is free.
     Gone,
 }
@@ -119,6 +134,17 @@ pub(super) struct Structures {
 struct Known {
     structure: Structure,
     holders: u32,
+    /// Of its last call: the next one often is as large.
+    taken: Taken,
+}
+
+/// What a call of so many rows takes: words of operands, and bytes of operands and
+/// results. Of no rows where no call of the structure fitted the device yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    pub(super) rows: u32,
+    pub(super) words: u32,
+    pub(super) bytes: u64,
 }
 
 impl Structures {
@@ -132,6 +158,18 @@ impl Structures {
         let at = id.0 as usize;
         let known = self.known.get(at).filter(|known| known.holders > 0);
         known.map(|_| &self.recipes[at])
+    }
+
+    /// What the last call of a structure took.
+    pub(super) fn taken(&mut self, id: RecipeId) -> &mut Taken {
+        &mut self.known[id.0 as usize].taken
+    }
+
+    /// Forgets what calls took: another device has other limits.
+    pub(super) fn forget_taken(&mut self) {
+        for known in &mut self.known {
+            known.taken = Taken::default();
+        }
     }
 
     /// The number of a structure that is known, held once more.
@@ -150,6 +188,7 @@ impl Structures {
             self.known.push(Known {
                 structure: Structure::Gone,
                 holders: 0,
+                taken: Taken::default(),
             });
             self.known.len() - 1
         });
@@ -157,6 +196,7 @@ impl Structures {
         self.known[at] = Known {
             structure,
             holders: 1,
+            taken: Taken::default(),
         };
         number(at)
     }

@@ -3,11 +3,15 @@
 //! Their data is the device's and its source the face's; this only counts, so
 //! that what is released while calls wait for it is freed with the last one.
 
-use super::Session;
 use super::stats::TensorBytes;
+use super::{COPIES, Session};
 use crate::device::Device;
 use crate::error::Error;
+use crate::plan::Parted;
 use crate::tensor::Packing;
+
+/// Bytes that a batch may have whatever tensors take, unless the budget is smaller.
+const LEAST: u64 = 1 << 20;
 
 impl<D: Device> Session<D> {
     /// A number for a tensor that stays on the device. Fill it before a call
@@ -109,7 +113,11 @@ impl<D: Device> Session<D> {
         place: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
+        let before = self.device.tensor_bytes(tensor);
         place(&mut self.device)?;
+        self.tensors.resident += self.device.tensor_bytes(tensor);
+        self.tensors.resident -= before;
+        self.fit_batches();
         self.tensors.fill(tensor, packing);
         Ok(())
     }
@@ -146,7 +154,21 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// Leaves batches the memory that tensors do not take.
+    pub(super) fn fit_batches(&mut self) {
+        let fits = |model| {
+            self.budget
+                .optimal_batch_size(model, COPIES, self.most_bytes)
+        };
+        let least = fits(0).min(LEAST);
+        self.batcher
+            .limit_bytes(fits(self.tensors.resident).max(least));
+    }
+
     fn free_tensor(&mut self, tensor: u32) {
+        self.unpart(tensor);
+        self.tensors.resident -= self.device.tensor_bytes(tensor);
+        self.fit_batches();
         self.device.release(tensor);
         self.tensors.unmirror(tensor);
         if let Some(beside) = &mut self.beside {
@@ -169,6 +191,10 @@ pub(super) struct Tensors {
     free: Vec<u32>,
     /// Words that the processor beside the device has.
     mirrored: usize,
+    /// Bytes that the device has of them.
+    pub(super) resident: u64,
+    /// Those that lie there in parts.
+    parted: Vec<Parted>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -227,6 +253,22 @@ impl Tensors {
         fits
     }
 
+    /// Those that lie on the device in parts.
+    pub(super) fn parted(&self) -> &[Parted] {
+        &self.parted
+    }
+
+    /// A tensor lies in parts from here on.
+    pub(super) fn part(&mut self, parted: Parted) {
+        self.parted.push(parted);
+    }
+
+    /// It does no more; what its parts were.
+    pub(super) fn unpart(&mut self, tensor: u32) -> Vec<u32> {
+        let at = self.parted.iter().position(|own| own.tensor == tensor);
+        at.map_or(Vec::new(), |at| self.parted.swap_remove(at).parts)
+    }
+
     /// No more calls may read the processor's copy.
     pub(super) fn unmirror(&mut self, tensor: u32) {
         let words = std::mem::take(&mut self.held[tensor as usize].mirrored);
@@ -241,6 +283,7 @@ impl Tensors {
 
     /// Nothing is on the device any more.
     pub(super) fn lose(&mut self) {
+        self.resident = 0;
         for held in &mut self.held {
             held.is_filled = false;
         }

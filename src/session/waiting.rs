@@ -12,6 +12,10 @@ use crate::device::{Compile, Compiled, Device, Generation, Readiness};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::plan::Call;
+use crate::tensor::Arena;
+
+/// Words of operands up to which calls join others that wait, 256 KiB: they are copied.
+const FEW: u32 = 1 << 16;
 
 /// What a session knows of kernels on their way.
 #[derive(Default)]
@@ -111,13 +115,47 @@ impl<D: Device> Session<D> {
         if self.waiting_since().is_none() {
             self.waiting.since = now;
         }
+        let is_joined = self.join(&mut load, &leaves);
         if leaves.contains(&false) {
-            self.divide(&mut load, &leaves);
+            if !is_joined {
+                let id = self.batcher.divide(load.id, &leaves);
+                let other = Load::new(id.expect("both know of it"), Arena::default());
+                self.divide(&mut load, &leaves, other);
+            }
             return Some(load);
         }
-        self.batcher.set_aside(load.id);
-        self.sealed.push(load);
+        if is_joined {
+            self.recycle(load);
+        } else {
+            self.batcher.set_aside(load.id);
+            self.sealed.push(load);
+        }
         None
+    }
+
+    /// Moves the marked calls of a batch to the newest that is set aside, if they are
+    /// few and it can take them: frames that wait for one kernel share their memory.
+    fn join(&mut self, load: &mut Load, leaves: &[bool]) -> bool {
+        let Some(id) = self.batcher.aside().pop() else {
+            return false;
+        };
+        let at = self.sealed.iter().position(|other| other.id == id);
+        let at = at.expect("both know of it");
+        let other = &self.sealed[at];
+        let marked = load.calls.iter().zip(leaves);
+        let words = marked.map(|(call, leaves)| u32::from(*leaves) * call.inputs.words);
+        let recipes = self.structures.recipes();
+        // What reads a tensor finds what was written before in its own batch.
+        let writes = |call: &Call| recipes[call.recipe.0 as usize].target().is_some();
+        let may_join = (load.losses, load.shortages) == (other.losses, other.shortages)
+            && words.sum::<u32>() <= FEW
+            && !load.calls.iter().chain(&other.calls).any(writes);
+        let joins = may_join && self.batcher.join(load.id, leaves, id);
+        if joins {
+            let other = self.sealed.remove(at);
+            self.divide(load, leaves, other);
+        }
+        joins
     }
 
     /// Marks the calls that name a tensor which a marked call writes: they find
@@ -138,16 +176,11 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Parts the marked calls of a batch from the others: they are a batch of
-    /// their own, set aside until [`Batcher::resume`].
-    ///
-    /// [`Batcher::resume`]: crate::batch::Batcher::resume
-    pub(super) fn divide(&mut self, load: &mut Load, leaves: &[bool]) {
-        let id = self.batcher.divide(load.id, leaves);
-        let arena = self.spare.pop().unwrap_or_default();
-        let mut other = Load::new(id.expect("both know of it"), arena);
+    /// Moves the marked calls of a batch to another, which is set aside.
+    fn divide(&mut self, load: &mut Load, leaves: &[bool], mut other: Load) {
+        let known = other.read.len();
         load.divide(leaves, &mut other);
-        for tensor in &other.read {
+        for tensor in &other.read[known..] {
             self.tensors.read(*tensor);
         }
         self.sealed.push(other);

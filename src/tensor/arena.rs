@@ -3,6 +3,10 @@
 //!
 //! Words are appended, never moved: an address given once stays right, so the
 //! arena can be uploaded as it lies. It knows nothing of calls.
+//!
+//! Arenas may share what lies in them: nothing is appended to memory that two see.
+
+use std::sync::Arc;
 
 use super::aligned;
 
@@ -24,13 +28,16 @@ pub struct Span {
 #[derive(Debug, Default)]
 pub struct Arena {
     chunks: Vec<Chunk>,
-    /// Words that were in use when it was last cleared.
+    /// Empty ones, for what comes.
+    spare: Vec<Chunk>,
+    /// Words that were in use when it was last cleared, and that it kept then.
     before: u32,
+    kept: u32,
 }
 
 #[derive(Debug)]
 struct Chunk {
-    memory: Box<[u32]>,
+    memory: Arc<Box<[u32]>>,
     /// Address of the chunk's first word.
     base: u32,
     /// Words taken; a multiple of [`ALIGN`](super::ALIGN).
@@ -39,7 +46,18 @@ struct Chunk {
 
 impl Chunk {
     fn room(&self) -> u32 {
-        self.capacity() - self.used
+        match self.is_shared() {
+            true => 0,
+            false => self.capacity() - self.used,
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.memory) > 1
+    }
+
+    fn memory(&mut self) -> &mut [u32] {
+        Arc::get_mut(&mut self.memory).map_or(&mut [], |memory| memory)
     }
 
     #[expect(
@@ -52,6 +70,9 @@ impl Chunk {
 }
 
 impl Arena {
+    /// Words by which one grows at least.
+    pub const CHUNK: u32 = CHUNK;
+
     /// Words in use, which is also the address of the next one.
     pub fn len(&self) -> u32 {
         self.chunks
@@ -64,16 +85,36 @@ impl Arena {
         self.len() == 0
     }
 
-    /// Words allocated.
+    /// Words allocated; its part of those that it shares.
     pub fn capacity(&self) -> u32 {
-        self.chunks.iter().map(Chunk::capacity).sum()
+        let own = |chunk: &Chunk| {
+            let holders = u32::try_from(Arc::strong_count(&chunk.memory));
+            chunk.capacity() / holders.expect("few arenas")
+        };
+        self.chunks.iter().chain(&self.spare).map(own).sum()
+    }
+
+    /// Another arena of the same words, each where it is in this one.
+    pub fn share(&self) -> Arena {
+        let chunks = self.chunks.iter().filter(|chunk| chunk.used > 0);
+        let chunks = chunks.map(|chunk| Chunk {
+            memory: Arc::clone(&chunk.memory),
+            ..*chunk
+        });
+        Arena {
+            chunks: chunks.collect(),
+            ..Arena::default()
+        }
     }
 
     /// The free words behind the last one taken; `take` claims from its start.
     pub fn free(&mut self) -> &mut [u32] {
         match self.chunks.last_mut() {
-            Some(chunk) => &mut chunk.memory[chunk.used as usize..],
-            None => &mut [],
+            Some(chunk) if !chunk.is_shared() => {
+                let used = chunk.used as usize;
+                &mut chunk.memory()[used..]
+            }
+            _ => &mut [],
         }
     }
 
@@ -90,9 +131,19 @@ impl Arena {
         let base = self.len();
         // An empty chunk that is too small would only be a hole.
         self.chunks.pop_if(|chunk| chunk.used == 0);
-        let capacity = (words as usize).max(1).next_multiple_of(CHUNK as usize);
+        let spare = self
+            .spare
+            .iter()
+            .position(|chunk| chunk.capacity() >= words);
+        let memory = match spare {
+            Some(spare) => self.spare.swap_remove(spare).memory,
+            None => {
+                let capacity = (words as usize).max(1).next_multiple_of(CHUNK as usize);
+                Arc::new(vec![0; capacity].into_boxed_slice())
+            }
+        };
         self.chunks.push(Chunk {
-            memory: vec![0; capacity].into_boxed_slice(),
+            memory,
             base,
             used: 0,
         });
@@ -143,12 +194,12 @@ impl Arena {
         &chunk.memory[(at - chunk.base) as usize..chunk.used as usize]
     }
 
-    /// The same for writing.
+    /// The same for writing, what was taken since the arena was shared.
     pub fn write(&mut self, span: Span) -> &mut [u32] {
         let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);
         let chunk = &mut self.chunks[after - 1];
         let start = (span.at - chunk.base) as usize;
-        &mut chunk.memory[start..start + span.words as usize]
+        &mut chunk.memory()[start..start + span.words as usize]
     }
 
     /// Forgets everything from an address on, a multiple of [`ALIGN`](super::ALIGN).
@@ -161,6 +212,13 @@ impl Arena {
         }
     }
 
+    /// Gives back what was only taken to be forgotten.
+    pub fn trim(&mut self) {
+        if self.chunks.len() > 1 {
+            self.chunks.pop_if(|chunk| chunk.used == 0);
+        }
+    }
+
     /// Address and words of each chunk in use, in order, without gaps.
     pub fn pieces(&self) -> impl Iterator<Item = (u32, &[u32])> {
         self.chunks
@@ -169,23 +227,33 @@ impl Arena {
             .map(|chunk| (chunk.base, &chunk.memory[..chunk.used as usize]))
     }
 
-    /// Forgets the contents. What two batches in a row needed is held in one
-    /// chunk, so that the next such batch is one write; what only one did is
-    /// given back, because a burst may not come again.
+    /// Forgets the contents. What two batches in a row needed is held, in the chunks
+    /// that it lay in; what only one did is given back, because a burst may not come
+    /// again. So is what others still see.
     pub fn clear(&mut self) {
         let used = self.len();
         let both = used.min(self.before);
         let either = used.max(self.before);
         self.before = used;
-        let first = self.chunks.first().map_or(0, Chunk::capacity);
-        if both > first || either < first / 4 {
-            self.chunks.clear();
-            self.reserve(if both > first { both } else { either });
+        if both > self.kept {
+            self.kept = both;
+        } else if either < self.kept / 4 {
+            self.kept = either;
         }
-        self.chunks.truncate(1);
+        let mut kept = 0;
+        let most = self.kept;
+        self.chunks.append(&mut self.spare);
+        self.chunks.retain(|chunk| {
+            let is_too_large = chunk.capacity() / 4 > either.max(CHUNK / 4);
+            let is_wanted = kept == 0 || kept < most;
+            let is_kept = is_wanted && !is_too_large && !chunk.is_shared();
+            kept += if is_kept { chunk.capacity() } else { 0 };
+            is_kept
+        });
         for chunk in &mut self.chunks {
-            chunk.used = 0;
+            (chunk.base, chunk.used) = (0, 0);
         }
+        self.spare = self.chunks.split_off(self.chunks.len().min(1));
     }
 }
 
@@ -222,6 +290,35 @@ mod tests {
         assert_eq!(arena.push(&[4]).at, 400_000);
     }
 
+    #[test]
+    fn shared_words_stay_and_are_held_once() {
+        let mut arena = Arena::default();
+        let first = arena.push(&[1; 200_000]);
+        arena.push(&[2; 200_000]);
+        let held = arena.capacity();
+        let mut other = arena.share();
+        assert_eq!(arena.capacity() + other.capacity(), held);
+        // Each appends to memory of its own, at the same address.
+        let [own, others] = [(&mut arena, 3), (&mut other, 4)].map(|(arena, value)| {
+            assert!(arena.free().is_empty());
+            arena.push(&[value; 8])
+        });
+        assert_eq!(own, others);
+        assert_eq!((arena.read(own)[7], other.read(others)[7]), (3, 4));
+        assert_eq!(other.read(first), arena.read(first));
+
+        // What one forgets is the other's alone.
+        arena.clear();
+        assert_eq!(arena.capacity(), CHUNK, "its own chunk");
+        assert_eq!(arena.push(&[5; 8]).at, 0);
+        assert_eq!(other.capacity(), held + CHUNK);
+        assert!(other.read(first).iter().all(|word| *word == 1));
+        other.truncate(others.at);
+        other.trim();
+        assert_eq!(other.push(&[6; 8]).at, others.at);
+        assert_eq!(other.capacity(), held, "it goes on where only it is");
+    }
+
     /// Fills and clears an arena for each count of words; what it holds then.
     fn capacity_after(counts: &[u32]) -> u32 {
         let mut arena = Arena::default();
@@ -231,9 +328,19 @@ mod tests {
             }
             arena.clear();
             assert!(arena.is_empty());
-            assert!(arena.chunks.len() <= 1);
         }
         arena.capacity()
+    }
+
+    #[test]
+    fn memory_of_one_large_call_is_given_back() {
+        let mut arena = Arena::default();
+        arena.push(&vec![1; 10 * CHUNK as usize]);
+        for held in [10 * CHUNK, 10 * CHUNK, 0, CHUNK] {
+            arena.clear();
+            assert_eq!(arena.capacity(), held);
+            arena.push(&[2; 4]);
+        }
     }
 
     #[test]

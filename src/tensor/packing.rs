@@ -77,6 +77,15 @@ impl Packing {
         }
     }
 
+    /// What a 16-bit number stands for in a format of such; NaN in any other.
+    pub fn float(self, half: u32) -> f32 {
+        f32::from_bits(match self {
+            Packing::F16 => from_f16(half),
+            Packing::Bf16 => half << 16,
+            Packing::Int8 => f32::NAN.to_bits(),
+        })
+    }
+
     /// The bits of floats that words stand for, and of those that fill the last word.
     pub fn unpack(self, words: &[u32]) -> Vec<u32> {
         match self {

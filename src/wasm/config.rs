@@ -34,7 +34,7 @@ pub(super) enum Engine {
 const STALL_MS: f64 = 10_000.0;
 
 /// Every option, so that a wrong name can be answered with the right ones.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "engine",
     "flush",
     "preset",
@@ -47,6 +47,7 @@ const NAMES: [&str; 14] = [
     "powerPreference",
     "requiredFeatures",
     "requiredLimits",
+    "maxLimits",
     "stallMs",
     "memoryBudget",
 ];
@@ -92,6 +93,7 @@ pub(super) fn read_options(value: &JsValue) -> Result<Options, Error> {
             .unwrap_or_default(),
         required_features: fields.names("requiredFeatures")?,
         required_limits: fields.limits("requiredLimits")?,
+        max_limits: fields.limits("maxLimits")?,
     };
     let engine = fields.choice("engine", &ENGINES)?.unwrap_or(Engine::Auto);
     Ok(Options {

@@ -5,6 +5,7 @@
 //! `recovery`.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use js_sys::Function;
@@ -16,7 +17,7 @@ use super::recovery::{self, Recovery};
 use super::report;
 use super::table::Table;
 use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{AnyDevice, Engine, Generation, GpuOptions, Readback};
+use crate::device::{AnyDevice, Engine, Flight, Generation, GpuOptions, Readback};
 use crate::error::Error;
 use crate::session::{Session, Settlement, Submission};
 
@@ -116,19 +117,27 @@ impl Inner {
             };
             let encoded = report::now();
             session.note_encode(encoded.0 - start.0);
-            let mut flights = launch.flights;
+            let mut flights = VecDeque::from(launch.flights);
             if launch.is_parted {
                 // The GPU is at work by now.
-                flights.insert(0, session.compute(launch.batch));
+                flights.push_front(session.compute(launch.batch));
                 session.note_compute(launch.batch, report::now().0 - encoded.0);
             }
+            let is_relieved = session.take_fallback();
             drop(session);
+            if is_relieved {
+                self.notify(
+                    "relieved",
+                    "the GPU had no memory for a batch; the CPU answers it",
+                );
+            }
             let inner = Rc::clone(self);
             recovery::start(async move {
                 // One task for all of them, so that they land in order.
-                for flight in flights {
+                while let Some(flight) = flights.pop_front() {
                     let outcome = flight.await;
-                    inner.land(launch.batch, launch.generation, outcome);
+                    let next = inner.land(launch.batch, launch.generation, outcome);
+                    flights.extend(next);
                 }
             });
             self.look_after_flights();
@@ -169,19 +178,21 @@ impl Inner {
         batch: BatchId,
         generation: Generation,
         outcome: Result<Readback, Error>,
-    ) {
+    ) -> Vec<Flight> {
         let mut session = self.session.borrow_mut();
         session.note_landing(batch, generation, report::now());
         let settlement = session.settle(batch, generation, outcome);
         drop(session);
-        if let Some(settlement) = settlement {
+        let next = settlement.map(|settlement| {
             if settlement.outcome.is_ok() {
                 self.recovery.works();
             }
             self.answer(&settlement);
-        }
+            settlement.next
+        });
         self.recover();
         self.pump();
+        next.unwrap_or_default()
     }
 
     /// Measures the model while nothing is on its way.

@@ -31,9 +31,11 @@ use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::sampling::Sampling;
+use crate::graph::searching::{FEW_RESULTS, Scan, Searching};
 use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Model, Session, Submission};
+use crate::tensor::Packing;
 
 /// With the number of a home: the data is in its format already.
 const PACKED: u32 = 8;
@@ -129,6 +131,25 @@ impl Core {
         f64::from(self.inner.session.borrow_mut().sampling(sampling).0)
     }
 
+    /// The number of the structure of a search of an index.
+    pub fn searching(&self, sizes: &[u32]) -> f64 {
+        let [packing, is_distance, count, quads, blocks, page, mask] =
+            std::array::from_fn(|k| sizes[k]);
+        let searching = Searching {
+            scan: Scan {
+                packing: Packing::ALL.get(packing.wrapping_sub(1) as usize).copied(),
+                is_distance: is_distance != 0,
+                is_short: count <= FEW_RESULTS,
+            },
+            quads,
+            count,
+            blocks,
+            page,
+            mask,
+        };
+        f64::from(self.inner.session.borrow_mut().searching(searching).0)
+    }
+
     /// Writes a part of a tensor.
     pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
         let patched = self.inner.session.borrow_mut().patch(tensor, at, words);
@@ -147,22 +168,26 @@ impl Core {
     }
 
     /// Copies a tensor's data to the device, which keeps it as the home of this
-    /// number says; with `PACKED` the data is in that format.
-    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32) -> f64 {
+    /// number says; with `PACKED` the data is in that format. Rows of `row` words may
+    /// lie in several buffers; 0 where all must lie in one.
+    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
         let packing = Home::ALL[(home & !PACKED) as usize].packing();
         let to_pack = packing.filter(|_| home & PACKED == 0);
         let mut session = self.inner.session.borrow_mut();
-        let words = data.length() as usize;
-        let filled = session.fill_with(tensor, (packing, words), |device| match device {
-            AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
-            AnyDevice::Cpu(cpu) => {
-                let words = data.to_vec();
-                match to_pack {
-                    Some(to_pack) => cpu.fill(tensor, &to_pack.pack(&words)?, packing),
-                    None if packing.is_some() => cpu.fill(tensor, &words, packing),
-                    None => {
-                        cpu.keep(tensor, words);
-                        Ok(())
+        let asked = (packing, data.length(), row);
+        let filled = session.fill_rows(tensor, asked, &|device, tensor, range| {
+            let data = &data.subarray(range.start, range.end);
+            match device {
+                AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
+                AnyDevice::Cpu(cpu) => {
+                    let words = data.to_vec();
+                    match to_pack {
+                        Some(to_pack) => cpu.fill(tensor, &to_pack.pack(&words)?, packing),
+                        None if packing.is_some() => cpu.fill(tensor, &words, packing),
+                        None => {
+                            cpu.keep(tensor, words);
+                            Ok(())
+                        }
                     }
                 }
             }
@@ -282,6 +307,11 @@ impl Core {
         let inner = Rc::clone(&self.inner);
         recovery::start(async move { inner.pump() });
         ticket.0
+    }
+
+    /// Frees memory that is only kept for the next batch.
+    pub fn trim(&self) {
+        self.inner.session.borrow_mut().trim();
     }
 
     /// Submits nothing, to hurry the batches on their way.

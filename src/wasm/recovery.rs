@@ -91,7 +91,7 @@ impl Inner {
     }
 
     async fn find_device(&self) -> AnyDevice {
-        if self.recovery.losses.get() < LOSSES {
+        if self.recovery.losses.get() < LOSSES && !self.session.borrow().is_exhausted() {
             for pause in PAUSES {
                 sleep(pause).await;
                 if self.recovery.disposed.get() {
@@ -129,25 +129,36 @@ impl Inner {
     }
 
     /// Looks at the batches in flight from time to time, as long as there are
-    /// any: a GPU that answers nothing is a lost one.
+    /// any: a GPU that answers nothing is a lost one. Where none came since the last
+    /// look, memory that is kept for the next is freed.
     pub(super) fn look_after_flights(self: &Rc<Self>) {
         if self.recovery.looking.replace(true) {
             return;
         }
         let inner = Rc::clone(self);
         start(async move {
+            let mut before = 0;
             loop {
                 sleep(LOOK.min(inner.stall_ms)).await;
-                let (oldest, generation) = {
+                let (oldest, generation, sent) = {
                     let session = inner.session.borrow();
-                    (session.oldest_in_flight(), session.generation())
+                    let oldest = session.oldest_in_flight();
+                    (oldest, session.generation(), session.launches())
                 };
-                let Some(oldest) = oldest else { break };
+                let is_quiet =
+                    std::mem::replace(&mut before, sent) == sent || inner.recovery.disposed.get();
+                let Some(oldest) = oldest else {
+                    if is_quiet {
+                        break;
+                    }
+                    continue;
+                };
                 if report::now().0 - oldest.0 > inner.stall_ms {
                     inner.lose(generation);
                 }
             }
             inner.recovery.looking.set(false);
+            inner.session.borrow_mut().trim();
         });
     }
 }

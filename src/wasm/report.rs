@@ -41,6 +41,8 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         ("bytes", device.pool_bytes as f64),
         ("peakBytes", device.pool_peak_bytes as f64),
         ("buffers", device.pool_buffers as f64),
+        ("liveBytes", device.pool_live_bytes as f64),
+        ("hostBytes", stats.host_bytes as f64),
     ]);
     let pipelines = numbers(&[
         ("compiled", device.pipelines_compiled as f64),
@@ -65,6 +67,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         ("uploads", device.uploads as f64),
         ("readbacks", device.readbacks as f64),
         ("dispatches", device.dispatches as f64),
+        ("fallbacks", stats.fallbacks as f64),
         ("bytesUp", device.bytes_up as f64),
         ("bytesDown", device.bytes_down as f64),
         ("meanBatchSize", stats.mean_batch_size),

@@ -17,6 +17,7 @@ mod samples;
 
 mod errors;
 mod imports;
+mod shapes;
 mod sharing;
 mod storage;
 mod tensors;

@@ -1,7 +1,7 @@
 //! Tensors that stay on the device: what they spare, and what a loss costs.
 
 use framebatch::device::Engine;
-use framebatch::{Code, EngineChoice, Error, Gpu, Preset, Tensor};
+use framebatch::{Axes, Code, EngineChoice, Error, Gpu, Preset, Tensor};
 use pollster::block_on;
 
 use crate::engines::{both, both_manual, in_time, manual, open};
@@ -75,6 +75,20 @@ fn a_tensor_without_elements_is_one() {
         block_on(batch.execute()).unwrap();
         assert_eq!(block_on(batch.read(dots)).unwrap(), [0.0; 0]);
         assert_eq!(block_on(batch.read(y)).unwrap(), [1.0]);
+    }
+}
+
+#[test]
+fn a_sum_over_a_tensor_without_elements_is_zero() {
+    for gpu in both() {
+        let none = gpu.tensor(&[], &[0]).unwrap();
+        let mut batch = gpu.batch();
+        let x = batch.upload_shaped(&[], &[2, 0]).unwrap();
+        let none = batch.tensor(&none).unwrap();
+        let scaled = batch.mul(x, none).unwrap();
+        let sums = batch.sum(scaled, Axes::of(&[1])).unwrap();
+        block_on(batch.execute()).unwrap();
+        assert_eq!(block_on(batch.read(sums)).unwrap(), [0.0, 0.0]);
     }
 }
 

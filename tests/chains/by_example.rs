@@ -447,7 +447,7 @@ const REFUSED: [(Record, &str); 16] = [
     ),
     (
         |chain, x, y| chain.gather(x, y, 0),
-        "gather: the indexes must be a Uint32Array, as argmax gives",
+        "gather: the indexes must be whole numbers, as argmax gives",
     ),
     (
         |chain, x, y| chain.concat(&[x, y], 0),

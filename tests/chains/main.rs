@@ -12,10 +12,15 @@ mod attention;
 mod by_example;
 mod codes;
 mod cores;
+mod encoder;
+#[allow(dead_code, reason = "each test target uses its own part")]
+#[path = "../engines/mod.rs"]
+mod engines;
 mod gpu;
 mod matmul;
 mod merging;
 mod oracle;
+mod pieces;
 mod processor;
 mod random;
 mod sessions;

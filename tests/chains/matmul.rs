@@ -1,11 +1,13 @@
 //! Products of matrices: sizes around the borders of a tile, factors that lie
 //! in any way, what is fused behind, alone and beside others.
 
+use std::ops::Range;
+
 use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::kernel::Target;
-use framebatch::plan::fuse::fuse;
+use framebatch::plan::fuse::{TILE, fuse, tiles};
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
@@ -296,7 +298,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
     let number = |i: u32, seed: u32| i.wrapping_mul(seed) >> 8;
     let float = |i: u32| number(i, 2_654_435_761) as f32 / 8_388_608.0 - 1.0;
     // Whole tiles and the borders of them; whole steps, and less than that.
-    for [m, k, n] in [[130, 36, 132], [64, 64, 64], [65, 7, 63]] {
+    for [m, k, n] in [[130, 36, 132], [64, 64, 64], [65, 7, 63], [580, 36, 516]] {
         let floats = |count: u32| (0..count).map(|i| float(i).to_bits()).collect();
         // Themselves in every packing: the largest of any 32 neighbors is 127.
         let whole = |[rows, columns]: [u32; 2]| -> Vec<u32> {
@@ -349,6 +351,65 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
             }
         }
     }
+}
+
+#[test]
+fn some_rows_have_the_bits_that_they_have_among_many() {
+    let mut harness = Harness::open();
+    let float = |i: u32| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 8_388_608.0 - 1.0;
+    // Enough for large tiles; alone, the rows have small ones.
+    let (m, n) = (700, 516);
+    let [few, many] = [22, m].map(|rows| tiles(rows, n));
+    assert!(few > large_tiles(22, n) && many == large_tiles(m, n));
+    let ways = [
+        (Lies::Rows, Home::Call),
+        (Lies::Columns, Home::Call),
+        (Lies::Inside, Home::Call),
+        (Lies::Rows, Home::Packed(Packing::F16)),
+        (Lies::Columns, Home::Packed(Packing::Int8)),
+    ];
+    for (k, is_tiny) in [(80, false), (36, false), (7, false), (16, true)] {
+        // Products of the tiny ones are zeros with a sign.
+        let scale = if is_tiny { 1e-30 } else { 1.0 };
+        let floats = |count: u32| (0..count).map(move |i| (float(i) * scale).to_bits());
+        let [left, right]: [Vec<u32>; 2] = [m * k, k * n].map(|count| floats(count).collect());
+        for (target, (lies, home), left_lies) in TARGETS
+            .into_iter()
+            .flat_map(|target| ways.map(|way| (target, way, Lies::Rows)))
+            .chain([(Target::Gpu, ways[0], Lies::Columns)])
+        {
+            let mut product = |rows: Range<u32>| {
+                let mut chain = Chain::default();
+                let dims = [rows.len() as u32, k];
+                let own = &left[(rows.start * k) as usize..(rows.end * k) as usize];
+                let (a, own) = laid(&mut chain, (dims, Home::Call), (left_lies, own));
+                let (b, right) = laid(&mut chain, ([k, n], home), (lies, &right));
+                let y = chain.matmul(a, b).unwrap();
+                chain.output(y).unwrap();
+                let call = Call {
+                    inputs: vec![own, right],
+                    constants: vec![],
+                };
+                let (program, sizes) = fuse(&chain);
+                harness.target = target;
+                let mut results = harness.run(&program, &[(&sizes, &call)]);
+                results.remove(0).remove(0)
+            };
+            let all = product(0..m);
+            for rows in [0..1, 5..27, 640..700, 656..700] {
+                let own = &all[(rows.start * n) as usize..(rows.end * n) as usize];
+                assert!(
+                    product(rows.clone()) == own,
+                    "{rows:?} of {k} steps, {lies:?}, {home:?}, {left_lies:?} for {target:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Large tiles of so many rows and columns.
+fn large_tiles(rows: u32, columns: u32) -> u32 {
+    rows.div_ceil(TILE) * columns.div_ceil(TILE)
 }
 
 #[test]

@@ -18,15 +18,15 @@ pub(crate) struct Sample {
 }
 
 /// A list of random words that ends in zeros.
-struct Words<'a>(std::slice::Iter<'a, u32>);
+pub(crate) struct Words<'a>(pub(crate) std::slice::Iter<'a, u32>);
 
 impl Words<'_> {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         let word = self.0.next().copied().unwrap_or(0);
         (word as usize) % limit.max(1)
     }
 
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
     }
 }

@@ -1,5 +1,7 @@
 //! Runs calls of chains the whole way: through a session, in one batch.
 
+use std::collections::VecDeque;
+
 use framebatch::batch::{Millis, Preset};
 use framebatch::device::{Device, Readback};
 use framebatch::graph::chain::{Home, Op};
@@ -7,6 +9,7 @@ use framebatch::session::{Answer, Launch, Session, Submission};
 use framebatch::tensor::aligned;
 use pollster::block_on;
 
+use crate::engines::within_memory;
 use crate::random::Sample;
 
 const NOW: Millis = Millis(0.0);
@@ -23,7 +26,7 @@ pub(crate) struct Sent<D> {
 impl<D: Device> Sent<D> {
     pub(crate) fn to(device: D) -> Sent<D> {
         Sent {
-            session: Session::new(device, Preset::Throughput.config()).unwrap(),
+            session: Session::new(device, within_memory(Preset::Throughput.config())).unwrap(),
             tensors: Vec::new(),
         }
     }
@@ -35,16 +38,22 @@ impl<D: Device> Sent<D> {
         self.session.flush();
         let mut words: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
         while let Some(launch) = self.launch() {
-            for flight in launch.flights {
+            let mut flights = VecDeque::from(launch.flights);
+            while let Some(flight) = flights.pop_front() {
                 let outcome = block_on(flight);
                 let settled = self
                     .session
                     .settle(launch.batch, launch.generation, outcome);
                 let settled = settled.expect("in flight");
+                flights.extend(settled.next);
                 let readback = settled.outcome.unwrap();
                 for answer in settled.answers {
                     let call = tickets.iter().position(|own| *own == Some(answer.ticket));
-                    words[call.expect("one of these")].extend(part(&readback, &answer));
+                    let words = &mut words[call.expect("one of these")];
+                    words.resize(answer.total as usize, 0);
+                    let at = answer.at as usize;
+                    words[at..at + answer.span.words as usize]
+                        .copy_from_slice(&part(&readback, &answer));
                 }
             }
         }
@@ -54,6 +63,11 @@ impl<D: Device> Sent<D> {
         let results = calls.iter().zip(words);
         let results = results.map(|(call, words)| split(call, &words)).collect();
         (results, self.session.stats().device.dispatches - before)
+    }
+
+    /// Pieces sent so far.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.session.stats().pieces
     }
 
     /// The next batch, and before it what it needs compiled.

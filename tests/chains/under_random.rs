@@ -3,21 +3,21 @@
 
 use std::cell::{Cell, RefCell};
 
-use framebatch::device::{Cpu, Device, Engine, Gpu, GpuOptions};
+use framebatch::device::{Cpu, Device, Engine};
 use framebatch::graph::chain::{Chain, Home, Node, Op};
 use framebatch::kernel::Target;
 use framebatch::kernel::generated::source;
 use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
-use pollster::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
+use crate::engines;
 use crate::oracle::{Tensor, evaluate};
 use crate::random::{Sample, sample, tensors};
 use crate::sessions::{Results, Sent};
 
-fn words() -> impl Strategy<Value = (Vec<u32>, u32)> {
+pub(crate) fn words() -> impl Strategy<Value = (Vec<u32>, u32)> {
     (proptest::collection::vec(any::<u32>(), 4..90), 1_u32..41)
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn check(
     Ok(expected.iter().map(known).collect())
 }
 
-fn runner(cases: u32) -> TestRunner {
+pub(crate) fn runner(cases: u32) -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES")
         .ok()
         .and_then(|cases| cases.parse().ok())
@@ -127,7 +127,7 @@ fn share_tensors(from: &Sample, to: &mut Sample) {
 }
 
 /// The first place where two results differ that `counts`, and how.
-fn difference(
+pub(crate) fn difference(
     alone: &Results,
     together: &Results,
     counts: impl Fn(usize, usize) -> bool,
@@ -207,7 +207,7 @@ fn random_graphs_are_right_alone_and_the_same_merged_on_the_processor() {
 
 #[test]
 fn random_graphs_are_right_alone_and_the_same_merged_on_the_gpu() {
-    explore(|| block_on(Gpu::open(&GpuOptions::default())).expect("an adapter"));
+    explore(engines::device);
 }
 
 #[test]

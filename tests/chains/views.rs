@@ -2,7 +2,7 @@
 //! in front of maps and of rows.
 
 use framebatch::Error;
-use framebatch::device::{Cpu, Device, Gpu, GpuOptions};
+use framebatch::device::{Cpu, Device};
 use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
@@ -10,6 +10,7 @@ use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::tensor::DType;
 
 use crate::by_example::hold;
+use crate::engines;
 use crate::gpu::Harness;
 use crate::random::{Sample, values};
 use crate::sessions::Sent;
@@ -133,5 +134,5 @@ fn none_beside_some(device: impl Device) {
 #[test]
 fn parts_without_elements_lie_nowhere() {
     none_beside_some(Cpu::default());
-    none_beside_some(pollster::block_on(Gpu::open(&GpuOptions::default())).unwrap());
+    none_beside_some(engines::device());
 }

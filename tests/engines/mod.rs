@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use framebatch::device::{self, GpuOptions};
 use framebatch::{BatchConfig, Config, EngineChoice, Gpu, Policy, Preset};
 
 /// Both engines, sending eagerly.
@@ -34,8 +35,49 @@ pub(crate) fn open(engine: EngineChoice, batch: BatchConfig) -> Gpu {
         batch,
         ..Config::default()
     };
-    pollster::block_on(Gpu::open(config))
+    pollster::block_on(Gpu::open(as_asked(config)))
         .unwrap_or_else(|error| panic!("opening with {engine:?}: {error}"))
+}
+
+/// A GPU without a session.
+pub(crate) fn device() -> device::Gpu {
+    let options = as_asked(Config::default()).gpu;
+    pollster::block_on(device::Gpu::open(&options)).expect("an adapter")
+}
+
+/// The same settings of a session, within the memory that tests have.
+pub(crate) fn within_memory(batch: BatchConfig) -> BatchConfig {
+    let config = Config {
+        batch,
+        ..Config::default()
+    };
+    as_asked(config).batch
+}
+
+/// Whether tests were asked to do with the memory of [`small`].
+pub(crate) fn is_small() -> bool {
+    std::env::var_os("SMALL_DEVICE").is_some()
+}
+
+fn as_asked(config: Config) -> Config {
+    if is_small() { small(config) } else { config }
+}
+
+/// The same on a device that holds a mebibyte in a buffer, and uses four in all.
+pub(crate) fn small(config: Config) -> Config {
+    let most = 1 << 20;
+    let limits = ["maxBufferSize", "maxStorageBufferBindingSize"];
+    Config {
+        batch: BatchConfig {
+            memory_budget: Some(4 * most),
+            ..config.batch
+        },
+        gpu: GpuOptions {
+            max_limits: limits.map(|name| (name.into(), most)).into(),
+            ..config.gpu
+        },
+        ..config
+    }
 }
 
 fn engines() -> [EngineChoice; 2] {

@@ -10,6 +10,7 @@ mod fused;
 mod kernels;
 mod math;
 pub mod program;
+mod search;
 mod share;
 
 use std::ops::Range;
@@ -40,6 +41,7 @@ impl Device for Cpu {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,
             pieces: PieceSizes::WHOLE, // There is nothing to overlap with.
+            max_threads: u64::MAX,
         }
     }
 
@@ -55,7 +57,11 @@ impl Device for Cpu {
     }
 
     fn counters(&self) -> Counters {
-        self.counters
+        let tensors: usize = self.tensors.iter().map(Vec::capacity).sum();
+        Counters {
+            host_bytes: (tensors + self.results.kept()) as u64 * u64::from(WORD),
+            ..self.counters
+        }
     }
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
@@ -80,6 +86,17 @@ impl Device for Cpu {
                             tensors: &self.tensors,
                         };
                         fused::dispatch((work, stage), &memory, &mut slots);
+                    }
+                    Kernel::Scan(_) | Kernel::Best => {
+                        let memory = Memory {
+                            plan,
+                            arena,
+                            tensors: &self.tensors,
+                        };
+                        match &work.kernel {
+                            Kernel::Scan(scan) => search::scan((work, scan), &memory, &mut slots),
+                            _ => search::merge(work, &memory, &mut slots),
+                        }
                     }
                     Kernel::Clip => {
                         let target = work.output.tensor();
@@ -153,6 +170,14 @@ impl Device for Cpu {
         }
     }
 
+    fn allow(&mut self, bytes: u64) {
+        self.results.allow(bytes / 8 / u64::from(WORD));
+    }
+
+    fn trim(&mut self) {
+        self.results.trim();
+    }
+
     fn destroy(&mut self) {
         self.tensors = Vec::new();
         self.results = HostPool::default();
@@ -166,8 +191,9 @@ impl Cpu {
         if index >= self.tensors.len() {
             self.tensors.resize(index + 1, Vec::new());
         }
-        // Maps read four elements at a time.
-        words.resize(words.len().next_multiple_of(4), 0);
+        // Maps read four elements at a time; and one without any is not one that
+        // was never filled.
+        words.resize(words.len().max(1).next_multiple_of(4), 0);
         self.tensors[index] = words;
     }
 }
@@ -194,8 +220,11 @@ impl<'a> Memory<'a> {
 
 /// The operands in one place; empty for a single run, which is read where it lies.
 fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
-    // Fused stages and clips see a slot as a whole, so a run must not go on elsewhere.
-    let is_fused = |work: &Dispatch| matches!(work.kernel, Kernel::Fused(_) | Kernel::Clip);
+    // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
+    let is_fused = |work: &Dispatch| {
+        let kernel = &work.kernel;
+        matches!(kernel, Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_))
+    };
     let in_place = |run: &Run| {
         !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize
     };

@@ -32,9 +32,18 @@ pub(super) struct Faults {
 #[derive(Debug, Default)]
 struct State {
     lost: Option<String>,
-    suspect: bool,
+    suspicion: Option<Suspicion>,
     /// Those who wait for the loss; dropped, and so told, when it comes.
     waiting: Vec<oneshot::Sender<()>>,
+}
+
+/// What may be invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Suspicion {
+    /// Buffers: there was no memory for one.
+    Buffers,
+    /// Whatever was made.
+    All,
 }
 
 impl Faults {
@@ -69,14 +78,19 @@ impl Faults {
         reason.map_or(Ok(()), |reason| Err(Error::DeviceLost(reason)))
     }
 
-    /// Something that was created may be invalid.
-    pub(super) fn suspect(&self) {
-        self.lock().suspect = true;
+    /// Something that was created may be invalid, by what came of it.
+    pub(super) fn suspect(&self, error: &Error) {
+        let suspicion = match error {
+            Error::OutOfMemory(_) => Suspicion::Buffers,
+            _ => Suspicion::All,
+        };
+        let mut state = self.lock();
+        state.suspicion = state.suspicion.max(Some(suspicion));
     }
 
-    /// Whether something may be invalid; asked once for each suspicion.
-    pub(super) fn take_suspicion(&self) -> bool {
-        std::mem::take(&mut self.lock().suspect)
+    /// What may be invalid; said once.
+    pub(super) fn take_suspicion(&self) -> Option<Suspicion> {
+        self.lock().suspicion.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

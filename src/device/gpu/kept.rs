@@ -94,7 +94,7 @@ mod tests {
         );
         assert_eq!(
             made(&[(6, 1), (6, 2), (6, 6), (6, 7), (6, 8), (6, 9)], &mut ask),
-            []
+            [0_u32; 0]
         );
         for item in 100..1100 {
             ask(u64::from(item), item);

@@ -2,7 +2,6 @@
 
 use super::meter::Stamps;
 use super::reads::Staged;
-use crate::error::Error;
 
 /// Results of a batch, mapped until dropped.
 #[derive(Debug)]
@@ -14,12 +13,10 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    pub(super) fn new(staged: Staged, bytes: u64, stamps: Option<Stamps>) -> Result<Self, Error> {
-        let view = staged
-            .buffer()
-            .get_mapped_range(0..bytes)
-            .map_err(|error| Error::DeviceLost(format!("a read-back was not mapped: {error}")))?;
-        Ok(Mapped {
+    /// `None` where the platform has no memory for the range.
+    pub(super) fn new(staged: Staged, bytes: u64, stamps: Option<Stamps>) -> Option<Self> {
+        let view = staged.buffer().get_mapped_range(0..bytes).ok()?;
+        Some(Mapped {
             view,
             _staged: staged,
             stamps,

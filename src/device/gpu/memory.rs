@@ -1,13 +1,9 @@
-//! The device's buffers: one for each slot, and rings of those that the host
-//! maps.
+//! The buffers that kernels bind: one for each slot, and those of tensors.
 //!
-//! Buffers grow to the next power of two and are destroyed by hand, because a
-//! drop frees nothing in the browser. Trimming when idle is not done here.
+//! When to trim is not known here.
 
+use super::pool::{Pool, class};
 use crate::plan::Slot;
-
-/// Smallest buffer, so that a growing frame settles at once.
-pub(super) const SMALLEST: u64 = 1 << 16;
 
 /// Up to so many bytes a tensor's buffer waits for the next tensor of its number.
 const SMALL: u64 = 4096;
@@ -15,45 +11,16 @@ const SMALL: u64 = 4096;
 /// Buffers that wait.
 const IDLE: usize = 16;
 
-/// Bytes and buffers held.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    pub(super) bytes: u64,
-    pub(super) peak: u64,
-    pub(super) buffers: u64,
-}
-
-impl Held {
-    pub(super) fn plus(self, other: Held) -> Held {
-        Held {
-            bytes: self.bytes + other.bytes,
-            peak: self.peak + other.peak,
-            buffers: self.buffers + other.buffers,
-        }
-    }
-
-    pub(super) fn add(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.buffers += 1;
-        self.peak = self.peak.max(self.bytes);
-    }
-
-    pub(super) fn remove(&mut self, bytes: u64) {
-        self.bytes -= bytes;
-        self.buffers -= 1;
-    }
-}
-
 /// A buffer for each slot of a plan.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Memory {
+    pool: Pool,
     slots: Vec<Option<wgpu::Buffer>>,
     /// Tensors that stay, by number.
     pub(super) tensors: Vec<Option<Kept>>,
     /// Small buffers of tensors that are gone, by their numbers. One comes back with
     /// all that binds it, so that what is small and new each frame creates nothing.
     idle: Vec<(u32, wgpu::Buffer)>,
-    held: Held,
 }
 
 /// The buffer of a tensor.
@@ -77,6 +44,15 @@ impl Kept {
 }
 
 impl Memory {
+    pub(super) fn new(pool: Pool) -> Self {
+        Memory {
+            pool,
+            slots: Vec::new(),
+            tensors: Vec::new(),
+            idle: Vec::new(),
+        }
+    }
+
     /// Makes a slot hold `bytes`; `true` if it has a new buffer.
     pub(super) fn grow(
         &mut self,
@@ -96,19 +72,27 @@ impl Memory {
             return false;
         }
         if let Some(old) = self.slots[index].take() {
-            self.held.remove(old.size());
-            old.destroy();
+            self.pool.destroy(&old);
         }
-        let size = bytes.max(SMALLEST).next_power_of_two().min(limit);
+        let sizes = (bytes, class(bytes).min(limit));
         let uses = wgpu::BufferUsages::STORAGE
             | if slot == Slot::INPUTS {
                 wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST
             } else {
                 wgpu::BufferUsages::COPY_SRC
             };
-        self.slots[index] = Some(create(device, size, uses));
-        self.held.add(size);
+        self.slots[index] = Some(self.pool.make(device, sizes, uses));
         true
+    }
+
+    /// Bytes that a slot needs beyond those that it has.
+    pub(super) fn lacks(&self, slot: Slot, bytes: u64) -> u64 {
+        let buffer = self.slots.get(slot.0 as usize).and_then(Option::as_ref);
+        let has = buffer.map_or(0, wgpu::Buffer::size);
+        if has >= bytes {
+            return 0;
+        }
+        class(bytes).saturating_sub(has)
     }
 
     /// Whether a slot holds `bytes` as it is.
@@ -157,7 +141,7 @@ impl Memory {
                 self.put(tensor, Kept::own(buffer));
                 return false;
             }
-            self.discard(&buffer);
+            self.pool.destroy(&buffer);
         }
         let uses = wgpu::BufferUsages::STORAGE
             | wgpu::BufferUsages::COPY_DST
@@ -166,8 +150,8 @@ impl Memory {
             | wgpu::BufferUsages::INDEX;
         let before = self.tensors.get_mut(tensor as usize).and_then(Option::take);
         self.drop_kept(before);
-        self.held.add(size);
-        self.put(tensor, Kept::own(create(device, size, uses)));
+        let buffer = self.pool.make(device, (size, size), uses);
+        self.put(tensor, Kept::own(buffer));
         true
     }
 
@@ -193,13 +177,13 @@ impl Memory {
             return Some(tensor);
         }
         if is_shown || buffer.size() > SMALL {
-            self.discard(&buffer);
+            self.pool.destroy(&buffer);
             return Some(tensor);
         }
         self.idle.push((tensor, buffer));
         let is_full = self.idle.len() > IDLE;
         let (oldest, buffer) = is_full.then(|| self.idle.remove(0))?;
-        self.discard(&buffer);
+        self.pool.destroy(&buffer);
         Some(oldest)
     }
 
@@ -210,17 +194,8 @@ impl Memory {
             ..
         }) = kept
         {
-            self.discard(&buffer);
+            self.pool.destroy(&buffer);
         }
-    }
-
-    fn discard(&mut self, buffer: &wgpu::Buffer) {
-        self.held.remove(buffer.size());
-        buffer.destroy();
-    }
-
-    pub(super) fn held(&self) -> Held {
-        self.held
     }
 
     /// Frees the slots, and what waits.
@@ -228,7 +203,7 @@ impl Memory {
         let idle = std::mem::take(&mut self.idle).into_iter();
         let slots = std::mem::take(&mut self.slots).into_iter().flatten();
         for buffer in slots.chain(idle.map(|(_, buffer)| buffer)) {
-            self.discard(&buffer);
+            self.pool.destroy(&buffer);
         }
     }
 
@@ -238,13 +213,4 @@ impl Memory {
             self.drop_kept(kept);
         }
     }
-}
-
-pub(super) fn create(device: &wgpu::Device, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size,
-        usage,
-        mapped_at_creation: false,
-    })
 }

@@ -4,20 +4,19 @@
 //! A pass writes the moments of its begin and its end; they are copied behind the
 //! results and travel with them, so that measuring costs no map of its own.
 
-use super::Held;
-use super::memory::create;
+use super::pool::Pool;
 use crate::device::Clock;
 
 /// Bytes of the two moments of a pass.
-const STAMPS: u64 = 16;
+pub(super) const STAMPS: u64 = 16;
 
 /// The clocks of one device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Meter {
+    pool: Pool,
     clock: Option<Clock>,
     /// Made when they are first needed, and kept; `None` where there are none.
     queries: Option<Queries>,
-    held: Held,
 }
 
 #[derive(Debug)]
@@ -38,6 +37,14 @@ pub(super) struct Stamps {
 }
 
 impl Meter {
+    pub(super) fn new(pool: Pool) -> Self {
+        Meter {
+            pool,
+            clock: None,
+            queries: None,
+        }
+    }
+
     pub(super) fn listen(
         &mut self,
         clock: Option<Clock>,
@@ -55,10 +62,9 @@ impl Meter {
                 ty: wgpu::QueryType::Timestamp,
                 count: 2,
             }),
-            resolved: create(device, STAMPS, uses),
+            resolved: self.pool.make(device, (STAMPS, STAMPS), uses),
             period: queue.get_timestamp_period(),
         });
-        self.held.add(STAMPS);
     }
 
     /// Bytes that travel behind the results.
@@ -111,14 +117,9 @@ impl Meter {
         written
     }
 
-    pub(super) fn held(&self) -> Held {
-        self.held
-    }
-
     pub(super) fn destroy(&mut self) {
         if let Some(queries) = self.queries.take() {
-            queries.resolved.destroy();
-            self.held.remove(STAMPS);
+            self.pool.destroy(&queries.resolved);
         }
     }
 

@@ -11,10 +11,15 @@ mod memory;
 mod meter;
 mod open;
 mod pipelines;
+mod pool;
 mod reads;
 mod ring;
 mod tables;
 mod uploads;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "adapters_native.rs"]
+mod adapters;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "compile_native.rs"]
@@ -26,6 +31,13 @@ mod compile;
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
 mod import;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "instance_native.rs"]
+mod instance;
+#[cfg(target_arch = "wasm32")]
+#[path = "instance_web.rs"]
+mod instance;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "mapped_native.rs"]
@@ -52,15 +64,18 @@ mod scopes;
 #[path = "scopes_web.rs"]
 mod scopes;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
 
-use self::faults::Faults;
-use self::memory::{Held, Memory};
-use self::meter::Meter;
+use self::faults::{Faults, Suspicion};
+use self::memory::Memory;
+use self::meter::{Meter, STAMPS};
 use self::pipelines::Pipelines;
+use self::pool::Pool;
 use self::reads::Reads;
 use self::scopes::Scopes;
 use self::tables::{Ready, Upload};
@@ -70,7 +85,7 @@ use super::{
     Readiness,
 };
 use crate::error::Error;
-use crate::kernel::{Kernel, MAX_OPERANDS};
+use crate::kernel::{Kernel, MAX_OPERANDS, WORKGROUP};
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
@@ -89,6 +104,7 @@ pub struct Gpu {
     info: DeviceInfo,
     limits: wgpu::Limits,
     faults: Faults,
+    pool: Pool,
     memory: Memory,
     reads: Reads,
     uploads: Uploads,
@@ -102,6 +118,7 @@ impl Device for Gpu {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
             pieces: PIECES,
+            max_threads: self.max_threads(),
         }
     }
 
@@ -110,12 +127,12 @@ impl Device for Gpu {
     }
 
     fn counters(&self) -> Counters {
-        let held = self.memory.held().plus(self.reads.held());
-        let held = held.plus(self.uploads.held()).plus(self.meter.held());
+        let held = self.pool.held();
         Counters {
             pool_bytes: held.bytes,
             pool_peak_bytes: held.peak,
             pool_buffers: held.buffers,
+            pool_live_bytes: held.live,
             pipelines_compiled: self.pipelines.compiled(),
             pipelines_reused: self.pipelines.reused(),
             ..self.counters
@@ -171,6 +188,17 @@ impl Device for Gpu {
         self.meter.listen(clock, (&self.device, &self.queue));
     }
 
+    fn allow(&mut self, bytes: u64) {
+        self.pool.allow(bytes);
+    }
+
+    fn trim(&mut self) {
+        self.reads.ring.trim();
+        self.uploads.trim();
+        self.memory.trim();
+        self.pipelines.forget_bind_groups();
+    }
+
     fn destroy(&mut self) {
         self.memory.destroy();
         self.reads.ring.destroy();
@@ -200,6 +228,7 @@ impl Gpu {
         // Its owner may have destroyed a buffer that is lent.
         let is_lent = plan.tensors().any(|tensor| self.memory.is_lent(tensor));
         let is_warm = !is_lent && self.is_warm(plan, &needs);
+        self.check_budget(plan, &needs)?;
         let scopes = (!is_warm).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
@@ -239,30 +268,65 @@ impl Gpu {
             // A lost device makes everything invalid: that is no fault of the launch.
             faults.check()?;
             // First, because an invalid staging buffer is also refused a map.
-            caught.await.inspect_err(|_| faults.suspect())?;
+            caught.await.inspect_err(|error| faults.suspect(error))?;
             readback
         }))
     }
 
     /// Something that an earlier launch created may be invalid.
     fn drop_suspects(&mut self) {
-        if self.faults.take_suspicion() {
-            self.memory.trim();
-            self.reads.ring.trim();
-            self.uploads.trim();
+        let Some(suspicion) = self.faults.take_suspicion() else {
+            return;
+        };
+        self.trim();
+        if suspicion == Suspicion::All {
             self.pipelines.forget();
         }
+    }
+
+    /// Whether the budget has room for what a launch makes, idle buffers gone if
+    /// need be.
+    fn check_budget(&mut self, plan: &Plan, needs: &[(Slot, u64)]) -> Result<(), Error> {
+        let read = self.read_bytes(plan);
+        let lack = |gpu: &Self| {
+            let slots = needs.iter();
+            let slots = slots.map(|(slot, bytes)| gpu.memory.lacks(*slot, *bytes));
+            slots.sum::<u64>() + read.map_or(0, |bytes| gpu.reads.lacks(bytes))
+        };
+        self.find_room(&lack)
+    }
+
+    /// Trims until the budget has room for what `lack` says is to be made.
+    fn find_room(&mut self, lack: &dyn Fn(&Self) -> u64) -> Result<(), Error> {
+        if lack(self) > self.pool.room() {
+            self.reads.ring.trim();
+            self.uploads.trim();
+        }
+        if lack(self) > self.pool.room() {
+            self.trim();
+        }
+        let (need, room) = (lack(self), self.pool.room());
+        if need > room {
+            return Err(Error::OutOfMemory(format!(
+                "{need} bytes are needed and the memory budget has {room} left; raise it, or dispose of tensors"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Bytes that are mapped for a plan's results, if it has any.
+    fn read_bytes(&self, plan: &Plan) -> Option<u64> {
+        let words = plan.words(Slot::RESULTS);
+        (words > 0).then(|| bytes_of(words) + self.meter.bytes())
     }
 
     /// Whether a launch finds everything made that it uses.
     fn is_warm(&self, plan: &Plan, needs: &[(Slot, u64)]) -> bool {
         let fits = |(slot, bytes): &(Slot, u64)| self.memory.fits(*slot, *bytes);
         needs.iter().all(fits)
-            && (plan.words(Slot::RESULTS) == 0
-                || self
-                    .reads
-                    .ring
-                    .fits(bytes_of(plan.words(Slot::RESULTS)) + self.meter.bytes()))
+            && self
+                .read_bytes(plan)
+                .is_none_or(|bytes| self.reads.ring.fits(bytes))
             && self.uploads.fits(needs[0].1)
             && plan.dispatches().all(|work| {
                 self.pipelines
@@ -282,6 +346,7 @@ impl Gpu {
             });
         }
         self.drop_suspects();
+        self.find_room(&|gpu| bytes.saturating_sub(gpu.memory.tensor_bytes(tensor)))?;
         self.counters.uploads += 1;
         self.counters.bytes_up += bytes;
         if self.memory.keep(&self.device, tensor, bytes) {
@@ -311,7 +376,10 @@ impl Gpu {
         bytes: u64,
     ) -> Flight {
         let all = bytes + self.meter.bytes();
-        let staged = (bytes > 0).then(|| self.reads.take(&self.device, all));
+        let staged = (bytes > 0).then(|| {
+            self.reads
+                .take(&self.device, all, self.limits.max_buffer_size)
+        });
         let mut stamps = None;
         if let Some(staged) = &staged {
             let results = self.memory.buffer(Slot::RESULTS);
@@ -343,8 +411,12 @@ impl Gpu {
         });
         let needs: Vec<(Slot, u64)> = needs.collect();
         match needs.iter().find(|(_, need)| *need > limit) {
-            Some((_, need)) => Err(Error::TooLarge {
-                what: "a batch",
+            Some((slot, need)) => Err(Error::TooLarge {
+                what: match *slot {
+                    Slot::INPUTS => "what a call reads",
+                    Slot::RESULTS => "the result of a call",
+                    _ => "an intermediate result of a call",
+                },
                 need: *need,
                 limit,
             }),
@@ -390,11 +462,16 @@ impl Gpu {
         }
     }
 
-    /// Whole buffers are bound, so both limits hold.
+    /// Whole buffers are bound, so both limits hold; and moments lie behind results.
     fn max_buffer_bytes(&self) -> u64 {
-        self.limits
-            .max_buffer_size
-            .min(self.limits.max_storage_buffer_binding_size)
+        let most = self.limits.max_buffer_size - STAMPS;
+        most.min(self.limits.max_storage_buffer_binding_size)
+    }
+
+    /// A grid has two dimensions.
+    fn max_threads(&self) -> u64 {
+        let groups = u64::from(self.limits.max_compute_workgroups_per_dimension);
+        groups * groups * u64::from(WORKGROUP)
     }
 
     fn too_large(&self, what: &'static str, words: u64) -> Error {

@@ -1,16 +1,10 @@
 //! Asks for an adapter and a device.
 
-use super::{Faults, Gpu, Memory, Meter, Pipelines, Reads, Uploads, poll};
+use super::pool::SMALLEST;
+use super::{Faults, Gpu, Memory, Meter, Pipelines, Pool, Reads, Uploads, instance, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::kernel::Target;
-
-#[cfg(not(target_arch = "wasm32"))]
-#[path = "instance_native.rs"]
-mod instance;
-#[cfg(target_arch = "wasm32")]
-#[path = "instance_web.rs"]
-mod instance;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "name_native.rs"]
@@ -47,6 +41,9 @@ pub struct GpuOptions {
     pub required_features: Vec<String>,
     /// WebGPU names of limits, and what they must be at least.
     pub required_limits: Vec<(String, u64)>,
+    /// WebGPU names of limits, and what is used of them at most: work beyond that
+    /// goes in pieces, as it would on a device that offers no more.
+    pub max_limits: Vec<(String, u64)>,
 }
 
 /// Features that are used wherever they are offered.
@@ -74,10 +71,16 @@ impl Gpu {
             })
             .await
             .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
+        Gpu::on(adapter, options).await
+    }
+
+    /// Opens a device on an adapter that was chosen.
+    pub(super) async fn on(adapter: wgpu::Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
         let offered = adapter.features();
-        let limits = adapter.limits();
+        let mut limits = adapter.limits();
         check_features(&options.required_features, offered)?;
         check_limits(&options.required_limits, &limits)?;
+        lower_limits(&options.max_limits, &mut limits)?;
         let wanted = WANTED
             .iter()
             .fold(wgpu::Features::empty(), |all, (_, feature)| all | *feature);
@@ -95,6 +98,7 @@ impl Gpu {
             true => Target::Processor,
             false => Target::Gpu,
         };
+        let pool = Pool::default();
         Ok(Gpu {
             faults: Faults::watch(&device),
             pipelines: Pipelines::new(&device, target),
@@ -102,10 +106,11 @@ impl Gpu {
             device,
             queue,
             limits,
-            memory: Memory::default(),
-            reads: Reads::default(),
-            uploads: Uploads::default(),
-            meter: Meter::default(),
+            memory: Memory::new(pool.clone()),
+            reads: Reads::new(pool.clone()),
+            uploads: Uploads::new(pool.clone()),
+            meter: Meter::new(pool.clone()),
+            pool,
             counters: Counters::default(),
         })
     }
@@ -162,6 +167,45 @@ fn check_limits(required: &[(String, u64)], limits: &wgpu::Limits) -> Result<(),
     Ok(())
 }
 
+/// Lowers those limits that the planner keeps to. A browser's device offers what
+/// WebGPU guarantees all the same.
+fn lower_limits(most: &[(String, u64)], limits: &mut wgpu::Limits) -> Result<(), Error> {
+    for (name, most) in most {
+        match name.as_str() {
+            "maxBufferSize" => limits.max_buffer_size = limits.max_buffer_size.min(*most),
+            "maxStorageBufferBindingSize" => {
+                let size = &mut limits.max_storage_buffer_binding_size;
+                *size = (*size).min(*most);
+            }
+            "maxComputeWorkgroupsPerDimension" => {
+                let groups = &mut limits.max_compute_workgroups_per_dimension;
+                *groups = u32::try_from(*most).map_or(*groups, |most| most.min(*groups));
+            }
+            _ => {
+                return Err(Error::InvalidInput(
+                    [
+                        "the limit '",
+                        name,
+                        "' cannot be lowered; maxBufferSize, maxStorageBufferBindingSize and \
+                         maxComputeWorkgroupsPerDimension can",
+                    ]
+                    .concat(),
+                ));
+            }
+        }
+    }
+    // Smaller ones hold not even the tables of a call.
+    let least = limits
+        .max_buffer_size
+        .min(limits.max_storage_buffer_binding_size);
+    if least < SMALLEST || limits.max_compute_workgroups_per_dimension == 0 {
+        return Err(Error::InvalidInput(
+            "a lowered limit is too small; give 65536 bytes and 1 workgroup, or more".into(),
+        ));
+    }
+    Ok(())
+}
+
 /// The limits that decide what a batch can hold, by their WebGPU names.
 fn named_limits(limits: &wgpu::Limits) -> Vec<(&'static str, u64)> {
     vec![
@@ -205,7 +249,7 @@ fn info(name: AdapterName, offered: wgpu::Features, limits: &wgpu::Limits) -> De
 }
 
 /// Not every platform marks software adapters; their names do.
-fn names_software(adapter: &str) -> bool {
+pub(super) fn names_software(adapter: &str) -> bool {
     let names = ["swiftshader", "llvmpipe", "lavapipe", "software"];
     let holds = |name: &str| {
         adapter

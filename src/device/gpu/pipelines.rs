@@ -242,10 +242,13 @@ impl Pipelines {
     }
 }
 
-/// Whether two kernels are equal.
+/// Whether one pipeline is that of both.
 #[inline(never)]
 fn same(a: &Kernel, b: &Kernel) -> bool {
-    a == b
+    match (a, b) {
+        (Kernel::Fused(a), Kernel::Fused(b)) => a.shares_kernel(b),
+        _ => a == b,
+    }
 }
 
 /// One layout for all kernels; each reads a part of it.

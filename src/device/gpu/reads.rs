@@ -2,11 +2,11 @@
 //! copied there.
 
 use super::mapped::Mapped;
-use super::memory::{Held, SMALLEST};
 use super::meter::Stamps;
 use super::poll;
+use super::pool::{Pool, class};
 use super::ring::Ring;
-use super::{Faults, Flight, Readback};
+use super::{Faults, Flight, Readback, scopes};
 use crate::error::Error;
 
 /// The buffers that results are mapped in.
@@ -22,29 +22,31 @@ pub(super) struct Staged {
     ring: Ring,
 }
 
-impl Default for Reads {
-    fn default() -> Self {
+impl Reads {
+    pub(super) fn new(pool: Pool) -> Self {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         Reads {
-            ring: Ring::new(usage),
+            ring: Ring::new(pool, usage),
         }
     }
-}
 
-impl Reads {
-    /// A buffer of at least `bytes`.
-    pub(super) fn take(&self, device: &wgpu::Device, bytes: u64) -> Staged {
-        let size = bytes.max(SMALLEST).next_power_of_two();
+    /// A buffer of at least `bytes`, of which no buffer has more than `limit`.
+    pub(super) fn take(&self, device: &wgpu::Device, bytes: u64, limit: u64) -> Staged {
         let idle = self.ring.take(bytes);
-        let buffer = idle.unwrap_or_else(|| self.ring.make(device, size));
+        let buffer =
+            idle.unwrap_or_else(|| self.ring.make(device, (bytes, class(bytes).min(limit))));
         Staged {
             buffer: Some(buffer),
             ring: self.ring.clone(),
         }
     }
 
-    pub(super) fn held(&self) -> Held {
-        self.ring.held()
+    /// Bytes that are to be made for results of `bytes`.
+    pub(super) fn lacks(&self, bytes: u64) -> u64 {
+        match self.ring.fits(bytes) {
+            true => 0,
+            false => class(bytes),
+        }
     }
 }
 
@@ -72,9 +74,17 @@ impl Staged {
         Box::pin(async move {
             let mapped = poll::finish(&device, submission, receiver).await;
             faults.check()?;
-            match mapped {
-                Ok(Ok(())) => Ok(Readback::Mapped(Mapped::new(self, bytes, stamps)?)),
-                Ok(Err(_)) | Err(_) => Err(Error::DeviceLost("a read-back was refused".into())),
+            let is_mapped = matches!(mapped, Ok(Ok(())));
+            match is_mapped
+                .then(|| Mapped::new(self, bytes, stamps))
+                .flatten()
+            {
+                Some(mapped) => Ok(Readback::Mapped(mapped)),
+                // A device that is there has no memory to map it in.
+                None => {
+                    let error = Error::OutOfMemory("a read-back was refused".into());
+                    Err(scopes::judge(&device, error).await)
+                }
             }
         })
     }

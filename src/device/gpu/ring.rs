@@ -6,11 +6,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::memory::{Held, create};
+use super::pool::Pool;
 
 /// A ring; its clones are the same ring.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
+    pool: Pool,
     usage: wgpu::BufferUsages,
     state: Arc<Mutex<State>>,
 }
@@ -18,15 +19,16 @@ pub(super) struct Ring {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<wgpu::Buffer>,
-    held: Held,
+    /// Bytes of all its buffers.
+    bytes: u64,
     destroyed: bool,
 }
 
 impl Ring {
     /// A ring of buffers for one usage.
-    pub(super) fn new(usage: wgpu::BufferUsages) -> Self {
+    pub(super) fn new(pool: Pool, usage: wgpu::BufferUsages) -> Self {
         let state = Arc::default();
-        Ring { usage, state }
+        Ring { pool, usage, state }
     }
 
     /// The smallest idle buffer of at least `bytes`, if there is one.
@@ -42,25 +44,23 @@ impl Ring {
         best.map(|(_, index)| state.idle.swap_remove(index))
     }
 
-    /// A new buffer of `size` bytes, which is in use.
-    pub(super) fn make(&self, device: &wgpu::Device, size: u64) -> wgpu::Buffer {
+    /// A new buffer of `size` bytes, of which `asked` are needed. It is in use.
+    pub(super) fn make(&self, device: &wgpu::Device, (asked, size): (u64, u64)) -> wgpu::Buffer {
         let mut state = self.lock();
         // One that has become too small will not be needed again.
         if let Some(small) = state.idle.iter().position(|buffer| buffer.size() < size) {
             let small = state.idle.swap_remove(small);
-            state.held.remove(small.size());
-            small.destroy();
+            self.destroy_one(&mut state, &small);
         }
-        state.held.add(size);
-        create(device, size, self.usage)
+        state.bytes += size;
+        self.pool.make(device, (asked, size), self.usage)
     }
 
     /// Takes a buffer back.
     pub(super) fn give(&self, buffer: wgpu::Buffer) {
         let mut state = self.lock();
         if state.destroyed {
-            state.held.remove(buffer.size());
-            buffer.destroy();
+            self.destroy_one(&mut state, &buffer);
         } else {
             state.idle.push(buffer);
         }
@@ -68,8 +68,7 @@ impl Ring {
 
     /// Destroys a buffer in use instead of taking it back.
     pub(super) fn discard(&self, buffer: &wgpu::Buffer) {
-        self.lock().held.remove(buffer.size());
-        buffer.destroy();
+        self.destroy_one(&mut self.lock(), buffer);
     }
 
     /// Whether an idle buffer holds `bytes`.
@@ -77,8 +76,9 @@ impl Ring {
         self.lock().idle.iter().any(|buffer| buffer.size() >= bytes)
     }
 
-    pub(super) fn held(&self) -> Held {
-        self.lock().held
+    /// Bytes of its buffers, in use or not.
+    pub(super) fn bytes(&self) -> u64 {
+        self.lock().bytes
     }
 
     /// Destroys what is not in use, and the rest when it returns.
@@ -91,9 +91,13 @@ impl Ring {
     pub(super) fn trim(&self) {
         let mut state = self.lock();
         for buffer in std::mem::take(&mut state.idle) {
-            state.held.remove(buffer.size());
-            buffer.destroy();
+            self.destroy_one(&mut state, &buffer);
         }
+    }
+
+    fn destroy_one(&self, state: &mut State, buffer: &wgpu::Buffer) {
+        state.bytes -= buffer.size();
+        self.pool.destroy(buffer);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

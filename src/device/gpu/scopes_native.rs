@@ -40,6 +40,28 @@ impl Scopes {
     }
 }
 
+/// This error, unless it is the device that is lost: on a lost one not even four
+/// bytes are mapped.
+pub(super) async fn judge(device: &wgpu::Device, error: Error) -> Error {
+    let scopes = Scopes::open(device);
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: 4,
+        usage: wgpu::BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let (sender, receiver) = futures_channel::oneshot::channel();
+    buffer.map_async(wgpu::MapMode::Read, .., move |result| {
+        let _ = sender.send(result); // It is awaited below.
+    });
+    drop(scopes); // What this causes is nobody's to hear of.
+    let polled = device.poll(wgpu::PollType::wait_indefinitely());
+    match (polled, receiver.await) {
+        (Ok(_), Ok(Ok(()))) => error,
+        _ => Error::DeviceLost("nothing on it is valid".into()),
+    }
+}
+
 fn text(error: wgpu::Error) -> String {
     match error {
         wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. } => {

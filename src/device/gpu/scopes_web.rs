@@ -75,7 +75,8 @@ impl Scopes {
     }
 
     async fn judge(&self, error: Error) -> Error {
-        match self.probe().await {
+        let (_probe, mapped) = self.probe();
+        match mapped.await {
             Ok(_) => error,
             Err(_) => Error::DeviceLost("nothing on it is valid".into()),
         }
@@ -89,21 +90,31 @@ impl Scopes {
     /// Rejects if the device is lost. Firefox tells of that up to 100 ms late, and until
     /// then of errors: everything is invalid, also what cannot be. A device without
     /// memory for four bytes is as good as lost.
-    fn probe(&self) -> JsFuture {
+    fn probe(&self) -> (Probe, JsFuture) {
         let scopes = Scopes::open(&self.device);
-        let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
+        let probe = Probe(self.device.create_buffer(&wgpu::BufferDescriptor {
             label: None,
             size: 4,
             usage: wgpu::BufferUsages::MAP_READ,
             mapped_at_creation: false,
-        });
-        let raw = buffer
+        }));
+        let raw = probe
+            .0
             .as_webgpu()
             .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
         let raw: MappedBuffer = raw.unwrap_or_default().unchecked_into();
         let mapped = raw.map_async(READ);
         scopes.pop(); // What this causes is not the page's to hear of.
-        JsFuture::from(mapped)
+        (probe, JsFuture::from(mapped))
+    }
+}
+
+/// A buffer that is destroyed whether or not anybody waits for its map to the end.
+struct Probe(wgpu::Buffer);
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.0.destroy();
     }
 }
 

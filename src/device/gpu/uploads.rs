@@ -4,7 +4,7 @@
 //! Nothing here ever waits. A piece that finds no mapped buffer goes through the
 //! queue, and leaves a buffer for the next one of its size.
 
-use super::memory::{Held, SMALLEST};
+use super::pool::{Pool, SMALLEST};
 use super::ring::Ring;
 use crate::plan::Run;
 use crate::tensor::{Arena, Span, WORD};
@@ -25,6 +25,7 @@ const KEPT: u64 = 32 << 20;
 /// The mapped buffers. Invariant: an idle one is mapped.
 #[derive(Clone, Debug)]
 pub(super) struct Uploads {
+    pool: Pool,
     ring: Ring,
 }
 
@@ -38,16 +39,15 @@ pub(super) struct Written {
     bytes: u64,
 }
 
-impl Default for Uploads {
-    fn default() -> Self {
+impl Uploads {
+    pub(super) fn new(pool: Pool) -> Self {
         let usage = wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC;
         Uploads {
-            ring: Ring::new(usage),
+            ring: Ring::new(pool.clone(), usage),
+            pool,
         }
     }
-}
 
-impl Uploads {
     /// Copies runs of the arena to the start of a mapped buffer, if they are many
     /// bytes and there is such a buffer.
     pub(super) fn write(&self, arena: &Arena, runs: &[Run], bytes: u64) -> Option<Written> {
@@ -73,17 +73,13 @@ impl Uploads {
         if self.wants(bytes) {
             // All that is mapped is sent, so there is little more than needed.
             let size = bytes.next_multiple_of(SMALLEST);
-            self.map(self.ring.make(device, size));
+            self.map(self.ring.make(device, (bytes, size)));
         }
     }
 
     /// Whether a piece of so many bytes makes nothing.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         self.ring.fits(bytes) || !self.wants(bytes)
-    }
-
-    pub(super) fn held(&self) -> Held {
-        self.ring.held()
     }
 
     /// Destroys what is not in use.
@@ -102,7 +98,9 @@ impl Uploads {
     }
 
     fn wants(&self, bytes: u64) -> bool {
-        bytes >= STAGED && self.held().bytes + bytes <= KEPT
+        let most = KEPT.min(self.pool.spare());
+        // What is made for speed alone leaves room for what is needed.
+        bytes >= STAGED && self.ring.bytes() + bytes <= most && 4 * bytes <= self.pool.room()
     }
 
     fn map(&self, buffer: wgpu::Buffer) {

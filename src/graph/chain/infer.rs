@@ -90,7 +90,7 @@ fn check_types(op: &Op, operands: &[&Node]) -> Result<(), Error> {
         if operand.dtype != wanted {
             let what = match wanted {
                 DType::F32 => ": an operand must hold floats, not indexes",
-                _ if is_index => ": the indexes must be a Uint32Array, as argmax gives",
+                _ if is_index => ": the indexes must be whole numbers, as argmax gives",
                 _ => ": operands must hold elements of one type",
             };
             return Err(refuse(|| [op.name(), what].concat()));

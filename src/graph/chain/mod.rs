@@ -13,9 +13,12 @@ mod attention;
 mod infer;
 mod op;
 mod record;
+mod rows;
 mod wire;
 
 pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduction};
+pub use record::OPEN;
+pub use rows::ByRows;
 
 use super::NodeId;
 use super::refuse::refuse;

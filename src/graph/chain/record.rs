@@ -8,7 +8,7 @@ use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 
 /// The end of a range that goes on to the axis' end, in the step's direction.
-const OPEN: i32 = i32::MIN;
+pub const OPEN: i32 = i32::MIN;
 
 #[expect(missing_docs, reason = "one line each, named as the ops they record")]
 #[allow(

@@ -1,38 +1,163 @@
-//! Attention as WGSL: what reads queries, keys and values, and the sums of each
-//! part of a head. Scores and weights are in the templates.
+//! Attention as WGSL: what reads queries, keys and values, and what is done to each
+//! quad of a head, which lie in registers. Weights are in the templates.
 
 use super::operands::{Reads, quad, single};
 use super::{coordinates, declare};
-use crate::plan::fuse::{Attention, Layout, Scalar, Stage};
+use crate::kernel::WORKGROUP;
+use crate::plan::fuse::{Attention, Layout, QUERIES, Scalar, Stage};
 
-/// Floats of a head that a workgroup sums at a time.
-const FLOATS: u32 = 32;
+/// Quads of values that a thread sums at a time, in registers: a longer head goes
+/// through its keys again.
+const PART: u32 = 16;
 
 /// The hole of the template for GPUs; that of the other ends with the operands.
 pub(super) fn body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let mut text = operands(stage, layout, of);
-    text += "fn compute(entry: u32, number: u32, lane: u32) {\n\
-        let at = find_head(entry, number);\n\
-        let end = seen(at, at.row + QUERIES - 1u);\n\
-        var p = Progress();\n";
-    text += "let scale = scale_of(entry);\n";
-    let parts = of.size.div_ceil(FLOATS);
-    for part in 0..parts {
-        put!(&mut text, "var s{part} = Four();\n");
+    let quads = of.size.div_ceil(4);
+    let part = quads.min(PART);
+    // Workgroup memory is 16 KiB everywhere.
+    let tile = if quads > PART { 16 } else { 32 };
+    for (name, value) in [("QUADS", quads), ("PART", part), ("TILE", tile)] {
+        put!(&mut text, "const {name} = {value}u;\n");
     }
-    text += "for (var first = 0u; first < end; first += KEYS_AT_ONCE) {\n\
-        p = weigh(p, at, vec2<u32>(first, lane), scale);\n";
-    for part in 0..parts {
-        put!(
-            &mut text,
-            "put_values(at, first, {part}u, lane);\ns{part} = sum(s{part}, p.decay, lane);\n"
-        );
+    put(&mut text, [tile * quads, tile * part], QUERIES * part);
+    query(&mut text, quads);
+    sums(&mut text, part);
+    text
+}
+
+/// Copies so many quads of keys and of values to workgroup memory, where this many
+/// quads of sums have room too.
+fn put(text: &mut String, quads: [u32; 2], sums: u32) {
+    let each = quads.map(|quads| quads.div_ceil(WORKGROUP));
+    let lists = [("key", "first"), ("value", "first, part")];
+    for ((name, _), each) in lists.iter().zip(each) {
+        let quads = (each * WORKGROUP).max(sums);
+        put!(text, "var<workgroup> {name}s: array<vec4<f32>, {quads}>;\n");
     }
-    text += "}\nlet total = total_of(p, lane);\n";
-    for part in 0..parts {
-        put!(&mut text, "finish(at, {part}u, lane, s{part}, total);\n");
+    *text += "fn put(at: Head, first: u32, part: u32, lane: u32) {\n";
+    for ((name, place), each) in lists.iter().zip(each) {
+        let lanes = || (0..each).map(|i| (i, WORKGROUP * i));
+        // Loads first: a compiler moves none across a store.
+        for (i, lane) in lanes() {
+            put!(
+                text,
+                "let {name}{i} = {name}_quad(at, {place}, lane + {lane}u);\n"
+            );
+        }
+        for (i, lane) in lanes() {
+            put!(text, "{name}s[lane + {lane}u] = {name}{i};\n");
+        }
     }
-    text + "}"
+    *text += "}\n";
+}
+
+/// A line for each quad.
+fn list(
+    text: &mut String,
+    (before, after): (&str, &str),
+    count: u32,
+    line: &dyn Fn(&mut String, u32),
+) {
+    *text += before;
+    for i in 0..count {
+        line(text, i);
+    }
+    *text += after;
+}
+
+/// What is done to each quad of a query.
+fn query(text: &mut String, quads: u32) {
+    list(text, ("struct Query {", "}\n"), quads, &|text, i| {
+        put!(text, "q{i}: F, ");
+    });
+    list(
+        text,
+        (
+            "fn query_of(at: u32, step: u32) -> Query {\nvar q: Query;\n",
+            "return q;\n}\n",
+        ),
+        quads,
+        &|text, i| {
+            let at = 4 * i;
+            put!(
+                text,
+                "q.q{i} = query(at + {at}u * step, step, SIZE - {at}u);\n"
+            );
+        },
+    );
+    list(
+        text,
+        (
+            "fn scores(q: Query, at: u32) -> F {\nvar a = F(); var b = F(); var c = F(); var d = F();\n",
+            "return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));\n}\n",
+        ),
+        quads,
+        &|text, i| {
+            for (k, sum) in (0..).zip(["a", "b", "c", "d"]) {
+                let at = k * quads + i;
+                put!(text, "{sum} = fma(q.q{i}, keys[at + {at}u], {sum});\n");
+            }
+        },
+    );
+}
+
+/// What is done to each quad of a query's sums.
+fn sums(text: &mut String, part: u32) {
+    list(text, ("struct Sums {", "}\n"), part, &|text, i| {
+        put!(text, "s{i}: F, ");
+    });
+    list(
+        text,
+        (
+            "fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {\nvar s = sums;\n",
+            "return s;\n}\n",
+        ),
+        part,
+        &|text, i| {
+            put!(text, "s.s{i} *= decay;\n");
+            for (k, weight) in (0..).zip(["x", "y", "z", "w"]) {
+                let at = k * part + i;
+                put!(
+                    text,
+                    "s.s{i} = fma(F(w.{weight}), values[at + {at}u], s.s{i});\n"
+                );
+            }
+        },
+    );
+    list(
+        text,
+        ("fn leave(s: Sums, row: u32) {\n", "}\n"),
+        part,
+        &|text, i| put!(text, "keys[row + {}u] = s.s{i};\n", QUERIES * i),
+    );
+    list(
+        text,
+        (
+            "fn join(mine: f32, s: Sums, other: f32, row: u32) -> Sums {\nvar r: Sums;\n",
+            "return r;\n}\n",
+        ),
+        part,
+        &|text, i| {
+            let at = QUERIES * i;
+            put!(
+                text,
+                "r.s{i} = s.s{i} * mine + keys[row + {at}u] * other;\n"
+            );
+        },
+    );
+    list(
+        text,
+        ("fn finish(to: u32, column: u32, s: Sums) {\n", "}"),
+        part,
+        &|text, i| {
+            let at = 4 * i;
+            put!(
+                text,
+                "if column + {at}u < SIZE {{ store(to + column + {at}u, SIZE - column - {at}u, s.s{i}); }}\n"
+            );
+        },
+    );
 }
 
 /// Where things lie, and what reads and stores four floats of a head of which

@@ -94,13 +94,6 @@ pub fn source(stage: &Stage, target: Target) -> String {
             }
         },
     };
-    let (before, after) = template
-        .split_once('$')
-        .expect("a template has one hole or two");
-    let after = match after.split_once('$') {
-        Some((before, after)) => [before, &tile::products(), after].join("\n"),
-        None => after.into(),
-    };
     let folds = match &stage.body {
         Body::Map(_) => "",
         Body::Attention(_) => HEADS,
@@ -110,10 +103,18 @@ pub fn source(stage: &Stage, target: Target) -> String {
         }) => FACTORS,
         Body::Rows(_) => FOLDS,
     };
-    let libraries = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds];
-    [&libraries[..], &[before, &hole, &after]]
-        .concat()
-        .join("\n")
+    let mut text = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds].join("\n");
+    for (number, part) in template.split('$').enumerate() {
+        text += "\n";
+        match number {
+            0 => {}
+            1 => text += &hole,
+            2 => text += &tile::products(),
+            _ => text += &tile::few_products(),
+        }
+        text += part;
+    }
+    text
 }
 
 /// The declarations: operands that are read so, a result of this type, and readers.

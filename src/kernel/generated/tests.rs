@@ -7,24 +7,22 @@ use std::path::Path;
 fn templates_are_valid_as_they_lie() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    let rows = &["lib/folds.wgsl"][..];
-    let tiles = &["lib/factors.wgsl"][..];
-    let heads = &["lib/heads.wgsl"][..];
+    let functions = ["lib/builtin.wgsl", "lib/functions.wgsl"];
+    let beside = |name: &'static str| [&functions[..], &[name]].concat();
+    let rows = beside("lib/folds.wgsl");
+    let tiles = beside("lib/factors.wgsl");
+    let heads = beside("lib/heads.wgsl");
     for (name, more) in [
-        ("map.wgsl", &[][..]),
-        ("rows.wgsl", rows),
-        ("wide_rows.wgsl", rows),
-        ("tile.wgsl", tiles),
-        ("direct_tile.wgsl", tiles),
-        ("attention.wgsl", heads),
-        ("direct_attention.wgsl", heads),
+        ("map.wgsl", &functions[..]),
+        ("rows.wgsl", &rows),
+        ("wide_rows.wgsl", &rows),
+        ("tile.wgsl", &tiles),
+        ("direct_tile.wgsl", &tiles),
+        ("attention.wgsl", &heads),
+        ("direct_attention.wgsl", &heads),
+        ("scan.wgsl", &["lib/lists.wgsl"]),
     ] {
-        let parts = [
-            "lib/segments.wgsl",
-            "lib/builtin.wgsl",
-            "lib/functions.wgsl",
-            name,
-        ];
+        let parts = ["lib/segments.wgsl", name];
         let parts = parts.iter().chain(more);
         let source = parts.map(|part| read(part)).collect::<Vec<_>>().join("\n");
         let module = naga::front::wgsl::parse_str(&source)

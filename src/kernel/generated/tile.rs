@@ -4,7 +4,7 @@
 use super::super::expr;
 use super::operands::{Reads, quad};
 use super::{coordinates, declare, map, scalars};
-use crate::plan::fuse::{Layout, RowResult, Rows, Stage, Tile};
+use crate::plan::fuse::{FEW_TILES, Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
 /// The first hole of both templates.
 pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) -> String {
@@ -12,6 +12,10 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
     let rank = rows.outer;
     let [left, right] = tile.factors.map(|load| layout.strides[load as usize]);
     let words = [
+        ("TILE", TILE),
+        ("SMALL_ROWS", SMALL_TILE[0]),
+        ("SMALL_COLUMNS", SMALL_TILE[1]),
+        ("FEW_TILES", FEW_TILES),
         ("COUNT", layout.count),
         ("ROWS", layout.outer + rank - 3),
         ("COLUMNS", layout.outer + rank - 2),
@@ -91,7 +95,7 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     address
 }
 
-/// The second hole in the template for GPUs: a thread's products of 16 steps.
+/// The second hole in the template for GPUs: 16 steps of a thread of a large tile.
 pub(super) fn products() -> String {
     let mut text = String::new();
     for k in 0..16 {
@@ -103,6 +107,33 @@ pub(super) fn products() -> String {
         for i in 0..8 {
             let (half, lane) = (["a", "c"][i / 4], ["x", "y", "z", "w"][i % 4]);
             put!(&mut text, "s{i} = fma(F({half}{k}.{lane}), b{k}, s{i});\n");
+        }
+    }
+    text
+}
+
+/// The third: 16 steps of a thread of a small tile, from step `k` on.
+pub(super) fn few_products() -> String {
+    let mut text = String::new();
+    for quad in 0..4 {
+        for row in 0..4 {
+            put!(
+                &mut text,
+                "let a{quad}{row} = rows[ty + {row}u][k / 4u + {quad}u];\n"
+            );
+        }
+        for (lane, name) in ["x", "y", "z", "w"].iter().enumerate() {
+            let (step, half) = (quad * 2 + lane / 2, lane % 2 * 8);
+            put!(
+                &mut text,
+                "let b{quad}{lane} = steps[k / 2u + {step}u][tx + {half}u][lane];\n"
+            );
+            for row in 0..4 {
+                put!(
+                    &mut text,
+                    "s{row} = fma(a{quad}{row}.{name}, b{quad}{lane}, s{row});\n"
+                );
+            }
         }
     }
     text

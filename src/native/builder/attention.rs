@@ -49,11 +49,7 @@ impl<G> Batch<'_, G> {
         attention: Attention,
     ) -> Result<Value, Error> {
         let name = "attention";
-        let operands = [
-            self.operand(name, q)?,
-            self.operand(name, k)?,
-            self.operand(name, v)?,
-        ];
+        let operands = self.operands(name, [q, k, v])?;
         let width = self.shape(q)?.last().copied().unwrap_or_default();
         let size = width.checked_div(attention.heads).unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "at most 128")]
@@ -62,8 +58,7 @@ impl<G> Batch<'_, G> {
             count: attention.heads,
             is_causal: attention.is_causal,
         };
-        let scale = self.chain.constant()?;
-        self.constants.push(attention.scale.unwrap_or(usual));
+        let scale = self.constant(attention.scale.unwrap_or(usual))?;
         let node = self.chain.attention(heads, operands, scale)?;
         Ok(self.operation(node, &operands))
     }

@@ -5,16 +5,23 @@
 //! call is queued, merged and answered like any other.
 
 mod attention;
+mod elements;
+mod moves;
 mod record;
+mod rows;
 mod single;
 
 pub use attention::Attention;
+pub use moves::Part;
+pub use rows::Axes;
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytemuck::AnyBitPattern;
+
+use self::record::Upload;
 use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
@@ -25,7 +32,7 @@ use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::Chain;
 use crate::graph::shape::Shape;
-use crate::tensor::aligned;
+use crate::tensor::{DType, aligned};
 
 /// Operations on whole arrays of floats, recorded one by one and executed
 /// together: one upload, as few kernels as they fuse to, one read-back.
@@ -69,7 +76,7 @@ pub struct Batch<'a, G = Gpu> {
     chain: Chain,
     /// What [`Value`]s stand for, or why they stand for nothing.
     values: Vec<Result<Entry, Error>>,
-    uploads: Vec<Cow<'a, [f32]>>,
+    uploads: Vec<Upload<'a>>,
     /// Tensors on the device, each with its number in the session.
     tensors: Vec<(Tensor, Value, u32)>,
     constants: Vec<f32>,
@@ -165,7 +172,7 @@ impl<G> Batch<'_, G> {
     }
 
     fn request(&self, chain: Chain, floats: usize) -> Request<'_> {
-        let uploads = self.uploads.iter().map(|data| bytemuck::cast_slice(data));
+        let uploads = self.uploads.iter().map(Upload::bytes);
         let constants = bytemuck::cast_slice(&self.constants);
         Request {
             structure: Structure::Chain(chain),
@@ -186,16 +193,36 @@ impl<G> Batch<'_, G> {
         self.tensors = Vec::new();
     }
 
-    /// A copy of a result.
-    fn result(&self, value: Value) -> Result<Vec<f32>, Error> {
-        let entry = self.entry("read", value)?;
+    fn floats(&self, value: Value) -> Result<Vec<f32>, Error> {
+        self.result("read", value, DType::F32)
+    }
+
+    fn indexes(&self, value: Value) -> Result<Vec<u32>, Error> {
+        self.result("read_indexes", value, DType::U32)
+    }
+
+    /// A copy of a result, which must hold elements of this type.
+    fn result<T: AnyBitPattern>(
+        &self,
+        name: &str,
+        value: Value,
+        dtype: DType,
+    ) -> Result<Vec<T>, Error> {
+        let entry = self.entry(name, value)?;
         let Some(results) = &self.results else {
-            return Err(invalid("read", "execute the batch first"));
+            return Err(invalid(name, "execute the batch first"));
         };
+        if self.chain.node(entry.node).dtype != dtype {
+            let problem = match dtype {
+                DType::U32 => "this value holds floats; call `read`",
+                _ => "this value holds indexes; call `read_indexes`",
+            };
+            return Err(invalid(name, problem));
+        }
         match &entry.result {
-            Some(range) => Ok(results[range.clone()].to_vec()),
+            Some(range) => Ok(bytemuck::cast_slice(&results[range.clone()]).to_vec()),
             None => Err(invalid(
-                "read",
+                name,
                 "this value was not kept, because another operation uses it or nothing computed it; call `keep` with it before `execute`",
             )),
         }
@@ -229,9 +256,18 @@ impl<'a> Batch<'a> {
     /// # Errors
     ///
     /// Out of the call comes [`Error::InvalidInput`] for a value of another
-    /// batch, before `execute`, and for one that was not kept.
+    /// batch, before `execute`, and for one that was not kept or holds indexes.
     pub fn read(&self, value: Value) -> Call<f32> {
-        Call::known(self.result(value))
+        Call::known(self.floats(value))
+    }
+
+    /// The same of a result that holds indexes, as [`Batch::argmax`] gives.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::read`], and for floats.
+    pub fn read_indexes(&self, value: Value) -> Call<u32> {
+        Call::known(self.indexes(value))
     }
 }
 
@@ -254,9 +290,18 @@ impl Batch<'_, Blocking> {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for a value of another batch, before `execute`,
-    /// and for one that was not kept.
+    /// and for one that was not kept or holds indexes.
     pub fn read(&self, value: Value) -> Result<Vec<f32>, Error> {
-        self.result(value)
+        self.floats(value)
+    }
+
+    /// The same of a result that holds indexes, as [`Batch::argmax`] gives.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::read`], and for floats.
+    pub fn read_indexes(&self, value: Value) -> Result<Vec<u32>, Error> {
+        self.indexes(value)
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::{Batch, Entry, Value, invalid};
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::graph::chain::{Chain, Home};
+use crate::graph::chain::{Chain, Home, Op};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::native::tensor::{Tensor, shaped};
@@ -23,9 +23,9 @@ impl<'a, G> Batch<'a, G> {
         let entry = u32::try_from(data.len())
             .map_err(|_| invalid("upload", "an array has at most 2^30 elements; split it"))
             .and_then(|length| Shape::new(&[length]))
-            .and_then(|shape| self.input("upload", shape, Home::Call));
+            .and_then(|shape| self.input("upload", (shape, DType::F32), Home::Call));
         if entry.is_ok() {
-            self.uploads.push(data);
+            self.uploads.push(Upload::Floats(data));
         }
         self.push(entry)
     }
@@ -44,8 +44,8 @@ impl<'a, G> Batch<'a, G> {
     ) -> Result<Value, Error> {
         let data = data.into();
         let shape = shaped("upload_shaped", dims, data.len())?;
-        let entry = self.input("upload_shaped", shape, Home::Call)?;
-        self.uploads.push(data);
+        let entry = self.input("upload_shaped", (shape, DType::F32), Home::Call)?;
+        self.uploads.push(Upload::Floats(data));
         Ok(self.push(Ok(entry)))
     }
 
@@ -62,97 +62,10 @@ impl<'a, G> Batch<'a, G> {
         if let Some((_, value, _)) = known.find(|(.., known)| *known == number) {
             return Ok(*value);
         }
-        let entry = self.input("tensor", tensor.dims(), tensor.home())?;
+        let entry = self.input("tensor", (tensor.dims(), DType::F32), tensor.home())?;
         let value = self.push(Ok(entry));
         self.tensors.push((tensor.clone(), value, number));
         Ok(value)
-    }
-
-    /// 0 where the value is negative.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidInput`] as for every operation: for a value of another
-    /// batch, shapes that do not broadcast (it names both), more than 1,024
-    /// nodes, and after [`execute`](Batch::execute).
-    pub fn relu(&mut self, x: Value) -> Result<Value, Error> {
-        self.unary("relu", UnaryFn::Relu, x)
-    }
-
-    /// 1 / (1 + e⁻ˣ).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn sigmoid(&mut self, x: Value) -> Result<Value, Error> {
-        self.unary("sigmoid", UnaryFn::Sigmoid, x)
-    }
-
-    /// Hyperbolic tangent.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn tanh(&mut self, x: Value) -> Result<Value, Error> {
-        self.unary("tanh", UnaryFn::Tanh, x)
-    }
-
-    /// x · sigmoid(x), also called silu.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn swish(&mut self, x: Value) -> Result<Value, Error> {
-        self.unary("swish", UnaryFn::Silu, x)
-    }
-
-    /// x · Φ(x), by the error function.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn gelu(&mut self, x: Value) -> Result<Value, Error> {
-        self.unary("gelu", UnaryFn::Gelu, x)
-    }
-
-    /// x · factor. Batches that differ in factors only are computed together.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn scale(&mut self, x: Value, factor: f32) -> Result<Value, Error> {
-        let x = self.operand("scale", x)?;
-        let constant = self.chain.constant()?;
-        self.constants.push(factor);
-        let node = self.chain.binary(BinaryFn::Mul, x, constant)?;
-        Ok(self.operation(node, &[x]))
-    }
-
-    /// a + b, broadcast.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn add(&mut self, a: Value, b: Value) -> Result<Value, Error> {
-        self.binary(BinaryFn::Add, a, b)
-    }
-
-    /// a − b, broadcast.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn sub(&mut self, a: Value, b: Value) -> Result<Value, Error> {
-        self.binary(BinaryFn::Sub, a, b)
-    }
-
-    /// a · b, broadcast.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Batch::relu`].
-    pub fn mul(&mut self, a: Value, b: Value) -> Result<Value, Error> {
-        self.binary(BinaryFn::Mul, a, b)
     }
 
     /// The sum of a · b along the last axis, which the result does not have:
@@ -162,7 +75,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// Those of [`Batch::relu`], and for two numbers, which have no axis.
     pub fn dot(&mut self, a: Value, b: Value) -> Result<Value, Error> {
-        let [a, b] = [self.operand("dot", a)?, self.operand("dot", b)?];
+        let [a, b] = self.operands("dot", [a, b])?;
         let node = self.chain.dot(a, b)?;
         Ok(self.operation(node, &[a, b]))
     }
@@ -176,7 +89,7 @@ impl<'a, G> Batch<'a, G> {
     /// Those of [`Batch::relu`], and for shapes without rows and columns, or
     /// which do not agree in `k`; both are named.
     pub fn matmul(&mut self, a: Value, b: Value) -> Result<Value, Error> {
-        let [a, b] = [self.operand("matmul", a)?, self.operand("matmul", b)?];
+        let [a, b] = self.operands("matmul", [a, b])?;
         let node = self.chain.matmul(a, b)?;
         Ok(self.operation(node, &[a, b]))
     }
@@ -213,18 +126,31 @@ impl<'a, G> Batch<'a, G> {
     /// Buffers that the recorded operations would take one by one: uploads,
     /// tensors, and the result of each.
     pub fn num_buffers(&self) -> usize {
-        self.values.iter().flatten().count()
+        let is_number =
+            |entry: &Entry| matches!(self.chain.node(entry.node).op, Op::Constant { .. });
+        let values = self.values.iter().flatten();
+        values.filter(|entry| !is_number(entry)).count()
     }
 
-    fn unary(&mut self, name: &str, function: UnaryFn, x: Value) -> Result<Value, Error> {
+    pub(super) fn unary(
+        &mut self,
+        name: &str,
+        function: UnaryFn,
+        x: Value,
+    ) -> Result<Value, Error> {
         let x = self.operand(name, x)?;
         let node = self.chain.unary(function, x)?;
         Ok(self.operation(node, &[x]))
     }
 
-    fn binary(&mut self, function: BinaryFn, a: Value, b: Value) -> Result<Value, Error> {
+    pub(super) fn binary(
+        &mut self,
+        function: BinaryFn,
+        a: Value,
+        b: Value,
+    ) -> Result<Value, Error> {
         let name = function.name();
-        let [a, b] = [self.operand(name, a)?, self.operand(name, b)?];
+        let [a, b] = self.operands(name, [a, b])?;
         let node = self.chain.binary(function, a, b)?;
         Ok(self.operation(node, &[a, b]))
     }
@@ -233,6 +159,25 @@ impl<'a, G> Batch<'a, G> {
     pub(super) fn operand(&self, name: &str, value: Value) -> Result<NodeId, Error> {
         self.check_open(name)?;
         Ok(self.entry(name, value)?.node)
+    }
+
+    pub(super) fn operands<const N: usize>(
+        &self,
+        name: &str,
+        values: [Value; N],
+    ) -> Result<[NodeId; N], Error> {
+        let mut nodes = [self.operand(name, values[0])?; N];
+        for (node, value) in nodes.iter_mut().zip(values).skip(1) {
+            *node = self.operand(name, value)?;
+        }
+        Ok(nodes)
+    }
+
+    /// A number of the call.
+    pub(super) fn constant(&mut self, number: f32) -> Result<NodeId, Error> {
+        let node = self.chain.constant()?;
+        self.constants.push(number);
+        Ok(node)
     }
 
     pub(super) fn entry(&self, name: &str, value: Value) -> Result<&Entry, Error> {
@@ -255,9 +200,14 @@ impl<'a, G> Batch<'a, G> {
         }
     }
 
-    fn input(&mut self, name: &str, shape: Shape, home: Home) -> Result<Entry, Error> {
+    pub(super) fn input(
+        &mut self,
+        name: &str,
+        (shape, dtype): (Shape, DType),
+        home: Home,
+    ) -> Result<Entry, Error> {
         self.check_open(name)?;
-        let node = self.chain.input(shape, DType::F32, home)?;
+        let node = self.chain.input(shape, dtype, home)?;
         Ok(entry(&self.chain, node, Made::Given))
     }
 
@@ -270,7 +220,7 @@ impl<'a, G> Batch<'a, G> {
         self.push(Ok(entry))
     }
 
-    fn push(&mut self, entry: Result<Entry, Error>) -> Value {
+    pub(super) fn push(&mut self, entry: Result<Entry, Error>) -> Value {
         self.values.push(entry);
         Value {
             batch: self.number,
@@ -279,14 +229,30 @@ impl<'a, G> Batch<'a, G> {
     }
 }
 
+/// What goes up with a batch.
+#[derive(Debug)]
+pub(super) enum Upload<'a> {
+    Floats(Cow<'a, [f32]>),
+    Indexes(Cow<'a, [u32]>),
+}
+
+impl Upload<'_> {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Upload::Floats(floats) => bytemuck::cast_slice(floats),
+            Upload::Indexes(indexes) => bytemuck::cast_slice(indexes),
+        }
+    }
+}
+
 /// Where a value comes from.
 #[derive(PartialEq)]
-enum Made {
+pub(super) enum Made {
     Given,
     Computed,
 }
 
-fn entry(chain: &Chain, node: NodeId, made: Made) -> Entry {
+pub(super) fn entry(chain: &Chain, node: NodeId, made: Made) -> Entry {
     Entry {
         node,
         shape: chain.node(node).shape,

@@ -6,6 +6,7 @@
 //! prints its schedule, which `shuttle::replay` repeats.
 
 mod tensors;
+mod words;
 
 use std::sync::Arc;
 

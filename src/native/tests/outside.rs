@@ -18,7 +18,7 @@ use shuttle::rand::{Rng, thread_rng};
 
 use crate::batch::Millis;
 use crate::device::{
-    Compiled, Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, GpuOptions,
+    Adapter, Compiled, Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, GpuOptions,
     Readiness,
 };
 use crate::error::Error;
@@ -144,6 +144,11 @@ impl Gpu {
             lost: Arc::default(),
             kernel: None,
         })
+    }
+
+    /// The model has one adapter.
+    pub(super) async fn open_on(_: &Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
+        Gpu::open(options).await
     }
 
     /// Takes the device away from whoever uses it.

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::lower::{Primitive, along};
 use super::program::{
     Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
-    Source, Stage, StageSizes, TALL, TILE, Tile, Width,
+    Source, Stage, StageSizes, TALL, Tile, Width, tiles,
 };
 use super::stage::{Context, Draft, DraftTerm, place};
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -202,7 +202,7 @@ impl Numbers<'_> {
                 let [stack @ .., rows, columns] = &outer.dims[..] else {
                     unreachable!("a product has rows and columns");
                 };
-                stack.iter().product::<u32>() * rows.div_ceil(TILE) * columns.div_ceil(TILE)
+                stack.iter().product::<u32>() * tiles(*rows, *columns)
             }
             Width::Thread | Width::Group => rows * if is_cut { chunks } else { 1 },
         };

@@ -7,6 +7,7 @@
 //! than writing and reading it. A reduction joins the stage that uses it where
 //! that stage works on the same rows.
 
+use super::bound::{Bound, bounds};
 use super::lower::{Lowered, Primitive, Value};
 use super::view::View;
 use crate::graph::shape::Shape;
@@ -77,6 +78,7 @@ pub(super) fn cut(lowered: &Lowered, forced: &[bool]) -> Cut {
         lowered,
         forced: forced.to_vec(),
         costs: costs(lowered),
+        bounds: bounds(lowered),
         cut: Cut {
             roots: Vec::new(),
             uses: vec![Vec::new(); count],
@@ -96,6 +98,7 @@ struct Cutter<'a> {
     lowered: &'a Lowered,
     forced: Vec<bool>,
     costs: Vec<Cost>,
+    bounds: Vec<Bound>,
     cut: Cut,
     /// Values that a gather reads.
     is_read: Vec<bool>,
@@ -127,8 +130,12 @@ impl Cutter<'_> {
                         self.forced[base(values, *operand)] = true;
                     }
                 }
-                Primitive::Reshape if !composes[value.operands[0]] => {
-                    self.forced[value.operands[0]] = true;
+                // What is bound is so whatever dimensions a call happens to have.
+                Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => {
+                    let moved = value.operands[0];
+                    let is_reshape = value.primitive == Primitive::Reshape;
+                    self.forced[moved] |=
+                        self.bounds[moved].is_tight() || is_reshape && !composes[moved];
                 }
                 _ => {}
             }
@@ -194,8 +201,30 @@ impl Cutter<'_> {
                         .is_some_and(|used| self.joins_product(id, used, *domain))
             }
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => true,
+            _ if self.bounds[id].is_tight() => is_one && self.computes(id),
             _ => is_one || self.costs[id].work <= CHEAP && self.costs[id].tensors <= 1,
         }
+    }
+
+    /// Whether the stage that uses a bound value can compute what it is bound to.
+    fn computes(&self, id: usize) -> bool {
+        let Some(used) = self.cut.uses[id].first() else {
+            return false;
+        };
+        let root = &self.cut.roots[used.stage];
+        let own = self.lowered.values[id].shape;
+        let is_bound_to = |rows: Shape, along: u8| matches!(self.bounds[id], Bound::Rows { shape, axes, .. } if (shape, axes) == (rows, along));
+        used.view.is_same(&View::identity(own))
+            && match root.domain {
+                Domain::Each => self.lowered.values[root.value].shape == own,
+                Domain::Rows {
+                    shape,
+                    axes,
+                    is_product: false,
+                    ..
+                } => is_bound_to(shape, axes),
+                Domain::Rows { .. } => false,
+            }
     }
 
     /// Makes a reduction part of the stage that uses it, if that works on the

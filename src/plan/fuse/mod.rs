@@ -12,6 +12,7 @@
 )]
 
 mod attention;
+mod bound;
 mod build;
 mod cut;
 mod in_place;
@@ -26,8 +27,9 @@ mod view;
 pub use attention::{Attention, QUERIES};
 pub use layout::Layout;
 pub use program::{
-    Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
-    Rows, Scalar, Sizes, Source, Stage, StageSizes, TALL, TILE, Tile, Width,
+    Access, Body, BufferId, CHUNK, FEW_TILES, Fold, LANES, Load, Map, NARROW, Program, RowResult,
+    RowStep, Rows, SMALL_TILE, Scalar, Sizes, Source, Stage, StageSizes, TALL, TILE, Tile, Width,
+    tiles,
 };
 
 use self::cut::{Cut, Target};

@@ -2,7 +2,8 @@
 //!
 //! Equal programs merge into one dispatch a stage, whatever the shapes of
 //! their calls: every count, stride, offset and constant is in [`Sizes`] or
-//! comes with the call. Equal stages share a pipeline.
+//! comes with the call. Stages that differ only in what they read and write share
+//! a pipeline.
 
 use super::attention::Attention;
 use crate::graph::Expr;
@@ -165,6 +166,26 @@ pub enum Width {
 /// Rows and columns that a workgroup computes of a matrix product.
 pub const TILE: u32 = 64;
 
+/// The same where there are few: more workgroups share the work, and each brings
+/// more steps at once. An element is summed in one order by either, so no bit changes.
+pub const SMALL_TILE: [u32; 2] = [16, 32];
+
+/// A matrix of at most so many tiles has small ones instead. On an H200 both take as
+/// long for about 70 (benches/record/2026-11-22-nvidia-h200-native-tiles.txt).
+pub const FEW_TILES: u32 = 48;
+
+/// Workgroups for a matrix of so many rows and columns.
+pub fn tiles(rows: u32, columns: u32) -> u32 {
+    let of = |[height, width]: [u32; 2]| {
+        rows.div_ceil(height)
+            .saturating_mul(columns.div_ceil(width))
+    };
+    match of([TILE; 2]) {
+        0..=FEW_TILES => of(SMALL_TILE),
+        large => large,
+    }
+}
+
 /// A product of matrices. The outer dimensions of its stage are at least
 /// three: those in front, rows and columns; the inner one is what both share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -287,6 +308,15 @@ impl Stage {
         let mut loads = self.loads.iter();
         let load = loads.find(|load| load.binding == binding);
         load.and_then(|load| load.packing)
+    }
+
+    /// Whether one kernel computes both: they differ at most in which tensors
+    /// they read and where they write. Layers of a network do not.
+    pub fn shares_kernel(&self, other: &Stage) -> bool {
+        let of = |load: &Load| (load.binding, load.access, load.packing);
+        self.body == other.body
+            && self.scalars == other.scalars
+            && self.loads.iter().map(of).eq(other.loads.iter().map(of))
     }
 
     /// Whether it reads constants of the call.

@@ -1,6 +1,6 @@
 //! Programs as their text: what fuses, what is kept, what is split.
 
-use super::{Program, fuse};
+use super::{Program, fuse, tiles};
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
@@ -161,6 +161,36 @@ fn rows_take_what_is_before_and_behind_them() {
         |g, x| Ok(vec![g.reduce(Reduction::Mean, x[0], (&[], false))?]),
         "dispatch wide rows(r0 = sum(in0); r0) of chunks in0 -> b0
          dispatch wide rows(r0 = sum(b0); r0 / count) b0 -> result",
+    );
+}
+
+#[test]
+fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
+    check(
+        &[&[20, 24], &[24, 24], &[24]],
+        |g, x| {
+            let y = g.matmul(x[0], x[1])?;
+            let y = g.binary(BinaryFn::Add, y, x[2])?;
+            let y = g.binary(BinaryFn::Add, y, x[0])?;
+            Ok(vec![g.norm(Norm::Softmax, (y, -1), None)?])
+        },
+        "dispatch tiles(r0 = sum(in0 * in1); (r0 + in2) + in0) in0, in1, in2, in0 -> b0
+         dispatch rows(r0 = max(b0); r1 = sum(exp(b0 - r0)); each exp(b0 - r0) / r1) b0 -> result",
+    );
+    // What is folded in another way, or moved, is read.
+    check(
+        &[&[20, 24], &[24]],
+        |g, x| {
+            let y = g.norm(Norm::Softmax, (x[0], -1), None)?;
+            let y = g.binary(BinaryFn::Mul, y, x[1])?;
+            let first = g.slice(y, &[(0, 1, 1)])?;
+            let mean = g.reduce(Reduction::Mean, y, (&[0], false))?;
+            Ok(vec![first, mean])
+        },
+        "dispatch rows(r0 = max(in0); r1 = sum(exp(in0 - r0)); \
+         each (exp(in0 - r0) / r1) * in1) in0, in1 -> b0
+         dispatch map(b0) b0 -> result
+         dispatch rows(r0 = sum(b0); r0 / count) b0 -> result1",
     );
 }
 
@@ -360,5 +390,20 @@ fn programs_hold_no_sizes() {
     let of = |rows: u32| program(&[&[rows, 12], &[12]], Home::Call, record);
     for rows in 1..=32 {
         assert!(of(rows) == of(7), "{rows} rows:\n{}\n{}", of(rows), of(7));
+    }
+}
+
+#[test]
+fn few_tiles_are_small() {
+    for (rows, columns, expected) in [
+        (0, 5, 0),
+        (1, 1, 1),
+        (8, 384, 12),
+        (17, 384, 24),
+        (64 * 48, 64, 192 * 2),
+        (64 * 48 + 1, 64, 49),
+        (u32::MAX, u32::MAX, u32::MAX),
+    ] {
+        assert_eq!(tiles(rows, columns), expected, "{rows} x {columns}");
     }
 }

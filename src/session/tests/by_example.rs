@@ -235,7 +235,7 @@ fn a_call_that_does_not_fit_takes_its_operands_to_the_next_batch() {
 fn a_refused_call_changes_nothing() {
     let mut session = session(1024);
     let kept = put(&mut session, 1.0, 2);
-    let too_large = ask(&mut session, 0.0, 1000, None).unwrap_err();
+    let too_large = session.room(1 << 33).unwrap_err();
     assert_eq!(too_large.code(), Code::LimitExceeded);
     let recipe = session
         .recipe(&ops::lerp(1, Timing::Call).unwrap())

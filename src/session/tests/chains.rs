@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Code;
-use crate::graph::chain::{Chain, Home};
+use crate::graph::chain::{Chain, Home, Norm};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
@@ -139,4 +139,62 @@ fn what_went_with_the_device_is_filled_again_or_given_up() {
     let sent = launch(&mut session);
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(kept, right(7, 2.0, 6.0))]);
+}
+
+/// Reads layerNorm(x · w) of so many rows of ones, of four floats each.
+fn read_normed(session: &mut Session<Frail>, rows: u32, epsilon: f32, w: u32) {
+    let mut chain = Chain::default();
+    let mut input = |dims: &[u32], home| {
+        let shape = Shape::new(dims).expect("a small shape");
+        chain.input(shape, DType::F32, home).expect("room")
+    };
+    let x = input(&[rows, 4], Home::Call);
+    let matrix = input(&[4, 4], Home::Resident);
+    let number = chain.constant().expect("room");
+    let y = chain.matmul(x, matrix).expect("they suit");
+    let y = chain.norm(Norm::Layer, (y, -1), Some(number));
+    chain.output(y.expect("rows")).expect("a node of it");
+    let recipe = session.chain(chain);
+    let words = 4 * rows as usize;
+    let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(words as u64 + 8).expect("room"));
+    room[..words].fill(1.0);
+    room[words] = epsilon;
+    room[words + 4] = f32::from_bits(w);
+    let submission = Submission {
+        recipe,
+        rows: 0,
+        scalar: 0,
+        key: None,
+    };
+    session.submit(&submission, NOW).expect("taken");
+}
+
+#[test]
+fn calls_with_the_same_numbers_read_one_copy_and_are_one() {
+    let mut session = session(1 << 20);
+    let w = session.hold();
+    session.fill(w, &[1.0_f32.to_bits(); 16]).expect("held");
+    let mut plan = |epsilons: [f32; 4]| {
+        session.begin_explain();
+        for (rows, epsilon) in [3, 1, 40, 2].into_iter().zip(epsilons) {
+            read_normed(&mut session, rows, epsilon, w);
+        }
+        session.end_explain()
+    };
+    // The numbers lie between the rows that go up, and not between those that follow.
+    let same = plan([0.5; 4]);
+    assert_eq!(same.matches(", 4 calls, ").count(), 1, "{same}");
+    assert_eq!(
+        same.matches(", 4 calls as 1, 46 threads").count(),
+        1,
+        "{same}"
+    );
+    let pairs = plan([0.5, 0.5, 0.25, 0.25]);
+    assert_eq!(
+        pairs.matches(", 4 calls as 2, 46 threads").count(),
+        1,
+        "{pairs}"
+    );
+    let other = plan([0.5, 0.25, 0.5, 0.25]);
+    assert_eq!(other.matches(", 4 calls, 46 threads").count(), 1, "{other}");
 }

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::Code;
+use crate::graph::chain::{Chain, Home};
+use crate::graph::shape::Shape;
+use crate::tensor::DType;
 
 /// Rows of the calls of a batch: two small ones, one that is cut, two more.
 const ROWS: [u32; 5] = [4, 8, 100, 3, 40];
@@ -244,4 +247,53 @@ fn explained_pieces_are_told_apart() {
     let text = session.end_explain();
     assert!(text.starts_with("piece 1 of "), "{text}");
     assert!(text.contains("piece 4 of "), "{text}");
+}
+
+/// Calls of so many rows, 4 floats of each multiplied to `wide` and back.
+fn pieces_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
+    let limits = BatchConfig {
+        memory_budget: Some(10 << 20),
+        ..config()
+    };
+    let mut session = Session::new(device, limits).expect("valid settings");
+    let mut chain = Chain::default();
+    let [x, there, back] = [[rows, 4], [4, wide], [wide, 4]].map(|dims| {
+        let shape = Shape::new(&dims).expect("a small shape");
+        chain.input(shape, DType::F32, Home::Call).expect("room")
+    });
+    let y = chain.matmul(x, there).expect("they fit");
+    let y = chain.matmul(y, back).expect("they fit");
+    chain.output(y).expect("a node of it");
+    let recipe = session.chain(chain);
+    session.begin_explain();
+    for _ in 0..8 {
+        let words = u64::from(4 * rows + 8 * wide);
+        session.room(words).expect("room");
+        let submission = Submission {
+            recipe,
+            rows: 0,
+            scalar: 0,
+            key: None,
+        };
+        session.submit(&submission, NOW).expect("taken");
+    }
+    let plan = session.end_explain();
+    plan.matches("piece ").count().max(1)
+}
+
+/// Of 8 MiB for what lives, a piece's intermediates may take three quarters on a
+/// GPU; what travels is there six times, and a processor answers as it goes.
+#[test]
+fn what_stays_on_the_gpu_counts_once() {
+    let pieces = |device: Frail, sizes| pieces_of_networks(device, sizes);
+    let cpu = || Frail::new(1 << 28);
+    // 4 MiB in between, 64 KiB that travel.
+    let wide = (512, 256);
+    assert_eq!(pieces(cpu().gpu(), wide), 1);
+    assert_eq!(pieces(cpu(), wide), 8);
+    // 8 MiB in between.
+    assert_eq!(pieces(cpu().gpu(), (512, 512)), 2);
+    // 2 MiB that travel, and half of that in between.
+    assert_eq!(pieces(cpu().gpu(), (8192, 4)), 4);
+    assert_eq!(pieces(cpu(), (8192, 4)), 4);
 }

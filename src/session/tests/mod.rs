@@ -6,6 +6,7 @@ mod chains;
 mod facts;
 mod in_pieces;
 mod on_both;
+mod out_of_memory;
 mod structures;
 mod under_random_events;
 mod while_compiling;
@@ -30,6 +31,11 @@ struct Frail {
     max_side_bytes: u64,
     pieces: PieceSizes,
     fault: Option<Error>,
+    /// Bytes of a plan's slots that there is memory for.
+    capacity: u64,
+    /// Bytes that it was allowed, and how often it was trimmed.
+    allowed: u64,
+    trims: usize,
     launches: usize,
     destroyed: bool,
     /// Kernels and what became of them; `None` where none needs compiling.
@@ -52,6 +58,9 @@ impl Frail {
             max_side_bytes,
             pieces: PieceSizes::WHOLE,
             fault: None,
+            capacity: u64::MAX,
+            allowed: u64::MAX,
+            trims: 0,
             launches: 0,
             destroyed: false,
             kernels: None,
@@ -98,6 +107,7 @@ impl Device for Frail {
         DeviceLimits {
             max_side_bytes: self.max_side_bytes,
             pieces: self.pieces,
+            max_threads: u64::MAX,
         }
     }
 
@@ -152,6 +162,11 @@ impl Device for Frail {
             let error = Error::Shader(failed.name().into());
             return Box::pin(std::future::ready(Err(error)));
         }
+        let words: u64 = plan.slots.iter().map(|words| u64::from(*words)).sum();
+        if words * u64::from(WORD) > self.capacity {
+            let error = Error::OutOfMemory("a slot".into());
+            return Box::pin(std::future::ready(Err(error)));
+        }
         // A device may append what it needs for this attempt.
         arena.push(&[u32::MAX; 64]);
         match self.fault.take() {
@@ -174,6 +189,14 @@ impl Device for Frail {
 
     fn release(&mut self, tensor: u32) {
         self.cpu.release(tensor);
+    }
+
+    fn allow(&mut self, bytes: u64) {
+        self.allowed = bytes;
+    }
+
+    fn trim(&mut self) {
+        self.trims += 1;
     }
 
     fn destroy(&mut self) {
@@ -287,6 +310,28 @@ fn floats(settlement: &Settlement, answer: &Answer) -> Vec<f32> {
 /// Batches that hold memory: the open one, those that wait, those on their way.
 fn loads(session: &Session<impl Device>) -> usize {
     1 + session.sealed.len() + session.in_flight.len()
+}
+
+/// Words of memory for operands.
+fn held(session: &Session<impl Device>) -> u32 {
+    let flying = session.in_flight.iter().map(|flying| &flying.load);
+    let loads = flying.chain(&session.sealed).chain([&session.open]);
+    let arenas = loads.map(|load| &load.arena).chain(&session.spare);
+    arenas.map(Arena::capacity).sum()
+}
+
+/// Operands take no more memory than two chunks for each of the most batches there ever
+/// were: one that a batch shares with what it was divided from, one of what joined it.
+/// And one spare.
+fn assert_held(session: &Session<impl Device>, peak: usize) {
+    let most = (2 * peak + 1) * Arena::CHUNK as usize;
+    assert!(
+        held(session) as usize <= most,
+        "{} of {most}",
+        held(session)
+    );
+    assert!(session.spare.len() <= SPARES);
+    assert!(session.spare.iter().all(Arena::is_empty));
 }
 
 /// No arena is lost and none made where one could be used again: there are as

@@ -112,7 +112,7 @@ fn a_call_may_ask_only_for_a_device_that_there_is() {
 fn a_part_that_fails_does_so_alone() {
     for fails in [Engine::Gpu, Engine::Cpu] {
         let mut session = asked();
-        let fault = Some(Error::OutOfMemory("planned".into()));
+        let fault = Some(Error::Fatal("planned".into()));
         match fails {
             Engine::Gpu => session.device.fault = fault,
             Engine::Cpu => session.beside.as_mut().expect("there is one").fault = fault,

@@ -104,3 +104,38 @@ fn what_is_asked_for_again_in_time_is_the_same() {
     assert_eq!(values(&settlement), [(ticket, vec![5.0; 5])]);
     assert!(session.recipe_of(recipe).is_some(), "somebody holds it");
 }
+
+#[test]
+fn a_call_as_large_as_the_last_is_refused_where_it_no_longer_fits() {
+    let mut session = session(1 << 20);
+    let width = 1 << 12;
+    let recipe = structure(&mut session, width);
+    for _ in 0..2 {
+        ask_row(&mut session, recipe, width);
+    }
+    // The number as another structure's: what its calls took is not what these take.
+    let sent = launch(&mut session);
+    land(&mut session, sent);
+    session.forget([recipe]);
+    assert_eq!(structure(&mut session, 5), recipe);
+    let ticket = ask_row(&mut session, recipe, 5).ticket;
+    let sent = launch(&mut session);
+    assert_eq!(values(&land(&mut session, sent)), [(ticket, vec![5.0; 5])]);
+
+    // Another device holds less.
+    let large = structure(&mut session, width);
+    ask_row(&mut session, large, width);
+    session.flush();
+    let sent = session.launch(NOW).expect("a batch to send");
+    land(&mut session, sent);
+    session.lose(session.generation());
+    session.replace_device(Frail::new(1 << 13));
+    let again = Submission {
+        recipe: large,
+        rows: 1,
+        scalar: 0,
+        key: None,
+    };
+    let error = session.submit(&again, NOW).unwrap_err();
+    assert_eq!(error.code(), Code::LimitExceeded);
+}

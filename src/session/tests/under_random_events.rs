@@ -36,6 +36,8 @@ enum Event {
 enum Fate {
     Arrives,
     Fails,
+    /// There is no memory for it.
+    Short,
     /// The device is lost with it.
     Lost,
 }
@@ -56,7 +58,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
-    prop_oneof![7 => Just(Fate::Arrives), 2 => Just(Fate::Fails), 2 => Just(Fate::Lost)]
+    prop_oneof![7 => Just(Fate::Arrives), 2 => Just(Fate::Fails), 2 => Just(Fate::Short), 2 => Just(Fate::Lost)]
 }
 
 /// What was asked and not yet answered, and the counts that follow.
@@ -205,14 +207,19 @@ proptest! {
                     }
                     let outcome = match fate {
                         Fate::Arrives => outcome,
-                        Fate::Fails => Err(Error::OutOfMemory("test".into())),
+                        Fate::Fails => Err(Error::Fatal("test".into())),
+                        Fate::Short => Err(Error::OutOfMemory("test".into())),
                         Fate::Lost => Err(Error::DeviceLost("test".into())),
                     };
+                    let mut sent = session.in_flight.iter();
+                    let mine = sent.find(|sent| sent.load.id == batch && sent.generation == generation);
+                    let goes_again = !is_one && matches!(fate, Fate::Short) || mine.is_some_and(|sent| sent.is_short);
                     match session.settle(batch, generation, outcome) {
                         Some(settlement) => model.take(&settlement)?,
                         // Sent again later, already by another life, or given up.
                         None => prop_assert!(
                             number < disposed
+                                || goes_again
                                 || session.is_lost()
                                 || generation != session.generation()
                         ),
@@ -238,7 +245,7 @@ proptest! {
                 Event::Abort(_) | Event::Land { .. } => {}
             }
             peak = peak.max(loads(&session));
-            assert_arenas(&session, peak);
+            assert_held(&session, peak);
             prop_assert_eq!(session.pending(), model.pending.len());
             let stats = session.stats();
             let counts = (stats.calls, stats.settled, stats.rejected, stats.pending);

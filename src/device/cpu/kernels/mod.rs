@@ -59,7 +59,9 @@ pub(super) fn run(
     output: &mut [u32],
 ) {
     match kernel {
-        Kernel::Fused(_) | Kernel::Clip => unreachable!("its operands lie otherwise"),
+        Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => {
+            unreachable!("its operands lie otherwise")
+        }
         Kernel::Lerp => lerp(settings, operands, floats(output)),
         Kernel::Slerp => slerp(operands, floats(output)),
         Kernel::Bezier => bezier(settings, operands, floats(output)),

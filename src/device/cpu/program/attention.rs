@@ -1,157 +1,205 @@
-//! Attention: a query looks at block after block of keys with a running softmax,
-//! as in the kernels, so that no score is kept longer than that.
+//! Attention: some queries of a head look at block after block of keys with a
+//! running softmax, as in the kernels, so that no score is kept longer than that.
+//! Scores and what values give are products of matrices.
+//!
+//! A query's bits depend on its own keys alone: queries that see equally much of
+//! a block share a product of it, in which no row knows of the others.
 
 use std::ops::Range;
 
+use super::gemm::{Matrix, add_product};
 use super::{Output, Places, Run};
+use crate::device::cpu::functions::unary;
 use crate::device::cpu::math::exponential;
-use crate::plan::fuse::{Attention, MAX_HEAD, Scalar};
+use crate::kernel::UnaryFn;
+use crate::plan::fuse::{Attention, Scalar};
+
+/// Queries at a time.
+const QUERIES: u32 = 64;
 
 /// Keys whose scores are known at a time.
-const KEYS: u32 = 32;
+const KEYS: u32 = 64;
 
-/// Sums of a product of vectors that go on beside each other.
-const SUMS: usize = 8;
-
-type Floats = [f32; MAX_HEAD as usize];
+/// Values of a row that are folded beside each other.
+const LANES: usize = 8;
 
 /// Runs some rows of one call, all heads of each.
 pub(super) fn run(run: &Run<'_>, of: &Attention, lines: Range<usize>, mut output: Output<'_>) {
     let dims = run.dims(run.layout.outer, of.outer);
     let (rows, keys) = (dims[dims.len() - 1], run.word(run.layout.count));
-    let size = of.size as usize;
     let mut head = Head {
         scale: scale(run),
-        size,
-        queries: [0.0; MAX_HEAD as usize],
-        others: [0.0; MAX_HEAD as usize],
-        sums: [0.0; MAX_HEAD as usize],
+        size: of.size as usize,
+        keys,
+        hidden: if of.is_causal { rows } else { 0 },
+        scores: Vec::new(),
+        weights: Vec::new(),
+        sums: Vec::new(),
+        known: Vec::new(),
     };
-    let matrices = |stack| {
-        of.loads
-            .map(|load| Matrix::of(run, (load, of), (&dims, stack)))
-    };
-    let mut at = (u32::MAX, None);
-    for line in lines {
-        let (stack, row) = (line as u32 / rows, line as u32 % rows);
-        if at.0 != stack {
-            at = (stack, Some(matrices(stack)));
-        }
-        let Some([q, k, v]) = &at.1 else { continue };
-        let seen = match of.is_causal {
-            true => row + 1 + keys - rows,
-            false => keys,
-        };
+    let (mut line, end) = (lines.start as u32, lines.end as u32);
+    while line < end {
+        let (stack, row) = (line / rows, line % rows);
+        let count = (rows - row).min(end - line).min(QUERIES);
+        let matrices = of.loads.map(|load| matrix(run, (load, of), (&dims, stack)));
         for number in 0..of.heads {
-            let first = number * of.size;
-            q.read((row, first), &mut head.queries[..size]);
-            let total = head.attend([k, v], (first, seen));
-            let place = (line as u32 * of.heads + number) * of.size;
-            let to = output.words_at(run.sizes.result + place, size);
-            for (word, sum) in to.iter_mut().zip(&head.sums) {
-                *word = (sum / total).to_bits();
+            head.attend(matrices, number * of.size, row..row + count);
+            for (i, known) in (0..).zip(&head.known) {
+                let place = ((line + i) * of.heads + number) * of.size;
+                let to = output.words_at(run.sizes.result + place, head.size);
+                let sums = &head.sums[i as usize * head.size..];
+                for (word, sum) in to.iter_mut().zip(sums) {
+                    *word = (sum / known.total).to_bits();
+                }
             }
         }
+        line += count;
     }
 }
 
-/// One query of one head.
+/// Some queries of one head.
 struct Head {
     scale: f32,
     size: usize,
-    queries: Floats,
-    /// A key, or a value.
-    others: Floats,
-    sums: Floats,
+    keys: u32,
+    /// Keys that the query before the first would not see.
+    hidden: u32,
+    /// Of some queries, row by row.
+    scores: Vec<f32>,
+    weights: Vec<f32>,
+    sums: Vec<f32>,
+    known: Vec<Known>,
+}
+
+/// What is known of the keys that a query has seen.
+#[derive(Clone, Copy)]
+struct Known {
+    largest: f32,
+    /// The sum of the weights.
+    total: f32,
 }
 
 impl Head {
-    /// Sums what the first `seen` keys give, of floats from number `first` on; the
-    /// sum of their weights.
-    fn attend(&mut self, [k, v]: [&Matrix<'_>; 2], (first, seen): (u32, u32)) -> f32 {
-        self.sums[..self.size].fill(0.0);
-        let (mut largest, mut total) = (f32::NEG_INFINITY, 0.0);
-        for start in (0..seen).step_by(KEYS as usize) {
-            let count = KEYS.min(seen - start);
-            let mut scores = [0.0; KEYS as usize];
-            let scores = &mut scores[..count as usize];
-            let before = largest;
-            for (key, score) in (start..).zip(scores.iter_mut()) {
-                k.read((key, first), &mut self.others[..self.size]);
-                *score = self.product() * self.scale;
-                largest = largest.max(*score);
-            }
-            if start > 0 && before < largest {
-                let decay = exponential(before - largest);
-                total *= decay;
-                for sum in &mut self.sums[..self.size] {
-                    *sum *= decay;
-                }
-            }
-            for (key, score) in (start..).zip(scores) {
-                let weight = exponential(*score - largest);
-                total += weight;
-                v.read((key, first), &mut self.others[..self.size]);
-                for (sum, value) in self.sums[..self.size].iter_mut().zip(&self.others) {
-                    *sum += weight * value;
-                }
-            }
-        }
-        total
-    }
-
-    /// The query times a key.
-    fn product(&self) -> f32 {
-        let mut sums = [0.0; SUMS];
-        let pairs = self.queries[..self.size].chunks(SUMS);
-        for (queries, keys) in pairs.zip(self.others[..self.size].chunks(SUMS)) {
-            for (sum, (a, b)) in sums.iter_mut().zip(queries.iter().zip(keys)) {
-                *sum += a * b;
-            }
-        }
-        sums.iter().sum()
-    }
-}
-
-/// Rows of queries, keys or values.
-struct Matrix<'a> {
-    words: &'a [u32],
-    start: u32,
-    row: u32,
-    step: u32,
-}
-
-impl<'a> Matrix<'a> {
-    fn of(run: &Run<'a>, (load, of): (u32, &Attention), (dims, stack): (&[u32], u32)) -> Self {
-        let front = of.outer as usize - 1;
-        let strides = run.words(run.layout.strides[load as usize], of.outer + 1);
-        let at = Places {
-            offset: run.sizes.offsets[load as usize],
-            dims: &dims[..front],
-            strides: &strides[..front],
-            first: stack as usize,
+    /// Sums what the keys give to these rows, of floats from number `first` on.
+    fn attend(&mut self, [q, k, v]: [Matrix<'_>; 3], first: u32, rows: Range<u32>) {
+        let count = rows.len();
+        self.sums.clear();
+        self.sums.resize(count * self.size, 0.0);
+        self.known.clear();
+        let none = Known {
+            largest: f32::NEG_INFINITY,
+            total: 0.0,
         };
-        Matrix {
-            words: run.operands.loads[load as usize],
-            start: at.place(),
-            row: strides[front],
-            step: strides[front + 1],
+        self.known.resize(count, none);
+        let (keys, hidden) = (self.keys, self.hidden);
+        let seen_by = |row: u32| match hidden {
+            0 => keys,
+            _ => row + 1 + keys - hidden,
+        };
+        let most = seen_by(rows.end - 1);
+        for start in (0..most).step_by(KEYS as usize) {
+            let seen = |row: u32| seen_by(row).min(start + KEYS);
+            let mut row = rows.start;
+            while row < rows.end {
+                // Later queries see no less.
+                let alike = (row..rows.end).take_while(|next| seen(*next) == seen(row));
+                let next = row + alike.count() as u32;
+                if seen(row) > start {
+                    let own = (row - rows.start) as usize..(next - rows.start) as usize;
+                    let matrices = [
+                        q.from(row, first),
+                        k.from(start, first).turned(),
+                        v.from(start, first),
+                    ];
+                    self.see(matrices, own, (seen(row) - start) as usize);
+                }
+                row = next;
+            }
         }
     }
 
-    /// Floats of a row, from one of them on.
-    #[inline(never)]
-    fn read(&self, (row, first): (u32, u32), to: &mut [f32]) {
-        let mut at = self.start.wrapping_add(row.wrapping_mul(self.row));
-        at = at.wrapping_add(first.wrapping_mul(self.step));
-        if self.step == 1 {
-            let at = at as usize;
-            return super::copy(&self.words[at..at + to.len()], to);
+    /// Shows some rows so many keys.
+    fn see(&mut self, [q, k, v]: [Matrix<'_>; 3], rows: Range<usize>, keys: usize) {
+        self.scores.clear();
+        self.scores.resize(rows.len() * keys, 0.0);
+        add_product(q, k, [rows.len(), self.size, keys], &mut self.scores);
+        let sums = &mut self.sums[rows.start * self.size..rows.end * self.size];
+        let known = &mut self.known[rows.clone()];
+        let lines = self.scores.chunks_exact_mut(keys);
+        for ((known, scores), sums) in known.iter_mut().zip(lines).zip(sums.chunks_mut(self.size)) {
+            known.look(scores, self.scale, sums);
         }
-        for to in to {
-            *to = f32::from_bits(self.words[at as usize]);
-            at = at.wrapping_add(self.step);
+        self.weights.resize(self.scores.len(), 0.0);
+        unary(UnaryFn::Exp, &self.scores, &mut self.weights);
+        for (known, weights) in known.iter_mut().zip(self.weights.chunks_exact(keys)) {
+            known.total += folded(0.0, weights, |sum, weight| sum + weight);
         }
+        let weights = Matrix {
+            words: &self.weights,
+            at: 0,
+            down: keys as u32,
+            across: 1,
+        };
+        add_product(weights, v, [rows.len(), keys, self.size], sums);
+    }
+}
+
+impl Known {
+    /// Scales scores, and makes them the distances from the largest that is known now.
+    fn look(&mut self, scores: &mut [f32], scale: f32, sums: &mut [f32]) {
+        for score in &mut *scores {
+            *score *= scale;
+        }
+        let before = self.largest;
+        self.largest = folded(before, scores, |a, b| if b > a { b } else { a });
+        let largest = self.largest;
+        for score in scores {
+            *score -= largest;
+        }
+        if before < largest && self.total > 0.0 {
+            let decay = exponential(before - largest);
+            self.total *= decay;
+            for sum in sums {
+                *sum *= decay;
+            }
+        }
+    }
+}
+
+/// Folds values beside each other, each from `start` on, then these.
+fn folded(start: f32, values: &[f32], fold: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [start; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for values in whole {
+        for (lane, value) in lanes.iter_mut().zip(values) {
+            *lane = fold(*lane, *value);
+        }
+    }
+    for (lane, value) in lanes.iter_mut().zip(rest) {
+        *lane = fold(*lane, *value);
+    }
+    lanes.into_iter().fold(start, fold)
+}
+
+/// Rows of queries, keys or values of one of the stacks.
+fn matrix<'a>(
+    run: &Run<'a>,
+    (load, of): (u32, &Attention),
+    (dims, stack): (&[u32], u32),
+) -> Matrix<'a> {
+    let front = of.outer as usize - 1;
+    let strides = run.words(run.layout.strides[load as usize], of.outer + 1);
+    let at = Places {
+        offset: run.sizes.offsets[load as usize],
+        dims: &dims[..front],
+        strides: &strides[..front],
+        first: stack as usize,
+    };
+    Matrix {
+        words: bytemuck::cast_slice(run.operands.loads[load as usize]),
+        at: at.place(),
+        down: strides[front],
+        across: strides[front + 1],
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Numbers, Places};
 use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
 use crate::plan::fuse::{
-    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, TILE, Width,
+    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, Width, tiles,
 };
 
 /// Products that are summed in the time of a pass over one value.
@@ -127,7 +127,7 @@ fn products(threads: usize, (outer, count): (&[u32], usize), strides: &[u32]) ->
     let [.., height, width] = *outer else {
         unreachable!("a product has rows and columns");
     };
-    let tiles = (height.div_ceil(TILE) * width.div_ceil(TILE)) as usize;
+    let tiles = tiles(height, width) as usize;
     let stacks = (threads / LANES as usize).checked_div(tiles).unwrap_or(0);
     let (lines, width) = (stacks * height as usize, width as usize);
     Lines {

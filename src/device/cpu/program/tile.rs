@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::gemm::{Matrix, multiply};
+use super::gemm::{Matrix, add_product};
 use super::{Output, Places, Run};
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::plan::fuse::{RowResult, Rows, Tile};
@@ -75,8 +75,9 @@ impl Product<'_> {
             across: strides[across],
         };
         let count = self.run.word(self.run.layout.count) as usize;
+        self.sums.clear();
         self.sums.resize(rows * width, 0.0);
-        multiply(
+        add_product(
             matrix(left, [rank - 2, rank]),
             matrix(right, [rank, rank - 1]),
             [rows, count, width],

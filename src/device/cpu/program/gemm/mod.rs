@@ -1,8 +1,19 @@
 //! Products of two matrices of floats.
 //!
-//! `matrixmultiply` packs both into panels padded to its kernel's size, so an
-//! element's bits depend on the length of its sum alone: not on how many rows
-//! there are, nor on which of them it is in.
+//! Natively `matrixmultiply` makes them; in a page, where its kernel needs more
+//! vectors than there are registers, [`panels`] do. Both pad to the size of their
+//! kernel, so an element's bits depend on the length of its sum alone: not on how
+//! many rows there are, nor on which of them it is in.
+
+#[cfg(any(test, target_arch = "wasm32"))]
+mod panels;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "native.rs"]
+mod product;
+#[cfg(target_arch = "wasm32")]
+#[path = "web.rs"]
+mod product;
 
 /// A matrix in memory, by the steps from one row and from one column to the next.
 #[derive(Clone, Copy)]
@@ -15,6 +26,24 @@ pub(super) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
+    /// What begins with this row and column.
+    pub(super) fn from(self, row: u32, column: u32) -> Self {
+        let down = row.wrapping_mul(self.down);
+        let across = column.wrapping_mul(self.across);
+        let at = self.at.wrapping_add(down).wrapping_add(across);
+        Matrix { at, ..self }
+    }
+
+    /// Rows for columns.
+    pub(super) fn turned(self) -> Self {
+        let (down, across) = (self.across, self.down);
+        Matrix {
+            down,
+            across,
+            ..self
+        }
+    }
+
     /// The steps as they are meant: places wrap, so that steps may lead back.
     fn steps(&self) -> [isize; 2] {
         [self.down, self.across].map(|step| step.cast_signed() as isize)
@@ -34,12 +63,12 @@ impl Matrix<'_> {
     }
 }
 
-/// Writes the product of `rows x count` and `count x columns` row by row.
+/// Adds the product of `rows x count` and `count x columns` to what lies row by row.
 ///
 /// # Panics
 ///
 /// If a matrix reaches beyond its words or `to` is too short.
-pub(super) fn multiply(
+pub(super) fn add_product(
     left: Matrix<'_>,
     right: Matrix<'_>,
     [rows, count, columns]: [usize; 3],
@@ -48,30 +77,8 @@ pub(super) fn multiply(
     assert!(left.holds([rows, count]), "a factor reaches too far");
     assert!(right.holds([count, columns]), "a factor reaches too far");
     assert!(rows * columns <= to.len(), "the product needs more room");
-    let start = |matrix: &Matrix<'_>| matrix.words.as_ptr().wrapping_add(matrix.at as usize);
-    let ([a_down, a_across], [b_down, b_across]) = (left.steps(), right.steps());
-    #[expect(
-        unsafe_code,
-        reason = "matrixmultiply takes pointers; all it reads and writes was checked"
-    )]
-    // SAFETY: every element of the factors lies within their words, and the rows
-    // of the product do not overlap and lie within `to`.
-    unsafe {
-        matrixmultiply::sgemm(
-            rows,
-            count,
-            columns,
-            1.0,
-            start(&left),
-            a_down,
-            a_across,
-            start(&right),
-            b_down,
-            b_across,
-            0.0,
-            to.as_mut_ptr(),
-            columns as isize,
-            1,
-        );
-    }
+    product::add(left, right, [rows, count, columns], to);
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

@@ -1,8 +1,6 @@
-//! The batcher by example, and as a state machine under random events.
+//! The batcher by example, and as a state machine.
 
-use std::collections::BTreeSet;
-
-use proptest::prelude::*;
+mod under_random_events;
 
 use super::*;
 use crate::Code;
@@ -22,6 +20,7 @@ fn batcher(config: BatchConfig) -> Batcher {
 fn request() -> Request {
     Request {
         items: 1,
+        cost: 0,
         bytes: 16,
         key: None,
     }
@@ -202,6 +201,29 @@ fn a_call_larger_than_a_batch_goes_alone() {
 }
 
 #[test]
+fn a_batch_is_full_by_what_its_calls_cost() {
+    let mut batcher = batcher(BatchConfig {
+        max_batch_cost: 100,
+        ..config()
+    });
+    let costs = [40, 50, 20, 80, 500, 1];
+    let batches: Vec<u32> = costs
+        .map(|cost| {
+            let given = Request { cost, ..request() };
+            batcher.push(given, Millis(0.0)).unwrap().batch.0
+        })
+        .to_vec();
+    assert_eq!(batches, [0, 0, 1, 1, 2, 3]);
+    let mut fill = || {
+        let id = batcher.take().expect("a full batch");
+        let fill = batcher.fill(batcher.in_flight(id).expect("just taken"));
+        batcher.settle(id);
+        fill
+    };
+    assert_eq!([fill(), fill(), fill()], [0.9, 1.0, 1.0]);
+}
+
+#[test]
 fn a_full_queue_does_as_told() {
     let full = |overflow| {
         let queue_capacity = Capacity {
@@ -359,244 +381,5 @@ fn settings_that_cannot_work_are_refused() {
         let error = Batcher::new(config).expect_err(part);
         assert_eq!(error.code(), Code::InvalidInput);
         assert!(error.to_string().contains(part), "{error}");
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Event {
-    Push(Request),
-    Tick(f64),
-    Flush,
-    /// Success and failure are the same to the batcher.
-    Return(prop::sample::Index),
-    /// The device was lost: the batch is sent again.
-    Lose(prop::sample::Index),
-    /// Of a batch in flight, the calls whose bits are set cannot go yet.
-    Divide(prop::sample::Index, u16),
-    Resume(prop::sample::Index),
-    Abort(prop::sample::Index),
-    Dispose,
-}
-
-fn events() -> impl Strategy<Value = Vec<Event>> {
-    let push = (0_u64..5, 0_u64..40, prop::option::of(0_u32..3))
-        .prop_map(|(items, bytes, key)| Event::Push(Request { items, bytes, key }));
-    let event = prop_oneof![
-        8 => push,
-        3 => (0.0..20.0).prop_map(Event::Tick),
-        2 => Just(Event::Flush),
-        3 => any::<prop::sample::Index>().prop_map(Event::Return),
-        1 => any::<prop::sample::Index>().prop_map(Event::Lose),
-        2 => (any::<prop::sample::Index>(), any::<u16>()).prop_map(|(which, leaves)| Event::Divide(which, leaves)),
-        2 => any::<prop::sample::Index>().prop_map(Event::Resume),
-        2 => any::<prop::sample::Index>().prop_map(Event::Abort),
-        1 => Just(Event::Dispose),
-    ];
-    prop::collection::vec(event, 1..120)
-}
-
-fn any_config() -> impl Strategy<Value = BatchConfig> {
-    let policy = prop_oneof![
-        Just(Policy::Frame),
-        Just(Policy::Eager),
-        Just(Policy::Manual)
-    ];
-    let overflow = prop_oneof![
-        Just(Overflow::Wait),
-        Just(Overflow::Reject),
-        Just(Overflow::Latest)
-    ];
-    let limits = (prop::option::of(4_u64..12), 30_u64..200, 1_usize..4);
-    let queue = (1_usize..12, 20_u64..300);
-    (policy, overflow, limits, queue, prop::option::of(0.0..30.0)).prop_map(
-        |(
-            policy,
-            overflow,
-            (max_batch_size, max_batch_bytes, max_in_flight),
-            (calls, bytes),
-            max_wait,
-        )| BatchConfig {
-            policy,
-            overflow,
-            max_batch_size,
-            max_batch_bytes,
-            memory_budget: None,
-            max_in_flight,
-            queue_capacity: Capacity { calls, bytes },
-            max_wait,
-            min_batch_size: 2,
-        },
-    )
-}
-
-/// What must hold whatever happens: a plain list of who is waiting.
-#[derive(Default)]
-struct Model {
-    waiting: Vec<(Ticket, Request)>,
-    gone: BTreeSet<Ticket>,
-    flying: Vec<BatchId>,
-    aside: Vec<BatchId>,
-    now: f64,
-}
-
-impl Model {
-    fn leave(&mut self, ticket: Ticket) {
-        let index = self
-            .waiting
-            .iter()
-            .position(|(waiting, _)| *waiting == ticket);
-        self.waiting
-            .remove(index.expect("only waiting calls leave"));
-        assert!(self.gone.insert(ticket), "{ticket:?} settled twice");
-    }
-
-    fn launch(&mut self, batcher: &mut Batcher) {
-        let limit = batcher.config().max_batch_bytes;
-        while let Some(id) = batcher.take() {
-            let batch = batcher.in_flight(id).expect("just taken");
-            let bytes: u64 = batch
-                .tickets()
-                .filter_map(|t| self.waiting.iter().find(|w| w.0 == t))
-                .map(|w| w.1.bytes)
-                .sum();
-            assert!(
-                bytes <= limit || batch.tickets().len() == 1,
-                "a batch of {bytes} bytes"
-            );
-            assert!(batch.tickets().is_sorted(), "calls keep their order");
-            self.flying.push(batch.id);
-        }
-    }
-
-    fn divide(&mut self, batcher: &mut Batcher, id: BatchId, leaves: u16) {
-        let batch = batcher.in_flight(id).expect("flying");
-        let all: Vec<Ticket> = batch.tickets().collect();
-        let leaves: Vec<bool> = (0..all.len())
-            .map(|at| leaves >> (at % 16) & 1 == 1)
-            .collect();
-        if leaves.iter().all(|leaves| *leaves) {
-            batcher.set_aside(id);
-            self.flying.retain(|flying| *flying != id);
-            return self.aside.push(id);
-        }
-        if !leaves.contains(&true) {
-            return;
-        }
-        let other = batcher.divide(id, &leaves).expect("flying");
-        let staying = all.iter().zip(&leaves).filter(|(_, leaves)| !**leaves);
-        let batch = batcher.in_flight(id).expect("still flying");
-        assert!(batch.tickets().eq(staying.map(|(ticket, _)| *ticket)));
-        assert!(batcher.is_waiting(other) && batcher.has_aside());
-        self.aside.push(other);
-    }
-
-    fn push(&mut self, batcher: &mut Batcher, request: &Request) {
-        let before = self.waiting.len();
-        if let Ok(accepted) = batcher.push(*request, Millis(self.now)) {
-            if let Some(older) = accepted.superseded {
-                let same = |(t, r): &(Ticket, Request)| *t == older && r.key == request.key;
-                assert!(
-                    self.waiting.iter().any(same),
-                    "only a call of the same key gives way"
-                );
-                self.leave(older);
-            }
-            self.waiting.push((accepted.ticket, *request));
-        } else {
-            assert_ne!(
-                batcher.config().overflow,
-                Overflow::Wait,
-                "waiting never refuses"
-            );
-            assert_eq!(batcher.pending(), before, "a refusal changes nothing");
-        }
-    }
-
-    fn step(&mut self, batcher: &mut Batcher, event: &Event) {
-        match event {
-            Event::Push(request) => self.push(batcher, request),
-            Event::Tick(ms) => {
-                self.now += ms;
-                match batcher.due(Millis(self.now)) {
-                    Due::Now => self.launch(batcher),
-                    Due::TaskEnd => {
-                        batcher.flush();
-                        self.launch(batcher);
-                    }
-                    Due::At(moment) => {
-                        assert!(moment > Millis(self.now), "a due moment lies ahead")
-                    }
-                    Due::Idle => {}
-                }
-            }
-            Event::Flush => {
-                batcher.flush();
-                self.launch(batcher);
-            }
-            Event::Return(index) if !self.flying.is_empty() => {
-                let id = self.flying.remove(index.index(self.flying.len()));
-                for ticket in batcher.settle(id).expect("in flight") {
-                    self.leave(ticket);
-                }
-                assert_eq!(batcher.settle(id), None, "a batch returns once");
-            }
-            Event::Abort(index) if !self.waiting.is_empty() => {
-                let (ticket, _) = self.waiting[index.index(self.waiting.len())];
-                assert!(batcher.abort(ticket));
-                assert!(!batcher.abort(ticket), "a call is aborted once");
-                self.leave(ticket);
-            }
-            Event::Lose(index) if !self.flying.is_empty() => {
-                let id = self.flying.remove(index.index(self.flying.len()));
-                assert!(batcher.requeue(id));
-                assert_eq!(batcher.settle(id), None, "what is queued cannot return");
-            }
-            Event::Divide(index, leaves) if !self.flying.is_empty() => {
-                let id = self.flying[index.index(self.flying.len())];
-                self.divide(batcher, id, *leaves);
-            }
-            Event::Resume(index) if !self.aside.is_empty() => {
-                let at = index.index(self.aside.len());
-                if batcher.resume(self.aside[at]) {
-                    self.flying.push(self.aside.remove(at));
-                } else {
-                    assert_eq!(self.flying.len(), batcher.config().max_in_flight);
-                }
-            }
-            Event::Return(_) | Event::Abort(_) | Event::Lose(_) => {}
-            Event::Divide(..) | Event::Resume(_) => {}
-            Event::Dispose => {
-                let tickets = batcher.drain();
-                assert!(tickets.is_sorted(), "the oldest first");
-                for ticket in tickets {
-                    self.leave(ticket);
-                }
-                self.aside.clear();
-                assert!(self.waiting.is_empty(), "disposal forgets nobody");
-                self.flying.clear();
-            }
-        }
-        assert_eq!(batcher.pending(), self.waiting.len());
-        assert_eq!(
-            batcher.pending_bytes(),
-            self.waiting.iter().map(|(_, r)| r.bytes).sum::<u64>()
-        );
-        assert!(self.flying.len() <= batcher.config().max_in_flight);
-    }
-}
-
-proptest! {
-    /// Submit, tick, flush, settle, fail, abort, supersede, dispose in any
-    /// order: every ticket leaves exactly once and every byte comes back.
-    #[test]
-    fn every_ticket_leaves_exactly_once(config in any_config(), events in events()) {
-        let mut batcher = batcher(config);
-        let mut model = Model::default();
-        for event in &events {
-            model.step(&mut batcher, event);
-        }
-        model.step(&mut batcher, &Event::Dispose);
-        prop_assert_eq!(batcher.pending_bytes(), 0);
-        prop_assert_eq!(batcher.due(Millis(1e9)), Due::Idle);
     }
 }

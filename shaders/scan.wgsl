@@ -1,0 +1,85 @@
+// Queries against the vectors of a page, generated: each workgroup keeps the best of its chunk of blocks.
+// Grid: one workgroup per chunk and group of queries, by the segment table. A thread compares one vector of a block with
+// all queries of the group. How blocks lie is said in src/ops/search.rs, what entries hold in src/plan/searched.rs.
+
+alias F = vec4<f32>;
+
+// Words of an entry behind the result's; then an address of each query and of its mask.
+const QUADS   = 0u; // Quads of a vector,
+const KEPT    = 1u; // results of a query,
+const MASK    = 2u; // words of a mask,
+const BLOCKS  = 3u; // blocks of the page,
+const CHUNK   = 4u; // of a chunk,
+const COUNT   = 5u; // and queries of the group.
+const QUERY   = 6u;
+const BLOCK   = 64u;
+const HEADER  = 32u; // Quads in front of a block's: scales, then ids.
+
+@group(0) @binding(0) var<storage, read>       calls:    array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read>       page:     array<vec4<u32>>;
+@group(0) @binding(6) var<storage, read_write> output:   array<u32>;
+@group(0) @binding(7) var<storage, read>       segments: array<u32>;
+@group(0) @binding(8) var<uniform>             params:   Params;
+
+// A thread's own, of each query.
+var<workgroup> scores: array<f32, LISTS * WORKGROUP>;
+
+// HOLE, with an example in it: products of floats, a query at a time.
+const LISTS = 1u;
+const LIST  = 128u;
+fn compare(entry: u32, at: u32, lane: u32) {
+    let quads = operand(entry, QUADS);
+    let q0 = operand(entry, QUERY) / 4u;
+    var s0 = F();
+    for (var j = 0u; j < quads; j++) {
+        let w = page[at + HEADER + j * BLOCK + lane];
+        s0 = fma(bitcast<F>(w), bitcast<F>(calls[q0 + j]), s0);
+    }
+    scores[lane] = (s0.x + s0.y) + (s0.z + s0.w);
+}
+// END
+
+fn is_allowed(entry: u32, query: u32, id: u32) -> bool {
+    let words = operand(entry, MASK);
+    if words == 0u { return true; }
+    let word = id / 32u;
+    if word >= words { return false; }
+    let at = operand(entry, QUERY + 2u * query + 1u) + word;
+    return ((calls[at / 4u][at % 4u] >> (id % 32u)) & 1u) != 0u;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    // Found from the workgroup alone, so that all its threads meet at the barriers.
+    let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, QUERY + 2u * LISTS);
+    if thread.idle { return; }
+    let entry = thread.entry;
+    let chunk = thread.index / WORKGROUP;
+    let kept = operand(entry, KEPT);
+    let queries = operand(entry, COUNT);
+    let first = chunk * operand(entry, CHUNK);
+    let end = min(first + operand(entry, CHUNK), operand(entry, BLOCKS));
+    clear(lane, 0u);
+    for (var block = first; block < end; block++) {
+        let at = block * (HEADER + BLOCK * operand(entry, QUADS));
+        compare(entry, at, lane);
+        let id = page[at + HEADER / 2u + lane / 4u][lane % 4u];
+        for (var query = 0u; query < queries; query++) {
+            if id != NOBODY && is_allowed(entry, query, id) {
+                offer(query, vec2<u32>(key_of(scores[query * WORKGROUP + lane]), id), kept);
+            }
+        }
+        if is_full(lane, kept, BLOCK) { settle(lane, kept); }
+    }
+    settle(lane, kept);
+    let to = result(entry) + chunk * queries * kept * 2u;
+    for (var i = lane; i < queries * kept; i += WORKGROUP) {
+        let item = items[i / kept * LIST + i % kept];
+        output[to + 2u * i] = item.x;
+        output[to + 2u * i + 1u] = item.y;
+    }
+}

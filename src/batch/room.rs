@@ -1,0 +1,103 @@
+//! How much the queue and a batch may hold, and what a full queue does with a call.
+
+use super::{Batch, BatchConfig, Batcher, Capacity, Overflow, Request, Ticket};
+use crate::error::Error;
+
+impl Batcher {
+    /// Calls that still fit before the queue is full; not above 0 when full.
+    pub fn desired_size(&self) -> i64 {
+        let Capacity { calls, bytes } = self.config.queue_capacity;
+        if self.pending_bytes >= bytes {
+            return 0;
+        }
+        i64::try_from(calls).unwrap_or(i64::MAX)
+            - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
+    }
+
+    /// How full a batch is against the limit that would close it, 0 to 1.
+    pub fn fill(&self, batch: &Batch) -> f64 {
+        let share = match self.config.max_batch_size {
+            Some(most) => batch.items as f64 / most as f64,
+            None => batch.bytes as f64 / self.config.max_batch_bytes as f64,
+        };
+        let of_cost = batch.cost as f64 / self.config.max_batch_cost as f64;
+        share.max(of_cost).min(1.0)
+    }
+
+    /// A call larger than the whole capacity still fits an empty queue.
+    fn has_room(&self, request: &Request) -> bool {
+        let Capacity { calls, bytes } = self.config.queue_capacity;
+        self.pending_calls == 0
+            || (self.pending_calls < calls && self.pending_bytes + request.bytes <= bytes)
+    }
+
+    pub(super) fn make_room(&mut self, request: &Request) -> Result<Option<Ticket>, Error> {
+        if self.has_room(request) {
+            return Ok(None);
+        }
+        let full = Error::QueueFull {
+            calls: self.pending_calls,
+            bytes: self.pending_bytes,
+        };
+        match self.config.overflow {
+            Overflow::Wait => {
+                // Sealing at every newcomer would send batches of one.
+                if self.open_reaches_capacity(request) {
+                    self.seal();
+                }
+                Ok(None)
+            }
+            Overflow::Reject => {
+                self.flush();
+                Err(full)
+            }
+            Overflow::Latest => {
+                let Some(older) = self.oldest_of(request.key) else {
+                    self.flush();
+                    return Err(full);
+                };
+                self.abort(older);
+                Ok(Some(older))
+            }
+        }
+    }
+
+    fn open_reaches_capacity(&self, request: &Request) -> bool {
+        let Capacity { calls, bytes } = self.config.queue_capacity;
+        self.open.entries.len() >= calls || self.open.bytes + request.bytes > bytes
+    }
+
+    fn oldest_of(&self, key: Option<u32>) -> Option<Ticket> {
+        let key = key?;
+        let queued = self.aside.iter().chain(&self.sealed).chain([&self.open]);
+        let mut entries = queued.flat_map(|batch| &batch.entries);
+        entries
+            .find(|entry| entry.request.key == Some(key))
+            .map(|entry| entry.ticket)
+    }
+
+    /// Whether the open batch cannot take the call as well.
+    pub(super) fn exceeds(&self, request: &Request) -> bool {
+        let BatchConfig {
+            max_batch_size,
+            max_batch_cost,
+            max_batch_bytes,
+            ..
+        } = self.config;
+        self.open.bytes + request.bytes > max_batch_bytes
+            || self.open.cost + request.cost > max_batch_cost
+            || max_batch_size.is_some_and(|most| self.open.items + request.items > most)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        let BatchConfig {
+            max_batch_size,
+            max_batch_cost,
+            max_batch_bytes,
+            ..
+        } = self.config;
+        self.open.bytes >= max_batch_bytes
+            || self.open.cost >= max_batch_cost
+            || max_batch_size.is_some_and(|most| self.open.items >= most)
+    }
+}

@@ -1,0 +1,3 @@
+//! In a page: panels.
+
+pub(super) use super::panels::add;

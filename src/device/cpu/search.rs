@@ -1,0 +1,269 @@
+//! Queries against the vectors of an index: the twin of `scan.wgsl` and
+//! `best.wgsl`, chunk after chunk.
+//!
+//! A score is four sums, each of every fourth product, so that its bits depend on
+//! the two vectors alone.
+
+use super::Memory;
+use super::program::Output;
+use super::share::{Size, Task, Work, share};
+use crate::kernel::searching::{BLOCK, BLOCK_HEADER, NOBODY, Scan, elements};
+use crate::plan::{Dispatch, Operand, Slot};
+use crate::tensor::Packing;
+
+const VECTORS: usize = BLOCK as usize;
+
+/// Vectors whose sums are kept in registers.
+const AT_ONCE: usize = 8;
+
+/// Words of an entry in front of its queries.
+const QUERY: usize = 6;
+
+/// A key and an id as one number: the lower is better.
+type Item = u64;
+
+/// Compares the queries of every group with a page.
+pub(super) fn scan((work, scan): (&Dispatch, &Scan), memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
+    let mut output = take(work, memory, slots);
+    let inputs = memory.words(Slot::INPUTS, slots);
+    let page = match work.operands.get(1) {
+        Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
+        Some(Operand::Scalar) | None => &[],
+    };
+    let behind = work.entries.len() / work.segments.len();
+    let group = |call: usize| Group {
+        scan: *scan,
+        inputs,
+        page,
+        entry: &work.entries[call * behind..][..behind],
+    };
+    let run = |task: Task, output: Output<'_>| {
+        for call in task.calls {
+            let group = group(call);
+            let chunks = task.lines.clone().unwrap_or(0..group.chunks());
+            let result = work.segments[call].result as usize;
+            // Of a group that is cut the output begins behind the first chunk's place.
+            for chunk in chunks {
+                let words = group.line();
+                group.scan(
+                    chunk,
+                    &mut output.words[result + chunk * words - output.start..][..words],
+                );
+            }
+        }
+    };
+    let size = |call: usize| {
+        let group = group(call);
+        let [quads, _, _, _, chunk, queries] = group.sizes();
+        Some(Size {
+            start: work.segments[call].result as usize,
+            lines: group.chunks(),
+            words: group.line(),
+            work: 4 * quads * chunk * VECTORS * queries,
+        })
+    };
+    let all = Work {
+        calls: work.segments.len(),
+        size: &size,
+        run: &run,
+    };
+    share(&all, &mut output);
+    slots[work.output.0 as usize] = output;
+}
+
+/// Merges what chunks kept, for every query.
+pub(super) fn merge(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
+    let mut output = take(work, memory, slots);
+    let kept = match work.operands.first() {
+        Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
+        Some(Operand::Scalar) | None => &[],
+    };
+    for (segment, entry) in work.segments.iter().zip(work.entries.chunks_exact(4)) {
+        let [from, line, chunks, count] = [0, 1, 2, 3].map(|k| entry[k] as usize);
+        let mut best = vec![Item::MAX; count];
+        for chunk in 0..chunks {
+            let items = &kept[from + chunk * line..][..2 * count];
+            for item in items.chunks_exact(2) {
+                offer(&mut best, Item::from(item[0]) << 32 | Item::from(item[1]));
+            }
+        }
+        let (ids, scores) = output[segment.result as usize..][..2 * count].split_at_mut(count);
+        for ((id, score), item) in ids.iter_mut().zip(scores).zip(best) {
+            let [low, high] = halves(item);
+            (*id, *score) = (low, score_of(high));
+        }
+    }
+    slots[work.output.0 as usize] = output;
+}
+
+/// The output, taken out while it is written, so that other slots can be read.
+fn take(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]) -> Vec<u32> {
+    let mut output = std::mem::take(&mut slots[work.output.0 as usize]);
+    output.resize(memory.plan.words(work.output) as usize, 0);
+    output
+}
+
+/// Some queries against a page.
+struct Group<'a> {
+    scan: Scan,
+    inputs: &'a [u32],
+    page: &'a [u32],
+    entry: &'a [u32],
+}
+
+impl Group<'_> {
+    /// Quads, results, words of a mask, blocks, blocks of a chunk, queries.
+    fn sizes(&self) -> [usize; QUERY] {
+        std::array::from_fn(|k| self.entry[k] as usize)
+    }
+
+    fn chunks(&self) -> usize {
+        let [_, _, _, blocks, chunk, _] = self.sizes();
+        blocks.div_ceil(chunk)
+    }
+
+    /// Words that a chunk keeps.
+    fn line(&self) -> usize {
+        let [_, count, .., queries] = self.sizes();
+        2 * count * queries
+    }
+
+    fn scan(&self, chunk: usize, output: &mut [u32]) {
+        let [quads, count, mask, blocks, blocks_of_chunk, queries] = self.sizes();
+        let block_words = BLOCK_HEADER as usize + 4 * VECTORS * quads;
+        let floats = quads * elements(self.scan.packing) as usize;
+        let mut best = vec![Item::MAX; count * queries];
+        let mut unpacked = Vec::new();
+        let first = chunk * blocks_of_chunk;
+        for block in first..blocks.min(first + blocks_of_chunk) {
+            let words = &self.page[block * block_words..][..block_words];
+            let (header, packed) = words.split_at(BLOCK_HEADER as usize);
+            let (scales, ids) = header.split_at(VECTORS);
+            if ids.iter().all(|id| *id == NOBODY) {
+                continue;
+            }
+            let vectors = match self.scan.packing {
+                None => bytemuck::cast_slice(packed),
+                Some(packing) => {
+                    unpack(packing, packed, &mut unpacked);
+                    if packing == Packing::Int8 {
+                        scale(scales, &mut unpacked);
+                    }
+                    &unpacked[..]
+                }
+            };
+            for (query, best) in best.chunks_exact_mut(count).enumerate() {
+                let [at, allowed] = [0, 1].map(|k| self.entry[QUERY + 2 * query + k] as usize);
+                let query = bytemuck::cast_slice(&self.inputs[at..at + floats]);
+                let allowed = &self.inputs[allowed..][..mask];
+                let scores = compare(&self.scan, vectors, query);
+                for (id, score) in ids.iter().zip(scores) {
+                    if *id != NOBODY && is_allowed(allowed, *id) {
+                        offer(best, Item::from(key_of(score)) << 32 | Item::from(*id));
+                    }
+                }
+            }
+        }
+        for (to, item) in output.chunks_exact_mut(2).zip(best) {
+            let [low, high] = halves(item);
+            to.copy_from_slice(&[high, low]);
+        }
+    }
+}
+
+/// The scores of a block's vectors.
+fn compare(scan: &Scan, vectors: &[f32], query: &[f32]) -> [f32; VECTORS] {
+    let is_distance = scan.is_distance;
+    let mut scores = [0.0; VECTORS];
+    for (place, scores) in scores.chunks_exact_mut(AT_ONCE).enumerate() {
+        let mut sums = [[0.0_f32; 4]; AT_ONCE];
+        let rows = vectors.chunks_exact(4 * VECTORS);
+        for (row, q) in rows.zip(query.chunks_exact(4)) {
+            let row = &row[place * 4 * AT_ONCE..][..4 * AT_ONCE];
+            for (sums, v) in sums.iter_mut().zip(row.chunks_exact(4)) {
+                for k in 0..4 {
+                    let d = v[k] - q[k];
+                    sums[k] += if is_distance { d * d } else { v[k] * q[k] };
+                }
+            }
+        }
+        for (score, [a, b, c, d]) in scores.iter_mut().zip(sums) {
+            let sum = (a + b) + (c + d);
+            *score = if is_distance { -sum } else { sum };
+        }
+    }
+    scores
+}
+
+/// Unpacks a block, so that four floats of a vector lie beside those of the next.
+fn unpack(packing: Packing, packed: &[u32], floats: &mut Vec<f32>) {
+    floats.clear();
+    let words = 4 / (elements(Some(packing)) as usize / 4);
+    for row in packed.chunks_exact(4 * VECTORS) {
+        for first in (0..4).step_by(words) {
+            for quad in row.chunks_exact(4) {
+                for word in &quad[first..first + words] {
+                    match packing {
+                        Packing::Int8 => {
+                            let bytes = word.to_le_bytes();
+                            floats.extend(bytes.map(|byte| f32::from(byte.cast_signed())));
+                        }
+                        Packing::F16 | Packing::Bf16 => {
+                            let halves = [word & 0xffff, word >> 16];
+                            floats.extend(halves.map(|half| packing.float(half)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Scales a block's whole numbers.
+fn scale(scales: &[u32], floats: &mut [f32]) {
+    for row in floats.chunks_exact_mut(4 * VECTORS) {
+        for (quad, scale) in row.chunks_exact_mut(4).zip(scales) {
+            for float in quad {
+                *float *= f32::from_bits(*scale);
+            }
+        }
+    }
+}
+
+fn is_allowed(mask: &[u32], id: u32) -> bool {
+    mask.is_empty() || (mask.get(id as usize / 32)).is_some_and(|word| word >> (id % 32) & 1 != 0)
+}
+
+/// Puts an item in its place among the best, if it is one.
+fn offer(best: &mut [Item], item: Item) {
+    let last = best.len() - 1;
+    if item < best[last] {
+        let at = best.partition_point(|better| *better < item);
+        best.copy_within(at..last, at + 1);
+        best[at] = item;
+    }
+}
+
+/// The key of a score, the other way around than floats are ordered; both zeros
+/// have one.
+fn key_of(score: f32) -> u32 {
+    let bits = if score == 0.0 { 0 } else { score.to_bits() };
+    if bits >> 31 == 0 {
+        !bits & 0x7fff_ffff
+    } else {
+        bits
+    }
+}
+
+fn score_of(key: u32) -> u32 {
+    if key >> 31 == 0 {
+        !key & 0x7fff_ffff
+    } else {
+        key
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "these are the halves")]
+fn halves(item: Item) -> [u32; 2] {
+    [item as u32, (item >> 32) as u32]
+}

@@ -1,0 +1,181 @@
+//! The adapters of a machine, and a device on one of them. Natively only: a
+//! browser has one adapter and names no others.
+
+use super::open::names_software;
+use super::{Gpu, GpuOptions, instance};
+use crate::error::Error;
+
+/// A GPU, or a program that stands in for one, as one graphics API offers it.
+///
+/// [`adapters`] lists them; a session is opened on one by
+/// [`Config::adapter`](crate::Config::adapter).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Adapter {
+    /// Its place in the list.
+    pub index: usize,
+    /// Its name, as the driver gives it.
+    pub name: String,
+    /// The driver's name and version.
+    pub driver: String,
+    /// The graphics API: `vulkan`, `metal` or `dx12`. A GPU that several of them
+    /// offer is in the list as often.
+    pub backend: &'static str,
+    /// What it is.
+    pub kind: AdapterKind,
+    /// Where it is plugged in, such as `0000:01:00.0`; empty where that is unknown.
+    pub bus: String,
+}
+
+/// What an adapter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AdapterKind {
+    /// A GPU with memory of its own.
+    Discrete,
+    /// A GPU that shares the processor's memory.
+    Integrated,
+    /// A GPU, or a part of one, that a host lends.
+    Virtual,
+    /// The processor, computing as a GPU would.
+    Software,
+    /// The driver does not say.
+    Other,
+}
+
+/// The adapters of this machine, those in software included, in the order of
+/// the graphics APIs and drivers. Empty where there are none.
+///
+/// ```
+/// # pollster::block_on(async {
+/// use framebatch::{Config, Gpu, adapters};
+///
+/// let adapters = adapters().await;
+/// for adapter in &adapters {
+///     println!("{}: {} by {}", adapter.index, adapter.name, adapter.backend);
+/// }
+/// let config = Config {
+///     adapter: adapters.last().cloned(),
+///     ..Config::default()
+/// };
+/// let gpu = Gpu::open(config).await?;
+/// # Ok::<(), framebatch::Error>(())
+/// # }).unwrap();
+/// ```
+pub async fn adapters() -> Vec<Adapter> {
+    adapters_of(&enumerate().await)
+}
+
+impl Gpu {
+    /// Opens a device on this adapter; the options' preference says nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoAdapter`] where it is gone; otherwise those of [`Gpu::open`].
+    pub async fn open_on(adapter: &Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
+        let all = enumerate().await;
+        let found = place(adapter, &adapters_of(&all));
+        match found.and_then(|at| all.into_iter().nth(at)) {
+            Some(found) => Gpu::on(found, options).await,
+            None => Err(Error::NoAdapter(
+                [
+                    &adapter.name,
+                    " is not there any more; list the adapters again",
+                ]
+                .concat(),
+            )),
+        }
+    }
+}
+
+/// Where an adapter of an older list is in this one. What stands before it may
+/// have gone, so its number is looked at last, among equals.
+fn place(adapter: &Adapter, all: &[Adapter]) -> Option<usize> {
+    let is_like = |other: &&Adapter| {
+        let index = adapter.index;
+        Adapter {
+            index,
+            ..(*other).clone()
+        } == *adapter
+    };
+    let mut alike = all.iter().filter(is_like);
+    let known = alike.clone().find(|other| other.index == adapter.index);
+    known.or_else(|| alike.next()).map(|other| other.index)
+}
+
+async fn enumerate() -> Vec<wgpu::Adapter> {
+    instance::instance()
+        .enumerate_adapters(wgpu::Backends::all())
+        .await
+}
+
+fn adapters_of(all: &[wgpu::Adapter]) -> Vec<Adapter> {
+    let described = all.iter().enumerate();
+    described
+        .map(|(index, known)| describe(index, known))
+        .collect()
+}
+
+fn describe(index: usize, adapter: &wgpu::Adapter) -> Adapter {
+    let info = adapter.get_info();
+    let kind = match info.device_type {
+        _ if names_software(&info.name) => AdapterKind::Software,
+        wgpu::DeviceType::DiscreteGpu => AdapterKind::Discrete,
+        wgpu::DeviceType::IntegratedGpu => AdapterKind::Integrated,
+        wgpu::DeviceType::VirtualGpu => AdapterKind::Virtual,
+        wgpu::DeviceType::Cpu => AdapterKind::Software,
+        wgpu::DeviceType::Other => AdapterKind::Other,
+    };
+    Adapter {
+        index,
+        name: info.name,
+        driver: [info.driver, info.driver_info].join(" ").trim().into(),
+        backend: info.backend.to_str(),
+        kind,
+        bus: info.device_pci_bus_id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(names: &[(&str, &str)]) -> Vec<Adapter> {
+        let names = names.iter().enumerate();
+        names
+            .map(|(index, (name, bus))| Adapter {
+                index,
+                name: (*name).into(),
+                driver: String::new(),
+                backend: "vulkan",
+                kind: AdapterKind::Discrete,
+                bus: (*bus).into(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_adapter_is_found_by_what_it_is() {
+        let before = listed(&[("a", "1"), ("a", "2"), ("b", ""), ("b", "")]);
+        let cases = [
+            // As before; without the first; without one of equals; with a new one in front.
+            (before.clone(), [Some(0), Some(1), Some(2), Some(3)]),
+            (
+                listed(&[("a", "2"), ("b", ""), ("b", "")]),
+                [None, Some(0), Some(2), Some(1)],
+            ),
+            (
+                listed(&[("a", "1"), ("a", "2"), ("b", "")]),
+                [Some(0), Some(1), Some(2), Some(2)],
+            ),
+            (
+                listed(&[("c", ""), ("a", "1"), ("a", "2")]),
+                [Some(1), Some(2), None, None],
+            ),
+        ];
+        for (now, expected) in cases {
+            let found = before.iter().map(|adapter| place(adapter, &now));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{now:?}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::graph::chain::{Chain, Home};
+use crate::kernel::{Kernel, Target};
+use crate::plan::fuse::{Stage, fuse};
+
+fn config() -> Config {
+    Config {
+        hidden: 64,
+        layers: 2,
+        heads: 2,
+        intermediate: 256,
+        vocab: 200,
+        positions: 40,
+        first_position: 0,
+        types: 2,
+        epsilon: 1e-12,
+        pooling: Pooling::Mean,
+        normalize: true,
+        max_tokens: 32,
+    }
+}
+
+fn homes(config: &Config, matrix: Home) -> Vec<Home> {
+    let home = |weight: &Weight| match weight.role {
+        Role::Matrix => matrix,
+        Role::Vector => Home::Resident,
+    };
+    weights(config).iter().map(home).collect()
+}
+
+#[test]
+fn tensors_have_the_names_of_files() {
+    let list = weights(&config());
+    let text = |weight: &Weight| format!("{:?} {:?}", weight.parts, weight.dims);
+    assert_eq!(list.len(), 5 + 2 * 12);
+    assert_eq!(
+        text(&list[0]),
+        r#"["embeddings.word_embeddings.weight"] [200, 64]"#
+    );
+    assert_eq!(text(&list[4]), r#"["embeddings.LayerNorm.bias"] [64]"#);
+    assert_eq!(
+        text(&list[5]),
+        "[\"encoder.layer.0.attention.self.query.weight\", \
+         \"encoder.layer.0.attention.self.key.weight\", \
+         \"encoder.layer.0.attention.self.value.weight\"] [192, 64]"
+    );
+    assert_eq!(list[5].part_dims(), [64, 64]);
+    assert_eq!(list[6].dims, [192]);
+    assert_eq!(
+        text(&list[28]),
+        r#"["encoder.layer.1.output.LayerNorm.bias"] [64]"#
+    );
+}
+
+#[test]
+fn a_layer_takes_seven_dispatches() {
+    for pooling in [Pooling::Mean, Pooling::Cls] {
+        for matrix in Home::ALL.into_iter().filter(|home| *home != Home::Call) {
+            let config = Config {
+                pooling,
+                ..config()
+            };
+            let chain = forward(&config, 9, &homes(&config, matrix)).unwrap();
+            let stages = fuse(&chain).0.stages.len();
+            assert!(stages <= 7 * 2 + 3, "{pooling:?}, {matrix:?}: {stages}");
+        }
+    }
+}
+
+/// Stages share a pipeline where their kernels are the same text, and nowhere else.
+#[test]
+fn layers_share_their_kernels() {
+    let stages = |layers| {
+        let config = Config { layers, ..config() };
+        let chain = forward(&config, 9, &homes(&config, Home::Resident)).unwrap();
+        fuse(&chain).0.stages
+    };
+    let of_many = stages(6);
+    for a in &of_many {
+        for b in &of_many {
+            for target in [Target::Gpu, Target::Processor] {
+                let text = |stage: &Stage| Kernel::Fused(Arc::new(stage.clone())).source(target);
+                assert_eq!(a.shares_kernel(b), text(a) == text(b), "{a}\n{b}");
+            }
+        }
+    }
+    let kernels = |stages: &[Stage]| {
+        let is_first = |at: &usize| !stages[..*at].iter().any(|a| a.shares_kernel(&stages[*at]));
+        (0..stages.len()).filter(is_first).count()
+    };
+    assert_eq!(kernels(&of_many), kernels(&stages(1)));
+    assert!(kernels(&of_many) <= 7 + 3);
+}
+
+#[test]
+fn texts_of_all_lengths_are_one_program() {
+    let config = config();
+    let homes = homes(&config, Home::Resident);
+    let program = |tokens| fuse(&forward(&config, tokens, &homes).unwrap()).0;
+    let first = program(2);
+    for tokens in 3..=config.max_tokens {
+        assert!(program(tokens) == first, "{tokens} tokens");
+    }
+}
+
+#[test]
+fn a_chain_survives_the_wire() {
+    let config = config();
+    let chain = forward(&config, 7, &homes(&config, Home::Resident)).unwrap();
+    assert_eq!(Chain::decode(&chain.encode()).unwrap(), chain);
+    assert_eq!(chain.constants() as usize, numbers(&config).len());
+    assert_eq!(chain.inputs().count(), 1 + weights(&config).len());
+    let result = chain.node(chain.outputs()[0]);
+    assert_eq!(result.shape.dims(), [config.hidden]);
+}
+
+#[test]
+fn sizes_that_cannot_work_are_refused() {
+    let good = config();
+    good.validate().unwrap();
+    let most = |layers| Config { layers, ..good };
+    most(26).validate().unwrap();
+    forward(&most(26), 4, &homes(&most(26), Home::Resident)).unwrap();
+    let cases = [
+        (Config { hidden: 0, ..good }, "hidden_size 0 must be"),
+        (
+            Config { heads: 3, ..good },
+            "num_attention_heads 3 must share",
+        ),
+        (
+            Config {
+                hidden: 516,
+                heads: 4,
+                ..good
+            },
+            "num_attention_heads 4 must share hidden_size evenly, in heads of at most 128",
+        ),
+        (most(27), "num_hidden_layers 27 must be at most 26"),
+        (
+            Config {
+                vocab: u32::MAX,
+                ..good
+            },
+            "vocab_size 4294967295 times hidden_size",
+        ),
+        (
+            Config {
+                epsilon: f32::NAN,
+                ..good
+            },
+            "layer_norm_eps",
+        ),
+        (
+            Config {
+                max_tokens: 41,
+                ..good
+            },
+            "max_seq_length 41 must be 1 to 40",
+        ),
+        (
+            Config {
+                first_position: 9,
+                ..good
+            },
+            "max_seq_length 32 must be 1 to 31",
+        ),
+    ];
+    for (config, expected) in cases {
+        let error = config.validate().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for (tokens, homes) in [
+        (0, homes(&good, Home::Resident)),
+        (33, homes(&good, Home::Resident)),
+        (3, vec![Home::Resident; 3]),
+    ] {
+        forward(&good, tokens, &homes).unwrap_err();
+    }
+}

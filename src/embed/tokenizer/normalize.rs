@@ -1,0 +1,142 @@
+//! A text as its vocabulary spells it: clean, in lower case, without accents.
+//!
+//! What `BertNormalizer` of Hugging Face's tokenizers makes of it, to the last
+//! character. It splits nothing.
+
+use super::Options;
+use super::unicode::Characters;
+
+/// What each ASCII character becomes.
+const DROPPED: u8 = 128;
+
+pub(super) struct Normalizer {
+    pub(super) characters: Characters,
+    ascii: [u8; 128],
+    cleans: bool,
+    parts_ideographs: bool,
+    strips: bool,
+    lowers: bool,
+}
+
+impl Normalizer {
+    pub(super) fn new(options: &Options) -> Normalizer {
+        let mut ascii = [0; 128];
+        for (c, becomes) in (0..).zip(&mut ascii) {
+            *becomes = match c {
+                b'\t' | b'\n' | b'\r' if options.clean_text => b' ',
+                0..32 | 127 if options.clean_text => DROPPED,
+                _ if options.lowercase => c.to_ascii_lowercase(),
+                _ => c,
+            };
+        }
+        Normalizer {
+            characters: Characters::new(),
+            ascii,
+            cleans: options.clean_text,
+            parts_ideographs: options.handle_chinese_chars,
+            strips: options.strip_accents.unwrap_or(options.lowercase),
+            lowers: options.lowercase,
+        }
+    }
+
+    /// Appends what `text` becomes to `out`.
+    pub(super) fn normalize(&self, text: &str, out: &mut String) {
+        // Characters that are still to be put in order, by their combining classes.
+        let mut unordered = Vec::new();
+        for c in text.chars() {
+            match self.ascii.get(c as usize) {
+                Some(&DROPPED) => {}
+                Some(&becomes) => {
+                    self.order(&mut unordered, out);
+                    out.push(char::from(becomes));
+                }
+                None => self.normalize_wide(c, &mut unordered, out),
+            }
+        }
+        self.order(&mut unordered, out);
+    }
+
+    #[inline(never)]
+    fn normalize_wide(&self, c: char, unordered: &mut Vec<(u8, char)>, out: &mut String) {
+        let facts = self.characters.facts(c);
+        if self.cleans && (c == char::REPLACEMENT_CHARACTER || facts.is_other()) {
+            return;
+        }
+        let is_space = self.cleans && facts.is_space();
+        let is_apart = self.parts_ideographs && facts.is_ideograph();
+        if is_space || is_apart {
+            self.order(unordered, out);
+            out.push(' ');
+        }
+        if !is_space {
+            self.strip(c, unordered, out);
+        }
+        if is_apart {
+            out.push(' ');
+        }
+    }
+
+    fn strip(&self, c: char, unordered: &mut Vec<(u8, char)>, out: &mut String) {
+        if !self.strips {
+            return self.lower(c, out);
+        }
+        let facts = self.characters.facts(c);
+        if facts.is_starter() {
+            self.order(unordered, out);
+        }
+        if facts.is_mark() {
+            return;
+        }
+        if facts.decomposes() {
+            for part in self.characters.without_marks(c) {
+                self.place(*part, unordered, out);
+            }
+        } else if let Some(parts) = jamo(c) {
+            for part in parts.into_iter().flatten() {
+                self.lower(part, out);
+            }
+        } else {
+            self.place(c, unordered, out);
+        }
+    }
+
+    /// Puts down what takes part in the canonical order.
+    fn place(&self, c: char, unordered: &mut Vec<(u8, char)>, out: &mut String) {
+        let facts = self.characters.facts(c);
+        if facts.is_starter() {
+            self.order(unordered, out);
+            self.lower(c, out);
+        } else {
+            let class = self.characters.combining_class(facts);
+            // Behind those of its own class.
+            let at = unordered.partition_point(|(other, _)| *other <= class);
+            unordered.insert(at, (class, c));
+        }
+    }
+
+    fn order(&self, unordered: &mut Vec<(u8, char)>, out: &mut String) {
+        for (_, c) in unordered.drain(..) {
+            self.lower(c, out);
+        }
+    }
+
+    /// Character by character, so that a final sigma is one like any other.
+    fn lower(&self, c: char, out: &mut String) {
+        if self.lowers {
+            out.extend(c.to_lowercase());
+        } else {
+            out.push(c);
+        }
+    }
+}
+
+/// The letters of a Hangul syllable (The Unicode Standard, 3.12).
+fn jamo(c: char) -> Option<[Option<char>; 3]> {
+    let at = u32::from(c).checked_sub(0xac00).filter(|at| *at < 11172)?;
+    let last = at % 28;
+    Some([
+        char::from_u32(0x1100 + at / 588),
+        char::from_u32(0x1161 + at % 588 / 28),
+        char::from_u32(0x11a7 + last).filter(|_| last > 0),
+    ])
+}

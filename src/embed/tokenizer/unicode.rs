@@ -1,0 +1,201 @@
+//! What a tokenizer asks of a character: what it is, and what is left of it
+//! without accents.
+//!
+//! The facts are those of the old versions of Unicode that models were trained
+//! with: categories as in `unicode_categories`, decompositions as in
+//! `unicode-normalization-alignments`, which Hugging Face's tokenizers use. They
+//! lie in `unicode.bin`; `tests/tokenizer/tables.rs` writes it, and compares it
+//! with both. White space and case are the standard library's, as there.
+
+const TABLE: &[u8] = include_bytes!("unicode.bin");
+
+/// Characters below lie in one array; of the others there are a few long runs.
+const DENSE: u32 = 0x2fa20;
+
+/// What Hugging Face's tokenizers call Chinese: extension E lacks its first characters.
+const IDEOGRAPHS: [(u32, u32); 8] = [
+    (0x3400, 0x4dbf),
+    (0x4e00, 0x9fff),
+    (0xf900, 0xfaff),
+    (0x20000, 0x2a6df),
+    (0x2a700, 0x2b73f),
+    (0x2b740, 0x2b81f),
+    (0x2b920, 0x2ceaf),
+    (0x2f800, 0x2fa1f),
+];
+
+/// What is known of a character.
+#[derive(Clone, Copy)]
+pub(super) struct Facts(u8);
+
+impl Facts {
+    const OTHER: u8 = 1;
+    const PUNCTUATION: u8 = 2;
+    const STARTING_MARK: u8 = 3;
+    const MARK: u8 = 4;
+    /// From here on: no mark, and ordered by a combining class.
+    const ORDERED: u8 = 5;
+    const KIND: u8 = 31;
+    const DECOMPOSES: u8 = 32;
+    const IDEOGRAPH: u8 = 64;
+    const SPACE: u8 = 128;
+
+    fn kind(self) -> u8 {
+        self.0 & Facts::KIND
+    }
+
+    /// Whether this is a control, a format character or one of private use.
+    pub(super) fn is_other(self) -> bool {
+        self.kind() == Facts::OTHER
+    }
+
+    pub(super) fn is_punctuation(self) -> bool {
+        self.kind() == Facts::PUNCTUATION
+    }
+
+    /// Whether this is a mark without a width, which is what accents are.
+    pub(super) fn is_mark(self) -> bool {
+        matches!(self.kind(), Facts::STARTING_MARK | Facts::MARK)
+    }
+
+    /// Whether nothing moves over this character when marks are put in order.
+    pub(super) fn is_starter(self) -> bool {
+        self.kind() < Facts::MARK
+    }
+
+    pub(super) fn decomposes(self) -> bool {
+        self.0 & Facts::DECOMPOSES != 0
+    }
+
+    pub(super) fn is_ideograph(self) -> bool {
+        self.0 & Facts::IDEOGRAPH != 0
+    }
+
+    pub(super) fn is_space(self) -> bool {
+        self.0 & Facts::SPACE != 0
+    }
+}
+
+/// The table, laid out for looking up.
+pub(super) struct Characters {
+    dense: Vec<Facts>,
+    /// Where each run beyond `DENSE` ends, and what its characters are.
+    runs: Vec<(u32, Facts)>,
+    /// The combining classes of the kinds from `ORDERED` on.
+    classes: Vec<u8>,
+    /// Characters that decompose, in order, and where theirs begin in `left`.
+    decomposed: Vec<(u32, usize)>,
+    left: Vec<char>,
+}
+
+impl Characters {
+    pub(super) fn new() -> Characters {
+        let mut table = Table(TABLE.iter());
+        let classes = (0..table.number()).map(|_| table.byte()).collect();
+        let mut characters = Characters {
+            dense: vec![Facts(0); DENSE as usize],
+            runs: Vec::new(),
+            classes,
+            decomposed: Vec::new(),
+            left: Vec::new(),
+        };
+        characters.read_kinds(&mut table);
+        characters.read_decomposed(&mut table);
+        for (first, last) in IDEOGRAPHS {
+            characters.mark(first, last + 1, Facts::IDEOGRAPH);
+        }
+        for c in (0..DENSE).filter(|c| char::from_u32(*c).is_some_and(char::is_whitespace)) {
+            characters.mark(c, c + 1, Facts::SPACE);
+        }
+        for c in (0..128).filter(u8::is_ascii_punctuation) {
+            // Its signs too, as `$` and `+`.
+            characters.mark(c.into(), u32::from(c) + 1, Facts::PUNCTUATION);
+        }
+        characters
+    }
+
+    /// Runs of characters of one kind, to the last of all.
+    fn read_kinds(&mut self, table: &mut Table) {
+        let mut at = 0;
+        while at <= u32::from(char::MAX) {
+            let end = at + table.number();
+            let kind = table.byte();
+            self.mark(at, end.min(DENSE), kind);
+            if end > DENSE {
+                self.runs.push((end, Facts(kind)));
+            }
+            at = end;
+        }
+    }
+
+    /// For each its distance from the one before and, in the lowest two bits, how
+    /// many are left of it; then their distances, whose lowest bit is the sign.
+    fn read_decomposed(&mut self, table: &mut Table) {
+        let (mut from, mut to) = (0, 0);
+        for _ in 0..table.number() {
+            let head = table.number();
+            from += head >> 2;
+            self.mark(from, from + 1, Facts::DECOMPOSES);
+            self.decomposed.push((from, self.left.len()));
+            for _ in 0..head & 3 {
+                let step = table.number();
+                to = if step & 1 == 0 {
+                    to + (step >> 1)
+                } else {
+                    to - (step >> 1)
+                };
+                self.left.extend(char::from_u32(to));
+            }
+        }
+        self.decomposed.push((u32::MAX, self.left.len()));
+    }
+
+    fn mark(&mut self, from: u32, to: u32, bits: u8) {
+        for c in from..to {
+            self.dense[c as usize].0 |= bits;
+        }
+    }
+
+    pub(super) fn facts(&self, c: char) -> Facts {
+        let c = u32::from(c);
+        match self.dense.get(c as usize) {
+            Some(facts) => *facts,
+            None => self.runs[self.runs.partition_point(|(end, _)| *end <= c)].1,
+        }
+    }
+
+    /// The number by which what is neither starter nor mark is put in order.
+    pub(super) fn combining_class(&self, facts: Facts) -> u8 {
+        self.classes[usize::from(facts.kind() - Facts::ORDERED)]
+    }
+
+    /// What a character that decomposes is without its marks.
+    pub(super) fn without_marks(&self, c: char) -> &[char] {
+        let at = self
+            .decomposed
+            .partition_point(|(from, _)| *from < u32::from(c));
+        &self.left[self.decomposed[at].1..self.decomposed[at + 1].1]
+    }
+}
+
+/// What is left to read of `unicode.bin`.
+struct Table(std::slice::Iter<'static, u8>);
+
+impl Table {
+    fn byte(&mut self) -> u8 {
+        self.0.next().copied().unwrap_or(0)
+    }
+
+    /// Seven bits a byte, the lowest first; the last byte is below 128.
+    fn number(&mut self) -> u32 {
+        let mut number = 0;
+        for shift in (0..32).step_by(7) {
+            let byte = self.byte();
+            number |= u32::from(byte & 127) << shift;
+            if byte < 128 {
+                break;
+            }
+        }
+        number
+    }
+}

@@ -1,0 +1,155 @@
+//! Operations along axes: reductions, and rows scaled by what they hold.
+
+use super::{Batch, Value};
+use crate::error::Error;
+use crate::graph::chain::{Norm, Reduction};
+
+/// The axes that a reduction goes over, counted from the front, or from the
+/// back where they are negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axes<'a> {
+    axes: &'a [i32],
+    is_kept: bool,
+}
+
+impl<'a> Axes<'a> {
+    /// Every axis: the result is one number.
+    pub const ALL: Axes<'static> = Axes {
+        axes: &[],
+        is_kept: false,
+    };
+
+    /// These axes, which the result does not have. None means all of them.
+    pub const fn of(axes: &'a [i32]) -> Axes<'a> {
+        Axes {
+            axes,
+            is_kept: false,
+        }
+    }
+
+    /// The same axes, which the result has with dimension 1.
+    #[must_use]
+    pub const fn kept(self) -> Axes<'a> {
+        Axes {
+            axes: self.axes,
+            is_kept: true,
+        }
+    }
+}
+
+impl<G> Batch<'_, G> {
+    /// The sum over axes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::relu`], and for axes that the shape does not have, or
+    /// that are named twice.
+    pub fn sum(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
+        self.reduce("sum", Reduction::Sum, (x, axes))
+    }
+
+    /// The mean over axes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::sum`], and where there is nothing along the axes.
+    pub fn mean(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
+        self.reduce("mean", Reduction::Mean, (x, axes))
+    }
+
+    /// The largest over axes; NaN if any is.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::mean`].
+    pub fn max(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
+        self.reduce("max", Reduction::Max, (x, axes))
+    }
+
+    /// The smallest over axes; NaN if any is.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::mean`].
+    pub fn min(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
+        self.reduce("min", Reduction::Min, (x, axes))
+    }
+
+    /// The place of the first of the largest, or of the first NaN, along an axis;
+    /// over several the place in their row-major order. The result holds indexes,
+    /// for [`Batch::gather`] or [`Batch::read_indexes`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::mean`].
+    pub fn argmax(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
+        self.reduce("argmax", Reduction::Argmax, (x, axes))
+    }
+
+    /// eˣ over the sum of all eˣ along an axis.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::relu`], and for an axis that the shape does not have.
+    pub fn softmax(&mut self, x: Value, axis: i32) -> Result<Value, Error> {
+        let x = self.operand("softmax", x)?;
+        let node = self.chain.norm(Norm::Softmax, (x, axis), None)?;
+        Ok(self.operation(node, &[x]))
+    }
+
+    /// (x − mean) / √(variance + epsilon) along an axis; weights and biases are a
+    /// [`mul`](Batch::mul) and an [`add`](Batch::add) behind it, in the same pass.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::softmax`], and for an epsilon below 0.
+    pub fn layer_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
+        self.norm("layer_norm", Norm::Layer, (x, axis, epsilon))
+    }
+
+    /// x / √(mean of squares + epsilon) along an axis.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::layer_norm`].
+    pub fn rms_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
+        self.norm("rms_norm", Norm::Rms, (x, axis, epsilon))
+    }
+
+    /// x / maximum(length, epsilon) along an axis, where the length is the root
+    /// of the sum of squares.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Batch::layer_norm`].
+    pub fn normalize(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
+        self.norm("normalize", Norm::Normalize, (x, axis, epsilon))
+    }
+
+    fn reduce(
+        &mut self,
+        name: &str,
+        reduction: Reduction,
+        (x, over): (Value, Axes<'_>),
+    ) -> Result<Value, Error> {
+        let x = self.operand(name, x)?;
+        let over = (over.axes, over.is_kept);
+        let node = self.chain.reduce(reduction, x, over)?;
+        Ok(self.operation(node, &[x]))
+    }
+
+    fn norm(
+        &mut self,
+        name: &str,
+        norm: Norm,
+        (x, axis, epsilon): (Value, i32, f32),
+    ) -> Result<Value, Error> {
+        let x = self.operand(name, x)?;
+        if epsilon.is_nan() || epsilon < 0.0 {
+            return Err(super::invalid(name, "epsilon must be 0 or more"));
+        }
+        let epsilon = self.constant(epsilon)?;
+        let node = self.chain.norm(norm, (x, axis), Some(epsilon))?;
+        Ok(self.operation(node, &[x]))
+    }
+}

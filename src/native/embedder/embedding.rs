@@ -1,0 +1,250 @@
+//! One text's call, which those who ask for an equal text meanwhile share.
+//!
+//! With several devices it goes to the one that has the least to do, and to
+//! another one if that fails it.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use futures_util::FutureExt;
+use futures_util::future::{Shared, WeakShared};
+
+use super::load::{Burden, Places, least};
+use super::{Embedder, Model};
+use crate::error::{Code, Error};
+use crate::native::call::Call;
+use crate::native::gpu::Gpu;
+use crate::native::outside::{Mutex, MutexGuard, block_on};
+use crate::native::request::{Chained, Request, Structure};
+use crate::native::shared::{Purpose, Terms};
+
+/// A text being embedded. Dropped before its answer, it is given up, unless
+/// somebody else asked for an equal text meanwhile.
+#[derive(Clone, Debug)]
+#[must_use = "dropping an embedding gives it up"]
+pub struct Embedding(pub(super) Result<Shared<Attempt>, Error>);
+
+impl Embedding {
+    /// Blocks this thread until the answer is there.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this text.
+    pub fn wait(self) -> Result<Vec<f32>, Error> {
+        block_on(self)
+    }
+}
+
+impl Future for Embedding {
+    type Output = Result<Vec<f32>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Ok(call) => Pin::new(call).poll(context),
+            Err(error) => Poll::Ready(Err(error.clone())),
+        }
+    }
+}
+
+/// Texts that are waited for, by their ids. In several tables, so that threads
+/// seldom wait for each other.
+#[derive(Default)]
+pub(super) struct Pending([Mutex<Table>; 16]);
+
+type Table = HashMap<Box<[u32]>, WeakShared<Attempt>>;
+
+/// Equal texts are looked for among so many of a table that wait, or twice as many
+/// as still do.
+const PENDING: usize = 64;
+
+impl Pending {
+    fn table(&self, ids: &[u32]) -> MutexGuard<'_, Table> {
+        let mix = |sum: u32, id: &u32| (sum ^ id).wrapping_mul(0x9E37_79B1);
+        let table = ids.iter().fold(0, mix) >> 28;
+        let table = self.0[table as usize].lock();
+        table.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Embedder {
+    /// Takes a call, or shares one of equal ids that is still waited for.
+    pub(super) fn enter(&self, ids: &[u32]) -> Shared<Attempt> {
+        if !self.shares() {
+            return self.deal(ids).shared();
+        }
+        let mut pending = self.model.pending.table(ids);
+        let known = pending.get(ids).and_then(WeakShared::upgrade);
+        if let Some(call) = known.filter(|call| call.peek().is_none()) {
+            return call;
+        }
+        if pending.len() >= PENDING && pending.len() == pending.capacity() {
+            pending.retain(|_, call| call.upgrade().is_some());
+        }
+        let attempt = self.deal(ids);
+        if !attempt.call.is_pending() {
+            return attempt.shared(); // It was refused: the next one may not be.
+        }
+        let attempt = attempt.shared();
+        pending.extend(attempt.downgrade().map(|weak| (ids.into(), weak)));
+        attempt
+    }
+
+    /// Whether equal texts may have one answer: those through special handles
+    /// may not.
+    fn shares(&self) -> bool {
+        let is_plain =
+            |gpu: &Gpu| gpu.terms() == Terms::default() && gpu.shared().purpose == Purpose::Send;
+        match (&self.through, &self.model.replicas[..]) {
+            (None, replicas) => replicas.iter().all(|replica| is_plain(&replica.gpu)),
+            (Some(gpu), [replica]) => is_plain(gpu) && gpu.is_same(&replica.gpu),
+            (Some(_), _) => false,
+        }
+    }
+
+    fn deal(&self, ids: &[u32]) -> Attempt {
+        let model = &self.model;
+        let single = match (&self.through, &model.replicas[..]) {
+            (None, [replica]) => Some((&replica.gpu, 0)),
+            (None, _) => None,
+            (Some(gpu), replicas) => {
+                let at = replicas
+                    .iter()
+                    .position(|replica| gpu.is_same(&replica.gpu));
+                Some((gpu, at.unwrap_or(0)))
+            }
+        };
+        if let Some((gpu, at)) = single {
+            let call = model.submit(gpu, at, ids, Places::ALL);
+            return Attempt { call, route: None };
+        }
+        let mut route = Route {
+            model: Arc::clone(model),
+            ids: ids.into(),
+            at: 0,
+            tried: Places::default(),
+        };
+        let known = Err(Error::Fatal("an embedder has no device".into()));
+        let call = route.go().unwrap_or_else(|| Call::known(known));
+        let route = Some(route);
+        Attempt { call, route }
+    }
+}
+
+/// A text's call on one device after another, until one answers it.
+pub(super) struct Attempt {
+    call: Call<f32>,
+    /// `None` where there is one device.
+    route: Option<Route>,
+}
+
+impl Future for Attempt {
+    type Output = Result<Vec<f32>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let answer = ready!(Pin::new(&mut self.call).poll(context));
+            let Err(error) = &answer else {
+                return Poll::Ready(answer);
+            };
+            let route = self.route.as_mut().filter(|_| is_of_the_device(error));
+            let Some(call) = route.and_then(Route::go_on) else {
+                return Poll::Ready(answer);
+            };
+            self.call = call;
+        }
+    }
+}
+
+/// Whether the same text may fare better elsewhere.
+fn is_of_the_device(error: &Error) -> bool {
+    matches!(
+        error.code(),
+        Code::DeviceLost
+            | Code::OutOfMemory
+            | Code::Shader
+            | Code::QueueFull
+            | Code::Disposed
+            | Code::Fatal
+    )
+}
+
+/// Where a text was, and where it may go yet.
+struct Route {
+    model: Arc<Model>,
+    ids: Box<[u32]>,
+    at: usize,
+    tried: Places,
+}
+
+impl Route {
+    /// Asks a device that was not asked; the next one as well where it refuses.
+    fn go(&mut self) -> Option<Call<f32>> {
+        let mut last = None;
+        while let Some(at) = least(&self.model.loads, self.tried) {
+            if self.tried != Places::default() {
+                let left = &self.model.loads[self.at];
+                left.handed_over.fetch_add(1, Ordering::Relaxed);
+            }
+            self.at = at;
+            self.tried = self.tried.with(at);
+            let gpu = &self.model.replicas[at].gpu;
+            let call = self.model.submit(gpu, at, &self.ids, self.tried);
+            if !call.refusal().is_some_and(is_of_the_device) {
+                return Some(call);
+            }
+            last = Some(call);
+        }
+        last
+    }
+
+    /// The same for a text that a device failed. Sent at once, whatever the policy:
+    /// it was sent before.
+    fn go_on(&mut self) -> Option<Call<f32>> {
+        let call = self.go()?;
+        self.model.replicas[self.at].gpu.shared().flush_queued();
+        Some(call)
+    }
+}
+
+impl Model {
+    /// A call through this handle, whose session has the weights of this place.
+    fn submit(&self, gpu: &Gpu, at: usize, ids: &[u32], tried: Places) -> Call<f32> {
+        let shared = gpu.shared();
+        let replica = &self.replicas[at];
+        let tensors = match gpu.is_same(&replica.gpu) {
+            true => Ok(replica.numbers.clone()),
+            false => replica
+                .tensors
+                .iter()
+                .map(|tensor| shared.admit(tensor))
+                .collect(),
+        };
+        let tensors = match tensors {
+            Ok(tensors) => tensors,
+            Err(error) => return Call::known(Err(error)),
+        };
+        let request = Request {
+            structure: Structure::Embedding(Arc::clone(&self.encoder), count(ids)),
+            rows: ids.len(),
+            scalar: 0,
+            operands: Default::default(),
+            chained: Chained {
+                operands: vec![
+                    bytemuck::cast_slice(ids),
+                    bytemuck::cast_slice(&self.numbers),
+                ],
+                tensors,
+            },
+        };
+        let burden = Burden::new(&self.loads, at, ids.len() as u64, tried);
+        let hidden = self.encoder.config.hidden as usize;
+        shared.submit_text(request, gpu.terms(), hidden, burden)
+    }
+}
+
+fn count(ids: &[u32]) -> u32 {
+    u32::try_from(ids.len()).unwrap_or(u32::MAX)
+}

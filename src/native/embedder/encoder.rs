@@ -1,0 +1,47 @@
+//! An encoder as a structure of calls: one for each length of texts, found by
+//! numbers instead of by what its chain holds.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::embed::{Config, forward};
+use crate::error::Error;
+use crate::graph::chain::{Chain, Home};
+
+/// The sizes of a model, and where its tensors lie.
+#[derive(Debug)]
+pub(in crate::native) struct Encoder {
+    number: u64,
+    pub(super) config: Config,
+    homes: Vec<Home>,
+}
+
+impl Encoder {
+    pub(super) fn new(config: Config, homes: Vec<Home>) -> Encoder {
+        static ENCODERS: AtomicU64 = AtomicU64::new(0);
+        Encoder {
+            number: ENCODERS.fetch_add(1, Ordering::Relaxed),
+            config,
+            homes,
+        }
+    }
+
+    /// The chain of a text of so many tokens.
+    pub(in crate::native) fn chain(&self, tokens: u32) -> Result<Chain, Error> {
+        forward(&self.config, tokens, &self.homes)
+    }
+}
+
+impl PartialEq for Encoder {
+    fn eq(&self, other: &Encoder) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Encoder {}
+
+impl Hash for Encoder {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}

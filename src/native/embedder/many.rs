@@ -1,0 +1,210 @@
+//! A corpus: texts go in, their vectors come out in the same order, a bounded number
+//! of tokens on their way.
+//!
+//! How many is found by how long they take, so that a text that somebody else asks
+//! for meanwhile waits for little. Texts become ids on all cores.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use super::{Embedder, Embedding};
+use crate::error::Error;
+use crate::native::outside::{block_on, now_ms};
+
+/// Tokens on their way to each device: at first, at least and at most.
+const FIRST: usize = 2048;
+const LEAST: usize = 256;
+const MOST: usize = 32_768;
+
+/// Milliseconds that they may take: two passes, one computed and one behind it.
+const LONG: f64 = 100.0;
+
+/// Bytes of a token, to take about as many texts as there is room for.
+const BYTES: usize = 4;
+
+/// Fewer texts become ids on one core.
+const FEW: usize = 16;
+
+/// The vectors of [`Embedder::embed_many`], in order.
+///
+/// Nothing is taken from the texts before it is first polled. Dropped, it gives up
+/// what is on its way.
+#[must_use = "nothing is embedded unless it is polled"]
+pub struct Embeddings<I> {
+    embedder: Embedder,
+    texts: Option<I>,
+    waiting: VecDeque<Waiting>,
+    /// Tokens of those.
+    tokens: usize,
+    /// Tokens that there may be of each device's.
+    budget: usize,
+    /// Tokens that have come back since the budget was set.
+    back: usize,
+}
+
+struct Waiting {
+    embedding: Embedding,
+    tokens: usize,
+    since: f64,
+}
+
+impl Embedder {
+    /// Embeds texts one after another, for more of them than there is memory for.
+    /// An error is one of the results; those before it and behind it stand.
+    ///
+    /// As many tokens are on their way as come back within a tenth of a second, so
+    /// that a text of [`Embedder::embed`] need not wait for long, whatever the
+    /// devices; they are sent whatever the session's policy. Many texts are taken at
+    /// once, and split into tokens on all cores.
+    pub fn embed_many<I>(&self, texts: I) -> Embeddings<I::IntoIter>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        Embeddings {
+            embedder: self.clone(),
+            texts: Some(texts.into_iter()),
+            waiting: VecDeque::new(),
+            tokens: 0,
+            budget: FIRST,
+            back: 0,
+        }
+    }
+}
+
+impl Embedder {
+    /// Calls that the sessions' queues take; those that are full tell when they have
+    /// room.
+    fn room(&self, context: &Context<'_>) -> usize {
+        let rooms = self.sessions().map(|gpu| {
+            let shared = gpu.shared();
+            match shared.poll_ready(context.waker()) {
+                Poll::Ready(Ok(())) => shared.lock().session.desired_size(),
+                Poll::Ready(Err(_)) => 1, // Its calls say what is wrong.
+                Poll::Pending => 0,
+            }
+        });
+        usize::try_from(rooms.sum::<i64>()).unwrap_or(0)
+    }
+
+    /// The ids of each text.
+    fn ids_of(&self, texts: &[impl AsRef<str>]) -> Vec<Result<Vec<u32>, Error>> {
+        let texts = texts.iter().map(AsRef::as_ref);
+        if texts.len() < FEW {
+            return texts.map(|text| self.ids(text)).collect();
+        }
+        // Only this, no calls: a session may compute on those cores with its lock held.
+        let texts: Vec<&str> = texts.collect();
+        texts.into_par_iter().map(|text| self.ids(text)).collect()
+    }
+}
+
+impl<I> Embeddings<I>
+where
+    I: Iterator,
+    I::Item: AsRef<str>,
+{
+    /// The same as an iterator that blocks until the next vector is there.
+    pub fn wait(mut self) -> impl Iterator<Item = Result<Vec<f32>, Error>>
+    where
+        I: Unpin,
+    {
+        std::iter::from_fn(move || {
+            block_on(poll_fn(|context| Pin::new(&mut self).poll_next(context)))
+        })
+    }
+
+    /// Tokens that there may be on their way.
+    fn most(&self) -> usize {
+        self.budget * self.embedder.sessions().count()
+    }
+
+    /// Takes texts while less than half of what may be on its way is.
+    fn advance(&mut self, context: &Context<'_>) {
+        let most = self.most();
+        if !self.waiting.is_empty() && self.tokens > most / 2 {
+            return;
+        }
+        let texts = self.take(most - self.tokens.min(most), context);
+        if texts.is_empty() {
+            return;
+        }
+        let since = now_ms();
+        for ids in self.embedder.ids_of(&texts) {
+            let (tokens, embedding) = self.embedder.begin(ids);
+            self.tokens += tokens;
+            self.waiting.push_back(Waiting {
+                embedding,
+                tokens,
+                since,
+            });
+        }
+        for gpu in self.embedder.sessions() {
+            gpu.shared().flush_queued();
+        }
+    }
+
+    /// Texts of about so many tokens, one at least if none is on its way, and no more
+    /// than queues take.
+    fn take(&mut self, tokens: usize, context: &Context<'_>) -> Vec<I::Item> {
+        let Some(texts) = &mut self.texts else {
+            return Vec::new();
+        };
+        let longest = self.embedder.config().max_tokens as usize;
+        let room = self.embedder.room(context);
+        let room = room.max(usize::from(self.waiting.is_empty()));
+        let (mut taken, mut sum) = (Vec::new(), 0);
+        while taken.len() < room && sum < tokens.max(1) {
+            let Some(text) = texts.next() else {
+                self.texts = None;
+                break;
+            };
+            let bytes = self.embedder.prompt.len() + text.as_ref().len();
+            sum += (bytes / BYTES + 2).min(longest);
+            taken.push(text);
+        }
+        taken
+    }
+
+    /// A text came back that waited for so long.
+    fn adapt(&mut self, tokens: usize, ms: f64) {
+        self.tokens -= tokens;
+        self.back += tokens;
+        if self.back < self.most() {
+            return;
+        }
+        self.back = 0;
+        if ms > LONG {
+            self.budget = (self.budget / 2).max(LEAST);
+        } else if ms < LONG / 2.0 {
+            self.budget = (self.budget * 2).min(MOST);
+        }
+    }
+}
+
+impl<I> Stream for Embeddings<I>
+where
+    I: Iterator + Unpin,
+    I::Item: AsRef<str>,
+{
+    type Item = Result<Vec<f32>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.advance(context);
+        let Some(first) = self.waiting.front_mut() else {
+            return Poll::Ready(None);
+        };
+        let Poll::Ready(result) = Pin::new(&mut first.embedding).poll(context) else {
+            return Poll::Pending;
+        };
+        let (tokens, ms) = (first.tokens, now_ms() - first.since);
+        self.waiting.pop_front();
+        self.adapt(tokens, ms);
+        Poll::Ready(Some(result))
+    }
+}

@@ -1,0 +1,320 @@
+//! Text embeddings: a model's folder becomes tensors on the device, or on several,
+//! a text becomes a call, and texts that wait together are one forward pass.
+//!
+//! What is computed is the matter of `embed`, when and where that of the session.
+
+mod embedding;
+mod encoder;
+mod files;
+mod folder;
+mod load;
+mod many;
+mod replica;
+mod vocabulary;
+mod weights;
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+pub use embedding::Embedding;
+pub(super) use encoder::Encoder;
+pub use files::ModelFiles;
+pub(super) use load::Burden;
+pub use load::EmbedderStats;
+pub use many::Embeddings;
+
+use self::embedding::Pending;
+use self::folder::describe;
+use self::load::Load;
+use self::replica::{Replica, check_sessions, upload};
+use self::vocabulary::{Split, tokenizer};
+use self::weights::WeightFile;
+use super::gpu::Gpu;
+use super::storage::Storage;
+use super::tensor::Tensor;
+use crate::embed::{Config, numbers, weights};
+use crate::error::Error;
+use crate::tensor::Packing;
+
+/// How a model is opened.
+#[derive(Clone, Debug, Default)]
+pub struct EmbedderOptions {
+    /// What the device keeps tables and factors as; biases and norms are always
+    /// 32-bit floats, and so is everything that is computed.
+    /// [`Storage::Auto`] is what the file has, or 16 bits, on a GPU in hardware, and
+    /// 32 bits elsewhere. [`Embedder::dtype`] tells what came of it.
+    pub dtype: Storage,
+    /// What becomes of texts of more than [`Config::max_tokens`].
+    pub long_texts: LongTexts,
+}
+
+/// What becomes of a text of more tokens than the model takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LongTexts {
+    /// Its end is cut off, as the model's own library does.
+    #[default]
+    Truncate,
+    /// It fails with [`Error::InvalidInput`].
+    Reject,
+}
+
+/// A text-embedding model of the BERT family on a session's device, or on those of
+/// several sessions.
+///
+/// Each text is a call of its own, from any thread: what waits together is one
+/// forward pass, whatever its lengths, without padding, and only the vectors come
+/// back. A text gives the same bits alone and among others. While an equal text
+/// waits, it is computed once for all who asked.
+///
+/// With several sessions ([`Gpus`](super::Gpus)) a text goes to the one that has the
+/// fewest tokens to do. When its device is lost, it goes to another one, if any is
+/// sound, and otherwise waits as calls do; so do texts that a session refuses because
+/// it is full or closed, once each. [`Embedder::stats`] counts. Devices of one kind
+/// give the same bits.
+///
+/// Clones share the model; it leaves the device with the last one. Embeddings that are
+/// waited for keep it where there are several devices.
+///
+/// ```no_run
+/// # fn main() -> Result<(), framebatch::Error> {
+/// use framebatch::{Blocking, Config, Embedder, EmbedderOptions};
+///
+/// let gpu = Blocking::open(Config::default())?;
+/// let embedder = Embedder::open(gpu.gpu(), "models/minilm", EmbedderOptions::default())?;
+/// let (a, b) = (embedder.embed("a text"), embedder.embed("and another")); // One pass.
+/// let (a, b) = (a.wait()?, b.wait()?);
+/// println!("{}", a.iter().zip(&b).map(|(a, b)| a * b).sum::<f32>());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Embedder {
+    /// Where calls go, if not where the least is to do.
+    through: Option<Gpu>,
+    model: Arc<Model>,
+    prompt: Arc<str>,
+}
+
+struct Model {
+    /// At least one.
+    replicas: Vec<Replica>,
+    /// What they have to do, in the same order.
+    loads: Arc<[Load]>,
+    encoder: Arc<Encoder>,
+    numbers: [f32; 3],
+    tokenizer: Split,
+    prompts: Vec<(String, String)>,
+    lowercase: bool,
+    long_texts: LongTexts,
+    pending: Pending,
+}
+
+impl Embedder {
+    /// Reads a model from a Hugging Face folder as it is, or from its files in
+    /// memory, and copies it to the device: of one session, `&gpu`, or of each of up
+    /// to 64, `&gpus`. It blocks while it reads.
+    ///
+    /// `config.json` and `model.safetensors` (32-bit, 16-bit or bfloat16) must be
+    /// there; `tokenizer.json` or `vocab.txt` with `tokenizer_config.json`,
+    /// `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json` and
+    /// `config_sentence_transformers.json` are followed where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] naming the file, and the field or the tensor with
+    /// both shapes, for what is missing, cut off, contradictory or of another
+    /// architecture; all of it is found before anything is uploaded.
+    /// [`Error::TooLarge`] where a tensor fits no buffer, [`Error::Disposed`].
+    /// What was uploaded until then is freed.
+    /// [`Error::InvalidInput`] also for no session, and for one that is there twice.
+    pub fn open<'a>(
+        gpus: &(impl AsRef<[Gpu]> + ?Sized),
+        files: impl Into<ModelFiles<'a>>,
+        options: EmbedderOptions,
+    ) -> Result<Embedder, Error> {
+        let gpus = check_sessions(gpus.as_ref())?;
+        let files = files.into();
+        let description = describe(&files)?;
+        let config = description.config;
+        let tokenizer = tokenizer(&files, config.vocab)?;
+        let list = weights(&config);
+        let mut file = WeightFile::open(&files)?;
+        file.check(&list)?;
+        let replicas = upload(gpus, &mut file, &list, options.dtype)?;
+        let homes = replicas[0].tensors.iter().map(Tensor::home).collect();
+        let loads = gpus.iter().map(|gpu| Load::new(gpu.shared().sound()));
+        let model = Model {
+            loads: loads.collect(),
+            replicas,
+            encoder: Arc::new(Encoder::new(config, homes)),
+            numbers: numbers(&config),
+            tokenizer,
+            prompts: description.prompts,
+            lowercase: description.lowercase,
+            long_texts: options.long_texts,
+            pending: Pending::default(),
+        };
+        Ok(Embedder {
+            through: None,
+            model: Arc::new(model),
+            prompt: description.prompt.into(),
+        })
+    }
+
+    /// The same model with calls through another handle of its session, or of one of
+    /// them: one with a [`key`](Gpu::keyed), on one [engine](Gpu::on), or that of
+    /// [`Gpu::explain`] and [`Gpu::warmup`].
+    #[must_use]
+    pub fn through(&self, gpu: &Gpu) -> Embedder {
+        Embedder {
+            through: Some(gpu.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// The sizes of the model.
+    pub fn config(&self) -> &Config {
+        &self.model.encoder.config
+    }
+
+    /// The same model with this in front of every text; by default it is what the
+    /// folder names as its default, or nothing.
+    #[must_use]
+    pub fn with_prompt(&self, prompt: &str) -> Embedder {
+        Embedder {
+            prompt: prompt.into(),
+            ..self.clone()
+        }
+    }
+
+    /// What the model wants in front of texts of this kind, such as `query` or
+    /// `passage`, if its folder says anything.
+    pub fn prompt(&self, name: &str) -> Option<&str> {
+        let mut prompts = self.model.prompts.iter();
+        let prompt = prompts.find(|(known, _)| known == name);
+        prompt.map(|(_, prompt)| &prompt[..])
+    }
+
+    /// What the device keeps the model's largest table as, that of the words.
+    pub fn dtype(&self) -> Storage {
+        match self.model.replicas[0].tensors[0].home().packing() {
+            None => Storage::F32,
+            Some(Packing::F16) => Storage::F16,
+            Some(Packing::Bf16) => Storage::Bf16,
+            Some(Packing::Int8) => Storage::Int8,
+        }
+    }
+
+    /// What each session's device did and has to do, in the order in which they were
+    /// given.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), framebatch::Error> {
+    /// use framebatch::{Config, Embedder, EmbedderOptions, EmbedderStats, Gpus};
+    ///
+    /// let gpus = Gpus::open_blocking(Config::default())?; // Every GPU of the machine.
+    /// let embedder = Embedder::open(&gpus, "models/minilm", EmbedderOptions::default())?;
+    /// let texts = (0..10_000).map(|n| format!("text {n}"));
+    /// let vectors: Result<Vec<Vec<f32>>, _> = embedder.embed_many(texts).wait().collect();
+    /// assert_eq!(vectors?.len(), 10_000);
+    /// let all: EmbedderStats = embedder.stats().into_iter().sum();
+    /// assert_eq!(all.texts, 10_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stats(&self) -> Vec<EmbedderStats> {
+        self.model.loads.iter().map(Load::stats).collect()
+    }
+
+    /// Embeds a text: so many floats as [`Config::hidden`].
+    ///
+    /// Out of the future comes [`Error::InvalidInput`] for a text of too many tokens
+    /// under [`LongTexts::Reject`], and for any text where the folder has no
+    /// tokenizer of the kind that is known (WordPiece); besides what may befall any
+    /// call.
+    pub fn embed(&self, text: &str) -> Embedding {
+        self.begin(self.ids(text)).1
+    }
+
+    /// A text's number of tokens, and its call.
+    fn begin(&self, ids: Result<Vec<u32>, Error>) -> (usize, Embedding) {
+        match ids {
+            Ok(ids) => (ids.len(), Embedding(Ok(self.enter(&ids)))),
+            Err(error) => (0, Embedding(Err(error))),
+        }
+    }
+
+    /// The sessions that calls may go to.
+    fn sessions(&self) -> impl Iterator<Item = &Gpu> {
+        let all = self.model.replicas.iter().map(|replica| &replica.gpu);
+        let all = self.through.is_none().then_some(all);
+        self.through.iter().chain(all.into_iter().flatten())
+    }
+
+    /// The ids of a text, with its prompt and the tokens around it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Embedder::embed`] that are the text's.
+    pub fn ids(&self, text: &str) -> Result<Vec<u32>, Error> {
+        let model = &*self.model;
+        let tokenizer = model.tokenizer.as_ref().map_err(Error::clone)?;
+        let most = self.config().max_tokens;
+        let mut ids = Vec::new();
+        let mut encode = |text: &str| tokenizer.encode(text, most as usize, &mut ids);
+        let encoded = if self.prompt.is_empty() && !model.lowercase {
+            encode(text)
+        } else {
+            let text = [&self.prompt, text].concat();
+            encode(&if model.lowercase {
+                text.to_lowercase()
+            } else {
+                text
+            })
+        };
+        if encoded.truncated && model.long_texts == LongTexts::Reject {
+            return Err(Error::InvalidInput(format!(
+                "embed: the text has more than the {most} tokens that the model takes; split it"
+            )));
+        }
+        Ok(ids)
+    }
+
+    /// Embeds a text that any tokenizer made ids of, [CLS] and [SEP] included: so
+    /// many floats as [`Config::hidden`].
+    ///
+    /// Out of the future comes [`Error::InvalidInput`] for no ids, for more than
+    /// [`Config::max_tokens`] and for one that the vocabulary has not, besides what
+    /// may befall any call.
+    pub fn embed_ids(&self, ids: &[u32]) -> Embedding {
+        Embedding(self.check(ids).map(|()| self.enter(ids)))
+    }
+
+    fn check(&self, ids: &[u32]) -> Result<(), Error> {
+        let Config {
+            vocab, max_tokens, ..
+        } = *self.config();
+        let refuse = |problem: String| Error::InvalidInput(["embed_ids: ", &problem].concat());
+        if ids.is_empty() {
+            return Err(refuse("there are no ids; give at least one".into()));
+        }
+        if ids.len() > max_tokens as usize {
+            return Err(refuse(format!(
+                "{} ids are more than the {max_tokens} that the model takes; cut them",
+                ids.len()
+            )));
+        }
+        match ids.iter().find(|id| **id >= vocab) {
+            Some(id) => Err(refuse(format!(
+                "id {id} is not below {vocab}, the size of the vocabulary"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Debug for Embedder {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Embedder").field(self.config()).finish()
+    }
+}

@@ -1,0 +1,168 @@
+//! The tokenizer that a folder describes, by `tokenizer.json` or `vocab.txt`.
+//!
+//! Padding and truncation that are written there are somebody's last settings, not
+//! the model's: they are not followed.
+
+use serde_json::Value;
+
+use super::files::{ModelFiles, refuse};
+use super::folder::Json;
+use crate::embed::tokenizer::{Matching, Options, Tokenizer};
+use crate::error::Error;
+
+const JSON: &str = "tokenizer.json";
+const LINES: &str = "vocab.txt";
+
+/// A tokenizer, or why the model takes ids alone.
+pub(super) type Split = Result<Tokenizer, Error>;
+
+/// Reads the tokenizer of a model with so many tokens.
+pub(super) fn tokenizer(files: &ModelFiles<'_>, vocab: u32) -> Result<Split, Error> {
+    let (file, split) = match Json::find(files, JSON)? {
+        Some(json) => (JSON, of_json(&json, vocab)?),
+        None => match files.text(LINES)? {
+            Some(lines) => (LINES, Ok(of_lines(files, &lines)?)),
+            None => {
+                let problem = "is missing, and vocab.txt too; give ids to `embed_ids`";
+                return Ok(Err(refuse(JSON, problem)));
+            }
+        },
+    };
+    if let Ok(tokenizer) = &split
+        && tokenizer.vocabulary_len() > vocab as usize
+    {
+        let given = tokenizer.vocabulary_len();
+        let problem = format!("has {given} tokens, but vocab_size of config.json is {vocab}");
+        return Err(refuse(file, &problem));
+    }
+    Ok(split)
+}
+
+fn of_lines(files: &ModelFiles<'_>, lines: &str) -> Result<Tokenizer, Error> {
+    let mut options = Options::default();
+    if let Some(json) = Json::find(files, "tokenizer_config.json")? {
+        options.lowercase = json.flag("do_lower_case")?.unwrap_or(true);
+        options.strip_accents = json.flag("strip_accents")?;
+        options.handle_chinese_chars = json.flag("tokenize_chinese_chars")?.unwrap_or(true);
+        for (name, token) in [
+            ("unk_token", &mut options.unk),
+            ("cls_token", &mut options.cls),
+            ("sep_token", &mut options.sep),
+        ] {
+            let given = json.get(name);
+            // As it is, or with how it is to be matched.
+            let given = given.and_then(|given| given.get("content").or(Some(given)));
+            if let Some(given) = given.and_then(Value::as_str) {
+                *token = given.into();
+                options.verbatim.push(given.into());
+            }
+        }
+        options.verbatim.sort_unstable();
+        options.verbatim.dedup();
+    }
+    Tokenizer::new(lines, options).map_err(|error| refuse(LINES, &error.to_string()))
+}
+
+fn of_json(json: &Json<'_>, vocab: u32) -> Result<Split, Error> {
+    let unsupported = |what: &str, given: &Value| {
+        let problem = format!("{what} {given} is not supported; give ids to `embed_ids`");
+        Ok(Err(refuse(JSON, &problem)))
+    };
+    let part = |name: &str| json.get(name).cloned().unwrap_or_default();
+    let (model, normalizer) = (part("model"), part("normalizer"));
+    if model["type"].as_str().unwrap_or("WordPiece") != "WordPiece" {
+        return unsupported("model", &model["type"]);
+    }
+    if normalizer["type"] != "BertNormalizer" {
+        return unsupported("normalizer", &normalizer["type"]);
+    }
+    let words = part("pre_tokenizer");
+    if words["type"] != "BertPreTokenizer" {
+        return unsupported("pre_tokenizer", &words["type"]);
+    }
+    let around = part("post_processor");
+    let Some([cls, sep]) = specials(&around) else {
+        return unsupported("post_processor", &around);
+    };
+    let flag = |name: &str| normalizer[name].as_bool().unwrap_or(true);
+    let text = |name: &str, usual: &str| model[name].as_str().unwrap_or(usual).to_string();
+    let characters = model["max_input_chars_per_word"].as_u64().unwrap_or(100);
+    let options = Options {
+        lowercase: flag("lowercase"),
+        strip_accents: normalizer["strip_accents"].as_bool(),
+        handle_chinese_chars: flag("handle_chinese_chars"),
+        clean_text: flag("clean_text"),
+        continuing_prefix: text("continuing_subword_prefix", "##"),
+        max_chars_per_word: usize::try_from(characters).unwrap_or(usize::MAX),
+        unk: text("unk_token", "[UNK]"),
+        cls,
+        sep,
+        verbatim: Vec::new(),
+    };
+    let tokenizer = Tokenizer::new(&lines(&model["vocab"], vocab)?, options);
+    let mut tokenizer = tokenizer.map_err(|error| refuse(JSON, &error.to_string()))?;
+    for added in part("added_tokens").as_array().into_iter().flatten() {
+        add(&mut tokenizer, added, vocab)?;
+    }
+    Ok(Ok(tokenizer))
+}
+
+/// The tokens around a text.
+fn specials(processor: &Value) -> Option<[String; 2]> {
+    let text = |value: &Value| value.as_str().map(String::from);
+    match processor["type"].as_str()? {
+        "BertProcessing" => Some([text(&processor["cls"][0])?, text(&processor["sep"][0])?]),
+        "TemplateProcessing" => match &processor["single"].as_array()?[..] {
+            [cls, sequence, sep] if sequence["Sequence"]["id"] == "A" => {
+                let id = |special: &Value| text(&special["SpecialToken"]["id"]);
+                Some([id(cls)?, id(sep)?])
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The vocabulary as lines whose numbers are the ids.
+fn lines(tokens: &Value, vocab: u32) -> Result<String, Error> {
+    let Some(tokens) = tokens.as_object() else {
+        return Err(refuse(JSON, "model has no vocab"));
+    };
+    let mut lines = Vec::new();
+    for (token, id) in tokens {
+        let id = id_of(id, vocab)?;
+        if lines.len() <= id {
+            lines.resize(id + 1, "");
+        }
+        // No word has white space: such a token is never found.
+        if !token.contains(char::is_whitespace) {
+            lines[id] = token;
+        }
+    }
+    Ok(lines.join("\n"))
+}
+
+fn id_of(id: &Value, vocab: u32) -> Result<usize, Error> {
+    let known = id.as_u64().filter(|id| *id < u64::from(vocab));
+    let known = known.and_then(|id| usize::try_from(id).ok());
+    known.ok_or_else(|| {
+        let problem = format!("id {id} is not below {vocab}, the vocab_size of config.json");
+        refuse(JSON, &problem)
+    })
+}
+
+fn add(tokenizer: &mut Tokenizer, added: &Value, vocab: u32) -> Result<(), Error> {
+    let flag = |name: &str| added[name].as_bool().unwrap_or(false);
+    let Some(content) = added["content"].as_str().filter(|_| !flag("single_word")) else {
+        let problem = format!("added token {added} is not supported");
+        return Err(refuse(JSON, &problem));
+    };
+    let matching = Matching {
+        strip_left: flag("lstrip"),
+        strip_right: flag("rstrip"),
+        normalized: flag("normalized"),
+    };
+    let id = u32::try_from(id_of(&added["id"], vocab)?).unwrap_or(u32::MAX);
+    let added = tokenizer.add(content, id, matching);
+    added.map_err(|error| refuse(JSON, &error.to_string()))
+}

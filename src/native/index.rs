@@ -1,0 +1,321 @@
+//! Indexes of vectors, and searches of them.
+//!
+//! How vectors lie on the device is `ops::search`'s matter. An index tells it what
+//! changed when it is searched.
+
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use super::call::Call;
+use super::gpu::Gpu;
+use super::outside::{AnyDevice, Mutex, MutexGuard, block_on};
+use super::request::{Chained, Request, Structure};
+use super::shared::Shared;
+use crate::error::Error;
+use crate::graph::searching::NOBODY;
+use crate::ops::search::{Change, IndexConfig, Metric, Vectors, check_count};
+use crate::session::Session;
+
+/// Vectors on the device that queries are compared with, all of them. It lies
+/// there until the last clone is dropped. Made by [`Gpu::index`].
+#[derive(Clone, Debug)]
+pub struct Index {
+    entry: Arc<Entry>,
+    gpu: Gpu,
+}
+
+/// An index of a session.
+#[derive(Debug)]
+pub(super) struct Entry {
+    shared: Arc<Shared>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// Invariant: the session's lock is never waited for under this one's.
+#[derive(Debug)]
+pub(super) struct Held {
+    vectors: Vectors,
+    /// The tensor of each page that the device was told of.
+    pages: Vec<u32>,
+}
+
+/// Which vectors a search may give.
+#[derive(Clone, Copy)]
+pub enum Filter<'a> {
+    /// All of them.
+    All,
+    /// Those of these ids; ids of no vector count nothing.
+    Ids(&'a [u32]),
+    /// A bit for each id, the lowest first; ids behind the last are not allowed.
+    Mask(&'a [u32]),
+    /// What says yes to the id. It is asked once for every vector of the index.
+    Where(&'a dyn Fn(u32) -> bool),
+}
+
+/// A result of a search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// The vector's id.
+    pub id: u32,
+    /// How alike it is, as [`Metric`] says.
+    pub score: f32,
+}
+
+impl Index {
+    /// How many vectors there are.
+    pub fn len(&self) -> usize {
+        self.entry.lock().vectors.count()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds vectors laid end to end; their ids, which rise from the first and are
+    /// never given again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for another width, and for what is no number of a
+    /// magnitude up to 10¹⁷ (in f16, but by cosine, 65,504). Then none is added.
+    pub fn add(&self, vectors: &[f32]) -> Result<Vec<u32>, Error> {
+        let mut held = self.entry.lock();
+        let first = held.vectors.add(vectors)?;
+        Ok((first..held.vectors.ids()).collect())
+    }
+
+    /// Removes vectors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for an id of no vector; then none is removed.
+    pub fn remove(&self, ids: &[u32]) -> Result<(), Error> {
+        self.entry.lock().vectors.remove(ids)
+    }
+
+    /// The `count` vectors that are most like each query, best first and of equals
+    /// the lower id: a list for each of the queries, which lie end to end. A list
+    /// is shorter where the filter allows fewer, or vectors were removed before
+    /// the search was sent: it looks at the index as it is then.
+    ///
+    /// Searches of one index that are sent together are one pass over it for every
+    /// eight queries, of more than 32 results for every two. A score is off by at
+    /// most `dim` · 2⁻²⁴ of the sum of absolute products (of squares, by distance),
+    /// besides what packing costs. A filter takes a bit for each id that was ever
+    /// given, which goes to the device with the call.
+    pub fn search(&self, queries: &[f32], count: usize, filter: Filter<'_>) -> Search {
+        let call = self.try_search(queries, count, filter);
+        Search {
+            call: call.unwrap_or_else(|error| Call::known(Err(error))),
+            count,
+            sign: match self.entry.lock().vectors.config().metric {
+                Metric::Cosine | Metric::Dot => 1.0,
+                Metric::L2 => -1.0,
+            },
+        }
+    }
+
+    /// All of it as bytes for [`Gpu::load_index`]: 32-bit words in little-endian
+    /// order. `fbix`, the version 1, the metric (cosine, dot, L2), the packing (none,
+    /// f16, bf16, int8), floats of a vector, how many there are, the next id; the ids,
+    /// rising; then for each vector the scale of int8 as a float, and its elements as
+    /// they are packed, filled up with zeros to 16 bytes.
+    pub fn save(&self) -> Vec<u8> {
+        self.entry.lock().vectors.save()
+    }
+
+    fn try_search(
+        &self,
+        queries: &[f32],
+        count: usize,
+        filter: Filter<'_>,
+    ) -> Result<Call<f32>, Error> {
+        let shared = &self.entry.shared;
+        let mut state = shared.open()?;
+        let mut held = self.entry.lock();
+        check_count(count, held.vectors.count())?;
+        let queries = held.vectors.config().queries(queries)?;
+        let mask = held.mask(filter);
+        held.tell(&mut state.session)?;
+        let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
+        let searching = held.vectors.searching(words(count), words(mask.len()));
+        let tensors = held.pages[..searching.pages() as usize].to_vec();
+        drop((held, state));
+        let request = Request {
+            structure: Structure::Searching(searching),
+            rows: queries.len() / searching.query() as usize,
+            scalar: 0,
+            operands: [
+                bytemuck::cast_slice(&queries),
+                bytemuck::cast_slice(&mask),
+                &[],
+                &[],
+                &[],
+            ],
+            chained: Chained {
+                operands: Vec::new(),
+                tensors,
+            },
+        };
+        Ok(shared.submit_floats(request, self.gpu.terms(), usize::MAX))
+    }
+}
+
+impl Entry {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let pages = std::mem::take(&mut self.lock().pages);
+        for page in pages {
+            state.session.release(page);
+        }
+        let held = &self.held;
+        state.indexes.0.retain(|other| !Arc::ptr_eq(other, held));
+    }
+}
+
+impl Held {
+    fn mask(&self, filter: Filter<'_>) -> Vec<u32> {
+        let vectors = &self.vectors;
+        match filter {
+            Filter::All => Vec::new(),
+            Filter::Ids(ids) => vectors.mask(ids.iter().copied()),
+            Filter::Where(is_allowed) => vectors.mask(vectors.all().filter(|id| is_allowed(*id))),
+            Filter::Mask(mask) => {
+                let mut mask = mask.to_vec();
+                mask.resize(vectors.mask_words() as usize, 0);
+                mask
+            }
+        }
+    }
+
+    /// Tells the device what changed.
+    fn tell(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
+        let Held { vectors, pages } = self;
+        pages.resize_with(vectors.pages(), || session.hold());
+        if session.is_lost() {
+            return Ok(()); // All is told when there is a device.
+        }
+        vectors.tell(|change| match change {
+            Change::Page(page, words) => session.fill(pages[page], words),
+            Change::Part(page, at, words) => session.patch(pages[page], at, words),
+        })
+    }
+}
+
+/// The indexes of a session.
+#[derive(Debug, Default)]
+pub(super) struct Indexes(Vec<Arc<Mutex<Held>>>);
+
+impl Indexes {
+    /// Fills them again after a loss.
+    pub(super) fn restore(&self, session: &mut Session<AnyDevice>) {
+        for index in &self.0 {
+            let mut held = index.lock().unwrap_or_else(PoisonError::into_inner);
+            held.vectors.forget();
+            // Where one finds no room, its calls are given up as those of any tensor.
+            let _ = held.tell(session);
+        }
+    }
+}
+
+impl Gpu {
+    /// An index of vectors that lie end to end, or of none yet. They are kept here as
+    /// well, so that the index outlives a loss of the device.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use framebatch::{Config, Filter, Gpu, IndexConfig};
+    ///
+    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let index = gpu.index(&[1.0, 0.0, 0.0, 1.0, 0.8, 0.6], IndexConfig::new(2))?;
+    /// let found = index.search(&[2.0, 0.0], 2, Filter::All).await?;
+    /// assert_eq!(found[0].iter().map(|hit| hit.id).collect::<Vec<_>>(), [0, 2]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a width that is not 1 to 4096, and those of
+    /// [`Index::add`]; [`Error::Disposed`].
+    pub fn index(&self, vectors: &[f32], config: IndexConfig) -> Result<Index, Error> {
+        let mut index = Vectors::new(config)?;
+        index.add(vectors)?;
+        self.make_index(index)
+    }
+
+    /// The index that [`Index::save`] gave these bytes of.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] saying what is wrong with the bytes;
+    /// [`Error::Disposed`].
+    pub fn load_index(&self, bytes: &[u8]) -> Result<Index, Error> {
+        self.make_index(Vectors::load(bytes)?)
+    }
+
+    fn make_index(&self, vectors: Vectors) -> Result<Index, Error> {
+        let shared = self.shared();
+        let pages = Vec::new();
+        let held = Arc::new(Mutex::new(Held { vectors, pages }));
+        shared.open()?.indexes.0.push(Arc::clone(&held));
+        let shared = Arc::clone(shared);
+        Ok(Index {
+            entry: Arc::new(Entry { shared, held }),
+            gpu: self.clone(),
+        })
+    }
+}
+
+/// A search under way. It resolves to the results of each query.
+#[derive(Debug)]
+#[must_use = "dropping a search gives it up"]
+pub struct Search {
+    call: Call<f32>,
+    count: usize,
+    sign: f32,
+}
+
+impl Search {
+    /// Blocks this thread until the results are there. Not for async code, where it
+    /// would block the runtime: `await` the search instead.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this search: [`Error::InvalidInput`] for queries of another
+    /// width, more results than there are vectors or than 256, and numbers that are
+    /// none; those of every call.
+    pub fn wait(self) -> Result<Vec<Vec<Hit>>, Error> {
+        block_on(self)
+    }
+
+    fn hits(&self, floats: &[f32]) -> Vec<Vec<Hit>> {
+        let rows = floats.chunks_exact(2 * self.count);
+        let hits = rows.map(|row| {
+            let (ids, scores) = row.split_at(self.count);
+            let hits = ids.iter().zip(scores).map(|(id, score)| Hit {
+                id: id.to_bits(),
+                score: self.sign * score,
+            });
+            hits.take_while(|hit| hit.id != NOBODY).collect()
+        });
+        hits.collect()
+    }
+}
+
+impl Future for Search {
+    type Output = Result<Vec<Vec<Hit>>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = ready!(Pin::new(&mut self.call).poll(context));
+        Poll::Ready(answer.map(|floats| self.hits(&floats)))
+    }
+}

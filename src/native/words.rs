@@ -1,0 +1,121 @@
+//! A result as its caller gets it, and memory for it that callers gave back.
+//!
+//! Which calls there are is not known here, nor when their results come.
+
+use rayon::prelude::*;
+
+use crate::ops::State;
+
+/// Floats of the smallest result whose memory is worth keeping: below that the
+/// system's own allocator is as fast.
+pub(super) const SMALLEST: usize = 16 << 10;
+
+/// Results kept at most, and the floats in them: what streams have on their way.
+pub(super) const MOST: usize = 64;
+pub(super) const MOST_FLOATS: usize = (64 << 20) / size_of::<f32>();
+
+/// Bytes that one core copies at a time: of more, several copy at once.
+const SHARE: usize = 256 << 10;
+
+/// A result, whole or as far as it has come.
+#[derive(Debug)]
+pub(super) enum Words {
+    Floats(Vec<f32>),
+    States(Vec<State>),
+}
+
+impl Words {
+    /// Takes a part of a result of `total` words, which belongs `at` there. Where
+    /// parts follow one another no word is written twice.
+    pub(super) fn put(&mut self, words: &[u32], (at, total): (u32, u32)) {
+        let [at, total] = [at, total].map(|words| words as usize);
+        match self {
+            Words::Floats(floats) => put(floats, bytemuck::cast_slice(words), (at, total)),
+            // Only whole states are cut apart: four words each.
+            Words::States(states) => {
+                put(states, bytemuck::cast_slice(words), (at / 4, total / 4));
+            }
+        }
+    }
+
+    /// The floats of a result of floats.
+    pub(super) fn floats(self) -> Vec<f32> {
+        match self {
+            Words::Floats(floats) => floats,
+            Words::States(states) => bytemuck::pod_collect_to_vec(&states),
+        }
+    }
+
+    /// The states of a result of states.
+    pub(super) fn states(self) -> Vec<State> {
+        match self {
+            Words::Floats(floats) => bytemuck::pod_collect_to_vec(&floats),
+            Words::States(states) => states,
+        }
+    }
+}
+
+fn put<T>(all: &mut Vec<T>, part: &[T], (at, total): (usize, usize))
+where
+    T: Copy + Default + Send + Sync,
+{
+    if at == 0 {
+        // What was there is written over.
+        let is_used = all.len() >= total;
+        all.truncate(if is_used { total } else { 0 });
+        all.reserve_exact(total - all.len());
+    }
+    if at == all.len() {
+        all.extend_from_slice(part);
+        return;
+    }
+    let end = at + part.len();
+    if all.len() < end {
+        all.resize(end, T::default());
+    }
+    let share = SHARE / size_of::<T>();
+    let shares = part.par_chunks(share);
+    let shares = shares.zip(all[at..end].par_chunks_mut(share));
+    shares.for_each(|(from, to)| to.copy_from_slice(from));
+}
+
+/// Memory of results that nobody needs any more, for those to come: the system
+/// takes as long to hand out fresh memory as a copy takes to fill it.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    kept: Vec<Vec<f32>>,
+}
+
+impl Spare {
+    /// Keeps the memory of a result, if it is worth it and there is room; or hands
+    /// it back.
+    pub(super) fn give(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
+        let kept: usize = self.kept.iter().map(Vec::capacity).sum();
+        let is_worth_it = result.capacity() >= SMALLEST;
+        if is_worth_it && self.kept.len() < MOST && kept + result.capacity() <= MOST_FLOATS {
+            self.kept.push(result);
+            return None;
+        }
+        Some(result)
+    }
+
+    /// The smallest memory that so many floats fill by half at least; none, where
+    /// there is none.
+    pub(super) fn take(&mut self, floats: usize) -> Vec<f32> {
+        if floats < SMALLEST {
+            return Vec::new();
+        }
+        let fits = |memory: &Vec<f32>| (floats..=2 * floats).contains(&memory.capacity());
+        let fitting = self.kept.iter().enumerate();
+        let fitting = fitting.filter(|(_, memory)| fits(memory));
+        match fitting.min_by_key(|(_, memory)| memory.capacity()) {
+            Some((at, _)) => self.kept.swap_remove(at),
+            None => Vec::new(),
+        }
+    }
+
+    /// Frees all of it.
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+    }
+}

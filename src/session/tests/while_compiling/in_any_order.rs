@@ -1,0 +1,226 @@
+//! Calls, compilations, failures and losses in any order: every call is answered.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Event {
+    Submit { op: usize, key: Option<u32> },
+    Abort(prop::sample::Index),
+    Flush,
+    Launch,
+    Land(prop::sample::Index, Option<Error>),
+    Compile(prop::sample::Index, Option<Error>),
+    Replace,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let any = any::<prop::sample::Index>;
+    let lost = Error::DeviceLost("test".into());
+    let broken = Error::Shader("test".into());
+    let land = prop_oneof![5 => Just(None), 1 => Just(Some(lost.clone()))];
+    let compile = prop_oneof![8 => Just(None), 1 => Just(Some(lost)), 1 => Just(Some(broken))];
+    let key = prop::option::of(0..3_u32);
+    prop_oneof![
+        40 => (0..OPS, key).prop_map(|(op, key)| Event::Submit { op, key }),
+        8 => any().prop_map(Event::Abort),
+        10 => Just(Event::Flush),
+        30 => Just(Event::Launch),
+        20 => (any(), land).prop_map(|(which, fate)| Event::Land(which, fate)),
+        12 => (any(), compile).prop_map(|(which, fate)| Event::Compile(which, fate)),
+        3 => Just(Event::Replace),
+    ]
+}
+
+/// A session with a compiler, and what is asked of it.
+struct Run {
+    session: Session<Frail>,
+    pending: BTreeMap<Ticket, (usize, f32)>,
+    flying: Vec<Launch>,
+    works: Vec<(Generation, Compile)>,
+    /// The newest call of each op that was sent in this life of the device.
+    newest: [Option<Ticket>; OPS],
+    /// The first that was made in it. Of those before, some were on their way, and others
+    /// had joined what waited.
+    since: Ticket,
+    peak: usize,
+}
+
+impl Run {
+    fn launch(&mut self) -> bool {
+        let sent = self.session.launch(NOW);
+        let generation = self.session.generation();
+        let works = self.session.compiles().into_iter();
+        self.works.extend(works.map(|work| (generation, work)));
+        let Some(sent) = sent else {
+            self.assert_nothing_could_go();
+            return false;
+        };
+        let load = &self.session.in_flight.last().expect("just sent").load;
+        // One that may lose the device waits for nothing, also not for its turn.
+        let keeps_order = load.losses + 1 < ATTEMPTS;
+        let is_new = |ticket: &&Ticket| keeps_order && **ticket >= self.since;
+        for ticket in load.tickets.iter().filter(is_new) {
+            let newest = &mut self.newest[self.pending[ticket].0];
+            assert!(*newest < Some(*ticket), "an op's calls keep their order");
+            *newest = Some(*ticket);
+        }
+        self.flying.push(sent);
+        true
+    }
+
+    /// Unless too many are on their way, what waits aside waits for a kernel.
+    fn assert_nothing_could_go(&mut self) {
+        if !self.session.batcher.may_fly() || self.session.is_lost() {
+            return;
+        }
+        let aside = self.session.batcher.aside();
+        let sealed = &self.session.sealed;
+        for load in sealed.iter().filter(|load| aside.contains(&load.id)) {
+            for call in &load.calls {
+                let recipe = &self.session.structures.recipes()[call.recipe.0 as usize];
+                let fates = recipe
+                    .kernels()
+                    .map(|kernel| self.session.device.fate(kernel));
+                assert!(fates.into_iter().any(|fate| fate == Some(Fate::Compiling)));
+            }
+        }
+    }
+
+    fn land(&mut self, index: usize, fate: Option<Error>) {
+        let sent = self.flying.remove(index);
+        let (batch, generation) = (sent.batch, sent.generation);
+        let outcome = pollster::block_on(flight(sent));
+        let outcome = fate.map_or(outcome, Err);
+        let Some(settlement) = self.session.settle(batch, generation, outcome) else {
+            assert!(self.session.is_lost() || generation != self.session.generation());
+            return;
+        };
+        match &settlement.outcome {
+            Ok(_) => {
+                for (ticket, floats) in values(&settlement) {
+                    let (_, value) = self.pending.remove(&ticket).expect("settled once");
+                    assert_eq!(floats, [value + 1.0; 4]);
+                }
+            }
+            Err(error) => {
+                let ops = settlement.answers.iter().map(|answer| {
+                    let known = self.pending.remove(&answer.ticket);
+                    known.expect("settled once").0
+                });
+                let ops: Vec<usize> = ops.collect();
+                if error.code() == Code::Shader {
+                    assert!(
+                        ops.windows(2).all(|two| two[0] == two[1]),
+                        "one kernel's calls"
+                    );
+                }
+            }
+        }
+    }
+
+    fn compile(&mut self, index: usize, fate: Option<Error>) {
+        let (generation, work) = self.works.remove(index);
+        let mut compiled = pollster::block_on(work);
+        if let Some(error) = fate {
+            compiled.outcome = Err(error);
+        }
+        self.session.compiled(generation, compiled, NOW);
+    }
+
+    fn replace(&mut self) {
+        self.session.replace_device(Frail::new(1 << 20).compiling());
+        self.newest = Default::default();
+        let last = self.pending.keys().last();
+        self.since = last.map_or(self.since, |last| Ticket(last.0 + 1));
+        self.peak = loads(&self.session);
+    }
+
+    /// A face's moves until all is answered.
+    fn finish(&mut self) {
+        self.session.flush();
+        for _ in 0..1000 {
+            if self.session.is_lost() {
+                self.replace();
+            }
+            while self.launch() {}
+            if !self.works.is_empty() {
+                self.compile(0, None);
+            } else if !self.flying.is_empty() {
+                self.land(0, None);
+            } else if self.pending.is_empty() {
+                return;
+            }
+        }
+        panic!("{} calls are never answered", self.pending.len());
+    }
+}
+
+proptest! {
+    /// Every call is answered once, with its own values or its own kernel's error,
+    /// in the order of its kind; and nothing waits that could go.
+    #[test]
+    fn every_call_is_answered_while_kernels_compile(events in prop::collection::vec(event(), 1..100)) {
+        let limits = BatchConfig {
+            overflow: Overflow::Latest,
+            queue_capacity: Capacity { calls: 12, bytes: 4096 },
+            max_batch_size: Some(30),
+            max_batch_bytes: 300,
+            max_in_flight: 2,
+            ..config()
+        };
+        let session = Session::new(Frail::new(1 << 20).compiling(), limits).unwrap();
+        let peak = loads(&session);
+        let mut run = Run {
+            session,
+            pending: BTreeMap::new(),
+            flying: Vec::new(),
+            works: Vec::new(),
+            newest: Default::default(),
+            since: Ticket(0),
+            peak,
+        };
+        for (value, event) in (0_u16..).map(f32::from).zip(events) {
+            match event {
+                Event::Submit { op, key } => {
+                    if let Some(accepted) = call(&mut run.session, op, value, key) {
+                        if let Some(older) = accepted.superseded {
+                            prop_assert!(run.pending.remove(&older).is_some());
+                        }
+                        run.pending.insert(accepted.ticket, (op, value));
+                    }
+                }
+                Event::Abort(which) if !run.pending.is_empty() => {
+                    let tickets: Vec<Ticket> = run.pending.keys().copied().collect();
+                    let ticket = *which.get(&tickets);
+                    prop_assert!(run.session.abort(ticket));
+                    run.pending.remove(&ticket);
+                }
+                Event::Flush => run.session.flush(),
+                Event::Launch => {
+                    run.launch();
+                }
+                Event::Land(which, fate) if !run.flying.is_empty() => {
+                    let index = which.index(run.flying.len());
+                    run.land(index, fate);
+                }
+                Event::Compile(which, fate) if !run.works.is_empty() => {
+                    let index = which.index(run.works.len());
+                    run.compile(index, fate);
+                }
+                Event::Replace => run.replace(),
+                Event::Abort(_) | Event::Land(..) | Event::Compile(..) => {}
+            }
+            run.peak = run.peak.max(loads(&run.session));
+            assert_held(&run.session, run.peak);
+            prop_assert_eq!(run.session.pending(), run.pending.len());
+        }
+        run.finish();
+        let session = &mut run.session;
+        prop_assert_eq!((session.pending(), session.batcher.pending_bytes()), (0, 0));
+        prop_assert_eq!(loads(session), 1);
+    }
+}

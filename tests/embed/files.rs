@@ -1,0 +1,255 @@
+//! What is wrong with the files of a model is told by file, field and tensor, and
+//! leaves nothing behind.
+
+use framebatch::{Code, Embedder, EmbedderOptions, EngineChoice, Gpu, Preset, Storage};
+use safetensors::tensor::Dtype;
+
+use crate::engines::open;
+use crate::model::{Files, Part, TINY, data, folder, ids, parts, safetensors};
+
+fn gpu() -> Gpu {
+    open(EngineChoice::Cpu, Preset::Eager.config())
+}
+
+/// The tiny model after a change.
+fn changed(change: impl FnOnce(&mut Files)) -> Files {
+    let mut files = folder(&TINY, Dtype::F32);
+    change(&mut files);
+    files
+}
+
+fn replaced(name: &str, from: &str, to: &str) -> Files {
+    changed(|files| {
+        let text = String::from_utf8(files.get(name).to_vec()).unwrap();
+        assert!(text.contains(from), "{name} has no {from}");
+        files.set(name, text.replace(from, to));
+    })
+}
+
+fn without(name: &str) -> Files {
+    changed(|files| files.0.retain(|(known, _)| known != name))
+}
+
+/// A header and no data behind it.
+fn header(json: &str) -> Files {
+    let length = (json.len() as u64).to_le_bytes();
+    changed(|files| files.set("model.safetensors", [&length, json.as_bytes()].concat()))
+}
+
+const WEIGHTS: &str = "model.safetensors";
+
+/// Nothing of a model stays that is refused, with a sentence that holds this.
+fn check(cases: Vec<(Files, &str)>) {
+    let gpu = gpu();
+    for (files, expected) in cases {
+        let error = match files.open(&gpu, Storage::F32) {
+            Err(error) => error,
+            Ok(_) => panic!("nothing was refused where {expected:?} should be"),
+        };
+        assert_eq!(error.code(), Code::InvalidInput);
+        let error = error.to_string();
+        assert!(error.contains(expected), "{error}\n  is not {expected}");
+        let stayed = gpu.stats().tensors.sum();
+        assert_eq!(stayed, 0, "{expected}: something stayed");
+    }
+}
+
+#[test]
+fn a_description_that_makes_no_sense_is_refused() {
+    let config = |from, to| replaced("config.json", from, to);
+    check(vec![
+        (without("config.json"), "config.json: is missing"),
+        (
+            without("1_Pooling/config.json"),
+            "1_Pooling/config.json: is missing",
+        ),
+        (
+            changed(|files| files.set("config.json", "{")),
+            "config.json: is no JSON",
+        ),
+        (
+            changed(|files| files.set("config.json", [0xff, 0xfe])),
+            "config.json: is not UTF-8",
+        ),
+        (
+            config("\"bert\"", "\"t5\""),
+            "model_type t5 is no known architecture",
+        ),
+        (
+            config("\"gelu\"", "\"gelu_new\""),
+            "hidden_act \"gelu_new\" is not supported; \"gelu\" is",
+        ),
+        (
+            config("absolute", "relative_key"),
+            "position_embedding_type",
+        ),
+        (
+            config("\"hidden_size\": 64", "\"hidden_size\": 65"),
+            "num_attention_heads 2 must share hidden_size evenly",
+        ),
+        (
+            config("\"hidden_size\": 64", "\"hidden_size\": -1"),
+            "hidden_size -1 must be a whole number",
+        ),
+        (
+            config("\"vocab_size\": 128", "\"x\": 0"),
+            "vocab_size is missing",
+        ),
+        (
+            config("1e-12", "\"small\""),
+            "layer_norm_eps \"small\" must be a number",
+        ),
+        (
+            replaced("sentence_bert_config.json", "40", "49"),
+            "max_seq_length 49 must be 1 to 48",
+        ),
+        (
+            replaced("modules.json", "Normalize\"", "Dense\""),
+            "modules.json: module",
+        ),
+        (
+            replaced("1_Pooling/config.json", "mean_tokens", "max_tokens"),
+            "pooling_mode_max_tokens",
+        ),
+    ]);
+}
+
+#[test]
+fn a_weight_file_that_is_cut_or_hostile_is_refused() {
+    let whole = folder(&TINY, Dtype::F32).get(WEIGHTS).to_vec();
+    let file = |bytes: &[u8]| changed(|files| files.set(WEIGHTS, bytes));
+    let overlap = r#"{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},"b":{"dtype":"F32","shape":[4],"data_offsets":[8,24]}}"#;
+    let huge = r#"{"a":{"dtype":"F32","shape":[9223372036854775807,8],"data_offsets":[0,16]}}"#;
+    let one = |offsets: &str| {
+        header(&format!(
+            r#"{{"a":{{"dtype":"F32","shape":[4],"data_offsets":[{offsets}]}}}}"#
+        ))
+    };
+    let (short, not_good) = (
+        "is shorter than the length of its header",
+        "its header is not good",
+    );
+    let other_length = "bytes of data, but its header speaks of";
+    check(vec![
+        (without(WEIGHTS), "model.safetensors: is missing"),
+        (file(&[]), short),
+        (file(&whole[..7]), short),
+        (file(&whole[..100]), "is longer than the file"),
+        (
+            file(&[0xff; 64]),
+            "its header of 18446744073709551615 bytes is longer",
+        ),
+        (file(&whole[..whole.len() - 1]), other_length),
+        (file(&[&whole[..], &[0]].concat()), other_length),
+        (header("[1, 2"), not_good),
+        (header(overlap), not_good),
+        (header(huge), not_good),
+        (one("0,15"), not_good),
+        (one("16,0"), not_good),
+        (
+            one("0,16"),
+            "has 0 bytes of data, but its header speaks of 16",
+        ),
+        (
+            header("{}"),
+            "tensor embeddings.word_embeddings.weight is missing",
+        ),
+    ]);
+}
+
+#[test]
+fn tensors_that_do_not_suit_the_sizes_are_refused() {
+    let with = |change: &dyn Fn(&mut Vec<Part>)| {
+        let mut parts = parts(&TINY);
+        change(&mut parts);
+        changed(|files| files.set(WEIGHTS, safetensors(&parts, Dtype::F32, "")))
+    };
+    let integers = changed(|files| {
+        let mut bytes = files.get(WEIGHTS).to_vec();
+        let find = |bytes: &[u8]| bytes.windows(5).position(|five| five == b"\"F32\"");
+        while let Some(at) = find(&bytes) {
+            bytes[at..at + 5].copy_from_slice(b"\"I32\"");
+        }
+        files.set(WEIGHTS, bytes);
+    });
+    check(vec![
+        (
+            with(&|parts| drop(parts.remove(7))),
+            "tensor encoder.layer.0.attention.self.value.weight is missing",
+        ),
+        (
+            with(&|parts| parts[0].dims = vec![64, 128]),
+            "tensor embeddings.word_embeddings.weight has shape [64, 128], but by config.json it must have [128, 64]",
+        ),
+        (
+            with(&|parts| parts[0].dims = vec![128 * 64]),
+            "has shape [8192]",
+        ),
+        (integers, "has elements of I32; F32, F16 and BF16 are read"),
+    ]);
+}
+
+#[test]
+fn what_a_dtype_cannot_hold_leaves_nothing() {
+    let gpu = gpu();
+    let mut parts = parts(&TINY);
+    let last = parts.iter().rposition(|part| part.dims.len() == 2).unwrap();
+    parts[last].floats[3] = f32::NAN;
+    let files =
+        changed(|files| files.set("model.safetensors", safetensors(&parts, Dtype::F32, "")));
+    let error = files.open(&gpu, Storage::Int8).unwrap_err();
+    assert!(error.to_string().contains(&parts[last].name), "{error}");
+    assert_eq!(gpu.stats().tensors.sum(), 0, "half of it stayed");
+}
+
+#[test]
+fn a_folder_is_read_as_its_files_are() {
+    let gpu = gpu();
+    let text = ids(&TINY, 8, 15);
+    let from = |embedder: Embedder| embedder.embed_ids(&text).wait().unwrap();
+    let open = |name| Embedder::open(&gpu, &data(name), EmbedderOptions::default());
+    let of_folder = from(open("tiny-model").unwrap());
+    let of_bytes = from(folder(&TINY, Dtype::F32).open(&gpu, Storage::Auto).unwrap());
+    assert_eq!(of_folder, of_bytes);
+    assert_eq!(
+        gpu.stats().tensors.sum(),
+        0,
+        "a model goes with its last handle"
+    );
+    let error = open("no-model").unwrap_err().to_string();
+    assert!(error.contains("no-model/config.json"), "{error}");
+}
+
+#[test]
+fn prompts_are_those_of_the_folder() {
+    const NAME: &str = "config_sentence_transformers.json";
+    let gpu = gpu();
+    let with = |json: &str| changed(|files| files.set(NAME, json)).open(&gpu, Storage::F32);
+    let embedder = with(r#"{"prompts": {"query": "query: ", "passage": "passage: "}}"#).unwrap();
+    assert_eq!(embedder.prompt("query"), Some("query: "));
+    assert_eq!(embedder.prompt("passage"), Some("passage: "));
+    assert_eq!(embedder.prompt("document"), None);
+    assert_eq!(with("{}").unwrap().prompt("query"), None);
+    for wrong in [r#"{"prompts": 1}"#, r#"{"prompts": {"query": 1}}"#] {
+        let error = with(wrong).unwrap_err().to_string();
+        assert!(error.contains(NAME) && error.contains("prompts"), "{error}");
+    }
+}
+
+#[test]
+fn ids_are_checked() {
+    let gpu = gpu();
+    let embedder = folder(&TINY, Dtype::F32).open(&gpu, Storage::F32).unwrap();
+    let cases: [(&[u32], &str); 3] = [
+        (&[], "there are no ids"),
+        (&[1; 41], "41 ids are more than the 40 that the model takes"),
+        (&[5, 128], "id 128 is not below 128"),
+    ];
+    for (ids, expected) in cases {
+        let error = embedder.embed_ids(ids).wait().unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    gpu.dispose();
+    let error = embedder.embed_ids(&[1]).wait().unwrap_err();
+    assert_eq!(error.code(), Code::Disposed);
+}

@@ -1,0 +1,168 @@
+//! Indexes as bytes, also hostile ones.
+
+use framebatch::tensor::Packing;
+use framebatch::{Code, EngineChoice, Filter, IndexConfig, Metric};
+
+use crate::engines;
+use crate::life::send;
+use crate::oracle::{Saved, config, vectors};
+use crate::samples::Samples;
+
+const PACKINGS: [Option<Packing>; 4] = [
+    None,
+    Some(Packing::F16),
+    Some(Packing::Bf16),
+    Some(Packing::Int8),
+];
+
+#[test]
+fn what_was_saved_is_found_again_and_goes_on() {
+    let mut samples = Samples(11);
+    for gpu in engines::both_manual() {
+        for packing in PACKINGS {
+            for metric in Metric::ALL {
+                let config = IndexConfig {
+                    packing,
+                    ..config(21, metric)
+                };
+                let index = gpu.index(&vectors(&mut samples, 300, 21), config).unwrap();
+                index.remove(&[0, 17, 299]).unwrap();
+                let bytes = index.save();
+                let loaded = gpu.load_index(&bytes).unwrap();
+                assert_eq!(loaded.save(), bytes);
+                assert_eq!(loaded.len(), 297);
+                let query = vectors(&mut samples, 1, 21);
+                let searches = [&index, &loaded].map(|index| index.search(&query, 20, Filter::All));
+                let answers = send(&gpu, searches.into());
+                assert_eq!(answers[0], answers[1]);
+                // Ids go on where they were.
+                assert_eq!(loaded.add(&query).unwrap(), [300]);
+            }
+        }
+        let empty = gpu.index(&[], IndexConfig::new(5)).unwrap();
+        assert!(gpu.load_index(&empty.save()).unwrap().is_empty());
+    }
+}
+
+// `pkg-template/test/search.test.mjs` has the same vectors.
+const GIVEN: [f32; 15] = [
+    1.5, -0.25, 3.0, 0.0, 7.125, //
+    0.0, 0.0, 0.0, 0.0, 0.0, //
+    -0.001, 0.333, 2.5, 1e-6, -0.7,
+];
+
+#[test]
+fn indexes_have_the_bytes_of_both_languages() {
+    let gpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let mut lines = Vec::new();
+    for packing in PACKINGS {
+        for metric in Metric::ALL {
+            let config = IndexConfig {
+                packing,
+                ..config(5, metric)
+            };
+            let index = gpu.index(&GIVEN, config).unwrap();
+            index.remove(&[1]).unwrap();
+            let bytes = index.save();
+            lines.push(
+                bytes
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<String>(),
+            );
+        }
+    }
+    let known: Vec<&str> = include_str!("saved.txt").lines().collect();
+    assert_eq!(lines, known);
+}
+
+#[test]
+fn packing_is_as_far_off_as_it_says() {
+    let gpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let mut samples = Samples(12);
+    let dim = 50;
+    let given = vectors(&mut samples, 200, dim);
+    for packing in PACKINGS {
+        let config = IndexConfig {
+            packing,
+            ..config(dim, Metric::Dot)
+        };
+        let index = gpu.index(&given, config).unwrap();
+        for (id, kept) in Saved::read(&index.save()).vectors {
+            let given = &given[id as usize * dim..][..dim];
+            let largest = given
+                .iter()
+                .fold(0.0_f64, |most, x| most.max(f64::from(x.abs())));
+            for (x, kept) in given.iter().zip(kept) {
+                let x = f64::from(*x);
+                let bound = match packing {
+                    None => 0.0,
+                    Some(Packing::F16) => (x.abs() / 2048.0).max(2_f64.powi(-25)),
+                    Some(Packing::Bf16) => x.abs() / 256.0,
+                    Some(Packing::Int8) => largest / 253.9,
+                };
+                assert!(
+                    (x - kept).abs() <= bound,
+                    "{x} became {kept} as {packing:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_index_are_refused() {
+    let gpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let good = gpu
+        .index(&[1.0, 2.0, 3.0, 4.0], config(2, Metric::Dot))
+        .unwrap()
+        .save();
+    // Words: magic, version, metric, packing, dim, count, next, 2 ids, 2 vectors of 5.
+    assert_eq!(good.len(), 4 * (7 + 2 + 10));
+    let with = |word: usize, value: u32| {
+        let mut bytes = good.clone();
+        bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+        bytes
+    };
+    let nan = f32::NAN.to_bits();
+    for (bytes, problem) in [
+        (Vec::new(), "they are no index that was saved"),
+        (
+            b"PK\x03\x04 and what follows it, which is longer".to_vec(),
+            "they are no index that was saved",
+        ),
+        (
+            with(1, 2),
+            "they are of version 2, but this release reads version 1",
+        ),
+        (with(2, 3), "there is no such metric or type"),
+        (with(3, 4), "there is no such metric or type"),
+        (with(4, 1), "the vector of id 0 goes on behind its 1 floats"),
+        (
+            with(5, u32::MAX),
+            "there are 76, but 4294967295 vectors of 2 floats take 103079215108",
+        ),
+        (
+            good[..75].to_vec(),
+            "there are 75, but 2 vectors of 2 floats take 76",
+        ),
+        (with(6, 1), "the ids do not rise, or one is too large"),
+        (with(8, 0), "the ids do not rise, or one is too large"),
+        (with(10, nan), "the vector of id 0 holds what is no number"),
+        (
+            with(15, f32::INFINITY.to_bits()),
+            "the vector of id 1 holds what is no number",
+        ),
+    ] {
+        let error = gpu.load_index(&bytes).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput);
+        assert_eq!(error.to_string(), format!("index: the bytes: {problem}"));
+    }
+    for dim in [0, 4097] {
+        let error = gpu.load_index(&with(4, dim)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("index: dim is {dim}, but vectors have 1 to 4096 floats")
+        );
+    }
+}
