@@ -99,6 +99,11 @@ export class Arena {
     }
   }
 
+  /** Writes a number as a float. */
+  putNumber(number: number, word: number): void {
+    this.floats[word] = number;
+  }
+
   /** Writes the first `count` numbers as floats. */
   putNumbers(numbers: readonly number[], count: number, word: number): void {
     for (let i = 0; i < count; i += 1) this.floats[word + i] = numbers[i];

@@ -1,6 +1,6 @@
 // Looks at what `gpu.optimalBatchSize` is asked. The rule itself is the core's.
 
-import { checkNames } from "./check.js";
+import { checkNames } from "./check-options.js";
 import type { Core } from "./core.js";
 import { invalid, kindOf } from "./errors.js";
 

@@ -3,7 +3,13 @@
 // Everything a caller may get wrong in its options is found here, except whether
 // `into` fits the result, which depends on the arguments (`check.ts`).
 
-import { checkNames, type Operand, type Result } from "./check.js";
+import type { Operand, Result } from "./check.js";
+import {
+  checkFunction,
+  checkNames,
+  checkObject,
+  checkSignal,
+} from "./check-options.js";
 import { invalid, kindOf, subject } from "./errors.js";
 import type { BatchFacts } from "./facts.js";
 import type { Method } from "./method.js";
@@ -72,7 +78,8 @@ export interface Terms {
 type Optioned = Pick<Method, "name" | "width" | "option">;
 
 // Records with every name, so that the compiler finds a name that is missing.
-const CALL_NAMES: Record<keyof CallOptions, true> = {
+/** The names of the options that all calls have. */
+export const CALL_NAMES: Record<keyof CallOptions, true> = {
   signal: true,
   deadlineMs: true,
   into: true,
@@ -121,12 +128,7 @@ export function checkCallOptions(
   if (field !== undefined && typeof field !== "string") {
     throw invalid(about, `field must be a string, got ${kindOf(field)}`);
   }
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw invalid(
-      about,
-      `signal must be an AbortSignal, got ${kindOf(signal)}`,
-    );
-  }
+  checkSignal(about, signal);
   if (deadlineMs !== undefined && !(deadlineMs >= 0)) {
     throw invalid(
       about,
@@ -145,12 +147,7 @@ export function checkCallOptions(
   if (flush !== undefined && flush !== "now") {
     throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
   }
-  if (onMetrics !== undefined && typeof onMetrics !== "function") {
-    throw invalid(
-      about,
-      `onMetrics must be a function, got ${kindOf(onMetrics)}`,
-    );
-  }
+  checkFunction(about, "onMetrics", onMetrics);
   return {
     width,
     field,
@@ -166,12 +163,7 @@ export function checkCallOptions(
 }
 
 function labelOf(method: Optioned, options: unknown): string | undefined {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(
-      method.name,
-      `options must be an object, got ${kindOf(options)}`,
-    );
-  }
+  checkObject(method.name, options);
   const { label } = options as CallOptions;
   if (label === undefined || typeof label === "string") return label;
   throw invalid(method.name, `label must be a string, got ${kindOf(label)}`);

@@ -262,6 +262,8 @@ export class Calls {
   /** Hears what becomes of the device. The core calls this. */
   readonly notify: Notify = (event, message) => {
     if (event === "sent") return this.sending.sent();
+    // One batch did: the device stays.
+    if (event === "relieved") return this.listeners.tell("fallback", message);
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
@@ -295,6 +297,11 @@ export class Calls {
   stats(): Stats {
     if (this.core !== undefined) return this.core.stats() as Stats;
     return this.finalStats ?? openingStats(this.backlog.size);
+  }
+
+  /** Whether calls are recorded, and will not be sent. */
+  get isRecording(): boolean {
+    return this.explained !== undefined;
   }
 
   /** Batches on their way. */

@@ -4,6 +4,7 @@
 // what was given. The contents of arrays are not read here: the core refuses a
 // NaN in an array `t` when it takes the call.
 
+import { detached, isDetached } from "./check-array.js";
 import { type FramebatchError, invalid, kindOf, subject } from "./errors.js";
 import { type Element, type Method, MOST_STEPS } from "./method.js";
 import type { Terms } from "./call-options.js";
@@ -19,22 +20,6 @@ export type Fraction = number | Float32Array;
 
 /** The four control points of a cubic curve. */
 export type Points<Kind extends Operand> = readonly [Kind, Kind, Kind, Kind];
-
-/** Throws unless every name in `options` is in `known`. */
-export function checkNames(
-  about: string,
-  options: object,
-  known: object,
-): void {
-  for (const name in options) {
-    if (Object.hasOwn(known, name)) continue;
-    const names = Object.keys(known).join(", ");
-    throw invalid(
-      about,
-      `there is no option '${name}'; the options are ${names}`,
-    );
-  }
-}
 
 /** Throws unless everything that was given to the call fits together. */
 export function checkCall(
@@ -164,25 +149,6 @@ function checkInto(
   );
 }
 
-/**
- * Whether the memory of an array was transferred away. Such an array has length
- * 0 and reads as empty, so only empty ones need be asked.
- */
-export function isDetached(
-  array: ArrayBufferView & { length: number },
-): boolean {
-  if (array.length > 0) return false;
-  const buffer = array.buffer as ArrayBuffer & { detached?: boolean };
-  if (buffer.detached !== undefined) return buffer.detached;
-  if (buffer.byteLength > 0) return false;
-  try {
-    new Uint8Array(buffer);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
 function checkOperand(
   method: Method,
   index: number,
@@ -267,10 +233,6 @@ function wrongArray(name: string, element: Element, value: unknown): string {
 
 function arrayOf(element: Element): string {
   return element === "float32" ? "Float32Array" : "Uint8Array";
-}
-
-function detached(name: string): string {
-  return `${name} is detached (its buffer was transferred); give an array that still has its memory`;
 }
 
 function count(length: number, element: Element): string {

@@ -57,6 +57,13 @@ export interface Core {
    */
   sampling(sizes: Uint32Array): number;
   /**
+   * The number under which searches of an index are submitted: how its vectors are
+   * packed, 1 if scores are distances, results of a query, quads of a vector, blocks of
+   * the index and of a page, words of the mask. `search/searching.ts` says what lies at
+   * the cursor.
+   */
+  searching(sizes: Uint32Array): number;
+  /**
    * Gives numbers of structures up, each as often as it was asked for before it is
    * gone. Calls that were made before are still answered.
    */
@@ -65,9 +72,9 @@ export interface Core {
   hold(words: number): number;
   /**
    * Uploads a tensor's data, now, packed as its home says; with `AS_GIVEN` it is packed
-   * already.
+   * already. Rows of `row` words may lie in several buffers; without it all lies in one.
    */
-  fill(tensor: number, data: Uint32Array, home: number): number;
+  fill(tensor: number, data: Uint32Array, home: number, row?: number): number;
   /** Uploads a part of one that is not packed, from this word on. */
   patch(tensor: number, at: number, data: Uint32Array): number;
   /**
@@ -113,6 +120,8 @@ export interface Core {
    * returns is answered later, as a call's is, without words.
    */
   end_warmup(): number;
+  /** Frees memory that is only kept for the next batch. */
+  trim(): void;
   /** Submits nothing, which hurries some browsers. */
   nudge(): void;
   /** Whether batches are measured from here on. */
@@ -162,9 +171,13 @@ export function forget(core: Core, structures: readonly number[]): void {
  * Hears what becomes of the device: `lost`, `restored` or `fallback`. With the latter two
  * every tensor on the device is filled again, or released, before this returns; what
  * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
- * kernels are compiled by now.
+ * kernels are compiled by now. And that the GPU was `relieved` of one batch, for which it
+ * had no memory.
  */
-export type Notify = (event: DeviceEvent | "sent", message: string) => void;
+export type Notify = (
+  event: DeviceEvent | "sent" | "relieved",
+  message: string,
+) => void;
 
 /** What may happen to a session's device. */
 export type DeviceEvent = "lost" | "restored" | "fallback";

@@ -11,10 +11,10 @@ import { DueTimer, type Batch } from "./due.js";
 import { EndOfTask, type Environment } from "./environment.js";
 
 /** How long the clock keeps asking for frames after the last call, in milliseconds. */
-export const ARMED_MS = 1000;
+const ARMED_MS = 1000;
 
 /** How long a visible page's frame may take before tasks replace frames, in milliseconds. */
-export const MISSING_MS = 100;
+const MISSING_MS = 100;
 
 /** The clock behind `flush: "frame"`. */
 export class FrameClock implements Clock {

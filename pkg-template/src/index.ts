@@ -28,7 +28,9 @@ export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
 export type { DeviceListener, DeviceNews } from "./events.js";
 export type { NestedNumbers, TensorData } from "./tensor/intake.js";
 export type { AttentionOptions } from "./tensor/attention.js";
-export type { ReduceOptions } from "./tensor/compute.js";
+export type { ReadAllOptions } from "./tensor/entry.js";
+export type { NormOptions, ReduceOptions } from "./tensor/fold.js";
+export type { StorageType, TensorOptions } from "./tensor/input.js";
 export type { SliceRange } from "./tensor/move.js";
 export type {
   ArraysOf,
@@ -36,9 +38,5 @@ export type {
   Elements,
   Fresh,
   KindOf,
-  NormOptions,
-  ReadAllOptions,
-  StorageType,
-  Tensor,
-  TensorOptions,
-} from "./tensor/tensor.js";
+} from "./tensor/kinds.js";
+export type { Tensor } from "./tensor/tensor.js";

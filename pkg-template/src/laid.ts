@@ -6,7 +6,7 @@ import type { Arena } from "./arena.js";
 import type { Element } from "./method.js";
 import type { Terms } from "./call-options.js";
 
-/** Such a call. Its result is floats. */
+/** Such a call. */
 export interface Laid {
   /** How it is named, answered, and its options checked. */
   readonly method: LaidMethod;

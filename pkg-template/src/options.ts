@@ -4,7 +4,7 @@
 // core, which gives them their meaning. `wasm`, `devtools`, a scheduler and the shape of
 // `queueCapacity` are the face's own, and never reach the core as they are.
 
-import { checkNames } from "./check.js";
+import { checkNames, checkOptions } from "./check-options.js";
 import type { WasmSource } from "./core.js";
 import { invalid, kindOf } from "./errors.js";
 
@@ -63,6 +63,12 @@ export interface OpenOptions {
   requiredFeatures?: string[];
   /** WebGPU limits the device must offer, by their WebGPU names. Default: none. */
   requiredLimits?: Record<string, number>;
+  /**
+   * What to use at most of `maxBufferSize`, `maxStorageBufferBindingSize` (65,536 bytes
+   * or more) and `maxComputeWorkgroupsPerDimension`: larger work goes in pieces, as on
+   * a device that offers no more. Default: what the device offers.
+   */
+  maxLimits?: Record<string, number>;
   /** Milliseconds without an answer after which a GPU counts as lost. Default: 10,000. */
   stallMs?: number;
   /**
@@ -94,6 +100,7 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   powerPreference: true,
   requiredFeatures: true,
   requiredLimits: true,
+  maxLimits: true,
   stallMs: true,
   devtools: true,
   wasm: true,
@@ -105,10 +112,7 @@ const CAPACITY_NAMES: Record<"calls" | "bytes", true> = {
 
 /** Throws unless every name in `options` is one that `open` knows. */
 export function checkOpenOptions(about: string, options: OpenOptions): void {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(about, `options must be an object, got ${kindOf(options)}`);
-  }
-  checkNames(about, options, OPEN_NAMES);
+  checkOptions(about, options, OPEN_NAMES);
   const { devtools = false } = options;
   if (typeof devtools !== "boolean") {
     throw invalid(about, `devtools must be a boolean, got ${kindOf(devtools)}`);

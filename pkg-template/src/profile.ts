@@ -2,7 +2,7 @@
 //
 // Everything is measured by the core; this only sorts and divides.
 
-import { checkNames } from "./check.js";
+import { checkOptions } from "./check-options.js";
 import { invalid, kindOf } from "./errors.js";
 import type { BatchFacts } from "./facts.js";
 import type { BatchListener } from "./metrics.js";
@@ -112,10 +112,7 @@ function check(run: unknown, options: ProfileOptions): number {
   if (typeof run !== "function") {
     throw invalid(ABOUT, `fn must be a function, got ${kindOf(run)}`);
   }
-  if (typeof options !== "object" || options === null) {
-    throw invalid(ABOUT, `options must be an object, got ${kindOf(options)}`);
-  }
-  checkNames(ABOUT, options, NAMES);
+  checkOptions(ABOUT, options, NAMES);
   const { iterations = 10 } = options;
   if (Number.isSafeInteger(iterations) && iterations >= 1) return iterations;
   throw invalid(

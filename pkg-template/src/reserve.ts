@@ -8,9 +8,12 @@ import type { Operand } from "./check.js";
 import type { Environment } from "./environment.js";
 import type { Element } from "./method.js";
 
-/** Arrays and bytes that are kept, at most. */
+/** Arrays that are kept, at most. */
 const MOST_ARRAYS = 4096;
-const MOST_BYTES = 2 ** 20;
+
+/** Bytes that are kept: of any batch, and of one that is as large as the one before. */
+const SOME_BYTES = 2 ** 20;
+const MOST_BYTES = 2 ** 24;
 
 /** They are let go after so long without a batch, in milliseconds. */
 const KEPT_MS = 1000;
@@ -31,10 +34,13 @@ export class Reserve {
 
   /** A batch is on its way, and will ask. */
   expect(): void {
+    const now = this.environment.now();
+    const before = now - this.since < KEPT_MS ? this.needs.asked : 0;
     this.needs = this.ahead;
+    this.needs.most = Math.min(Math.max(before, SOME_BYTES), MOST_BYTES);
     this.ahead = new Needs();
     this.isStale = true;
-    this.since = this.environment.now();
+    this.since = now;
   }
 
   /** Whether the last batch needed what is not here yet. */
@@ -96,10 +102,15 @@ export class Reserve {
 /** The keys of arrays that a batch needs, within bounds. */
 class Needs {
   readonly keys: number[] = [];
+  /** Bytes that are kept of it, at most. */
+  most = SOME_BYTES;
+  /** Bytes that it asked for. */
+  asked = 0;
   private bytes = 0;
 
   add(key: number, bytes: number): void {
-    if (this.keys.length >= MOST_ARRAYS || this.bytes + bytes > MOST_BYTES)
+    this.asked += bytes;
+    if (this.keys.length >= MOST_ARRAYS || this.bytes + bytes > this.most)
       return;
     this.keys.push(key);
     this.bytes += bytes;

@@ -7,7 +7,7 @@
 import type { Calibrator } from "./calibrator.js";
 import type { Clock } from "./clock.js";
 import type { Core } from "./core.js";
-import type { Environment } from "./environment.js";
+import type { Environment, Page } from "./environment.js";
 import type { Nudger } from "./nudger.js";
 import { Preparer } from "./preparer.js";
 import type { Tickets } from "./tickets.js";
@@ -31,6 +31,7 @@ export class Sending {
   private readonly nudger: Nudger;
   private readonly calibrator: Calibrator;
   readonly preparer: Preparer;
+  private readonly page: Page | undefined;
   private readonly warning: LonelyWarning | undefined;
 
   constructor(
@@ -46,6 +47,8 @@ export class Sending {
     this.warning = warning;
     const flights = () => tickets.arena.flights;
     this.preparer = new Preparer(around, tickets.pending, flights);
+    this.page = around.page;
+    this.page?.addEventListener("visibilitychange", this.onVisibility);
   }
 
   /** A call was queued; the clock hears of it unless it is sent at once. */
@@ -103,8 +106,19 @@ export class Sending {
     this.clock.settled();
   }
 
+  // What nobody looks at leaves its memory to what they do look at.
+  private readonly onVisibility = (): void => {
+    if (!this.page!.hidden) return;
+    try {
+      this.core.trim();
+    } catch (thrown) {
+      this.fail("trim", thrown);
+    }
+  };
+
   /** Sends nothing any more. */
   dispose(): void {
+    this.page?.removeEventListener("visibilitychange", this.onVisibility);
     this.clock.dispose();
     this.nudger.dispose();
     this.calibrator.dispose();

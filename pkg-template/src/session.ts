@@ -33,15 +33,13 @@ import {
 import { transformPair } from "./stream/transform.js";
 import type { TensorData } from "./tensor/intake.js";
 import {
-  type ArraysOf,
-  type Elements,
-  type KindOf,
   makeTensor,
   type ReadAllOptions,
   readTensors,
-  type Tensor,
-  type TensorOptions,
-} from "./tensor/tensor.js";
+} from "./tensor/entry.js";
+import type { TensorOptions } from "./tensor/input.js";
+import type { ArraysOf, Elements, KindOf } from "./tensor/kinds.js";
+import type { Tensor } from "./tensor/tensor.js";
 
 /** The calls of a session, for the package's other entries. */
 export let callsOf!: (session: Session) => Calls;
@@ -69,7 +67,8 @@ export class Session {
   }
 
   /**
-   * Interpolates linearly: `a + (b - a) * t`, each float by itself.
+   * Interpolates linearly: `(1 - t) * a + t * b`, each float by itself, exact where `t` is
+   * 0 or 1 and elsewhere within 4 ulp of its terms.
    *
    * `a` and `b` have the same length. `t` is one number for all, or an array with
    * one number an item, an item being `width` floats (1 unless given). Resolves to
@@ -141,7 +140,10 @@ export class Session {
    * on the device at once, or as soon as there is one; unless `keep: false` its array
    * is kept to restore it after a loss, and must not change while the tensor lives.
    * Shorter data is copied, travels with the first call, and stays on the device from
-   * the second on. Throws `invalid-input` where data and shape do not fit.
+   * the second on. Data that no buffer of the device holds lies there in parts, by rows
+   * along the first axis: what reads it row by row computes on it, and the reading of
+   * anything else rejects with `limit-exceeded`. Throws `invalid-input` where data and
+   * shape do not fit.
    *
    * @example
    * const weights = gpu.tensor(new Float32Array([1, 2, 3, 4]), [2, 2]);
@@ -295,9 +297,9 @@ export class Session {
   /**
    * Calls `listener` when the device is `lost`, when another one took its place
    * (`restored`: `device` and `info` have changed), or when the CPU did because no
-   * GPU stayed (`fallback`; on a session of `shared` also when it opens without a GPU in
-   * hardware). Pending calls wait meanwhile and are answered either way.
-   * Returns a function that ends it.
+   * GPU stayed, or for one batch that the GPU had no memory for (`fallback`; on a session
+   * of `shared` also when it opens without a GPU in hardware). Pending calls wait meanwhile
+   * and are answered either way. Returns a function that ends it.
    *
    * The event `batch` tells what each batch was, and where its time went, when all of it is
    * back. Batches are measured only while somebody listens.

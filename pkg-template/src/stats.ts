@@ -51,8 +51,20 @@ export interface Stats {
   utilization: number | null;
   /** Calls by the device that ran them. */
   ranOn: { gpu: number; cpu: number };
-  /** Memory held. */
-  pool: { bytes: number; peakBytes: number; buffers: number };
+  /** Batches that the CPU took because the GPU had no memory for them. */
+  fallbacks: number;
+  /**
+   * Memory held: bytes of device buffers now and at most, and their number; how many of
+   * these bytes were asked for, the rest being rounding; and bytes of the host's memory for
+   * operands and what the CPU keeps.
+   */
+  pool: {
+    bytes: number;
+    peakBytes: number;
+    buffers: number;
+    liveBytes: number;
+    hostBytes: number;
+  };
   /**
    * Bytes of the tensors that lie on the device: all of them, and by what their elements
    * are kept as (`f32` counts indexes too). The CPU takes those of f32 whatever that is.
@@ -91,8 +103,8 @@ export interface Info {
 /**
  * What a call takes on each device, in milliseconds: `flush` for a flush of the GPU that
  * does nothing, `dispatch` for a kernel run, and the others for a million: bytes `up` and
- * `down`, calls, terms of an expression, floats blended, quaternions turned, layers of states, products
- * of a matrix product.
+ * `down`, calls, terms of an expression, floats blended, quaternions turned, layers of
+ * states, products of a matrix product.
  */
 export interface Routing {
   /** Whether the numbers were measured on this machine, now or in an earlier visit. */
@@ -141,7 +153,8 @@ export function openingStats(calls: number): Stats {
     kernelEfficiency: null,
     utilization: null,
     ranOn: { gpu: 0, cpu: 0 },
-    pool: { bytes: 0, peakBytes: 0, buffers: 0 },
+    fallbacks: 0,
+    pool: { bytes: 0, peakBytes: 0, buffers: 0, liveBytes: 0, hostBytes: 0 },
     tensors: { bytes: 0, f32: 0, f16: 0, bf16: 0, int8: 0 },
     pipelines: { compiled: 0, reused: 0 },
   };

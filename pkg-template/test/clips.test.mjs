@@ -149,7 +149,7 @@ test("wrong samplings reject in a sentence", async () => {
     ],
     [
       () => clip.sample(two, { into: new Float32Array(3) }),
-      "sample: into has 3 floats, but the result has 2; give an array of that length",
+      "sample: into has 3 elements, but the result has 2; give an array of that length",
     ],
     [
       () => clip.sample(two, { into: new Uint8Array(8), label: "x" }),
@@ -309,6 +309,31 @@ test("calls made while the session opens keep their times", async () => {
   await gpu.dispose();
   await assert.rejects(late, { code: "disposed" });
   assert.throws(() => gpu.clip({ tracks: [TRACK] }), { code: "disposed" });
+});
+
+test("calls of one clip keep their own times, with options or without", async () => {
+  const { gpu, core } = await manual();
+  const clip = gpu.clip({ tracks: [TRACK], duration: 4 });
+  const asking = [];
+  const asked = [
+    clip.sample(1),
+    clip.sample(5, { wrap: "loop" }),
+    clip.sample(7, { wrap: "ping-pong", label: "to and fro" }),
+    clip.sample(2, {
+      get wrap() {
+        asking.push(clip.sample(3));
+        return "clamp";
+      },
+    }),
+    clip.sample(6, { wrap: ["loop"] }),
+  ];
+  gpu.flush();
+  core.answer();
+  const rows = await Promise.all([...asked, ...asking]);
+  assert.deepEqual(
+    rows.flatMap((row) => [...row]),
+    [1, 1, 1, 2, 2, 3],
+  );
 });
 
 test("a clip's calls are aborted and timed like any", async () => {

@@ -20,6 +20,11 @@ export const { fake } = await import(
   pathToFileURL(join(folder, "wasm", "framebatch.js")).href
 );
 
+/** The controls of the embeddings' fake. */
+export const { chunk } = await import(
+  pathToFileURL(join(folder, "wasm", "embeddings.js")).href
+);
+
 /** A session that sends only when told, and the core under it. */
 export async function manual(options) {
   const gpu = await face.open({ flush: "manual", ...options });
@@ -32,16 +37,13 @@ export async function settled(turns = 3) {
     await new Promise((done) => setImmediate(done));
 }
 
-/** What a promise has come to: "pending", or its value or reason. */
+/** What a promise has come to after all that is due: "pending", or its value or reason. */
 export async function stateOf(promise) {
-  const pending = Symbol();
-  await settled(1);
-  const state = await Promise.race([
-    promise.then(
-      (value) => ({ value }),
-      (reason) => ({ reason }),
-    ),
-    pending,
-  ]);
-  return state === pending ? "pending" : state;
+  let state = "pending";
+  promise.then(
+    (value) => (state = { value }),
+    (reason) => (state = { reason }),
+  );
+  await settled();
+  return state;
 }

@@ -1,10 +1,10 @@
 // The core in JavaScript: the same boundary, the same rules, real wasm memory.
 //
 // It stands where wasm-bindgen's glue stands, so that the face is tested as it is
-// shipped. It computes `lerp` truly, and everything else by a simple formula that
-// tells results apart; it has no GPU and no opinion on when to flush. Chains are
-// computed by `fake-chain.mjs`.
+// shipped. It has no GPU and no opinion on when to flush. Calls are computed by
+// `fake-calls.mjs`, chains by `fake-chain.mjs`.
 
+import { compute, shapeOf } from "./fake-calls.mjs";
 import { decode, names, run, sizes } from "./fake-chain.mjs";
 
 const HEADER = 8;
@@ -35,6 +35,9 @@ export const fake = {
 };
 
 let memory;
+
+/** Whether warm-ups end by themselves. */
+export const compiling = { isQuick: false };
 
 /** The glue, as the package's tools wrap it. */
 export function instantiate() {
@@ -126,6 +129,22 @@ class Core {
     return this.structures.push(spec) - 1;
   }
 
+  searching(sizes) {
+    if (this.fails("searching")) return -1;
+    const [packing, , count, quads, blocks, page, mask] = sizes;
+    const row = quads * [4, 8, 8, 16][packing];
+    const pages = Math.ceil(blocks / page);
+    const spec = { op: "searching", row, count, mask, pages };
+    return this.structures.push(spec) - 1;
+  }
+
+  forget(structures) {
+    for (const number of structures) {
+      if (!(number in this.structures)) throw new Error("no structure");
+      delete this.structures[number];
+    }
+  }
+
   patch(tensor, at, data) {
     if (this.fails("patch")) return -1;
     this.counts.patches += 1;
@@ -196,6 +215,7 @@ class Core {
     if (this.fails("submit")) return -1;
     this.counts.submits += 1;
     const spec = this.structures[structure];
+    if (spec === undefined) throw new Error("no structure");
     const shape = spec.chain ? sizes(spec.chain) : shapeOf(spec, rows);
     const at = this.view()[HEADER];
     const ticket = this.nextTicket;
@@ -258,6 +278,7 @@ class Core {
     const ticket = this.nextTicket;
     this.nextTicket = (ticket + 1) >>> 0;
     this.warmups.push(ticket);
+    if (compiling.isQuick) queueMicrotask(() => this.warmed());
     return ticket;
   }
 
@@ -456,94 +477,3 @@ class Core {
     if (failure !== undefined) throw failure;
   }
 }
-
-const aligned = (words) => (words + 3) & ~3;
-
-function shapeOf({ op, width, each, layers, row: fields, isStored }, rows) {
-  if (op === "sampling") {
-    const words = aligned(rows * fields) + 4 + 4 * layers + 4;
-    return { operand: fields, words, result: isStored ? 0 : rows * width };
-  }
-  if (op === "states.gradients") {
-    return { operand: rows * 4, words: rows * 4, result: rows * 32 };
-  }
-  // A state of 16 bytes is 4 words.
-  const row = op.startsWith("states.") ? 4 : width;
-  const operand = rows * row;
-  const t = each ? aligned(rows) : 0;
-  const words = operandsOf(op) * aligned(operand) + t;
-  let result = operand;
-  if (op.startsWith("states.sequence")) result = operand * width;
-  if (op.endsWith("istance")) result = rows;
-  return { operand, words, result };
-}
-
-function operandsOf(op) {
-  if (op.endsWith("bezier")) return 4;
-  return op === "states.descend" ? 1 : 2;
-}
-
-function compute({ spec, shape, rows, scalar, at }, words, source, offset) {
-  const floats = new Float32Array(words.buffer);
-  const out = new Float32Array(source.buffer);
-  const second = at + aligned(shape.operand);
-  const third = second + aligned(shape.operand);
-  const operands = operandsOf(spec.op);
-  const last = at + operands * aligned(shape.operand);
-  const tOf = (row) => (spec.each ? floats[last + row] : scalar);
-  const byte = (operand, i) =>
-    new Uint8Array(words.buffer)[
-      (at + operand * aligned(shape.operand)) * 4 + i
-    ];
-  const bytesOut = new Uint8Array(source.buffer, offset * 4, shape.result * 4);
-  if (spec.op === "sampling") {
-    // The first layer's time, and the float's number.
-    for (let i = 0; i < shape.result; i += 1) {
-      const row = Math.floor(i / spec.width);
-      out[offset + i] = floats[at + row * spec.row] + (i % spec.width);
-    }
-  } else if (spec.op === "states.descend") {
-    for (let i = 0; i < bytesOut.length; i += 1)
-      bytesOut[i] = byte(0, i) - tOf(i >> 4);
-  } else if (spec.op.endsWith("istance")) {
-    for (let row = 0; row < rows; row += 1)
-      out[offset + row] = byte(1, row * 16) - byte(0, row * 16);
-  } else if (spec.op.startsWith("states.sequence")) {
-    for (let i = 0; i < bytesOut.length; i += 1) {
-      const [step, row] = [i >> 4, Math.floor((i >> 4) / spec.width)];
-      const t = (step % spec.width) / (spec.width - 1);
-      const from = row * 16 + (i & 15);
-      bytesOut[i] = mix(byte(0, from), byte(1, from), t);
-    }
-  } else if (spec.op === "states.bezier") {
-    // The points weigh 1, 2, 3 and 4, and t is added.
-    for (let i = 0; i < bytesOut.length; i += 1) {
-      const sum = [0, 1, 2, 3].reduce((n, k) => n + (k + 1) * byte(k, i), 0);
-      bytesOut[i] = sum + tOf(i >> 4);
-    }
-  } else if (spec.op === "bezier") {
-    const each = aligned(shape.operand);
-    for (let i = 0; i < shape.operand; i += 1) {
-      const points = [0, 1, 2, 3].map((k) => floats[at + k * each + i]);
-      const sum = points.reduce((n, p, k) => n + (k + 1) * p, 0);
-      out[offset + i] = sum + tOf(Math.floor(i / spec.width));
-    }
-  } else if (spec.op === "states.gradients") {
-    const bytes = new Uint8Array(words.buffer, at * 4, rows * 16);
-    bytes.forEach((byte, i) => out.set([byte, -byte], offset + 2 * i));
-  } else if (spec.op !== "lerp" && spec.op !== "slerp") {
-    const bytes = new Uint8Array(words.buffer);
-    const result = new Uint8Array(source.buffer, offset * 4, rows * 16);
-    for (let i = 0; i < result.length; i += 1) {
-      const t = spec.each ? floats[third + (i >> 4)] : scalar;
-      result[i] = mix(bytes[at * 4 + i], bytes[second * 4 + i], t);
-    }
-  } else {
-    for (let i = 0; i < shape.operand; i += 1) {
-      const t = spec.each ? floats[third + Math.floor(i / spec.width)] : scalar;
-      out[offset + i] = mix(floats[at + i], floats[second + i], t);
-    }
-  }
-}
-
-const mix = (a, b, t) => a + (b - a) * t;

@@ -221,6 +221,26 @@ test("the reserve has bounds: 4,096 arrays, a mebibyte", () => {
   }
 });
 
+test("of a batch as large as the one before it is kept, up to 16 MiB", () => {
+  for (const [calls, length, expected] of [
+    [1, 2 ** 20, [0, 1, 1]],
+    [2, 2 ** 20, [0, 2, 2]],
+    [5, 2 ** 20, [0, 4, 4]],
+    [1, 2 ** 22 + 1, [0, 0, 0]],
+  ]) {
+    const { send, answer, tasks, world } = prepared();
+    const after = () => {
+      const sent = send(...new Array(calls).fill(length));
+      tasks();
+      answer(sent);
+      return spy(() => tasks());
+    };
+    assert.deepEqual([after(), after(), after()], expected);
+    world.pass(1100);
+    assert.equal(after(), 0, "nobody called for a second");
+  }
+});
+
 test("the reserve is let go after a second without a batch", () => {
   const { send, answer, tasks, world } = prepared();
   const batch = () => {

@@ -8,7 +8,9 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  symlinkSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -37,10 +39,20 @@ function build() {
     join(here, "fake-core.mjs"),
     join(installed, "wasm", "framebatch.js"),
   );
+  for (const name of ["fake-calls.mjs", "fake-chain.mjs"]) {
+    copyFileSync(join(here, name), join(installed, "wasm", name));
+  }
   copyFileSync(
-    join(here, "fake-chain.mjs"),
-    join(installed, "wasm", "fake-chain.mjs"),
+    join(here, "fake-embeddings.mjs"),
+    join(installed, "wasm", "embeddings.js"),
   );
+  // What an application brings along.
+  for (const name of ["react", "@types/react"]) {
+    const file = createRequire(import.meta.url).resolve(`${name}/package.json`);
+    const link = join(folder, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(dirname(file), link);
+  }
   const dist = join(installed, "dist");
   execFileSync(process.execPath, [tsc, "-p", dirname(here), "--outDir", dist], {
     stdio: "inherit",

@@ -39,6 +39,21 @@ import {
   type Tween,
   type Wrap,
 } from "framebatch/animation";
+import type {
+  Embedder,
+  EmbedderOptions,
+  ModelFiles,
+} from "framebatch/embeddings";
+import {
+  FramebatchProvider,
+  type FramebatchProviderProps,
+  useClip,
+  useGpu,
+  useSpring,
+  type UseSpringOptions,
+  useTween,
+  type UseTweenOptions,
+} from "framebatch/react";
 
 const options: OpenOptions = {
   engine: (await isSupported()) ? "gpu" : "cpu",
@@ -213,6 +228,43 @@ gpu.stream([floats], ({ length }) => length, { deep: 2 });
 // @ts-expect-error Numbers are no source.
 gpu.stream(3, () => 1);
 
+const reading: EmbedderOptions = {
+  dtype: "int8",
+  signal,
+  onProgress: ({ loaded, total }) => void (loaded / total),
+  cache: false,
+  keep: false,
+};
+const files: ModelFiles = {
+  "config.json": new Uint8Array(),
+  vocab: new Blob(),
+};
+const embedder: Embedder = await gpu.embedder(files, reading);
+const embedding: Float32Array<ArrayBuffer> = await embedder.embed("text", {
+  priority: "high",
+  truncate: false,
+  prompt: "query",
+  flush: "now",
+});
+const kept2: Float32Array = await embedder.embedIds([101, 102], {
+  into: floats,
+});
+const embeddings: Float32Array[] = await embedder.embedMany(["a", "b"], {
+  priority: "low",
+  onProgress: ({ done, total, tokens }) => void [done, total, tokens],
+});
+for await (const vector of embedder.embedMany(new Set(["a"])))
+  vector satisfies Float32Array;
+const dimensions: number = embedder.info.dimensions;
+// @ts-expect-error Numbers are no texts.
+embedder.embedMany([3]);
+// @ts-expect-error No such priority.
+embedder.embed("text", { priority: "urgent" });
+{
+  using own = await gpu.embedder(new URL("https://models.test/"));
+  own.dispose();
+}
+
 const sizes: BatchSizes = { modelBytes: 1, bytesPerItem: 2 };
 const items: number = gpu.optimalBatchSize(sizes);
 
@@ -228,7 +280,21 @@ const error: Error = new FramebatchError(code, "m", { cause: info });
   own.flush();
 }
 
+const springy: UseSpringOptions<Several> = { from: [0, 0], stiffness: 100 };
+const slow: UseTweenOptions<number> = { duration: 1, easing: "linear" };
+const props: FramebatchProviderProps = { session: gpu, options };
+export function hooks(): number {
+  const session: Session | undefined = useGpu();
+  const made: Clip | undefined = useClip({
+    tracks: [{ times: [0], values: floats }],
+  });
+  const moved: Float32Array = useSpring([1, 2], springy);
+  return useTween(1, slow) + moved[0] + (made?.width ?? 0) + (session ? 1 : 0);
+}
+export const provided = FramebatchProvider(props);
+
 export { fraction, place };
+export { dimensions, embedding, embeddings, kept2 };
 export { blended, row, sampled, stored };
 export { apart, ofField, curved, down, on2, way };
 export {

@@ -7,7 +7,7 @@
 import { endedError } from "../answer.js";
 import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
-import { checkNames } from "../check.js";
+import { checkNames, checkOptions, labeled } from "../check-options.js";
 import { invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
 import { FLOATS, RESIDENT } from "../tensor/codes.js";
@@ -15,10 +15,12 @@ import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {
   checkLayers,
   type Inside,
+  momentOf,
   sampledLayer,
   type Times,
   type Wrap,
 } from "./layers.js";
+import { Moment } from "./moment.js";
 import {
   BLEND,
   BLEND_TO,
@@ -110,7 +112,8 @@ export class Clip {
     const place = store.put(clip.words);
     // The store has the words now.
     const inside = { ...clip, words: new Uint32Array(0) };
-    this.#inside = { calls, clip: inside, place, label };
+    const moment = new Moment(store, inside, place);
+    this.#inside = { calls, clip: inside, place, label, moment };
     collected.register(this, { store, place }, this);
   }
 
@@ -130,6 +133,10 @@ export class Clip {
     times: Times,
     options?: SampleOptions<Into>,
   ): Promise<Into> {
+    const inside = this.#inside;
+    if (typeof times === "number" && isMoment(inside, options)) {
+      return sampleMoment(inside, times, options) as Promise<Into>;
+    }
     return attempt(() => {
       const { wrap, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
@@ -142,9 +149,10 @@ export class Clip {
    * renderer that draws from `tensor.gpuBuffer()`: nothing comes back. Submitted with
    * the frame's calls, or by `gpu.flush()` at once, so that what is submitted afterwards
    * draws it; resolves once that is done. The first call waits for its kernel, unless
-   * `gpu.warmup` compiled it, and no call passes three batches that are still to be read. Other calls of the frame that read the tensor
-   * find what was written. Where calls write to the same place, one of them wins. After
-   * a loss of the device the tensor holds its own data until it is written again.
+   * `gpu.warmup` compiled it, and no call passes three batches that are still to be read.
+   * Other calls of the frame that read the tensor find what was written. Where calls write
+   * to the same place, one of them wins. After a loss of the device the tensor holds its
+   * own data until it is written again.
    *
    * @example
    * const pose = gpu.tensor(new Float32Array(instances * clip.width));
@@ -195,15 +203,9 @@ export class Clip {
 
 /** Makes a clip. Throws where its tracks are wrong. */
 export function makeClip(calls: Calls, options: ClipOptions): Clip {
-  if (typeof options !== "object" || options === null) {
-    throw invalid("clip", `options must be an object, got ${kindOf(options)}`);
-  }
-  checkNames("clip", options, CLIP_NAMES);
+  checkOptions("clip", options, CLIP_NAMES);
   const { tracks, duration, label } = options;
-  if (label !== undefined && typeof label !== "string") {
-    throw invalid("clip", `label must be a string, got ${kindOf(label)}`);
-  }
-  const about = subject("clip", label);
+  const about = labeled("clip", label);
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
   return new Clip(calls, encode(about, tracks, duration), label);
 }
@@ -229,6 +231,32 @@ export function blendTo(
     const to = [tensor, offset] as const;
     return takeTo(calls, BLEND_TO, layers, to, options && rest);
   });
+}
+
+const NONE: SampleOptions = {};
+
+// Whether a call of one time is its clip's moment.
+function isMoment({ calls }: Inside, options: unknown): boolean {
+  if (calls.core === undefined) return false;
+  if (options === undefined) return true;
+  if (typeof options !== "object" || options === null) return false;
+  for (const name in options) if (name !== "wrap") return false;
+  return true;
+}
+
+function sampleMoment(
+  inside: Inside,
+  time: number,
+  options: SampleOptions | undefined,
+): Promise<Float32Array> {
+  const { moment, calls } = inside;
+  try {
+    const { wrap = "clamp" } = options ?? NONE;
+    moment.time = momentOf(SAMPLE.name, inside, time, wrap);
+    return calls.take(moment, undefined);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function take<Into extends Float32Array>(

@@ -3,6 +3,7 @@
 import type { Calls } from "../calls.js";
 import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
 import { type SampledLayer, WRAPS } from "./sampling.js";
+import type { Moment } from "./moment.js";
 import type { Place } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
@@ -18,6 +19,8 @@ export interface Inside {
   readonly clip: Encoded;
   readonly place: Place;
   readonly label: string | undefined;
+  /** Lays its calls of one time. */
+  readonly moment: Moment;
 }
 
 /** What is said of a layer beside its clip. */
@@ -32,21 +35,17 @@ interface Given {
 export function sampledLayer(
   about: string,
   calls: Calls,
-  { clip, place, label, calls: own }: Inside,
+  inside: Inside,
   { times, weight = 1, wrap = "clamp", additive = false }: Given,
 ): SampledLayer {
-  if (own !== calls) {
+  const { clip, place } = inside;
+  if (inside.calls !== calls) {
     throw invalid(
       about,
       "the clip is of another session; make it with the same one",
     );
   }
-  if (place.dropped) {
-    throw new FramebatchError(
-      "disposed",
-      `${about}: ${subject("the clip", label)} is disposed; make it anew`,
-    );
-  }
+  refuseDisposed(about, inside);
   checkTimes(about, times);
   const rows = typeof times === "number" ? 1 : times.length;
   checkWeight(about, weight, rows);
@@ -67,6 +66,20 @@ export function sampledLayer(
     wrap: isFolded ? 0 : mode,
     isAdditive: additive,
   };
+}
+
+/** Where a clip is at one time, in its seconds. Throws for what is wrong with it. */
+export function momentOf(
+  about: string,
+  inside: Inside,
+  time: number,
+  wrap: unknown,
+): number {
+  refuseDisposed(about, inside);
+  checkTimes(about, time);
+  const mode = modeOf(about, wrap, 1);
+  const only = typeof mode === "number" ? mode : mode[0];
+  return fold(time, inside.clip.duration, only);
 }
 
 /** Throws unless layers fit each other. */
@@ -100,6 +113,14 @@ export function checkLayers(
 
 function rowsOf({ times }: SampledLayer): number {
   return typeof times === "number" ? 1 : times.length;
+}
+
+function refuseDisposed(about: string, { place, label }: Inside): void {
+  if (!place.dropped) return;
+  throw new FramebatchError(
+    "disposed",
+    `${about}: ${subject("the clip", label)} is disposed; make it anew`,
+  );
 }
 
 function checkTimes(about: string, times: unknown): void {
@@ -137,20 +158,24 @@ function modeOf(
   wrap: unknown,
   rows: number,
 ): number | Uint8Array {
-  const number = (mode: unknown): number => {
-    const at = WRAPS.indexOf(mode as Wrap);
-    if (at >= 0) return at;
-    const given = typeof mode === "string" ? `'${mode}'` : kindOf(mode);
-    throw invalid(
-      about,
-      `wrap must be 'clamp', 'loop' or 'ping-pong', got ${given}`,
-    );
-  };
-  if (!Array.isArray(wrap)) return number(wrap);
-  if (wrap.length === rows) return Uint8Array.from(wrap, number);
+  if (!Array.isArray(wrap)) return wrapOf(about, wrap);
+  if (wrap.length === rows) {
+    return Uint8Array.from(wrap, (mode) => wrapOf(about, mode));
+  }
   throw invalid(
     about,
     `there are ${wrap.length} wrap modes, but ${rows} times; give one for all, or as many`,
+  );
+}
+
+/** The number of a wrap mode. */
+function wrapOf(about: string, mode: unknown): number {
+  const at = WRAPS.indexOf(mode as Wrap);
+  if (at >= 0) return at;
+  const given = typeof mode === "string" ? `'${mode}'` : kindOf(mode);
+  throw invalid(
+    about,
+    `wrap must be 'clamp', 'loop' or 'ping-pong', got ${given}`,
   );
 }
 

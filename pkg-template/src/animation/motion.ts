@@ -8,7 +8,8 @@
 import type { Calls } from "../calls.js";
 import type { FramebatchError } from "../errors.js";
 import type { Companion } from "../laid.js";
-import { makeTensor, readTensors, type Tensor } from "../tensor/tensor.js";
+import { makeTensor, readTensors } from "../tensor/entry.js";
+import type { Tensor } from "../tensor/tensor.js";
 
 /** How far a motion is: the weights of `from`, `to` and `velocity`, and whether it ends. */
 export interface Moment {

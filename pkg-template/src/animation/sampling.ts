@@ -5,8 +5,7 @@
 // it for the core. What callers may get wrong is found in `clip.ts`.
 
 import { aligned, type Arena } from "../arena.js";
-import { isDetached } from "../check.js";
-import { invalid, kindOf } from "../errors.js";
+import { checkInto } from "../check-array.js";
 import type { Laid, LaidMethod } from "../laid.js";
 import type { Terms } from "../call-options.js";
 import type { Leaf } from "../tensor/leaf.js";
@@ -18,8 +17,9 @@ import type { Place, Store } from "./store.js";
 /** Wrap modes by number. */
 export const WRAPS = ["clamp", "loop", "ping-pong"] as const;
 
-const HEADER = 4;
-const LAYER = 4;
+/** Words of a header, and of each of its layers. */
+export const HEADER = 4;
+export const LAYER = 4;
 const WEIGHTS = 0x10000;
 const MODES = 0x20000;
 
@@ -79,25 +79,10 @@ export class Sampling implements Laid {
   }
 
   check(about: string, terms: Terms | undefined): void {
-    const into = terms?.into as Float32Array | undefined;
+    const into = terms?.into;
     if (into === undefined) return;
-    if (
-      !ArrayBuffer.isView(into) ||
-      into[Symbol.toStringTag] !== "Float32Array"
-    ) {
-      throw invalid(about, `into must be a Float32Array, got ${kindOf(into)}`);
-    }
-    if (into.length === this.elements) return;
-    if (isDetached(into)) {
-      throw invalid(
-        about,
-        "into is detached (its buffer was transferred); give an array that still has its memory",
-      );
-    }
-    throw invalid(
-      about,
-      `into has ${into.length} floats, but the result has ${this.elements}; give an array of that length`,
-    );
+    const type = "Float32Array";
+    checkInto(about, into, { name: "into", type, length: this.elements });
   }
 
   keep(): void {
@@ -182,7 +167,7 @@ export class Sampling implements Laid {
     const { times } = layers[0];
     if (fields === 1) {
       // Of most calls.
-      if (typeof times === "number") arena.putNumbers([times], 1, at);
+      if (typeof times === "number") arena.putNumber(times, at);
       else arena.put(times, at);
       return;
     }
@@ -208,6 +193,9 @@ function spread(
     to[i] = typeof column === "number" ? column : column[row];
   }
 }
+
+/** The bits of a weight of 1. */
+export const ONE = 0x3f80_0000;
 
 const scratch = new Float32Array(1);
 const bits = new Uint32Array(scratch.buffer);

@@ -2,7 +2,7 @@
 //
 // `src/ops/clips.rs` says what the words are and writes the same natively.
 
-import { checkNames } from "../check.js";
+import { checkNames } from "../check-options.js";
 import { invalid, kindOf } from "../errors.js";
 import { type Eased, type Easing, parseEasing } from "./easing.js";
 

@@ -2,7 +2,12 @@
 
 import { endedError } from "../answer.js";
 import type { Calls } from "../calls.js";
-import { checkNames } from "../check.js";
+import {
+  checkFunction,
+  checkNames,
+  checkObject,
+  checkSignal,
+} from "../check-options.js";
 import { type FramebatchError, invalid, kindOf, subject } from "../errors.js";
 
 /** Numbers that move together. */
@@ -53,25 +58,13 @@ export function checkMotion(
   options: MotionOptions<never>,
   known: object,
 ): string {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(name, `options must be an object, got ${kindOf(options)}`);
-  }
+  checkObject(name, options);
   const { onUpdate, signal, reducedMotion, engine, label } = options;
   const about = subject(name, label);
   checkNames(about, options, known);
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
-  if (onUpdate !== undefined && typeof onUpdate !== "function") {
-    throw invalid(
-      about,
-      `onUpdate must be a function, got ${kindOf(onUpdate)}`,
-    );
-  }
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw invalid(
-      about,
-      `signal must be an AbortSignal, got ${kindOf(signal)}`,
-    );
-  }
+  checkFunction(about, "onUpdate", onUpdate);
+  checkSignal(about, signal);
   checkWord(about, "reducedMotion", reducedMotion, ["ignore", "jump"]);
   checkWord(about, "engine", engine, ["cpu", "gpu"]);
   return about;

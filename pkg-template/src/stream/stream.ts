@@ -4,7 +4,7 @@
 // computed; what a result is not waited for, is not computed. It makes no call itself
 // (the caller's function does) and knows nothing of batches.
 
-import { checkNames } from "../check.js";
+import { checkFunction, checkOptions, checkSignal } from "../check-options.js";
 import { invalid, kindOf } from "../errors.js";
 import { bytesOf, depthFor } from "./depth.js";
 import { type Chunks, chunksOf, type StreamSource } from "./source.js";
@@ -299,24 +299,11 @@ function checkStream(
   if (typeof work !== "function") {
     throw invalid(about, `fn must be a function, got ${kindOf(work)}`);
   }
-  if (typeof options !== "object" || options === null) {
-    throw invalid(about, `options must be an object, got ${kindOf(options)}`);
-  }
-  checkNames(about, options, NAMES);
+  checkOptions(about, options, NAMES);
   const { depth, signal, onProgress } = options;
   if (depth !== undefined && !(Number.isSafeInteger(depth) && depth >= 1)) {
     throw invalid(about, `depth must be a whole number from 1, got ${depth}`);
   }
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw invalid(
-      about,
-      `signal must be an AbortSignal, got ${kindOf(signal)}`,
-    );
-  }
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw invalid(
-      about,
-      `onProgress must be a function, got ${kindOf(onProgress)}`,
-    );
-  }
+  checkSignal(about, signal);
+  checkFunction(about, "onProgress", onProgress);
 }

@@ -2,7 +2,7 @@
 //
 // The rules are those of `src/graph/chain/attention.rs`. Nothing is computed here.
 
-import { checkNames } from "../check.js";
+import { checkOptions } from "../check-options.js";
 import { invalid, kindOf } from "../errors.js";
 import { CODE, FLOATS, MAX_HEAD, MAX_RANK } from "./codes.js";
 import { notFloats } from "./compute.js";
@@ -92,10 +92,7 @@ export function attention(
 }
 
 function checked(options: AttentionOptions): AttentionOptions {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(OP, `options must be an object, got ${kindOf(options)}`);
-  }
-  checkNames(OP, options, NAMES);
+  checkOptions(OP, options, NAMES);
   const { heads, scale, causal } = options;
   if (!Number.isInteger(heads) || heads < 1) {
     throw invalid(OP, `heads must be a whole number from 1, got ${heads}`);

@@ -3,7 +3,7 @@
 // A wrong argument is thrown as a sentence. Where data goes afterwards is not decided
 // here.
 
-import { isDetached } from "../check.js";
+import { detached, isDetached } from "../check-array.js";
 import { invalid, kindOf } from "../errors.js";
 import { type Data, LARGE } from "./leaf.js";
 import { isSame, type Shape, shapeOf, text } from "./shape.js";
@@ -74,10 +74,7 @@ function checkArray(
   data: Exclude<TensorData, NestedNumbers>,
 ): void {
   if (isDetached(data)) {
-    throw invalid(
-      about,
-      "data is detached (its buffer was transferred); give an array that still has its memory",
-    );
+    throw invalid(about, detached("data"));
   }
   // By name: an array made in another realm (an iframe) has that realm's class.
   switch (data[Symbol.toStringTag]) {

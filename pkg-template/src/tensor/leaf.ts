@@ -46,6 +46,8 @@ export class Leaf {
     readonly largest: number | undefined,
     readonly keep: boolean,
     readonly label: string | undefined,
+    /** Elements of a row along the first axis; 0 where it must lie in one buffer. */
+    readonly row = 0,
   ) {}
 
   /** Whether its next call finds it on the device. Data used twice is used often. */

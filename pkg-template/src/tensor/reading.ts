@@ -6,8 +6,9 @@
 import { lostInto, noMemory } from "../answer.js";
 import { aligned, Results } from "../arena.js";
 import type { Call } from "../call.js";
-import { isDetached, type Result } from "../check.js";
-import { invalid, kindOf, subject } from "../errors.js";
+import type { Result } from "../check.js";
+import { checkInto, type Receiver } from "../check-array.js";
+import { invalid, subject } from "../errors.js";
 import type { Terms } from "../call-options.js";
 import { FLOATS } from "./codes.js";
 import type { Leaf } from "./leaf.js";
@@ -85,7 +86,7 @@ export function takeInto(reading: Reading, { into, label }: Terms): void {
   const { method, roots } = reading;
   const about = subject(method.name, label);
   if (method === READ) {
-    checkInto(about, "into", roots[0], into);
+    checkInto(about, into, receiver("into", roots[0]));
     reading.into = [into as Result];
     return;
   }
@@ -99,7 +100,7 @@ export function takeInto(reading: Reading, { into, label }: Terms): void {
   const targets: readonly (Result | undefined)[] = [...into];
   roots.forEach((root, i) => {
     if (targets[i] === undefined) return;
-    checkInto(about, `into[${i}]`, root, targets[i]);
+    checkInto(about, targets[i], receiver(`into[${i}]`, root));
   });
   reading.into = targets;
 }
@@ -176,26 +177,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-function checkInto(
-  about: string,
-  name: string,
-  { shape, dtype }: Root,
-  into: unknown,
-): void {
+function receiver(name: string, { shape, dtype }: Root): Receiver {
   const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";
-  const array = into as Result;
-  if (!ArrayBuffer.isView(into) || array[Symbol.toStringTag] !== type) {
-    throw invalid(about, `${name} must be a ${type}, got ${kindOf(into)}`);
-  }
-  if (array.length === shape.count) return;
-  if (isDetached(array)) {
-    throw invalid(
-      about,
-      `${name} is detached (its buffer was transferred); give an array that still has its memory`,
-    );
-  }
-  throw invalid(
-    about,
-    `${name} has ${array.length} elements, but the result has ${shape.count}; give an array of that length`,
-  );
+  return { name, type, length: shape.count };
 }

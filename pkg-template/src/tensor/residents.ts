@@ -133,7 +133,7 @@ export class Residents {
       source instanceof Uint16Array ? leaf.home | AS_GIVEN : leaf.home;
     const words = wordsOf(source);
     this.ask(() =>
-      checked(this.core!, this.core!.fill(leaf.number, words, home)),
+      checked(this.core!, this.core!.fill(leaf.number, words, home, leaf.row)),
     );
     if (!leaf.keep) leaf.data = undefined;
   }

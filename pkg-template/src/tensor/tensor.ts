@@ -1,117 +1,28 @@
 // A tensor as people hold it: methods that record, and `read`, which computes.
 //
 // Nothing crosses into the core before `read`. What is recorded, and what is wrong with
-// it, is decided in `compute.ts` and `move.ts`; how data gets to a device in `leaf.ts`.
+// it, is decided in `compute.ts`, `fold.ts` and `move.ts`. Tensors of data come from
+// `entry.ts`; how that gets to a device is in `leaf.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { endedError } from "../answer.js";
 import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
-import { endedError } from "../answer.js";
 import type { TensorBuffer } from "../core.js";
-import { checkNames } from "../check.js";
-import { invalid, kindOf, subject } from "../errors.js";
+import { invalid, kindOf } from "../errors.js";
 import { attention, type AttentionOptions } from "./attention.js";
-import {
-  BINARY,
-  FLOATS,
-  NORM,
-  PACKED,
-  REDUCTION,
-  RESIDENT,
-  UNARY,
-} from "./codes.js";
+import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
 import * as compute from "./compute.js";
-import type { ReduceOptions } from "./compute.js";
-import { largestOf, takeIn, type TensorData } from "./intake.js";
-import { AUTO, type Data, disposedError, LARGE, Leaf } from "./leaf.js";
+import * as fold from "./fold.js";
+import type { NormOptions, ReduceOptions } from "./fold.js";
+import { inputOf } from "./input.js";
+import type { DTypeOf, Elements, Fresh } from "./kinds.js";
+import { disposedError } from "./leaf.js";
 import * as move from "./move.js";
 import type { SliceRange } from "./move.js";
-import { constant, input, type Node } from "./node.js";
-import { READ, READ_ALL, Reading } from "./reading.js";
-
-/** What a tensor may hold: floats, or whole numbers to pick elements with. */
-export type Elements = Float32Array | Uint32Array;
-
-/** The array that reading gives where none is given. */
-export type Fresh<Kind extends Elements> = Kind extends Float32Array
-  ? Float32Array<ArrayBuffer>
-  : Uint32Array<ArrayBuffer>;
-
-/** How the elements of a kind are named. */
-export type DTypeOf<Kind extends Elements> = Kind extends Float32Array
-  ? "float32"
-  : "uint32";
-
-/** What a tensor of some data holds. */
-export type KindOf<Data extends TensorData> = Data extends
-  Uint32Array | Int32Array
-  ? Uint32Array
-  : Float32Array;
-
-/** The arrays that reading tensors gives. */
-export type ArraysOf<Tensors extends readonly Tensor<Elements>[]> = {
-  -readonly [At in keyof Tensors]: Tensors[At] extends Tensor<infer Kind>
-    ? Fresh<Kind>
-    : never;
-};
-
-/**
- * How the device keeps floats. `f16` and `bf16` take half the memory of `f32`: a value is
- * off by at most 2⁻¹¹ of it as f16, which is for magnitudes from 2⁻¹⁴ to 65,504 (below
- * that by 2⁻²⁵, or a device gives 0; from 65,520 on it is infinite), and 2⁻⁸ as bf16, over
- * the whole range. `int8` takes 0.27 of it: whole numbers and a scale for every 32
- * neighbors in row-major order, off by at most 1/253 of the largest magnitude among them,
- * or 2⁻²²; it holds magnitudes below 65,009 and no NaN. `auto` is f16 on a hardware GPU,
- * for data of 16,384 elements or more in which no value is too large for it, and f32
- * otherwise.
- */
-export type StorageType = "f32" | keyof typeof PACKED | "auto";
-
-/** What `gpu.tensor` takes last. All of it is optional. */
-export interface TensorOptions {
-  /**
-   * How the device keeps floats, to spare memory: every operation takes such a tensor, and
-   * computes in float32 with the values that were kept, which `read` gives. A `Uint16Array`
-   * holds f16 or bf16 bits, and goes up as it is. The CPU keeps the same values as f32. A
-   * tensor that is restored is what it was. Default: `f32`.
-   *
-   * @example
-   * const halves = gpu.tensor(new Float32Array([0.1, 2]), [2], { dtype: "f16" });
-   * await halves.read(); // [0.0999755859375, 2]
-   */
-  dtype?: StorageType;
-  /**
-   * Keeps the data, to restore it on another device when this one is lost. Without it
-   * the tensor is gone then, and must be made anew. Default: true.
-   */
-  keep?: boolean;
-  /** Appears in the message of every error about this tensor. Default: none. */
-  label?: string;
-}
-
-/** An axis, or an axis and what keeps a norm from dividing by zero. */
-export type NormOptions = number | { axis?: number; epsilon?: number };
-
-/** What `gpu.readAll` takes last: as other calls, with an array of arrays as `into`. */
-export type ReadAllOptions = Omit<CallOptions, "into"> & {
-  /** Receives the results, one array each, or `undefined` for a new one. Default: new arrays. */
-  into?: readonly (Elements | undefined)[];
-};
-
-const NO_OPTIONS: TensorOptions = {};
-const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
-  dtype: true,
-  keep: true,
-  label: true,
-};
-const REDUCE_NAMES: Record<keyof ReduceOptions, true> = {
-  axis: true,
-  keepDims: true,
-};
-const NORM_NAMES = { axis: true, epsilon: true };
-const SOFTMAX_NAMES = { axis: true };
-const GELU_NAMES = { approximate: true };
+import { constant, type Node } from "./node.js";
+import { READ, Reading } from "./reading.js";
 
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
 export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
@@ -189,16 +100,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
   /** x · Φ(x), by the error function, or by its usual approximation with tanh. */
   gelu(options?: { approximate?: "tanh" }): Tensor {
-    if (options === undefined) return this.#unary(UNARY.gelu);
-    checkOptions("gelu", options, GELU_NAMES);
-    const { approximate } = options;
-    if (approximate !== undefined && approximate !== "tanh") {
-      throw invalid(
-        "gelu",
-        `approximate must be 'tanh' or left out, got '${approximate}'`,
-      );
-    }
-    return this.#unary(approximate === undefined ? UNARY.gelu : UNARY.geluTanh);
+    return this.#unary(compute.geluOf(options));
   }
   /** eˣ. */
   exp(): Tensor {
@@ -310,43 +212,43 @@ export class Tensor<Kind extends Elements = Float32Array> {
    * await table.sum({ axis: 1, keepDims: true }).read(); // [3, 7], of shape [2, 1]
    */
   sum(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
-    return this.#reduce(REDUCTION.sum, "sum", axis);
+    return this.#reduce(REDUCTION.sum, axis);
   }
   /** The mean over axes; see {@link sum}. */
   mean(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
-    return this.#reduce(REDUCTION.mean, "mean", axis);
+    return this.#reduce(REDUCTION.mean, axis);
   }
   /** The largest over axes, NaN if any is; see {@link sum}. */
   max(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
-    return this.#reduce(REDUCTION.max, "max", axis);
+    return this.#reduce(REDUCTION.max, axis);
   }
   /** The smallest over axes, NaN if any is; see {@link sum}. */
   min(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor {
-    return this.#reduce(REDUCTION.min, "min", axis);
+    return this.#reduce(REDUCTION.min, axis);
   }
   /**
    * The place of the first of the largest, or of the first NaN, along an axis; over
    * several, the place in their row-major order. See {@link sum}.
    */
   argmax(axis?: ReduceOptions["axis"] | ReduceOptions): Tensor<Uint32Array> {
-    return this.#reduce<Uint32Array>(REDUCTION.argmax, "argmax", axis);
+    return this.#reduce<Uint32Array>(REDUCTION.argmax, axis);
   }
 
   /** eˣ over the sum of all eˣ along an axis. Default: the last. */
   softmax(axis?: number | { axis?: number }): Tensor {
-    return this.#norm(NORM.softmax, "softmax", axis, undefined);
+    return this.#norm(NORM.softmax, axis);
   }
   /** (x − mean) / √(variance + epsilon) along an axis. Default: the last, and 1e-5. */
   layerNorm(options?: NormOptions): Tensor {
-    return this.#norm(NORM.layerNorm, "layerNorm", options, 1e-5);
+    return this.#norm(NORM.layerNorm, options);
   }
   /** x / √(mean of squares + epsilon) along an axis. Default: the last, and 1e-6. */
   rmsNorm(options?: NormOptions): Tensor {
-    return this.#norm(NORM.rmsNorm, "rmsNorm", options, 1e-6);
+    return this.#norm(NORM.rmsNorm, options);
   }
   /** x / maximum(length, epsilon) along an axis. Default: the last, and 1e-12. */
   normalize(options?: NormOptions): Tensor {
-    return this.#norm(NORM.normalize, "normalize", options, 1e-12);
+    return this.#norm(NORM.normalize, options);
   }
 
   /** The axes in another order: axis `i` of the result is `order[i]`. Default: reversed. */
@@ -383,7 +285,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   ): Tensor<Kind> {
     const x = this.#own("gather");
     const places = ArrayBuffer.isView(indexes)
-      ? leafNode(this.#calls, "gather", indexes, undefined)
+      ? inputOf(this.#calls, "gather", indexes)
       : nodeOf("gather", this.#calls, indexes);
     return this.#give(move.gather(x, places, axis));
   }
@@ -400,8 +302,8 @@ export class Tensor<Kind extends Elements = Float32Array> {
 
   /**
    * Where the tensor lies on `gpu.device`, in bytes, for the page's own renderer; it
-   * changes after `restored`. Undefined on the CPU. Only for tensors of `gpu.tensor`,
-   * once the session is open.
+   * changes after `restored`. Undefined on the CPU, and for a tensor that no buffer of the
+   * device holds. Only for tensors of `gpu.tensor`, once the session is open.
    */
   gpuBuffer(): TensorBuffer | undefined {
     const { leaf } = this.#own("gpuBuffer");
@@ -486,125 +388,14 @@ export class Tensor<Kind extends Elements = Float32Array> {
 
   #reduce<Given extends Elements = Float32Array>(
     reduction: number,
-    op: string,
     axis: ReduceOptions["axis"] | ReduceOptions,
   ): Tensor<Given> {
-    const isAxis = typeof axis !== "object" || Array.isArray(axis);
-    if (!isAxis) checkOptions(op, axis, REDUCE_NAMES);
-    const options = isAxis ? { axis } : (axis as ReduceOptions);
-    return this.#give(compute.reduce(reduction, this.#own(op), options));
+    const x = this.#own(fold.REDUCTION_NAMES[reduction]);
+    return this.#give(fold.reduce(reduction, x, axis));
   }
 
-  #norm(
-    kind: number,
-    op: string,
-    options: NormOptions = {},
-    usual: number | undefined,
-  ): Tensor {
-    if (typeof options !== "number") {
-      checkOptions(
-        op,
-        options,
-        usual === undefined ? SOFTMAX_NAMES : NORM_NAMES,
-      );
-    }
-    const { axis = -1, epsilon = usual } =
-      typeof options === "number" ? { axis: options } : options;
-    if (epsilon !== undefined && !(epsilon >= 0)) {
-      throw invalid(op, `epsilon must be a number from 0, got ${epsilon}`);
-    }
-    const x = this.#own(op);
-    const second = epsilon === undefined ? undefined : constant(epsilon);
-    return this.#give(compute.norm(kind, x, axis, second));
+  #norm(kind: number, options: NormOptions | undefined): Tensor {
+    const x = this.#own(fold.NORM_NAMES[kind]);
+    return this.#give(fold.norm(kind, x, options));
   }
-}
-
-/** A tensor of data. Throws where data and shape do not fit. */
-export function makeTensor(
-  calls: Calls,
-  data: TensorData,
-  dims: readonly number[] | undefined,
-  options: TensorOptions = NO_OPTIONS,
-): Tensor<Elements> {
-  if (options !== NO_OPTIONS) checkOptions("tensor", options, TENSOR_NAMES);
-  const { label } = options;
-  if (label !== undefined && typeof label !== "string") {
-    throw invalid("tensor", `label must be a string, got ${kindOf(label)}`);
-  }
-  const about = subject("tensor", label);
-  if (calls.ended !== undefined) throw endedError(about, calls.ended);
-  const node = leafNode(calls, about, data, dims, options);
-  // What is short waits for its second use.
-  if (node.leaf!.isResident) calls.residents.settle(node);
-  return new Tensor(calls, node);
-}
-
-/** Reads several tensors of a session in one call. */
-export function readTensors<Answer>(
-  calls: Calls,
-  tensors: readonly Tensor<Elements>[],
-  options: ReadAllOptions | undefined,
-): Promise<Answer> {
-  try {
-    if (!Array.isArray(tensors)) {
-      throw invalid(
-        "readAll",
-        `give an array of tensors, got ${kindOf(tensors)}`,
-      );
-    }
-    const roots = tensors.map((tensor) => nodeOf("readAll", calls, tensor));
-    return calls.read(new Reading(READ_ALL, roots), options as CallOptions);
-  } catch (error) {
-    return Promise.reject(error);
-  }
-}
-
-function leafNode(
-  { shelf }: Calls,
-  about: string,
-  data: TensorData,
-  dims: readonly number[] | undefined,
-  { dtype, keep = true, label }: TensorOptions = NO_OPTIONS,
-): Node {
-  if (typeof keep !== "boolean") {
-    throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
-  }
-  const { data: own, shape } = takeIn(shelf, about, data, dims);
-  const home = homeOf(about, own, dtype);
-  const largest =
-    own.memory instanceof Uint32Array ? largestOf(own) : undefined;
-  return input(shape, new Leaf(own, own.words, home, largest, keep, label));
-}
-
-/** Where data lies that is to be kept so. */
-function homeOf(
-  about: string,
-  { memory, words }: Data,
-  dtype: StorageType | undefined,
-): number {
-  const isHalves = memory instanceof Uint16Array;
-  if (isHalves && dtype !== "f16" && dtype !== "bf16") {
-    throw invalid(
-      about,
-      "a Uint16Array holds 16-bit floats; say with dtype whether they are 'f16' or 'bf16'",
-    );
-  }
-  if (dtype === undefined) return RESIDENT;
-  if (memory instanceof Uint32Array) {
-    throw invalid(about, "dtype is for floats, and whole numbers have none");
-  }
-  if (dtype === "f32") return RESIDENT;
-  if (dtype === "auto") return words < LARGE ? RESIDENT : AUTO;
-  if (Object.hasOwn(PACKED, dtype)) return PACKED[dtype];
-  throw invalid(
-    about,
-    `dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got '${dtype as string}'`,
-  );
-}
-
-function checkOptions(op: string, options: unknown, known: object): void {
-  if (typeof options !== "object" || options === null) {
-    throw invalid(op, `options must be an object, got ${kindOf(options)}`);
-  }
-  checkNames(op, options, known);
 }

@@ -1,0 +1,65 @@
+// One clip at one time: what most samplings are.
+//
+// A clip has one of these for all its calls, which are laid at once and answered by
+// their own record: nothing else is made for them. Calls with options, and those of a
+// session that still opens, are samplings of their own.
+
+import type { Arena } from "../arena.js";
+import type { Laid } from "../laid.js";
+import { HEADER, LAYER, ONE, SAMPLE } from "./sampling.js";
+import type { Place, Store } from "./store.js";
+import type { Encoded } from "./tracks.js";
+
+/** Words of a call: its time, its header, its only layer, the store's number. */
+const WORDS = 4 + HEADER + LAYER + 4;
+
+/** The sampling of a clip at {@link time}. */
+export class Moment implements Laid {
+  readonly method = SAMPLE;
+  readonly rows = 1;
+  readonly isEmpty = false;
+  readonly elements: number;
+  /** Seconds of the call that is about to be laid, folded. */
+  time = 0;
+
+  constructor(
+    private readonly store: Store,
+    private readonly clip: Encoded,
+    private readonly place: Place,
+  ) {
+    this.elements = clip.width;
+  }
+
+  check(): void {} // There are no options.
+
+  keep(): void {} // The session is open.
+
+  hold(): void {
+    this.place.pins += 1;
+  }
+
+  release(): void {
+    this.store.unpin(this.place);
+  }
+
+  lay(arena: Arena): number {
+    const { store, place } = this;
+    if (store.failure !== undefined) throw store.failure;
+    const { lanes, width } = this.clip;
+    const id = store.structure(1, lanes, width, 1, false);
+    const at = arena.room(WORDS);
+    arena.putNumber(this.time, at);
+    const { words } = arena;
+    let word = at + 4;
+    words[word++] = lanes;
+    words[word++] = 1;
+    words[word++] = 0;
+    words[word++] = width;
+    words[word++] = place.at;
+    words[word++] = 0;
+    words[word++] = 0;
+    words[word++] = ONE;
+    words[word] = store.number;
+    return id;
+  }
+}

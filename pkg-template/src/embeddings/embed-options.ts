@@ -1,0 +1,44 @@
+// What is said with a text, and what an embedder says of itself.
+
+import type { CallOptions } from "../call-options.js";
+import type { Pooling } from "./config.js";
+import type { Priority } from "./priorities.js";
+
+/** What `embedIds` takes last: as every call. */
+export interface EmbedIdsOptions<
+  Into extends Float32Array = Float32Array,
+> extends CallOptions<Into> {
+  /** `high` goes before what is `normal` or `low` in `embedMany`. Default: `normal`. */
+  priority?: Priority;
+}
+
+/** What `embed` takes last. All of it is optional. */
+export interface EmbedOptions<
+  Into extends Float32Array = Float32Array,
+> extends EmbedIdsOptions<Into> {
+  /** The name of a prompt of the model, which stands before the text. Default: the model's. */
+  prompt?: string;
+  /** Whether a text beyond the model's limit is cut; otherwise it rejects. Default: true. */
+  truncate?: boolean;
+}
+
+/** What an embedder is, and where it runs. */
+export interface EmbedderInfo {
+  /** Floats of an embedding. */
+  readonly dimensions: number;
+  readonly layers: number;
+  readonly heads: number;
+  /** Tokens that ids are below. */
+  readonly vocabulary: number;
+  /** Tokens of a text at most, with those at its ends. */
+  readonly maxTokens: number;
+  readonly pooling: Pooling;
+  /** Whether embeddings have length 1. */
+  readonly normalized: boolean;
+  /** How matrices are kept; `mixed` where `auto` found some too large for f16. */
+  readonly dtype: "f32" | "f16" | "bf16" | "int8" | "mixed";
+  /** What computes: the session's device, unless a call asks for another. */
+  readonly engine: "gpu" | "cpu";
+  /** The names of the model's prompts. */
+  readonly prompts: readonly string[];
+}

@@ -1,0 +1,315 @@
+// A model as people hold it: texts go in, vectors come out.
+//
+// It checks what is asked, splits texts, and gives calls to the session. How the model
+// came here is the matter of `load.ts`, what lies on the device of `model.ts`.
+
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import {
+  CALL_NAMES,
+  type CallOptions,
+  checkCallOptions,
+} from "../call-options.js";
+import type { Calls } from "../calls.js";
+import { endedError } from "../answer.js";
+import { checkNames, checkObject } from "../check-options.js";
+import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import type { LaidMethod } from "../laid.js";
+import type { StreamSource } from "../stream/source.js";
+import { ask, type Tokenizer } from "./chunk.js";
+import type { Config } from "./config.js";
+import { EMBED, EMBED_IDS, EMBED_MANY, Embedding } from "./embedding.js";
+import type {
+  EmbedderInfo,
+  EmbedIdsOptions,
+  EmbedOptions,
+} from "./embed-options.js";
+import { checkPriority, Embeddings, type EmbedManyOptions } from "./many.js";
+import type { Model } from "./model.js";
+import { Priorities, type Priority } from "./priorities.js";
+import { Sharing } from "./sharing.js";
+
+const OWN = { priority: true, prompt: true, truncate: true } as const;
+const IDS_OWN = { priority: true } as const;
+
+/** Options that leave a call equal to others of the same text. */
+const SHARED = ["into", "signal", "label", "priority", "prompt", "truncate"];
+
+/**
+ * A model that embeds texts. The texts of a frame share one forward pass, whatever their
+ * lengths; equal ones are computed once.
+ *
+ * @example
+ * const embedder = await gpu.embedder("/models/all-MiniLM-L6-v2/");
+ * const [a, b] = await Promise.all([embedder.embed("a cat"), embedder.embed("a kitten")]);
+ * const similarity = a.reduce((sum, x, i) => sum + x * b[i], 0);
+ */
+export class Embedder {
+  readonly #calls: Calls;
+  readonly #model: Model;
+  readonly #tokenizer: Tokenizer;
+  readonly #sharing = new Sharing();
+  readonly #priorities = new Priorities();
+  #isDisposed = false;
+
+  /** Embedders come from `gpu.embedder`. */
+  constructor(calls: Calls, model: Model, tokenizer: Tokenizer) {
+    this.#calls = calls;
+    this.#model = model;
+    this.#tokenizer = tokenizer;
+  }
+
+  /** What it is, and where it runs. */
+  get info(): EmbedderInfo {
+    const { config, dtype } = this.#model;
+    return {
+      dimensions: config.hidden,
+      layers: config.layers,
+      heads: config.heads,
+      vocabulary: config.vocabulary,
+      maxTokens: config.maxTokens,
+      pooling: config.pooling,
+      normalized: config.normalize,
+      dtype,
+      engine: this.#calls.core?.info().engine === "gpu" ? "gpu" : "cpu",
+      prompts: [...config.prompts.keys()],
+    };
+  }
+
+  /**
+   * The vector of a text, in the frame's batch. Resolves to `info.dimensions` floats. An
+   * empty text is the tokens at a text's ends. Takes the options of every call, and its
+   * own. Rejects with `invalid-input` for what is no string, for half a surrogate pair,
+   * and for a text beyond the limit with `truncate: false`.
+   *
+   * @example
+   * const query = await embedder.embed("where do cats sleep?", { priority: "high" });
+   */
+  embed<Into extends Float32Array = Float32Array<ArrayBuffer>>(
+    text: string,
+    options: EmbedOptions<Into> = {},
+  ): Promise<Into> {
+    try {
+      const about = this.#begin(EMBED, options, OWN);
+      const { priority = "normal", prompt, truncate, ...terms } = options;
+      checkPriority(about, priority);
+      const ids = this.#split(about, text, { prompt, truncate });
+      const isShared = Object.keys(options).every((name) =>
+        SHARED.includes(name),
+      );
+      const key = isShared
+        ? `${this.#prompt(about, prompt)}${text}`
+        : undefined;
+      const embedding = new Embedding(EMBED, this.#model, ids);
+      return this.#hurry(priority, this.#take(embedding, terms, key));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * The vector of tokens that another tokenizer made, those at the ends included: 1 to
+   * `info.maxTokens` whole numbers below `info.vocabulary`.
+   *
+   * @example
+   * await embedder.embedIds([101, 7592, 102]);
+   */
+  embedIds<Into extends Float32Array = Float32Array<ArrayBuffer>>(
+    ids: Uint32Array | Int32Array | readonly number[],
+    options: EmbedIdsOptions<Into> = {},
+  ): Promise<Into> {
+    try {
+      const about = this.#begin(EMBED_IDS, options, IDS_OWN);
+      const { priority = "normal", ...terms } = options;
+      checkPriority(about, priority);
+      const own = idsOf(about, ids, this.#model.config);
+      const embedding = new Embedding(EMBED_IDS, this.#model, own);
+      return this.#hurry(priority, this.#take(embedding, terms, undefined));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * The vectors of many texts, in order: of an array, an iterable, an async iterable or
+   * a ReadableStream. Awaited, all of them; with `for await`, as they come, while a few
+   * slices are on their way and texts are taken as needed. A text that is wrong rejects
+   * at its place. Throws `invalid-input` for a wrong option.
+   *
+   * @example
+   * for await (const vector of embedder.embedMany(paragraphs, { priority: "low" })) {
+   *   vectors.push(vector);
+   * }
+   */
+  embedMany(
+    texts: StreamSource<string>,
+    options?: EmbedManyOptions,
+  ): Embeddings {
+    this.#refuseIfOver("embedMany");
+    return new Embeddings(
+      texts,
+      {
+        streams: this.#calls.streams,
+        priorities: this.#priorities,
+        split: (text, place) =>
+          this.#split(`embedMany: text ${place}`, text, options ?? {}),
+        embed: (text, ids) => {
+          const embedding = new Embedding(EMBED_MANY, this.#model, ids);
+          const prompt = this.#prompt("embedMany", options?.prompt);
+          return this.#take(embedding, {}, `${prompt}${text}`);
+        },
+        flush: () => this.#calls.flush(),
+      },
+      options,
+    );
+  }
+
+  /**
+   * Gives the model's memory back as soon as no pending call needs it. Embedding after
+   * that rejects with `disposed`. Disposing twice is fine.
+   *
+   * @example
+   * {
+   *   using embedder = await gpu.embedder("/models/all-MiniLM-L6-v2/");
+   *   await embedder.embed("once");
+   * } // disposed here
+   */
+  dispose(): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    this.#model.drop();
+    this.#tokenizer.free();
+  }
+
+  /** Lets `using` dispose of the embedder. */
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  #begin(
+    { name }: LaidMethod,
+    options: unknown,
+    own: Readonly<Record<string, true>>,
+  ): string {
+    checkObject(name, options);
+    const { label } = options as { label?: unknown };
+    const about = subject(name, typeof label === "string" ? label : undefined);
+    this.#refuseIfOver(about);
+    checkNames(about, options, { ...own, ...CALL_NAMES });
+    return about;
+  }
+
+  #refuseIfOver(about: string): void {
+    const { ended } = this.#calls;
+    if (ended !== undefined) throw endedError(about, ended);
+    if (!this.#isDisposed) return;
+    throw new FramebatchError(
+      "disposed",
+      `${about}: the embedder is disposed; make it anew`,
+    );
+  }
+
+  #prompt(about: string, name: string | undefined): string {
+    const { prompt, prompts } = this.#model.config;
+    if (name === undefined) return prompt;
+    const text = prompts.get(name);
+    if (text !== undefined) return text;
+    throw invalid(
+      about,
+      `prompt must be one of the model's (${[...prompts.keys()].join(", ") || "it has none"}), got '${String(name)}'`,
+    );
+  }
+
+  #split(
+    about: string,
+    text: unknown,
+    { prompt, truncate = true }: { prompt?: string; truncate?: boolean },
+  ): Uint32Array {
+    this.#refuseIfOver(about);
+    if (typeof text !== "string") {
+      throw invalid(about, `a text must be a string, got ${kindOf(text)}`);
+    }
+    if (typeof truncate !== "boolean") {
+      throw invalid(
+        about,
+        `truncate must be true or false, got ${kindOf(truncate)}`,
+      );
+    }
+    if (/\p{Surrogate}/u.test(text)) {
+      throw invalid(
+        about,
+        "the text has half of a surrogate pair, which is no character; use text.toWellFormed()",
+      );
+    }
+    const whole = this.#prompt(about, prompt) + text;
+    const { maxTokens } = this.#model.config;
+    const limit = truncate ? maxTokens : 2 ** 31;
+    const ids = ask(about, () => this.#tokenizer.encode(whole, limit));
+    if (ids.length <= maxTokens) return ids;
+    throw invalid(
+      about,
+      `the text has ${ids.length} tokens, but the model takes ${maxTokens}; split it, or leave truncate out`,
+    );
+  }
+
+  #take<Into extends Float32Array>(
+    embedding: Embedding,
+    terms: CallOptions<Into>,
+    key: string | undefined,
+  ): Promise<Into> {
+    const { into, signal } = terms;
+    const options = Object.keys(terms).length === 0 ? undefined : terms;
+    const compute = (): Promise<Into> =>
+      this.#calls.take(embedding, options as CallOptions);
+    // What is only recorded answers nobody.
+    if (key === undefined || this.#calls.isRecording) return compute();
+    if (options !== undefined) {
+      const { method } = embedding;
+      embedding.check(
+        method.name,
+        checkCallOptions(method, options as CallOptions),
+      );
+    }
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const shared = this.#sharing.ask(key, compute, into, signal);
+    return shared as Promise<Into>;
+  }
+
+  #hurry<Into>(priority: Priority, result: Promise<Into>): Promise<Into> {
+    this.#priorities.add(priority, result);
+    return result;
+  }
+}
+
+function idsOf(
+  about: string,
+  ids: unknown,
+  { vocabulary, maxTokens }: Config,
+): Uint32Array {
+  const isList =
+    Array.isArray(ids) ||
+    ids instanceof Uint32Array ||
+    ids instanceof Int32Array;
+  if (!isList) {
+    throw invalid(
+      about,
+      `ids must be a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(ids)}`,
+    );
+  }
+  const { length } = ids;
+  if (length < 1 || length > maxTokens) {
+    throw invalid(
+      about,
+      `a text has 1 to ${maxTokens} tokens for this model, got ${length}`,
+    );
+  }
+  const own = Uint32Array.from(ids);
+  for (let i = 0; i < length; i += 1) {
+    if (own[i] === ids[i] && own[i] < vocabulary) continue;
+    throw invalid(
+      about,
+      `ids[${i}] must be a whole number below ${vocabulary}, got ${String(ids[i])}`,
+    );
+  }
+  return own;
+}

@@ -1,0 +1,140 @@
+// The fields of a JSON file, checked as they are taken.
+//
+// Whatever is wrong is a sentence that names file and field. What fields mean is not
+// known here.
+
+import { FramebatchError, invalid, kindOf } from "../errors.js";
+import { ABOUT, type Folder, type OpenFile } from "./source.js";
+
+/** Bytes that a file of JSON or of words may have. */
+const MOST = 64 << 20;
+
+/** An object in a file. */
+export class Fields {
+  constructor(
+    /** The file, and where in it. */
+    readonly place: string,
+    private readonly values: Readonly<Record<string, unknown>>,
+  ) {}
+
+  /** An object; `what` says where it stands. */
+  static of(place: string, value: unknown): Fields {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return new Fields(place, value as Record<string, unknown>);
+    }
+    throw invalid(ABOUT, `${place} must be an object, got ${kindOf(value)}`);
+  }
+
+  get(name: string): unknown {
+    return Object.hasOwn(this.values, name) ? this.values[name] : undefined;
+  }
+
+  /** An error about a field. */
+  wrong(name: string, problem: string): FramebatchError {
+    return invalid(ABOUT, `${this.place}: ${name} ${problem}`);
+  }
+
+  /** A whole number; `usual` where there is none. */
+  whole(name: string, least: number, most: number, usual?: number): number {
+    const value = this.get(name) ?? usual;
+    const number = Number.isInteger(value) ? (value as number) : NaN;
+    if (number >= least && number <= most) return number;
+    throw this.wrong(
+      name,
+      `must be a whole number from ${least} to ${most}, got ${shown(value)}`,
+    );
+  }
+
+  /** A number above 0. */
+  positive(name: string): number {
+    const value = this.get(name);
+    if (typeof value === "number" && value > 0 && value < Infinity)
+      return value;
+    throw this.wrong(name, `must be a number above 0, got ${shown(value)}`);
+  }
+
+  text(name: string, usual?: string): string {
+    const value = this.get(name) ?? usual;
+    if (typeof value === "string") return value;
+    throw this.wrong(name, `must be a string, got ${shown(value)}`);
+  }
+
+  flag(name: string, usual: boolean): boolean {
+    const value = this.get(name) ?? usual;
+    if (typeof value === "boolean") return value;
+    throw this.wrong(name, `must be true or false, got ${shown(value)}`);
+  }
+
+  /** An object in a field; undefined where there is none. */
+  object(name: string): Fields | undefined {
+    const value = this.get(name) ?? undefined;
+    if (value === undefined) return undefined;
+    return Fields.of(`${this.place}: ${name}`, value);
+  }
+
+  list(name: string): readonly unknown[] {
+    const value = this.get(name) ?? [];
+    if (Array.isArray(value)) return value;
+    throw this.wrong(name, `must be a list, got ${shown(value)}`);
+  }
+}
+
+/** A file's text; undefined where the folder has none of that name. */
+export async function readText(
+  folder: Folder,
+  name: string,
+): Promise<string | undefined> {
+  const file = await folder.open(name);
+  if (file === undefined) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await whole(file));
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw invalid(ABOUT, `${name} is not UTF-8`);
+  } finally {
+    file.cancel();
+  }
+
+  async function whole(file: OpenFile): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for (;;) {
+      const part = await file.read();
+      if (part === undefined) break;
+      length += part.length;
+      if (length > MOST) {
+        throw invalid(ABOUT, `${name} has more than ${MOST} bytes`);
+      }
+      parts.push(part);
+    }
+    return parts.length === 1
+      ? parts[0]
+      : new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
+  }
+}
+
+/** What a file of JSON holds; undefined where the folder has none of that name. */
+export async function readJson(folder: Folder, name: string): Promise<unknown> {
+  const text = await readText(folder, name);
+  return text === undefined ? undefined : parse(name, text);
+}
+
+/** What JSON says. Throws `invalid-input` for what is none. */
+export function parse(place: string, text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new FramebatchError(
+      "invalid-input",
+      `${ABOUT}: ${place} is no JSON (${(cause as Error).message})`,
+      { cause },
+    );
+  }
+}
+
+/** A value in a message, cut where it is long. */
+export function shown(value: unknown): string {
+  if (value === undefined) return "nothing";
+  const text = JSON.stringify(value) ?? kindOf(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

@@ -1,0 +1,53 @@
+// The third entry of the package: importing it gives every session embedders.
+//
+// Apart from the first, so that pages without texts load neither it nor its
+// WebAssembly, which is fetched by the first embedder.
+
+import { callsOf, Session } from "../session.js";
+import type { Embedder } from "./embedder.js";
+import { type EmbedderOptions, loadEmbedder } from "./load.js";
+import type { ModelSource } from "./source.js";
+
+export type { Embedder } from "./embedder.js";
+export type {
+  EmbedderInfo,
+  EmbedIdsOptions,
+  EmbedOptions,
+} from "./embed-options.js";
+export type { EmbedderOptions, EmbedderProgress } from "./load.js";
+export type { Embeddings, EmbedManyOptions, EmbedProgress } from "./many.js";
+export type { Pooling } from "./config.js";
+export type { Priority } from "./priorities.js";
+export type { FileData, ModelFiles, ModelSource } from "./source.js";
+
+declare module "../session.js" {
+  interface Session {
+    /**
+     * Loads a text encoder of the BERT family from a Hugging Face folder as it is: its
+     * address, or its files by name. Each tensor goes to the device as it arrives.
+     * Resolves when all of it is there. With `import "framebatch/embeddings"`.
+     *
+     * Rejects with `invalid-input` for a file that is missing, truncated or wrong,
+     * naming file, field or tensor and both shapes; with `unsupported` for another kind
+     * of model; with `signal.reason`; and with what the session ended by. Nothing that is
+     * half loaded stays.
+     *
+     * @example
+     * const embedder = await gpu.embedder("/models/all-MiniLM-L6-v2/", {
+     *   onProgress: ({ loaded, total }) => (bar.value = loaded / total),
+     * });
+     * const vector = await embedder.embed("A text of any length.");
+     */
+    embedder(source: ModelSource, options?: EmbedderOptions): Promise<Embedder>;
+  }
+}
+
+Object.assign(Session.prototype, {
+  embedder(
+    this: Session,
+    source: ModelSource,
+    options?: EmbedderOptions,
+  ): Promise<Embedder> {
+    return loadEmbedder(callsOf(this), source, options);
+  },
+});

@@ -1,0 +1,114 @@
+// A model on the device: its weights, and the structures of its forward passes.
+//
+// One structure for each length that a text had lately; they share every kernel. It is
+// kept until it is disposed of and the last call that reads it is answered.
+
+import type { Arena } from "../arena.js";
+import { aligned } from "../arena.js";
+import type { Calls } from "../calls.js";
+import { checked, forget } from "../core.js";
+import { PACKED } from "../tensor/codes.js";
+import type { Leaf } from "../tensor/leaf.js";
+import type { Node } from "../tensor/node.js";
+import type { StorageType } from "../tensor/input.js";
+import { ask, type Encoder } from "./chunk.js";
+import type { Config } from "./config.js";
+
+/** Lengths whose structures are kept. */
+const LENGTHS = 256;
+
+const NAMES = Object.entries(PACKED);
+
+/** An encoder and its weights. */
+export class Model {
+  /** Calls that need it. */
+  private pins = 0;
+  private isDropped = false;
+  private readonly leaves: readonly Leaf[];
+  private readonly homes: Uint32Array;
+  private readonly numbers: readonly number[];
+  /** The core's numbers by length, those used last behind the others. */
+  private readonly structures = new Map<number, number>();
+
+  constructor(
+    private readonly calls: Calls,
+    readonly config: Config,
+    private readonly encoder: Encoder,
+    /** The nodes of the weights, which live as long as this. */
+    readonly nodes: readonly Node[],
+  ) {
+    this.leaves = nodes.map(({ leaf }) => leaf!);
+    this.homes = Uint32Array.from(this.leaves, ({ home }) => home);
+    this.numbers = [...encoder.numbers()];
+  }
+
+  /** How its matrices are kept. */
+  get dtype(): Exclude<StorageType, "auto"> | "mixed" {
+    const matrices = this.nodes.filter(({ shape }) => shape.dims.length > 1);
+    const homes = new Set(matrices.map(({ leaf }) => leaf!.home));
+    if (homes.size > 1) return "mixed";
+    const found = NAMES.find(([, home]) => homes.has(home));
+    return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);
+  }
+
+  /** Lays what a call with these tokens takes along; returns its structure. */
+  lay(about: string, ids: Uint32Array, arena: Arena): number {
+    const { leaves, numbers } = this;
+    for (const { failure } of leaves) if (failure !== undefined) throw failure;
+    const structure = this.structure(about, ids.length);
+    const values = aligned(ids.length);
+    const names = values + aligned(numbers.length);
+    const at = arena.room(names + aligned(leaves.length));
+    arena.putNumbers(numbers, numbers.length, at + values);
+    const { words } = arena;
+    words.set(ids, at);
+    for (let i = 0; i < leaves.length; i += 1) {
+      words[at + names + i] = leaves[i].number;
+    }
+    return structure;
+  }
+
+  /** A call needs it from here on. */
+  pin(): void {
+    this.pins += 1;
+  }
+
+  /** A call that needed it was answered. */
+  unpin(): void {
+    this.pins -= 1;
+    if (this.isDropped && this.pins === 0) this.free();
+  }
+
+  /** No more calls will be made of it. */
+  drop(): void {
+    if (this.isDropped) return;
+    this.isDropped = true;
+    if (this.pins === 0) this.free();
+  }
+
+  private structure(about: string, tokens: number): number {
+    const { structures } = this;
+    const core = this.calls.core!;
+    let number = structures.get(tokens);
+    if (number === undefined) {
+      const words = ask(about, () => this.encoder.forward(tokens, this.homes));
+      number = checked(core, core.chain(words));
+      if (structures.size === LENGTHS) {
+        const [[oldest, dropped]] = structures;
+        structures.delete(oldest);
+        forget(core, [dropped]);
+      }
+    } else structures.delete(tokens);
+    structures.set(tokens, number);
+    return number;
+  }
+
+  private free(): void {
+    const { core, residents } = this.calls;
+    for (const leaf of this.leaves) residents.drop(leaf);
+    // A session that has ended has given everything up.
+    if (core !== undefined) forget(core, [...this.structures.values()]);
+    this.structures.clear();
+    this.encoder.free();
+  }
+}

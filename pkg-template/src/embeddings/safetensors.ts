@@ -1,0 +1,121 @@
+// The header of a safetensors file: which tensors it holds, and where.
+//
+// Everything in it is checked before a byte behind it is looked at. Which tensors a
+// model needs is said in `weights.ts`.
+
+import { type FramebatchError, invalid } from "../errors.js";
+import { Fields, parse, shown } from "./fields.js";
+import { ABOUT } from "./source.js";
+
+/** The file. */
+export const FILE = "model.safetensors";
+
+/** Bytes that the format allows a header. */
+const MOST = 100e6;
+
+/** Bytes of an element. */
+const SIZES: Readonly<Record<string, number>> = {
+  ...{ BOOL: 1, U8: 1, I8: 1, F8_E4M3: 1, F8_E5M2: 1 },
+  ...{ U16: 2, I16: 2, F16: 2, BF16: 2 },
+  ...{ U32: 4, I32: 4, F32: 4, U64: 8, I64: 8, F64: 8 },
+};
+
+/** A tensor of the file. */
+export interface Stored {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** Bytes from the end of the header. */
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** An error about the file. */
+export function wrongFile(problem: string): FramebatchError {
+  return invalid(ABOUT, `${FILE}: ${problem}`);
+}
+
+/** The length of the header, by the file's first eight bytes. */
+export function headerLength(first: Uint8Array, size?: number): number {
+  const view = new DataView(first.buffer, first.byteOffset, first.length);
+  const length = view.getUint32(0, true) + view.getUint32(4, true) * 2 ** 32;
+  if (length > MOST || length < 2) {
+    throw wrongFile(
+      `its header would have ${length} bytes, but one has 2 to ${MOST}; this is no safetensors file`,
+    );
+  }
+  if (size !== undefined && 8 + length > size) {
+    throw wrongFile(
+      `its header ends at byte ${8 + length}, but the file at ${size}; it is truncated`,
+    );
+  }
+  return length;
+}
+
+/** The tensors in the order in which they lie, without a gap. */
+export function tensorsOf(header: Uint8Array, size?: number): Stored[] {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(header);
+  } catch {
+    throw wrongFile("its header is not UTF-8");
+  }
+  const fields = parse(`${FILE}: its header`, text);
+  const tensors: Stored[] = [];
+  const all = Object.entries(
+    Fields.of(`${FILE}: its header`, fields) && (fields as object),
+  );
+  for (const [name, value] of all) {
+    if (name !== "__metadata__") tensors.push(tensorOf(name, value));
+  }
+  tensors.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  let end = 0;
+  for (const tensor of tensors) {
+    if (tensor.begin !== end) {
+      throw wrongFile(
+        `tensor '${tensor.name}' begins at byte ${tensor.begin} of the data, but the one before ends at ${end}; tensors must lie end to end`,
+      );
+    }
+    end = tensor.end;
+  }
+  const whole = 8 + header.length + end;
+  if (size === undefined || whole === size) return tensors;
+  throw wrongFile(
+    `its tensors end at byte ${whole}, but the file at ${size}; ${whole > size ? "it is truncated" : "there is more behind them"}`,
+  );
+}
+
+function tensorOf(name: string, value: unknown): Stored {
+  const fields = Fields.of(`${FILE}: tensor '${name}'`, value);
+  const dtype = fields.text("dtype");
+  const shape = wholes(fields, "shape");
+  const offsets = wholes(fields, "data_offsets");
+  if (!Object.hasOwn(SIZES, dtype)) {
+    throw fields.wrong(
+      "dtype",
+      `is '${dtype}', which the format does not have`,
+    );
+  }
+  const elements = shape.reduce((product, dim) => product * dim, 1);
+  const bytes = elements * SIZES[dtype];
+  const [begin, end] = offsets;
+  if (offsets.length === 2 && end - begin === bytes) {
+    return { name, dtype, shape, begin, end };
+  }
+  throw fields.wrong(
+    "data_offsets",
+    `are ${shown(offsets)}, but ${dtype} of shape ${shown(shape)} has ${bytes} bytes`,
+  );
+}
+
+function wholes(fields: Fields, name: string): number[] {
+  const list = fields.list(name);
+  for (const number of list) {
+    if (Number.isSafeInteger(number) && (number as number) >= 0) continue;
+    throw fields.wrong(
+      name,
+      `must be whole numbers from 0, got ${shown(list)}`,
+    );
+  }
+  return list as number[];
+}

@@ -1,0 +1,80 @@
+// Equal texts that wait at the same time: computed once, each caller its own array.
+//
+// It knows keys and promises; what is computed, and for whom something differs, is said
+// by who asks. A caller that gives up takes nothing from the others.
+
+/** A caller that waits for what another one asked. */
+interface Follower {
+  readonly into: Float32Array | undefined;
+  resolve(result: Float32Array): void;
+  /** Asks by itself: the other one got nothing. */
+  again(): void;
+}
+
+/** What is asked of one model and not answered yet. */
+export class Sharing {
+  private readonly asked = new Map<string, Follower[]>();
+
+  /** The answer to `key`, of `compute` or of the one who asked the same before. */
+  ask(
+    key: string,
+    compute: () => Promise<Float32Array>,
+    into: Float32Array | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Float32Array> {
+    const followers = this.asked.get(key);
+    if (followers !== undefined) {
+      const again = () => this.ask(key, compute, into, signal);
+      return follow(followers, again, into, signal);
+    }
+    const own: Follower[] = [];
+    this.asked.set(key, own);
+    const result = compute();
+    // Ahead of the caller's own reaction, which may change the array.
+    result.then(
+      (array) => {
+        this.asked.delete(key);
+        for (const { into, resolve } of own) {
+          if (into === undefined) resolve(array.slice());
+          else {
+            into.set(array);
+            resolve(into);
+          }
+        }
+      },
+      () => {
+        this.asked.delete(key);
+        for (const { again } of own) again();
+      },
+    );
+    return result;
+  }
+}
+
+function follow(
+  followers: Follower[],
+  ask: () => Promise<Float32Array>,
+  into: Float32Array | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Float32Array> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      const at = followers.indexOf(follower);
+      if (at >= 0) followers.splice(at, 1);
+      reject(signal!.reason);
+    };
+    const follower: Follower = {
+      into,
+      resolve(result) {
+        signal?.removeEventListener("abort", abort);
+        resolve(result);
+      },
+      again() {
+        signal?.removeEventListener("abort", abort);
+        resolve(ask());
+      },
+    };
+    followers.push(follower);
+    signal?.addEventListener("abort", abort);
+  });
+}

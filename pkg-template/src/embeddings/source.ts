@@ -1,0 +1,194 @@
+// Where the files of a model come from: a folder on the web, or what the page has.
+//
+// It gives bytes as they arrive, and keeps what came from the web in the browser's
+// cache. What files hold is not looked at here.
+
+import { FramebatchError, invalid, kindOf } from "../errors.js";
+
+/** A file that the page has. */
+export type FileData = ArrayBuffer | Uint8Array | Blob;
+
+/** Files by their names in the folder, such as `1_Pooling/config.json`. */
+export type ModelFiles =
+  Readonly<Record<string, FileData>> | ReadonlyMap<string, FileData>;
+
+/** The address of a folder, or its files. */
+export type ModelSource = string | URL | ModelFiles;
+
+/** A file while it is read. */
+export interface OpenFile {
+  /** Bytes, where that is known before they arrive. */
+  readonly size: number | undefined;
+  /** The next bytes; undefined at the end. */
+  read(): Promise<Uint8Array | undefined>;
+  /** No more of it is wanted. */
+  cancel(): void;
+}
+
+/** A model's folder. */
+export interface Folder {
+  /** Begins to read a file; undefined where there is none of that name. */
+  open(name: string): Promise<OpenFile | undefined>;
+  /** What it gave is no model, and must not be found again. */
+  forget(): Promise<void>;
+}
+
+/** How messages about loading begin. */
+export const ABOUT = "embedder";
+
+/** The browser's cache of models; `caches.delete` with this name empties it. */
+const CACHE = "framebatch-models";
+
+/** The folder of a source. Throws `invalid-input` for what is none. */
+export function folderOf(
+  source: ModelSource,
+  signal: AbortSignal,
+  isCached: boolean,
+): Folder {
+  if (typeof source === "string" || source instanceof URL) {
+    return new WebFolder(addressOf(source), signal, isCached);
+  }
+  if (source instanceof Map) return new GivenFolder((name) => source.get(name));
+  if (typeof source === "object" && source !== null) {
+    const files = source as Readonly<Record<string, FileData>>;
+    return new GivenFolder((name) =>
+      Object.hasOwn(files, name) ? files[name] : undefined,
+    );
+  }
+  throw invalid(
+    ABOUT,
+    `give the address of a model's folder, or its files by name, got ${kindOf(source)}`,
+  );
+}
+
+function addressOf(source: string | URL): URL {
+  const page = globalThis.document?.baseURI ?? globalThis.location?.href;
+  try {
+    const address = new URL(source, page);
+    if (!address.pathname.endsWith("/")) address.pathname += "/";
+    return address;
+  } catch (cause) {
+    throw new FramebatchError(
+      "invalid-input",
+      `${ABOUT}: '${source}' is no address of a folder`,
+      { cause },
+    );
+  }
+}
+
+class GivenFolder implements Folder {
+  constructor(private readonly find: (name: string) => FileData | undefined) {}
+
+  open(name: string): Promise<OpenFile | undefined> {
+    const data = this.find(name);
+    if (data === undefined) return Promise.resolve(undefined);
+    if (data instanceof Blob) {
+      return Promise.resolve(streamed(data.stream(), data.size));
+    }
+    const isBytes = data instanceof Uint8Array;
+    if (!isBytes && !(data instanceof ArrayBuffer)) {
+      throw invalid(
+        ABOUT,
+        `${name} must be an ArrayBuffer, a Uint8Array or a Blob, got ${kindOf(data)}`,
+      );
+    }
+    let rest: Uint8Array | undefined = isBytes ? data : new Uint8Array(data);
+    return Promise.resolve({
+      size: rest.length,
+      read() {
+        const bytes = rest;
+        rest = undefined;
+        return Promise.resolve(bytes);
+      },
+      cancel() {},
+    });
+  }
+
+  forget(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+class WebFolder implements Folder {
+  private readonly cache: Promise<Cache | undefined>;
+  /** What was looked for, and what is being written. */
+  private readonly asked: URL[] = [];
+  private readonly writes: Promise<unknown>[] = [];
+
+  constructor(
+    private readonly base: URL,
+    private readonly signal: AbortSignal,
+    isCached: boolean,
+  ) {
+    this.cache = isCached ? openCache() : Promise.resolve(undefined);
+  }
+
+  async open(name: string): Promise<OpenFile | undefined> {
+    const address = new URL(name, this.base);
+    this.asked.push(address);
+    const cache = await this.cache;
+    const kept = await cache?.match(address).catch(() => undefined);
+    const response = kept ?? (await this.fetch(name, address));
+    if (response === undefined) return undefined;
+    if (kept === undefined && cache !== undefined) {
+      // Where there is no room it is not kept, and this load goes on.
+      const write = cache.put(address, response.clone());
+      this.writes.push(write.catch(() => {}));
+    }
+    const { body, headers } = response;
+    // Compressed on the way, the length is not that of the file.
+    const length = headers.has("content-encoding")
+      ? null
+      : headers.get("content-length");
+    const empty = new Blob([]).stream();
+    return streamed(body ?? empty, length === null ? undefined : +length);
+  }
+
+  async forget(): Promise<void> {
+    const cache = await this.cache;
+    await Promise.all(this.writes);
+    for (const address of this.asked) await cache?.delete(address);
+  }
+
+  private async fetch(name: string, url: URL): Promise<Response | undefined> {
+    let response: Response;
+    try {
+      response = await fetch(url, { signal: this.signal });
+    } catch (cause) {
+      this.signal.throwIfAborted();
+      throw new FramebatchError(
+        "invalid-input",
+        `${ABOUT}: ${name} could not be fetched from ${url} (${(cause as Error).message})`,
+        { cause },
+      );
+    }
+    const { status, headers } = response;
+    // Servers of applications answer what they lack with their page.
+    const isPage = headers.get("content-type")?.startsWith("text/html");
+    if (status === 404 || isPage) return undefined;
+    if (response.ok) return response;
+    throw invalid(ABOUT, `${name}: ${url} was answered with status ${status}`);
+  }
+}
+
+// There is none in insecure contexts, and some browsers refuse it.
+async function openCache(): Promise<Cache | undefined> {
+  try {
+    return await caches.open(CACHE);
+  } catch {
+    return undefined;
+  }
+}
+
+function streamed(
+  stream: ReadableStream<Uint8Array>,
+  size: number | undefined,
+): OpenFile {
+  const reader = stream.getReader();
+  return {
+    size,
+    read: async () => (await reader.read()).value,
+    // Not awaited: while the cache reads the same bytes it would wait for that.
+    cancel: () => void reader.cancel().catch(() => {}),
+  };
+}

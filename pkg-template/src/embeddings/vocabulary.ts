@@ -1,0 +1,177 @@
+// The words of a model: tokenizer.json, or vocab.txt beside tokenizer_config.json.
+//
+// Reads what the tokenizer is made of, and refuses what is no WordPiece as BERT has it.
+// Padding and truncation that a file asks for are left out: texts are not padded, and
+// the limit is the model's. Splitting texts is the WebAssembly's.
+
+import { FramebatchError, invalid } from "../errors.js";
+import { Fields, readJson, readText, shown } from "./fields.js";
+import { ABOUT, type Folder } from "./source.js";
+
+/** A token that is found in a text as it stands. */
+export interface Added {
+  readonly content: string;
+  readonly id: number;
+  readonly stripsLeft: boolean;
+  readonly stripsRight: boolean;
+  readonly isNormalized: boolean;
+}
+
+/** What a tokenizer is made of. */
+export interface Vocabulary {
+  /** A line for each token, in the order of their numbers. */
+  readonly lines: string;
+  readonly tokens: number;
+  readonly prefix: string;
+  readonly unknown: string;
+  /** What stands before and behind every text. */
+  readonly first: string;
+  readonly last: string;
+  readonly maxChars: number;
+  readonly lowercase: boolean;
+  /** Undefined: as `lowercase`. */
+  readonly stripAccents: boolean | undefined;
+  readonly splitsChinese: boolean;
+  readonly cleans: boolean;
+  /** Undefined: the usual ones, as far as they are among the words. */
+  readonly added: readonly Added[] | undefined;
+}
+
+const WHOLE = "tokenizer.json";
+const WORDS = "vocab.txt";
+const SETTINGS = "tokenizer_config.json";
+const MOST = 2 ** 24;
+
+/** Reads a folder's words. */
+export async function readVocabulary(folder: Folder): Promise<Vocabulary> {
+  const whole = await readJson(folder, WHOLE);
+  if (whole !== undefined) return ofTokenizer(Fields.of(WHOLE, whole));
+  const words = await readText(folder, WORDS);
+  if (words === undefined) {
+    throw invalid(
+      ABOUT,
+      `${WHOLE} and ${WORDS} are missing; one of them has the words`,
+    );
+  }
+  const settings = (await readJson(folder, SETTINGS)) ?? {};
+  return ofWords(words, Fields.of(SETTINGS, settings));
+}
+
+function ofWords(text: string, settings: Fields): Vocabulary {
+  const lines = text.replace(/\r\n/g, "\n").replace(/\n$/, "");
+  return {
+    lines,
+    tokens: lines === "" ? 0 : lines.split("\n").length,
+    prefix: "##",
+    unknown: settings.text("unk_token", "[UNK]"),
+    first: settings.text("cls_token", "[CLS]"),
+    last: settings.text("sep_token", "[SEP]"),
+    maxChars: 100,
+    lowercase: settings.flag("do_lower_case", true),
+    stripAccents: accentsOf(settings),
+    splitsChinese: settings.flag("tokenize_chinese_chars", true),
+    cleans: true,
+    added: undefined,
+  };
+}
+
+function ofTokenizer(fields: Fields): Vocabulary {
+  const model = part(fields, "model", "WordPiece");
+  const normalizer = part(fields, "normalizer", "BertNormalizer");
+  part(fields, "pre_tokenizer", "BertPreTokenizer");
+  const words = model.object("vocab");
+  if (words === undefined) throw model.wrong("vocab", "is missing");
+  const [first, last] = endsOf(fields);
+  return {
+    ...linesOf(model, model.get("vocab") as Record<string, unknown>),
+    prefix: model.text("continuing_subword_prefix", "##"),
+    unknown: model.text("unk_token", "[UNK]"),
+    first,
+    last,
+    maxChars: model.whole("max_input_chars_per_word", 1, MOST, 100),
+    lowercase: normalizer.flag("lowercase", true),
+    stripAccents: accentsOf(normalizer),
+    splitsChinese: normalizer.flag("handle_chinese_chars", true),
+    cleans: normalizer.flag("clean_text", true),
+    added: fields
+      .list("added_tokens")
+      .map((token, i) =>
+        addedOf(Fields.of(`${WHOLE}: added_tokens[${i}]`, token)),
+      ),
+  };
+}
+
+/** A part of a tokenizer, which must be of the type that BERT has. */
+function part(fields: Fields, name: string, type: string): Fields {
+  const found = fields.object(name);
+  // Older files leave the type of the model out.
+  const has = found?.get("type") ?? (name === "model" && found ? type : found);
+  if (has === type) return found!;
+  throw new FramebatchError(
+    "unsupported",
+    `${ABOUT}: ${WHOLE}: ${name} is ${shown(has)}, and only '${type}' is known; split texts with the model's own tokenizer and give the numbers to embedIds`,
+  );
+}
+
+function accentsOf(fields: Fields): boolean | undefined {
+  const strips = fields.get("strip_accents") ?? undefined;
+  return strips === undefined ? undefined : fields.flag("strip_accents", true);
+}
+
+function linesOf(
+  model: Fields,
+  words: Record<string, unknown>,
+): Pick<Vocabulary, "lines" | "tokens"> {
+  const lines: string[] = [];
+  for (const [token, id] of Object.entries(words)) {
+    if (!Number.isInteger(id) || (id as number) < 0 || (id as number) >= MOST) {
+      throw model.wrong(
+        `vocab['${token}']`,
+        `must be a whole number below ${MOST}, got ${shown(id)}`,
+      );
+    }
+    // What has a space in it is no word of any text.
+    lines[id as number] = /\s/.test(token) ? "" : token;
+  }
+  // Holes become empty lines.
+  return { lines: Array.from(lines).join("\n"), tokens: lines.length };
+}
+
+/** What the file puts before and behind one text. */
+function endsOf(fields: Fields): [string, string] {
+  const processor = fields.object("post_processor");
+  const type = processor?.get("type");
+  let ends: unknown[] = [];
+  if (type === "BertProcessing") {
+    ends = ["cls", "sep"].map((name) => processor!.list(name)[0]);
+  } else if (type === "TemplateProcessing") {
+    const single = processor!.list("single").map((piece, i) => {
+      const at = Fields.of(`${WHOLE}: post_processor.single[${i}]`, piece);
+      return at.object("SpecialToken")?.get("id") ?? at.get("Sequence");
+    });
+    if (single.length === 3) ends = [single[0], single[2]];
+  }
+  if (ends.length === 2 && ends.every((end) => typeof end === "string")) {
+    return ends as [string, string];
+  }
+  throw new FramebatchError(
+    "unsupported",
+    `${ABOUT}: ${WHOLE}: post_processor is ${shown(type)}, and only one that puts a token before a text and one behind it is known`,
+  );
+}
+
+function addedOf(fields: Fields): Added {
+  if (fields.flag("single_word", false)) {
+    throw new FramebatchError(
+      "unsupported",
+      `${ABOUT}: ${fields.place}: single_word is not known here`,
+    );
+  }
+  return {
+    content: fields.text("content"),
+    id: fields.whole("id", 0, MOST),
+    stripsLeft: fields.flag("lstrip", false),
+    stripsRight: fields.flag("rstrip", false),
+    isNormalized: fields.flag("normalized", false),
+  };
+}

@@ -1,0 +1,70 @@
+// A clip for as long as a component is mounted.
+
+import { useEffect, useState } from "react";
+import type { Session } from "../index.js";
+import type { Clip, ClipOptions } from "../animation/index.js";
+import { useGpu } from "./provider.js";
+// The session's methods.
+import "../animation/index.js";
+
+/** A clip, and the components that are mounted with it. */
+interface Held {
+  readonly clip: Clip;
+  users: number;
+}
+
+/** A clip, and what it was made of. */
+interface Made {
+  readonly gpu: Session;
+  readonly options: ClipOptions;
+  readonly clip: Clip;
+}
+
+const sessions = new WeakMap<Session, WeakMap<ClipOptions, Held>>();
+
+/**
+ * A clip of these tracks on the device, while the component is mounted; undefined in its
+ * first render. The same `options` are the same clip, however many components use it,
+ * and others are another one: make them outside of the component, or with `useMemo`.
+ * Wrong tracks throw from an effect, with what `gpu.clip` throws.
+ *
+ * @example
+ * const WAVE = { tracks: [{ times: [0, 1, 2], values: [0, 8, 0] }] };
+ *
+ * function Bar() {
+ *   const clip = useClip(WAVE);
+ *   const move = async () => show(await clip?.sample(performance.now() / 1000, { wrap: "loop" }));
+ * }
+ */
+export function useClip(options: ClipOptions): Clip | undefined {
+  const gpu = useGpu();
+  const [made, setMade] = useState<Made>();
+  useEffect(() => {
+    if (gpu === undefined) return;
+    const held = hold(gpu, options);
+    setMade({ gpu, options, clip: held.clip });
+    return () => release(gpu, options, held);
+  }, [gpu, options]);
+  // One of before is disposed of.
+  const isThis = made?.options === options && made.gpu === gpu;
+  return isThis ? made.clip : undefined;
+}
+
+function hold(gpu: Session, options: ClipOptions): Held {
+  let clips = sessions.get(gpu);
+  if (clips === undefined) sessions.set(gpu, (clips = new WeakMap()));
+  let held = clips.get(options);
+  if (held === undefined) {
+    held = { clip: gpu.clip(options), users: 0 };
+    clips.set(options, held);
+  }
+  held.users += 1;
+  return held;
+}
+
+function release(gpu: Session, options: ClipOptions, held: Held): void {
+  held.users -= 1;
+  if (held.users > 0) return;
+  sessions.get(gpu)?.delete(options);
+  held.clip.dispose();
+}

@@ -1,0 +1,16 @@
+"use client";
+// The entry for React: hooks around the session that a page shares. Importing it, or
+// rendering with it on a server, opens nothing.
+
+export {
+  FramebatchProvider,
+  type FramebatchProviderProps,
+  useGpu,
+} from "./provider.js";
+export {
+  useSpring,
+  type UseSpringOptions,
+  useTween,
+  type UseTweenOptions,
+} from "./motions.js";
+export { useClip } from "./clip.js";

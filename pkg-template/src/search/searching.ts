@@ -1,0 +1,75 @@
+// One search of an index: how it lies at the cursor.
+//
+// Queries, padded as the index's vectors are; the mask, if there is one; the tensors'
+// numbers. `src/graph/searching.rs` says it for the core.
+
+import { aligned, type Arena } from "../arena.js";
+import type { Terms } from "../call-options.js";
+import { invalid } from "../errors.js";
+import type { Laid, LaidMethod } from "../laid.js";
+import type { Store } from "./store.js";
+
+/** How searches are named. */
+const SEARCH: LaidMethod = {
+  name: "search",
+  gives: "uint8", // Ids are no floats: those of results that are none would be NaN.
+  width: 1,
+  option: undefined,
+};
+
+/** A search, from its method until its answer. */
+export class Searching implements Laid {
+  readonly method = SEARCH;
+  readonly rows: number;
+
+  constructor(
+    private readonly store: Store,
+    /** Padded, and nobody else's. */
+    private readonly queries: Float32Array,
+    private readonly count: number,
+    private readonly mask: Uint32Array | undefined,
+  ) {
+    this.rows = queries.length / store.vectors.padded;
+  }
+
+  get isEmpty(): boolean {
+    return this.rows === 0;
+  }
+
+  get elements(): number {
+    return this.rows * 8 * this.count;
+  }
+
+  check(about: string, terms: Terms | undefined): void {
+    if (terms?.into !== undefined) {
+      throw invalid(about, "there is no option 'into'; results are new arrays");
+    }
+  }
+
+  keep(): void {
+    // All of it is its own.
+  }
+
+  hold(): void {
+    this.store.pins += 1;
+  }
+
+  release(): void {
+    this.store.unpin();
+  }
+
+  lay(arena: Arena): number {
+    const { store, queries, count, mask } = this;
+    store.tell();
+    const sizes = store.sizes(count, mask?.length ?? 0);
+    const allowed = aligned(queries.length);
+    const names = allowed + aligned(mask?.length ?? 0);
+    const at = arena.room(names + aligned(sizes.pages));
+    arena.put(queries, at);
+    if (mask !== undefined) arena.words.set(mask, at + allowed);
+    for (let page = 0; page < sizes.pages; page += 1) {
+      arena.words[at + names + page] = store.numbers[page];
+    }
+    return sizes.structure;
+  }
+}

@@ -1,0 +1,351 @@
+// Indexes as people hold them. What may be wrong with a call is found here.
+
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import { endedError } from "../answer.js";
+import type { CallOptions } from "../call-options.js";
+import type { Calls } from "../calls.js";
+import { detached, isDetached } from "../check-array.js";
+import { checkOptions, labeled } from "../check-options.js";
+import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { checkDim, load, save } from "./file.js";
+import { TYPES, type VectorType } from "./packing.js";
+import { Searching } from "./searching.js";
+import { Store, Stores } from "./store.js";
+import {
+  checkVectors,
+  type Kind,
+  MAX_FLOAT,
+  type Metric,
+  METRICS,
+  NOBODY,
+  Vectors,
+} from "./vectors.js";
+
+/** What `gpu.index` takes. */
+export interface IndexOptions {
+  /** Floats of a vector, 1 to 4096. */
+  dim: number;
+  /**
+   * What results are ordered by. `cosine`: the cosine of the angle, from -1 to 1, and 0
+   * where a vector is zero; vectors are scaled to length 1 when they are added. `dot`:
+   * Σ x·q. `l2`: Σ (x − q)², the squared distance, the smallest first. Default: `cosine`.
+   */
+  metric?: Metric;
+  /**
+   * How vectors are kept: 32-bit floats, 16-bit ones (`f16` off by 2⁻¹¹ of each, `bf16`
+   * by 2⁻⁸), or `int8`: whole numbers from -127 to 127 times a scale that a vector has,
+   * off by 1/254 of its largest magnitude. Queries and sums are 32-bit floats. Default: `f32`.
+   */
+  dtype?: VectorType;
+  /** Appears in the message of errors. Default: none. */
+  label?: string;
+}
+
+/**
+ * Which vectors may be found: those of these ids; those whose bit is set in a mask, the
+ * lowest id in the lowest bit; or those that a function says yes to, which is asked once
+ * for every vector of the index. Whichever, a bit for each id that was ever given goes to
+ * the device with the call.
+ */
+export type Filter =
+  Uint32Array | { readonly mask: Uint32Array } | ((id: number) => boolean);
+
+/** What `index.search` takes last. */
+export type SearchOptions = Omit<CallOptions<never>, "into"> & {
+  /** Which vectors may be found. Default: all. */
+  filter?: Filter;
+};
+
+/** What was found for a query, best first, of equals the lower id. */
+export interface Found {
+  ids: Uint32Array<ArrayBuffer>;
+  /** Of each id, as the metric says. */
+  scores: Float32Array<ArrayBuffer>;
+}
+
+/** Results of a query at most. */
+const MOST_RESULTS = 256;
+const INDEX_NAMES: Record<keyof IndexOptions, true> = {
+  dim: true,
+  metric: true,
+  dtype: true,
+  label: true,
+};
+
+const stores = new WeakMap<Calls, Stores>();
+
+/** Frees indexes that nobody disposes of. */
+const collected = new FinalizationRegistry<Store>((store) => store.drop());
+
+/**
+ * Vectors on the device that queries are compared with, all of them. Made by `gpu.index`
+ * and `gpu.loadIndex`. The page keeps them as well, so that the index outlives a loss of
+ * the device.
+ *
+ * @example
+ * const index = gpu.index(new Float32Array([1, 0, 0, 1, 0.8, 0.6]), { dim: 2 });
+ * const { ids, scores } = await index.search(new Float32Array([2, 0]), 2); // 0 and 2, 1 and 0.8
+ */
+export class VectorIndex {
+  readonly dim: number;
+  readonly metric: Metric;
+  readonly dtype: VectorType;
+  readonly #calls: Calls;
+  readonly #store: Store;
+  readonly #label: string | undefined;
+
+  /** Indexes come from `gpu.index`. */
+  constructor(calls: Calls, vectors: Vectors, label: string | undefined) {
+    ({ dim: this.dim, metric: this.metric, dtype: this.dtype } = vectors.kind);
+    this.#calls = calls;
+    this.#store = new Store(vectors, storesOf(calls));
+    this.#label = label;
+    collected.register(this, this.#store, this);
+  }
+
+  /** How many vectors there are. */
+  get size(): number {
+    return this.#store.vectors.places.size;
+  }
+
+  /**
+   * Adds vectors laid end to end; their ids, which rise and are never given again. Throws
+   * `invalid-input` for another width, and for what is no number of a magnitude up to
+   * 1e17 (in `f16`, but by `cosine`, 65,504); then none is added.
+   */
+  add(vectors: Float32Array): Uint32Array<ArrayBuffer> {
+    this.#check("index.add");
+    checkFloats("index.add", "vectors", vectors);
+    const held = this.#store.vectors;
+    const first = held.add(vectors);
+    return Uint32Array.from({ length: held.next - first }, (_, i) => first + i);
+  }
+
+  /** Removes vectors. Throws `invalid-input` for an id of none; then none is removed. */
+  remove(ids: Iterable<number>): void {
+    this.#check("index.remove");
+    this.#store.vectors.remove(ids);
+  }
+
+  /**
+   * The `k` vectors most like a query, fewer where the filter allows fewer. It looks at
+   * the index as it is when it is sent: what is added or removed until then counts. A
+   * frame's searches of one index are one pass over it for every eight of them (for
+   * `k` above 32 every two). A score is off by at most `dim` · 2⁻²⁴ of the sum of absolute
+   * products (by `l2`, of squares), besides what `dtype` costs. Rejects with
+   * `invalid-input` for a query of another width or with what is no number, and for a `k`
+   * above 256 or above the number of vectors.
+   */
+  async search(
+    query: Float32Array,
+    k: number,
+    options?: SearchOptions,
+  ): Promise<Found> {
+    const about = subject("search", options?.label);
+    checkFloats(about, "the query", query);
+    if (query.length !== this.dim) {
+      throw invalid(
+        about,
+        `the query has ${query.length} floats, but the index's vectors have ${this.dim}`,
+      );
+    }
+    const [found] = await this.searchMany(query, k, options);
+    return found;
+  }
+
+  /** The same for several queries laid end to end: what was found for each. */
+  async searchMany(
+    queries: Float32Array,
+    k: number,
+    options?: SearchOptions,
+  ): Promise<Found[]> {
+    const { filter, ...rest } = options ?? {};
+    const about = subject("search", rest.label);
+    this.#check(about);
+    checkFloats(about, "queries", queries);
+    const { vectors } = this.#store;
+    const rows = checkVectors(about, "query", queries, this.dim, MAX_FLOAT);
+    checkCount(about, k, this.size);
+    const padded = new Float32Array(rows * vectors.padded);
+    for (let i = 0; i < rows; i += 1) {
+      vectors.scale(queries, i * this.dim, padded, i * vectors.padded);
+    }
+    const mask =
+      filter === undefined ? undefined : maskOf(about, vectors, filter);
+    const searching = new Searching(this.#store, padded, k, mask);
+    const bytes = await this.#calls.take<Uint8Array<ArrayBuffer>>(
+      searching,
+      options && rest,
+    );
+    const sign = this.metric === "l2" ? -1 : 1;
+    return Array.from({ length: rows }, (_, i) => foundIn(bytes, i, k, sign));
+  }
+
+  /**
+   * All of it as bytes for `gpu.loadIndex`, in a browser or natively: 32-bit words in
+   * little-endian order. `fbix`, the version 1, the metric (cosine, dot, l2), the dtype
+   * (f32, f16, bf16, int8), floats of a vector, how many there are, the next id; the ids,
+   * rising; then for each vector the scale of int8 as a float, and its elements as they
+   * are packed, filled up with zeros to 16 bytes.
+   */
+  save(): Uint8Array<ArrayBuffer> {
+    this.#check("index.save");
+    return save(this.#store.vectors);
+  }
+
+  /** Gives its memory back as soon as no pending search needs it. Using it after that rejects. */
+  dispose(): void {
+    collected.unregister(this);
+    if (!this.#store.dropped) this.#store.drop();
+  }
+
+  /** Lets `using` dispose of the index. */
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  #check(about: string): void {
+    if (!this.#store.dropped) return;
+    throw new FramebatchError(
+      "disposed",
+      `${about}: ${subject("the index", this.#label)} is disposed; make it anew`,
+    );
+  }
+}
+
+/** Makes an index. Throws where its vectors or options are wrong. */
+export function makeIndex(
+  calls: Calls,
+  vectors: Float32Array | undefined,
+  options: IndexOptions,
+): VectorIndex {
+  checkOptions("index", options, INDEX_NAMES);
+  const { dim, metric = "cosine", dtype = "f32", label } = options;
+  const about = labeled("index", label);
+  if (calls.ended !== undefined) throw endedError(about, calls.ended);
+  checkDim(dim);
+  checkOneOf(about, "metric", METRICS, metric);
+  checkOneOf(about, "dtype", TYPES, dtype);
+  const kind: Kind = { dim, metric, dtype };
+  const held = new Vectors(kind);
+  if (vectors !== undefined) {
+    checkFloats(about, "vectors", vectors);
+    held.add(vectors);
+  }
+  return new VectorIndex(calls, held, label);
+}
+
+/** The index that bytes were saved of. Throws where they are none. */
+export function loadIndex(
+  calls: Calls,
+  bytes: Uint8Array | ArrayBuffer,
+): VectorIndex {
+  if (calls.ended !== undefined) throw endedError("index", calls.ended);
+  if (bytes instanceof ArrayBuffer) bytes = new Uint8Array(bytes);
+  if (
+    !ArrayBuffer.isView(bytes) ||
+    bytes[Symbol.toStringTag] !== "Uint8Array"
+  ) {
+    throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
+  }
+  return new VectorIndex(calls, load(bytes), undefined);
+}
+
+/** The results of one query. */
+function foundIn(
+  { buffer, byteOffset }: Uint8Array<ArrayBuffer>,
+  row: number,
+  k: number,
+  sign: number,
+): Found {
+  const at = byteOffset + row * 8 * k;
+  const ids = new Uint32Array(buffer, at, k);
+  const scores = new Float32Array(buffer, at + 4 * k, k);
+  const nobody = ids.indexOf(NOBODY);
+  const count = nobody < 0 ? k : nobody;
+  return {
+    ids: ids.slice(0, count),
+    scores: scores.slice(0, count).map((score) => sign * score),
+  };
+}
+
+function maskOf(about: string, vectors: Vectors, filter: Filter): Uint32Array {
+  if (typeof filter === "function") {
+    const allowed = [...vectors.places.keys()].filter((id) => filter(id));
+    return vectors.mask(allowed);
+  }
+  if (isWords(filter)) return vectors.mask(filter);
+  const mask = (filter as { mask?: unknown } | null)?.mask;
+  if (!isWords(mask)) {
+    throw invalid(
+      about,
+      `filter must be a Uint32Array of ids, { mask } with a Uint32Array of bits, or a function, got ${kindOf(filter)}`,
+    );
+  }
+  const own = vectors.emptyMask();
+  own.set(mask.subarray(0, own.length));
+  return own;
+}
+
+function checkCount(about: string, k: unknown, vectors: number): void {
+  if (!Number.isInteger(k) || (k as number) < 1) {
+    const given = typeof k === "number" ? k : kindOf(k);
+    throw invalid(about, `k must be a whole number from 1, got ${given}`);
+  }
+  if ((k as number) > MOST_RESULTS) {
+    throw invalid(
+      about,
+      `k is ${k}, but a search gives at most ${MOST_RESULTS} results`,
+    );
+  }
+  if ((k as number) > vectors) {
+    throw invalid(about, `k is ${k}, but the index has ${vectors} vectors`);
+  }
+}
+
+function checkFloats(about: string, name: string, floats: unknown): void {
+  const isView = ArrayBuffer.isView(floats);
+  const tag = isView && (floats as Float32Array)[Symbol.toStringTag];
+  if (tag !== "Float32Array") {
+    throw invalid(
+      about,
+      `${name} must be a Float32Array, got ${kindOf(floats)}`,
+    );
+  }
+  if (isDetached(floats as Float32Array)) {
+    throw invalid(about, detached(name));
+  }
+}
+
+function checkOneOf(
+  about: string,
+  name: string,
+  known: readonly string[],
+  given: unknown,
+): void {
+  if (known.includes(given as string)) return;
+  const kind = typeof given === "string" ? `'${given}'` : kindOf(given);
+  throw invalid(
+    about,
+    `${name} must be one of ${known.join(", ")}, got ${kind}`,
+  );
+}
+
+// Of another realm too.
+function isWords(value: unknown): value is Uint32Array {
+  return (
+    ArrayBuffer.isView(value) &&
+    (value as Uint32Array)[Symbol.toStringTag] === "Uint32Array"
+  );
+}
+
+function storesOf(calls: Calls): Stores {
+  let known = stores.get(calls);
+  if (known === undefined) {
+    known = new Stores((thrown) => calls.fail("search", thrown));
+    stores.set(calls, known);
+    calls.join(known);
+  }
+  return known;
+}

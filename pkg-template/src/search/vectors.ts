@@ -1,0 +1,321 @@
+// The vectors of an index, as they lie on its device; how is said in
+// `src/ops/search/mod.rs`, of which this is the twin.
+//
+// This is their source: what changed since a device was told is known, and all of it
+// can be told again. Nothing here knows the core.
+
+import { invalid } from "../errors.js";
+import {
+  ELEMENTS,
+  scaleOf,
+  toBf16,
+  toF16,
+  toInt8,
+  type VectorType,
+} from "./packing.js";
+
+/** What results are ordered by, in the order of their numbers. */
+export const METRICS = ["cosine", "dot", "l2"] as const;
+
+/** What results are ordered by. */
+export type Metric = (typeof METRICS)[number];
+
+/** Floats that a vector may have. */
+export const MAX_DIM = 4096;
+
+/** The largest magnitude of a float of a vector. */
+export const MAX_FLOAT = 1e17;
+
+/** The id of a vector that is none. */
+export const NOBODY = 0xffff_ffff;
+
+const LARGEST_F16 = 65_504;
+/** Words that a page has at most: half of what every WebGPU device binds at once. */
+const PAGE = 2 ** 24;
+/** Words that are told at once, unless a block has more: the core's memory keeps the size. */
+const PART = 2 ** 18;
+/** Vectors of a block, and words in front of its quads: scales, then ids. */
+const BLOCK = 64;
+const HEADER = 2 * BLOCK;
+
+/** What an index holds. */
+export interface Kind {
+  readonly dim: number;
+  readonly metric: Metric;
+  readonly dtype: VectorType;
+}
+
+/** Who is told what changed. */
+export interface Listener {
+  /** A whole page: it is new, or has grown. */
+  page(number: number, words: Uint32Array): void;
+  /** Words of a page from this one on. */
+  part(number: number, at: number, words: Uint32Array): void;
+}
+
+const float = new Float32Array(1);
+const bits = new Uint32Array(float.buffer);
+
+/** The vectors of an index. */
+export class Vectors {
+  /** Where each vector lies, by its id. */
+  readonly places = new Map<number, number>();
+  /** The next id. None is given twice. */
+  next = 0;
+  /** Words of each page: all but the last are full. */
+  readonly pages: Uint32Array<ArrayBuffer>[] = [];
+  /** Elements of a vector, those that fill its last quad included. */
+  readonly padded: number;
+  readonly quads: number;
+  /** Blocks of a page. */
+  readonly pageBlocks: number;
+  private readonly blockWords: number;
+  private readonly free: number[] = [];
+  private end = 0;
+  /** Words of each page that the device has. */
+  private told: number[] = [];
+  /** Blocks that changed since; whether more than their ids did. */
+  private readonly changed = new Map<number, boolean>();
+  private readonly scratch: Uint32Array;
+
+  constructor(readonly kind: Kind) {
+    const elements = ELEMENTS[kind.dtype];
+    this.quads = Math.ceil(kind.dim / elements);
+    this.padded = this.quads * elements;
+    this.blockWords = HEADER + 4 * BLOCK * this.quads;
+    this.pageBlocks = Math.floor(PAGE / this.blockWords);
+    this.scratch = new Uint32Array(1 + 4 * this.quads);
+  }
+
+  /** Adds vectors laid end to end; the id of the first. Throws for what is no vector. */
+  add(floats: Float32Array): number {
+    const { dim, dtype, metric } = this.kind;
+    const isSmall = dtype === "f16" && metric !== "cosine";
+    const most = isSmall ? LARGEST_F16 : MAX_FLOAT;
+    const count = checkVectors("index.add", "vector", floats, dim, most);
+    const first = this.next;
+    if (first + count >= NOBODY) {
+      throw invalid("index.add", "an index gives at most 2^32 - 2 ids");
+    }
+    this.next += count;
+    const vector = new Float32Array(this.padded);
+    for (let i = 0; i < count; i += 1) {
+      this.scale(floats, i * dim, vector, 0);
+      this.put(first + i, this.pack(vector));
+    }
+    return first;
+  }
+
+  /** Removes vectors. Throws for an id that no vector has; then none is removed. */
+  remove(ids: Iterable<number>): void {
+    const gone = [...ids];
+    for (const id of gone) {
+      if (!this.places.has(id)) {
+        throw invalid("index.remove", `no vector has the id ${id}`);
+      }
+    }
+    for (const id of gone) {
+      const place = this.places.get(id);
+      if (place === undefined) continue; // It was named twice.
+      this.places.delete(id);
+      const block = Math.floor(place / BLOCK);
+      const at = this.locate(block) + BLOCK + (place % BLOCK);
+      this.pages[this.pageOf(block)][at] = NOBODY;
+      if (!this.changed.has(block)) this.changed.set(block, false);
+      this.free.push(place);
+    }
+  }
+
+  /** Blocks that a search looks through. */
+  get blocks(): number {
+    const used = Math.max(1, Math.ceil(this.end / BLOCK));
+    const full = Math.floor((used - 1) / this.pageBlocks) * this.pageBlocks;
+    const last = this.pages.at(-1)!.length / this.blockWords;
+    return full + Math.min(rounded(used - full), last);
+  }
+
+  /** A mask with the bits of these ids. */
+  mask(ids: Iterable<number>): Uint32Array {
+    const mask = this.emptyMask();
+    for (const id of ids) {
+      if (id < 32 * mask.length) mask[id >>> 5] |= 1 << (id & 31);
+    }
+    return mask;
+  }
+
+  /** A mask that allows nothing: a bit for each id. */
+  emptyMask(): Uint32Array {
+    return new Uint32Array(rounded(Math.ceil(this.next / 32)));
+  }
+
+  /** The floats that stand for a vector: by its angle, those of length 1. */
+  scale(from: Float32Array, at: number, to: Float32Array, start: number): void {
+    const { dim, metric } = this.kind;
+    let length = 1;
+    if (metric === "cosine") {
+      let squares = 0;
+      for (let i = at; i < at + dim; i += 1) squares += from[i] * from[i];
+      // Of none all floats are 0, whatever they are divided by.
+      length = Math.sqrt(squares) || 1;
+    }
+    for (let i = 0; i < dim; i += 1) to[start + i] = from[at + i] / length;
+  }
+
+  /** Tells what changed since the listener was told everything. */
+  tell(listener: Listener): void {
+    this.pages.forEach((page, number) => {
+      if (this.told[number] === page.length) return;
+      listener.page(number, page);
+      this.told[number] = page.length;
+      const first = number * this.pageBlocks;
+      for (const block of this.changed.keys()) {
+        if (block >= first && block < first + this.pageBlocks) {
+          this.changed.delete(block);
+        }
+      }
+    });
+    const most = Math.max(1, Math.floor(PART / this.blockWords));
+    const blocks = [...this.changed.keys()].sort((a, b) => a - b);
+    for (let i = 0; i < blocks.length;) {
+      const first = blocks[i];
+      const isWhole = this.changed.get(first)!;
+      let end = i + 1;
+      // Neighbors go together; those of another page do not.
+      while (
+        isWhole &&
+        end - i < most &&
+        blocks[end] === blocks[end - 1] + 1 &&
+        this.changed.get(blocks[end]) &&
+        blocks[end] % this.pageBlocks !== 0
+      ) {
+        end += 1;
+      }
+      const page = this.pageOf(first);
+      const at = this.locate(first);
+      const words = isWhole ? (end - i) * this.blockWords : HEADER;
+      listener.part(page, at, this.pages[page].subarray(at, at + words));
+      for (; i < end; i += 1) this.changed.delete(blocks[i]);
+    }
+  }
+
+  /** There is another device: it was told nothing. */
+  forget(): void {
+    this.told = [];
+  }
+
+  /** A vector's scale and its words, to `to` from `at` on. */
+  copy(id: number, to: Uint32Array, at: number): void {
+    const place = this.places.get(id)!;
+    const block = Math.floor(place / BLOCK);
+    const page = this.pages[this.pageOf(block)];
+    const lane = place % BLOCK;
+    const start = this.locate(block);
+    to[at] = page[start + lane];
+    for (let quad = 0; quad < this.quads; quad += 1) {
+      const from = start + HEADER + 4 * (BLOCK * quad + lane);
+      for (let k = 0; k < 4; k += 1) to[at + 1 + 4 * quad + k] = page[from + k];
+    }
+  }
+
+  /** Puts a vector, its scale and its words, where there is room. */
+  put(id: number, words: Uint32Array): void {
+    const place = this.free.pop() ?? this.end++;
+    const block = Math.floor(place / BLOCK);
+    const page = this.grow(block);
+    const lane = place % BLOCK;
+    const start = this.locate(block);
+    page[start + lane] = words[0];
+    page[start + BLOCK + lane] = id;
+    for (let quad = 0; quad < this.quads; quad += 1) {
+      const to = start + HEADER + 4 * (BLOCK * quad + lane);
+      for (let k = 0; k < 4; k += 1) page[to + k] = words[1 + 4 * quad + k];
+    }
+    this.changed.set(block, true);
+    this.places.set(id, place);
+  }
+
+  /** A vector's scale and its words; they are gone with the next one's. */
+  private pack(vector: Float32Array): Uint32Array {
+    const { scratch } = this;
+    const { dtype } = this.kind;
+    if (dtype === "f32") {
+      scratch.set(new Uint32Array(vector.buffer), 1);
+      return scratch;
+    }
+    scratch.fill(0);
+    const each = ELEMENTS[dtype] / 4;
+    const width = 32 / each;
+    const scale = dtype === "int8" ? scaleOf(vector) : 0;
+    float[0] = scale;
+    scratch[0] = bits[0];
+    for (let i = 0; i < this.kind.dim; i += 1) {
+      const x = vector[i];
+      const packed =
+        dtype === "int8"
+          ? toInt8(x, scale)
+          : dtype === "f16"
+            ? toF16(x)
+            : toBf16(x);
+      scratch[1 + Math.floor(i / each)] |= packed << (width * (i % each));
+    }
+    return scratch;
+  }
+
+  /** The page of a block, with room for it: the last one doubles until it is full. */
+  private grow(block: number): Uint32Array {
+    const number = this.pageOf(block);
+    const { blockWords } = this;
+    const page = this.pages[number] ?? new Uint32Array(0);
+    const within = block % this.pageBlocks;
+    const had = page.length / blockWords;
+    if (within < had) return page;
+    const has = Math.min(this.pageBlocks, Math.max(2 * had, within + 1));
+    const longer = new Uint32Array(has * blockWords);
+    longer.set(page);
+    for (let i = had; i < has; i += 1) {
+      const ids = i * blockWords + BLOCK;
+      longer.fill(NOBODY, ids, ids + BLOCK);
+    }
+    return (this.pages[number] = longer);
+  }
+
+  private pageOf(block: number): number {
+    return Math.floor(block / this.pageBlocks);
+  }
+
+  /** The word of its page where a block begins. */
+  private locate(block: number): number {
+    return (block % this.pageBlocks) * this.blockWords;
+  }
+}
+
+/** Throws unless floats are vectors of this width; how many there are. */
+export function checkVectors(
+  about: string,
+  item: string,
+  floats: Float32Array,
+  dim: number,
+  most: number,
+): number {
+  if (floats.length % dim !== 0) {
+    throw invalid(
+      about,
+      `${floats.length} floats are not a multiple of ${dim}, the width of the index's vectors`,
+    );
+  }
+  for (let i = 0; i < floats.length; i += 1) {
+    // NaN is not within either.
+    if (floats[i] >= -most && floats[i] <= most) continue;
+    throw invalid(
+      about,
+      `${item} ${Math.floor(i / dim)} has ${floats[i]} at ${i % dim}; give numbers from -${most} to ${most}`,
+    );
+  }
+  return floats.length / dim;
+}
+
+/** Rounds a count up, so that one that grows takes few values. */
+export function rounded(count: number): number {
+  const step = 2 ** Math.floor(Math.log2(Math.max(1, Math.floor(count / 8))));
+  return Math.ceil(count / step) * step;
+}

@@ -1,0 +1,61 @@
+// `gpu.tensor` and `gpu.readAll`: from data to a tensor, and from tensors to arrays.
+
+import { endedError } from "../answer.js";
+import type { CallOptions } from "../call-options.js";
+import type { Calls } from "../calls.js";
+import { checkOptions, labeled } from "../check-options.js";
+import { invalid, kindOf } from "../errors.js";
+import { inputOf, type TensorOptions } from "./input.js";
+import type { TensorData } from "./intake.js";
+import type { Elements } from "./kinds.js";
+import { READ_ALL, Reading } from "./reading.js";
+import { nodeOf, Tensor } from "./tensor.js";
+
+/** What `gpu.readAll` takes last: as other calls, with an array of arrays as `into`. */
+export type ReadAllOptions = Omit<CallOptions, "into"> & {
+  /** Receives the results, one array each, or `undefined` for a new one. Default: new arrays. */
+  into?: readonly (Elements | undefined)[];
+};
+
+const NO_OPTIONS: TensorOptions = {};
+const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
+  dtype: true,
+  keep: true,
+  label: true,
+};
+
+/** A tensor of data. Throws where data and shape do not fit. */
+export function makeTensor(
+  calls: Calls,
+  data: TensorData,
+  dims: readonly number[] | undefined,
+  options: TensorOptions = NO_OPTIONS,
+): Tensor<Elements> {
+  checkOptions("tensor", options, TENSOR_NAMES);
+  const about = labeled("tensor", options.label);
+  if (calls.ended !== undefined) throw endedError(about, calls.ended);
+  const node = inputOf(calls, about, data, dims, options);
+  // What is short waits for its second use.
+  if (node.leaf!.isResident) calls.residents.settle(node);
+  return new Tensor(calls, node);
+}
+
+/** Reads several tensors of a session in one call. */
+export function readTensors<Answer>(
+  calls: Calls,
+  tensors: readonly Tensor<Elements>[],
+  options: ReadAllOptions | undefined,
+): Promise<Answer> {
+  try {
+    if (!Array.isArray(tensors)) {
+      throw invalid(
+        "readAll",
+        `give an array of tensors, got ${kindOf(tensors)}`,
+      );
+    }
+    const roots = tensors.map((tensor) => nodeOf("readAll", calls, tensor));
+    return calls.read(new Reading(READ_ALL, roots), options as CallOptions);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}

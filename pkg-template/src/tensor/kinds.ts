@@ -1,0 +1,30 @@
+// What tensors hold, as types: nothing of this is there at run time.
+
+import type { TensorData } from "./intake.js";
+import type { Tensor } from "./tensor.js";
+
+/** What a tensor may hold: floats, or whole numbers to pick elements with. */
+export type Elements = Float32Array | Uint32Array;
+
+/** The array that reading gives where none is given. */
+export type Fresh<Kind extends Elements> = Kind extends Float32Array
+  ? Float32Array<ArrayBuffer>
+  : Uint32Array<ArrayBuffer>;
+
+/** How the elements of a kind are named. */
+export type DTypeOf<Kind extends Elements> = Kind extends Float32Array
+  ? "float32"
+  : "uint32";
+
+/** What a tensor of some data holds. */
+export type KindOf<Data extends TensorData> = Data extends
+  Uint32Array | Int32Array
+  ? Uint32Array
+  : Float32Array;
+
+/** The arrays that reading tensors gives. */
+export type ArraysOf<Tensors extends readonly Tensor<Elements>[]> = {
+  -readonly [At in keyof Tensors]: Tensors[At] extends Tensor<infer Kind>
+    ? Fresh<Kind>
+    : never;
+};

@@ -1,0 +1,271 @@
+// What is said of wrong models and arguments, and that nothing of them stays.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chunk, manual, module } from "./face.mjs";
+import {
+  CONFIG,
+  folder,
+  json,
+  safetensors,
+  TENSORS,
+  TOKENIZER,
+} from "./folder.mjs";
+
+await module("embeddings/index");
+
+/** A file whose header is `text`, and `behind` it so many bytes. */
+function headed(text, behind = 0) {
+  const json = new TextEncoder().encode(text);
+  const bytes = new Uint8Array(8 + json.length + behind);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(json.length), true);
+  bytes.set(json, 8);
+  return bytes;
+}
+
+const without = (object, name) => {
+  const { [name]: _, ...rest } = object;
+  return rest;
+};
+const config = (change) => ({ "config.json": json({ ...CONFIG, ...change }) });
+const weights = (file) => ({ "model.safetensors": file });
+const tensors = (change) => weights(safetensors(TENSORS.map(change)));
+const whole = safetensors(TENSORS);
+const text = (string) => new TextEncoder().encode(string);
+
+const WRONG = [
+  [{ "config.json": undefined }, "config.json is missing"],
+  [{ "config.json": text("<html>") }, "config.json is no JSON"],
+  [{ "config.json": text("[]") }, "config.json must be an object, got Array"],
+  [{ "config.json": Uint8Array.of(0xff) }, "config.json is not UTF-8"],
+  [
+    { "config.json": 5 },
+    "config.json must be an ArrayBuffer, a Uint8Array or a Blob, got number",
+  ],
+  [
+    config({ model_type: "roberta" }),
+    "config.json: model_type is 'roberta', and only 'bert' is known here",
+    "unsupported",
+  ],
+  [
+    config({ model_type: undefined }),
+    "config.json: model_type must be a string, got nothing",
+  ],
+  [
+    config({ hidden_act: "relu" }),
+    "hidden_act is 'relu', and only 'gelu'",
+    "unsupported",
+  ],
+  [
+    config({ position_embedding_type: "relative_key" }),
+    "only 'absolute'",
+    "unsupported",
+  ],
+  [
+    config({ hidden_size: "4" }),
+    'config.json: hidden_size must be a whole number from 1 to 65536, got "4"',
+  ],
+  [
+    config({ num_attention_heads: 3 }),
+    "num_attention_heads must divide hidden_size 4 into heads of at most 128 floats, got 3",
+  ],
+  [
+    config({ layer_norm_eps: 0 }),
+    "layer_norm_eps must be a number above 0, got 0",
+  ],
+  [
+    config({ vocab_size: 7 }),
+    "the vocabulary has 8 tokens, but vocab_size of config.json is 7",
+  ],
+  [{ "modules.json": json({}) }, "modules.json: it must be a list of modules"],
+  [
+    {
+      "modules.json": json([
+        { type: "a.Transformer" },
+        { type: "a.Pooling" },
+        { type: "a.Dense" },
+      ]),
+    },
+    '["Transformer","Pooling","Dense"], and only Transformer, Pooling, Normalize',
+    "unsupported",
+  ],
+  [
+    { "1_Pooling/config.json": undefined },
+    "1_Pooling/config.json is missing, which modules.json names",
+  ],
+  [
+    { "1_Pooling/config.json": json({ word_embedding_dimension: 5 }) },
+    "word_embedding_dimension is 5, but hidden_size of config.json is 4",
+  ],
+  [
+    { "1_Pooling/config.json": json({ pooling_mode_max_tokens: true }) },
+    'the pooling is ["max_tokens"]',
+    "unsupported",
+  ],
+  [
+    { "sentence_bert_config.json": json({ max_seq_length: 1 }) },
+    "max_seq_length must be a whole number from 2, got 1",
+  ],
+  [
+    { "config_sentence_transformers.json": json({ prompts: { query: 1 } }) },
+    "prompts.query must be a string",
+  ],
+  [
+    { "config_sentence_transformers.json": json({ default_prompt_name: "x" }) },
+    'default_prompt_name must name one of its prompts, got "x"',
+  ],
+  [{ "tokenizer.json": undefined }, "tokenizer.json and vocab.txt are missing"],
+  [
+    { "tokenizer.json": json({ ...TOKENIZER, model: { type: "BPE" } }) },
+    `model is "BPE", and only 'WordPiece' is known`,
+    "unsupported",
+  ],
+  [
+    { "tokenizer.json": json(without(TOKENIZER, "normalizer")) },
+    "normalizer is nothing",
+    "unsupported",
+  ],
+  [
+    { "tokenizer.json": json(without(TOKENIZER, "post_processor")) },
+    "post_processor is nothing",
+    "unsupported",
+  ],
+  [
+    { "tokenizer.json": json({ ...TOKENIZER, model: { vocab: { a: -1 } } }) },
+    "vocab['a'] must be a whole number below 16777216, got -1",
+  ],
+  [
+    {
+      "tokenizer.json": json({
+        ...TOKENIZER,
+        added_tokens: [{ content: "x", id: 1, single_word: true }],
+      }),
+    },
+    "single_word is not known here",
+    "unsupported",
+  ],
+  [{ "model.safetensors": undefined }, "model.safetensors is missing"],
+  [
+    weights(new Uint8Array(3)),
+    "it ends at byte 3, before its tensors do; it is truncated",
+  ],
+  [weights(text("<!doctype html><html>")), "this is no safetensors file"],
+  [
+    weights(headed("{}").slice(0, 9)),
+    "its header ends at byte 10, but the file at 9; it is truncated",
+  ],
+  [weights(headed("nonsense")), "its header is no JSON"],
+  [weights(headed("[1]")), "its header must be an object, got Array"],
+  [weights(headed('{"a":1}')), "tensor 'a' must be an object, got number"],
+  [
+    weights(headed('{"a":{"dtype":"F33","shape":[],"data_offsets":[0,4]}}', 4)),
+    "dtype is 'F33', which the format does not have",
+  ],
+  [
+    weights(
+      headed('{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}', 4),
+    ),
+    "shape must be whole numbers from 0, got [-1]",
+  ],
+  [
+    weights(
+      headed('{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}', 4),
+    ),
+    "data_offsets are [0,4], but F32 of shape [2] has 8 bytes",
+  ],
+  [
+    weights(
+      headed(
+        '{"a":{"dtype":"F32","shape":[9007199254740991],"data_offsets":[0,4]}}',
+        4,
+      ),
+    ),
+    "has 36028797018963964 bytes",
+  ],
+  [
+    weights(
+      headed('{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}', 8),
+    ),
+    "tensor 'a' begins at byte 4 of the data, but the one before ends at 0",
+  ],
+  [
+    weights(
+      headed(
+        '{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}',
+        8,
+      ),
+    ),
+    "tensor 'b' begins at byte 4 of the data, but the one before ends at 8",
+  ],
+  [
+    weights(whole.slice(0, -4)),
+    `its tensors end at byte ${whole.length}, but the file at ${whole.length - 4}; it is truncated`,
+  ],
+  [weights(Uint8Array.from([...whole, 0])), "there is more behind them"],
+  [
+    weights(safetensors(TENSORS.slice(0, -1))),
+    "tensor 'words.weight' is missing, of shape [8, 4]",
+  ],
+  [
+    tensors((tensor, i) =>
+      i === 4 ? ["bert.words.bias", "F32", [2, 2], tensor[3]] : tensor,
+    ),
+    "tensor 'bert.words.bias' has shape [2, 2], but config.json asks for [4]",
+  ],
+  [
+    tensors((tensor, i) =>
+      i === 4 ? ["bert.words.bias", "I64", [4], tensor[3]] : tensor,
+    ),
+    "tensor 'bert.words.bias' holds I64, and only F32, F16 and BF16 are known",
+    "unsupported",
+  ],
+];
+
+test("what is wrong with a folder is said, and nothing of it stays", async () => {
+  const { gpu, core } = await manual();
+  const { freed } = chunk;
+  const made = chunk.encoders.length;
+  for (const [change, message, code = "invalid-input"] of WRONG) {
+    const loading = gpu.embedder(folder(change));
+    await assert.rejects(loading, (error) => {
+      assert.ok(error.message.startsWith("embedder: "), error.message);
+      assert.ok(
+        error.message.includes(message),
+        `${error.message}\nlacks ${message}`,
+      );
+      assert.equal(error.code, code, message);
+      return true;
+    });
+    assert.equal(core.tensors.size, 0, message);
+  }
+  assert.equal(chunk.freed - freed, chunk.encoders.length - made);
+});
+
+test("wrong arguments are refused in a sentence", async () => {
+  const { gpu } = await manual();
+  const cases = [
+    [
+      [undefined],
+      "give the address of a model's folder, or its files by name, got undefined",
+    ],
+    [["http://["], "'http://[' is no address of a folder"],
+    [[{}, null], "options must be an object, got null"],
+    [[{}, { type: 1 }], "there is no option 'type'"],
+    [
+      [{}, { dtype: "f64" }],
+      "dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got 'f64'",
+    ],
+    [[{}, { signal: 1 }], "signal must be an AbortSignal, got number"],
+    [[{}, { onProgress: 1 }], "onProgress must be a function, got number"],
+    [[{}, { cache: 1 }], "cache must be true or false, got number"],
+    [[{}, { keep: "" }], "keep must be true or false, got string"],
+  ];
+  for (const [args, message] of cases) {
+    await assert.rejects(gpu.embedder(...args), {
+      code: "invalid-input",
+      message: new RegExp(RegExp.escape?.(message) ?? escaped(message)),
+    });
+  }
+});
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

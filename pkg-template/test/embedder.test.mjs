@@ -1,0 +1,464 @@
+// Texts in and vectors out: who shares what, in which order, and what is refused.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chunk, fake, manual, module, settled, stateOf } from "./face.mjs";
+import { folder, json, vector } from "./folder.mjs";
+
+await module("embeddings/index");
+const { Pace, MOST_TOKENS } = await module("embeddings/priorities");
+
+/** An embedder, the session that it is of, and the core under that. */
+async function made(change, options) {
+  const { gpu, core } = await manual(options);
+  return { gpu, core, embedder: await gpu.embedder(folder(change)) };
+}
+
+/** Sends what is queued and answers it. */
+function answer({ gpu, core }) {
+  gpu.flush();
+  core.answer();
+}
+
+test("texts of any lengths are one batch, each with its own vector", async () => {
+  const { gpu, core, embedder } = await made();
+  const { flushes, submits } = core.counts;
+  const texts = { a: [4], "b c": [5, 6], "": [], "d d d": [7, 7, 7] };
+  const vectors = Object.keys(texts).map((text) => embedder.embed(text));
+  answer({ gpu, core });
+  for (const [i, ids] of Object.values(texts).entries()) {
+    assert.deepEqual(await vectors[i], vector(2, ...ids, 3));
+  }
+  assert.equal(core.counts.flushes - flushes, 1);
+  assert.equal(core.counts.submits - submits, 4);
+  // A call counts for its tokens.
+  const ids = await Promise.all([
+    embedder.embedIds([2, 4, 3]),
+    embedder.embedIds(Uint32Array.of(2, 3)),
+    embedder.embedIds(Int32Array.of(7)),
+    (answer({ gpu, core }), 0),
+  ]);
+  assert.deepEqual(ids.slice(0, 3), [vector(2, 4, 3), vector(2, 3), vector(7)]);
+});
+
+test("a length is asked for once, and given up after many others", async () => {
+  const { core, gpu, embedder } = await made({
+    "sentence_bert_config.json": json({ max_seq_length: 16 }),
+  });
+  const { length } = chunk.asked;
+  for (const text of ["a", "b", "a b", "c"]) {
+    void embedder.embed(text);
+    answer({ gpu, core });
+  }
+  assert.deepEqual(chunk.asked.slice(length), [3, 4]);
+  const known = () => core.structures.filter(Boolean).length;
+  // And the one that loading compiled its kernels by.
+  assert.equal(known(), 3);
+  embedder.dispose();
+  assert.equal(known(), 0);
+});
+
+test("calls carry their tokens as what they count for", async () => {
+  const { core, embedder } = await made();
+  void embedder.embed("a b c");
+  void embedder.embedIds([1]);
+  assert.deepEqual(
+    core.queued.map(({ rows }) => rows),
+    [5, 1],
+  );
+});
+
+test("equal texts are computed once, and each caller has its own array", async () => {
+  const { gpu, core, embedder } = await made();
+  const into = new Float32Array(4);
+  const first = embedder.embed("a");
+  const others = [
+    embedder.embed("a", { label: "mine" }),
+    embedder.embed("a", { into }),
+    embedder.embed("a", { priority: "high" }),
+  ];
+  // What may differ, or be told of by itself, is a call of its own.
+  const own = [
+    embedder.embed("a", { engine: "cpu" }),
+    embedder.embed("a", { onMetrics: () => {} }),
+    embedder.embed("a ", {}),
+  ];
+  assert.equal(core.queued.length, 4);
+  const spoiled = first.then((array) => array.fill(0));
+  answer({ gpu, core });
+  await spoiled;
+  const arrays = await Promise.all([...others, ...own]);
+  for (const array of arrays) assert.deepEqual(array, vector(2, 4, 3));
+  assert.equal(arrays[1], into);
+  assert.equal(new Set(arrays).size, 6);
+  // What was answered is not kept.
+  void embedder.embed("a");
+  assert.equal(core.queued.length, 1);
+});
+
+test("who gives up takes nothing from those who asked the same", async () => {
+  const { gpu, core, embedder } = await made();
+  const [leader, follower] = [new AbortController(), new AbortController()];
+  const calls = [leader, follower].map(({ signal }) =>
+    embedder.embed("a", { signal }),
+  );
+  const third = embedder.embed("a");
+  follower.abort("not me");
+  await assert.rejects(calls[1], (reason) => reason === "not me");
+  leader.abort("nor me");
+  await assert.rejects(calls[0], (reason) => reason === "nor me");
+  answer({ gpu, core });
+  assert.deepEqual(await third, vector(2, 4, 3));
+  const late = embedder.embed("a", { signal: leader.signal });
+  await assert.rejects(late, (reason) => reason === "nor me");
+});
+
+test("what fails fails for each who asked", async () => {
+  const { gpu, core, embedder } = await made();
+  const calls = [embedder.embed("a"), embedder.embed("a")];
+  calls.forEach((call) => call.catch(() => {}));
+  gpu.flush();
+  core.answer({ failure: { code: "out-of-memory", message: "full" } });
+  await assert.rejects(calls[0], { code: "out-of-memory" });
+  // The second one asked again, by itself.
+  gpu.flush();
+  core.answer({ failure: { code: "limit-exceeded", message: "no" } });
+  await assert.rejects(calls[1], { code: "limit-exceeded" });
+});
+
+test("a plan is made of texts, whoever waits for them", async () => {
+  const { gpu, core, embedder } = await made();
+  const waiting = embedder.embed("a");
+  const text = gpu.explain(() => {
+    embedder.embed("a").catch(() => {});
+    embedder.embed("a").catch(() => {});
+  });
+  assert.equal(text, "chain 3\nchain 3");
+  await settled();
+  assert.equal(core.queued.length, 1);
+  answer({ gpu, core });
+  await waiting;
+});
+
+const LIMITED = "the text has 7 tokens, but the model takes 6; split it";
+
+test("texts and tokens that are wrong are refused in a sentence", async () => {
+  const { core, embedder } = await made({
+    "config_sentence_transformers.json": json({ prompts: { query: "a " } }),
+  });
+  const half = "half of a surrogate pair";
+  const list =
+    "ids must be a Uint32Array, an Int32Array or an array of numbers";
+  const cases = [
+    [["embed"], "embed: a text must be a string, got undefined"],
+    [["embed", ["a"]], "embed: a text must be a string, got Array"],
+    [["embed", "a\ud800"], half],
+    [
+      ["embed", "\udc00\ud800 a", { label: "x" }],
+      `embed (label 'x'): the text has ${half}`,
+    ],
+    [["embed", "a a a a a", { truncate: false }], LIMITED],
+    [["embed", "a a a a", { truncate: false, prompt: "query" }], LIMITED],
+    [
+      ["embed", "a", { truncate: 1 }],
+      "truncate must be true or false, got number",
+    ],
+    [
+      ["embed", "a", { prompt: "passage" }],
+      "prompt must be one of the model's (query), got 'passage'",
+    ],
+    [
+      ["embed", "a", { priority: "urgent" }],
+      "priority must be 'high', 'normal' or 'low', got 'urgent'",
+    ],
+    [
+      ["embed", "a", { speed: 1 }],
+      "there is no option 'speed'; the options are priority, prompt, truncate, signal",
+    ],
+    [["embed", "a", null], "options must be an object, got null"],
+    [
+      ["embed", "a", { deadlineMs: "x" }],
+      "deadlineMs must be a number from 0, got x",
+    ],
+    [
+      ["embed", "a", { into: new Float32Array(3) }],
+      "into has 3 elements, but the result has 4",
+    ],
+    [["embed", "a", { into: [] }], "into must be a Float32Array, got Array"],
+    [["embedIds", "1 2"], `${list}, got string`],
+    [["embedIds", new Float32Array(2)], `${list}, got Float32Array`],
+    [["embedIds", []], "a text has 1 to 6 tokens for this model, got 0"],
+    [
+      ["embedIds", [1, 2, 3, 4, 5, 6, 7]],
+      "a text has 1 to 6 tokens for this model, got 7",
+    ],
+    [["embedIds", [1, 8]], "ids[1] must be a whole number below 8, got 8"],
+    [
+      ["embedIds", Int32Array.of(-1)],
+      "ids[0] must be a whole number below 8, got -1",
+    ],
+    [["embedIds", [0.5]], "ids[0] must be a whole number below 8, got 0.5"],
+    [["embedIds", [1], { prompt: "query" }], "there is no option 'prompt'"],
+  ];
+  for (const [[method, ...args], message] of cases) {
+    const call = embedder[method](...args);
+    await assert.rejects(call, (error) => {
+      assert.equal(error.code, "invalid-input");
+      assert.ok(error.message.startsWith(method), error.message);
+      assert.ok(error.message.includes(message), error.message);
+      return true;
+    });
+  }
+  assert.equal(core.queued.length, 0);
+  // Nor may who shares what another one asked.
+  embedder.embed("a").catch(() => {});
+  const signal = embedder.embed("a", { signal: "x" });
+  await assert.rejects(signal, /signal must be an AbortSignal, got string/);
+});
+
+test("a text is cut as the model says, and has the prompt that it is given", async () => {
+  const { gpu, core, embedder } = await made({
+    "config_sentence_transformers.json": json({
+      prompts: { query: "a ", passage: "b " },
+      default_prompt_name: "passage",
+    }),
+  });
+  assert.deepEqual(embedder.info.prompts, ["query", "passage"]);
+  const calls = [
+    embedder.embed("c c c c c c c"),
+    embedder.embed("c", { prompt: "query" }),
+    embedder.embed("c"),
+  ];
+  answer({ gpu, core });
+  assert.deepEqual(await Promise.all(calls), [
+    vector(2, 5, 6, 6, 6, 3),
+    vector(2, 4, 6, 3),
+    vector(2, 5, 6, 3),
+  ]);
+});
+
+test("many texts come back in their order, by slices and with progress", async () => {
+  const { core, embedder } = await made();
+  core.answersAtOnce = true;
+  const texts = Array.from({ length: 10_000 }, (_, i) => "abcd"[i % 4]);
+  const heard = [];
+  const { flushes } = core.counts;
+  const vectors = await embedder.embedMany(texts, {
+    onProgress: (progress) => heard.push(progress),
+  });
+  assert.equal(vectors.length, 10_000);
+  vectors.forEach((array, i) =>
+    assert.deepEqual(array, vector(2, 4 + (i % 4), 3)),
+  );
+  // 5,461 texts of 3 tokens are the most that 16,384 tokens hold.
+  assert.deepEqual(heard, [
+    { done: 5461, total: 10_000, tokens: 16_383 },
+    { done: 10_000, total: 10_000, tokens: 30_000 },
+  ]);
+  assert.ok(core.counts.flushes - flushes >= 2);
+});
+
+test("an array of texts waits for no task but its answer's", async () => {
+  const { gpu, core, embedder } = await made();
+  const texts = Array.from({ length: 64 }, (_, i) => "abcd"[i % 4].repeat(i));
+  /** Runs what waits for no task. */
+  const microtasks = async () => {
+    for (let i = 0; i < 2000; i += 1) await undefined;
+  };
+  let tasks = 0;
+  const count = setInterval(() => (tasks += 1), 0);
+  for (const priority of ["low", "normal", "high"]) {
+    let vectors;
+    embedder.embedMany(texts.slice(0, 4), { priority }).then((all) => {
+      vectors = all;
+    });
+    await microtasks();
+    assert.equal(core.flights.length, 1, priority);
+    core.answer();
+    await microtasks();
+    assert.equal(vectors?.length, 4, priority);
+  }
+  const all = embedder.embedMany(texts).then();
+  await microtasks();
+  assert.deepEqual([core.flights.length, tasks], [1, 0]);
+  clearInterval(count);
+  core.answer();
+  assert.equal((await all).length, 64);
+  await gpu.dispose();
+});
+
+test("texts are taken as vectors are, from any source", async () => {
+  const { core, embedder } = await made();
+  core.answersAtOnce = true;
+  let taken = 0;
+  let ended = false;
+  async function* source() {
+    try {
+      for (;;) {
+        taken += 1;
+        yield "a b c d";
+      }
+    } finally {
+      ended = true;
+    }
+  }
+  let got = 0;
+  for await (const array of embedder.embedMany(source())) {
+    assert.deepEqual(array, vector(2, 4, 5, 6, 7, 3));
+    got += 1;
+    if (got === 3000) break;
+  }
+  await settled();
+  assert.ok(ended);
+  // A slice that is handed over, and three on their way.
+  assert.ok(taken < 6 * (MOST_TOKENS / 6), `${taken} texts were taken`);
+  const stream = new Blob(["a"]).stream().pipeThrough(
+    new TransformStream({
+      transform: (bytes, to) => to.enqueue(new TextDecoder().decode(bytes)),
+    }),
+  );
+  assert.deepEqual(await embedder.embedMany(stream), [vector(2, 4, 3)]);
+  assert.deepEqual(await embedder.embedMany([]), []);
+});
+
+test("a text that is wrong rejects at its place, and a signal at once", async () => {
+  const { gpu, core, embedder } = await made();
+  core.answersAtOnce = true;
+  const got = [];
+  await assert.rejects(
+    async () => {
+      for await (const array of embedder.embedMany(["a", "b", 3, "c"]))
+        got.push(array);
+    },
+    {
+      code: "invalid-input",
+      message: "embedMany: text 2: a text must be a string, got number",
+    },
+  );
+  assert.deepEqual(got, [vector(2, 4, 3), vector(2, 5, 3)]);
+  core.answersAtOnce = false;
+  const controller = new AbortController();
+  const { signal } = controller;
+  const many = embedder.embedMany(["a", "b"], { signal }).then();
+  await settled();
+  assert.equal(core.flights.length, 1);
+  controller.abort("enough");
+  await assert.rejects(many, (reason) => reason === "enough");
+  core.answer();
+  const options = [
+    [null, "options must be an object, got null"],
+    [{ size: 1 }, "there is no option 'size'"],
+    [{ priority: 1 }, "priority must be 'high', 'normal' or 'low', got '1'"],
+    [{ onProgress: 1 }, "onProgress must be a function, got number"],
+  ];
+  for (const [wrong, message] of options) {
+    assert.throws(() => embedder.embedMany(["a"], wrong), {
+      code: "invalid-input",
+      message: new RegExp(message),
+    });
+  }
+  assert.throws(() => embedder.embedMany("a"), /source must be an array/);
+  await gpu.dispose();
+  assert.throws(() => embedder.embedMany(["a"]), { code: "disposed" });
+});
+
+test("what is less urgent is begun when nothing more urgent waits", async () => {
+  const { gpu, core, embedder } = await made();
+  const finished = [];
+  const note = (name, promise) => promise.then(() => finished.push(name));
+  const urgent = note("high", embedder.embed("a", { priority: "high" }));
+  const many = note("low", embedder.embedMany(["b"], { priority: "low" }));
+  const normal = note("normal", embedder.embedMany(["c"]));
+  await settled();
+  const waiting = () =>
+    [...core.queued, ...core.flights.flat()].map(({ ticket }) => ticket).length;
+  assert.equal(waiting(), 1);
+  answer({ gpu, core });
+  await urgent;
+  await settled();
+  assert.equal(waiting(), 1);
+  core.answer();
+  await normal;
+  await settled();
+  assert.equal(waiting(), 1);
+  core.answer();
+  await many;
+  assert.deepEqual(finished, ["high", "normal", "low"]);
+});
+
+test("slices of low priority get as large as fits a frame or two", () => {
+  const pace = new Pace();
+  let now = 0;
+  const after = (perToken) => {
+    const { tokens } = pace;
+    const sent = now;
+    now += tokens * perToken;
+    pace.took(tokens, sent, now);
+    return pace.tokens;
+  };
+  // 1 M tokens a second: from few on four times as many, until 25 ms or the largest batch.
+  const sizes = [pace.tokens, ...[0, 1, 2, 3, 4].map(() => after(0.001))];
+  assert.deepEqual(sizes, [64, 256, 1024, 4096, MOST_TOKENS, MOST_TOKENS]);
+  // A slow device: at once as few as it needs.
+  assert.equal(after(1), 25);
+  // One that hardly moves still gets a text at a time.
+  for (let i = 0; i < 5; i += 1) after(100);
+  assert.equal(pace.tokens, 1);
+  // Two on their way: the second one's time begins with the first one's end.
+  const two = new Pace();
+  two.took(1024, 0, 10);
+  two.took(1024, 0, 20);
+  assert.equal(two.tokens, 2560);
+});
+
+test("an embedder that is disposed of answers what was asked", async () => {
+  const { gpu, core, embedder } = await made();
+  const { freed } = chunk;
+  const pending = embedder.embed("a");
+  embedder.dispose();
+  embedder.dispose();
+  assert.equal(core.tensors.size, 3);
+  answer({ gpu, core });
+  assert.deepEqual(await pending, vector(2, 4, 3));
+  assert.equal(core.tensors.size, 0);
+  assert.equal(chunk.freed - freed, 2);
+  for (const call of [embedder.embed("a"), embedder.embedIds([1])]) {
+    await assert.rejects(call, {
+      code: "disposed",
+      message: /the embedder is disposed; make it anew/,
+    });
+  }
+  assert.throws(() => embedder.embedMany([]), { code: "disposed" });
+});
+
+test("a session that ends ends its embedders' calls", async () => {
+  const { gpu, embedder } = await made();
+  const calls = [embedder.embed("a"), embedder.embed("a")];
+  await gpu.dispose();
+  for (const call of [...calls, embedder.embed("b")]) {
+    await assert.rejects(call, { code: "disposed" });
+  }
+  embedder.dispose();
+});
+
+test("a trap of the tokenizer is told, and the session goes on", async () => {
+  const { gpu, core, embedder } = await made();
+  chunk.failures.encode = new Error("unreachable");
+  await assert.rejects(embedder.embed("a"), {
+    code: "fatal",
+    message: /^embed: the WebAssembly of embeddings stopped/,
+  });
+  const sum = gpu.lerp(new Float32Array(1), new Float32Array(1), 0);
+  answer({ gpu, core });
+  await sum;
+});
+
+test("an embedder says where it runs", async () => {
+  for (const engine of ["gpu", "cpu"]) {
+    fake.device = { engine, software: true };
+    const { embedder } = await made();
+    assert.equal(embedder.info.engine, engine);
+    assert.equal(await stateOf(embedder.embed("a")), "pending");
+  }
+  fake.device = undefined;
+});
