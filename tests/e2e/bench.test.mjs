@@ -4,10 +4,9 @@
 // Nothing here is about how fast anything is.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { launch, openPage } from "../../tools/browser.mjs";
+import { test } from "node:test";
 import { report } from "../../tools/report.mjs";
-import { serve } from "../../tools/serve.mjs";
+import { openBuilt } from "./site.mjs";
 
 const SYSTEMS = [
   "one-batch",
@@ -21,24 +20,14 @@ const SYSTEMS = [
   "jax-js",
 ];
 
-let server;
-let browser;
-
-before(async () => {
-  server = await serve({ "/": "www/dist" });
-  browser = await launch();
-});
-after(async () => {
-  await browser?.close();
-  await server?.close();
-});
+const site = openBuilt();
 
 /** Opens the page with this query, `prepare`d before its scripts run. */
 async function bench(query, use, prepare) {
   const complaints = [];
-  const page = await openPage(browser, (text) => complaints.push(text));
+  const page = await site.open((text) => complaints.push(text));
   if (prepare) await page.evaluateOnNewDocument(prepare);
-  await page.goto(`${server.url}/bench/?${new URLSearchParams(query)}`);
+  await page.goto(`${site.url}/bench/?${new URLSearchParams(query)}`);
   try {
     await use(page);
     assert.deepEqual(complaints, []);
@@ -109,6 +98,29 @@ test("chains: every system's answers are right", () =>
     },
   ));
 
+test("clips: every system's rows are right, also in the buffer that is drawn from", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      workloads: "clip-10k-tracks,clip-100k",
+      // Of 100,000 submissions it would take a minute here.
+      systems: "one-batch,framebatch,cpu-loop,animation-mixer",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      const told = rows.map((row) => [row.workload, row.system, row.problem]);
+      const both = ["one-batch", "framebatch-gpu"];
+      const pages = ["cpu-loop", "animation-mixer"];
+      const of = (name, systems) =>
+        systems.map((system) => [name, system, undefined]);
+      assert.deepEqual(told, [
+        ...of("clip-10k-tracks", [...both, "framebatch-cpu", ...pages]),
+        ...of("clip-100k", [...both, ...pages]),
+      ]);
+    },
+  ));
+
 test("products of matrices: every system's answers are right, and long ones wait to be asked for", () =>
   bench(
     {
@@ -123,7 +135,7 @@ test("products of matrices: every system's answers are right, and long ones wait
         told,
         SYSTEMS.map((system) => [system, undefined]),
       );
-      await page.goto(`${server.url}/bench/`);
+      await page.goto(`${site.url}/bench/`);
       await page.waitForSelector("[name=systems]");
       const unticked = await page.$$eval("[name=workloads]", (boxes) =>
         boxes.filter(({ checked }) => !checked).map(({ value }) => value),
@@ -131,6 +143,8 @@ test("products of matrices: every system's answers are right, and long ones wait
       assert.deepEqual(unticked, [
         ...["matmul-1024", "matmul-4096", "matmul-kernel-256"],
         ...["matmul-kernel-1024", "matmul-kernel-4096"],
+        ...["search-100k-1", "search-100k-64"],
+        ...["clip-10k-tracks", "clip-100k"],
       ]);
     },
   ));

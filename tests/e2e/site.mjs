@@ -1,7 +1,8 @@
 // The browser and the server that every test of this folder uses.
 //
 // A test file calls `openSite()` once; its pages are fresh, and a page that throws
-// where nobody listens fails the test that opened it.
+// where nobody listens fails the test that opened it. `openBuilt()` is for the pages
+// of the site.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -23,17 +24,13 @@ export function chromiumTest(name, why, body) {
   else console.log(`Chromium alone: ${name} (${why})`);
 }
 
-/** `options` are those of `launch`. */
-export function openSite(options) {
+/** A server of `mounts` and a browser, for as long as the tests of a file run. */
+function openServer(mounts, options) {
   let browser;
   let server;
 
   before(async () => {
-    server = await serve({
-      "/pkg/": "pkg",
-      "/three/": "node_modules/three",
-      "/": "tests/e2e/pages",
-    });
+    server = await serve(mounts);
     browser = await launch(options);
   });
   after(async () => {
@@ -45,6 +42,42 @@ export function openSite(options) {
     get browser() {
       return browser;
     },
+    get server() {
+      return server;
+    },
+  };
+}
+
+/** The site as built, and what lies beside it. */
+export function openBuilt(beside = {}) {
+  const at = openServer({ ...beside, "/": "www/dist" });
+  return {
+    get url() {
+      return at.server.url;
+    },
+
+    /** A page that tells everything it complains of to `report`. */
+    open: (report) => openPage(at.browser, report),
+  };
+}
+
+/** `options` are those of `launch`. */
+export function openSite(options) {
+  const mounts = {
+    "/pkg/": "pkg",
+    "/built/": `target/e2e/${BROWSER}`,
+    "/three/": "node_modules/three",
+    "/data/": "tests/data",
+    "/minilm/": "models/minilm",
+    "/models/all-MiniLM-L6-v2/": "tests/data/tiny-model",
+    "/": "tests/e2e/pages",
+  };
+  const at = openServer(mounts, options);
+
+  return {
+    get browser() {
+      return at.browser;
+    },
 
     /**
      * Opens the page from `host`, `prepare`d before its scripts run, hands it to
@@ -52,11 +85,11 @@ export function openSite(options) {
      */
     async page(use, { prepare, host = "127.0.0.1", may = NOISE } = {}) {
       const complaints = [];
-      const page = await openPage(browser, (text) => {
+      const page = await openPage(at.browser, (text) => {
         if (!may.test(text)) complaints.push(text);
       });
       if (prepare) await page.evaluateOnNewDocument(prepare);
-      await page.goto(`http://${host}:${server.port}/`);
+      await page.goto(`http://${host}:${at.server.port}/`);
       await page.waitForFunction(() => "framebatch" in window);
       try {
         await use(page);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -15,6 +15,7 @@ import { WITHOUT_VECTORS, launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 
 const run = promisify(execFile);
+const CORES = ["framebatch_bg.wasm", "framebatch_bg_scalar.wasm"];
 const LOOPBACK = { host: "127.0.0.1", port: 0 };
 
 let folder;
@@ -82,9 +83,17 @@ test("the package holds what it needs and nothing else", () => {
     "dist/shared.js",
     "dist/animation.js",
     "dist/animation/index.d.ts",
+    "dist/react.js",
+    "dist/react/index.d.ts",
+    "dist/search.js",
+    "dist/search/index.d.ts",
+    "dist/embeddings.js",
+    "dist/embeddings/index.d.ts",
     "wasm/framebatch.js",
     "wasm/framebatch_bg.wasm",
     "wasm/framebatch_bg_scalar.wasm",
+    "wasm/embeddings.js",
+    "wasm/embeddings_bg.wasm",
   ]) {
     assert.ok(files.includes(needed), `${needed} is missing`);
   }
@@ -105,10 +114,18 @@ test("one WebAssembly file has vectors, and the other runs where there are none"
     const { stdout } = await run("node", [...switches, "-p", check]);
     return stdout.trim() === "true";
   };
-  const names = ["framebatch_bg.wasm", "framebatch_bg_scalar.wasm"];
-  for (const name of names) assert.ok(await isValid(name), name);
-  const without = names.map((name) => isValid(name, ...WITHOUT_VECTORS));
+  for (const name of CORES) assert.ok(await isValid(name), name);
+  const without = CORES.map((name) => isValid(name, ...WITHOUT_VECTORS));
   assert.deepEqual(await Promise.all(without), [false, true]);
+});
+
+test("the WebAssembly holds no texts that only a panic would print", async () => {
+  for (const name of CORES) {
+    const file = join(folder, "plain-page/node_modules/framebatch/wasm", name);
+    const text = await readFile(file, "latin1");
+    assert.match(text, /fn main\(@builtin/, `${name} has its kernels`);
+    assert.doesNotMatch(text, /[/\\][\w.-]+\.rs\b/, `${name} names no file`);
+  }
 });
 
 test("a Vite app: the types fit", async () => {

@@ -13,6 +13,9 @@ const counts = {
   /** By the method's name: createBuffer, createBindGroup, … */
   created: {},
   liveBuffers: 0,
+  /** Of those that are live, now and at most. */
+  liveBytes: 0,
+  mostBytes: 0,
 };
 const memories = [];
 
@@ -79,11 +82,16 @@ function wrapBuffers() {
     const buffer = createBuffer.call(this, desc);
     live.add(buffer);
     counts.liveBuffers++;
+    counts.liveBytes += desc.size;
+    counts.mostBytes = Math.max(counts.mostBytes, counts.liveBytes);
     return buffer;
   };
   const { destroy } = GPUBuffer.prototype;
   GPUBuffer.prototype.destroy = function () {
-    if (live.delete(this)) counts.liveBuffers--;
+    if (live.delete(this)) {
+      counts.liveBuffers--;
+      counts.liveBytes -= this.size;
+    }
     destroy.call(this);
   };
 }

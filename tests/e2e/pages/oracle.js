@@ -33,12 +33,14 @@ function arc(a, b, t) {
   return a.map((x, i) => x * from + b[i] * to);
 }
 
+/** The gradient of a layer by its high nibble. */
+export const GRADIENTS = Float64Array.from({ length: 16 }, (_, nibble) =>
+  nibble === 0 ? 0 : (Math.LN2 / 4) * 2 ** ((nibble - 8) / 4),
+);
+
 export function gradients(states) {
   const out = new Float64Array(states.length * 2);
-  states.forEach((byte, layer) => {
-    const rho = (byte >> 4) - 8;
-    out[layer * 2] = rho === -8 ? 0 : (Math.LN2 / 4) * 2 ** (rho / 4);
-  });
+  states.forEach((byte, layer) => (out[layer * 2] = GRADIENTS[byte >> 4]));
   return out;
 }
 

@@ -17,8 +17,8 @@ export class Property {
   /** Earlier graphs with their bits. */
   recent = [];
 
-  static async open(engine) {
-    const gpu = await framebatch.open({ engine, flush: "manual" });
+  static async open(engine, options) {
+    const gpu = await framebatch.open({ engine, flush: "manual", ...options });
     return new Property(gpu, await share(gpu), engine === "cpu");
   }
 

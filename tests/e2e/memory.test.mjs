@@ -1,0 +1,198 @@
+// Memory: streams stay within their budget, a GPU without memory fails no call, and
+// what is not needed is given back.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { assertWithin } from "../../tools/soak.mjs";
+import { chromiumTest, openSite } from "./site.mjs";
+
+const site = openSite();
+
+const BUDGET = 64 * 2 ** 20;
+
+test("ten seconds of mixed streams stay under 64 MiB and lose nothing", (t) =>
+  site.page(async (page) => {
+    const report = await page.evaluate(async (memoryBudget) => {
+      const gpu = await framebatch.open({ engine: "gpu", memoryBudget });
+      return scarcity.streaming(gpu, { seconds: 10 });
+    }, BUDGET);
+    t.diagnostic(JSON.stringify(report));
+    assertWithin(report, BUDGET);
+  }));
+
+/** Opens `gpu` and `ask(floats)`, which says whether a lerp of so many is right. */
+const opened = (page, options) =>
+  page.evaluate(async (options) => {
+    window.gpu = await framebatch.open({
+      engine: "gpu",
+      flush: "manual",
+      ...options,
+    });
+    window.fallbacks = 0;
+    gpu.on("fallback", () => fallbacks++);
+    window.losses = 0;
+    gpu.on("lost", () => losses++);
+    window.ask = async (length) => {
+      const from = workload.floats(length, length);
+      const call = gpu.lerp(
+        from,
+        from.map((x) => x + 2),
+        0.5,
+      );
+      gpu.flush();
+      const result = await call;
+      return (
+        result.length === length &&
+        result.every((x, i) => Math.abs(x - from[i] - 1) < 1e-6)
+      );
+    };
+    window.sleep = (ms) => new Promise((run) => setTimeout(run, ms));
+  }, options);
+
+// [what is refused, above so many bytes, floats of the call, whether the CPU has to help]
+const CASES = [
+  ["refuseBuffers", 400_000, 1 << 20, false],
+  ["refuseBuffers", 100_000, 1 << 20, false],
+  ["refuseBuffers", 4096, 1 << 18, true],
+  ["refuseMaps", 400_000, 1 << 20, false],
+  ["refuseMaps", 4096, 1 << 18, true],
+];
+
+for (const [refuse, most, length, helps] of CASES) {
+  test(`${refuse} above ${most} bytes: ${helps ? "the CPU answers" : "pieces are halved"}`, () =>
+    site.page(async (page) => {
+      await opened(page);
+      const seen = await page.evaluate(
+        async (refuse, most, length) => {
+          const before = await ask(8);
+          const end = scarcity[refuse](most);
+          const during = await ask(length);
+          const refused = end();
+          const { fallbacks: counted, ranOn, rejected } = gpu.stats();
+          const after = [await ask(8), await ask(length)];
+          const { engine } = gpu.info;
+          const right = [before, during, ...after];
+          return {
+            right,
+            refused,
+            counted,
+            ranOn,
+            rejected,
+            engine,
+            fallbacks,
+            losses,
+          };
+        },
+        refuse,
+        most,
+        length,
+      );
+      const { refused, ...rest } = seen;
+      assert.ok(refused > 0, "nothing was refused");
+      assert.deepEqual(rest, {
+        right: [true, true, true, true],
+        counted: Number(helps),
+        ranOn: helps ? { gpu: 1, cpu: 1 } : { gpu: 2, cpu: 0 },
+        rejected: 0,
+        engine: "gpu",
+        fallbacks: Number(helps),
+        losses: 0,
+      });
+    }));
+}
+
+test("a call above the budget is cut, or the CPU's, and never refused", () =>
+  site.page(async (page) => {
+    const memoryBudget = 2 ** 20;
+    await opened(page, { memoryBudget });
+    const { right, peakBytes, rejected } = await page.evaluate(async () => {
+      const right = [await ask(1 << 20), await ask(100), await ask(1 << 18)];
+      const { pool, rejected } = gpu.stats();
+      return { right, peakBytes: pool.peakBytes, rejected };
+    });
+    assert.deepEqual(right, [true, true, true]);
+    assert.ok(peakBytes <= memoryBudget, `${peakBytes} bytes`);
+    assert.equal(rejected, 0);
+  }));
+
+test("a tensor beyond the budget is refused, and says what to do", () =>
+  site.page(async (page) => {
+    await opened(page, { memoryBudget: 2 ** 20 });
+    const outcome = await page.evaluate(async () => {
+      const beyond = async () => gpu.tensor(new Float32Array(1 << 19));
+      return workload.outcome(beyond());
+    });
+    assert.equal(outcome.code, "out-of-memory");
+    assert.match(outcome.message, /memory budget.*raise it/);
+  }));
+
+test("a source that throws midway: its results stand, and the memory returns", () =>
+  site.page(async (page) => {
+    await opened(page, { flush: "frame", memoryBudget: BUDGET });
+    const seen = await page.evaluate(async () => {
+      const states = workload.bytes(16 << 12, 1);
+      async function* source() {
+        for (let k = 0; k < 5; k++) yield states;
+        throw new Error("midway");
+      }
+      const lengths = [];
+      const call = (chunk) => gpu.states.gradients(chunk);
+      let message;
+      try {
+        for await (const result of gpu.stream(source(), call))
+          lengths.push(result.length);
+      } catch (error) {
+        ({ message } = error);
+      }
+      const busy = gpu.stats().pool.bytes;
+      // Memory that is kept for the next batch is given back when none comes.
+      const until = performance.now() + 10_000;
+      while (gpu.stats().pool.bytes > 0 && performance.now() < until)
+        await sleep(100);
+      const { pool, pending } = gpu.stats();
+      const live = counting.count().liveBuffers;
+      return {
+        lengths,
+        message,
+        busy,
+        left: pool.bytes,
+        live,
+        pending,
+        again: await ask(8),
+      };
+    });
+    const { busy, ...rest } = seen;
+    assert.ok(busy > 0, "nothing was held");
+    assert.deepEqual(rest, {
+      lengths: Array(5).fill((16 << 12) * 2),
+      message: "midway",
+      left: 0,
+      live: 0,
+      pending: 0,
+      again: true,
+    });
+  }));
+
+chromiumTest(
+  "a page that is hidden gives memory back",
+  "pages of a headless Firefox are never hidden",
+  () =>
+    site.page(async (page) => {
+      await opened(page);
+      assert.ok(await page.evaluate(() => ask(1 << 18)));
+      await page.evaluate(() => {
+        window.left = new Promise((resolve) =>
+          document.addEventListener("visibilitychange", () =>
+            resolve({ hidden: document.hidden, bytes: gpu.stats().pool.bytes }),
+          ),
+        );
+      });
+      const other = await site.browser.newPage();
+      await other.bringToFront();
+      const left = await page.evaluate(() => left);
+      await other.close();
+      assert.deepEqual(left, { hidden: true, bytes: 0 });
+      await page.bringToFront();
+      assert.ok(await page.evaluate(() => ask(8)));
+    }),
+);

@@ -1,0 +1,90 @@
+// A real model in a real page: the 35 texts of `tests/data/minilm-reference.jsonl`, whose
+// tokens and float64 vectors another implementation computed.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { openSite } from "./site.mjs";
+
+const site = openSite();
+const FOLDER = "models/minilm";
+
+const REFERENCE = readFileSync("tests/data/minilm-reference.jsonl", "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line));
+
+/** Engine and dtype; the largest difference, or the least cosine. */
+const CASES = [
+  ["gpu", "f32", { off: 2e-6 }],
+  ["gpu", "f16", { like: 0.99999 }],
+  ["gpu", "int8", { like: 0.999 }],
+  ["cpu", "f32", { off: 2e-6 }],
+  ["cpu", "f16", { like: 0.99999 }],
+  ["cpu", "int8", { like: 0.999 }],
+];
+
+/** In the page: loads the model. */
+async function load(engine, dtype) {
+  // A device in software may take longer over a long text than one in hardware may be silent.
+  window.gpu = await framebatch.open({ engine, stallMs: 120_000 });
+  window.embedder = await gpu.embedder("/minilm/", { dtype });
+}
+
+/** In the page: some texts at once, as text or as tokens. */
+async function embed(texts) {
+  const vectors = await Promise.all(
+    texts.map((text) =>
+      typeof text === "string" ? embedder.embed(text) : embedder.embedIds(text),
+    ),
+  );
+  return vectors.map((vector) => [...vector]);
+}
+
+for (const [engine, dtype, { off = Infinity, like = 0.999 }] of CASES) {
+  test(`MiniLM is what it is elsewhere: ${engine}, ${dtype}`, () => {
+    assert.ok(existsSync(FOLDER), `${FOLDER} is missing; make model`);
+    return site.page(
+      async (page) => {
+        await page.evaluate(load, engine, dtype);
+        const vectors = [];
+        // Few at a time: on a software adapter all of them take a minute.
+        for (let i = 0; i < REFERENCE.length; i += 7) {
+          const some = REFERENCE.slice(i, i + 7);
+          const texts = some.map(({ text }) => text);
+          vectors.push(...(await page.evaluate(embed, texts)));
+        }
+        if (engine === "cpu" && dtype === "f32") {
+          // Of equal tokens, and of no others, come equal bits.
+          const tokens = REFERENCE.map(({ ids }) => ids);
+          assert.deepEqual(await page.evaluate(embed, tokens), vectors);
+        }
+        // Not what took over from a device that was lost.
+        const { engine: used } = await page.evaluate(() => embedder.info);
+        assert.equal(used, engine);
+        // All layers share their kernels.
+        const { compiled } = await page.evaluate(() => gpu.stats().pipelines);
+        assert.ok(compiled <= 7 + 3, `${compiled} kernels`);
+        await page.evaluate(() => gpu.dispose());
+        const worst = { off: 0, like: 1 };
+        vectors.forEach((vector, i) => {
+          const { embedding } = REFERENCE[i];
+          assert.equal(vector.length, embedding.length);
+          vector.forEach((x, k) => {
+            worst.off = Math.max(worst.off, Math.abs(x - embedding[k]));
+          });
+          worst.like = Math.min(worst.like, cosine(vector, embedding));
+        });
+        console.log(`${engine} ${dtype}:`, worst);
+        assert.ok(worst.off <= off, `off by ${worst.off}`);
+        assert.ok(worst.like >= like, `cosine ${worst.like}`);
+      },
+      { may: /404/ },
+    );
+  });
+}
+
+function cosine(a, b) {
+  const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
