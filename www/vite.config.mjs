@@ -3,19 +3,40 @@
 // `framebatch` is the built package as it is published; the site reaches into no
 // source of the project.
 
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vite";
 
 const here = import.meta.dirname;
 const pages = readdirSync(here, { recursive: true }).filter(
-  (name) => name.endsWith(".html") && !name.startsWith("dist"),
+  (name) => name.endsWith(".html") && !/^(dist|parts)/.test(name),
 );
+
+/** Puts what pages share in the place of the comments that name it. */
+const parts = {
+  name: "parts",
+  transformIndexHtml: {
+    order: "pre",
+    handler: (page) =>
+      page.replace(/<!-- (parts\/\S+) -->/g, (_, part) =>
+        readFileSync(join(here, part), "utf8"),
+      ),
+  },
+};
 
 export default defineConfig({
   // Relative addresses: the site works in any folder of any host.
   base: "./",
-  resolve: { alias: { framebatch: join(here, "../pkg/dist/index.js") } },
+  plugins: [parts],
+  resolve: {
+    alias: [
+      { find: /^framebatch$/, replacement: join(here, "../pkg/dist/index.js") },
+      {
+        find: /^framebatch\/(.+)$/,
+        replacement: join(here, "../pkg/dist/$1.js"),
+      },
+    ],
+  },
   build: {
     target: "es2022",
     rolldownOptions: { input: pages.map((page) => join(here, page)) },

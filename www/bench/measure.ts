@@ -17,6 +17,8 @@ export interface Effort {
   /** Fresh pages that are timed, and that look for long tasks. */
   readonly fresh: number;
   readonly probed: number;
+  /** Fresh pages that load a model. */
+  readonly embedded: number;
   /** Batches over which memory may grow. */
   readonly batches: number;
 }
@@ -27,6 +29,7 @@ export const FULL: Effort = {
   most: 40,
   fresh: 15,
   probed: 5,
+  embedded: 3,
   batches: 30,
 };
 /** For a look, and for tests of the page. */
@@ -35,6 +38,7 @@ export const QUICK: Effort = {
   most: 3,
   fresh: 2,
   probed: 1,
+  embedded: 1,
   batches: 3,
 };
 

@@ -1,7 +1,7 @@
 // What a run of the bench leaves behind: the shape of its JSON.
 //
-// Times are in milliseconds unless a workload says otherwise. The command line writes it to benches/record, and the
-// page offers it as a file; nothing is measured here.
+// Times are in milliseconds unless a workload says otherwise. The command line writes it
+// to benches/record, and the page offers it as a file; nothing is measured here.
 
 /** One system on one workload. */
 export interface Row {

@@ -4,13 +4,31 @@
 // on its way; what was measured until then is kept.
 
 import { type Effort, pause, QUICK, type Terms } from "./measure.ts";
-import type { Result, Row } from "./record.ts";
+import type { About, Result, Row } from "./record.ts";
 import { REFERENCE } from "./systems/index.ts";
-import type { System } from "./systems/system.ts";
-import type { Workload } from "./workloads.ts";
 
-export interface Choice {
-  workloads: readonly Workload[];
+/** What a measurement found: a row without its names. */
+export type Finding = Omit<Row, "workload" | "system" | "ratio">;
+
+/** What is compared, by name. */
+export interface Named {
+  /** As in the record, and in `?systems=`. */
+  readonly name: string;
+  /** How it is written, in a few words. */
+  readonly about: string;
+}
+
+/** What is measured of systems of a kind. */
+export interface Measured<System extends Named> extends About {
+  /** Those that it is about, in order. */
+  readonly systems: readonly System[];
+  /** Seconds a run on a software adapter: measured there only where it is asked for. */
+  readonly isLong?: true;
+  measure(system: System, terms: Terms): Promise<Finding>;
+}
+
+export interface Choice<System extends Named> {
+  workloads: readonly Measured<System>[];
   systems: readonly System[];
   effort: Effort;
 }
@@ -25,8 +43,8 @@ export interface Listener {
 /** A system has this long to let go of its device before the next one starts. */
 const REST_MS = 50;
 
-export async function run(
-  { workloads, systems, effort }: Choice,
+export async function run<System extends Named>(
+  { workloads, systems, effort }: Choice<System>,
   signal: AbortSignal,
   listener: Listener,
 ): Promise<Result> {
@@ -68,8 +86,8 @@ export async function run(
 }
 
 /** Undefined where it was stopped. */
-async function measure(
-  workload: Workload,
+async function measure<System extends Named>(
+  workload: Measured<System>,
   system: System,
   terms: Terms,
 ): Promise<Row | undefined> {

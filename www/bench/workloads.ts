@@ -1,5 +1,6 @@
 // What is measured: a table. A new row is one entry here, and a new operation one file in ops/.
 
+import { crowd, rotations, type Scene } from "./clips/scene.ts";
 import { chain, deep, deepResident } from "./ops/chains.ts";
 import { gradients } from "./ops/gradients.ts";
 import { lerp } from "./ops/lerp.ts";
@@ -7,14 +8,17 @@ import { matmul } from "./ops/matmul.ts";
 import { network } from "./ops/network.ts";
 import type { Op } from "./ops/op.ts";
 import { slerp } from "./ops/slerp.ts";
-import type { About, Row } from "./record.ts";
 import type { Terms } from "./measure.ts";
+import type { Measured } from "./run.ts";
 import { measureCalls } from "./special/calls.ts";
+import { measureClips } from "./special/clips.ts";
 import { measureFirstCall } from "./special/first-call.ts";
 import { measureKernel } from "./special/kernel.ts";
 import { measureMainThread } from "./special/main-thread.ts";
 import { measurePaced } from "./special/paced.ts";
+import { measureSearch } from "./special/search.ts";
 import { measureTrace } from "./special/trace.ts";
+import { animationMixer } from "./systems/animation-mixer.ts";
 import { cpuLoop } from "./systems/cpu-loop.ts";
 import {
   framebatchAuto,
@@ -23,21 +27,14 @@ import {
 } from "./systems/framebatch.ts";
 import { SYSTEMS } from "./systems/index.ts";
 import { jaxJs } from "./systems/jax-js.ts";
+import { oneBatch } from "./systems/one-batch.ts";
 import { perCall } from "./systems/per-call.ts";
 import type { Shape, System } from "./systems/system.ts";
 import { tfjsGpu } from "./systems/tfjs.ts";
 
-/** What a measurement found: a row without its names. */
-export type Finding = Omit<Row, "workload" | "system" | "ratio">;
-
-export interface Workload extends About {
-  /** Those that it is about, in order. */
-  readonly systems: readonly System[];
+export interface Workload extends Measured<System> {
   /** Whether the parts of a row add up to its time. */
   readonly isSum?: true;
-  /** Seconds a run on a software adapter: measured there only where it is asked for. */
-  readonly isLong?: true;
-  measure(system: System, terms: Terms): Promise<Finding>;
 }
 
 const ALL_CALLS = "from the first call to the last result";
@@ -111,6 +108,32 @@ const productAlone = (
 
 const LONG = { isLong: true } as const;
 
+/** Queries of a frame against 100,000 vectors of 384 floats that stay where they are. */
+const search = (queries: number): Workload => ({
+  name: `search-100k-${queries}`,
+  about: `${ALL_CALLS}: ${queries} ${queries === 1 ? "query" : "queries"} for the 10 of 100,000 vectors of 384 floats with the largest cosine; the index is there before`,
+  ...{ calls: queries, items: 384 },
+  ...LONG,
+  systems: [framebatchGpu, framebatchCpu, cpuLoop],
+  measure: (system, terms) => measureSearch(queries, system, terms),
+});
+
+/** A frame of keyframe tracks that lie where they are sampled. */
+const clips = (
+  name: string,
+  about: string,
+  instances: number,
+  make: (instances: number) => Scene,
+  systems: readonly System[],
+): Workload => ({
+  name,
+  about,
+  ...{ calls: make === crowd ? 1 : instances, items: instances },
+  ...LONG,
+  systems,
+  measure: (system, terms) => measureClips(make(instances), system, terms),
+});
+
 /** Where a processor takes a minute. */
 const onGpus = SYSTEMS.filter(
   (system) => system !== cpuLoop && system !== framebatchCpu,
@@ -119,6 +142,9 @@ const onGpus = SYSTEMS.filter(
 const framebatch = [framebatchGpu, framebatchCpu, framebatchAuto];
 const THOUSAND: Shape = { calls: 1000, items: 64 };
 const MANY: Shape = { calls: 10_000, items: 16 };
+
+/** All that workloads are about. */
+export const MENU: readonly System[] = [...SYSTEMS, animationMixer];
 
 export const WORKLOADS: readonly Workload[] = [
   smallLerp(256, 256),
@@ -143,6 +169,21 @@ export const WORKLOADS: readonly Workload[] = [
     ...calls("network-500", network, { calls: 500, items: 40 }),
     about: `${ALL_CALLS}: 500 callers of one network of 32, 64 and 10 numbers, with 1 to 40 rows each`,
   },
+  ...[1, 64].map((queries) => search(queries)),
+  clips(
+    "clip-10k-tracks",
+    `${ALL_CALLS}: 10,000 components, each with a track of 16 rotations of its own, at its own time`,
+    10_000,
+    rotations,
+    [oneBatch, framebatchGpu, framebatchCpu, cpuLoop, animationMixer, perCall],
+  ),
+  clips(
+    "clip-100k",
+    "a frame of 100,000 instances of one clip (position, rotation, scale; 16 keys each), each at its own time, until the GPU has it in the buffer that is drawn from; nothing comes back",
+    100_000,
+    crowd,
+    [oneBatch, framebatchGpu, cpuLoop, animationMixer, perCall],
+  ),
   {
     name: "first-call",
     about:

@@ -3,11 +3,12 @@
 // With `?measure` it measures before anything moves and leaves the result in
 // `window.__result` for the command line.
 
-import { Chart } from "./chart.ts";
+import { Chart } from "../ways/chart.ts";
+import { counted, startCounting } from "../ways/counting.ts";
+import { element, Panel } from "../ways/panel.ts";
 import { field } from "./component.ts";
-import { counted, startCounting } from "./counting.ts";
 import { measure } from "./measure.ts";
-import { Panel } from "./panel.ts";
+import { onMeasure, tellResult } from "./report.ts";
 import { Scene } from "./scene.ts";
 import { openWays, type WayName } from "./ways.ts";
 
@@ -16,7 +17,7 @@ startCounting();
 const portrait = matchMedia("(max-width: 640px)").matches;
 const [columns, rows] = portrait ? [25, 40] : [40, 25];
 const components = field(columns, rows);
-const panel = new Panel();
+const panel = new Panel<WayName>();
 const scene = new Scene(panel.canvas("scene"), columns, rows);
 const charts = {
   submissions: new Chart(panel.canvas("submissions"), [0.1, 1, 10, 100, 1000]),
@@ -27,9 +28,9 @@ const charts = {
 };
 
 const opened = await openWays();
-panel.tellAdapter(opened);
+const adapter = tellAdapter();
 let measuring = false;
-panel.onMeasure(runMeasure);
+onMeasure(runMeasure);
 if (new URLSearchParams(location.search).has("measure")) await runMeasure();
 requestAnimationFrame(tick);
 
@@ -44,7 +45,7 @@ function tick(now: number): void {
 }
 
 async function oneFrame(seconds: number): Promise<void> {
-  const name: WayName = panel.way;
+  const name = panel.way;
   const way = opened.ways[name]!;
   const counts = await counted(() => way(components, seconds));
   if (measuring) return;
@@ -54,16 +55,30 @@ async function oneFrame(seconds: number): Promise<void> {
   charts.milliseconds.push(counts.milliseconds, color);
   charts.submissions.draw();
   charts.milliseconds.draw();
-  panel.tellFigures({ calls: components.length, ...counts });
+  const { submissions, readbacks, milliseconds } = counts;
+  panel.tellFigures(
+    { calls: components.length, submissions, readbacks },
+    { milliseconds },
+  );
 }
 
 async function runMeasure(): Promise<void> {
   measuring = true;
   while (answering) await new Promise(requestAnimationFrame);
   const result = await measure(opened, components);
-  panel.tellResult(result);
-  Object.assign(window, {
-    __result: { adapter: panel.adapter, rows: result },
-  });
+  tellResult(result);
+  Object.assign(window, { __result: { adapter, rows: result } });
   measuring = false;
+}
+
+/** Names the adapter, or says plainly that there is none. */
+function tellAdapter(): string {
+  const { gpu, problem, ways } = opened;
+  if (gpu?.info === undefined) {
+    panel.tellProblem(problem, ways, "The plain loop turns the shards.");
+    return "";
+  }
+  const name = `${gpu.info.adapter}${gpu.info.software ? " (software)" : ""}`;
+  element("#adapter").textContent = `WebGPU adapter: ${name}`;
+  return name;
 }

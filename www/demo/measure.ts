@@ -3,7 +3,7 @@
 // It shows nothing; the page and the command line do that with what it returns.
 
 import type { Component } from "./component.ts";
-import { counted, type Counts } from "./counting.ts";
+import { counted, type Counts } from "../ways/counting.ts";
 import { slerp64 } from "./quaternion.ts";
 import type { Way, WayName, Ways } from "./ways.ts";
 

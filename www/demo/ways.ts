@@ -3,8 +3,8 @@
 // A way answers one frame of all components; it neither counts nor measures.
 
 import { open, type Session } from "framebatch";
-import type { Component } from "./component.ts";
-import { PerCall } from "./per-call.ts";
+import { openSlerp } from "./by-hand.ts";
+import type { Component, Slerp } from "./component.ts";
 import { slerp } from "./quaternion.ts";
 
 /** The names of the ways, as the page's switch has them. */
@@ -28,24 +28,23 @@ export async function openWays(): Promise<Ways> {
   };
   try {
     const gpu = await open({ engine: "gpu" });
-    const perCall = await PerCall.open();
-    const framebatch: Way = async (components, seconds) => {
-      await Promise.all(
-        components.map((component) =>
-          component.turn((from, to, t) => gpu.slerp(from, to, t), seconds),
-        ),
-      );
+    const together: Slerp = (from, to, t) => gpu.slerp(from, to, t);
+    const ways = {
+      framebatch: answeredBy(together),
+      "per-call": answeredBy(await openSlerp()),
+      loop,
     };
-    const alone: Way = async (components, seconds) => {
-      await Promise.all(
-        components.map((component) =>
-          component.turn((from, to, t) => perCall.slerp(from, to, t), seconds),
-        ),
-      );
-    };
-    const ways = { framebatch, "per-call": alone, loop };
     return { ways, gpu, problem: undefined };
   } catch (problem) {
     return { ways: { loop }, gpu: undefined, problem };
   }
+}
+
+/** Every component asks, and all of them wait together. */
+function answeredBy(slerp: Slerp): Way {
+  return async (components, seconds) => {
+    await Promise.all(
+      components.map((component) => component.turn(slerp, seconds)),
+    );
+  };
 }

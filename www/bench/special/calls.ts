@@ -4,7 +4,7 @@ import { check, clocked, repeat, type Terms } from "../measure.ts";
 import type { Op } from "../ops/op.ts";
 import { timed } from "../record.ts";
 import type { Shape, System } from "../systems/system.ts";
-import type { Finding } from "../workloads.ts";
+import type { Finding } from "../run.ts";
 
 export async function measureCalls(
   op: Op,

@@ -5,7 +5,7 @@ import { repeatFresh } from "./fresh-page.ts";
 import { medians, timed } from "../record.ts";
 import type { Terms } from "../measure.ts";
 import type { System } from "../systems/system.ts";
-import type { Finding } from "../workloads.ts";
+import type { Finding } from "../run.ts";
 
 export async function measureFirstCall(
   system: System,

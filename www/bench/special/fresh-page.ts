@@ -31,13 +31,18 @@ export async function repeatFresh(
   return runs;
 }
 
-async function fresh(system: string, flags: string[]): Promise<Fresh> {
-  const page = document.createElement("iframe");
+function fresh(system: string, flags: string[]): Promise<Fresh> {
   const query = new URLSearchParams({ system });
   for (const flag of flags) query.set(flag, "");
-  page.src = `./fresh.html?${query}`;
+  return ask(`./fresh.html?${query}`);
+}
+
+/** What a fresh page at `url` posts to this one. */
+export async function ask<Answer extends object>(url: string): Promise<Answer> {
+  const page = document.createElement("iframe");
+  page.src = url;
   page.hidden = true;
-  const answer = new Promise<Fresh | { problem: string }>((resolve) => {
+  const answer = new Promise<Answer | { problem: string }>((resolve) => {
     const heard = ({ data, source }: MessageEvent) => {
       if (source !== page.contentWindow) return;
       removeEventListener("message", heard);
@@ -48,6 +53,9 @@ async function fresh(system: string, flags: string[]): Promise<Fresh> {
   document.body.append(page);
   const result = await answer;
   page.remove();
-  if ("problem" in result) throw new Error(result.problem);
+  if (isProblem(result)) throw new Error(result.problem);
   return result;
 }
+
+const isProblem = (answer: object): answer is { problem: string } =>
+  "problem" in answer;

@@ -4,7 +4,7 @@
 import type { Terms } from "../measure.ts";
 import { products } from "../ops/matmul.ts";
 import type { System } from "../systems/system.ts";
-import type { Finding } from "../workloads.ts";
+import type { Finding } from "../run.ts";
 import { measureCalls } from "./calls.ts";
 
 export async function measureKernel(

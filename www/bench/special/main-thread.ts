@@ -9,7 +9,7 @@ import type { Call } from "../ops/op.ts";
 import { medians, timed } from "../record.ts";
 import { engineOf } from "../systems/framebatch.ts";
 import type { Shape, System } from "../systems/system.ts";
-import type { Finding } from "../workloads.ts";
+import type { Finding } from "../run.ts";
 import { settling, Watch } from "./watch.ts";
 
 export async function measureMainThread(

@@ -6,7 +6,7 @@ import type { Call, Op } from "../ops/op.ts";
 import { medians, timed } from "../record.ts";
 import { engineOf, hold } from "../systems/framebatch.ts";
 import type { Shape, System } from "../systems/system.ts";
-import type { Finding } from "../workloads.ts";
+import type { Finding } from "../run.ts";
 import { type Seen, settling, spent, Watch } from "./watch.ts";
 
 export async function measureTrace(

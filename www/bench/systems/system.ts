@@ -3,6 +3,7 @@
 // An answer is one new array a call. Nothing here is timed or checked.
 
 import type { Bounds, Call, Op } from "../ops/op.ts";
+import type { Named } from "../run.ts";
 
 /** How many calls of how many items a run has. */
 export interface Shape {
@@ -17,11 +18,7 @@ export interface Opened {
   close(): void | Promise<void>;
 }
 
-export interface System {
-  /** As in the record, and in `?systems=`. */
-  readonly name: string;
-  /** How it is written, in a few words. */
-  readonly about: string;
+export interface System extends Named {
   /** The bound that its answers are held to. */
   readonly bound: keyof Bounds;
   /**

@@ -4,36 +4,38 @@
 // `?workloads=` and `?systems=` are lists of names; what is no name stands for all
 // names that begin with it and a dash.
 
-import { SYSTEMS } from "../systems/index.ts";
-import { WORKLOADS } from "../workloads.ts";
 import { FULL, QUICK } from "../measure.ts";
-import type { Choice } from "../run.ts";
+import type { Choice, Measured, Named } from "../run.ts";
 
-interface Named {
-  readonly name: string;
-  readonly about: string;
-  readonly isLong?: true;
+/** What a page can measure. */
+export interface Menu<System extends Named> {
+  readonly workloads: readonly Measured<System>[];
+  readonly systems: readonly System[];
 }
 
 /** Shows the boxes, ticked as `query` says. Throws for a name that is not there. */
-export function showChoice(
+export function showChoice<System extends Named>(
   form: HTMLFormElement,
+  { workloads, systems }: Menu<System>,
   query: URLSearchParams,
   isSoftware: boolean,
 ) {
-  const usual = ({ isLong }: Named) => !(isLong && isSoftware);
-  fill(form, "workloads", WORKLOADS, query.get("workloads") ?? usual);
-  fill(form, "systems", SYSTEMS, query.get("systems") ?? usual);
+  const short = workloads.filter(({ isLong }) => !(isLong && isSoftware));
+  fill(form, "workloads", workloads, query.get("workloads") ?? short);
+  fill(form, "systems", systems, query.get("systems") ?? systems);
   form.querySelector<HTMLInputElement>("[name=quick]")!.checked =
     query.has("quick");
 }
 
 /** What is ticked now, with many runs or few. */
-export function chosen(form: HTMLFormElement): Choice {
+export function chosen<System extends Named>(
+  form: HTMLFormElement,
+  { workloads, systems }: Menu<System>,
+): Choice<System> {
   const names = new FormData(form);
   return {
-    workloads: WORKLOADS.filter(({ name }) => isIn(names, "workloads", name)),
-    systems: SYSTEMS.filter(({ name }) => isIn(names, "systems", name)),
+    workloads: workloads.filter(({ name }) => isIn(names, "workloads", name)),
+    systems: systems.filter(({ name }) => isIn(names, "systems", name)),
     effort: names.has("quick") ? QUICK : FULL,
   };
 }
@@ -46,12 +48,12 @@ function fill(
   form: HTMLFormElement,
   of: "workloads" | "systems",
   all: readonly Named[],
-  wanted: string | ((named: Named) => boolean),
+  wanted: string | readonly Named[],
 ): void {
   const ticked =
     typeof wanted === "string"
       ? wanted.split(",").flatMap((pattern) => matching(of, all, pattern))
-      : all.filter(wanted);
+      : wanted;
   const boxes = all.map((named) => {
     const { name, about } = named;
     const label = document.createElement("label");

@@ -2,22 +2,28 @@
 //
 // Bars are logarithmic, because the slowest is a thousand times the fastest.
 
-import type { Row } from "../record.ts";
-import { WORKLOADS, type Workload } from "../workloads.ts";
+import type { About, Row } from "../record.ts";
+
+/** A workload; whether its parts add up to its time. */
+type Shown = About & { readonly isSum?: true };
 
 const COLUMNS = ["system", "median", "p95", "runs", "× one batch", ""];
 /** Columns that a narrow screen has no room for. */
 const OPTIONAL = ["p95", "runs"];
 
-export function showResults(into: HTMLElement, rows: readonly Row[]): void {
-  const panels = WORKLOADS.flatMap((workload) => {
+export function showResults(
+  into: HTMLElement,
+  workloads: readonly Shown[],
+  rows: readonly Row[],
+): void {
+  const panels = workloads.flatMap((workload) => {
     const own = rows.filter((row) => row.workload === workload.name);
     return own.length > 0 ? [panel(workload, own)] : [];
   });
   into.replaceChildren(...panels);
 }
 
-function panel(workload: Workload, rows: Row[]): HTMLElement {
+function panel(workload: Shown, rows: Row[]): HTMLElement {
   const section = element("section", "panel");
   const title = element("h2");
   title.textContent = workload.name;
@@ -46,7 +52,7 @@ function panel(workload: Workload, rows: Row[]): HTMLElement {
 }
 
 function lines(
-  workload: Workload,
+  workload: Shown,
   row: Row,
   range: [shortest: number, longest: number],
 ): HTMLElement[] {

@@ -3,31 +3,19 @@
 // Written as well as that can be: one pipeline, and buffers and bind groups kept
 // for the next call. It does not batch, which is the point of the comparison.
 
-const CODE = /* wgsl */ `
-@group(0) @binding(0) var<storage, read> input: array<vec4f, 3>;
-@group(0) @binding(1) var<storage, read_write> output: vec4f;
-
-@compute @workgroup_size(1)
-fn main() {
-  let a = input[0];
-  let b = input[1];
-  let t = input[2].x;
-  let c = dot(a, b);
-  let angle = acos(min(abs(c), 1.0));
-  let sine = sin(angle);
-  var weights = vec2f(1.0 - t, t);
-  if (sine > 1e-4) {
-    weights = sin(weights * angle) / sine;
-  }
-  output = a * weights.x + b * weights.y * select(1.0, -1.0, c < 0.0);
-}
-`;
-
 interface Kept {
   input: GPUBuffer;
   output: GPUBuffer;
   staging: GPUBuffer;
   group: GPUBindGroup;
+}
+
+/** A kernel of one workgroup: it reads binding 0 and writes binding 1. */
+export interface Kernel {
+  readonly code: string;
+  /** Floats that a call uploads, and that come back. */
+  readonly input: number;
+  readonly output: number;
 }
 
 export class PerCall {
@@ -37,31 +25,29 @@ export class PerCall {
   private constructor(
     private readonly device: GPUDevice,
     private readonly pipeline: GPUComputePipeline,
+    private readonly kernel: Kernel,
   ) {}
 
-  static async open(): Promise<PerCall> {
+  static async open(kernel: Kernel): Promise<PerCall> {
     const adapter = await navigator.gpu.requestAdapter();
     if (adapter === null) throw new Error("this page has no WebGPU adapter");
     const device = await adapter.requestDevice();
+    const module = device.createShaderModule({ code: kernel.code });
     const pipeline = await device.createComputePipelineAsync({
       layout: "auto",
-      compute: { module: device.createShaderModule({ code: CODE }) },
+      compute: { module },
     });
-    return new PerCall(device, pipeline);
+    return new PerCall(device, pipeline, kernel);
   }
 
-  async slerp(
-    from: Float32Array,
-    to: Float32Array,
-    t: number,
-  ): Promise<Float32Array> {
+  /** Computes `into` from `floats`, and gives it back. */
+  async ask<Into extends Float32Array>(
+    floats: Float32Array<ArrayBuffer>,
+    into: Into,
+  ): Promise<Into> {
     const { device } = this;
     const kept = this.free.pop() ?? this.make();
-    const input = new Float32Array(12);
-    input.set(from, 0);
-    input.set(to, 4);
-    input[8] = t;
-    device.queue.writeBuffer(kept.input, 0, input);
+    device.queue.writeBuffer(kept.input, 0, floats);
 
     const encoder = device.createCommandEncoder();
     const pass = encoder.beginComputePass();
@@ -69,25 +55,25 @@ export class PerCall {
     pass.setBindGroup(0, kept.group);
     pass.dispatchWorkgroups(1);
     pass.end();
-    encoder.copyBufferToBuffer(kept.output, 0, kept.staging, 0, 16);
+    const { size } = kept.output;
+    encoder.copyBufferToBuffer(kept.output, 0, kept.staging, 0, size);
     device.queue.submit([encoder.finish()]);
 
     await kept.staging.mapAsync(GPUMapMode.READ);
-    const result = new Float32Array(kept.staging.getMappedRange().slice(0));
+    into.set(new Float32Array(kept.staging.getMappedRange()));
     kept.staging.unmap();
     this.free.push(kept);
-    return result;
+    return into;
   }
 
   private make(): Kept {
-    const { device } = this;
+    const { device, kernel } = this;
     const { STORAGE, COPY_DST, COPY_SRC, MAP_READ } = GPUBufferUsage;
-    const input = device.createBuffer({ size: 48, usage: STORAGE | COPY_DST });
-    const output = device.createBuffer({ size: 16, usage: STORAGE | COPY_SRC });
-    const staging = device.createBuffer({
-      size: 16,
-      usage: MAP_READ | COPY_DST,
-    });
+    const make = (floats: number, usage: number) =>
+      device.createBuffer({ size: floats * 4, usage });
+    const input = make(kernel.input, STORAGE | COPY_DST);
+    const output = make(kernel.output, STORAGE | COPY_SRC);
+    const staging = make(kernel.output, MAP_READ | COPY_DST);
     const group = device.createBindGroup({
       layout: this.pipeline.getBindGroupLayout(0),
       entries: [input, output].map((buffer, binding) => ({

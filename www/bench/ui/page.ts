@@ -1,0 +1,117 @@
+// A page that measures: starts, stops and shows a run, and offers its record.
+//
+//   ?run         starts at once
+//   ?report      the same, and posts the record to /report, each row to /log
+//   ?quick       a few runs of each: for a look, not for a record
+//   ?workloads=, ?systems=   what is ticked; see choice.ts
+//
+// The record, once there is one, is also `window.__result`.
+
+import type { Result, Row } from "../record.ts";
+import { machine, type Named, run } from "../run.ts";
+import { chosen, type Menu, showChoice } from "./choice.ts";
+import { rounded, showResults } from "./results.ts";
+
+/** What else is shown of the rows. */
+type Show = (rows: readonly Row[]) => void;
+
+const query = new URLSearchParams(location.search);
+const form = element<HTMLFormElement>("choice");
+const progress = element<HTMLProgressElement>("progress");
+const buttons = {
+  run: element<HTMLButtonElement>("run"),
+  cancel: element<HTMLButtonElement>("cancel"),
+  download: element<HTMLButtonElement>("download"),
+};
+let stop: AbortController | undefined;
+let result: Result | undefined;
+
+/** Makes this page the one of `menu`. */
+export async function showBench<System extends Named>(
+  menu: Menu<System>,
+  showMore: Show = () => {},
+): Promise<void> {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void start(menu, showMore);
+  });
+  buttons.cancel.addEventListener("click", () => {
+    stop?.abort();
+    buttons.cancel.disabled = true;
+    tell("Stopping after the run that is on its way…");
+  });
+  buttons.download.addEventListener("click", () => download(result!));
+  try {
+    showChoice(form, menu, query, (await machine()).software);
+    if (query.has("run") || query.has("report")) void start(menu, showMore);
+  } catch (error) {
+    tell(String(error));
+    Object.assign(window, { __result: { problem: String(error) } });
+  }
+}
+
+async function start<System extends Named>(
+  menu: Menu<System>,
+  showMore: Show,
+): Promise<void> {
+  stop = new AbortController();
+  const choice = chosen(form, menu);
+  const show = (rows: readonly Row[]) => {
+    showResults(element("results"), menu.workloads, rows);
+    showMore(rows);
+    if (query.has("report")) log(rows.at(-1)!);
+  };
+  setRunning(true);
+  try {
+    result = await run(choice, stop.signal, { next, rows: show });
+    Object.assign(window, { __result: result });
+    const { rows, seconds, cancelled } = result;
+    tell(
+      `${cancelled ? "Stopped" : "Done"} after ${rounded(seconds)} s, ${rows.length} rows.`,
+    );
+    element("machine").textContent =
+      `${result.adapter}${result.software ? " (software: only ratios mean something)" : ""} · ${result.cores} cores · ${result.browser}`;
+    if (query.has("report")) await post("/report", JSON.stringify(result));
+  } finally {
+    setRunning(false);
+  }
+}
+
+function next(workload: string, system: string, done: number): void {
+  progress.value = done;
+  if (!stop!.signal.aborted) tell(`${workload}: ${system}`);
+}
+
+function log({ workload, system, median, runs, problem }: Row): void {
+  const outcome = problem ?? `${rounded(median)}, ${runs} runs`;
+  void post("/log", `${workload} ${system}: ${outcome}`);
+}
+
+function setRunning(running: boolean): void {
+  buttons.run.disabled = running;
+  buttons.cancel.disabled = !running;
+  buttons.download.disabled = running || result === undefined;
+  progress.hidden = !running;
+  for (const box of form.querySelectorAll("input")) box.disabled = running;
+}
+
+function download(of: Result): void {
+  const file = new Blob([JSON.stringify(of, null, 1)], {
+    type: "application/json",
+  });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = `framebatch-${of.date.slice(0, 10)}.json`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function tell(text: string): void {
+  element("state").textContent = text;
+}
+
+const post = (to: string, body: string) => fetch(to, { method: "POST", body });
+
+function element<T extends HTMLElement = HTMLElement>(id: string): T {
+  return document.getElementById(id) as T;
+}
