@@ -3,10 +3,11 @@
 # what has changed.
 #
 #   make demo     build the demo page, open it headless and print what it measured
-#   SERVE=1 make demo   the same page, served for your own browser
+#   SERVE=1 make demo   the same page and that of search, served for your own browser
 #   make test     every suite; the last line counts the tests
 #   make long     before a release: large property runs, and ten minutes of trouble
 #   make bench    framebatch beside its rivals, headless; keeps a record
+#   make model    the model that tests, bench and demo embed with (91 MB, by pip)
 #   make check    the quick loop: formats, lints, types, unit tests
 
 SHELL := /bin/bash
@@ -15,12 +16,16 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
 CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders -type f)
+EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
-.PHONY: help setup build demo bench test long check clean
+# As in .cargo/config.toml, one word each.
+SMALL := $(addprefix -Cllvm-args=,-inline-threshold=50 -unroll-runtime=false -unroll-allow-partial=false -unroll-threshold=60 -interleave-loops=false)
+
+.PHONY: help setup build model demo bench test long check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,18 +42,24 @@ demo: www/dist/index.html
 bench: www/dist/index.html
 	@node tools/bench.mjs
 
-test: build www/dist/index.html
+model: models/minilm/config.json
+
+models/minilm/config.json:
+	tools/model.sh
+
+test: build www/dist/index.html model
 	@REQUIRE_GPU=1 node tools/test.mjs
 
-long: build
+long: build model
 	@node tools/long.mjs
 
 check: target/face/index.js
-	cargo fmt --check
+	cargo fmt --all --check
 	prettier --check --log-level warn $(PRETTY)
 	tsc -p www
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
+	cargo clippy --target wasm32-unknown-unknown -p framebatch-embeddings -- -D warnings
 	node tools/test.mjs unit
 
 clean:
@@ -60,8 +71,14 @@ target/glue/framebatch_bg.wasm: $(CORE) | setup
 
 # The same where WebAssembly has no vectors.
 target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
-	RUSTFLAGS="-C target-feature=-simd128 -C llvm-args=-inline-threshold=50" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
 	  wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue-scalar --out-name framebatch
+	touch $@
+
+# What embeddings need besides; it computes nothing, so one build without vectors is enough.
+target/glue-embeddings/embeddings_bg.wasm: $(EMBEDDINGS) | setup
+	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	  wasm-pack build embeddings-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-embeddings --out-name embeddings
 	touch $@
 
 target/face/index.js: $(FACE) | setup
@@ -69,8 +86,9 @@ target/face/index.js: $(FACE) | setup
 	tsc -p pkg-template --outDir target/face
 
 # The package's own package.json is made last: it stands for the whole.
-pkg/package.json: target/glue/framebatch_bg.wasm target/glue-scalar/framebatch_bg.wasm target/face/index.js $(PAPERS) tools/package.mjs
-	node tools/package.mjs target/glue target/glue-scalar target/face pkg
+pkg/package.json: target/glue/framebatch_bg.wasm target/glue-scalar/framebatch_bg.wasm target/glue-embeddings/embeddings_bg.wasm \
+  target/face/index.js $(PAPERS) tools/package.mjs
+	node tools/package.mjs target/glue target/glue-scalar target/glue-embeddings target/face pkg
 	touch $@
 
 www/dist/index.html: pkg/package.json $(SITE)

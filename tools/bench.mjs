@@ -1,7 +1,11 @@
 // Opens the bench page headless, prints its tables, and keeps them under benches/record.
 //
 //   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--machine NAME] [--keep WHAT]
+//   node tools/bench.mjs --page embeddings/ …
 //   node tools/bench.mjs --from FILE [--machine NAME] [--keep WHAT]
+//
+// `--page` names another page of the bench. That of embeddings needs a model and its
+// rival: `make model`, then `tools/rival.sh`.
 //
 // `--from` takes a record that the page made elsewhere (its download, or what it
 // posted with `?report`) instead of measuring. NAME says which machine that was: a
@@ -35,8 +39,19 @@ const { values: options } = parseArgs({
     keep: { type: "string" },
     from: { type: "string" },
     machine: { type: "string" },
+    page: { type: "string", default: "" },
   },
 });
+
+/** The site, and what is not part of it. */
+const MOUNTS = {
+  "/": "www/dist",
+  "/bench/embeddings/models/minilm/": "models/minilm",
+  "/bench/embeddings/models/reference/": "tests/data",
+  "/bench/embeddings/models/onnx/": "target/rival/models",
+  "/bench/embeddings/rival/": "target/rival/js",
+};
+
 const isPart = Boolean(options.workloads ?? options.systems ?? options.quick);
 const what = options.keep ?? (isPart ? undefined : "rivals");
 
@@ -60,7 +75,7 @@ async function measure() {
   if (load > availableParallelism() / 2) {
     console.error(`other work is running (load ${load}): times will be off`);
   }
-  const site = await serve({ "/": "www/dist" }, { headers: () => ISOLATED });
+  const site = await serve(MOUNTS, { headers: () => ISOLATED });
   const browser = await launch({ switches: SWITCHES });
   try {
     const page = await openPage(browser);
@@ -69,7 +84,7 @@ async function measure() {
     for (const of of ["workloads", "systems"]) {
       if (options[of]) query.set(of, options[of]);
     }
-    await page.goto(`${site.url}/bench/?${query}`);
+    await page.goto(`${site.url}/bench/${options.page}?${query}`);
     return { ...(await finished(page)), load };
   } finally {
     await browser.close();

@@ -59,12 +59,20 @@ const OPTIONS = {
  * Starts the browser; close what comes back. The names in `loopback` lead to this
  * machine, without being secure contexts. `switches` are more of Chromium's.
  */
-export function launch({ loopback = [], switches = [] } = {}) {
-  return puppeteer.launch({
+export async function launch({ loopback = [], switches = [] } = {}) {
+  const options = {
     ...OPTIONS[BROWSER]({ loopback, switches }),
     // A software adapter compiles and computes on the CPU; a protocol call may wait.
     protocolTimeout: 300_000,
-  });
+    // From a cold disk and on busy cores it takes longer than puppeteer's 30 s.
+    timeout: 120_000,
+  };
+  try {
+    return await puppeteer.launch(options);
+  } catch (error) {
+    console.error(`the browser did not start, once more: ${error}`);
+    return puppeteer.launch(options);
+  }
 }
 
 /** Opens a page that tells everything it complains of to `report`. */

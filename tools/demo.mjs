@@ -1,12 +1,13 @@
 // Opens the built demo page and prints what it measured.
 //
 //   node tools/demo.mjs            headless: a table, a screenshot, an exit code
-//   SERVE=1 node tools/demo.mjs    serves the page until interrupted
+//   SERVE=1 node tools/demo.mjs    serves all pages until interrupted; search/ has
+//                                  the model that `make model` fetched
 //
 // It fails when framebatch needed more than one submission and one read-back for
 // the frame, or when any way gave a wrong answer.
 
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { launch, openPage } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 import { printTable } from "./table.mjs";
@@ -16,9 +17,16 @@ import { printTable } from "./table.mjs";
 const BOUNDS = { framebatch: 1e-6, "per-call": 1e-3, loop: 1e-6 };
 const SCREENSHOT = "target/demo.png";
 
-const site = await serve({ "/": "www/dist" });
+const site = await serve({
+  "/search/model/": "models/minilm",
+  "/": "www/dist",
+});
 if (process.env.SERVE === "1") {
   console.log(`The demo is at ${site.url} (Ctrl-C ends it)`);
+  console.log(`A novel to search by meaning: ${site.url}/search/`);
+  if (!existsSync("models/minilm/config.json")) {
+    console.log("  It needs a model: make model");
+  }
 } else {
   const browser = await launch();
   try {

@@ -7,14 +7,15 @@
 // First the property tests in large runs, random graphs among them, then devices
 // destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
 // losses, hiding and disposal at high rates, in rounds. After its first minute nothing
-// may grow. Everything fails loudly, and nothing is recorded of a run that failed.
+// may grow. At last as long of streams of all kinds under a memory budget, which they
+// never exceed. Everything fails loudly, and nothing is recorded of a run that failed.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { launch, openPage } from "./browser.mjs";
 import { serve } from "./serve.mjs";
-import { assertFlat, assertNothingLost, held } from "./soak.mjs";
+import { assertFlat, assertNothingLost, assertWithin, held } from "./soak.mjs";
 
 const MINUTES = Number(process.env.LONG_MINUTES ?? 10);
 const ROUND_SECONDS = 15;
@@ -30,6 +31,15 @@ const PARTS = {
       /test result: ok\. (\d+) passed/,
     );
     return { cases: Number(CASES), tests: Number(tests) };
+  },
+  fuzzedTexts() {
+    const FUZZED_TEXTS = "100000";
+    run(
+      ["cargo", "test", "--test", "tokenizer"],
+      { FUZZED_TEXTS },
+      /test result: ok\. (\d+) passed/,
+    );
+    return Number(FUZZED_TEXTS);
   },
   // Most of their time is the driver's, which compiles: no build of their own for it.
   graphs() {
@@ -59,17 +69,11 @@ const PARTS = {
     return { destroyed: Number(destroyed), crashed: Number(crashed) };
   },
   async soak() {
-    site = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
-    browser = await launch();
-    try {
-      const found = await soak();
-      assertFlat(found.first, found.last);
-      return found;
-    } finally {
-      await browser.close();
-      await site.close();
-    }
+    const found = await inBrowser(soak);
+    assertFlat(found.first, found.last);
+    return found;
   },
+  streams: () => inBrowser(streams),
 };
 const NAMES = { losses: "longestGapMs", pages: "graphsInPages" };
 
@@ -103,17 +107,62 @@ function run([command, ...rest], env, facts) {
   return found;
 }
 
-async function soak() {
-  const complaints = [];
+async function inBrowser(use) {
+  site = await serve({ "/pkg/": "pkg", "/": "tests/e2e/pages" });
+  browser = await launch();
+  try {
+    return await use();
+  } finally {
+    await browser.close();
+    await site.close();
+  }
+}
+
+/** A page with a session, `gpu`, and what it runs on. */
+async function opened(complaints, options) {
   const page = await openPage(browser, (text) => complaints.push(text));
-  const other = await browser.newPage();
-  const protocol = await page.createCDPSession();
   await page.goto(site.url);
   await page.waitForFunction(() => "framebatch" in window);
-  const info = await page.evaluate(async () => {
-    window.gpu = await framebatch.open({ engine: "gpu" });
+  const info = await page.evaluate(async (options) => {
+    window.gpu = await framebatch.open({ engine: "gpu", ...options });
     return { adapter: gpu.info.adapter, browser: navigator.userAgent };
-  });
+  }, options);
+  return { page, info };
+}
+
+async function streams() {
+  const complaints = [];
+  const memoryBudget = 64 * 2 ** 20;
+  // A busy machine takes its time, which is no loss; losses are other parts' business.
+  const options = { memoryBudget, stallMs: 120_000 };
+  const { page, info } = await opened(complaints, options);
+  const until = Date.now() + MINUTES * 60_000;
+  const total = { rounds: 0, chunks: 0, results: 0, wrong: 0, fallbacks: 0 };
+  while (Date.now() < until) {
+    const report = await page.evaluate(
+      (round) => scarcity.streaming(gpu, round),
+      {
+        seconds: ROUND_SECONDS,
+        seed: total.rounds + 1,
+      },
+    );
+    console.log(JSON.stringify(report));
+    assertWithin(report, memoryBudget);
+    if (complaints.length > 0) throw new Error(complaints.join("; "));
+    total.rounds++;
+    for (const name of ["chunks", "results", "wrong"])
+      total[name] += report[name];
+    total.fallbacks = report.fallbacks;
+    total.peakBytes = report.pool.peakBytes;
+  }
+  return { ...info, minutes: MINUTES, memoryBudget, ...total };
+}
+
+async function soak() {
+  const complaints = [];
+  const { page, info } = await opened(complaints);
+  const other = await browser.newPage();
+  const protocol = await page.createCDPSession();
   const start = Date.now();
   const minutes = () => (Date.now() - start) / 60_000;
   const rounds = [];

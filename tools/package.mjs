@@ -1,9 +1,10 @@
 // Assembles the npm package from what the compilers left in target/.
 //
-//   node tools/package.mjs GLUE SCALAR FACE PACKAGE
+//   node tools/package.mjs GLUE SCALAR EMBEDDINGS FACE PACKAGE
 //
-// GLUE is wasm-pack's folder, SCALAR that of the build without vectors, FACE is
-// tsc's. The scripts become one minified file each, the WebAssembly is optimised for
+// GLUE is wasm-pack's folder, SCALAR that of the build without vectors, EMBEDDINGS
+// that of what embeddings need besides, FACE is tsc's. The scripts become one minified
+// file each, the WebAssembly loses what only says why it traps and is optimised for
 // size, and the glue of both builds must be the same; wasm-pack's own package.json,
 // README and .gitignore stay behind. It fails when a page would load more than BUDGET.
 
@@ -19,13 +20,27 @@ import {
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { factory } from "./factory.mjs";
+import { blankPlaces } from "./places.mjs";
 import { shorten } from "./shorten.mjs";
+import { emptied, TRAPS } from "./traps.mjs";
 
 /** The scripts that applications import, and what each is made of. */
-const ENTRIES = { index: "index.js", animation: "animation/index.js" };
+const ENTRIES = {
+  index: "index.js",
+  animation: "animation/index.js",
+  embeddings: "embeddings/index.js",
+  search: "search/index.js",
+};
+
+/** The same, of what imports the other entries instead of holding them. */
+const AROUND = { react: "react/index.js" };
+const OTHERS = {
+  "../index.js": "./index.js",
+  "../animation/index.js": "./animation.js",
+};
 
 /** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
-const BUDGET = 240_000;
+const BUDGET = 237_000;
 
 // What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
 const WASM_FEATURES = [
@@ -55,27 +70,30 @@ const PAPERS = {
   "LICENSE-APACHE": "LICENSE-APACHE",
 };
 
-const [glue, scalar, face, target] = process.argv
+const [glue, scalar, embeddings, face, target] = process.argv
   .slice(2)
   .map((path) => resolve(path));
 rmSync(target, { recursive: true, force: true });
 mkdirSync(join(target, "wasm"), { recursive: true });
 
-const text = assemble(glue, "framebatch_bg.wasm", ["simd"]);
-if (assemble(scalar, "framebatch_bg_scalar.wasm", []) !== text) {
+const text = assemble(glue, "framebatch", "framebatch_bg.wasm", ["simd"]);
+if (assemble(scalar, "framebatch", "framebatch_bg_scalar.wasm", []) !== text) {
   throw new Error("the builds with and without vectors differ in their glue");
 }
-writeFileSync(join(glue, "framebatch.short.js"), factory(text));
-await minify(
-  { framebatch: join(glue, "framebatch.short.js") },
-  join(target, "wasm"),
-);
-await minify(
-  Object.fromEntries(
-    Object.entries(ENTRIES).map(([name, path]) => [name, join(face, path)]),
-  ),
-  join(target, "dist"),
-);
+const glues = {
+  framebatch: [glue, text],
+  embeddings: [
+    embeddings,
+    assemble(embeddings, "embeddings", "embeddings_bg.wasm", []),
+  ],
+};
+for (const [name, [folder, text]] of Object.entries(glues)) {
+  const file = join(folder, `${name}.short.js`);
+  writeFileSync(file, factory(text));
+  await minify({ [name]: file }, join(target, "wasm"));
+}
+await minify(scripts(ENTRIES), join(target, "dist"));
+await minify(scripts(AROUND), join(target, "dist"), OTHERS);
 for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
@@ -84,30 +102,51 @@ for (const name of readdirSync(face, { recursive: true })) {
 for (const [from, to] of Object.entries(PAPERS)) cpSync(from, join(target, to));
 checkSize();
 
-/** Optimises what a build of the core left in `folder`; the glue that fits it. */
-function assemble(folder, name, features) {
+/** Optimises what a build of `crate` left in `folder`; the glue that fits it. */
+function assemble(folder, crate, name, features) {
   const file = join(target, "wasm", name);
+  const trapping = join(folder, `${crate}.trap.wasm`);
+  const built = readFileSync(join(folder, `${crate}_bg.wasm`));
+  writeFileSync(trapping, emptied(built, TRAPS[crate]));
   execFileSync("wasm-opt", [
     ...[...WASM_FEATURES, ...features].map((feature) => `--enable-${feature}`),
     ...[...SMALL, "--strip-debug", "--strip-producers"],
-    ...[join(folder, "framebatch_bg.wasm"), "-o", file],
+    ...[trapping, "-o", file],
   ]);
   const short = shorten(
     readFileSync(file),
-    readFileSync(join(folder, "framebatch.js"), "utf8"),
+    readFileSync(join(folder, `${crate}.js`), "utf8"),
   );
+  if (blankPlaces(short.wasm) === 0) throw new Error("no panic has a place");
   writeFileSync(file, short.wasm);
   return short.glue;
 }
 
+/** Where tsc left these entries. */
+function scripts(entries) {
+  return Object.fromEntries(
+    Object.entries(entries).map(([name, path]) => [name, join(face, path)]),
+  );
+}
+
 /**
  * Bundles scripts with what they import; what several of them do is a file that they
- * share. The glue stays a file of its own, beside its WebAssembly.
+ * share. The glue stays a file of its own, beside its WebAssembly; so do `others`, by
+ * what they are called where they lie.
  */
-async function minify(input, dir) {
+async function minify(input, dir, others = {}) {
   const bundle = await rolldown({
     input,
-    external: ["../wasm/framebatch.js"],
+    external: ["../wasm/framebatch.js", "../wasm/embeddings.js", "react"],
+    plugins: [
+      {
+        name: "others",
+        resolveId: (id) =>
+          others[id] && { id: others[id], external: "absolute" },
+      },
+    ],
+    // That of React for servers stays where it is: first in its entry.
+    checks: { moduleLevelDirective: false },
     platform: "browser",
     // The page's own bundler decides whether this is development.
     transform: {
@@ -117,7 +156,8 @@ async function minify(input, dir) {
   await bundle.write({
     dir,
     minify: true,
-    chunkFileNames: "shared.js",
+    codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+    chunkFileNames: "[name].js",
   });
   await bundle.close();
 }
@@ -132,8 +172,14 @@ function checkSize() {
     size("wasm/framebatch.js") + size("dist/index.js") + size("dist/shared.js");
   const total = Math.max(wasm, without) + scripts;
   const animation = size("dist/animation.js");
+  const embeddings =
+    size("dist/embeddings.js") +
+    size("wasm/embeddings.js") +
+    size("wasm/embeddings_bg.wasm");
+  const search = size("dist/search.js");
+  const react = size("dist/react.js");
   console.log(
-    `package, gzip: wasm ${wasm} (${without} without vectors) + js ${scripts}, ${total} of ${BUDGET} bytes; animation ${animation}`,
+    `package, gzip: wasm ${wasm} (${without} without vectors) + js ${scripts}, ${total} of ${BUDGET} bytes; animation ${animation}, embeddings ${embeddings}, search ${search}, react ${react}`,
   );
   if (total <= BUDGET) return;
   // Half a package must not look like a built one.

@@ -2,8 +2,19 @@
 //
 // wasm-bindgen names each after its signature and a hash, or after its place, in the
 // module and again in the glue: 5 KB gzip of the package. The short ones follow the
-// glue's order, so that two builds of one source can share their glue. Nothing else
-// is changed, and module and glue must agree on every name or this fails.
+// glue's order, so that two builds of one source can share their glue. What the
+// module does not import leaves the glue. Nothing else is changed, and module and
+// glue must agree on every name or this fails.
+
+import {
+  imports,
+  readNumber,
+  readText,
+  section,
+  sections,
+  writeNumber,
+  writeText,
+} from "./sections.mjs";
 
 /**
  * Renames the imports of `wasm` (bytes), its exported closures, and the same names in
@@ -12,18 +23,23 @@
  */
 export function shorten(wasm, glue) {
   const names = new Map();
-  const renamed = renameIn(glue, names);
+  const renamed = renameIn(needed(wasm, glue), names);
   const parts = [wasm.subarray(0, 8)];
-  for (let at = 8; at < wasm.length;) {
-    const id = wasm[at];
-    const [size, start] = readNumber(wasm, at + 1);
-    const body = wasm.subarray(start, start + size);
+  for (const { id, body, whole } of sections(wasm)) {
     const rename = { 2: renameImports, 7: renameExports }[id];
-    const written = rename ? rename(body, names) : body;
-    parts.push(Uint8Array.of(id), writeNumber(written.length), written);
-    at = start + size;
+    parts.push(rename ? section(id, rename(body, names)) : whole);
   }
   return { wasm: Buffer.concat(parts), glue: renamed };
+}
+
+// What the optimiser found that nothing calls has no import any more.
+function needed(wasm, glue) {
+  const { body } = [...sections(wasm)].find(({ id }) => id === 2);
+  const names = new Set([...imports(body)].map(({ name }) => name));
+  return glue.replace(
+    /^ {8}(__wb\w+): function\([^]*?^ {8}\},\n/gm,
+    (text, name) => (names.has(name) ? text : ""),
+  );
 }
 
 // In the glue each import is a property of one object, and stands there once; a
@@ -42,22 +58,12 @@ function renameIn(glue, names) {
 }
 
 function renameImports(body, names) {
-  let [left, at] = readNumber(body, 0);
-  const parts = [writeNumber(left)];
-  for (; left > 0; left -= 1) {
-    const [, afterModule] = readText(body, at);
-    const [name, afterName] = readText(body, afterModule);
-    const FUNCTION = 0;
-    if (body[afterName] !== FUNCTION) {
-      throw new Error(`the import ${name} is not a function`);
-    }
-    const [, end] = readNumber(body, afterName + 1);
+  const all = [...imports(body)];
+  const parts = all.map(({ module, name, type }) => {
     if (!names.has(name)) throw new Error(`the glue has no ${name}`);
-    parts.push(body.subarray(at, afterModule), writeText(names.get(name)));
-    parts.push(body.subarray(afterName, end));
-    at = end;
-  }
-  return Buffer.concat(parts);
+    return Buffer.concat([module, writeText(names.get(name)), type]);
+  });
+  return Buffer.concat([writeNumber(all.length), ...parts]);
 }
 
 function renameExports(body, names) {
@@ -71,29 +77,4 @@ function renameExports(body, names) {
     at = end;
   }
   return Buffer.concat(parts);
-}
-
-function readText(bytes, at) {
-  const [length, start] = readNumber(bytes, at);
-  const end = start + length;
-  return [Buffer.from(bytes.subarray(start, end)).toString(), end];
-}
-
-function readNumber(bytes, at) {
-  let value = 0;
-  for (let shift = 0; ; shift += 7, at += 1) {
-    value |= (bytes[at] & 127) << shift;
-    if (bytes[at] < 128) return [value >>> 0, at + 1];
-  }
-}
-
-function writeText(text) {
-  const bytes = Buffer.from(text);
-  return Buffer.concat([writeNumber(bytes.length), bytes]);
-}
-
-function writeNumber(value) {
-  const bytes = [];
-  for (; value > 127; value >>>= 7) bytes.push((value & 127) | 128);
-  return Uint8Array.from([...bytes, value]);
 }

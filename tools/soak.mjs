@@ -81,6 +81,21 @@ async function heapBytes(protocol) {
   return bytes;
 }
 
+/** Streams lost nothing, and held no more than their budget; see `streaming` in the pages. */
+export function assertWithin(report, budget) {
+  const { chunks, results, wrong, pending, pool, counted, mostRounded } =
+    report;
+  assert.ok(chunks > 0, "nothing happened");
+  assert.equal(results, chunks, "results that are missing");
+  assert.equal(wrong, 0, "wrong results");
+  assert.equal(pending, 0, "calls without an answer");
+  // By its own account, and by that of the page's.
+  for (const bytes of [pool.peakBytes, counted]) {
+    assert.ok(bytes > 0 && bytes <= budget, `${bytes} bytes of ${budget}`);
+  }
+  assert.ok(mostRounded < 0.5, `${mostRounded} of the live bytes are rounding`);
+}
+
 /** The last look is as the first. */
 export function assertFlat(first, last) {
   for (const [what, before] of Object.entries(first)) {

@@ -1,4 +1,5 @@
-// Runs the suites one after another and ends with one line: `N passed, N failed`.
+// Runs the suites one after another, the two browsers at once, and ends with one line:
+// `N passed, N failed`.
 //
 //   node tools/test.mjs         every suite
 //   node tools/test.mjs unit    only those that need neither a browser nor a GPU
@@ -17,13 +18,29 @@ const testsIn = (folder) =>
     .filter((name) => name.endsWith(".test.mjs"))
     .map((name) => `${folder}/${name}`);
 
-// One test file at a time: two browsers would share the cores and each other's frames.
+// One test file of a browser at a time.
 const nodeTest = (folder) => () => [
   "node",
   "--test",
   "--test-concurrency=1",
   "--test-reporter=spec",
   ...testsIn(folder),
+];
+
+const VALUES = [
+  ...["conformance", "fields", "states", "merging", "chains"],
+  ...["builder", "clips", "search", "embed"],
+];
+
+// A store of clips, a page of an index and a weight of a model are each one buffer;
+// and the last says in how many pieces it goes.
+const BEYOND_SMALL = [
+  "the_store_grows_between_calls_of_one_batch",
+  "ten_thousand_random_tracks",
+  "several_pages_are_searched_as_one",
+  "a_hundred_thousand_vectors_are_searched_as_a_sort_does",
+  "minilm::",
+  "sixty_four_texts_are_one_submission",
 ];
 
 const SUITES = [
@@ -33,6 +50,19 @@ const SUITES = [
     command: () => ["cargo", "test"],
     // Without a desktop session, Mesa's device chooser complains for every device opened.
     env: { NODEVICE_SELECT: "1" },
+  },
+  {
+    // All that is about values, on a device of 1 MiB a buffer and 4 MiB in all.
+    name: "small",
+    command: () => [
+      "cargo",
+      "test",
+      ...VALUES.flatMap((name) => ["--test", name]),
+      "--",
+      ...BEYOND_SMALL.flatMap((name) => ["--skip", name]),
+    ],
+    // Of random graphs the native suite has tried 200 on a device of its full size.
+    env: { NODEVICE_SELECT: "1", SMALL_DEVICE: "1", PROPTEST_CASES: "50" },
   },
   {
     name: "package",
@@ -52,7 +82,9 @@ const SUITES = [
   },
   { name: "pages", command: nodeTest("tests/e2e") },
   {
+    // Each of the two browsers waits for frames and timers two fifths of the time.
     name: "firefox",
+    beside: "pages",
     command: nodeTest("tests/e2e"),
     env: { BROWSER: "firefox" },
   },
@@ -72,9 +104,20 @@ if (unknown)
     `there is no suite '${unknown}'; there are ${known.join(", ")}`,
   );
 const results = [];
-for (const suite of chosen) {
+for (let i = 0; i < chosen.length; i++) {
+  const suite = chosen[i];
   console.log(`\n== ${suite.name}`);
-  results.push({ name: suite.name, ...(await run(suite)) });
+  const show = (text) => process.stdout.write(text);
+  const beside = chosen[i + 1]?.beside === suite.name ? chosen[++i] : null;
+  const held = [];
+  const other = beside && run(beside, (text) => held.push(text));
+  results.push({ name: suite.name, ...(await run(suite, show)) });
+  if (beside) {
+    const found = await other;
+    console.log(`\n== ${beside.name}, at the same time`);
+    held.forEach(show);
+    results.push({ name: beside.name, ...found });
+  }
 }
 
 console.log();
@@ -88,8 +131,8 @@ const total = (count) => results.reduce((sum, suite) => sum + suite[count], 0);
 console.log(`${total("passed")} passed, ${total("failed")} failed`);
 process.exitCode = total("failed") > 0 ? 1 : 0;
 
-/** Runs one suite, showing its output as it comes. */
-async function run({ command, env, options }) {
+/** Runs one suite, handing its output to `show` as it comes. */
+async function run({ command, env, options }, show) {
   const [program, ...args] = command();
   const child = spawn(program, args, {
     ...options,
@@ -101,7 +144,7 @@ async function run({ command, env, options }) {
     stream.setEncoding("utf8");
     stream.on("data", (text) => {
       output += text;
-      process.stdout.write(text);
+      show(text);
     });
   }
   const code = await new Promise((resolve, reject) => {

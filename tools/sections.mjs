@@ -1,0 +1,69 @@
+// Reads and writes the parts of a WebAssembly module: sections, numbers, texts.
+
+/** The sections: number, content, and the whole with its head. */
+export function* sections(wasm) {
+  for (let at = 8; at < wasm.length;) {
+    const [size, start] = readNumber(wasm, at + 1);
+    const end = start + size;
+    yield {
+      id: wasm[at],
+      body: wasm.subarray(start, end),
+      whole: wasm.subarray(at, end),
+    };
+    at = end;
+  }
+}
+
+/** What a section imports, only functions: module and type as they stand there, and name. */
+export function* imports(body) {
+  const FUNCTION = 0;
+  let [left, at] = readNumber(body, 0);
+  for (; left > 0; left -= 1) {
+    const [, afterModule] = readText(body, at);
+    const [name, afterName] = readText(body, afterModule);
+    if (body[afterName] !== FUNCTION) {
+      throw new Error(`the import ${name} is not a function`);
+    }
+    const [, end] = readNumber(body, afterName + 1);
+    yield {
+      module: body.subarray(at, afterModule),
+      name,
+      type: body.subarray(afterName, end),
+    };
+    at = end;
+  }
+}
+
+/** A section of this number, with its head. */
+export function section(id, body) {
+  return Buffer.concat([Uint8Array.of(id), writeNumber(body.length), body]);
+}
+
+/** The text at a place, and where it ends. */
+export function readText(bytes, at) {
+  const [length, start] = readNumber(bytes, at);
+  const end = start + length;
+  return [Buffer.from(bytes.subarray(start, end)).toString(), end];
+}
+
+/** The unsigned number at a place, and where it ends. */
+export function readNumber(bytes, at) {
+  let value = 0;
+  for (let shift = 0; ; shift += 7, at += 1) {
+    value |= (bytes[at] & 127) << shift;
+    if (bytes[at] < 128) return [value >>> 0, at + 1];
+  }
+}
+
+/** A text with its length. */
+export function writeText(text) {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([writeNumber(bytes.length), bytes]);
+}
+
+/** An unsigned number. */
+export function writeNumber(value) {
+  const bytes = [];
+  for (; value > 127; value >>>= 7) bytes.push((value & 127) | 128);
+  return Uint8Array.from([...bytes, value]);
+}
