@@ -109,6 +109,19 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A dispatch is larger than the device starts at once.
+    #[error(
+        "a {kernel} kernel needs {need} workgroups, but this device starts {limit} at once; split the input"
+    )]
+    TooManyGroups {
+        /// What is dispatched.
+        kernel: &'static str,
+        /// Workgroups asked for.
+        need: u64,
+        /// Workgroups allowed.
+        limit: u64,
+    },
+
     /// The queue holds as much as it may and its policy is to reject.
     #[error(
         "the queue is full ({calls} calls, {bytes} bytes pending); await `ready`, raise the queue capacity, or open with overflow 'wait'"
@@ -157,7 +170,7 @@ impl Error {
             Error::InvalidInput(_) => Code::InvalidInput,
             Error::Unsupported(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
-            Error::TooLarge { .. } => Code::LimitExceeded,
+            Error::TooLarge { .. } | Error::TooManyGroups { .. } => Code::LimitExceeded,
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
             Error::DeviceLost(_) => Code::DeviceLost,

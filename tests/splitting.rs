@@ -159,6 +159,20 @@ fn what_cannot_be_split_says_so_with_the_numbers() {
     );
 }
 
+#[test]
+fn what_needs_too_many_workgroups_at_once_says_so() {
+    let gpu = with_few_workgroups();
+    let long = vec![1.0; 300_000];
+    // Its sum is one of parts, of 4096 elements each, and a workgroup for each part.
+    let error = block_on(gpu.dot(&long, &long)).expect_err("74 workgroups");
+    assert_eq!(error.code(), Code::LimitExceeded, "{error}");
+    let said = error.to_string();
+    assert!(said.starts_with("a fused kernel needs "), "{said}");
+    assert!(said.contains("this device starts 64 at once"), "{said}");
+    let short = block_on(gpu.dot(&long[..200_000], &long[..200_000]));
+    assert_eq!(short.expect("49 workgroups"), [200_000.0]);
+}
+
 /// Chains that read tensors of some MiB row by row, one after another and together.
 fn on_tensors(gpu: &Gpu, rows: u32) -> Vec<Vec<u32>> {
     let samples = &mut Samples(11);

@@ -85,8 +85,8 @@ use super::{
     Readiness,
 };
 use crate::error::Error;
-use crate::kernel::{Kernel, MAX_OPERANDS, WORKGROUP};
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
+use crate::kernel::{Kernel, MAX_OPERANDS};
+use crate::plan::{self, Dispatch, Operand, PieceSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
 /// Pieces that overlap copies, link and GPU best; measured on an H200 and on
@@ -118,7 +118,7 @@ impl Device for Gpu {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
             pieces: PIECES,
-            max_threads: self.max_threads(),
+            max_threads: plan::most_threads(self.limits.max_compute_workgroups_per_dimension),
         }
     }
 
@@ -466,12 +466,6 @@ impl Gpu {
     fn max_buffer_bytes(&self) -> u64 {
         let most = self.limits.max_buffer_size - STAMPS;
         most.min(self.limits.max_storage_buffer_binding_size)
-    }
-
-    /// A grid has two dimensions.
-    fn max_threads(&self) -> u64 {
-        let groups = u64::from(self.limits.max_compute_workgroups_per_dimension);
-        groups * groups * u64::from(WORKGROUP)
     }
 
     fn too_large(&self, what: &'static str, words: u64) -> Error {
