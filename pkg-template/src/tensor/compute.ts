@@ -26,10 +26,6 @@ const GELU_NAMES = { approximate: true };
 const JUST: readonly (readonly number[])[] = UNARY_NAMES.map((_, i) => [i]);
 const NOTHING: readonly number[] = [];
 
-/** Tiles of all matrices of a stack, and the rows and columns of the smallest. */
-const MAX_TILES = 2 ** 25;
-const TILE = [16, 32];
-
 /** A function of each element. */
 export function unary(fn: number, x: Node): Node {
   if (x.dtype !== FLOATS) throw notFloats(UNARY_NAMES[fn]);
@@ -105,19 +101,18 @@ export function matmul(a: Node, b: Node): Node {
       "must agree in the last dimension of the first and the one before the last of the second",
     );
   }
-  const stack = broadcast("matmul", stackOf(a.shape), stackOf(b.shape));
-  const [rows, columns] = [left[left.length - 2], right[right.length - 1]];
-  const shape = shapeOf("matmul", [...stack.dims, rows, columns]);
-  const tiles = Math.ceil(rows / TILE[0]) * Math.ceil(columns / TILE[1]);
-  if (stack.count > 1 && tiles * stack.count > MAX_TILES) {
-    throw mismatch(
-      "matmul",
-      a.shape,
-      b.shape,
-      "give more than 2^25 tiles of 16 x 32, at least one a matrix; multiply fewer matrices at a time",
-    );
-  }
-  return operation(CODE.matmul, [a, b], NOTHING, shape, FLOATS);
+  const dims = [
+    ...broadcast("matmul", stackOf(a.shape), stackOf(b.shape)).dims,
+    left[left.length - 2],
+    right[right.length - 1],
+  ];
+  return operation(
+    CODE.matmul,
+    [a, b],
+    NOTHING,
+    shapeOf("matmul", dims),
+    FLOATS,
+  );
 }
 
 export function notFloats(op: string): Error {

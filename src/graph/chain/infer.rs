@@ -6,13 +6,6 @@ use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::tensor::DType;
 
-/// Tiles of all matrices of a stack, each of which takes at least one: threads are
-/// counted in 32 bits, 64 to a tile.
-const MAX_TILES: u64 = 1 << 25;
-
-/// The smallest tiles that a planner makes of a matrix: rows and columns.
-const TILE: [u32; 2] = [16, 32];
-
 /// Shape and element type of an op's result.
 pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error> {
     let wanted = match op {
@@ -158,14 +151,10 @@ fn matmul(a: Shape, b: Shape) -> Result<Shape, Error> {
         );
     }
     let stack = stack_a.broadcast(stack_b, "matmul")?;
-    let tiles = rows.div_ceil(TILE[0]) as u64 * columns.div_ceil(TILE[1]) as u64;
     let dims = [stack.dims(), &[rows, columns]].concat();
     match Shape::new(&dims) {
+        Ok(shape) => Ok(shape),
         Err(_) => both(" give more than 2^30 elements"),
-        Ok(shape) if stack.count() < 2 || tiles * stack.count() as u64 <= MAX_TILES => Ok(shape),
-        Ok(_) => both(
-            " give more than 2^25 tiles of 16 x 32, at least one a matrix; multiply fewer matrices at a time",
-        ),
     }
 }
 
