@@ -8,12 +8,14 @@ use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
 use crate::tensor::{DType, Span};
 
 /// What a GPU without lowered limits has.
-const LIMITS: PieceLimits = PieceLimits {
-    slot_bytes: (1 << 31) - 4,
-    bytes: 1 << 33,
-    copies: 6,
-    threads: 1 << 31, // `most_threads` of 65,535.
-};
+fn limits() -> PieceLimits {
+    PieceLimits {
+        slot_bytes: (1 << 31) - 4,
+        bytes: 1 << 33,
+        copies: 6,
+        threads: most_threads(65535),
+    }
+}
 
 /// So many calls of the product of two tensors of these shapes.
 fn products(
@@ -68,9 +70,9 @@ fn pieces((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
         parted: &[],
     };
     let mut rest = vec![Piece::all(calls)];
-    let next = || assemble_next(asked, &mut rest, &LIMITS);
+    let next = || assemble_next(asked, &mut rest, &limits());
     let pieces = std::iter::from_fn(next).map(|(piece, plan)| {
-        assert!(plan.fits(&LIMITS));
+        assert!(plan.fits(&limits()));
         piece.end - piece.first
     });
     pieces.collect()

@@ -33,6 +33,10 @@ pub(super) struct Faults {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
+    /// Launches on their way that made something.
+    unheard: usize,
+    /// Launches that there was no memory for.
+    shortages: u64,
     /// Those who wait for the loss; dropped, and so told, when it comes.
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -44,6 +48,50 @@ pub(super) enum Suspicion {
     Buffers,
     /// Whatever was made.
     All,
+}
+
+/// A launch on its way.
+#[must_use = "what comes of it is to be heard"]
+pub(super) struct Launched {
+    faults: Faults,
+    /// Whether it made something, so that later ones may use what is invalid.
+    has_made: bool,
+    is_heard: bool,
+    /// Those before it was sent.
+    shortages: u64,
+}
+
+impl Launched {
+    /// Takes what scopes caught of it. One that used what an earlier one had no
+    /// memory for failed of that, whatever its own scopes say: it did nothing
+    /// wrong, and may go again.
+    pub(super) fn hear(mut self, caught: Result<(), Error>) -> Result<(), Error> {
+        self.is_heard = true;
+        caught.map_err(|error| {
+            let mut state = self.faults.lock();
+            let is_own = state.shortages == self.shortages;
+            let is_memory = matches!(error, Error::OutOfMemory(_));
+            state.shortages += u64::from(is_memory);
+            drop(state);
+            let error = match error {
+                Error::DeviceLost(_) | Error::OutOfMemory(_) => error,
+                _ if is_own => error,
+                _ => Error::OutOfMemory("there was none for the batch before".into()),
+            };
+            self.faults.suspect(&error);
+            error
+        })
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        let mut state = self.faults.lock();
+        state.unheard -= usize::from(self.has_made);
+        if self.has_made && !self.is_heard {
+            state.suspicion = Some(Suspicion::All); // Nobody waited for it.
+        }
+    }
 }
 
 impl Faults {
@@ -78,8 +126,25 @@ impl Faults {
         reason.map_or(Ok(()), |reason| Err(Error::DeviceLost(reason)))
     }
 
+    /// A launch is sent, which made something or not.
+    pub(super) fn launched(&self, has_made: bool) -> Launched {
+        let mut state = self.lock();
+        state.unheard += usize::from(has_made);
+        Launched {
+            faults: self.clone(),
+            has_made,
+            is_heard: false,
+            shortages: state.shortages,
+        }
+    }
+
+    /// Whether a launch made something of which nobody knows yet that it is valid.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.lock().unheard > 0
+    }
+
     /// Something that was created may be invalid, by what came of it.
-    pub(super) fn suspect(&self, error: &Error) {
+    fn suspect(&self, error: &Error) {
         let suspicion = match error {
             Error::OutOfMemory(_) => Suspicion::Buffers,
             _ => Suspicion::All,
@@ -95,5 +160,63 @@ impl Faults {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Code;
+
+    fn memory() -> Error {
+        Error::OutOfMemory("planned".into())
+    }
+
+    fn fatal() -> Error {
+        Error::Fatal("planned".into())
+    }
+
+    fn code(heard: Result<(), Error>) -> Option<Code> {
+        heard.err().map(|error| error.code())
+    }
+
+    #[test]
+    fn what_a_launch_made_is_in_doubt_until_it_is_heard_of() {
+        let faults = Faults::default();
+        let [first, second] = [true, true].map(|has_made| faults.launched(has_made));
+        let warm = faults.launched(false);
+        assert_eq!(code(first.hear(Ok(()))), None);
+        assert!(faults.is_in_doubt());
+        assert_eq!(code(second.hear(Ok(()))), None);
+        assert!(!faults.is_in_doubt());
+        assert_eq!(code(warm.hear(Ok(()))), None);
+        assert_eq!(faults.take_suspicion(), None);
+        // Of one that nobody waits for nobody will know.
+        drop(faults.launched(true));
+        assert!(!faults.is_in_doubt());
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
+        drop(faults.launched(false));
+        assert_eq!(faults.take_suspicion(), None);
+    }
+
+    #[test]
+    fn what_uses_what_there_was_no_memory_for_failed_of_that() {
+        let faults = Faults::default();
+        let first = faults.launched(true);
+        let behind = [fatal(), Error::Shader("planned".into())];
+        let behind = behind.map(|error| (faults.launched(false), error));
+        let lost = faults.launched(false);
+        assert_eq!(code(first.hear(Err(memory()))), Some(Code::OutOfMemory));
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
+        // Sent when all was made anew.
+        let later = faults.launched(true);
+        for (launched, error) in behind {
+            assert_eq!(code(launched.hear(Err(error))), Some(Code::OutOfMemory));
+            assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
+        }
+        let loss = Error::DeviceLost("planned".into());
+        assert_eq!(code(lost.hear(Err(loss))), Some(Code::DeviceLost));
+        assert_eq!(code(later.hear(Err(fatal()))), Some(Code::Fatal));
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
     }
 }

@@ -227,9 +227,11 @@ impl Gpu {
         let compiled = self.pipelines.compiled();
         // Its owner may have destroyed a buffer that is lent.
         let is_lent = plan.tensors().any(|tensor| self.memory.is_lent(tensor));
-        let is_warm = !is_lent && self.is_warm(plan, &needs);
+        let is_warm = self.is_warm(plan, &needs);
         self.check_budget(plan, &needs)?;
-        let scopes = (!is_warm).then(|| Scopes::open(&self.device));
+        // What an earlier launch made may be invalid, and this one's submission with it.
+        let is_sound = is_warm && !is_lent && !self.faults.is_in_doubt();
+        let scopes = (!is_sound).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
         let mut took = 0;
@@ -262,13 +264,13 @@ impl Gpu {
         } else {
             Error::Fatal
         });
-        let faults = self.faults.clone();
+        let (faults, launched) = (self.faults.clone(), self.faults.launched(!is_warm));
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes everything invalid: that is no fault of the launch.
             faults.check()?;
             // First, because an invalid staging buffer is also refused a map.
-            caught.await.inspect_err(|error| faults.suspect(error))?;
+            launched.hear(caught.await)?;
             readback
         }))
     }
