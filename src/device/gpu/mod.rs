@@ -96,6 +96,9 @@ const PIECES: PieceSizes = PieceSizes {
     target: 1 << 20,
 };
 
+/// Bytes of four words.
+const QUAD: u64 = 4 * WORD as u64;
+
 /// A GPU.
 #[derive(Debug)]
 pub struct Gpu {
@@ -247,7 +250,10 @@ impl Gpu {
                 let target = self.memory.buffer(Slot::INPUTS);
                 written.copy_to(&mut encoder, (target, 0));
             }
-            None => self.uploads.prepare(&self.device, upload.bytes),
+            None => {
+                let limit = self.max_buffer_bytes();
+                self.uploads.prepare(&self.device, (upload.bytes, limit));
+            }
         }
         self.counters.upload_ns += took;
         self.counters.uploads += 1;
@@ -465,9 +471,11 @@ impl Gpu {
     }
 
     /// Whole buffers are bound, so both limits hold; and moments lie behind results.
+    /// Kernels read four words at a time, whatever number of bytes a limit is.
     fn max_buffer_bytes(&self) -> u64 {
         let most = self.limits.max_buffer_size - STAMPS;
-        most.min(self.limits.max_storage_buffer_binding_size)
+        let most = most.min(self.limits.max_storage_buffer_binding_size);
+        most / QUAD * QUAD
     }
 
     fn too_large(&self, what: &'static str, words: u64) -> Error {
