@@ -20,6 +20,7 @@ import {
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { factory } from "./factory.mjs";
+import { optimize } from "./optimize.mjs";
 import { blankPlaces } from "./places.mjs";
 import { shorten } from "./shorten.mjs";
 import { emptied, TRAPS } from "./traps.mjs";
@@ -41,27 +42,6 @@ const OTHERS = {
 
 /** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
 const BUDGET = 237_000;
-
-// What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
-const WASM_FEATURES = [
-  "bulk-memory",
-  "bulk-memory-opt",
-  "call-indirect-overlong",
-  "multivalue",
-  "mutable-globals",
-  "nontrapping-float-to-int",
-  "reference-types",
-  "sign-ext",
-];
-
-// What is inlined compresses worse than a call: a function with one caller only
-// moves there where that is about the call's own size. And nothing lies in the
-// first kilobyte, where the stack would end.
-const SMALL = [
-  "-Os",
-  "--low-memory-unused",
-  "--one-caller-inline-max-function-size=24",
-];
 
 const PAPERS = {
   "pkg-template/package.json": "package.json",
@@ -108,11 +88,7 @@ function assemble(folder, crate, name, features) {
   const trapping = join(folder, `${crate}.trap.wasm`);
   const built = readFileSync(join(folder, `${crate}_bg.wasm`));
   writeFileSync(trapping, emptied(built, TRAPS[crate]));
-  execFileSync("wasm-opt", [
-    ...[...WASM_FEATURES, ...features].map((feature) => `--enable-${feature}`),
-    ...[...SMALL, "--strip-debug", "--strip-producers"],
-    ...[trapping, "-o", file],
-  ]);
+  optimize(trapping, file, features, ["--strip-debug", "--strip-producers"]);
   const short = shorten(
     readFileSync(file),
     readFileSync(join(folder, `${crate}.js`), "utf8"),
