@@ -13,6 +13,7 @@ use futures_core::Stream;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::{Embedder, Embedding};
+use crate::device::cores;
 use crate::error::Error;
 use crate::native::outside::{block_on, now_ms};
 
@@ -95,12 +96,13 @@ impl Embedder {
     /// The ids of each text.
     fn ids_of(&self, texts: &[impl AsRef<str>]) -> Vec<Result<Vec<u32>, Error>> {
         let texts = texts.iter().map(AsRef::as_ref);
-        if texts.len() < FEW {
+        let Some(pool) = cores().filter(|_| texts.len() >= FEW) else {
             return texts.map(|text| self.ids(text)).collect();
-        }
+        };
         // Only this, no calls: a session may compute on those cores with its lock held.
         let texts: Vec<&str> = texts.collect();
-        texts.into_par_iter().map(|text| self.ids(text)).collect()
+        let ids = texts.into_par_iter().map(|text| self.ids(text));
+        pool.install(|| ids.collect())
     }
 }
 
