@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError, TryLockResult};
 use std::task::{Poll, Waker};
 
 use futures_channel::oneshot;
@@ -129,11 +129,12 @@ impl Shared {
 
     /// The state of a session that is not closed.
     pub(super) fn open(&self) -> Result<MutexGuard<'_, State>, Error> {
-        let state = self.lock();
-        match &state.closed {
-            Some(reason) => Err(reason.clone()),
-            None => Ok(state),
-        }
+        check_open(self.lock())
+    }
+
+    /// The same, if nobody has it now.
+    pub(super) fn try_open(&self) -> Result<Option<MutexGuard<'_, State>>, Error> {
+        free(self.state.try_lock()).map(check_open).transpose()
     }
 
     /// Takes a call. Its answer comes through the call, a refusal too.
@@ -426,6 +427,22 @@ impl State {
             at += operand.len().next_multiple_of(16);
         }
         Ok(())
+    }
+}
+
+fn check_open(state: MutexGuard<'_, State>) -> Result<MutexGuard<'_, State>, Error> {
+    match &state.closed {
+        Some(reason) => Err(reason.clone()),
+        None => Ok(state),
+    }
+}
+
+/// What nobody else has locked; a panic elsewhere changes nothing here either.
+pub(super) fn free<G>(lock: TryLockResult<G>) -> Option<G> {
+    match lock {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 
