@@ -270,7 +270,7 @@ impl Gpu {
     /// this session's calls of floats. To hand out fresh memory takes the system as
     /// long as to copy a large result there, so a consumer of large results gives
     /// them back; small ones are freed. 64 MiB are kept at most, and none of it once
-    /// no batch has been sent for two seconds.
+    /// no batch has been sent for two seconds, or the session is closed.
     ///
     /// ```
     /// use framebatch::{Blocking, Config, State};
@@ -285,7 +285,7 @@ impl Gpu {
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     pub fn recycle(&self, result: Vec<f32>) {
-        let unkept = self.shared().lock().spare.give(result);
+        let unkept = self.shared().lock().keep(result);
         drop(unkept); // Outside the lock.
     }
 

@@ -299,9 +299,11 @@ impl Shared {
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
         state.session.dispose();
         let residents = std::mem::take(&mut state.residents);
+        let spare = std::mem::take(&mut state.spare);
         self.work.notify_all();
         self.tell_waiting(state);
-        drop(residents); // Outside the lock: it may hold much, and other sessions' tensors.
+        // Outside the lock: it may be much, and hold other sessions' tensors.
+        drop((residents, spare));
         answers.sort_unstable_by_key(|(ticket, _)| *ticket);
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
@@ -395,6 +397,15 @@ impl State {
     /// Whether producers should wait. A full queue is sent whatever the policy.
     pub(super) fn is_full(&self) -> bool {
         self.session.desired_size() <= 0
+    }
+
+    /// Keeps a result's memory for others, if the worker is going to free it: once no
+    /// batch follows the last one. Or hands it back.
+    pub(super) fn keep(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
+        match self.closed.is_none() && self.session.may_trim() {
+            true => self.spare.give(result),
+            false => Some(result),
+        }
     }
 
     fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
