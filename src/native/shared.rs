@@ -1,7 +1,8 @@
 //! What handles, calls and the worker share: the session behind one lock.
 //!
-//! Callers copy their operands into the session here. Nobody waits for the
-//! device under the lock, and only the worker sends.
+//! Callers copy their operands into the session here. Nobody waits for a GPU under
+//! the lock, but the processor computes a batch under it: it reads operands and
+//! tensors where they lie. Only the worker sends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
