@@ -1,7 +1,8 @@
 //! The one thread that sends batches and settles calls.
 //!
-//! It waits for the device outside the lock, and copies results out of the
-//! read-back there too. When to send is not decided here.
+//! It waits for a GPU outside the lock, and copies results out of the read-back
+//! there too; what the processor has of a batch is computed under it, as part of
+//! sending. When to send is not decided here.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

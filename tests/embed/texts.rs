@@ -1,11 +1,14 @@
 //! From texts to embeddings: the tokenizer that a folder describes, prompts, long
 //! texts and whole corpora.
 
+use std::sync::Barrier;
+use std::thread;
+
 use framebatch::{Embedder, EmbedderOptions, EngineChoice, Gpu, LongTexts, Preset, Storage};
 use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
-use crate::engines::{both_manual, manual, open};
+use crate::engines::{both_manual, in_time, manual, open};
 use crate::model::{Files, TINY, folder};
 
 fn gpu() -> Gpu {
@@ -309,4 +312,24 @@ fn a_dropped_corpus_is_given_up() {
     drop(results);
     assert!(taken < 4000, "{taken} texts were taken for one");
     assert_eq!(gpu.stats().pending, 0);
+}
+
+#[test]
+fn a_corpus_is_split_whatever_the_programs_pool_does() {
+    in_time(|| {
+        let embedder = tiny(&gpu());
+        let [busy, done] = [(); 2].map(|()| Barrier::new(rayon::current_num_threads() + 1));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                rayon::broadcast(|_| {
+                    busy.wait();
+                    done.wait();
+                })
+            });
+            busy.wait();
+            let vectors = embedder.embed_many(["the cat sat"; 100]).wait();
+            assert_eq!(vectors.filter(Result::is_ok).count(), 100);
+            done.wait();
+        });
+    });
 }
