@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::files::{ModelFiles, refuse};
-use super::folder::Json;
+use super::folder::{Json, TOKENIZER_CONFIG};
 use crate::embed::tokenizer::{Matching, Options, Tokenizer};
 use crate::error::Error;
 
@@ -40,23 +40,24 @@ pub(super) fn tokenizer(files: &ModelFiles<'_>, vocab: u32) -> Result<Split, Err
 
 fn of_lines(files: &ModelFiles<'_>, lines: &str) -> Result<Tokenizer, Error> {
     let mut options = Options::default();
-    if let Some(json) = Json::find(files, "tokenizer_config.json")? {
+    if let Some(json) = Json::find(files, TOKENIZER_CONFIG)? {
         options.lowercase = json.flag("do_lower_case")?.unwrap_or(true);
         options.strip_accents = json.flag("strip_accents")?;
         options.handle_chinese_chars = json.flag("tokenize_chinese_chars")?.unwrap_or(true);
+        let [mut pad, mut mask] = ["[PAD]", "[MASK]"].map(String::from);
         for (name, token) in [
+            ("pad_token", &mut pad),
             ("unk_token", &mut options.unk),
             ("cls_token", &mut options.cls),
             ("sep_token", &mut options.sep),
+            ("mask_token", &mut mask),
         ] {
-            let given = json.get(name);
-            // As it is, or with how it is to be matched.
-            let given = given.and_then(|given| given.get("content").or(Some(given)));
-            if let Some(given) = given.and_then(Value::as_str) {
+            if let Some(given) = json.token(name)? {
                 *token = given.into();
-                options.verbatim.push(given.into());
             }
         }
+        let Options { unk, cls, sep, .. } = options.clone();
+        options.verbatim = vec![pad, unk, cls, sep, mask];
         options.verbatim.sort_unstable();
         options.verbatim.dedup();
     }
@@ -102,6 +103,9 @@ fn of_json(json: &Json<'_>, vocab: u32) -> Result<Split, Error> {
     let tokenizer = Tokenizer::new(&lines(&model["vocab"], vocab)?, options);
     let mut tokenizer = tokenizer.map_err(|error| refuse(JSON, &error.to_string()))?;
     for added in part("added_tokens").as_array().into_iter().flatten() {
+        if added["single_word"] == true {
+            return unsupported("added token", added);
+        }
         add(&mut tokenizer, added, vocab)?;
     }
     Ok(Ok(tokenizer))
@@ -153,8 +157,8 @@ fn id_of(id: &Value, vocab: u32) -> Result<usize, Error> {
 
 fn add(tokenizer: &mut Tokenizer, added: &Value, vocab: u32) -> Result<(), Error> {
     let flag = |name: &str| added[name].as_bool().unwrap_or(false);
-    let Some(content) = added["content"].as_str().filter(|_| !flag("single_word")) else {
-        let problem = format!("added token {added} is not supported");
+    let Some(content) = added["content"].as_str() else {
+        let problem = format!("added token {added} has no content");
         return Err(refuse(JSON, &problem));
     };
     let matching = Matching {
