@@ -201,7 +201,7 @@ fn a_tokenizer_that_is_not_known_leaves_ids() {
         ),
         (
             with_json(|json| json["added_tokens"][1]["single_word"] = true.into()),
-            "added token {",
+            "added token with single_word {",
         ),
     ] {
         let embedder = files.open(&gpu, Storage::F32).unwrap();

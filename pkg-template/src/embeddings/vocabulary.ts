@@ -107,7 +107,7 @@ function ofTokenizer(fields: Fields): Vocabulary {
     unknown: model.text("unk_token", "[UNK]"),
     first,
     last,
-    maxChars: model.whole("max_input_chars_per_word", 1, MOST, 100),
+    maxChars: model.whole("max_input_chars_per_word", 0, MOST, 100),
     lowercase: normalizer.flag("lowercase", true),
     stripAccents: accentsOf(normalizer),
     splitsChinese: normalizer.flag("handle_chinese_chars", true),

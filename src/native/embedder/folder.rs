@@ -26,9 +26,14 @@ impl<'n> Json<'n> {
             return Ok(None);
         };
         match serde_json::from_str(&text) {
-            Ok(value) => Ok(Some(Json { name, value })),
+            Ok(value) => Ok(Some(Json::of(name, value))),
             Err(error) => Err(refuse(name, &format!("is no JSON: {error}"))),
         }
+    }
+
+    /// A part of the file `name`.
+    pub(super) fn of(name: &'n str, value: Value) -> Json<'n> {
+        Json { name, value }
     }
 
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
