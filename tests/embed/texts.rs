@@ -202,6 +202,10 @@ fn a_tokenizer_that_is_not_known_leaves_ids() {
             kind("post_processor", "RobertaProcessing"),
             "post_processor",
         ),
+        (
+            with_json(|json| json["added_tokens"][1]["single_word"] = true.into()),
+            "added token with single_word {",
+        ),
     ] {
         let embedder = files.open(&gpu, Storage::F32).unwrap();
         let error = embedder.embed("a").wait().unwrap_err().to_string();
@@ -249,7 +253,6 @@ fn a_vocabulary_that_makes_no_sense_is_refused() {
             with_json(|json| json["model"]["unk_token"] = "?!".into()),
             "the vocabulary has no token '?!'",
         ),
-        (added("single_word", true.into()), "is not supported"),
         (added("id", 128.into()), "id 128 is not below 128"),
         (added("content", "".into()), "an added token is empty"),
     ] {
