@@ -41,9 +41,17 @@ pub struct Settlement {
     pub outcome: Result<Readback, Error>,
     /// Whether the batch has no more pieces on their way.
     pub is_last: bool,
+    /// Whether it shows that the device works: a call was answered with results of it.
+    /// Nothing comes back of one that writes to a tensor, so that those show it after
+    /// [`PROVEN_MS`] alone.
+    pub proves: bool,
     /// Pieces of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,
 }
+
+/// Milliseconds from its first batch on after which a device works that was not lost:
+/// longer than a system lets one hang.
+const PROVEN_MS: f64 = 60_000.0;
 
 /// Bytes of operands and results of pieces beyond which the next of a batch waits for
 /// one that returns: many more than keep copies, link and device at work.
@@ -157,6 +165,7 @@ impl<D: Device> Session<D> {
             load,
         };
         self.counts.launches += 1;
+        self.first_sent.get_or_insert(now);
         let is_parted = !flying.load.aside.calls.is_empty();
         if is_parted {
             flying.pieces.push(Sent {
@@ -337,13 +346,15 @@ impl<D: Device> Session<D> {
         let known = (self.structures.recipes(), &outcome);
         let answers = sent.answers(load, live.tickets(), known);
         let back = sent.done(load, &outcome);
-        let mut is_answered = false;
+        let mut proves = false;
         match &outcome {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, sent.engine);
-                is_answered = done > 0;
-                self.has_answered |= is_answered && !is_aside;
+                let is_old = flying.sent.0 - self.first_sent.unwrap_or(flying.sent).0 > PROVEN_MS;
+                let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
+                proves = done > 0 && !is_aside && is_result;
+                self.has_answered |= proves;
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
@@ -355,7 +366,7 @@ impl<D: Device> Session<D> {
             self.recycle(flying.load);
         } else {
             self.batcher.advance(batch, back);
-            if is_answered && !is_aside {
+            if proves {
                 flying.load.losses = 0; // What it answered is not sent again.
             }
         }
@@ -368,6 +379,7 @@ impl<D: Device> Session<D> {
             answers,
             outcome,
             is_last,
+            proves,
             next,
         })
     }

@@ -10,6 +10,7 @@ mod out_of_memory;
 mod structures;
 mod under_random_events;
 mod while_compiling;
+mod writing;
 
 use super::loss::ATTEMPTS;
 use super::*;
