@@ -16,7 +16,7 @@ use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Piece, PieceLimits};
+use crate::plan::{Piece, PieceLimits};
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -270,10 +270,10 @@ impl<D: Device> Session<D> {
         if load.calls.is_empty() && !flying.pieces.is_empty() {
             return Vec::new(); // All of it was put aside.
         }
-        let sizes = self.piece_sizes(&flying.load);
-        let calls = &flying.load.calls;
-        flying.rest = plan::pieces(self.structures.recipes(), calls, sizes);
-        flying.rest.reverse();
+        if load.shortages > 0 {
+            self.device.trim();
+        }
+        flying.rest = self.pieces(&flying.load);
         self.send_more(flying)
     }
 
@@ -282,17 +282,10 @@ impl<D: Device> Session<D> {
     fn send_more(&mut self, flying: &mut Flying) -> Vec<Flight> {
         let limits = self.piece_limits(flying.load.shortages);
         let way = self.way(&limits);
-        let recipes = self.structures.recipes();
         let mut flights = Vec::new();
         while flying.has_room(&way) {
-            let load = &mut flying.load;
-            let asked = Asked {
-                recipes,
-                calls: &load.calls,
-                sets: &load.sets,
-                parted: self.tensors.parted(),
-            };
-            let Some((piece, plan)) = plan::assemble_next(asked, &mut flying.rest, &limits) else {
+            let (load, rest) = (&mut flying.load, &mut flying.rest);
+            let Some((piece, plan)) = self.next_piece(load, rest, &limits) else {
                 break;
             };
             let operands = load.arena.len();

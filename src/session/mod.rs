@@ -6,6 +6,7 @@
 
 mod answers;
 mod calibrate;
+mod cut;
 mod divide;
 mod explain;
 mod facts;
