@@ -294,6 +294,7 @@ impl<D: Device> Session<D> {
         }
         self.counts.calls += 1;
         self.counts.rejected += u64::from(accepted.superseded.is_some());
+        self.waiting.is_due |= accepted.superseded.is_some(); // As in `abort`.
         if accepted.batch != self.open.id {
             // The batch was sealed before this call: its operands move along.
             let operands = self.open.arena.free()[..words as usize].to_vec();
@@ -333,6 +334,7 @@ impl<D: Device> Session<D> {
     pub fn abort(&mut self, ticket: Ticket) -> bool {
         let found = self.batcher.abort(ticket);
         self.counts.rejected += u64::from(found);
+        self.waiting.is_due |= found; // Others may have waited for what it writes.
         if self.batcher.is_open_empty() {
             let read = self.open.clear();
             self.unread(read);

@@ -291,6 +291,18 @@ fn what_reads_a_tensor_does_not_wait_for_a_write_that_was_given_up() {
     let sent = session.launch(NOW).expect("nobody writes");
     let expected = [(reader.ticket, vec![0.0; 4])];
     assert_eq!(values(&land(&mut session, sent)), expected);
+
+    let writer = write(&mut session, pose, 7.0, (None, None)).expect("taken");
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    let reader = read(&mut session, pose, (None, None)).expect("taken");
+    session.flush();
+    assert!(session.launch(NOW).is_none(), "somebody does");
+    assert!(session.abort(writer.ticket));
+    assert_eq!(session.due(NOW), Due::Now);
+    let sent = session.launch(NOW).expect("nobody does any more");
+    let expected = [(reader.ticket, vec![0.0; 4])];
+    assert_eq!(values(&land(&mut session, sent)), expected);
 }
 
 #[test]
