@@ -11,6 +11,7 @@ mod structures;
 mod under_random_events;
 mod while_compiling;
 mod writing;
+mod writing_on_both;
 
 use super::loss::ATTEMPTS;
 use super::*;
