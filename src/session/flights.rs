@@ -42,8 +42,8 @@ pub struct Settlement {
     /// Whether the batch has no more pieces on their way.
     pub is_last: bool,
     /// Whether it shows that the device works: a call was answered with results of it.
-    /// Nothing comes back of one that writes to a tensor, so that those show it after
-    /// [`PROVEN_MS`] alone.
+    /// Nothing comes back of one that writes to a tensor: such calls show it when the
+    /// device was not lost for a minute.
     pub proves: bool,
     /// Pieces of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,

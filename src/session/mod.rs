@@ -232,7 +232,7 @@ impl<D: Device> Session<D> {
     ///
     /// As there; [`Error::NoAdapter`] where there is no such device, and
     /// [`Error::InvalidInput`] for the processor where it has not got a tensor
-    /// that the call reads.
+    /// that the call reads, or the call writes to one.
     pub fn submit_to(
         &mut self,
         engine: Option<Engine>,
