@@ -41,8 +41,10 @@ pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
             while let Some(piece) = flights.pop_front() {
                 let mut landed = land(shared, piece);
                 flights.extend(landed.next.drain(..));
-                if landed.outcome.is_ok() {
+                if landed.proves {
                     recovery.works();
+                }
+                if landed.outcome.is_ok() {
                     calibration.answered(shared);
                 }
                 // Sent first: the device computes while results are copied.
@@ -239,6 +241,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     let Some(Settlement {
         answers,
         outcome,
+        proves,
         next,
         ..
     }) = settlement
@@ -247,6 +250,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
         return Landed {
             parts: Vec::new(),
             outcome: Err(Error::Disposed),
+            proves: false,
             facts: None,
             next: Vec::new(),
         };
@@ -279,6 +283,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     Landed {
         parts,
         outcome,
+        proves,
         facts,
         next: next.collect(),
     }
@@ -288,6 +293,8 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
 struct Landed {
     parts: Vec<Part>,
     outcome: Result<Readback, Error>,
+    /// Whether it shows that the device works.
+    proves: bool,
     /// What the batch was, with its last piece, if anybody listens.
     facts: Option<Facts>,
     /// Pieces of the batch that were sent in its place.
