@@ -1,5 +1,6 @@
 //! The session on the processor and on a device that fails.
 
+mod aside;
 mod at_every_point;
 mod by_example;
 mod chains;
