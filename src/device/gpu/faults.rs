@@ -33,8 +33,11 @@ pub(super) struct Faults {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
+    launches: u64,
     /// Launches on their way that made something.
-    unheard: usize,
+    unheard: Vec<u64>,
+    /// Those who wait until one of them is heard of; told like the others.
+    listeners: Vec<oneshot::Sender<()>>,
     /// Launches that there was no memory for.
     shortages: u64,
     /// Those who wait for the loss; dropped, and so told, when it comes.
@@ -54,41 +57,59 @@ pub(super) enum Suspicion {
 #[must_use = "what comes of it is to be heard"]
 pub(super) struct Launched {
     faults: Faults,
-    /// Whether it made something, so that later ones may use what is invalid.
-    has_made: bool,
-    is_heard: bool,
-    /// Those before it was sent.
+    number: u64,
+    /// Those before it that there was no memory for.
     shortages: u64,
+    is_heard: bool,
 }
 
 impl Launched {
     /// Takes what scopes caught of it. One that used what an earlier one had no
-    /// memory for failed of that, whatever its own scopes say: it did nothing
-    /// wrong, and may go again.
-    pub(super) fn hear(mut self, caught: Result<(), Error>) -> Result<(), Error> {
+    /// memory for failed of that, whatever its own scopes say: it did nothing wrong,
+    /// and may go again.
+    pub(super) async fn hear(mut self, caught: Result<(), Error>) -> Result<(), Error> {
+        let mut outcome = caught;
+        if let Err(error) = &mut outcome {
+            let is_own = matches!(error, Error::OutOfMemory(_));
+            if !is_own && !matches!(error, Error::DeviceLost(_)) {
+                self.earlier().await;
+                if self.faults.lock().shortages > self.shortages {
+                    *error = Error::OutOfMemory("there was none for the batch before".into());
+                }
+            }
+            self.faults.lock().shortages += u64::from(is_own);
+            self.faults.suspect(error);
+        }
         self.is_heard = true;
-        caught.map_err(|error| {
+        outcome
+    }
+
+    /// Waits until those before it are heard of, which nobody keeps from it: flights
+    /// that one task awaits are awaited in order.
+    async fn earlier(&self) {
+        loop {
             let mut state = self.faults.lock();
-            let is_own = state.shortages == self.shortages;
-            let is_memory = matches!(error, Error::OutOfMemory(_));
-            state.shortages += u64::from(is_memory);
+            if state.unheard.iter().all(|number| *number >= self.number) {
+                return;
+            }
+            let (sender, receiver) = oneshot::channel();
+            state.listeners.push(sender);
             drop(state);
-            let error = match error {
-                Error::DeviceLost(_) | Error::OutOfMemory(_) => error,
-                _ if is_own => error,
-                _ => Error::OutOfMemory("there was none for the batch before".into()),
-            };
-            self.faults.suspect(&error);
-            error
-        })
+            let _ = receiver.await; // The sender says nothing, it goes away.
+        }
     }
 }
 
 impl Drop for Launched {
     fn drop(&mut self) {
         let mut state = self.faults.lock();
-        state.unheard -= usize::from(self.has_made);
-        if self.has_made && !self.is_heard {
+        let at = state.unheard.iter().position(|own| *own == self.number);
+        let Some(at) = at else {
+            return; // It made nothing.
+        };
+        state.unheard.swap_remove(at);
+        state.listeners.clear();
+        if !self.is_heard {
             state.suspicion = Some(Suspicion::All); // Nobody waited for it.
         }
     }
@@ -129,18 +150,22 @@ impl Faults {
     /// A launch is sent, which made something or not.
     pub(super) fn launched(&self, has_made: bool) -> Launched {
         let mut state = self.lock();
-        state.unheard += usize::from(has_made);
+        state.launches += 1;
+        let number = state.launches;
+        if has_made {
+            state.unheard.push(number);
+        }
         Launched {
             faults: self.clone(),
-            has_made,
-            is_heard: false,
+            number,
             shortages: state.shortages,
+            is_heard: false,
         }
     }
 
     /// Whether a launch made something of which nobody knows yet that it is valid.
     pub(super) fn is_in_doubt(&self) -> bool {
-        self.lock().unheard > 0
+        !self.lock().unheard.is_empty()
     }
 
     /// Something that was created may be invalid, by what came of it.
@@ -163,7 +188,7 @@ impl Faults {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::Code;
@@ -176,7 +201,8 @@ mod tests {
         Error::Fatal("planned".into())
     }
 
-    fn code(heard: Result<(), Error>) -> Option<Code> {
+    fn code(launched: Launched, caught: Result<(), Error>) -> Option<Code> {
+        let heard = pollster::block_on(launched.hear(caught));
         heard.err().map(|error| error.code())
     }
 
@@ -185,11 +211,11 @@ mod tests {
         let faults = Faults::default();
         let [first, second] = [true, true].map(|has_made| faults.launched(has_made));
         let warm = faults.launched(false);
-        assert_eq!(code(first.hear(Ok(()))), None);
+        assert_eq!(code(first, Ok(())), None);
         assert!(faults.is_in_doubt());
-        assert_eq!(code(second.hear(Ok(()))), None);
+        assert_eq!(code(second, Ok(())), None);
         assert!(!faults.is_in_doubt());
-        assert_eq!(code(warm.hear(Ok(()))), None);
+        assert_eq!(code(warm, Ok(())), None);
         assert_eq!(faults.take_suspicion(), None);
         // Of one that nobody waits for nobody will know.
         drop(faults.launched(true));
@@ -206,17 +232,40 @@ mod tests {
         let behind = [fatal(), Error::Shader("planned".into())];
         let behind = behind.map(|error| (faults.launched(false), error));
         let lost = faults.launched(false);
-        assert_eq!(code(first.hear(Err(memory()))), Some(Code::OutOfMemory));
+        assert_eq!(code(first, Err(memory())), Some(Code::OutOfMemory));
         assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
         // Sent when all was made anew.
         let later = faults.launched(true);
         for (launched, error) in behind {
-            assert_eq!(code(launched.hear(Err(error))), Some(Code::OutOfMemory));
+            assert_eq!(code(launched, Err(error)), Some(Code::OutOfMemory));
             assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
         }
         let loss = Error::DeviceLost("planned".into());
-        assert_eq!(code(lost.hear(Err(loss))), Some(Code::DeviceLost));
-        assert_eq!(code(later.hear(Err(fatal()))), Some(Code::Fatal));
+        assert_eq!(code(lost, Err(loss)), Some(Code::DeviceLost));
+        assert_eq!(code(later, Err(fatal())), Some(Code::Fatal));
         assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
+    }
+
+    #[test]
+    fn what_comes_back_before_an_earlier_one_waits_for_it() {
+        for (caught, expected) in [
+            (Some(Err(memory())), Code::OutOfMemory),
+            (Some(Err(fatal())), Code::Fatal),
+            (Some(Ok(())), Code::Fatal),
+            (None, Code::Fatal), // Nobody will know.
+        ] {
+            let faults = Faults::default();
+            let first = faults.launched(true);
+            let second = faults.launched(true).hear(Err(fatal()));
+            let earlier = async {
+                match caught {
+                    Some(caught) => drop(first.hear(caught).await),
+                    None => drop(first),
+                }
+            };
+            let (second, ()) = pollster::block_on(futures_util::future::join(second, earlier));
+            assert_eq!(second.expect_err("it failed").code(), expected);
+            assert!(!faults.is_in_doubt());
+        }
     }
 }
