@@ -59,7 +59,12 @@ class Core {
     await fake.opening;
     fake.config = config;
     fake.opened += 1;
-    return (fake.core = new Core(config, settle, notify));
+    fake.core = new Core(config, settle, notify);
+    const { engine = "auto" } = config;
+    if (engine === "auto" && fake.core.device.engine !== "gpu") {
+      notify("fallback", "there is no GPU in hardware here");
+    }
+    return fake.core;
   }
 
   constructor(config, settle, notify) {
@@ -336,6 +341,7 @@ class Core {
   }
 
   dispose() {
+    this.fail("dispose");
     this.counts.disposed += 1;
     const left = [...this.flights.flat(), ...this.queued];
     this.flights = [];

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { manual, module } from "./face.mjs";
+import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("search/index");
 const { Vectors, rounded } = await module("search/vectors");
@@ -97,4 +97,15 @@ test("an index that is disposed of stays until its searches are answered", async
     code: "disposed",
   });
   index.dispose();
+});
+
+test("an index that is made while the session opens is searched once it is open", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const search = index.search(new Float32Array([1, 0]), 1);
+  gpu.flush();
+  await gpu.ready;
+  fake.core.answer();
+  assert.deepEqual([...(await search).ids], [7]);
+  await gpu.dispose();
 });
