@@ -407,11 +407,15 @@ export class Calls {
 
   private stop(core: Core): void {
     this.sending.dispose();
+    this.core = undefined;
     // A core that failed cannot be trusted to clean up, and is left alone.
-    if (this.ended!.code !== "fatal") {
+    if (this.ended!.code === "fatal") return;
+    try {
       core.dispose();
       this.finalStats = core.stats() as Stats;
+    } catch (thrown) {
+      // The calls that it left are answered by who asked for the end.
+      this.loaded!.condemn(fromCore("dispose", thrown));
     }
-    this.core = undefined;
   }
 }
