@@ -27,8 +27,8 @@ export const fake = {
   config: undefined,
   opened: 0,
   instances: 0,
-  /** How often an instance that trapped was cut off from what still calls it. */
-  abandoned: 0,
+  /** Those that trapped and were cut off from what still calls them, by number. */
+  abandoned: new Set(),
   /** Awaited by `init` and `Core.open`; rejects to make them fail. */
   loading: Promise.resolve(),
   opening: Promise.resolve(),
@@ -44,7 +44,8 @@ export const compiling = { isQuick: false };
 /** The glue, as the package's tools wrap it. */
 export function instantiate() {
   fake.instances += 1;
-  return { init, Core, abandon: () => (fake.abandoned += 1) };
+  const number = fake.instances;
+  return { init, Core, abandon: () => fake.abandoned.add(number) };
 }
 
 async function init(input) {
