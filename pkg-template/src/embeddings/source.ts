@@ -114,6 +114,8 @@ class WebFolder implements Folder {
   /** What was looked for, and what is being written. */
   private readonly asked: URL[] = [];
   private readonly writes: Promise<unknown>[] = [];
+  /** A file could not be had; what is kept is as good as it was. */
+  private isUnreachable = false;
 
   constructor(
     private readonly base: URL,
@@ -145,6 +147,7 @@ class WebFolder implements Folder {
   }
 
   async forget(): Promise<void> {
+    if (this.isUnreachable) return;
     const cache = await this.cache;
     await Promise.all(this.writes);
     for (const address of this.asked) await cache?.delete(address);
@@ -156,6 +159,7 @@ class WebFolder implements Folder {
       response = await fetch(url, { signal: this.signal });
     } catch (cause) {
       this.signal.throwIfAborted();
+      this.isUnreachable = true;
       throw new FramebatchError(
         "invalid-input",
         `${ABOUT}: ${name} could not be fetched from ${url} (${(cause as Error).message})`,
@@ -167,6 +171,7 @@ class WebFolder implements Folder {
     const isPage = headers.get("content-type")?.startsWith("text/html");
     if (status === 404 || isPage) return undefined;
     if (response.ok) return response;
+    this.isUnreachable = true;
     throw invalid(ABOUT, `${name}: ${url} was answered with status ${status}`);
   }
 }
