@@ -113,6 +113,34 @@ test("who gives up takes nothing from those who asked the same", async () => {
   await assert.rejects(late, (reason) => reason === "nor me");
 });
 
+test("an into that is gone when its text is answered rejects its caller alone", async () => {
+  const { gpu, core, embedder } = await made();
+  const lost = new Float32Array(4);
+  const grown = new Float32Array(new ArrayBuffer(16, { maxByteLength: 64 }));
+  const calls = [
+    embedder.embed("a"),
+    embedder.embed("a", { into: lost, label: "mine" }),
+    embedder.embed("a", { into: grown }),
+    embedder.embed("a"),
+  ];
+  structuredClone(lost.buffer, { transfer: [lost.buffer] });
+  grown.buffer.resize(32);
+  answer({ gpu, core });
+  const states = await Promise.all(calls.map(stateOf));
+  const message =
+    "into was detached or resized while the call was pending; keep it until the promise settles";
+  assert.deepEqual(
+    states.map(({ value, reason }) => reason?.message ?? value),
+    [
+      vector(2, 4, 3),
+      `embed (label 'mine'): ${message}`,
+      `embed: ${message}`,
+      vector(2, 4, 3),
+    ],
+  );
+  assert.equal(states[1].reason.code, "invalid-input");
+});
+
 test("what fails fails for each who asked", async () => {
   const { gpu, core, embedder } = await made();
   const calls = [embedder.embed("a"), embedder.embed("a")];
@@ -429,6 +457,31 @@ test("an embedder that is disposed of answers what was asked", async () => {
     });
   }
   assert.throws(() => embedder.embedMany([]), { code: "disposed" });
+});
+
+test("what still waits to be called when an embedder is disposed of rejects", async () => {
+  const { gpu, core, embedder } = await made();
+  const { freed } = chunk;
+  const leader = new AbortController();
+  const calls = [
+    embedder.embed("a", { priority: "high", signal: leader.signal }),
+    embedder.embed("a"),
+    embedder.embedMany(["b"], { priority: "low" }).then(),
+  ];
+  for (const call of calls) call.catch(() => {});
+  const pending = embedder.embed("c");
+  await settled();
+  embedder.dispose();
+  leader.abort("enough");
+  answer({ gpu, core });
+  assert.deepEqual(await pending, vector(2, 6, 3));
+  const [first, ...others] = await Promise.all(calls.map(stateOf));
+  assert.equal(first.reason, "enough");
+  for (const { reason } of others) {
+    assert.equal(reason?.code, "disposed");
+    assert.match(reason.message, /^embed\w*: the embedder is disposed/);
+  }
+  assert.deepEqual([core.tensors.size, chunk.freed - freed], [0, 2]);
 });
 
 test("a session that ends ends its embedders' calls", async () => {

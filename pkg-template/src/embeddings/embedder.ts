@@ -11,9 +11,8 @@ import {
   checkCallOptions,
 } from "../call-options.js";
 import type { Calls } from "../calls.js";
-import { endedError } from "../answer.js";
 import { checkNames, checkObject } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
 import type { StreamSource } from "../stream/source.js";
 import { ask, type Tokenizer } from "./chunk.js";
@@ -50,7 +49,6 @@ export class Embedder {
   readonly #tokenizer: Tokenizer;
   readonly #sharing = new Sharing();
   readonly #priorities = new Priorities();
-  #isDisposed = false;
 
   /** Embedders come from `gpu.embedder`. */
   constructor(calls: Calls, model: Model, tokenizer: Tokenizer) {
@@ -145,7 +143,7 @@ export class Embedder {
     texts: StreamSource<string>,
     options?: EmbedManyOptions,
   ): Embeddings {
-    this.#refuseIfOver("embedMany");
+    this.#model.refuseIfOver("embedMany");
     return new Embeddings(
       texts,
       {
@@ -175,10 +173,7 @@ export class Embedder {
    * } // disposed here
    */
   dispose(): void {
-    if (this.#isDisposed) return;
-    this.#isDisposed = true;
-    this.#model.drop();
-    this.#tokenizer.free();
+    if (this.#model.drop()) this.#tokenizer.free();
   }
 
   /** Lets `using` dispose of the embedder. */
@@ -194,19 +189,9 @@ export class Embedder {
     checkObject(name, options);
     const { label } = options as { label?: unknown };
     const about = subject(name, typeof label === "string" ? label : undefined);
-    this.#refuseIfOver(about);
+    this.#model.refuseIfOver(about);
     checkNames(about, options, { ...own, ...CALL_NAMES });
     return about;
-  }
-
-  #refuseIfOver(about: string): void {
-    const { ended } = this.#calls;
-    if (ended !== undefined) throw endedError(about, ended);
-    if (!this.#isDisposed) return;
-    throw new FramebatchError(
-      "disposed",
-      `${about}: the embedder is disposed; make it anew`,
-    );
   }
 
   #prompt(about: string, name: string | undefined): string {
@@ -225,7 +210,7 @@ export class Embedder {
     text: unknown,
     { prompt, truncate = true }: { prompt?: string; truncate?: boolean },
   ): Uint32Array {
-    this.#refuseIfOver(about);
+    this.#model.refuseIfOver(about);
     if (typeof text !== "string") {
       throw invalid(about, `a text must be a string, got ${kindOf(text)}`);
     }
@@ -257,7 +242,7 @@ export class Embedder {
     terms: CallOptions<Into>,
     key: string | undefined,
   ): Promise<Into> {
-    const { into, signal } = terms;
+    const { into, signal, label } = terms;
     const options = Object.keys(terms).length === 0 ? undefined : terms;
     const compute = (): Promise<Into> =>
       this.#calls.take(embedding, options as CallOptions);
@@ -271,8 +256,9 @@ export class Embedder {
       );
     }
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const shared = this.#sharing.ask(key, compute, into, signal);
-    return shared as Promise<Into>;
+    const about = subject(embedding.method.name, label);
+    const asked = { about, into, signal };
+    return this.#sharing.ask(key, compute, asked) as Promise<Into>;
   }
 
   #hurry<Into>(priority: Priority, result: Promise<Into>): Promise<Into> {
