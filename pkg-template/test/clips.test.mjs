@@ -133,12 +133,29 @@ test("wrong samplings reject in a sentence", async () => {
   const tensor = gpu.tensor(new Float32Array(4));
   const two = new Float32Array(2);
   const layer = { clip, times: 0 };
+  const gone = new Float32Array(2);
+  structuredClone(gone.buffer, { transfer: [gone.buffer] });
+  const detached =
+    "is detached (its buffer was transferred); give an array that still has its memory";
   const cases = [
     [
       () => clip.sample("now"),
       "sample: times must be a number or a Float32Array, got string",
     ],
     [() => clip.sample(NaN), "sample: times is NaN; give a number"],
+    [() => clip.sample(gone), `sample: times ${detached}`],
+    [
+      () => clip.sampleTo(tensor, gone, { label: "x" }),
+      `sampleTo (label 'x'): times ${detached}`,
+    ],
+    [
+      () => gpu.blend([{ ...layer, times: two, weight: gone }]),
+      `blend: layers[0]: weight ${detached}`,
+    ],
+    [
+      () => gpu.blend([{ clip, times: new Float32Array(0), weight: gone }]),
+      `blend: layers[0]: weight ${detached}`,
+    ],
     [
       () => clip.sample(0, { wrap: "bounce" }),
       "sample: wrap must be 'clamp', 'loop' or 'ping-pong', got 'bounce'",

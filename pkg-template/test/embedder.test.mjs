@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { chunk, fake, manual, module, settled, stateOf } from "./face.mjs";
 import { folder, json, vector } from "./folder.mjs";
 
@@ -39,6 +40,31 @@ test("texts of any lengths are one batch, each with its own vector", async () =>
     (answer({ gpu, core }), 0),
   ]);
   assert.deepEqual(ids.slice(0, 3), [vector(2, 4, 3), vector(2, 3), vector(7)]);
+});
+
+test("tokens and files may be of another realm", async () => {
+  const realm = runInNewContext(
+    "({ Uint32Array, Int32Array, Uint8Array, Map, Array })",
+  );
+  const files = new realm.Map();
+  for (const [name, bytes] of Object.entries(folder())) {
+    const own = realm.Uint8Array.from(bytes);
+    files.set(name, name === "tokenizer.json" ? own.buffer : own);
+  }
+  files.set("config.json", new File([folder()["config.json"]], "config.json"));
+  const { gpu, core } = await manual();
+  const embedder = await gpu.embedder(files);
+  const calls = [
+    embedder.embedIds(realm.Uint32Array.of(2, 4, 3)),
+    embedder.embedIds(realm.Int32Array.of(7)),
+    embedder.embedIds(realm.Array.of(2, 3)),
+  ];
+  answer({ gpu, core });
+  assert.deepEqual(await Promise.all(calls), [
+    vector(2, 4, 3),
+    vector(7),
+    vector(2, 3),
+  ]);
 });
 
 test("a length is asked for once, and given up after many others", async () => {

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("search/index");
@@ -33,6 +34,23 @@ test("indexes have the bytes of both languages", () => {
   }
   const file = new URL("../../tests/search/saved.txt", import.meta.url);
   assert.deepEqual(lines, readFileSync(file, "utf8").trim().split("\n"));
+});
+
+test("the bytes of an index may lie anywhere, in arrays of any kind", async () => {
+  const { gpu } = await manual();
+  const made = gpu.index(GIVEN, { dim: 5, metric: "dot" });
+  const bytes = made.save();
+  const odd = Buffer.alloc(bytes.length + 1).subarray(1);
+  odd.set(bytes);
+  const foreign = runInNewContext("Uint8Array").from(bytes);
+  for (const given of [bytes, bytes.buffer, odd, foreign, foreign.buffer]) {
+    assert.deepEqual(gpu.loadIndex(given).save(), bytes);
+  }
+  for (const given of [new Float32Array(8), "bytes", null, {}]) {
+    assert.throws(() => gpu.loadIndex(given), {
+      message: /^index: bytes must be a Uint8Array, got /,
+    });
+  }
 });
 
 test("16-bit floats are packed to the nearest", () => {
@@ -107,5 +125,19 @@ test("an index that is made while the session opens is searched once it is open"
   await gpu.ready;
   fake.core.answer();
   assert.deepEqual([...(await search).ids], [7]);
+  await gpu.dispose();
+});
+
+test("a stream of searches begun while the session opens is sent without a flush", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const queries = [new Float32Array([1, 0])];
+  const found = gpu.stream(queries, (query) => index.search(query, 1));
+  const first = found.next();
+  await gpu.ready;
+  await settled();
+  assert.equal(fake.core.flights.length, 1);
+  fake.core.answer();
+  assert.deepEqual([...(await first).value.ids], [7]);
   await gpu.dispose();
 });

@@ -12,7 +12,7 @@ import {
 } from "../call-options.js";
 import type { Calls } from "../calls.js";
 import { checkNames, checkObject } from "../check-options.js";
-import { invalid, kindOf, subject } from "../errors.js";
+import { invalid, kindOf, subject, tagOf } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
 import type { StreamSource } from "../stream/source.js";
 import { ask, type Tokenizer } from "./chunk.js";
@@ -269,14 +269,10 @@ export class Embedder {
 
 function idsOf(
   about: string,
-  ids: unknown,
+  ids: ArrayLike<number>,
   { vocabulary, maxTokens }: Config,
 ): Uint32Array {
-  const isList =
-    Array.isArray(ids) ||
-    ids instanceof Uint32Array ||
-    ids instanceof Int32Array;
-  if (!isList) {
+  if (!["Array", "Uint32Array", "Int32Array"].includes(tagOf(ids))) {
     throw invalid(
       about,
       `ids must be a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(ids)}`,

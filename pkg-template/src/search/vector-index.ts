@@ -7,7 +7,7 @@ import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
 import { detached, isDetached } from "../check-array.js";
 import { checkOptions, labeled } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
 import { checkDim, load, save } from "./file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { Searching } from "./searching.js";
@@ -242,14 +242,12 @@ export function loadIndex(
   bytes: Uint8Array | ArrayBuffer,
 ): VectorIndex {
   if (calls.ended !== undefined) throw endedError("index", calls.ended);
-  if (bytes instanceof ArrayBuffer) bytes = new Uint8Array(bytes);
-  if (
-    !ArrayBuffer.isView(bytes) ||
-    bytes[Symbol.toStringTag] !== "Uint8Array"
-  ) {
+  const tag = tagOf(bytes);
+  if (tag !== "ArrayBuffer" && tag !== "Uint8Array") {
     throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
   }
-  return new VectorIndex(calls, load(bytes), undefined);
+  const given = tag === "Uint8Array" ? bytes : new Uint8Array(bytes);
+  return new VectorIndex(calls, load(given as Uint8Array), undefined);
 }
 
 /** The results of one query. */
