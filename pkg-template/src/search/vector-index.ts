@@ -130,12 +130,12 @@ export class VectorIndex {
 
   /**
    * The `k` vectors most like a query, fewer where the filter allows fewer. It looks at
-   * the index as it is when it is sent: what is added or removed until then counts. A
-   * frame's searches of one index are one pass over it for every eight of them (for
-   * `k` above 32 every two). A score is off by at most `dim` · 2⁻²⁴ of the sum of absolute
-   * products (by `l2`, of squares), besides what `dtype` costs. Rejects with
-   * `invalid-input` for a query of another width or with what is no number, and for a `k`
-   * above 256 or above the number of vectors.
+   * the index as it is when the search is made; what is added or removed between that and
+   * the flush may count or not, and leave fewer. A frame's searches of one index are one
+   * pass over it for every eight of them (for `k` above 32 every two). A score is off by
+   * at most `dim` · 2⁻²⁴ of the sum of absolute products (by `l2`, of squares), besides
+   * what `dtype` costs. Rejects with `invalid-input` for a query of another width or with
+   * what is no number, and for a `k` above 256 or above the number of vectors.
    */
   async search(
     query: Float32Array,
