@@ -149,6 +149,23 @@ for (const [name, terms] of Object.entries({
   });
 }
 
+test("a spring that is pulled with every frame moves like any other", async () => {
+  const { gpu } = await manual();
+  const [pulled, left] = [gpu.spring(0, 1), gpu.spring(0, 1)];
+  pulled.to(1);
+  frame();
+  for (let i = 0; i < 10; i += 1) {
+    pulled.to(2);
+    pulled.to(1);
+    frame(16);
+    near(pulled.value, left.value);
+    near(pulled.velocity, left.velocity, 1e-5);
+  }
+  assert.ok(pulled.value > 0.5);
+  pulled.cancel();
+  left.cancel();
+});
+
 test("a spring rests at its end, exactly, and can be pulled again", async () => {
   const { gpu } = await manual();
   let updates = 0;

@@ -117,6 +117,23 @@ test("an index that is disposed of stays until its searches are answered", async
   index.dispose();
 });
 
+test("a search that is made tells the device what changed, whatever waits", async () => {
+  const { gpu, core } = await manual();
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const query = new Float32Array([1, 0]);
+  const told = () => [core.counts.fills, core.counts.patches];
+  const searches = [index.search(query, 1)];
+  index.remove([0]);
+  assert.deepEqual(told(), [1, 0]);
+  searches.push(index.search(query, 1));
+  assert.deepEqual(told(), [1, 1]);
+  index.add(query);
+  gpu.flush();
+  assert.deepEqual(told(), [1, 1]);
+  core.answer();
+  await Promise.all(searches);
+});
+
 test("an index that is made while the session opens is searched once it is open", async () => {
   const gpu = face.shared({ flush: "manual" });
   const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });

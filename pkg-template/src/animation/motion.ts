@@ -54,6 +54,8 @@ export class Stepper implements Companion<unknown> {
   private readonly live = new Map<Motion, Live>();
   private frame: number | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the last frame was. */
+  private now = 0;
   /** What lies on the device, until the motions are others. */
   private packed: Packed | undefined;
   /** Whether a step is on its way. */
@@ -66,11 +68,16 @@ export class Stepper implements Companion<unknown> {
     return this.live.size;
   }
 
-  /** Steps a motion from the next frame on. */
-  add(motion: Motion): void {
-    this.live.set(motion, { motion, start: undefined });
+  /** Steps a motion from the next frame on. It begins then, or began at `start`. */
+  add(motion: Motion, start?: number): void {
+    this.live.set(motion, { motion, start });
     this.unpack();
     this.arm();
+  }
+
+  /** When the last frame was, if it stepped this motion. */
+  stepped(motion: Motion): number | undefined {
+    return this.live.get(motion)?.start === undefined ? undefined : this.now;
   }
 
   /** Gives a motion up, if it is stepped. */
@@ -109,6 +116,7 @@ export class Stepper implements Companion<unknown> {
 
   private step(now: number): void {
     this.frame = this.timer = undefined;
+    this.now = now;
     const far = this.chooseFar();
     // What is added meanwhile begins with the next frame.
     for (const live of [...this.live.values()]) {
