@@ -103,6 +103,29 @@ test("what is no model is not kept", async () => {
   await works(gpu, core, await gpu.embedder(SITE));
 });
 
+test("a server out of reach takes nothing from what is kept", async () => {
+  const { gpu, core } = await manual();
+  await works(gpu, core, await gpu.embedder(SITE));
+  await settled(20);
+  const has = kept.size;
+  // It is not in the folder, and so is looked for each time.
+  const name = "config_sentence_transformers.json";
+  const wrong = [
+    new TypeError("offline"),
+    () => new Response("", { status: 503 }),
+  ];
+  for (const answer of wrong) {
+    answers = { [name]: answer };
+    await assert.rejects(gpu.embedder(SITE), { code: "invalid-input" });
+    await settled(20);
+    assert.equal(kept.size, has);
+  }
+  answers = {};
+  asked = [];
+  await works(gpu, core, await gpu.embedder(SITE));
+  assert.deepEqual(asked, [name]);
+});
+
 test("what servers answer is told by file and address", async () => {
   const { gpu, core } = await manual();
   const page = () =>
@@ -133,6 +156,8 @@ test("what servers answer is told by file and address", async () => {
       return true;
     });
     assert.equal(core.tensors.size, 0);
+    await settled(20);
+    kept.clear();
   }
   // What a folder need not have may be missing in any way.
   answers = { "sentence_bert_config.json": page };

@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { manual, module } from "./face.mjs";
+import { runInNewContext } from "node:vm";
+import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("search/index");
 const { Vectors, rounded } = await module("search/vectors");
@@ -33,6 +34,23 @@ test("indexes have the bytes of both languages", () => {
   }
   const file = new URL("../../tests/search/saved.txt", import.meta.url);
   assert.deepEqual(lines, readFileSync(file, "utf8").trim().split("\n"));
+});
+
+test("the bytes of an index may lie anywhere, in arrays of any kind", async () => {
+  const { gpu } = await manual();
+  const made = gpu.index(GIVEN, { dim: 5, metric: "dot" });
+  const bytes = made.save();
+  const odd = Buffer.alloc(bytes.length + 1).subarray(1);
+  odd.set(bytes);
+  const foreign = runInNewContext("Uint8Array").from(bytes);
+  for (const given of [bytes, bytes.buffer, odd, foreign, foreign.buffer]) {
+    assert.deepEqual(gpu.loadIndex(given).save(), bytes);
+  }
+  for (const given of [new Float32Array(8), "bytes", null, {}]) {
+    assert.throws(() => gpu.loadIndex(given), {
+      message: /^index: bytes must be a Uint8Array, got /,
+    });
+  }
 });
 
 test("16-bit floats are packed to the nearest", () => {
@@ -97,4 +115,46 @@ test("an index that is disposed of stays until its searches are answered", async
     code: "disposed",
   });
   index.dispose();
+});
+
+test("a search that is made tells the device what changed, whatever waits", async () => {
+  const { gpu, core } = await manual();
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const query = new Float32Array([1, 0]);
+  const told = () => [core.counts.fills, core.counts.patches];
+  const searches = [index.search(query, 1)];
+  index.remove([0]);
+  assert.deepEqual(told(), [1, 0]);
+  searches.push(index.search(query, 1));
+  assert.deepEqual(told(), [1, 1]);
+  index.add(query);
+  gpu.flush();
+  assert.deepEqual(told(), [1, 1]);
+  core.answer();
+  await Promise.all(searches);
+});
+
+test("an index that is made while the session opens is searched once it is open", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const search = index.search(new Float32Array([1, 0]), 1);
+  gpu.flush();
+  await gpu.ready;
+  fake.core.answer();
+  assert.deepEqual([...(await search).ids], [7]);
+  await gpu.dispose();
+});
+
+test("a stream of searches begun while the session opens is sent without a flush", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const queries = [new Float32Array([1, 0])];
+  const found = gpu.stream(queries, (query) => index.search(query, 1));
+  const first = found.next();
+  await gpu.ready;
+  await settled();
+  assert.equal(fake.core.flights.length, 1);
+  fake.core.answer();
+  assert.deepEqual([...(await first).value.ids], [7]);
+  await gpu.dispose();
 });

@@ -59,7 +59,7 @@ fn what_is_added_is_found_and_what_is_removed_is_not() {
                 check(&gpu, &index, &query, 50);
             }
         }
-        // Found before it was removed, sent after: as the index is then.
+        // Found before it was removed, sent after: the next search tells the device.
         let first = send(&gpu, vec![index.search(&query, 1, Filter::All)])[0][0];
         let late = index.search(&query, 1, Filter::All);
         index.remove(&[first.id]).unwrap();

@@ -31,7 +31,7 @@ export function load(bytes: Uint8Array): Vectors {
   const whole = Math.floor(bytes.length / 4);
   // Large ones are not copied for this: what a file was read to begins at a word.
   const { buffer, byteOffset } =
-    bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+    bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
   const words = new Uint32Array(buffer, byteOffset, whole);
   if (words.length < HEADER || words[0] !== MAGIC) {
     throw wrong("they are no index that was saved");

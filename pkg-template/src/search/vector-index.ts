@@ -7,7 +7,7 @@ import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
 import { detached, isDetached } from "../check-array.js";
 import { checkOptions, labeled } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
 import { checkDim, load, save } from "./file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { Searching } from "./searching.js";
@@ -130,12 +130,12 @@ export class VectorIndex {
 
   /**
    * The `k` vectors most like a query, fewer where the filter allows fewer. It looks at
-   * the index as it is when it is sent: what is added or removed until then counts. A
-   * frame's searches of one index are one pass over it for every eight of them (for
-   * `k` above 32 every two). A score is off by at most `dim` · 2⁻²⁴ of the sum of absolute
-   * products (by `l2`, of squares), besides what `dtype` costs. Rejects with
-   * `invalid-input` for a query of another width or with what is no number, and for a `k`
-   * above 256 or above the number of vectors.
+   * the index as it is when the search is made; what is added or removed between that and
+   * the flush may count or not, and leave fewer. A frame's searches of one index are one
+   * pass over it for every eight of them (for `k` above 32 every two). A score is off by
+   * at most `dim` · 2⁻²⁴ of the sum of absolute products (by `l2`, of squares), besides
+   * what `dtype` costs. Rejects with `invalid-input` for a query of another width or with
+   * what is no number, and for a `k` above 256 or above the number of vectors.
    */
   async search(
     query: Float32Array,
@@ -242,14 +242,12 @@ export function loadIndex(
   bytes: Uint8Array | ArrayBuffer,
 ): VectorIndex {
   if (calls.ended !== undefined) throw endedError("index", calls.ended);
-  if (bytes instanceof ArrayBuffer) bytes = new Uint8Array(bytes);
-  if (
-    !ArrayBuffer.isView(bytes) ||
-    bytes[Symbol.toStringTag] !== "Uint8Array"
-  ) {
+  const tag = tagOf(bytes);
+  if (tag !== "ArrayBuffer" && tag !== "Uint8Array") {
     throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
   }
-  return new VectorIndex(calls, load(bytes), undefined);
+  const given = tag === "Uint8Array" ? bytes : new Uint8Array(bytes);
+  return new VectorIndex(calls, load(given as Uint8Array), undefined);
 }
 
 /** The results of one query. */
