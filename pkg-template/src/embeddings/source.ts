@@ -83,7 +83,11 @@ class GivenFolder implements Folder {
     const data = this.find(name);
     if (data === undefined) return Promise.resolve(undefined);
     if (data instanceof Blob) {
-      return Promise.resolve(streamed(data.stream(), data.size));
+      return Promise.resolve(
+        streamed(data.stream(), data.size, (cause) =>
+          failed(`${name} could not be read`, cause),
+        ),
+      );
     }
     const isBytes = data instanceof Uint8Array;
     if (!isBytes && !(data instanceof ArrayBuffer)) {
@@ -114,6 +118,8 @@ class WebFolder implements Folder {
   /** What was looked for, and what is being written. */
   private readonly asked: URL[] = [];
   private readonly writes: Promise<unknown>[] = [];
+  /** Whether something did not come: that is no fault of the files that did. */
+  private isBroken = false;
 
   constructor(
     private readonly base: URL,
@@ -135,16 +141,28 @@ class WebFolder implements Folder {
       const write = cache.put(address, response.clone());
       this.writes.push(write.catch(() => {}));
     }
-    const { body, headers } = response;
-    // Compressed on the way, the length is not that of the file.
-    const length = headers.has("content-encoding")
-      ? null
-      : headers.get("content-length");
-    const empty = new Blob([]).stream();
-    return streamed(body ?? empty, length === null ? undefined : +length);
+    const { body, headers, type } = response;
+    // Compressed on the way, the length is not that of the file. Of another origin the
+    // length is to be seen, and whether it is compressed is not.
+    const length =
+      headers.has("content-encoding") || type === "cors"
+        ? null
+        : headers.get("content-length");
+    return streamed(
+      body ?? new Blob([]).stream(),
+      length === null ? undefined : +length,
+      (cause) => {
+        const problem = `${name} broke off on its way from ${address}`;
+        // What was kept and is damaged is to be forgotten.
+        return kept === undefined
+          ? this.broken(problem, cause)
+          : failed(problem, cause);
+      },
+    );
   }
 
   async forget(): Promise<void> {
+    if (this.isBroken) return;
     const cache = await this.cache;
     await Promise.all(this.writes);
     for (const address of this.asked) await cache?.delete(address);
@@ -155,20 +173,31 @@ class WebFolder implements Folder {
     try {
       response = await fetch(url, { signal: this.signal });
     } catch (cause) {
-      this.signal.throwIfAborted();
-      throw new FramebatchError(
-        "invalid-input",
-        `${ABOUT}: ${name} could not be fetched from ${url} (${(cause as Error).message})`,
-        { cause },
-      );
+      throw this.broken(`${name} could not be fetched from ${url}`, cause);
     }
     const { status, headers } = response;
     // Servers of applications answer what they lack with their page.
     const isPage = headers.get("content-type")?.startsWith("text/html");
     if (status === 404 || isPage) return undefined;
     if (response.ok) return response;
+    this.isBroken = true;
     throw invalid(ABOUT, `${name}: ${url} was answered with status ${status}`);
   }
+
+  /** The error of what did not come, or not to its end. */
+  private broken(problem: string, cause: unknown): Error {
+    this.signal.throwIfAborted();
+    this.isBroken = true;
+    return failed(problem, cause);
+  }
+}
+
+function failed(problem: string, cause: unknown): Error {
+  return new FramebatchError(
+    "invalid-input",
+    `${ABOUT}: ${problem} (${(cause as Error).message})`,
+    { cause },
+  );
 }
 
 // There is none in insecure contexts, and some browsers refuse it.
@@ -183,11 +212,18 @@ async function openCache(): Promise<Cache | undefined> {
 function streamed(
   stream: ReadableStream<Uint8Array>,
   size: number | undefined,
+  broken: (cause: unknown) => Error,
 ): OpenFile {
   const reader = stream.getReader();
   return {
     size,
-    read: async () => (await reader.read()).value,
+    async read() {
+      try {
+        return (await reader.read()).value;
+      } catch (cause) {
+        throw broken(cause);
+      }
+    },
     // Not awaited: while the cache reads the same bytes it would wait for that.
     cancel: () => void reader.cancel().catch(() => {}),
   };
