@@ -66,6 +66,10 @@ const WRONG = [
     'config.json: hidden_size must be a whole number from 1 to 65536, got "4"',
   ],
   [
+    config({ num_hidden_layers: 27 }),
+    "num_hidden_layers must be a whole number from 1 to 26, got 27",
+  ],
+  [
     config({ num_attention_heads: 3 }),
     "num_attention_heads must divide hidden_size 4 into heads of at most 128 floats, got 3",
   ],

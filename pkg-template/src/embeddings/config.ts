@@ -42,6 +42,8 @@ const MODULES = "modules.json";
 const SENTENCE = "sentence_bert_config.json";
 const PROMPTS = "config_sentence_transformers.json";
 const MOST = 2 ** 24;
+/** Layers of which a chain holds the nodes; a test holds it to the core's. */
+const MAX_LAYERS = 26;
 
 /** Reads and checks what a folder says. */
 export async function readConfig(folder: Folder): Promise<Config> {
@@ -94,8 +96,7 @@ function sizesOf(fields: Fields) {
   return {
     hidden,
     heads,
-    // A chain has 1,024 nodes.
-    layers: whole("num_hidden_layers", 48),
+    layers: whole("num_hidden_layers", MAX_LAYERS),
     intermediate: whole("intermediate_size", 2 ** 18),
     vocabulary: whole("vocab_size"),
     positions: whole("max_position_embeddings", 2 ** 16),
