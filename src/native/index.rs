@@ -96,9 +96,9 @@ impl Index {
     }
 
     /// The `count` vectors that are most like each query, best first and of equals
-    /// the lower id: a list for each of the queries, which lie end to end. A list
-    /// is shorter where the filter allows fewer, or vectors were removed before
-    /// the search was sent: it looks at the index as it is then.
+    /// the lower id: a list for each of the queries, which lie end to end. What is
+    /// added or removed before the search is sent may count already; a list is
+    /// shorter where the filter, or that, leaves fewer.
     ///
     /// Searches of one index that are sent together are one pass over it for every
     /// eight queries, of more than 32 results for every two. A score is off by at
@@ -110,10 +110,7 @@ impl Index {
         Search {
             call: call.unwrap_or_else(|error| Call::known(Err(error))),
             count,
-            sign: match self.entry.lock().vectors.config().metric {
-                Metric::Cosine | Metric::Dot => 1.0,
-                Metric::L2 => -1.0,
-            },
+            metric: self.entry.lock().vectors.config().metric,
         }
     }
 
@@ -281,7 +278,7 @@ impl Gpu {
 pub struct Search {
     call: Call<f32>,
     count: usize,
-    sign: f32,
+    metric: Metric,
 }
 
 impl Search {
@@ -303,7 +300,10 @@ impl Search {
             let (ids, scores) = row.split_at(self.count);
             let hits = ids.iter().zip(scores).map(|(id, score)| Hit {
                 id: id.to_bits(),
-                score: self.sign * score,
+                score: match self.metric {
+                    Metric::Cosine | Metric::Dot => *score,
+                    Metric::L2 => 0.0 - score, // No distance is -0.
+                },
             });
             hits.take_while(|hit| hit.id != NOBODY).collect()
         });
