@@ -198,7 +198,7 @@ fn words_that_packing_does_not_give_are_refused() {
         (Some(Packing::Int8), 8, 0, (-scale).to_bits()),
         (Some(Packing::Int8), 8, 0, f32::NAN.to_bits()),
         (None, 9, float, float + 1),
-        (None, 9, float | 1 << 31, float + 1 | 1 << 31),
+        (None, 9, float | 1 << 31, (float + 1) | 1 << 31),
         (Some(Packing::F16), 9, 0xfbff_7bff, 0x7c00),
         (Some(Packing::F16), 9, 0xfbff_7bff, 0xfe00_0000),
         (Some(Packing::Bf16), 9, 0xdbb2_5bb2, 0x5bb3),
