@@ -48,7 +48,7 @@ pub struct Config {
 }
 
 /// Layers of which a chain holds the nodes, 37 each and 40 besides.
-pub(super) const MAX_LAYERS: u32 = 26;
+const MAX_LAYERS: u32 = 26;
 
 impl Config {
     /// Checks that a forward pass of these sizes is possible.

@@ -116,14 +116,6 @@ fn a_chain_survives_the_wire() {
     assert_eq!(result.shape.dims(), [config.hidden]);
 }
 
-/// A page tells it before the WebAssembly file is asked.
-#[test]
-fn a_page_takes_as_many_layers() {
-    let page = include_str!("../../pkg-template/src/embeddings/config.ts");
-    let line = format!("\nconst MAX_LAYERS = {};\n", config::MAX_LAYERS);
-    assert!(page.contains(&line), "there is no {line:?}");
-}
-
 #[test]
 fn sizes_that_cannot_work_are_refused() {
     let good = config();

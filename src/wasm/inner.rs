@@ -184,7 +184,7 @@ impl Inner {
         let settlement = session.settle(batch, generation, outcome);
         drop(session);
         let next = settlement.map(|settlement| {
-            if settlement.outcome.is_ok() {
+            if settlement.proves {
                 self.recovery.works();
             }
             self.answer(&settlement);
