@@ -103,6 +103,45 @@ test("what is no model is not kept", async () => {
   await works(gpu, core, await gpu.embedder(SITE));
 });
 
+test("what servers answer is told by file and address", async () => {
+  const { gpu, core } = await manual();
+  const page = () =>
+    new Response("<!doctype html>", {
+      headers: { "content-type": "text/html" },
+    });
+  const status = (status) => () => new Response("", { status });
+  const cases = [
+    ["config.json", status(404), "config.json is missing"],
+    ["config.json", page, "config.json is missing"],
+    [
+      "config.json",
+      status(500),
+      `config.json: ${SITE}config.json was answered with status 500`,
+    ],
+    ["modules.json", status(403), "modules.json: "],
+    [
+      "model.safetensors",
+      new TypeError("refused"),
+      `model.safetensors could not be fetched from ${SITE}model.safetensors (refused)`,
+    ],
+  ];
+  for (const [name, answer, message] of cases) {
+    answers = { [name]: answer };
+    await assert.rejects(gpu.embedder(SITE), (error) => {
+      assert.equal(error.code, "invalid-input");
+      assert.ok(error.message.includes(message), error.message);
+      return true;
+    });
+    assert.equal(core.tensors.size, 0);
+    await settled(20);
+    kept.clear();
+  }
+  // What a folder need not have may be missing in any way.
+  answers = { "sentence_bert_config.json": page };
+  const embedder = await gpu.embedder(SITE);
+  assert.equal(embedder.info.maxTokens, 16);
+});
+
 test("a compressed file of another origin is no truncated one", async () => {
   const { gpu, core } = await manual();
   const whole = files["model.safetensors"];
@@ -171,44 +210,6 @@ test("what breaks off on its way is told so, and costs no file that was kept", a
   await assert.rejects(gpu.embedder(SITE), /tokenizer.json broke off/);
   await settled(20);
   await works(gpu, core, await gpu.embedder(SITE));
-});
-
-test("what servers answer is told by file and address", async () => {
-  const { gpu, core } = await manual();
-  const page = () =>
-    new Response("<!doctype html>", {
-      headers: { "content-type": "text/html" },
-    });
-  const status = (status) => () => new Response("", { status });
-  const cases = [
-    ["config.json", status(404), "config.json is missing"],
-    ["config.json", page, "config.json is missing"],
-    [
-      "config.json",
-      status(500),
-      `config.json: ${SITE}config.json was answered with status 500`,
-    ],
-    ["modules.json", status(403), "modules.json: "],
-    [
-      "model.safetensors",
-      new TypeError("refused"),
-      `model.safetensors could not be fetched from ${SITE}model.safetensors (refused)`,
-    ],
-  ];
-  for (const [name, answer, message] of cases) {
-    answers = { [name]: answer };
-    kept.clear();
-    await assert.rejects(gpu.embedder(SITE), (error) => {
-      assert.equal(error.code, "invalid-input");
-      assert.ok(error.message.includes(message), error.message);
-      return true;
-    });
-    assert.equal(core.tensors.size, 0);
-  }
-  // What a folder need not have may be missing in any way.
-  answers = { "sentence_bert_config.json": page };
-  const embedder = await gpu.embedder(SITE);
-  assert.equal(embedder.info.maxTokens, 16);
 });
 
 test("loading from the web is given up, and its request with it", async () => {

@@ -118,8 +118,8 @@ class WebFolder implements Folder {
   /** What was looked for, and what is being written. */
   private readonly asked: URL[] = [];
   private readonly writes: Promise<unknown>[] = [];
-  /** Whether something did not come: that is no fault of the files that did. */
-  private isBroken = false;
+  /** A file could not be had; what is kept is as good as it was. */
+  private isUnreachable = false;
 
   constructor(
     private readonly base: URL,
@@ -152,17 +152,16 @@ class WebFolder implements Folder {
       body ?? new Blob([]).stream(),
       length === null ? undefined : +length,
       (cause) => {
-        const problem = `${name} broke off on its way from ${address}`;
+        this.signal.throwIfAborted();
         // What was kept and is damaged is to be forgotten.
-        return kept === undefined
-          ? this.broken(problem, cause)
-          : failed(problem, cause);
+        if (kept === undefined) this.isUnreachable = true;
+        return failed(`${name} broke off on its way from ${address}`, cause);
       },
     );
   }
 
   async forget(): Promise<void> {
-    if (this.isBroken) return;
+    if (this.isUnreachable) return;
     const cache = await this.cache;
     await Promise.all(this.writes);
     for (const address of this.asked) await cache?.delete(address);
@@ -173,22 +172,21 @@ class WebFolder implements Folder {
     try {
       response = await fetch(url, { signal: this.signal });
     } catch (cause) {
-      throw this.broken(`${name} could not be fetched from ${url}`, cause);
+      this.signal.throwIfAborted();
+      this.isUnreachable = true;
+      throw new FramebatchError(
+        "invalid-input",
+        `${ABOUT}: ${name} could not be fetched from ${url} (${(cause as Error).message})`,
+        { cause },
+      );
     }
     const { status, headers } = response;
     // Servers of applications answer what they lack with their page.
     const isPage = headers.get("content-type")?.startsWith("text/html");
     if (status === 404 || isPage) return undefined;
     if (response.ok) return response;
-    this.isBroken = true;
+    this.isUnreachable = true;
     throw invalid(ABOUT, `${name}: ${url} was answered with status ${status}`);
-  }
-
-  /** The error of what did not come, or not to its end. */
-  private broken(problem: string, cause: unknown): Error {
-    this.signal.throwIfAborted();
-    this.isBroken = true;
-    return failed(problem, cause);
   }
 }
 
