@@ -19,6 +19,15 @@ const GIVEN = Float32Array.of(
 );
 const TYPES = ["f32", "f16", "bf16", "int8"];
 
+/** The value of a positive 16-bit float. */
+function fromF16(half) {
+  const exponent = half >> 10;
+  const fraction = half & 1023;
+  if (exponent === 31) return fraction > 0 ? NaN : Infinity;
+  if (exponent === 0) return fraction * 2 ** -24;
+  return (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
 test("indexes have the bytes of both languages", () => {
   const lines = [];
   for (const dtype of TYPES) {
@@ -33,6 +42,51 @@ test("indexes have the bytes of both languages", () => {
   }
   const file = new URL("../../tests/search/saved.txt", import.meta.url);
   assert.deepEqual(lines, readFileSync(file, "utf8").trim().split("\n"));
+});
+
+test("16-bit floats are packed to the nearest", () => {
+  for (let half = 0; half < 0x7c00; half += 1) {
+    assert.equal(toF16(fromF16(half)), half);
+    const middle = (fromF16(half) + fromF16(half + 1)) / 2;
+    if (half < 0x7bff) assert.equal(toF16(-middle), 0x8000 + half + (half & 1));
+  }
+});
+
+test("the device is told what changed, and no more", () => {
+  const dim = 4;
+  const block = 128 + 4 * 64;
+  const vectors = new Vectors({ dim, metric: "dot", dtype: "f32" });
+  const told = [];
+  const listener = {
+    page: (page, words) => told.push(["page", page, words.length / block]),
+    part: (page, at, words) => told.push([page, at / block, words.length]),
+  };
+  const expect = (...expected) => {
+    vectors.tell(listener);
+    assert.deepEqual(told.splice(0), expected);
+  };
+  vectors.add(new Float32Array(dim * 200));
+  expect(["page", 0, 4]);
+  expect();
+  vectors.remove([3, 70]);
+  expect([0, 0, 128], [0, 1, 128]);
+  vectors.add(new Float32Array(dim * 3));
+  expect([0, 0, block * 2], [0, 3, block]);
+  vectors.add(new Float32Array(dim * 100));
+  expect(["page", 0, 8]);
+  vectors.forget();
+  expect(["page", 0, 8]);
+  assert.deepEqual([...vectors.places.keys()].at(-1), 302);
+});
+
+test("rounded counts are few, and at most a quarter above", () => {
+  const seen = new Set();
+  for (let count = 1; count <= 4096; count += 1) {
+    const more = rounded(count);
+    assert.ok(more >= count && more <= count * 1.25, `${count} became ${more}`);
+    seen.add(more);
+  }
+  assert.ok(seen.size < 100, `${seen.size} sizes`);
 });
 
 // `tests/search/files.rs` has the same words.
@@ -72,19 +126,17 @@ test("what packing does not give is refused, and its largest is not", () => {
   }
 });
 
-test("bytes are taken from wherever they lie, and refused where they are gone", async () => {
+test("bytes are taken from between words, and refused where they are gone", async () => {
   const { gpu } = await manual();
   const bytes = gpu.index(GIVEN, { dim: 5 }).save();
   // A slice of a Buffer is no copy.
   const moved = Buffer.concat([Buffer.alloc(1), bytes]).subarray(1);
-  for (const file of [bytes, bytes.buffer, moved]) {
-    assert.deepEqual(gpu.loadIndex(file).save(), bytes);
-  }
-  const { buffer } = bytes;
-  structuredClone(buffer, { transfer: [buffer] });
-  for (const file of [bytes, buffer]) {
-    assert.throws(() => gpu.loadIndex(file), /index: bytes is detached/);
-  }
+  assert.deepEqual(gpu.loadIndex(moved).save(), bytes);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  assert.throws(() => gpu.loadIndex(bytes), {
+    code: "invalid-input",
+    message: /^index: bytes is detached/,
+  });
 });
 
 test("where there is no memory, none is added, and the index is as before", async () => {
@@ -157,60 +209,6 @@ test("a distance of nothing is 0", async () => {
   gpu.flush();
   core.answer();
   assert.deepEqual([...(await search).scores], [0]);
-});
-
-/** The value of a positive 16-bit float. */
-function fromF16(half) {
-  const exponent = half >> 10;
-  const fraction = half & 1023;
-  if (exponent === 31) return fraction > 0 ? NaN : Infinity;
-  if (exponent === 0) return fraction * 2 ** -24;
-  return (1 + fraction / 1024) * 2 ** (exponent - 15);
-}
-
-test("16-bit floats are packed to the nearest", () => {
-  for (let half = 0; half < 0x7c00; half += 1) {
-    assert.equal(toF16(fromF16(half)), half);
-    const middle = (fromF16(half) + fromF16(half + 1)) / 2;
-    if (half < 0x7bff) assert.equal(toF16(-middle), 0x8000 + half + (half & 1));
-  }
-});
-
-test("the device is told what changed, and no more", () => {
-  const dim = 4;
-  const block = 128 + 4 * 64;
-  const vectors = new Vectors({ dim, metric: "dot", dtype: "f32" });
-  const told = [];
-  const listener = {
-    page: (page, words) => told.push(["page", page, words.length / block]),
-    part: (page, at, words) => told.push([page, at / block, words.length]),
-  };
-  const expect = (...expected) => {
-    vectors.tell(listener);
-    assert.deepEqual(told.splice(0), expected);
-  };
-  vectors.add(new Float32Array(dim * 200));
-  expect(["page", 0, 4]);
-  expect();
-  vectors.remove([3, 70]);
-  expect([0, 0, 128], [0, 1, 128]);
-  vectors.add(new Float32Array(dim * 3));
-  expect([0, 0, block * 2], [0, 3, block]);
-  vectors.add(new Float32Array(dim * 100));
-  expect(["page", 0, 8]);
-  vectors.forget();
-  expect(["page", 0, 8]);
-  assert.deepEqual([...vectors.places.keys()].at(-1), 302);
-});
-
-test("rounded counts are few, and at most a quarter above", () => {
-  const seen = new Set();
-  for (let count = 1; count <= 4096; count += 1) {
-    const more = rounded(count);
-    assert.ok(more >= count && more <= count * 1.25, `${count} became ${more}`);
-    seen.add(more);
-  }
-  assert.ok(seen.size < 100, `${seen.size} sizes`);
 });
 
 test("an index that is disposed of stays until its searches are answered", async () => {

@@ -106,9 +106,10 @@ impl Index {
     }
 
     /// The `count` vectors that are most like each query, best first and of equals
-    /// the lower id: a list for each of the queries, which lie end to end. What is
-    /// added or removed before the search is sent may count already; a list is
-    /// shorter where the filter, or that, leaves fewer.
+    /// the lower id: a list for each of the queries, which lie end to end. It looks
+    /// at the index as it is when this is called; what is added or removed between
+    /// that and the flush may count or not. A list is shorter where the filter
+    /// allows fewer, or such vectors were removed.
     ///
     /// Searches of one index that are sent together are one pass over it for every
     /// eight queries, of more than 32 results for every two. A score is off by at
