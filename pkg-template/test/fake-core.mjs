@@ -139,10 +139,10 @@ class Core {
 
   searching(sizes) {
     if (this.fails("searching")) return -1;
-    const [packing, , count, quads, blocks, page, mask] = sizes;
+    const [packing, isDistance, count, quads, blocks, page, mask] = sizes;
     const row = quads * [4, 8, 8, 16][packing];
     const pages = Math.ceil(blocks / page);
-    const spec = { op: "searching", row, count, mask, pages };
+    const spec = { op: "searching", row, count, mask, pages, isDistance };
     return this.structures.push(spec) - 1;
   }
 

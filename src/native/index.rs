@@ -121,10 +121,7 @@ impl Index {
         Search {
             call: call.unwrap_or_else(|error| Call::known(Err(error))),
             count,
-            sign: match self.entry.lock().vectors.config().metric {
-                Metric::Cosine | Metric::Dot => 1.0,
-                Metric::L2 => -1.0,
-            },
+            metric: self.entry.lock().vectors.config().metric,
         }
     }
 
@@ -322,7 +319,7 @@ impl Gpu {
 pub struct Search {
     call: Call<f32>,
     count: usize,
-    sign: f32,
+    metric: Metric,
 }
 
 impl Search {
@@ -344,7 +341,10 @@ impl Search {
             let (ids, scores) = row.split_at(self.count);
             let hits = ids.iter().zip(scores).map(|(id, score)| Hit {
                 id: id.to_bits(),
-                score: self.sign * score,
+                score: match self.metric {
+                    Metric::Cosine | Metric::Dot => *score,
+                    Metric::L2 => 0.0 - score, // No distance is -0.
+                },
             });
             hits.take_while(|hit| hit.id != NOBODY).collect()
         });

@@ -89,7 +89,11 @@ class GivenFolder implements Folder {
     const tag = tagOf(data);
     if (tag === "Blob" || tag === "File") {
       const blob = data as Blob;
-      return Promise.resolve(streamed(blob.stream(), blob.size));
+      return Promise.resolve(
+        streamed(blob.stream(), blob.size, (cause) =>
+          failed(`${name} could not be read`, cause),
+        ),
+      );
     }
     const isBytes = tag === "Uint8Array";
     if (!isBytes && tag !== "ArrayBuffer") {
@@ -145,13 +149,23 @@ class WebFolder implements Folder {
       const write = cache.put(address, response.clone());
       this.writes.push(write.catch(() => {}));
     }
-    const { body, headers } = response;
-    // Compressed on the way, the length is not that of the file.
-    const length = headers.has("content-encoding")
-      ? null
-      : headers.get("content-length");
-    const empty = new Blob([]).stream();
-    return streamed(body ?? empty, length === null ? undefined : +length);
+    const { body, headers, type } = response;
+    // Compressed on the way, the length is not that of the file. Of another origin the
+    // length is to be seen, and whether it is compressed is not.
+    const length =
+      headers.has("content-encoding") || type === "cors"
+        ? null
+        : headers.get("content-length");
+    return streamed(
+      body ?? new Blob([]).stream(),
+      length === null ? undefined : +length,
+      (cause) => {
+        this.signal.throwIfAborted();
+        // What was kept and is damaged is to be forgotten.
+        if (kept === undefined) this.isUnreachable = true;
+        return failed(`${name} broke off on its way from ${address}`, cause);
+      },
+    );
   }
 
   async forget(): Promise<void> {
@@ -184,6 +198,14 @@ class WebFolder implements Folder {
   }
 }
 
+function failed(problem: string, cause: unknown): Error {
+  return new FramebatchError(
+    "invalid-input",
+    `${ABOUT}: ${problem} (${(cause as Error).message})`,
+    { cause },
+  );
+}
+
 // There is none in insecure contexts, and some browsers refuse it.
 async function openCache(): Promise<Cache | undefined> {
   try {
@@ -196,11 +218,18 @@ async function openCache(): Promise<Cache | undefined> {
 function streamed(
   stream: ReadableStream<Uint8Array>,
   size: number | undefined,
+  broken: (cause: unknown) => Error,
 ): OpenFile {
   const reader = stream.getReader();
   return {
     size,
-    read: async () => (await reader.read()).value,
+    async read() {
+      try {
+        return (await reader.read()).value;
+      } catch (cause) {
+        throw broken(cause);
+      }
+    },
     // Not awaited: while the cache reads the same bytes it would wait for that.
     cancel: () => void reader.cancel().catch(() => {}),
   };
