@@ -21,22 +21,16 @@ impl<D: Device> Session<D> {
     ///
     /// For a batch that is not on its way, or of which nothing was put aside.
     pub fn compute(&mut self, batch: BatchId) -> Flight {
-        let limits = self.limits_aside();
-        let flying = self.in_flight.iter_mut();
-        let flying = flying.rev().find(|flying| flying.load.id == batch);
-        let Flying { load, pieces, .. } = flying.expect("just launched");
-        let calls = &load.aside.calls;
-        let asked = Asked {
-            recipes: self.structures.recipes(),
-            calls,
-            sets: &load.sets,
-            parted: &[],
-        };
+        let mut flying = self.in_flight.iter();
+        let at = flying.rposition(|flying| flying.load.id == batch);
+        let at = at.expect("just launched");
+        let load = &self.in_flight[at].load;
+        let plans = self.plans_aside(&load.aside.calls, &load.sets);
+        let Flying { load, pieces, .. } = &mut self.in_flight[at];
         let beside = self.beside.as_mut().expect("what was put aside is its");
         let operands = load.arena.len();
-        let mut rest = vec![Piece::all(calls)];
-        let mut parts = Vec::new();
-        while let Some((piece, plan)) = plan::assemble_next(asked, &mut rest, &limits) {
+        let mut parts = Vec::with_capacity(plans.len());
+        for (piece, plan) in plans {
             let flight = beside.launch(&plan, &mut load.arena);
             load.arena.truncate(operands);
             parts.push((piece, plan.results, flight));
@@ -47,37 +41,36 @@ impl<D: Device> Session<D> {
                 let (_, results, flight) = parts.remove(0);
                 (results, flight)
             }
-            _ => join((asked.recipes, calls), parts),
+            _ => join((self.structures.recipes(), &load.aside.calls), parts),
         };
         let sent = pieces.first_mut().filter(|sent: &&mut Sent| sent.is_aside);
         sent.expect("something was put aside").results = results;
         flight
     }
 
-    /// The plans of calls that are put aside.
-    pub(super) fn plans_aside(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<Plan> {
+    /// The pieces of calls that are put aside, each no larger than one on a processor
+    /// alone if it can be cut.
+    pub(super) fn plans_aside(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
         let asked = Asked {
             recipes: self.structures.recipes(),
             calls,
             sets,
             parted: &[],
         };
-        let limits = self.limits_aside();
-        let mut rest = vec![Piece::all(calls)];
-        let next = || plan::assemble_next(asked, &mut rest, &limits);
-        std::iter::from_fn(next).map(|(_, plan)| plan).collect()
-    }
-
-    /// What a piece of them may need at most: as much as on a processor alone.
-    fn limits_aside(&self) -> PieceLimits {
         let beside = self.beside.as_ref().expect("what was put aside is its");
         let limits = beside.limits();
-        PieceLimits {
+        let limits = PieceLimits {
             slot_bytes: limits.max_side_bytes,
             bytes: self.budget.live() / COPIES / 2,
             copies: 1,
             threads: limits.max_threads,
+        };
+        let mut rest = vec![Piece::all(calls)];
+        let mut plans = Vec::new();
+        while let Some(next) = plan::assemble_next(asked, &mut rest, &limits) {
+            plans.push(next);
         }
+        plans
     }
 }
 

@@ -6,7 +6,7 @@ use super::load::Load;
 use super::warmup::Kernels;
 use crate::device::{Device, Engine};
 use crate::kernel::Kernel;
-use crate::plan::Plan;
+use crate::plan::{Piece, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -66,14 +66,14 @@ impl<D: Device> Session<D> {
         let limits = self.piece_limits(0);
         let mut rest = self.pieces(&load);
         let next = || self.next_piece(&mut load, &mut rest, &limits);
-        let plans: Vec<Plan> = std::iter::from_fn(next).map(|(_, plan)| plan).collect();
+        let plans: Vec<(Piece, Plan)> = std::iter::from_fn(next).collect();
         list(&plans, text);
     }
 }
 
 /// Plans as text, each under its number where there are some.
-fn list(plans: &[Plan], text: &mut String) {
-    for (index, plan) in plans.iter().enumerate() {
+fn list(plans: &[(Piece, Plan)], text: &mut String) {
+    for (index, (_, plan)) in plans.iter().enumerate() {
         if plans.len() > 1 {
             let line_end = if index > 0 { "\n" } else { "" };
             let (number, count) = ((index + 1).to_string(), plans.len().to_string());

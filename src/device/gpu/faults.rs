@@ -33,13 +33,8 @@ pub(super) struct Faults {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
-    launches: u64,
     /// Launches on their way that made something.
-    unheard: Vec<u64>,
-    /// Those who wait until one of them is heard of; told like the others.
-    listeners: Vec<oneshot::Sender<()>>,
-    /// Launches that there was no memory for.
-    shortages: u64,
+    unheard: usize,
     /// Those who wait for the loss; dropped, and so told, when it comes.
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -57,59 +52,34 @@ pub(super) enum Suspicion {
 #[must_use = "what comes of it is to be heard"]
 pub(super) struct Launched {
     faults: Faults,
-    number: u64,
-    /// Those before it that there was no memory for.
-    shortages: u64,
+    has_made: bool,
+    /// Whether it was sent while something else was.
+    is_in_doubt: bool,
     is_heard: bool,
 }
 
 impl Launched {
-    /// Takes what scopes caught of it. One that used what an earlier one had no
-    /// memory for failed of that, whatever its own scopes say: it did nothing wrong,
-    /// and may go again.
-    pub(super) async fn hear(mut self, caught: Result<(), Error>) -> Result<(), Error> {
-        let mut outcome = caught;
-        if let Err(error) = &mut outcome {
-            let is_own = matches!(error, Error::OutOfMemory(_));
-            if !is_own && !matches!(error, Error::DeviceLost(_)) {
-                self.earlier().await;
-                if self.faults.lock().shortages > self.shortages {
-                    *error = Error::OutOfMemory("there was none for the batch before".into());
-                }
-            }
-            self.faults.lock().shortages += u64::from(is_own);
-            self.faults.suspect(error);
-        }
+    /// Takes what scopes caught of it. One that may have used what an earlier one had
+    /// no memory for goes again: whether it failed of that is only known then.
+    pub(super) fn hear(mut self, caught: Result<(), Error>) -> Result<(), Error> {
         self.is_heard = true;
-        outcome
-    }
-
-    /// Waits until those before it are heard of, which nobody keeps from it: flights
-    /// that one task awaits are awaited in order.
-    async fn earlier(&self) {
-        loop {
-            let mut state = self.faults.lock();
-            if state.unheard.iter().all(|number| *number >= self.number) {
-                return;
-            }
-            let (sender, receiver) = oneshot::channel();
-            state.listeners.push(sender);
-            drop(state);
-            let _ = receiver.await; // The sender says nothing, it goes away.
-        }
+        caught.map_err(|error| {
+            let error = match error {
+                Error::DeviceLost(_) | Error::OutOfMemory(_) => error,
+                _ if !self.is_in_doubt => error,
+                _ => Error::OutOfMemory("there was none for what a batch before made".into()),
+            };
+            self.faults.suspect(&error);
+            error
+        })
     }
 }
 
 impl Drop for Launched {
     fn drop(&mut self) {
         let mut state = self.faults.lock();
-        let at = state.unheard.iter().position(|own| *own == self.number);
-        let Some(at) = at else {
-            return; // It made nothing.
-        };
-        state.unheard.swap_remove(at);
-        state.listeners.clear();
-        if !self.is_heard {
+        state.unheard -= usize::from(self.has_made);
+        if self.has_made && !self.is_heard {
             state.suspicion = Some(Suspicion::All); // Nobody waited for it.
         }
     }
@@ -150,22 +120,19 @@ impl Faults {
     /// A launch is sent, which made something or not.
     pub(super) fn launched(&self, has_made: bool) -> Launched {
         let mut state = self.lock();
-        state.launches += 1;
-        let number = state.launches;
-        if has_made {
-            state.unheard.push(number);
-        }
+        let is_in_doubt = state.unheard > 0;
+        state.unheard += usize::from(has_made);
         Launched {
             faults: self.clone(),
-            number,
-            shortages: state.shortages,
+            has_made,
+            is_in_doubt,
             is_heard: false,
         }
     }
 
     /// Whether a launch made something of which nobody knows yet that it is valid.
     pub(super) fn is_in_doubt(&self) -> bool {
-        !self.lock().unheard.is_empty()
+        self.lock().unheard > 0
     }
 
     /// Something that was created may be invalid, by what came of it.
@@ -202,7 +169,7 @@ mod tests {
     }
 
     fn code(launched: Launched, caught: Result<(), Error>) -> Option<Code> {
-        let heard = pollster::block_on(launched.hear(caught));
+        let heard = launched.hear(caught);
         heard.err().map(|error| error.code())
     }
 
@@ -226,46 +193,24 @@ mod tests {
     }
 
     #[test]
-    fn what_uses_what_there_was_no_memory_for_failed_of_that() {
+    fn what_may_use_what_there_was_no_memory_for_goes_again() {
         let faults = Faults::default();
         let first = faults.launched(true);
         let behind = [fatal(), Error::Shader("planned".into())];
-        let behind = behind.map(|error| (faults.launched(false), error));
+        let behind = behind.map(|error| (faults.launched(true), error));
         let lost = faults.launched(false);
-        assert_eq!(code(first, Err(memory())), Some(Code::OutOfMemory));
-        assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
-        // Sent when all was made anew.
-        let later = faults.launched(true);
+        // Flights arrive in any order.
         for (launched, error) in behind {
             assert_eq!(code(launched, Err(error)), Some(Code::OutOfMemory));
             assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
         }
+        assert_eq!(code(first, Err(memory())), Some(Code::OutOfMemory));
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
         let loss = Error::DeviceLost("planned".into());
         assert_eq!(code(lost, Err(loss)), Some(Code::DeviceLost));
-        assert_eq!(code(later, Err(fatal())), Some(Code::Fatal));
+        // Sent when there was nothing else.
+        let alone = faults.launched(true);
+        assert_eq!(code(alone, Err(fatal())), Some(Code::Fatal));
         assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
-    }
-
-    #[test]
-    fn what_comes_back_before_an_earlier_one_waits_for_it() {
-        for (caught, expected) in [
-            (Some(Err(memory())), Code::OutOfMemory),
-            (Some(Err(fatal())), Code::Fatal),
-            (Some(Ok(())), Code::Fatal),
-            (None, Code::Fatal), // Nobody will know.
-        ] {
-            let faults = Faults::default();
-            let first = faults.launched(true);
-            let second = faults.launched(true).hear(Err(fatal()));
-            let earlier = async {
-                match caught {
-                    Some(caught) => drop(first.hear(caught).await),
-                    None => drop(first),
-                }
-            };
-            let (second, ()) = pollster::block_on(futures_util::future::join(second, earlier));
-            assert_eq!(second.expect_err("it failed").code(), expected);
-            assert!(!faults.is_in_doubt());
-        }
     }
 }

@@ -276,7 +276,7 @@ impl Gpu {
             // A lost device makes everything invalid: that is no fault of the launch.
             faults.check()?;
             // First, because an invalid staging buffer is also refused a map.
-            launched.hear(caught.await).await?;
+            launched.hear(caught.await)?;
             readback
         }))
     }
