@@ -2,13 +2,16 @@
 //!
 //! It goes in pieces, as on a processor alone, and is answered as one: it lands
 //! between pieces of the GPU, of which one may have begun a call's result. Which
-//! calls these are is the business of `divide`.
+//! calls it has is the business of `divide`.
+
+use std::task::{Context, Poll, Waker};
 
 use super::answers::Sent;
 use super::flights::Flying;
 use super::{COPIES, Session};
 use crate::batch::BatchId;
-use crate::device::{Device, Flight, Readback};
+use crate::device::{Device, Flight, HostWords, Readback};
+use crate::error::Error;
 use crate::plan::{self, Asked, Call, Piece, PieceLimits, Plan, Recipe};
 use crate::tensor::{Span, aligned};
 
@@ -25,27 +28,33 @@ impl<D: Device> Session<D> {
         let at = flying.rposition(|flying| flying.load.id == batch);
         let at = at.expect("just launched");
         let load = &self.in_flight[at].load;
-        let plans = self.plans_aside(&load.aside.calls, &load.sets);
+        let mut plans = self.plans_aside(&load.aside.calls, &load.sets);
         let Flying { load, pieces, .. } = &mut self.in_flight[at];
         let beside = self.beside.as_mut().expect("what was put aside is its");
         let operands = load.arena.len();
-        let mut parts = Vec::with_capacity(plans.len());
-        for (piece, plan) in plans {
-            let flight = beside.launch(&plan, &mut load.arena);
+        let mut run = |plan: &Plan| {
+            let flight = beside.launch(plan, &mut load.arena);
             load.arena.truncate(operands);
-            parts.push((piece, plan.results, flight));
-        }
-        load.arena.trim();
-        let (results, flight) = match parts.len() {
-            1 => {
-                let (_, results, flight) = parts.remove(0);
-                (results, flight)
-            }
-            _ => join((self.structures.recipes(), &load.aside.calls), parts),
+            load.arena.trim();
+            flight
         };
         let sent = pieces.first_mut().filter(|sent: &&mut Sent| sent.is_aside);
-        sent.expect("something was put aside").results = results;
-        flight
+        let sent = sent.expect("something was put aside");
+        if let [(_, plan)] = &mut plans[..] {
+            sent.results = std::mem::take(&mut plan.results);
+            return run(plan);
+        }
+        let mut all = Joined::of(self.structures.recipes(), &load.aside.calls);
+        let mut outcome = Ok(());
+        for (piece, plan) in &plans {
+            outcome = landed(run(plan)).map(|words| all.add(piece, &plan.results, &words));
+            if outcome.is_err() {
+                break;
+            }
+        }
+        sent.results = all.results;
+        let outcome = outcome.map(|()| Readback::Host(all.words.into()));
+        Box::pin(std::future::ready(outcome))
     }
 
     /// The pieces of calls that are put aside, each no larger than one on a processor
@@ -74,54 +83,60 @@ impl<D: Device> Session<D> {
     }
 }
 
-/// Words of a piece's results, and where they belong among those of all.
-struct Move {
-    from: Span,
-    to: u32,
+/// What a processor has computed.
+fn landed(mut flight: Flight) -> Result<HostWords, Error> {
+    match flight
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(Ok(Readback::Host(words))) => Ok(words),
+        Poll::Ready(Err(error)) => Err(error),
+        _ => unreachable!("a processor is done when its launch returns"),
+    }
 }
 
 /// The results of all calls in one place, as of one piece.
-fn join(
-    (recipes, calls): (&[Recipe], &[Call]),
-    parts: Vec<(Piece, Vec<Span>, Flight)>,
-) -> (Vec<Span>, Flight) {
-    let mut end = 0;
-    let results = calls.iter().map(|call| {
-        let words = recipes[call.recipe.0 as usize].words_of(call.rows);
-        let at = end;
-        end += aligned(words);
-        Span { at, words }
-    });
-    let results: Vec<Span> = results.collect();
-    let parts = parts.into_iter().map(|(piece, spans, flight)| {
-        let mut moves = Vec::with_capacity(spans.len());
-        for (index, span) in (piece.first..piece.end).zip(spans) {
-            let (call, home) = (&calls[index], results[index].at);
-            let recipe = &recipes[call.recipe.0 as usize];
-            let places = recipe.parts(piece.part(calls, index), call.rows);
-            moves.extend(places.map(|(from, at, words)| Move {
-                from: Span {
-                    at: span.at + from,
-                    words,
-                },
-                to: home + at,
-            }));
+struct Joined<'a> {
+    recipes: &'a [Recipe],
+    calls: &'a [Call],
+    results: Vec<Span>,
+    words: Vec<u32>,
+}
+
+impl<'a> Joined<'a> {
+    /// None of them yet.
+    fn of(recipes: &'a [Recipe], calls: &'a [Call]) -> Self {
+        let mut end = 0;
+        let results = calls.iter().map(|call| {
+            let words = recipes[call.recipe.0 as usize].words_of(call.rows);
+            let at = end;
+            end += aligned(words);
+            Span { at, words }
+        });
+        Joined {
+            recipes,
+            calls,
+            results: results.collect(),
+            words: Vec::new(),
         }
-        (flight, moves)
-    });
-    let parts: Vec<(Flight, Vec<Move>)> = parts.collect();
-    let flight = Box::pin(async move {
-        let mut all = vec![0; end as usize];
-        for (flight, moves) in parts {
-            let Readback::Host(words) = flight.await? else {
-                unreachable!("what a processor computes is in memory");
-            };
-            for Move { from, to } in moves {
-                let [from_end, to_end] = [from.at, to].map(|at| (at + from.words) as usize);
-                all[to as usize..to_end].copy_from_slice(&words[from.at as usize..from_end]);
+    }
+
+    /// Takes those of a piece, which lie there at `spans`.
+    fn add(&mut self, piece: &Piece, spans: &[Span], words: &[u32]) {
+        let end = self
+            .results
+            .last()
+            .map_or(0, |last| last.at + aligned(last.words));
+        self.words.resize(end as usize, 0);
+        for (index, span) in (piece.first..piece.end).zip(spans) {
+            let call = &self.calls[index];
+            let recipe = &self.recipes[call.recipe.0 as usize];
+            for (from, at, count) in recipe.parts(piece.part(self.calls, index), call.rows) {
+                let from = (span.at + from) as usize;
+                let at = (self.results[index].at + at) as usize;
+                let count = count as usize;
+                self.words[at..at + count].copy_from_slice(&words[from..from + count]);
             }
         }
-        Ok(Readback::Host(all.into()))
-    });
-    (results, flight)
+    }
 }
