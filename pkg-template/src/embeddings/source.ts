@@ -182,11 +182,7 @@ class WebFolder implements Folder {
     } catch (cause) {
       this.signal.throwIfAborted();
       this.isUnreachable = true;
-      throw new FramebatchError(
-        "invalid-input",
-        `${ABOUT}: ${name} could not be fetched from ${url} (${(cause as Error).message})`,
-        { cause },
-      );
+      throw failed(`${name} could not be fetched from ${url}`, cause);
     }
     const { status, headers } = response;
     // Servers of applications answer what they lack with their page.
