@@ -1,7 +1,6 @@
 // An index as bytes; what they are is said at `VectorIndex.save`. The twin of
 // `src/ops/search/file.rs`.
 
-import { detached, isDetached } from "../check-array.js";
 import { type FramebatchError, invalid } from "../errors.js";
 import {
   ELEMENTS,
@@ -40,7 +39,6 @@ export function save(vectors: Vectors): Uint8Array<ArrayBuffer> {
 
 /** What {@link save} gave. Throws where it did not. */
 export function load(bytes: Uint8Array): Vectors {
-  if (isDetached(bytes)) throw invalid("index", detached("bytes"));
   const whole = Math.floor(bytes.length / 4);
   // Large ones are not copied for this: what a file was read to begins at a word.
   const { buffer, byteOffset } =

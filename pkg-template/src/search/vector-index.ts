@@ -255,6 +255,11 @@ export function loadIndex(
   if (tag !== "ArrayBuffer" && tag !== "Uint8Array") {
     throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
   }
+  // What has no buffer is one.
+  const { buffer = bytes as ArrayBuffer } = bytes as Partial<Uint8Array>;
+  if (isDetached({ buffer, length: bytes.byteLength })) {
+    throw invalid("index", detached("bytes"));
+  }
   const given = tag === "Uint8Array" ? bytes : new Uint8Array(bytes);
   return new VectorIndex(calls, load(given as Uint8Array), undefined);
 }
