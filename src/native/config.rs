@@ -78,7 +78,7 @@ pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
 }
 
 /// Opens the GPU that the settings ask for.
-pub(super) async fn open_gpu(config: &Config) -> Result<Gpu, Error> {
+async fn open_gpu(config: &Config) -> Result<Gpu, Error> {
     match &config.adapter {
         None => Gpu::open(&config.gpu).await,
         Some(adapter) => Gpu::open_on(adapter, &config.gpu).await,
