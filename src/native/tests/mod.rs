@@ -177,6 +177,20 @@ fn every_flush_reaches_the_worker() {
 }
 
 #[test]
+fn the_longest_wait_is_ended_by_a_flush() {
+    let longest = BatchConfig {
+        max_wait: Some(f64::MAX),
+        ..manual()
+    };
+    explore(KIND, longest, |gpu| {
+        let call = ask(&gpu, 1);
+        thread::yield_now();
+        gpu.flush();
+        check(1, call.wait(), &[]);
+    });
+}
+
+#[test]
 fn calls_given_up_are_nobody_elses_matter() {
     explore(ROUGH, eager(), |gpu| {
         let fickle = threads(3, &gpu, |gpu, n| {
