@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::call::Call;
 use super::gpu::Gpu;
 use super::outside::AnyDevice;
+use super::places::Places;
 use super::request::{Chained, Parameter, Request, Structure};
 use super::shared::{Purpose, Shared, State};
 use super::tensor::Tensor;
@@ -210,7 +211,7 @@ impl Gpu {
         let rows = check(layers, shared)?;
         let clip = &*layers[0].clip.entry;
         let offset = target.map_or(0, |(_, offset)| offset);
-        let mut tensors = vec![shared.store()];
+        let mut tensors = vec![shared.store()?];
         if let Some((tensor, offset)) = target {
             let need = rows as u64 * u64::from(clip.width) + u64::from(offset);
             let has = u64::from(tensor.dims().count());
@@ -275,11 +276,12 @@ impl Gpu {
 }
 
 impl Shared {
-    /// The number of the tensor that clips lie in.
-    fn store(&self) -> u32 {
-        let mut state = self.lock();
+    /// The number of the tensor that clips lie in, all of them.
+    fn store(&self) -> Result<u32, Error> {
+        let mut state = self.open()?;
         let State { session, clips, .. } = &mut *state;
-        *clips.number.get_or_insert_with(|| session.hold())
+        clips.store(session)?;
+        Ok(clips.number(session))
     }
 }
 
@@ -346,67 +348,66 @@ fn interleave(fields: &[Parameter<'_>], rows: usize) -> Vec<f32> {
 #[derive(Debug, Default)]
 pub(super) struct Clips {
     words: Vec<u32>,
-    /// Words in use.
-    end: usize,
-    /// What was given back: places and words.
-    free: Vec<(u32, u32)>,
+    places: Places,
     /// The store's tensor, once there is a clip.
     number: Option<u32>,
+    /// Whether the device has all of the words; where it had no room for them, or is
+    /// another one, it gets them when they are needed next.
+    is_there: bool,
 }
 
 impl Clips {
     /// Finds a place for a clip and writes it there, on the device too.
     fn put(&mut self, words: &[u32], session: &mut Session<AnyDevice>) -> Result<u32, Error> {
         let need = words_of(words.len());
-        let fits = |(_, free): &(u32, u32)| *free >= need;
-        let is_new = self.number.is_none();
-        let at = match self.free.iter().position(fits) {
-            Some(found) => {
-                let (at, free) = self.free.swap_remove(found);
-                if free > need {
-                    self.free.push((at + need, free - need));
-                }
-                at as usize
-            }
-            None => self.end,
-        };
-        let end = at + words.len();
-        let grows = end > self.words.len();
+        let at = self.places.take(need);
+        let place = at as usize..at as usize + words.len();
         let before = self.words.len();
-        if grows {
-            let size = end.max(SMALLEST).next_power_of_two();
+        if place.end > before {
+            let size = place.end.max(SMALLEST).next_power_of_two();
             self.words.resize(size, 0);
+            self.is_there = false;
         }
-        self.words[at..end].copy_from_slice(words);
-        let number = *self.number.get_or_insert_with(|| session.hold());
-        // With no device it is filled when there is one.
-        let written = match session.is_lost() {
-            true => Ok(()),
-            false if is_new || grows => session.fill(number, &self.words),
-            false => session.patch(number, words_of(at), words),
+        self.words[place].copy_from_slice(words);
+        let number = self.number(session);
+        let written = match self.is_there {
+            true => session.patch(number, at, words),
+            false => self.store(session),
         };
         if let Err(error) = written {
+            // Without it the others may have room.
             self.words.truncate(before);
-            if is_new {
-                session.release(number);
-                self.number = None;
-            }
+            self.places.give(at, need);
             return Err(error);
         }
-        self.end = self.end.max(end);
-        Ok(words_of(at))
+        Ok(at)
     }
 
     fn give(&mut self, at: u32, words: u32) {
-        self.free.push((at, words));
+        self.places.give(at, words);
+    }
+
+    /// The tensor that clips lie in.
+    fn number(&mut self, session: &mut Session<AnyDevice>) -> u32 {
+        *self.number.get_or_insert_with(|| session.hold())
+    }
+
+    /// Sees to it that the device has all clips; with no device they are filled
+    /// when there is one.
+    fn store(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
+        let number = self.number(session);
+        if !self.is_there && !self.words.is_empty() && !session.is_lost() {
+            session.fill(number, &self.words)?;
+            self.is_there = true;
+        }
+        Ok(())
     }
 
     /// Fills the store again after a loss.
-    pub(super) fn restore(&self, session: &mut Session<AnyDevice>) {
-        if let Some(number) = self.number {
-            // Where it finds no room, its calls are given up as those of any tensor.
-            let _ = session.fill(number, &self.words);
-        }
+    pub(super) fn restore(&mut self, session: &mut Session<AnyDevice>) {
+        self.is_there = false;
+        // Where it finds no room, its calls are given up as those of any tensor.
+        let _ = self.store(session);
     }
 }
 

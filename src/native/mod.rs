@@ -14,6 +14,7 @@ mod gpu;
 mod gpus;
 mod import;
 mod index;
+mod places;
 mod recent;
 mod recovery;
 mod request;

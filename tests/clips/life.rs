@@ -118,6 +118,32 @@ fn places_are_given_again_when_no_call_needs_them() {
 }
 
 #[test]
+fn clips_that_grow_one_after_the_other_take_no_more_than_the_largest() {
+    for gpu in engines::both_manual() {
+        let values: Vec<f32> = (0..3000_u16).map(f32::from).collect();
+        let before = gpu.stats().device;
+        for keys in (2..3000).step_by(2) {
+            let track = Track {
+                times: &values[..keys],
+                values: &values[..keys],
+                kind: Kind::Vector,
+                interpolation: Interpolation::Step,
+                easing: Easing::Linear,
+            };
+            drop(gpu.clip(&[track], None).unwrap());
+        }
+        let after = gpu.stats().device;
+        let held = after.pool_peak_bytes - before.pool_bytes;
+        assert!(held <= 1 << 18, "{held} bytes for the smallest store");
+        assert!(after.host_bytes - before.host_bytes <= 1 << 18);
+        // Their places are good for others.
+        let up = ramp(&gpu, 0.0, 10.0).sample(&[0.5], Wrap::Clamp);
+        gpu.flush();
+        assert_eq!(up.wait().unwrap(), [5.0]);
+    }
+}
+
+#[test]
 fn the_store_grows_between_calls_of_one_batch() {
     for gpu in engines::both_manual() {
         let values: Vec<f32> = (0..50_000_u16).map(f32::from).collect();
