@@ -8,6 +8,7 @@ import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
 import type { Companion } from "../laid.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { Recent } from "../recent.js";
+import { Places } from "./places.js";
 
 /** Words of the first store; it doubles when it is full. */
 const SMALLEST = 2 ** 14;
@@ -36,10 +37,10 @@ export class Store implements Companion<Core> {
   failure: FramebatchError | undefined;
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
-  private end = 0;
-  /** What was given back. */
-  private free: Place[] = [];
+  private readonly places = new Places();
   private isLost = false;
+  /** Whether the device has all of the words. */
+  private isThere = false;
   /** The core's numbers of samplings, by their sizes. */
   private structures!: Recent<number, number>;
 
@@ -50,36 +51,44 @@ export class Store implements Companion<Core> {
 
   /** Finds a place for words and writes them there. Throws where there is no room. */
   put(words: Uint32Array): Place {
-    const place = this.find(words.length);
-    const end = place.at + words.length;
-    const grows = end > this.words.length;
-    if (grows) {
-      let size = this.words.length;
+    const at = this.places.take(words.length);
+    const before = this.words;
+    const end = at + words.length;
+    if (end > before.length) {
+      let size = before.length;
       while (size < end) size *= 2;
-      const longer = new Uint32Array(size);
-      longer.set(this.words);
-      this.words = longer;
+      this.words = new Uint32Array(size);
+      this.words.set(before);
+      this.isThere = false;
     }
-    this.words.set(words, place.at);
-    this.end = Math.max(this.end, end);
-    if (this.core !== undefined && !this.isLost) {
-      if (grows || this.number === NOWHERE) this.fill(this.core);
-      else this.patch(this.core, place.at, words);
+    this.words.set(words, at);
+    try {
+      if (this.core !== undefined && !this.isLost) {
+        if (this.isThere) this.patch(this.core, at, words);
+        else this.fill(this.core);
+      }
+    } catch (error) {
+      // Without it the others may have room.
+      this.words = before;
+      this.places.give(at, words.length);
+      throw error;
     }
-    return place;
+    return new Place(at, words.length);
   }
 
   /** Nobody will use a place in another call. */
   drop(place: Place): void {
     if (place.dropped) return;
     place.dropped = true;
-    if (place.pins === 0) this.free.push(place);
+    if (place.pins === 0) this.places.give(place.at, place.words);
   }
 
   /** A call that read a place was answered. */
   unpin(place: Place): void {
     place.pins -= 1;
-    if (place.dropped && place.pins === 0) this.free.push(place);
+    if (place.dropped && place.pins === 0) {
+      this.places.give(place.at, place.words);
+    }
   }
 
   /** The core's number for samplings of these sizes. */
@@ -106,28 +115,18 @@ export class Store implements Companion<Core> {
   open(core: Core): void {
     this.core = core;
     this.structures = new Recent((dropped) => forget(core, dropped));
-    if (this.end > 0) this.fillOrLose(core);
+    if (this.places.end > 0) this.fillOrLose(core);
   }
 
   hear(event: "lost" | "restored" | "fallback"): void {
     this.isLost = event === "lost";
-    if (this.isLost || this.core === undefined || this.end === 0) return;
+    this.isThere = false;
+    if (this.isLost || this.core === undefined || this.places.end === 0) return;
     this.fillOrLose(this.core);
   }
 
   close(): void {
     this.core = undefined;
-    this.free = [];
-  }
-
-  private find(words: number): Place {
-    const index = this.free.findIndex((place) => place.words >= words);
-    if (index < 0) return new Place(this.end, words);
-    const [found] = this.free.splice(index, 1);
-    if (found.words > words) {
-      this.free.push(new Place(found.at + words, found.words - words));
-    }
-    return new Place(found.at, words);
   }
 
   private fill(core: Core): void {
@@ -136,6 +135,7 @@ export class Store implements Companion<Core> {
         this.number = checked(core, core.hold(this.words.length));
       }
       checked(core, core.fill(this.number, this.words, RESIDENT));
+      this.isThere = true;
       this.failure = undefined;
     });
   }
