@@ -125,8 +125,9 @@ impl Drop for Resident {
         let mut state = self.shared.lock();
         state.session.release(self.number);
         let source = state.residents.sources.remove(&self.number);
+        let import = state.residents.forget_import(self.number);
         drop(state);
-        drop(source);
+        drop((source, import)); // Outside the lock: they may be large.
     }
 }
 
