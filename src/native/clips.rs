@@ -154,7 +154,9 @@ impl Gpu {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] naming the track that is wrong,
-    /// [`Error::TooLarge`] where no buffer holds it, [`Error::Disposed`].
+    /// [`Error::TooLarge`] where no buffer holds all clips of the session,
+    /// [`Error::OutOfMemory`] where the memory budget or the GPU has no room for
+    /// them, [`Error::Disposed`].
     pub fn clip(&self, tracks: &[Track<'_>], duration: Option<f32>) -> Result<Clip, Error> {
         let Encoded {
             words,

@@ -40,7 +40,9 @@ pub struct Config {
     /// What to ask of the platform.
     pub gpu: GpuOptions,
     /// The adapter to open, one of [`adapters`](crate::adapters), instead of the
-    /// one that the platform gives. After a loss it is the same one again.
+    /// one that the platform gives. After a loss it is the same one again. One in
+    /// software is opened under [`EngineChoice::Gpu`] only: under
+    /// [`EngineChoice::Auto`] calls run on the processor instead, which is faster.
     pub adapter: Option<Adapter>,
 }
 

@@ -52,7 +52,9 @@ impl Residents {
     /// imported.
     pub(super) fn forget_import(&mut self, number: u32) -> Vec<Import> {
         let known = &mut self.imports.known;
-        known.extract_if(.., |import| import.number == number).collect()
+        known
+            .extract_if(.., |import| import.number == number)
+            .collect()
     }
 
     /// The tensor that a buffer was imported as, if it is still there.

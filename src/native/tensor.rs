@@ -191,7 +191,8 @@ impl Gpu {
     ///
     /// [`Error::InvalidInput`] where the data is not of that shape, and for
     /// more than 8 dimensions or 2³⁰ elements; [`Error::TooLarge`] where no
-    /// buffer holds a few rows of it; [`Error::Disposed`]. One that is more than a
+    /// buffer holds a few rows of it; [`Error::OutOfMemory`] where the memory budget
+    /// or the GPU has no room for it; [`Error::Disposed`]. One that is more than a
     /// buffer is kept in parts, by rows along the first axis: what reads it row by row
     /// computes on it, and anything else fails with [`Error::TooLarge`].
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
@@ -338,9 +339,11 @@ const NO_ROOM: &str = "a tensor's data found no room on the next one; make it ag
 const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source";
 const IMPORTED: &str = "an imported buffer went with it; import one of `wgpu_device`'s device";
 
-/// What calls that wait for a tensor are told that is lost.
+/// What calls that wait are told when one of their tensors is lost, whichever it is.
 pub(super) fn lost_with_device() -> Error {
-    Error::DeviceLost(NO_SOURCE.into())
+    let why = "a tensor of the call went with it; make it again, or keep its source, or import \
+               a buffer of `wgpu_device`'s device";
+    Error::DeviceLost(why.into())
 }
 
 /// Copies data to the device. One without elements has a word all the same: a

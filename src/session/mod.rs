@@ -429,7 +429,9 @@ impl<D: Device> Session<D> {
     fn check_engine(&self, engine: Option<Engine>, tensors: &[u32]) -> Result<(), Error> {
         match engine {
             Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
-                "calls run on the processor here; open the session with engine 'gpu'".into(),
+                "engine: calls run on the processor here; leave engine out, or open a session with \
+                 engine 'gpu'"
+                    .into(),
             )),
             Some(Engine::Cpu) if self.engine == Engine::Gpu => {
                 let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);

@@ -25,7 +25,14 @@ fn places_of_growing_length_take_little_more_than_the_largest() {
 
 #[test]
 fn whatever_is_given_back_last_everything_is_free_again() {
-    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+    for order in [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ] {
         let mut places = Places::default();
         let taken = [3, 5, 7].map(|words| (places.take(words), words));
         assert_eq!((taken, places.end()), ([(0, 3), (3, 5), (8, 7)], 15));
