@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::graph::chain::Home;
 use crate::graph::shape::Shape;
 use crate::session::Session;
-use crate::tensor::Packing;
+use crate::tensor::{Packing, WORD};
 
 /// An array of floats that lies on the device, for any number of batches, until
 /// its last clone is dropped.
@@ -101,6 +101,19 @@ impl Tensor {
     /// Its number in its session.
     pub(super) fn number(&self) -> u32 {
         self.resident.number
+    }
+
+    /// Its session, and its number there.
+    pub(super) fn place(&self) -> (&Shared, u32) {
+        (&self.resident.shared, self.resident.number)
+    }
+
+    /// Bytes of its elements on the device.
+    pub(super) fn bytes(&self) -> u64 {
+        let Resident { shape, packing, .. } = &*self.resident;
+        let count = shape.count();
+        let words = packing.map_or(count, |packing| packing.words(count));
+        u64::from(words) * u64::from(WORD)
     }
 
     pub(super) fn resident(&self) -> &Arc<Resident> {

@@ -65,6 +65,10 @@ mod scopes;
 mod scopes;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "show_native.rs"]
+mod show;
+
+#[cfg(not(target_arch = "wasm32"))]
 pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 pub use mapped::Mapped;

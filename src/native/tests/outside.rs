@@ -111,6 +111,11 @@ pub(super) fn wgpu_queue(_: &AnyDevice) -> Option<wgpu::Queue> {
     None
 }
 
+/// Nor have its tensors buffers.
+pub(super) fn show(_: &mut AnyDevice, _: u32) -> Option<wgpu::Buffer> {
+    None
+}
+
 /// Nor can buffers be imported.
 pub(super) fn import(_: &mut AnyDevice, _: u32, _: (&wgpu::Buffer, u32)) -> Result<(), Error> {
     Err(Error::InvalidInput("the model has no buffers".into()))
