@@ -6,6 +6,7 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
+use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
 use super::outside::AnyDevice;
@@ -275,6 +276,41 @@ impl Gpu {
         };
         let entries = layers.iter().map(|layer| Arc::clone(&layer.clip.entry));
         Ok(shared.submit_sampling(&request, self.terms(), entries.collect()))
+    }
+}
+
+impl Blocking {
+    /// [`Gpu::clip`]. Its own calls block by [`Call::wait`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn clip(&self, tracks: &[Track<'_>], duration: Option<f32>) -> Result<Clip, Error> {
+        self.gpu().clip(tracks, duration)
+    }
+
+    /// [`Gpu::blend`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn blend(&self, layers: &[Layer<'_>]) -> Result<Vec<f32>, Error> {
+        self.with_room().blend(layers).wait()
+    }
+
+    /// [`Gpu::blend_to`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn blend_to(
+        &self,
+        tensor: &Tensor,
+        offset: u32,
+        layers: &[Layer<'_>],
+    ) -> Result<(), Error> {
+        let done = self.with_room().blend_to(tensor, offset, layers).wait();
+        done.map(drop)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
+use super::blocking::Blocking;
 use super::builder::{Batch, Value};
 use super::gpu::Gpu;
 use super::outside;
@@ -145,6 +146,17 @@ impl Gpu {
             tensor: Arc::downgrade(tensor.resident()),
         });
         Ok(tensor)
+    }
+}
+
+impl Blocking {
+    /// [`Gpu::import_buffer`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn import_buffer(&self, buffer: Arc<wgpu::Buffer>, dims: &[u32]) -> Result<Tensor, Error> {
+        self.gpu().import_buffer(buffer, dims)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The native face: a handle for any thread, and one worker that sends.
 //!
-//! Futures here need no particular runtime, and there is a blocking twin of
-//! every method. Nothing here computes, plans or decides when to send.
+//! Futures here need no particular runtime, and what waits has a blocking twin.
+//! Nothing here computes, plans or decides when to send.
 
 mod blocking;
 mod builder;

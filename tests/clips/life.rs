@@ -1,8 +1,10 @@
 //! Where clips and their results lie: tensors that are written, places given
 //! back, devices lost.
 
+use std::sync::mpsc;
+
 use framebatch::clips::{Easing, Interpolation, Kind, Track, Wrap};
-use framebatch::{Clip, EngineChoice, Gpu, Storage, Tensor};
+use framebatch::{Clip, EngineChoice, Gpu, Preset, Storage, Tensor};
 
 use crate::engines;
 
@@ -164,6 +166,35 @@ fn a_tensor_has_a_buffer_where_it_lies_in_one() {
     let processor = engines::open(EngineChoice::Cpu, engines::manual());
     let tensor = processor.tensor(&[3.0; 4], &[4]).unwrap();
     assert_eq!(tensor.wgpu_buffer(), None);
+}
+
+#[test]
+fn a_plain_thread_blends_and_hears_of_it() {
+    for engine in [EngineChoice::Cpu, EngineChoice::Gpu] {
+        let gpu = engines::open(engine, Preset::Eager.config()).blocking();
+        let (sender, heard) = mpsc::channel();
+        let watch = gpu.on_batch(move |facts| sender.send(facts.calls).unwrap());
+        let [up, down] = [[0.0, 8.0], [8.0, 0.0]].map(|values| {
+            let track = Track {
+                times: &[0.0, 1.0],
+                values: &values,
+                kind: Kind::Vector,
+                interpolation: Interpolation::Linear,
+                easing: Easing::Linear,
+            };
+            gpu.clip(&[track], None).unwrap()
+        });
+        let layers = [up.layer(&[0.25, 1.0]), down.layer(&[0.25, 0.5])];
+        let blended = gpu.blend(&layers).unwrap();
+        assert_eq!(blended, [4.0, 6.0]);
+        gpu.recycle(blended);
+        let tensor = gpu.tensor(&[1.0; 3], &[3]).unwrap();
+        gpu.blend_to(&tensor, 1, &layers).unwrap();
+        assert_eq!(read(gpu.gpu(), &tensor), [1.0, 4.0, 6.0]);
+        assert_eq!(up.sample(&[0.5], Wrap::Clamp).wait().unwrap(), [4.0]);
+        drop(watch);
+        assert_eq!(heard.iter().take(2).collect::<Vec<_>>(), [1, 1]);
+    }
 }
 
 #[test]
