@@ -414,9 +414,10 @@ impl Clips {
             false => self.store(session),
         };
         if let Err(error) = written {
-            // Without it the others may have room.
             self.words.truncate(before);
             self.places.give(at, need);
+            // The others may have gone with what was to hold this one too.
+            let _ = self.store(session);
             return Err(error);
         }
         Ok(at)
