@@ -21,6 +21,7 @@ mod request;
 mod shared;
 mod shown;
 mod storage;
+mod store;
 mod stream;
 mod tensor;
 mod warmup;

@@ -4,12 +4,12 @@
 use std::sync::mpsc;
 
 use framebatch::clips::{Easing, Interpolation, Kind, Track, Wrap};
-use framebatch::{Clip, EngineChoice, Gpu, Preset, Storage, Tensor};
+use framebatch::{BatchConfig, Clip, Code, EngineChoice, Gpu, Preset, Storage, Tensor};
 
 use crate::engines;
 
 /// From a value at 0 s to another at 1 s.
-fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
+pub(crate) fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
     let track = Track {
         times: &[0.0, 1.0],
         values: &[from, to],
@@ -98,76 +98,6 @@ fn what_a_batch_reads_is_what_it_stored() {
     }
 }
 
-/// What lies in a tensor's buffer, copied by the program's own encoder.
-fn copied(gpu: &Gpu, tensor: &Tensor) -> Vec<f32> {
-    let device = gpu.wgpu_device().expect("a GPU");
-    let place = tensor.wgpu_buffer().expect("it lies on the GPU");
-    let copy = device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size: place.size,
-        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    encoder.copy_buffer_to_buffer(&place.buffer, place.offset, &copy, 0, place.size);
-    gpu.wgpu_queue().unwrap().submit([encoder.finish()]);
-    copy.map_async(wgpu::MapMode::Read, .., |mapped| mapped.unwrap());
-    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    let view = copy.get_mapped_range(..).unwrap();
-    bytemuck::pod_collect_to_vec(&view)
-}
-
-#[test]
-fn a_program_finds_in_its_own_commands_what_was_sampled_in_its_frame() {
-    let gpu = engines::open(EngineChoice::Gpu, engines::manual());
-    let up = ramp(&gpu, 0.0, 8.0);
-    // Of a few bytes and of many.
-    for length in [3_usize, 5000] {
-        let tensor = gpu.tensor(&vec![1.0; length], &[u32::try_from(length).unwrap()]);
-        let tensor = tensor.unwrap();
-        assert_eq!(copied(&gpu, &tensor), vec![1.0; length]);
-        for time in [0.25_f32, 0.5, 1.0] {
-            let sampled = up.sample_to(&tensor, 1, &vec![time; length - 1], Wrap::Clamp);
-            gpu.flush();
-            sampled.wait().unwrap();
-            let frame = copied(&gpu, &tensor);
-            assert_eq!(frame[0], 1.0);
-            assert_eq!(frame[1..], vec![8.0 * time; length - 1]);
-        }
-        let place = tensor.wgpu_buffer().unwrap();
-        let usages = place.buffer.usage();
-        assert!(usages.contains(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::VERTEX));
-        drop(tensor);
-        // Nothing else lies in what a program has seen.
-        let next = gpu.tensor(&vec![2.0; length], &[u32::try_from(length).unwrap()]);
-        assert_ne!(next.unwrap().wgpu_buffer().unwrap().buffer, place.buffer);
-    }
-}
-
-#[test]
-fn a_tensor_has_a_buffer_where_it_lies_in_one() {
-    let gpu = engines::open(EngineChoice::Gpu, engines::manual());
-    let halves = gpu.tensor_as(&[0.0; 5], &[5], Storage::F16).unwrap();
-    assert_eq!(halves.wgpu_buffer().unwrap().size, 12);
-    let kept = gpu.tensor(&[3.0; 4], &[4]).unwrap();
-    let once = gpu.tensor(&[3.0; 4], &[4]).unwrap().without_source();
-    let before = [&kept, &once].map(|tensor| tensor.wgpu_buffer().unwrap());
-    gpu.wgpu_device().unwrap().destroy();
-    let call = gpu.lerp(&[0.0], &[2.0], 0.5);
-    gpu.flush();
-    assert_eq!(call.wait().unwrap(), [1.0]);
-    let next = kept.wgpu_buffer().expect("its data was kept");
-    assert_ne!(next.buffer, before[0].buffer);
-    assert_eq!(copied(&gpu, &kept), [3.0; 4]);
-    assert_eq!(once.wgpu_buffer(), None);
-    gpu.dispose();
-    assert_eq!(kept.wgpu_buffer(), None);
-
-    let processor = engines::open(EngineChoice::Cpu, engines::manual());
-    let tensor = processor.tensor(&[3.0; 4], &[4]).unwrap();
-    assert_eq!(tensor.wgpu_buffer(), None);
-}
-
 #[test]
 fn a_plain_thread_blends_and_hears_of_it() {
     for engine in [EngineChoice::Cpu, EngineChoice::Gpu] {
@@ -241,6 +171,34 @@ fn clips_that_grow_one_after_the_other_take_no_more_than_the_largest() {
         let up = ramp(&gpu, 0.0, 10.0).sample(&[0.5], Wrap::Clamp);
         gpu.flush();
         assert_eq!(up.wait().unwrap(), [5.0]);
+    }
+}
+
+#[test]
+fn a_clip_beyond_the_budget_leaves_the_others_as_they_were() {
+    let batch = BatchConfig {
+        memory_budget: Some(1 << 20),
+        ..engines::manual()
+    };
+    let gpu = engines::open(EngineChoice::Gpu, batch);
+    let up = ramp(&gpu, 0.0, 10.0);
+    let before = gpu.stats().device.pool_bytes;
+    let values: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+    for _ in 0..3 {
+        let track = Track {
+            times: &values,
+            values: &values.repeat(5),
+            kind: Kind::Vector,
+            interpolation: Interpolation::Step,
+            easing: Easing::Linear,
+        };
+        let error = gpu.clip(&[track], None).unwrap_err();
+        assert_eq!(error.code(), Code::OutOfMemory, "{error}");
+        assert_eq!(gpu.stats().device.pool_bytes, before);
+        let down = ramp(&gpu, 10.0, 0.0);
+        let calls = [&up, &down].map(|clip| clip.sample(&[0.25], Wrap::Clamp));
+        gpu.flush();
+        assert_eq!(calls.map(|call| call.wait().unwrap()), [[2.5], [7.5]]);
     }
 }
 
