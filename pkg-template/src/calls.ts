@@ -224,7 +224,7 @@ export class Calls {
         }
         this.placed(call);
         if (call.ticket !== ANSWERED) sending.queued += 1;
-        if (call.terms?.now) this.flush();
+        if (call.terms?.now) this.send();
       },
       () => this.flush(),
     );
@@ -233,20 +233,28 @@ export class Calls {
     this.room.offer(core);
   }
 
-  /** Sends what is queued, now; while the session opens, as soon as it is open. */
+  /**
+   * Sends what is queued, now, because the page goes on with what it writes; while the
+   * session opens, as soon as it is open.
+   */
   flush(): void {
+    this.send(true);
+  }
+
+  /** Sends what is queued; unless `atOnce`, as soon as few batches are on their way. */
+  send(atOnce = false): void {
     const { core } = this;
     if (this.ended !== undefined) return;
     this.streams.flushed();
     if (core === undefined) return this.backlog.addFlush();
-    this.sending.flush();
+    this.sending.flush(atOnce);
     this.room.offer(core);
   }
 
   /** The clock's flush, which the warning about lonely batches goes by. */
   flushByClock(): void {
     this.sending.warn();
-    this.flush();
+    this.send();
   }
 
   /** Answers the calls of a batch. The core calls this. */
@@ -384,7 +392,7 @@ export class Calls {
     else if (call.ticket !== ANSWERED) {
       const isNow = call.terms !== undefined && call.terms.now;
       this.sending.called(isNow);
-      if (isNow) this.flush();
+      if (isNow) this.send();
       else this.streams.called();
     }
   }

@@ -101,8 +101,11 @@ export interface Core {
   ): number;
   /** Why the last method failed: a plain `{ code, message }`. */
   failure(): unknown;
-  /** Encodes and submits what is queued, synchronously. */
-  flush(): void;
+  /**
+   * Encodes and submits what is queued, synchronously: as far as the limit of batches in
+   * flight allows, or all of it.
+   */
+  flush(atOnce: boolean): void;
   /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
   due(now: number): number;
   /** Gives a pending ticket up: it will not be settled. */

@@ -325,6 +325,12 @@ impl<D: Device> Session<D> {
         self.batcher.flush();
     }
 
+    /// The same of everything queued, however many batches are on their way: for
+    /// whoever submits something next that reads what these calls write.
+    pub fn flush_at_once(&mut self) {
+        self.batcher.flush_at_once();
+    }
+
     /// Gives up a call; `true` if it was pending. Nobody settles it then.
     pub fn abort(&mut self, ticket: Ticket) -> bool {
         let found = self.batcher.abort(ticket);

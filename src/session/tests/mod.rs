@@ -6,6 +6,7 @@ mod chains;
 mod facts;
 mod in_pieces;
 mod on_both;
+mod on_the_way;
 mod out_of_memory;
 mod structures;
 mod under_random_events;
