@@ -270,11 +270,16 @@ export class Calls {
   /** Hears what becomes of the device. The core calls this. */
   readonly notify: Notify = (event, message) => {
     if (event === "sent") return this.sending.sent();
+    if (event === "returned") return this.sending.returned(false);
     // One batch did: the device stays.
     if (event === "relieved") return this.listeners.tell("fallback", message);
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
+    // What was on its way is not: nothing else says so where its callers gave up.
+    if (event !== "lost" && this.core !== undefined) {
+      this.sending.returned(false);
+    }
     this.listeners.tell(event, message);
   };
 

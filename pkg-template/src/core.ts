@@ -175,10 +175,11 @@ export function forget(core: Core, structures: readonly number[]): void {
  * every tensor on the device is filled again, or released, before this returns; what
  * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
  * kernels are compiled by now. And that the GPU was `relieved` of one batch, for which it
- * had no memory.
+ * had no memory. And that something `returned` without an answer: if it goes again, it is
+ * on its way by now.
  */
 export type Notify = (
-  event: DeviceEvent | "sent" | "relieved",
+  event: DeviceEvent | "sent" | "relieved" | "returned",
   message: string,
 ) => void;
 
