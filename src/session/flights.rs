@@ -103,6 +103,13 @@ impl Flying {
             && next.is_some_and(|sent| !sent.is_aside)
     }
 
+    /// Whether the flight that lands next is the device's, and shows that it works: what
+    /// it writes to tensors alone is not waited for.
+    pub(super) fn is_heard_next(&self) -> bool {
+        let next = self.pieces.get(self.landed);
+        next.is_some_and(|sent| !sent.is_aside && sent.has_words())
+    }
+
     /// Whether something of it needs the device that it was sent to.
     pub(super) fn needs_device(&self) -> bool {
         let to_come = &self.pieces[self.landed..];
@@ -386,10 +393,11 @@ impl<D: Device> Session<D> {
         flights
     }
 
-    /// Since when the device owes an answer: the oldest batch in flight, or a
-    /// kernel that is being compiled.
+    /// Since when the device owes an answer: to the oldest batch in flight, but not
+    /// before its last one, for it answers in order; or a kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
-        let moments = self.in_flight.iter().map(|flying| flying.sent);
+        let after = |sent: Millis| if sent < self.heard { self.heard } else { sent };
+        let moments = self.in_flight.iter().map(|flying| after(flying.sent));
         let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }

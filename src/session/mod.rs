@@ -91,6 +91,8 @@ pub struct Session<D> {
     lost: bool,
     /// Whether this device has answered a call.
     has_answered: bool,
+    /// When a device last answered something that can be read.
+    heard: Millis,
     is_exhausted: bool,
     /// Launches when memory was freed last.
     trimmed: u64,
@@ -148,6 +150,7 @@ impl<D: Device> Session<D> {
             generation: Generation::default(),
             lost: false,
             has_answered: false,
+            heard: Millis::default(),
             is_exhausted: false,
             trimmed: 0,
             has_fallen_back: false,

@@ -180,7 +180,7 @@ impl Inner {
         outcome: Result<Readback, Error>,
     ) -> Vec<Flight> {
         let mut session = self.session.borrow_mut();
-        session.note_landing(batch, generation, report::now());
+        session.note_landing((batch, generation), &outcome, report::now());
         let settlement = session.settle(batch, generation, outcome);
         drop(session);
         let is_answered = settlement.is_some();

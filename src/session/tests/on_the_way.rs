@@ -2,6 +2,7 @@
 //! hold, and when a device counts as silent.
 
 use super::*;
+use crate::graph::sampling::Sampling;
 
 #[test]
 fn what_is_wanted_at_once_waits_for_no_batch() {
@@ -22,4 +23,88 @@ fn what_is_wanted_at_once_waits_for_no_batch() {
     }
     let settlement = land(&mut session, urgent);
     assert_eq!(values(&settlement), [(ticket, vec![5.0])]);
+}
+
+/// Asks for a sampling of nothing, which a tensor takes.
+fn put_stored(session: &mut Session<Frail>) -> Ticket {
+    let sampling = Sampling {
+        layers: 1,
+        lanes: 0,
+        width: 4,
+        row: 1,
+        is_stored: true,
+    };
+    let recipe = session.sampling(sampling);
+    let names = [0; 2].map(|_| {
+        let tensor = session.hold();
+        session.fill(tensor, &[0; 4]).expect("held");
+        tensor
+    });
+    let words = 4 + sampling.header().next_multiple_of(4) as usize;
+    let room = session.room(words as u64 + 4).expect("room");
+    room[..words].fill(0);
+    room[words..words + 2].copy_from_slice(&names);
+    let submission = Submission {
+        recipe,
+        rows: 1,
+        scalar: 0,
+        key: None,
+    };
+    session.submit(&submission, NOW).expect("taken").ticket
+}
+
+/// Lands what comes next of a batch at this moment.
+fn land_at(session: &mut Session<Frail>, sent: &mut Launch, now: f64, fails: bool) {
+    let outcome = pollster::block_on(sent.flights.remove(0));
+    let outcome = match fails {
+        true => Err(Error::Fatal("test".into())),
+        false => outcome,
+    };
+    session.note_landing((sent.batch, sent.generation), &outcome, Millis(now));
+    let settlement = session.settle(sent.batch, sent.generation, outcome);
+    assert!(settlement.is_some(), "on its way");
+}
+
+#[test]
+fn a_device_owes_an_answer_since_it_gave_the_last() {
+    let device = Frail::in_pieces(1 << 20, 256).gpu();
+    let session = Session::new(device, config()).expect("valid settings");
+    let mut session = session.beside(Frail::new(1 << 20), None);
+    let owes = |session: &Session<Frail>| session.oldest_in_flight().map(|since| since.0);
+    let mut sent = [1, 200, 1].map(|rows| {
+        put(&mut session, 1.0, rows);
+        launch(&mut session)
+    });
+    assert!(
+        sent[1].flights.len() >= 3,
+        "{} pieces",
+        sent[1].flights.len()
+    );
+    assert_eq!(owes(&session), Some(0.0));
+    // Each batch, and each piece of one, is an answer.
+    land_at(&mut session, &mut sent[0], 4000.0, false);
+    assert_eq!(owes(&session), Some(4000.0));
+    land_at(&mut session, &mut sent[1], 8000.0, false);
+    assert_eq!(owes(&session), Some(8000.0));
+    // A failure is none, nor what nothing is read of, nor the processor's.
+    land_at(&mut session, &mut sent[1], 9000.0, true);
+    put_stored(&mut session);
+    let mut stored = launch(&mut session);
+    land_at(&mut session, &mut stored, 10_000.0, false);
+    ask_of(&mut session, (1.0, 1), None, Some(Engine::Cpu)).expect("taken");
+    let mut aside = launch(&mut session);
+    assert!(aside.is_parted && aside.flights.is_empty());
+    aside.flights.push(session.compute(aside.batch));
+    land_at(&mut session, &mut aside, 11_000.0, false);
+    assert_eq!(owes(&session), Some(8000.0));
+    // What is sent later is owed since then.
+    for mut sent in sent.into_iter().skip(1) {
+        while !sent.flights.is_empty() {
+            land_at(&mut session, &mut sent, 12_000.0, false);
+        }
+    }
+    put(&mut session, 1.0, 1);
+    session.flush();
+    session.launch(Millis(20_000.0)).expect("a batch to send");
+    assert_eq!(owes(&session), Some(20_000.0));
 }
