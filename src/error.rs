@@ -128,8 +128,8 @@ pub enum Error {
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
 
-    /// The device has no memory left.
-    #[error("the GPU is out of memory: {0}")]
+    /// There is no memory left: the GPU's, or for operands.
+    #[error("out of memory: {0}")]
     OutOfMemory(String),
 
     /// A kernel did not compile on this device.

@@ -180,7 +180,8 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] when no batch can hold that much.
+    /// [`Error::TooLarge`] when no batch can hold that much, [`Error::OutOfMemory`] when
+    /// there is no memory for it.
     pub fn room(&mut self, words: u64) -> Result<&mut [u32], Error> {
         let limit = most_room(self.device.limits().max_side_bytes);
         let need = words * WORD as u64;
@@ -193,7 +194,9 @@ impl<D: Device> Session<D> {
             });
         };
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        load.arena.reserve(words);
+        if !load.arena.reserve(words) {
+            return Err(no_memory());
+        }
         Ok(load.arena.free())
     }
 
@@ -219,7 +222,7 @@ impl<D: Device> Session<D> {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for values the structure refuses,
-    /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing is taken then, but a
+    /// [`Error::TooLarge`], [`Error::QueueFull`], [`Error::OutOfMemory`]. Nothing is taken then, but a
     /// full queue asks for its open batch to be sent.
     pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
         self.submit_to(None, submission, now)
@@ -290,15 +293,17 @@ impl<D: Device> Session<D> {
             bytes,
             key,
         };
+        if self.batcher.closes_for(&request) && !self.prepare_next(words) {
+            return Err(no_memory());
+        }
         let accepted = self.batcher.push(request, now)?;
         self.counts.calls += 1;
         self.counts.rejected += u64::from(accepted.superseded.is_some());
         if accepted.batch != self.open.id {
             // The batch was sealed before this call: its operands move along.
-            let operands = self.open.arena.free()[..words as usize].to_vec();
             self.roll(accepted.batch);
-            self.open.arena.reserve(words);
-            self.open.arena.free()[..operands.len()].copy_from_slice(&operands);
+            let full = self.sealed.last_mut().expect("just closed");
+            full.arena.hand_over(words, &mut self.open.arena);
         }
         for tensor in &tensors {
             self.tensors.read(*tensor);
@@ -512,6 +517,17 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// Sees to it that the next batch can have the operands in the free room.
+    fn prepare_next(&mut self, words: u32) -> bool {
+        if self.open.arena.is_free_apart() {
+            return true;
+        }
+        let mut next = self.spare.pop().unwrap_or_default();
+        let has_room = next.reserve(words);
+        self.spare.push(next);
+        has_room
+    }
+
     /// Follows the batcher to the batch that is open now.
     fn roll(&mut self, open: BatchId) {
         if self.open.id != open {
@@ -522,6 +538,11 @@ impl<D: Device> Session<D> {
             self.sealed.push(full);
         }
     }
+}
+
+fn no_memory() -> Error {
+    let why = "there is none for the call's operands; stream them in chunks";
+    Error::OutOfMemory(why.into())
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

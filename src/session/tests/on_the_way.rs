@@ -2,6 +2,7 @@
 //! hold, and when a device counts as silent.
 
 use super::*;
+use crate::Code;
 use crate::graph::sampling::Sampling;
 
 #[test]
@@ -107,4 +108,45 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
     session.flush();
     session.launch(Millis(20_000.0)).expect("a batch to send");
     assert_eq!(owes(&session), Some(20_000.0));
+}
+
+#[test]
+fn operands_that_memory_has_no_room_for_are_refused() {
+    let mut session = session(u64::MAX);
+    let first = put(&mut session, 1.0, 3);
+    let room = session.free_room().len();
+    let refused = session
+        .room(u32::MAX.into())
+        .expect_err("no address is left");
+    assert_eq!(refused.code(), Code::OutOfMemory);
+    assert_eq!(session.free_room().len(), room);
+    let second = put(&mut session, 2.0, 1);
+    let sent = launch(&mut session);
+    let expected = [(first, vec![2.0; 3]), (second, vec![3.0])];
+    assert_eq!(values(&land(&mut session, sent)), expected);
+}
+
+#[test]
+fn operands_that_go_to_the_next_batch_are_held_once() {
+    const LARGE: u32 = 2 * Arena::CHUNK;
+    for rows in [LARGE, 8] {
+        let limits = BatchConfig {
+            max_batch_size: Some(LARGE.into()),
+            ..config()
+        };
+        let mut session = Session::new(Frail::new(1 << 28), limits).expect("valid settings");
+        let first = put(&mut session, 1.0, LARGE - 4);
+        let second = put(&mut session, 2.0, rows);
+        let rest = match rows {
+            8 => Arena::CHUNK,
+            rows => 2 * rows,
+        };
+        assert_eq!(held(&session), 2 * LARGE + rest, "{rows} rows");
+        let sent = [(); 2].map(|()| launch(&mut session));
+        let expected = [(first, vec![2.0]), (second, vec![3.0])];
+        for (sent, expected) in sent.into_iter().zip(expected) {
+            let answers = values(&land(&mut session, sent));
+            assert_eq!((answers[0].0, answers[0].1[0]), (expected.0, expected.1[0]));
+        }
+    }
 }
