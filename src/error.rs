@@ -109,6 +109,12 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A call takes more threads than are counted.
+    #[error(
+        "a step of the call takes more than {0} threads, and it cannot be cut by rows; split the input"
+    )]
+    TooMany(u64),
+
     /// The queue holds as much as it may and its policy is to reject.
     #[error(
         "the queue is full ({calls} calls, {bytes} bytes pending); await `ready`, raise the queue capacity, or open with overflow 'wait'"
@@ -157,7 +163,7 @@ impl Error {
             Error::InvalidInput(_) => Code::InvalidInput,
             Error::Unsupported(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
-            Error::TooLarge { .. } => Code::LimitExceeded,
+            Error::TooLarge { .. } | Error::TooMany(_) => Code::LimitExceeded,
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
             Error::DeviceLost(_) => Code::DeviceLost,

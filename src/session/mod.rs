@@ -52,7 +52,7 @@ use crate::batch::{
 };
 use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
-use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
+use crate::plan::{Call, MOST_THREADS, NumbersId, Recipe, RecipeId, SetId};
 use crate::tensor::{Arena, Span, WORD};
 
 /// Arenas kept for the next batches: as many as are usually on their way.
@@ -510,6 +510,9 @@ impl<D: Device> Session<D> {
         };
         if need > limit {
             return Err(too_large(need, limit));
+        }
+        if !known.is_countable() {
+            return Err(Error::TooMany(MOST_THREADS));
         }
         match (u32::try_from(up), u32::try_from(down)) {
             (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),
