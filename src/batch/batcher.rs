@@ -333,6 +333,11 @@ impl Batcher {
         self.open.id
     }
 
+    /// The calls that it holds, oldest first.
+    pub fn open_tickets(&self) -> impl ExactSizeIterator<Item = Ticket> {
+        self.open.tickets()
+    }
+
     /// Calls pending: queued and in flight.
     pub fn pending(&self) -> usize {
         self.pending_calls

@@ -314,6 +314,9 @@ impl<D: Device> Session<D> {
         self.named = tensors;
         self.open.take(accepted.ticket, call, numbers);
         self.roll(self.batcher.open_batch());
+        if let Some(older) = accepted.superseded {
+            self.waste(older);
+        }
         Ok(accepted)
     }
 
@@ -346,8 +349,27 @@ impl<D: Device> Session<D> {
         if self.batcher.is_open_empty() {
             let read = self.open.clear();
             self.unread(read);
+        } else if found {
+            self.waste(ticket);
         }
         found
+    }
+
+    /// A call was given up. Where the open batch holds little else, it holds that no
+    /// more: its calls that are left may never fill it.
+    fn waste(&mut self, ticket: Ticket) {
+        if !self.open.waste(ticket) {
+            return;
+        }
+        let arena = self.spare.pop().unwrap_or_default();
+        let Some(next) = self.open.rebuilt(self.batcher.open_tickets(), arena) else {
+            return;
+        };
+        for tensor in &next.read {
+            self.tensors.read(*tensor);
+        }
+        let before = std::mem::replace(&mut self.open, next);
+        self.recycle(before);
     }
 
     /// Gives up everything pending and frees the device. The tickets, oldest

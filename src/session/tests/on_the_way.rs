@@ -3,7 +3,11 @@
 
 use super::*;
 use crate::Code;
+use crate::batch::{Capacity, Overflow};
+use crate::graph::chain::{Chain, Home, Reduction};
 use crate::graph::sampling::Sampling;
+use crate::graph::shape::Shape;
+use crate::tensor::DType;
 
 #[test]
 fn what_is_wanted_at_once_waits_for_no_batch() {
@@ -149,4 +153,88 @@ fn operands_that_go_to_the_next_batch_are_held_once() {
             assert_eq!((answers[0].0, answers[0].1[0]), (expected.0, expected.1[0]));
         }
     }
+}
+
+#[test]
+fn what_was_given_up_is_not_held_until_the_batch_goes() {
+    const ROWS: u32 = Arena::CHUNK / 2;
+    for is_superseded in [true, false] {
+        let limits = BatchConfig {
+            overflow: Overflow::Latest,
+            queue_capacity: Capacity {
+                calls: if is_superseded { 2 } else { 100 },
+                bytes: 1 << 30,
+            },
+            ..config()
+        };
+        let mut session = Session::new(Frail::new(1 << 28), limits).expect("valid settings");
+        let kept = put(&mut session, 1.0, 5);
+        let mut last = kept;
+        for number in 2..30_u8 {
+            let accepted = ask(&mut session, number.into(), ROWS, Some(7)).expect("taken");
+            if last != kept {
+                assert_eq!(accepted.superseded, is_superseded.then_some(last));
+                assert_eq!(session.abort(last), !is_superseded);
+            }
+            last = accepted.ticket;
+            // Up to three of them with the oldest, as many to come, and what is spare.
+            assert!(held(&session) <= 8 * Arena::CHUNK, "{}", held(&session));
+        }
+        let sent = launch(&mut session);
+        let answers = values(&land(&mut session, sent));
+        assert_eq!(answers[0], (kept, vec![2.0; 5]));
+        assert_eq!((answers[1].0, answers[1].1[0]), (last, 30.0));
+        assert_eq!((answers.len(), session.pending()), (2, 0));
+    }
+}
+
+/// Asks for the sum of a tensor of four.
+fn put_sum(session: &mut Session<Frail>, recipe: RecipeId, tensor: u32) -> Ticket {
+    session.room(4).expect("room")[0] = tensor;
+    let submission = Submission {
+        recipe,
+        rows: 0,
+        scalar: 0,
+        key: None,
+    };
+    session.submit(&submission, NOW).expect("taken").ticket
+}
+
+#[test]
+fn calls_without_operands_that_were_given_up_leave_their_tensors() {
+    let mut session = session(1 << 24);
+    let mut chain = Chain::default();
+    let shape = Shape::new(&[4]).expect("a shape");
+    let x = chain
+        .input(shape, DType::F32, Home::Resident)
+        .expect("room");
+    let sum = chain.reduce(Reduction::Sum, x, (&[], false));
+    chain.output(sum.expect("all of it")).expect("a node of it");
+    let recipe = session.chain(chain);
+    let [kept, gone] = [1.0_f32, 2.0].map(|value| {
+        let tensor = session.hold();
+        session.fill(tensor, &[value.to_bits(); 4]).expect("held");
+        tensor
+    });
+    let first = put_sum(&mut session, recipe, kept);
+    let given_up: Vec<Ticket> = (0..20_000)
+        .map(|_| put_sum(&mut session, recipe, gone))
+        .collect();
+    let last = put_sum(&mut session, recipe, kept);
+    session.release(gone);
+    for ticket in given_up {
+        assert!(session.abort(ticket));
+    }
+    assert!(
+        session.open.calls.len() < 10_000,
+        "{}",
+        session.open.calls.len()
+    );
+    assert!(session.open.read.len() < 10_000);
+    let sent = launch(&mut session);
+    let answers = values(&land(&mut session, sent));
+    let sums = answers.iter().map(|(ticket, sum)| (*ticket, sum[0]));
+    assert!(sums.eq([(first, 4.0), (last, 4.0)]));
+    assert_eq!(session.device.tensor_bytes(gone), 0, "nobody reads it");
+    assert_eq!(session.device.tensor_bytes(kept), 16);
 }
