@@ -19,6 +19,7 @@ CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell fi
 EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
+PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package factory optimize places sections shorten traps))
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
@@ -44,11 +45,11 @@ bench: www/dist/index.html
 
 model: models/minilm/config.json
 
-models/minilm/config.json:
+models/minilm/config.json: | setup
 	tools/model.sh
 
 test: build www/dist/index.html model
-	@REQUIRE_GPU=1 node tools/test.mjs
+	@node tools/test.mjs
 
 long: build model
 	@node tools/long.mjs
@@ -87,7 +88,7 @@ target/face/index.js: $(FACE) | setup
 
 # The package's own package.json is made last: it stands for the whole.
 pkg/package.json: target/glue/framebatch_bg.wasm target/glue-scalar/framebatch_bg.wasm target/glue-embeddings/embeddings_bg.wasm \
-  target/face/index.js $(PAPERS) tools/package.mjs
+  target/face/index.js $(PAPERS) $(PACKAGING)
 	node tools/package.mjs target/glue target/glue-scalar target/glue-embeddings target/face pkg
 	touch $@
 

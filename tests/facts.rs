@@ -101,3 +101,37 @@ fn listeners_come_and_go_while_batches_do() {
         }
     });
 }
+
+#[test]
+fn a_listener_that_panics_hears_no_more() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let send = || {
+                let call = gpu.lerp(&[0.0], &[1.0], 0.5);
+                gpu.flush();
+                assert_eq!(call.wait().unwrap(), [0.5]);
+            };
+            let (sender, told) = mpsc::channel();
+            let panicking = gpu.on_batch(move |_| {
+                sender.send(()).unwrap();
+                panic!("as a listener may");
+            });
+            let (watch, batches) = heard(&gpu);
+            send();
+            assert!(told.recv().is_ok() && batches.recv().is_ok());
+            assert!(told.recv().is_err(), "it is gone");
+            send();
+            assert!(batches.recv().is_ok(), "the others listen on");
+            drop(watch);
+            // Without others nothing is measured any more.
+            let (sender, told) = mpsc::channel::<()>();
+            let last = gpu.on_batch(move |_| panic!("once more, {sender:?}"));
+            send();
+            assert!(told.recv().is_err());
+            let before = gpu.stats().measured;
+            send();
+            assert_eq!(gpu.stats().measured, before);
+            drop((panicking, last));
+        }
+    });
+}

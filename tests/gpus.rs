@@ -161,8 +161,11 @@ fn a_stream_outlives_the_loss_of_a_device() {
             chunk(k)
         });
         let gradients = gpus.stream_blocking(chunks, |gpu, chunk| gpu.compute_gradients(&chunk));
+        let mut count = 0;
         for (k, floats) in (0..).zip(gradients) {
             assert_eq!(floats.unwrap().len(), chunk(k).len() * 32, "chunk {k}");
+            count += 1;
         }
+        assert_eq!(count, 80);
     });
 }

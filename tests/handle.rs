@@ -10,7 +10,7 @@ mod samples;
 mod stall;
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -86,6 +86,36 @@ fn many_threads_get_their_own_answers() {
             });
             let stats = gpu.stats();
             assert_eq!((stats.calls, stats.settled, stats.pending), (160, 160, 0));
+        }
+    });
+}
+
+#[test]
+fn all_threads_of_the_programs_pool_may_wait() {
+    /// What `ask` asks, from all threads of the pool that rayon gives every program.
+    fn everywhere(gpu: &Gpu, ask: impl Fn(&Gpu) -> Call<f32> + Sync) -> Vec<Vec<f32>> {
+        let all_asked = Barrier::new(rayon::current_num_threads());
+        rayon::broadcast(|_| {
+            let call = ask(gpu);
+            if all_asked.wait().is_leader() {
+                gpu.flush();
+            }
+            call.wait().unwrap()
+        })
+    }
+    in_time(|| {
+        let gpu = open(EngineChoice::Cpu, manual());
+        // Enough work to be computed on all cores.
+        let (a, b) = ([0.0, 0.0, 0.0, 1.0].repeat(20_000), [0.5; 80_000]);
+        let turned = everywhere(&gpu, |gpu| gpu.slerp(&a, &b, 1.0));
+        assert!(turned.iter().all(|result| result.len() == b.len()));
+        // Results in memory that was used before are copied on all cores.
+        let (a, b) = (vec![0.0; 1 << 18], vec![1.0; 1 << 18]);
+        for _ in 0..2 {
+            for result in everywhere(&gpu, |gpu| gpu.lerp(&a, &b, 0.5)) {
+                assert!(result.iter().all(|x| *x == 0.5));
+                gpu.recycle(result);
+            }
         }
     });
 }

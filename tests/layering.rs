@@ -163,7 +163,7 @@ fn misplaced_cfgs(code: &str) -> Vec<String> {
         let below = lines[i + 1..].iter().find(|line| !line.starts_with("#["));
         let is_attribute = line.starts_with("#[cfg(");
         let picks = |below: &&str| {
-            ["mod ", "pub mod ", "pub use "]
+            ["mod ", "pub mod ", "pub use ", "pub(crate) use "]
                 .iter()
                 .any(|start| below.starts_with(start))
         };

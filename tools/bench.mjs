@@ -52,7 +52,9 @@ const MOUNTS = {
   "/bench/embeddings/rival/": "target/rival/js",
 };
 
-const isPart = Boolean(options.workloads ?? options.systems ?? options.quick);
+const isPart = Boolean(
+  options.workloads || options.systems || options.quick || options.page,
+);
 const what = options.keep ?? (isPart ? undefined : "rivals");
 
 const measured = options.from

@@ -78,6 +78,8 @@ export async function launch({ loopback = [], switches = [] } = {}) {
 /** Opens a page that tells everything it complains of to `report`. */
 export async function openPage(browser, report = console.error) {
   const page = await browser.newPage();
+  // Software adapters share the cores with everything else.
+  page.setDefaultTimeout(120_000);
   page.on("pageerror", (error) => report(`page: ${error.stack ?? error}`));
   page.on("console", (message) => {
     if (message.type() === "error") report(`page: ${message.text()}`);

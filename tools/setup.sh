@@ -18,6 +18,8 @@ need() {
 need cargo "install Rust from https://rustup.rs"
 need rustup "install Rust from https://rustup.rs"
 need node "install Node.js 20.19 or later"
+node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)' ||
+  stop "Node.js $(node --version) is too old; install 20.19 or later"
 need npm "install npm 10 or later"
 
 # rustup's list takes longer than a look at the folder.
@@ -47,6 +49,7 @@ if [ node_modules/.package-lock.json -ot package-lock.json ]; then
 fi
 
 packages=()
+python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip) # The model comes by it.
 if [ -z "${CHROME:-}" ] && ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
   packages+=(chromium)
 fi

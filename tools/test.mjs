@@ -47,7 +47,8 @@ const SUITES = [
   { name: "unit", unit: true, command: () => ["cargo", "test", "--lib"] },
   {
     name: "native",
-    command: () => ["cargo", "test"],
+    // All of it: one failure must not hide what comes after it.
+    command: () => ["cargo", "test", "--no-fail-fast"],
     // Without a desktop session, Mesa's device chooser complains for every device opened.
     env: { NODEVICE_SELECT: "1" },
   },
@@ -57,6 +58,7 @@ const SUITES = [
     command: () => [
       "cargo",
       "test",
+      "--no-fail-fast",
       ...VALUES.flatMap((name) => ["--test", name]),
       "--",
       ...BEYOND_SMALL.flatMap((name) => ["--skip", name]),

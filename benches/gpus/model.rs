@@ -57,8 +57,12 @@ impl Model {
         let words = (SPECIALS.len()..config.vocab as usize).map(word);
         let vocab = SPECIALS.map(String::from).into_iter().chain(words);
         let vocab: Vec<String> = vocab.collect();
+        let modules = r#"[{"type":"Transformer","path":""},{"type":"Pooling","path":"1_Pooling"},
+            {"type":"Normalize","path":"2_Normalize"}]"#;
         let files = vec![
             ("config.json", json.into_bytes()),
+            ("modules.json", modules.into()),
+            ("1_Pooling/config.json", b"{}".to_vec()),
             ("sentence_bert_config.json", limit.into_bytes()),
             ("vocab.txt", vocab.join("\n").into_bytes()),
             ("model.safetensors", safetensors(&config)),

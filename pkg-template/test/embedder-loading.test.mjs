@@ -86,7 +86,16 @@ test("folders say how texts are split", async () => {
           ...{ tokenize_chinese_chars: false, cls_token: "a" },
         }),
       },
-      { names: usual.replace("[CLS]", "a"), flags: 18 },
+      { names: usual.replaceAll("[CLS]", "a"), flags: 18 },
+    ],
+    [
+      {
+        ...words,
+        "tokenizer_config.json": json({
+          ...{ unk_token: { content: "b", lstrip: false }, mask_token: "b" },
+        }),
+      },
+      { names: "##\nb\n[CLS]\n[SEP]\n[PAD]\nb\n[CLS]\n[SEP]" },
     ],
     [
       { "sentence_bert_config.json": json({ do_lower_case: true }) },

@@ -10,6 +10,7 @@ import {
   safetensors,
   TENSORS,
   TOKENIZER,
+  vector,
 } from "./folder.mjs";
 
 await module("embeddings/index");
@@ -43,8 +44,8 @@ const WRONG = [
     "config.json must be an ArrayBuffer, a Uint8Array or a Blob, got number",
   ],
   [
-    config({ model_type: "roberta" }),
-    "config.json: model_type is 'roberta', and only 'bert' is known here",
+    config({ model_type: "mpnet" }),
+    "config.json: model_type is 'mpnet', and only 'bert', 'roberta' and 'xlm-roberta' are known here",
     "unsupported",
   ],
   [
@@ -70,23 +71,28 @@ const WRONG = [
     "num_attention_heads must divide hidden_size 4 into heads of at most 128 floats, got 3",
   ],
   [
-    config({ layer_norm_eps: 0 }),
-    "layer_norm_eps must be a number above 0, got 0",
+    config({ is_decoder: true }),
+    "config.json: is_decoder is true, and only false is known",
+    "unsupported",
+  ],
+  [
+    config({ layer_norm_eps: -1 }),
+    "layer_norm_eps must be a number from 0, got -1",
   ],
   [
     config({ vocab_size: 7 }),
     "the vocabulary has 8 tokens, but vocab_size of config.json is 7",
   ],
-  [{ "modules.json": json({}) }, "modules.json: it must be a list of modules"],
+  [{ "modules.json": json({}) }, "modules.json must be a list of modules"],
   [
     {
       "modules.json": json([
         { type: "a.Transformer" },
-        { type: "a.Pooling" },
+        { type: "a.Pooling", path: "p" },
         { type: "a.Dense" },
       ]),
     },
-    '["Transformer","Pooling","Dense"], and only Transformer, Pooling, Normalize',
+    'the modules are [["Transformer",""],["Pooling","p"],["Dense",""]], and only Transformer in the folder itself',
     "unsupported",
   ],
   [
@@ -99,7 +105,12 @@ const WRONG = [
   ],
   [
     { "1_Pooling/config.json": json({ pooling_mode_max_tokens: true }) },
-    'the pooling is ["max_tokens"]',
+    'the pooling is ["mean_tokens","max_tokens"]',
+    "unsupported",
+  ],
+  [
+    { "1_Pooling/config.json": json({ include_prompt: false }) },
+    "1_Pooling/config.json: include_prompt is false, and only true is known",
     "unsupported",
   ],
   [
@@ -114,22 +125,6 @@ const WRONG = [
     { "config_sentence_transformers.json": json({ default_prompt_name: "x" }) },
     'default_prompt_name must name one of its prompts, got "x"',
   ],
-  [{ "tokenizer.json": undefined }, "tokenizer.json and vocab.txt are missing"],
-  [
-    { "tokenizer.json": json({ ...TOKENIZER, model: { type: "BPE" } }) },
-    `model is "BPE", and only 'WordPiece' is known`,
-    "unsupported",
-  ],
-  [
-    { "tokenizer.json": json(without(TOKENIZER, "normalizer")) },
-    "normalizer is nothing",
-    "unsupported",
-  ],
-  [
-    { "tokenizer.json": json(without(TOKENIZER, "post_processor")) },
-    "post_processor is nothing",
-    "unsupported",
-  ],
   [
     { "tokenizer.json": json({ ...TOKENIZER, model: { vocab: { a: -1 } } }) },
     "vocab['a'] must be a whole number below 16777216, got -1",
@@ -138,11 +133,10 @@ const WRONG = [
     {
       "tokenizer.json": json({
         ...TOKENIZER,
-        added_tokens: [{ content: "x", id: 1, single_word: true }],
+        added_tokens: [{ content: "x", id: 8 }],
       }),
     },
-    "single_word is not known here",
-    "unsupported",
+    "the vocabulary has 9 tokens, but vocab_size of config.json is 8",
   ],
   [{ "model.safetensors": undefined }, "model.safetensors is missing"],
   [
@@ -239,6 +233,84 @@ test("what is wrong with a folder is said, and nothing of it stays", async () =>
     assert.equal(core.tensors.size, 0, message);
   }
   assert.equal(chunk.freed - freed, chunk.encoders.length - made);
+});
+
+const UNSPLIT = [
+  [
+    { "tokenizer.json": undefined },
+    "tokenizer.json and vocab.txt are missing",
+    "invalid-input",
+  ],
+  [
+    { "tokenizer.json": json({ ...TOKENIZER, model: { type: "BPE" } }) },
+    `model is "BPE", and only 'WordPiece' is known`,
+  ],
+  [
+    { "tokenizer.json": json(without(TOKENIZER, "normalizer")) },
+    "normalizer is nothing",
+  ],
+  [
+    { "tokenizer.json": json(without(TOKENIZER, "post_processor")) },
+    "post_processor is nothing",
+  ],
+  [
+    {
+      "tokenizer.json": json({
+        ...TOKENIZER,
+        added_tokens: [{ content: "x", id: 1, single_word: true }],
+      }),
+    },
+    "added_tokens[0]: single_word is not known",
+  ],
+];
+
+test("a model with another tokenizer, or none, embeds the numbers of its own", async () => {
+  for (const [change, message, code = "unsupported"] of UNSPLIT) {
+    const { gpu, core } = await manual();
+    const { freed } = chunk;
+    const { length } = chunk.tokenizers;
+    const embedder = await gpu.embedder(folder(change));
+    const isSaid = (error) => {
+      assert.equal(error.code, code, message);
+      for (const words of ["embedder: ", message, "to embedIds"]) {
+        assert.ok(error.message.includes(words), error.message);
+      }
+      return true;
+    };
+    await assert.rejects(embedder.embed("a"), isSaid);
+    await assert.rejects(embedder.embedMany(["a", "b"]).then(), isSaid);
+    const vectors = embedder.embedMany(["a"])[Symbol.asyncIterator]();
+    await assert.rejects(vectors.next(), isSaid);
+    const answer = embedder.embedIds([2, 4, 3]);
+    gpu.flush();
+    core.answer();
+    assert.deepEqual(await answer, vector(2, 4, 3));
+    assert.equal(chunk.tokenizers.length, length);
+    embedder.dispose();
+    assert.equal(chunk.freed, freed + 1);
+    assert.equal(core.tensors.size, 0);
+  }
+});
+
+test("RoBERTa's padding is no part of a text", async () => {
+  const { gpu, core } = await manual();
+  const change = config({ model_type: "roberta", pad_token_id: 7 });
+  const embedder = await gpu.embedder(folder(change));
+  // What d is, in this vocabulary.
+  const cases = [
+    [embedder.embed("a d"), "embed"],
+    [embedder.embedIds([2, 7, 3]), "embedIds"],
+  ];
+  for (const [call, about] of cases) {
+    await assert.rejects(call, {
+      code: "invalid-input",
+      message: `${about}: 7 is the model's padding, which is no part of a text; leave it out`,
+    });
+  }
+  const answer = embedder.embed("a c");
+  gpu.flush();
+  core.answer();
+  assert.deepEqual(await answer, vector(2, 4, 6, 3));
 });
 
 test("wrong arguments are refused in a sentence", async () => {

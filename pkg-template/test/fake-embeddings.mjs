@@ -18,8 +18,9 @@ export const chunk = {
   encoders: [],
   /** How many of both were freed. */
   freed: 0,
-  /** Texts that were split, and lengths that a chain was asked for. */
+  /** Texts that were split, into which ids, and lengths that a chain was asked for. */
   split: [],
+  encoded: [],
   asked: [],
   /** Thrown by the next call of the method it is named after. */
   failures: {},
@@ -60,7 +61,9 @@ class Tokenizer {
       return at < 0 ? this.words.indexOf(this.unknown) : at;
     };
     const cut = words.slice(0, limit - 2).map(id);
-    return Uint32Array.from([id(this.first), ...cut, id(this.last)]);
+    const ids = [id(this.first), ...cut, id(this.last)];
+    chunk.encoded.push(ids);
+    return Uint32Array.from(ids);
   }
 
   free() {

@@ -357,7 +357,8 @@ test("a batch that the core sends by itself is hurried like any other", async ()
   assert.equal(nudges(), 0);
   core.view()[core.header() + 2] = 1;
   core.tell("sent", "");
-  await new Promise((run) => setTimeout(run, 30));
+  for (let i = 0; i < 200 && nudges() === 0; i++)
+    await new Promise((run) => setTimeout(run, 5));
   assert.ok(nudges() > 0, "the first batches are helped after 10 ms");
   core.view()[core.header() + 2] = 0;
   core.answer();

@@ -3,7 +3,7 @@
 //!
 //! What they wait for is not known here.
 
-use super::{Batch, BatchId, Batcher};
+use super::{Batch, BatchId, Batcher, Ticket};
 
 impl Batcher {
     /// Parts the marked calls of a batch in flight from the others: they are a
@@ -72,9 +72,15 @@ impl Batcher {
         self.aside.iter().map(|batch| batch.id).collect()
     }
 
-    /// Whether a call is waited for that was set aside.
+    /// Whether any call is waited for that was set aside.
     pub fn has_aside(&self) -> bool {
         self.aside.iter().any(|batch| !batch.is_empty())
+    }
+
+    /// Whether a call of a batch that was set aside is waited for.
+    pub fn is_aside(&self, id: BatchId, ticket: Ticket) -> bool {
+        let mut batches = self.aside.iter().filter(|batch| batch.id == id);
+        batches.any(|batch| batch.tickets().any(|other| other == ticket))
     }
 
     /// Takes a batch that was set aside, now in flight, unless too many are.

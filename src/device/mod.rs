@@ -3,10 +3,14 @@
 //! Devices execute plans; they decide nothing. Each plan's results are read back
 //! by themselves and are never zeros for a failure: that is an error.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod cores;
 mod cpu;
 mod gpu;
 mod host;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
 #[cfg(not(target_arch = "wasm32"))]
 pub use gpu::{Adapter, AdapterKind, adapters};

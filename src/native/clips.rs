@@ -94,7 +94,7 @@ impl Clip {
     }
 
     /// The same, to the floats of a tensor from `offset` on; nothing comes back.
-    /// Calls that are sent with it and read the tensor find what it wrote.
+    /// Calls that are sent with it or later and read the tensor find what it wrote.
     pub fn sample_to(&self, tensor: &Tensor, offset: u32, times: &[f32], wrap: Wrap) -> Call<f32> {
         let layer = Layer {
             wrap,

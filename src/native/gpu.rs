@@ -27,6 +27,9 @@ use crate::session::{Model, Stats};
 /// the call as well. When the last handle is dropped, what is pending is
 /// rejected and the device freed.
 ///
+/// On the processor a batch is computed while the session is locked: calls,
+/// [`stats`](Gpu::stats) and [`dispose`](Gpu::dispose) wait until it is done.
+///
 /// ```
 /// # pollster::block_on(async {
 /// use framebatch::{Config, Gpu};
@@ -270,7 +273,7 @@ impl Gpu {
     /// this session's calls of floats. To hand out fresh memory takes the system as
     /// long as to copy a large result there, so a consumer of large results gives
     /// them back; small ones are freed. 64 MiB are kept at most, and none of it once
-    /// no batch has been sent for two seconds.
+    /// no batch has been sent for two seconds, or the session is closed.
     ///
     /// ```
     /// use framebatch::{Blocking, Config, State};
@@ -285,7 +288,7 @@ impl Gpu {
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     pub fn recycle(&self, result: Vec<f32>) {
-        let unkept = self.shared().lock().spare.give(result);
+        let unkept = self.shared().lock().keep(result);
         drop(unkept); // Outside the lock.
     }
 
@@ -348,11 +351,16 @@ impl Gpu {
 
     /// The wgpu device in use, to share with other users of it; `None` on the
     /// processor. It changes when the device is lost and replaced.
+    ///
+    /// Callbacks of this device (`map_async`, `on_submitted_work_done`) may run on
+    /// the session's thread while it is locked: only send a message from them; make
+    /// no calls of this session, and take no lock that is held where some are made.
     pub fn wgpu_device(&self) -> Option<wgpu::Device> {
         outside::wgpu_device(self.shared().lock().session.device())
     }
 
-    /// Its queue, likewise.
+    /// Its queue, likewise, and what [`wgpu_device`](Gpu::wgpu_device) says of
+    /// callbacks holds for those of the queue.
     pub fn wgpu_queue(&self) -> Option<wgpu::Queue> {
         outside::wgpu_queue(self.shared().lock().session.device())
     }

@@ -3,6 +3,7 @@
 //! How vectors lie on the device is `ops::search`'s matter. An index tells it what
 //! changed when it is searched.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -11,7 +12,7 @@ use super::call::Call;
 use super::gpu::Gpu;
 use super::outside::{AnyDevice, Mutex, MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
-use super::shared::Shared;
+use super::shared::{Shared, State, free};
 use crate::error::Error;
 use crate::graph::searching::NOBODY;
 use crate::ops::search::{Change, IndexConfig, Metric, Vectors, check_count};
@@ -22,7 +23,7 @@ use crate::session::Session;
 /// Made by [`Gpu::index`].
 #[derive(Clone, Debug)]
 pub struct Index {
-    entry: Arc<Entry>,
+    pub(super) entry: Arc<Entry>,
     gpu: Gpu,
 }
 
@@ -33,7 +34,8 @@ pub(super) struct Entry {
     held: Arc<Mutex<Held>>,
 }
 
-/// Invariant: the session's lock is never waited for under this one's.
+/// Invariant: the session's lock is never waited for under this one's, nor this one's
+/// under the session's, but for a moment after a loss: who adds or saves takes long.
 #[derive(Debug)]
 pub(super) struct Held {
     vectors: Vectors,
@@ -50,8 +52,16 @@ pub enum Filter<'a> {
     Ids(&'a [u32]),
     /// A bit for each id, the lowest first; ids behind the last are not allowed.
     Mask(&'a [u32]),
-    /// What says yes to the id. It is asked once for every vector of the index.
+    /// What says yes to the id. It is asked once for every vector that the index has
+    /// when the search is made, and may use index and session.
     Where(&'a dyn Fn(u32) -> bool),
+}
+
+/// The same, once all was asked.
+enum Allowed<'a> {
+    All,
+    Ids(Cow<'a, [u32]>),
+    Mask(&'a [u32]),
 }
 
 /// A result of a search.
@@ -134,12 +144,11 @@ impl Index {
         count: usize,
         filter: Filter<'_>,
     ) -> Result<Call<f32>, Error> {
-        let shared = &self.entry.shared;
-        let mut state = shared.open()?;
-        let mut held = self.entry.lock();
+        let allowed = self.allowed(filter);
+        let (mut state, mut held) = self.entry.open()?;
         check_count(count, held.vectors.count())?;
         let queries = held.vectors.config().queries(queries)?;
-        let mask = held.mask(filter);
+        let mask = held.mask(allowed);
         held.tell(&mut state.session)?;
         let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
         let searching = held.vectors.searching(words(count), words(mask.len()));
@@ -161,36 +170,67 @@ impl Index {
                 tensors,
             },
         };
+        let shared = &self.entry.shared;
         Ok(shared.submit_floats(request, self.gpu.terms(), usize::MAX))
+    }
+
+    /// Asks a closure with nothing locked, for it may use what would be.
+    fn allowed<'a>(&self, filter: Filter<'a>) -> Allowed<'a> {
+        match filter {
+            Filter::All => Allowed::All,
+            Filter::Ids(ids) => Allowed::Ids(ids.into()),
+            Filter::Mask(mask) => Allowed::Mask(mask),
+            Filter::Where(is_allowed) => {
+                let mut ids: Vec<u32> = self.entry.lock().vectors.all().collect();
+                ids.retain(|id| is_allowed(*id));
+                Allowed::Ids(ids.into())
+            }
+        }
     }
 }
 
 impl Entry {
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session, if it is open, and the index.
+    fn open(&self) -> Result<(MutexGuard<'_, State>, MutexGuard<'_, Held>), Error> {
+        loop {
+            let state = self.shared.open()?;
+            if let Some(held) = free(self.held.try_lock()) {
+                return Ok((state, held));
+            }
+            drop(state);
+            let held = self.lock();
+            if let Some(state) = self.shared.try_open()? {
+                return Ok((state, held));
+            }
+        }
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
+        let held = &self.held;
         let mut state = self.shared.lock();
-        let pages = std::mem::take(&mut self.lock().pages);
+        state.indexes.0.retain(|other| !Arc::ptr_eq(other, held));
+        drop(state);
+        let pages = std::mem::take(&mut self.lock().pages); // Nobody else knows it any more.
+        let mut state = self.shared.lock();
         for page in pages {
             state.session.release(page);
         }
-        let held = &self.held;
-        state.indexes.0.retain(|other| !Arc::ptr_eq(other, held));
     }
 }
 
 impl Held {
-    fn mask(&self, filter: Filter<'_>) -> Vec<u32> {
+    fn mask(&self, allowed: Allowed<'_>) -> Vec<u32> {
         let vectors = &self.vectors;
-        match filter {
-            Filter::All => Vec::new(),
-            Filter::Ids(ids) => vectors.mask(ids.iter().copied()),
-            Filter::Where(is_allowed) => vectors.mask(vectors.all().filter(|id| is_allowed(*id))),
-            Filter::Mask(mask) => {
+        match allowed {
+            Allowed::All => Vec::new(),
+            Allowed::Ids(ids) => vectors.mask(ids.iter().copied()),
+            Allowed::Mask(mask) => {
                 let mut mask = mask.to_vec();
                 mask.resize(vectors.mask_words() as usize, 0);
                 mask
@@ -214,7 +254,7 @@ impl Held {
 
 /// The indexes of a session.
 #[derive(Debug, Default)]
-pub(super) struct Indexes(Vec<Arc<Mutex<Held>>>);
+pub(super) struct Indexes(pub(super) Vec<Arc<Mutex<Held>>>);
 
 impl Indexes {
     /// Fills them again after a loss.

@@ -30,7 +30,7 @@ impl Recovery {
         Recovery { config, losses: 0 }
     }
 
-    /// A batch was answered: the device works.
+    /// The device has answered a batch, so it works.
     pub(super) fn works(&mut self) {
         self.losses = 0;
     }

@@ -1,11 +1,12 @@
 //! What handles, calls and the worker share: the session behind one lock.
 //!
-//! Callers copy their operands into the session here. Nobody waits for the
-//! device under the lock, and only the worker sends.
+//! Callers copy their operands into the session here. Nobody waits for a GPU under
+//! the lock, but the processor computes a batch under it: it reads operands and
+//! tensors where they lie. Only the worker sends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError, TryLockResult};
 use std::task::{Poll, Waker};
 
 use futures_channel::oneshot;
@@ -129,11 +130,12 @@ impl Shared {
 
     /// The state of a session that is not closed.
     pub(super) fn open(&self) -> Result<MutexGuard<'_, State>, Error> {
-        let state = self.lock();
-        match &state.closed {
-            Some(reason) => Err(reason.clone()),
-            None => Ok(state),
-        }
+        check_open(self.lock())
+    }
+
+    /// The same, if nobody has it now.
+    pub(super) fn try_open(&self) -> Result<Option<MutexGuard<'_, State>>, Error> {
+        free(self.state.try_lock()).map(check_open).transpose()
     }
 
     /// Takes a call. Its answer comes through the call, a refusal too.
@@ -298,9 +300,11 @@ impl Shared {
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
         state.session.dispose();
         let residents = std::mem::take(&mut state.residents);
+        let spare = std::mem::take(&mut state.spare);
         self.work.notify_all();
         self.tell_waiting(state);
-        drop(residents); // Outside the lock: it may hold much, and other sessions' tensors.
+        // Outside the lock: it may be much, and hold other sessions' tensors.
+        drop((residents, spare));
         answers.sort_unstable_by_key(|(ticket, _)| *ticket);
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
@@ -396,6 +400,15 @@ impl State {
         self.session.desired_size() <= 0
     }
 
+    /// Keeps a result's memory for others, if the worker is going to free it: once no
+    /// batch follows the last one. Or hands it back.
+    pub(super) fn keep(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
+        match self.closed.is_none() && self.session.may_trim() {
+            true => self.spare.give(result),
+            false => Some(result),
+        }
+    }
+
     fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
         if let Some(id) = self.recipes.get(structure) {
             return Ok(id);
@@ -426,6 +439,22 @@ impl State {
             at += operand.len().next_multiple_of(16);
         }
         Ok(())
+    }
+}
+
+fn check_open(state: MutexGuard<'_, State>) -> Result<MutexGuard<'_, State>, Error> {
+    match &state.closed {
+        Some(reason) => Err(reason.clone()),
+        None => Ok(state),
+    }
+}
+
+/// What nobody else has locked; a panic elsewhere changes nothing here either.
+pub(super) fn free<G>(lock: TryLockResult<G>) -> Option<G> {
+    match lock {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! the batch were answered. What a batch was, the session says.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use super::gpu::Gpu;
@@ -34,8 +35,9 @@ pub struct Watch {
 impl Gpu {
     /// Calls `listener` with what each batch was, as it comes back, until what
     /// this returns is dropped. It runs on the thread that sends, after the calls
-    /// were answered: keep it short. Batches are measured only while somebody
-    /// listens, which costs each piece 16 more bytes of reading.
+    /// were answered: keep it short. It must not wait for calls of this session. One
+    /// that panics hears no more. Batches are measured only while somebody listens,
+    /// which costs each piece 16 more bytes of reading.
     ///
     /// ```
     /// # pollster::block_on(async {
@@ -98,16 +100,25 @@ impl Watchers {
 /// Tells everyone who listens what a batch was.
 pub(super) fn tell(shared: &Shared, facts: &Facts) {
     let mut called = shared.lock().watchers.take(|_| true);
-    for (_, listener) in &mut called {
-        listener(facts);
+    let mut panicked = Vec::new();
+    for (number, listener) in &mut called {
+        // That is no reason for calls to fail.
+        if catch_unwind(AssertUnwindSafe(|| listener(facts))).is_err() {
+            panicked.push(*number);
+        }
     }
     let mut state = shared.lock();
     let watchers = &mut state.watchers;
+    let panicked = |number: &u64| panicked.contains(number);
+    watchers.listening.retain(|number| !panicked(number));
     // One of them may have ended any of them.
     let (still, gone): (Vec<_>, Vec<_>) = called
         .into_iter()
         .partition(|(number, _)| watchers.listening.contains(number));
     watchers.listeners.splice(..0, still);
+    if watchers.listening.is_empty() {
+        state.session.measure_batches(None);
+    }
     drop(state);
     drop(gone);
 }

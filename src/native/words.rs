@@ -4,6 +4,7 @@
 
 use rayon::prelude::*;
 
+use crate::device::cores;
 use crate::ops::State;
 
 /// Floats of the smallest result whose memory is worth keeping: below that the
@@ -73,10 +74,13 @@ where
     if all.len() < end {
         all.resize(end, T::default());
     }
-    let share = SHARE / size_of::<T>();
+    let (share, place) = (SHARE / size_of::<T>(), &mut all[at..end]);
+    let Some(pool) = cores().filter(|_| part.len() > share) else {
+        return place.copy_from_slice(part);
+    };
     let shares = part.par_chunks(share);
-    let shares = shares.zip(all[at..end].par_chunks_mut(share));
-    shares.for_each(|(from, to)| to.copy_from_slice(from));
+    let shares = shares.zip(place.par_chunks_mut(share));
+    pool.install(|| shares.for_each(|(from, to)| to.copy_from_slice(from)));
 }
 
 /// Memory of results that nobody needs any more, for those to come: the system

@@ -1,7 +1,8 @@
 //! The one thread that sends batches and settles calls.
 //!
-//! It waits for the device outside the lock, and copies results out of the
-//! read-back there too. When to send is not decided here.
+//! It waits for a GPU outside the lock, and copies results out of the read-back
+//! there too; what the processor has of a batch is computed under it, as part of
+//! sending. When to send is not decided here.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,8 +41,10 @@ pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
             while let Some(piece) = flights.pop_front() {
                 let mut landed = land(shared, piece);
                 flights.extend(landed.next.drain(..));
-                if landed.outcome.is_ok() {
+                if landed.proves {
                     recovery.works();
+                }
+                if landed.outcome.is_ok() {
                     calibration.answered(shared);
                 }
                 // Sent first: the device computes while results are copied.
@@ -239,6 +242,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     let Some(Settlement {
         answers,
         outcome,
+        proves,
         next,
         ..
     }) = settlement
@@ -247,6 +251,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
         return Landed {
             parts: Vec::new(),
             outcome: Err(Error::Disposed),
+            proves: false,
             facts: None,
             next: Vec::new(),
         };
@@ -279,6 +284,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     Landed {
         parts,
         outcome,
+        proves,
         facts,
         next: next.collect(),
     }
@@ -288,6 +294,8 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
 struct Landed {
     parts: Vec<Part>,
     outcome: Result<Readback, Error>,
+    /// Whether it shows that the device works.
+    proves: bool,
     /// What the batch was, with its last piece, if anybody listens.
     facts: Option<Facts>,
     /// Pieces of the batch that were sent in its place.

@@ -12,7 +12,7 @@ use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{self, Piece};
+use crate::plan::{self, Call, Piece};
 use crate::tensor::WORD;
 
 /// Bytes of operands or results beyond which calls are no matter for a
@@ -61,7 +61,21 @@ impl<D: Device> Session<D> {
 
     /// Says where each call of a batch goes.
     pub(super) fn route(&mut self, load: &mut Load) {
-        if self.beside.is_none() || self.router.is_none() && load.asked.is_empty() {
+        // It may have waited since it was routed last.
+        load.engines.clear();
+        load.groups.clear();
+        if self.beside.is_none() {
+            return;
+        }
+        // They may have been filled since the call that writes them was taken.
+        for call in &load.calls {
+            let set = &load.sets[call.set.0 as usize];
+            let written = self.structures.recipes()[call.recipe.0 as usize].written(set);
+            if let Some(tensor) = written {
+                self.tensors.unmirror(tensor);
+            }
+        }
+        if self.router.is_none() && load.asked.is_empty() {
             return;
         }
         let Groups { mut groups, of } = self.routed(load);
@@ -164,10 +178,12 @@ fn group(
     const ROUTES: usize = 3;
     let recipes = structures.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
-    let sets = load.sets.iter().map(|set| {
-        let mut set = set.iter();
-        set.all(|tensor| tensors.is_mirrored(*tensor))
-    });
+    let set_of = |call: &Call| &load.sets[call.set.0 as usize];
+    // What is only planned has outdated nothing.
+    let written = |call: &Call| recipes[call.recipe.0 as usize].written(set_of(call));
+    let written: Vec<u32> = load.calls.iter().filter_map(written).collect();
+    let has = |tensor: &u32| tensors.is_mirrored(*tensor) && !written.contains(tensor);
+    let sets = load.sets.iter().map(|set| set.iter().all(has));
     let can_leave: Vec<bool> = sets.collect();
     let mut asked = load.asked.iter().peekable();
     let mut all = Groups::default();

@@ -6,7 +6,7 @@ use super::load::Load;
 use super::warmup::Kernels;
 use crate::device::{Device, Engine};
 use crate::kernel::Kernel;
-use crate::plan::{self, Asked, Piece, Plan};
+use crate::plan::{self, Piece, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -59,23 +59,15 @@ impl<D: Device> Session<D> {
             let line_end = if aside.is_empty() { "" } else { "\n" };
             text.extend([line_end, "on the gpu\n"]);
         }
-        self.describe(&load, &mut text);
+        self.describe(load, &mut text);
         text
     }
 
     /// The plan of the device's calls.
-    fn describe(&self, Load { calls, sets, .. }: &Load, text: &mut String) {
-        let recipes = self.structures.recipes();
+    fn describe(&self, mut load: Load, text: &mut String) {
         let limits = self.piece_limits(0);
-        let mut rest = plan::pieces(recipes, calls, self.device.limits().pieces);
-        rest.reverse();
-        let asked = Asked {
-            recipes,
-            calls,
-            sets,
-            parted: self.tensors.parted(),
-        };
-        let next = || plan::assemble_next(asked, &mut rest, &limits);
+        let mut rest = self.pieces(&load);
+        let next = || self.next_piece(&mut load, &mut rest, &limits);
         let plans: Vec<Plan> = std::iter::from_fn(next).map(|(_, plan)| plan).collect();
         for (index, plan) in plans.iter().enumerate() {
             if plans.len() > 1 {

@@ -16,7 +16,7 @@ use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Piece, PieceLimits};
+use crate::plan::{Piece, PieceLimits};
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -41,9 +41,17 @@ pub struct Settlement {
     pub outcome: Result<Readback, Error>,
     /// Whether the batch has no more pieces on their way.
     pub is_last: bool,
+    /// Whether it shows that the device works: a call was answered with results of it.
+    /// Nothing comes back of one that writes to a tensor: such calls show it when the
+    /// device was not lost for a minute.
+    pub proves: bool,
     /// Pieces of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,
 }
+
+/// Milliseconds from its first batch on after which a device works that was not lost:
+/// longer than a system lets one hang.
+const PROVEN_MS: f64 = 60_000.0;
 
 /// Bytes of operands and results of pieces beyond which the next of a batch waits for
 /// one that returns: many more than keep copies, link and device at work.
@@ -164,6 +172,7 @@ impl<D: Device> Session<D> {
             load,
         };
         self.counts.launches += 1;
+        self.first_sent.get_or_insert(now);
         let is_parted = !flying.load.aside.calls.is_empty();
         if is_parted {
             flying.pieces.push(Sent {
@@ -268,10 +277,10 @@ impl<D: Device> Session<D> {
         if load.calls.is_empty() && !flying.pieces.is_empty() {
             return Vec::new(); // All of it was put aside.
         }
-        let sizes = self.piece_sizes(&flying.load);
-        let calls = &flying.load.calls;
-        flying.rest = plan::pieces(self.structures.recipes(), calls, sizes);
-        flying.rest.reverse();
+        if load.shortages > 0 {
+            self.device.trim();
+        }
+        flying.rest = self.pieces(&flying.load);
         self.send_more(flying)
     }
 
@@ -280,17 +289,10 @@ impl<D: Device> Session<D> {
     fn send_more(&mut self, flying: &mut Flying) -> Vec<Flight> {
         let limits = self.piece_limits(flying.load.shortages);
         let way = self.way(&limits);
-        let recipes = self.structures.recipes();
         let mut flights = Vec::new();
         while flying.has_room(&way) {
-            let load = &mut flying.load;
-            let asked = Asked {
-                recipes,
-                calls: &load.calls,
-                sets: &load.sets,
-                parted: self.tensors.parted(),
-            };
-            let Some((piece, plan)) = plan::assemble_next(asked, &mut flying.rest, &limits) else {
+            let (load, rest) = (&mut flying.load, &mut flying.rest);
+            let Some((piece, plan)) = self.next_piece(load, rest, &limits) else {
                 break;
             };
             let operands = load.arena.len();
@@ -344,13 +346,15 @@ impl<D: Device> Session<D> {
         let known = (self.structures.recipes(), &outcome);
         let answers = sent.answers(load, live.tickets(), known);
         let back = sent.done(load, &outcome);
-        let mut is_answered = false;
+        let mut proves = false;
         match &outcome {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, sent.engine);
-                is_answered = done > 0;
-                self.has_answered |= is_answered && !is_aside;
+                let is_old = flying.sent.0 - self.first_sent.unwrap_or(flying.sent).0 > PROVEN_MS;
+                let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
+                proves = done > 0 && !is_aside && is_result;
+                self.has_answered |= proves;
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
@@ -362,7 +366,7 @@ impl<D: Device> Session<D> {
             self.recycle(flying.load);
         } else {
             self.batcher.advance(batch, back);
-            if is_answered && !is_aside {
+            if proves {
                 flying.load.losses = 0; // What it answered is not sent again.
             }
         }
@@ -375,6 +379,7 @@ impl<D: Device> Session<D> {
             answers,
             outcome,
             is_last,
+            proves,
             next,
         })
     }

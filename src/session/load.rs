@@ -27,6 +27,9 @@ pub(super) struct Load {
     /// While it is on its way, the calls that the processor beside the GPU has
     /// and the GPU has not.
     pub(super) aside: Aside,
+    /// While it is on its way, how many of its calls are in front of the others because
+    /// they write to tensors, and these are not all in its first piece.
+    pub(super) leading: usize,
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
     /// Where the numbers of the last call that has some are, and which they are.
@@ -68,6 +71,7 @@ impl Load {
             groups: Vec::new(),
             engines: Vec::new(),
             aside: Aside::default(),
+            leading: 0,
             sets: vec![Box::default()],
             numbers: Default::default(),
             read: Vec::new(),
@@ -231,9 +235,34 @@ impl Load {
         }
     }
 
-    /// Takes the calls that were put aside back, all in order.
+    /// Puts the calls that write to tensors in front of the others, if one of them is
+    /// from a place on; whether that is so.
+    pub(super) fn lead(&mut self, recipes: &[Recipe], from: usize) -> bool {
+        let writes = |call: &Call| recipes[call.recipe.0 as usize].target().is_some();
+        if !self.calls[from..].iter().any(writes) {
+            return false;
+        }
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let all = calls.zip(std::mem::take(&mut self.tickets));
+        let (leading, others): (Vec<_>, Vec<_>) = all.partition(|(call, _)| writes(call));
+        self.leading = leading.len();
+        (self.calls, self.tickets) = leading.into_iter().chain(others).unzip();
+        true
+    }
+
+    /// Takes the calls that were put aside or in front back, all in order.
     pub(super) fn join(&mut self) {
-        let Aside { calls, tickets } = std::mem::take(&mut self.aside);
+        let leading = std::mem::take(&mut self.leading);
+        let leading = Aside {
+            calls: self.calls.drain(..leading).collect(),
+            tickets: self.tickets.drain(..leading).collect(),
+        };
+        let aside = std::mem::take(&mut self.aside);
+        self.merge(leading);
+        self.merge(aside);
+    }
+
+    fn merge(&mut self, Aside { calls, tickets }: Aside) {
         if tickets.is_empty() {
             return;
         }

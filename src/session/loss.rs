@@ -76,10 +76,12 @@ impl<D: Device> Session<D> {
         self.structures.forget_taken();
         self.device.allow(self.budget.0);
         self.has_answered = false;
+        self.first_sent = None;
         self.is_exhausted = false;
         if self.engine == Engine::Cpu {
             self.beside = None; // It is the device itself now.
             self.router = None;
+            self.calibration = None;
         }
         self.device.measure(self.meter.renew());
         self.tensors.lose();

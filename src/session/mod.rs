@@ -6,6 +6,7 @@
 
 mod answers;
 mod calibrate;
+mod cut;
 mod divide;
 mod explain;
 mod facts;
@@ -93,6 +94,8 @@ pub struct Session<D> {
     has_answered: bool,
     /// When a device last answered something that can be read.
     heard: Millis,
+    /// When this device was sent its first batch.
+    first_sent: Option<Millis>,
     is_exhausted: bool,
     /// Launches when memory was freed last.
     trimmed: u64,
@@ -151,6 +154,7 @@ impl<D: Device> Session<D> {
             lost: false,
             has_answered: false,
             heard: Millis::default(),
+            first_sent: None,
             is_exhausted: false,
             trimmed: 0,
             has_fallen_back: false,
@@ -234,7 +238,7 @@ impl<D: Device> Session<D> {
     ///
     /// As there; [`Error::NoAdapter`] where there is no such device, and
     /// [`Error::InvalidInput`] for the processor where it has not got a tensor
-    /// that the call reads.
+    /// that the call reads, or the call writes to one.
     pub fn submit_to(
         &mut self,
         engine: Option<Engine>,
@@ -259,15 +263,12 @@ impl<D: Device> Session<D> {
         let items = known.items(rows);
         let mut tensors = std::mem::take(&mut self.named);
         load.tensors(words, known.residents(), &mut tensors);
-        let (target, numbers) = (known.target(), known.numbers());
+        let (written, numbers) = (known.written(&tensors), known.numbers());
         for tensor in &tensors {
             self.check_tensor(*tensor)?;
         }
-        if let Some(target) = target.and_then(|target| tensors.get(target)) {
-            self.outdate(*target);
-        }
         self.check_parts(recipe, &tensors)?;
-        self.check_engine(engine, &tensors)?;
+        self.check_engine(engine, &tensors, written)?;
         let mut call = Call {
             recipe,
             rows,
@@ -297,8 +298,12 @@ impl<D: Device> Session<D> {
             return Err(no_memory());
         }
         let accepted = self.batcher.push(request, now)?;
+        if let Some(tensor) = written {
+            self.outdate(tensor);
+        }
         self.counts.calls += 1;
         self.counts.rejected += u64::from(accepted.superseded.is_some());
+        self.waiting.is_due |= accepted.superseded.is_some(); // As in `abort`.
         if accepted.batch != self.open.id {
             // The batch was sealed before this call: its operands move along.
             self.roll(accepted.batch);
@@ -346,6 +351,7 @@ impl<D: Device> Session<D> {
     pub fn abort(&mut self, ticket: Ticket) -> bool {
         let found = self.batcher.abort(ticket);
         self.counts.rejected += u64::from(found);
+        self.waiting.is_due |= found; // Others may have waited for what it writes.
         if self.batcher.is_open_empty() {
             let read = self.open.clear();
             self.unread(read);
@@ -462,11 +468,21 @@ impl<D: Device> Session<D> {
     }
 
     /// Refuses a call whose device there is not.
-    fn check_engine(&self, engine: Option<Engine>, tensors: &[u32]) -> Result<(), Error> {
+    fn check_engine(
+        &self,
+        engine: Option<Engine>,
+        tensors: &[u32],
+        written: Option<u32>,
+    ) -> Result<(), Error> {
         match engine {
             Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
                 "calls run on the processor here; open the session with engine 'gpu'".into(),
             )),
+            Some(Engine::Cpu) if self.engine == Engine::Gpu && written.is_some() => {
+                Err(Error::InvalidInput(
+                    "engine: the call writes to a tensor of the GPU; leave engine out".into(),
+                ))
+            }
             Some(Engine::Cpu) if self.engine == Engine::Gpu => {
                 let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
                 match self.beside.is_some() && tensors.iter().all(has) {

@@ -65,14 +65,11 @@ impl<D: Device> Session<D> {
     }
 
     /// The sizes of a batch's pieces.
-    pub(super) fn piece_sizes(&mut self, load: &Load) -> PieceSizes {
-        if load.shortages > 0 {
-            self.device.trim();
-        }
+    pub(super) fn piece_sizes(&self, shortages: u32) -> PieceSizes {
         let PieceSizes { whole, target } = self.device.limits().pieces;
         PieceSizes {
-            whole: whole >> load.shortages,
-            target: target >> load.shortages,
+            whole: whole >> shortages,
+            target: target >> shortages,
         }
     }
 

@@ -96,7 +96,9 @@ impl<D: Device> Session<D> {
             copy(beside)?;
         } else {
             self.tensors.unmirror(tensor);
-            beside.release(tensor);
+            if !self.tensors.is_read(tensor) {
+                beside.release(tensor); // Else its calls find what it was.
+            }
         }
         Ok(())
     }
@@ -228,6 +230,11 @@ impl Tensors {
         number
     }
 
+    /// How many numbers there are.
+    pub(super) fn count(&self) -> usize {
+        self.held.len()
+    }
+
     /// Whether there is a tensor of this number.
     pub(super) fn is_held(&self, tensor: u32) -> bool {
         let held = self.held.get(tensor as usize);
@@ -297,6 +304,11 @@ impl Tensors {
     /// A call reads it from now on.
     pub(super) fn read(&mut self, tensor: u32) {
         self.held[tensor as usize].readers += 1;
+    }
+
+    /// Whether a pending call reads it.
+    pub(super) fn is_read(&self, tensor: u32) -> bool {
+        self.held[tensor as usize].readers > 0
     }
 
     /// A call reads it no more; `true` when nobody needs it.

@@ -7,7 +7,7 @@ use super::Session;
 use super::load::Load;
 use super::loss::ATTEMPTS;
 use super::warmup::Warmup;
-use crate::batch::Millis;
+use crate::batch::{Millis, Ticket};
 use crate::device::{Compile, Compiled, Device, Generation, Readiness};
 use crate::error::Error;
 use crate::kernel::Kernel;
@@ -89,7 +89,8 @@ impl<D: Device> Session<D> {
         }
         let states = self.states(&load);
         let is_ready = |state: &State| matches!(state, State::Ready);
-        if states.iter().flatten().all(is_ready) {
+        let finds = self.written_before(&load);
+        if states.iter().flatten().all(is_ready) && !finds.contains(&true) {
             return Some(load);
         }
         let state = |at: usize| match load.is_aside(at) {
@@ -104,11 +105,14 @@ impl<D: Device> Session<D> {
         let leaves = (0..load.calls.len()).map(|at| match failed {
             // What fails goes alone: its error is nobody else's.
             Some(_) => failure(at) != failed,
-            None => matches!(state(at), Some(State::Compiling)),
+            None => matches!(state(at), Some(State::Compiling)) || finds.get(at) == Some(&true),
         });
         let mut leaves: Vec<bool> = leaves.collect();
-        self.waiting.is_due |= failed.is_some();
-        self.keep_readers(&load, &mut leaves);
+        if failed.is_some() {
+            self.waiting.is_due = true;
+        } else {
+            self.keep_readers(&load, &mut leaves);
+        }
         if !leaves.contains(&true) {
             return Some(load);
         }
@@ -156,6 +160,50 @@ impl<D: Device> Session<D> {
             self.divide(load, leaves, other);
         }
         joins
+    }
+
+    /// For each call whether it is the device's and names a tensor that an older call
+    /// writes, which was set aside: it is to find there what that one wrote. Nothing
+    /// where no call does.
+    fn written_before(&self, load: &Load) -> Vec<bool> {
+        let oldest = self.writers_aside();
+        if oldest.is_empty() {
+            return Vec::new();
+        }
+        let finds = |at: usize| {
+            let mut set = load.sets[load.calls[at].set.0 as usize].iter();
+            let own = load.tickets[at];
+            !load.is_aside(at)
+                && set.any(|tensor| {
+                    let writer = oldest[*tensor as usize];
+                    writer.is_some_and(|writer| writer.is_before(own))
+                })
+        };
+        (0..load.calls.len()).map(finds).collect()
+    }
+
+    /// For each tensor the oldest call that writes it of those set aside, if any does.
+    fn writers_aside(&self) -> Vec<Option<Ticket>> {
+        let mut oldest: Vec<Option<Ticket>> = Vec::new();
+        if !self.batcher.has_aside() {
+            return oldest; // Most of the time.
+        }
+        let recipes = self.structures.recipes();
+        for load in &self.sealed {
+            for (call, ticket) in load.calls.iter().zip(&load.tickets) {
+                let set = &load.sets[call.set.0 as usize];
+                let Some(tensor) = recipes[call.recipe.0 as usize].written(set) else {
+                    continue;
+                };
+                oldest.resize(self.tensors.count(), None);
+                let known = &mut oldest[tensor as usize];
+                let is_older = known.is_none_or(|known| ticket.is_before(known));
+                if is_older && self.batcher.is_aside(load.id, *ticket) {
+                    *known = Some(*ticket);
+                }
+            }
+        }
+        oldest
     }
 
     /// Marks the calls that name a tensor which a marked call writes: they find

@@ -185,7 +185,7 @@ impl Inner {
         drop(session);
         let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
-            if settlement.outcome.is_ok() {
+            if settlement.proves {
                 self.recovery.works();
             }
             self.answer(&settlement);

@@ -29,7 +29,7 @@ const LOOK: f64 = 1000.0;
 pub(super) struct Recovery {
     /// Invariant: one recovery at a time.
     running: Cell<bool>,
-    /// Losses since the last batch that was answered.
+    /// Losses since the last batch that a device answered.
     losses: Cell<u32>,
     /// Whether the batches in flight are being looked at.
     looking: Cell<bool>,
@@ -38,7 +38,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// A batch was answered: the device works.
+    /// The device has answered a batch, so it works.
     pub(super) fn works(&self) {
         self.losses.set(0);
     }

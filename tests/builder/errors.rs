@@ -201,9 +201,11 @@ fn mistakes_leave_a_batch_as_it_was() {
 fn what_a_full_queue_refuses_can_be_executed_again() {
     let batch = BatchConfig {
         overflow: Overflow::Reject,
+        // Room for the first call and not for the second as well. The first does not
+        // fill it: the worker sends a full queue at once.
         queue_capacity: Capacity {
-            calls: 1,
-            bytes: 1 << 20,
+            calls: 8,
+            bytes: 20,
         },
         ..manual()
     };

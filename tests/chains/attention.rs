@@ -8,9 +8,10 @@ use framebatch::kernel::Target;
 use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
 
+use crate::bounded::{Q, U};
 use crate::by_example::hold;
 use crate::gpu::Harness;
-use crate::oracle::{Q, Tensor, U, largest, places, products};
+use crate::oracle::{Tensor, largest, places, products};
 use crate::processor::process;
 use crate::random::{Sample, values};
 

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
 mod attention;
+mod bounded;
 mod by_example;
 mod codes;
 mod cores;

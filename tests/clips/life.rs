@@ -82,16 +82,20 @@ fn what_a_batch_reads_is_what_it_stored() {
     for gpu in engines::both_manual() {
         let tensor = gpu.tensor(&[0.0; 4], &[4]).unwrap();
         let up = ramp(&gpu, 0.0, 8.0);
-        for t in [0.5_f32, 1.0] {
+        // Of several pieces, if that many floats are between both.
+        let others = vec![1.0; 1 << 19];
+        for (t, others) in [(0.5_f32, &others[..4]), (1.0, &others[..])] {
             let mut batch = gpu.batch();
             let x = batch.tensor(&tensor).unwrap();
             let y = batch.scale(x, 1.0).unwrap();
             let done = batch.execute();
+            let other = gpu.lerp(others, others, 0.5);
             let stored = up.sample_to(&tensor, 0, &[t; 4], Wrap::Clamp);
             gpu.flush();
             pollster::block_on(done).unwrap();
             stored.wait().unwrap();
             assert_eq!(batch.read(y).wait().unwrap(), [8.0 * t; 4]);
+            assert!(other.wait().unwrap() == others);
         }
     }
 }

@@ -37,7 +37,7 @@ async function bench(query, use, prepare) {
 }
 
 async function result(page) {
-  await page.waitForFunction(() => window.__result, { timeout: 60_000 });
+  await page.waitForFunction(() => window.__result, { timeout: 180_000 });
   // As JSON says it: what is undefined is not there.
   return JSON.parse(await page.evaluate(() => JSON.stringify(window.__result)));
 }

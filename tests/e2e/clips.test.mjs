@@ -15,7 +15,7 @@ for (const engine of ["gpu", "cpu"]) {
           await import("/clips.js");
         const gpu = await framebatch.open({ engine });
         const draw = random(7);
-        const clips = Array.from({ length: 400 }, () => threeClip(draw, 4));
+        const clips = Array.from({ length: 2500 }, () => threeClip(draw, 4));
         clips.push(...(await gltfClips(draw, 200)));
         const found = clips.map(async (clip) => {
           const times = Float32Array.from({ length: 5 }, (_, i) =>

@@ -6,8 +6,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The encoder of a folder; a function from ids to their vector. */
-export function encoder(folder) {
+/**
+ * The encoder of a folder; a function from ids to their mean, which has the length 1 if
+ * it `normalizes`.
+ */
+export function encoder(folder, normalizes = true) {
   const config = JSON.parse(readFileSync(join(folder, "config.json"), "utf8"));
   const tensors = read(join(folder, "model.safetensors"));
   const tensor = (name) => tensors.get(name) ?? tensors.get(`bert.${name}`);
@@ -63,6 +66,7 @@ export function encoder(folder) {
       x = norm(add(outer, x), `${name}.output.LayerNorm`);
     }
     const mean = x[0].map((_, i) => total(x.map((row) => row[i])) / x.length);
+    if (!normalizes) return mean;
     const length = Math.hypot(...mean);
     return mean.map((value) => value / length);
   };

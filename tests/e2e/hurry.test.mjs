@@ -74,8 +74,8 @@ test("1,000 calls of a frame are answered without waiting for the poll", (t) =>
         `${batch.toFixed(1)} ms, ${(nudges / batches.length).toFixed(1)} nudges`,
     );
     assert.ok(error <= 3e-7, `largest error ${error}`);
-    assert.ok(batch < POLLED, `flush to last took ${batch} ms`);
     if (poll >= POLLED) {
+      assert.ok(batch < poll * 0.8, `flush to last took ${batch} ms`);
       assert.ok(nudges >= batches.length, `only ${nudges} nudges`);
     }
   }));

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertWithin } from "../../tools/soak.mjs";
-import { chromiumTest, openSite } from "./site.mjs";
+import { openSite } from "./site.mjs";
 
 const site = openSite();
 
@@ -205,26 +205,22 @@ test("a source that throws midway: its results stand, and the memory returns", (
     });
   }));
 
-chromiumTest(
-  "a page that is hidden gives memory back",
-  "pages of a headless Firefox are never hidden",
-  () =>
-    site.page(async (page) => {
-      await opened(page);
-      assert.ok(await page.evaluate(() => ask(1 << 18)));
-      await page.evaluate(() => {
-        window.left = new Promise((resolve) =>
-          document.addEventListener("visibilitychange", () =>
-            resolve({ hidden: document.hidden, bytes: gpu.stats().pool.bytes }),
-          ),
-        );
-      });
-      const other = await site.browser.newPage();
-      await other.bringToFront();
-      const left = await page.evaluate(() => left);
-      await other.close();
-      assert.deepEqual(left, { hidden: true, bytes: 0 });
-      await page.bringToFront();
-      assert.ok(await page.evaluate(() => ask(8)));
-    }),
-);
+test("a page that is hidden gives memory back", () =>
+  site.page(async (page) => {
+    await opened(page);
+    assert.ok(await page.evaluate(() => ask(1 << 18)));
+    await page.evaluate(() => {
+      window.left = new Promise((resolve) =>
+        document.addEventListener("visibilitychange", () =>
+          resolve({ hidden: document.hidden, bytes: gpu.stats().pool.bytes }),
+        ),
+      );
+    });
+    const other = await site.browser.newPage();
+    await other.bringToFront();
+    const left = await page.evaluate(() => left);
+    await other.close();
+    assert.deepEqual(left, { hidden: true, bytes: 0 });
+    await page.bringToFront();
+    assert.ok(await page.evaluate(() => ask(8)));
+  }));

@@ -138,10 +138,8 @@ test("a tween and a spring follow their target, render once a frame, and arrive"
       const seen = { tween: [], spring: [], several: [], quiet: [] };
       const heard = [];
       const App = ({ to }) => {
-        seen.tween.push(
-          hooks.useTween(to, { duration: 0.1, easing: "linear" }),
-        );
-        seen.spring.push(hooks.useSpring(to, { stiffness: 2000, damping: 80 }));
+        seen.tween.push(hooks.useTween(to, { duration: 1, easing: "linear" }));
+        seen.spring.push(hooks.useSpring(to, { stiffness: 50, damping: 12 }));
         const many = hooks.useTween([to, -to], { duration: 0.1, from: [3, 3] });
         seen.several.push(many.join());
         seen.quiet.push(hooks.useTween(to, { onUpdate: (x) => heard.push(x) }));

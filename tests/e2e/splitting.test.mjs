@@ -69,7 +69,7 @@ test("random graphs have the same bits under lowered limits", () =>
         }
         return differ;
       },
-      times(8, 1000),
+      times(16, 1000),
     );
     assert.deepEqual(differ, []);
   }));

@@ -1,6 +1,7 @@
 //! What is wrong with the files of a model is told by file, field and tensor, and
 //! leaves nothing behind.
 
+use framebatch::embed::Config;
 use framebatch::{Code, Embedder, EmbedderOptions, EngineChoice, Gpu, Preset, Storage};
 use safetensors::tensor::Dtype;
 
@@ -100,16 +101,20 @@ fn a_description_that_makes_no_sense_is_refused() {
             "layer_norm_eps \"small\" must be a number",
         ),
         (
-            replaced("sentence_bert_config.json", "40", "49"),
-            "max_seq_length 49 must be 1 to 48",
+            replaced("sentence_bert_config.json", "40", "1"),
+            "max_seq_length 1 must be a whole number from 2",
         ),
         (
             replaced("modules.json", "Normalize\"", "Dense\""),
-            "modules.json: module",
+            "modules.json: modules [(\"Transformer\", \"\"), (\"Pooling\", \"1_Pooling\"), (\"Dense\", \"2_Dense\")] are not",
         ),
         (
-            replaced("1_Pooling/config.json", "mean_tokens", "max_tokens"),
-            "pooling_mode_max_tokens",
+            replaced(
+                "1_Pooling/config.json",
+                "cls_token\": false",
+                "max_tokens\": true",
+            ),
+            "pooling [\"mean_tokens\", \"max_tokens\"] is not supported",
         ),
     ]);
 }
@@ -252,4 +257,25 @@ fn ids_are_checked() {
     gpu.dispose();
     let error = embedder.embed_ids(&[1]).wait().unwrap_err();
     assert_eq!(error.code(), Code::Disposed);
+}
+
+#[test]
+fn padding_of_roberta_is_no_part_of_a_text() {
+    let gpu = gpu();
+    // [MASK] is the fourth token.
+    let config = Config {
+        first_position: 5,
+        ..TINY
+    };
+    let embedder = folder(&config, Dtype::F32).open(&gpu, Storage::F32);
+    let embedder = embedder.unwrap();
+    let text = embedder.embed("a [MASK]").wait().unwrap_err();
+    let ids = embedder.embed_ids(&[2, 5, 4, 3]).wait().unwrap_err();
+    for (about, error) in [("embed", text), ("embed_ids", ids)] {
+        let expected = format!("{about}: id 4 is the model's padding");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
+    assert_eq!(embedder.embed("a").wait().unwrap().len(), 64);
+    let bert = folder(&TINY, Dtype::F32).open(&gpu, Storage::F32).unwrap();
+    assert_eq!(bert.embed_ids(&[2, 0, 3]).wait().unwrap().len(), 64);
 }

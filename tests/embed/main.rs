@@ -20,6 +20,7 @@ mod stall;
 
 mod counts;
 mod files;
+mod folders;
 mod minilm;
 mod model;
 mod oracle;

@@ -1,7 +1,9 @@
 //! One embedder over several sessions. Those of a test are all on the same device,
 //! so their bits are equal, and what goes away is one session's device.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
 use std::thread;
 
 use framebatch::device::Engine;
@@ -9,6 +11,7 @@ use framebatch::{
     BatchConfig, Capacity, Code, Embedder, EmbedderStats, Embedding, EngineChoice, Gpu, Gpus,
     Overflow, Preset, Storage,
 };
+use futures_core::Stream;
 use safetensors::tensor::Dtype;
 
 use crate::engines::{in_time, manual, open};
@@ -162,6 +165,35 @@ fn a_lost_device_hands_its_texts_to_the_others() {
             }
         }
         panic!("lost once, it gave way to the processor");
+    });
+}
+
+#[test]
+fn a_corpus_moves_on_from_a_lost_device_as_one_batch() {
+    in_time(|| {
+        let gpus = sessions(2, EngineChoice::Gpu, &manual());
+        let embedder = tiny(&gpus);
+        let [lost, other] = gpus.as_ref() else {
+            panic!("there are two");
+        };
+        // So that nothing is answered until all texts are there.
+        let stall = Stall::new(other);
+        let before = other.stats().batches;
+        destroy(lost);
+        let mut vectors = embedder.embed_many(corpus(100));
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            assert!(Pin::new(&mut vectors).poll_next(&mut context).is_pending());
+            let given = lost.stats().calls;
+            assert!(given > 10);
+            if embedder.stats()[0].handed_over == given {
+                break;
+            }
+            thread::yield_now();
+        }
+        drop(stall);
+        assert_eq!(vectors.wait().filter(Result::is_ok).count(), 100);
+        assert_eq!(other.stats().batches - before, 1);
     });
 }
 

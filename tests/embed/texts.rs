@@ -1,11 +1,14 @@
 //! From texts to embeddings: the tokenizer that a folder describes, prompts, long
 //! texts and whole corpora.
 
+use std::sync::Barrier;
+use std::thread;
+
 use framebatch::{Embedder, EmbedderOptions, EngineChoice, Gpu, LongTexts, Preset, Storage};
 use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
-use crate::engines::{both_manual, manual, open};
+use crate::engines::{both_manual, in_time, manual, open};
 use crate::model::{Files, TINY, folder};
 
 fn gpu() -> Gpu {
@@ -199,6 +202,10 @@ fn a_tokenizer_that_is_not_known_leaves_ids() {
             kind("post_processor", "RobertaProcessing"),
             "post_processor",
         ),
+        (
+            with_json(|json| json["added_tokens"][1]["single_word"] = true.into()),
+            "added token with single_word {",
+        ),
     ] {
         let embedder = files.open(&gpu, Storage::F32).unwrap();
         let error = embedder.embed("a").wait().unwrap_err().to_string();
@@ -246,7 +253,6 @@ fn a_vocabulary_that_makes_no_sense_is_refused() {
             with_json(|json| json["model"]["unk_token"] = "?!".into()),
             "the vocabulary has no token '?!'",
         ),
-        (added("single_word", true.into()), "is not supported"),
         (added("id", 128.into()), "id 128 is not below 128"),
         (added("content", "".into()), "an added token is empty"),
     ] {
@@ -309,4 +315,24 @@ fn a_dropped_corpus_is_given_up() {
     drop(results);
     assert!(taken < 4000, "{taken} texts were taken for one");
     assert_eq!(gpu.stats().pending, 0);
+}
+
+#[test]
+fn a_corpus_is_split_whatever_the_programs_pool_does() {
+    in_time(|| {
+        let embedder = tiny(&gpu());
+        let [busy, done] = [(); 2].map(|()| Barrier::new(rayon::current_num_threads() + 1));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                rayon::broadcast(|_| {
+                    busy.wait();
+                    done.wait();
+                })
+            });
+            busy.wait();
+            let vectors = embedder.embed_many(["the cat sat"; 100]).wait();
+            assert_eq!(vectors.filter(Result::is_ok).count(), 100);
+            done.wait();
+        });
+    });
 }

@@ -1,6 +1,8 @@
 //! Where vectors lie: added between searches, removed, on several pages, on a
 //! device that is lost.
 
+use std::cell::Cell;
+
 use framebatch::tensor::Packing;
 use framebatch::{EngineChoice, Filter, Gpu, Hit, Index, IndexConfig, Metric, Search};
 
@@ -66,6 +68,27 @@ fn what_is_added_is_found_and_what_is_removed_is_not() {
         assert_eq!(answers[0], answers[1]);
         assert_ne!(answers[0][0].id, first.id);
     }
+}
+
+#[test]
+fn a_filter_may_ask_the_index_and_the_session() {
+    engines::in_time(|| {
+        for gpu in engines::both_manual() {
+            let floats = vectors(&mut Samples(5), 20, 3);
+            let index = gpu.index(&floats, config(3, Metric::L2)).unwrap();
+            let asked = Cell::new(0);
+            let is_allowed = |id| {
+                asked.set(asked.get() + 1);
+                assert_eq!((index.len(), gpu.stats().calls), (20, 0));
+                id % 4 == 1
+            };
+            let search = index.search(&floats[..3], 20, Filter::Where(&is_allowed));
+            assert_eq!(asked.get(), 20);
+            let hits = &send(&gpu, vec![search])[0];
+            assert_eq!(hits.len(), 5);
+            assert!(hits.iter().all(|hit| hit.id % 4 == 1));
+        }
+    });
 }
 
 #[test]

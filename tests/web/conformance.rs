@@ -6,13 +6,13 @@ use wasm_bindgen_test::wasm_bindgen_test;
 
 use crate::oracle;
 use crate::samples::Samples;
-use crate::session::{Asked, ask, cpu, gpu};
+use crate::session::{Asked, ask, devices};
 
 const TIMES: [f32; 9] = [0.0, 1.0, 0.5, 0.25, 0.1, 0.999_999, 1e-6, -0.5, 1.75];
 
 #[wasm_bindgen_test]
 async fn lerp_is_within_four_ulp_of_its_terms() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let mut samples = Samples(1);
     for count in [1, 2, 3, 5, 17, 100, 4097] {
         let (a, b) = (samples.floats(count), samples.floats(count));
@@ -39,7 +39,7 @@ async fn lerp_is_within_four_ulp_of_its_terms() {
 
 #[wasm_bindgen_test]
 async fn rows_of_any_width_take_their_own_t() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let mut samples = Samples(2);
     for (width, rows) in [(1, 7), (3, 5), (4, 9), (7, 11), (16, 300)] {
         let (a, b) = (samples.floats(rows * width), samples.floats(rows * width));
@@ -69,7 +69,7 @@ async fn rows_of_any_width_take_their_own_t() {
 
 #[wasm_bindgen_test]
 async fn slerp_stays_within_its_bound() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let mut samples = Samples(3);
     let count = 2000;
     let (a, b) = (samples.quaternions(count), samples.quaternions(count));
@@ -104,7 +104,7 @@ async fn slerp_stays_within_its_bound() {
 
 #[wasm_bindgen_test]
 async fn states_agree_to_the_bit_with_each_other_and_the_definition() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     // All pairs of layers: 256 x 256 bytes a side.
     let a: Vec<u32> = (0..65536_u32 / 4)
         .map(|i| u32::from_ne_bytes([(i / 64) as u8; 4]))
@@ -137,7 +137,7 @@ async fn states_agree_to_the_bit_with_each_other_and_the_definition() {
 
 #[wasm_bindgen_test]
 async fn gradients_are_the_rounded_derivatives() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let states: Vec<u32> = (0..64_u32)
         .map(|i| u32::from_ne_bytes(std::array::from_fn(|k| (i * 4) as u8 + k as u8)))
         .collect();
@@ -161,7 +161,7 @@ async fn gradients_are_the_rounded_derivatives() {
 
 #[wasm_bindgen_test]
 async fn curves_of_floats_stay_within_their_bound() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let mut samples = Samples(4);
     let (width, rows) = (3, 301);
     let points: [Vec<f32>; 4] = std::array::from_fn(|_| samples.floats(rows * width));
@@ -190,7 +190,7 @@ type Motion<'a> = (Graph, usize, f32, &'a dyn Fn(usize) -> u8);
 /// States on curves, in sequences and after a descent: bytes by the definition.
 #[wasm_bindgen_test]
 async fn states_move_by_the_definition() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let mut samples = Samples(5);
     let rows = 300;
     let states: [Vec<u8>; 4] = std::array::from_fn(|_| {
@@ -233,7 +233,7 @@ async fn states_move_by_the_definition() {
 
 #[wasm_bindgen_test]
 async fn distances_stay_within_their_bounds() {
-    let mut devices = [gpu().await, cpu()];
+    let mut devices = devices().await;
     let mut samples = Samples(6);
     let (a, b) = (samples.states(500), samples.states(500));
     let operands: [&[u32]; 2] = [bytemuck::cast_slice(&a), bytemuck::cast_slice(&b)];

@@ -1,6 +1,6 @@
 //! Drives a session by hand: write operands, submit, launch, read.
 
-use framebatch::batch::{Millis, Preset, Ticket};
+use framebatch::batch::{BatchConfig, Millis, Preset, Ticket};
 use framebatch::device::{AnyDevice, Cpu, Gpu, GpuOptions, Readback};
 use framebatch::graph::Graph;
 use framebatch::session::{Launch, Session, Submission};
@@ -19,6 +19,26 @@ pub(crate) async fn gpu() -> Session<AnyDevice> {
         .await
         .expect("this browser must offer WebGPU");
     session(AnyDevice::Gpu(gpu))
+}
+
+/// What every call is right on: the browser's GPU, the same with a mebibyte a buffer
+/// and four in all, and the processor.
+pub(crate) async fn devices() -> [Session<AnyDevice>; 3] {
+    [gpu().await, small_gpu().await, cpu()]
+}
+
+async fn small_gpu() -> Session<AnyDevice> {
+    let limits = ["maxBufferSize", "maxStorageBufferBindingSize"];
+    let options = GpuOptions {
+        max_limits: limits.map(|name| (name.into(), 1 << 20)).to_vec(),
+        ..GpuOptions::default()
+    };
+    let gpu = Gpu::open(&options).await.expect("limits that any GPU has");
+    let config = BatchConfig {
+        memory_budget: Some(4 << 20),
+        ..Preset::Frame.config()
+    };
+    Session::new(AnyDevice::Gpu(gpu), config).expect("the preset is valid")
 }
 
 /// The processor, in WebAssembly.

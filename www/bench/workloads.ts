@@ -108,13 +108,15 @@ const productAlone = (
 
 const LONG = { isLong: true } as const;
 
+const framebatch = [framebatchGpu, framebatchCpu, framebatchAuto];
+
 /** Queries of a frame against 100,000 vectors of 384 floats that stay where they are. */
 const search = (queries: number): Workload => ({
   name: `search-100k-${queries}`,
   about: `${ALL_CALLS}: ${queries} ${queries === 1 ? "query" : "queries"} for the 10 of 100,000 vectors of 384 floats with the largest cosine; the index is there before`,
   ...{ calls: queries, items: 384 },
   ...LONG,
-  systems: [framebatchGpu, framebatchCpu, cpuLoop],
+  systems: [...framebatch, cpuLoop],
   measure: (system, terms) => measureSearch(queries, system, terms),
 });
 
@@ -139,7 +141,6 @@ const onGpus = SYSTEMS.filter(
   (system) => system !== cpuLoop && system !== framebatchCpu,
 );
 
-const framebatch = [framebatchGpu, framebatchCpu, framebatchAuto];
 const THOUSAND: Shape = { calls: 1000, items: 64 };
 const MANY: Shape = { calls: 10_000, items: 16 };
 
@@ -175,7 +176,7 @@ export const WORKLOADS: readonly Workload[] = [
     `${ALL_CALLS}: 10,000 components, each with a track of 16 rotations of its own, at its own time`,
     10_000,
     rotations,
-    [oneBatch, framebatchGpu, framebatchCpu, cpuLoop, animationMixer, perCall],
+    [oneBatch, ...framebatch, cpuLoop, animationMixer, perCall],
   ),
   clips(
     "clip-100k",

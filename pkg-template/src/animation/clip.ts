@@ -150,9 +150,9 @@ export class Clip {
    * the frame's calls, or by `gpu.flush()` at once, so that what is submitted afterwards
    * draws it; resolves once that is done. The first call waits for its kernel, unless
    * `gpu.warmup` compiled it, and no call passes three batches that are still to be read.
-   * Other calls of the frame that read the tensor find what was written. Where calls write
-   * to the same place, one of them wins. After a loss of the device the tensor holds its
-   * own data until it is written again.
+   * Calls sent in the same batch or later that read the tensor find what was written. Where
+   * calls of a batch write to the same place, one of them wins. After a loss of the device
+   * the tensor holds its own data until it is written again.
    *
    * @example
    * const pose = gpu.tensor(new Float32Array(instances * clip.width));

@@ -102,9 +102,8 @@ export function tokenizerOf(
   words: Vocabulary,
   lowered: boolean,
 ): Tokenizer {
-  const { prefix, unknown, first, last, added, lowercase } = words;
-  const usual = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-  const names = [prefix, unknown, first, last, ...(added ? [] : usual)];
+  const { prefix, unknown, first, last, verbatim, lowercase } = words;
+  const names = [prefix, unknown, first, last, ...verbatim];
   // What is lowered before keeps its accents if it would have.
   const strips = words.stripAccents ?? (lowered ? lowercase : undefined);
   const accents = strips === undefined ? 0 : strips ? 2 : 4;
@@ -120,7 +119,7 @@ export function tokenizerOf(
       flags,
       words.maxChars,
     );
-    for (const token of added ?? []) {
+    for (const token of words.added) {
       const { stripsLeft, stripsRight, isNormalized } = token;
       const flags =
         (stripsLeft ? 1 : 0) | (stripsRight ? 2 : 0) | (isNormalized ? 4 : 0);
@@ -137,7 +136,7 @@ export function encoderOf(
 ): Encoder {
   const { hidden, layers, heads, intermediate, vocabulary } = config;
   const sizes = [hidden, layers, heads, intermediate, vocabulary];
-  sizes.push(config.positions, 0, config.types);
+  sizes.push(config.positions, config.firstPosition, config.types);
   sizes.push(config.pooling === "cls" ? 1 : 0, config.normalize ? 1 : 0);
   sizes.push(config.maxTokens);
   return ask(ABOUT, () => new Encoder(Uint32Array.from(sizes), config.epsilon));

@@ -1,19 +1,18 @@
 // What a model's folder says of the model: its sizes, its pooling, its prompts.
 //
-// Reads config.json, modules.json, the pooling's config.json, sentence_bert_config.json
-// and config_sentence_transformers.json, as sentence-transformers writes them. Weights
-// and words are the matter of `safetensors.ts` and `vocabulary.ts`.
+// Reads config.json, sentence_bert_config.json and config_sentence_transformers.json, as
+// sentence-transformers writes them. Modules, weights and words are the matter of
+// `modules.ts`, `safetensors.ts` and `vocabulary.ts`.
 
-import { FramebatchError } from "../errors.js";
+import { invalid } from "../errors.js";
 import { MAX_HEAD } from "../tensor/codes.js";
-import { Fields, readJson, shown } from "./fields.js";
+import { Fields, readJson, shown, unsupported } from "./fields.js";
+import { MODULES, type Modules, modulesOf } from "./modules.js";
 import { ABOUT, type Folder } from "./source.js";
-
-/** How the vectors of tokens become one. */
-export type Pooling = "mean" | "cls";
+import { SETTINGS } from "./vocabulary.js";
 
 /** An encoder of the BERT family. */
-export interface Config {
+export interface Config extends Modules {
   /** Floats of an embedding. */
   readonly hidden: number;
   readonly layers: number;
@@ -22,11 +21,10 @@ export interface Config {
   /** Rows of the table of words. */
   readonly vocabulary: number;
   readonly positions: number;
+  /** That of a text's first token: 0, and in RoBERTa behind the id of its padding. */
+  readonly firstPosition: number;
   readonly types: number;
   readonly epsilon: number;
-  readonly pooling: Pooling;
-  /** Whether embeddings have length 1. */
-  readonly normalize: boolean;
   /** Tokens of a text, with those at its ends. */
   readonly maxTokens: number;
   /** Whether texts are lowered before anything else. */
@@ -38,7 +36,6 @@ export interface Config {
 }
 
 const MODEL = "config.json";
-const MODULES = "modules.json";
 const SENTENCE = "sentence_bert_config.json";
 const PROMPTS = "config_sentence_transformers.json";
 const MOST = 2 ** 24;
@@ -49,38 +46,61 @@ export async function readConfig(folder: Folder): Promise<Config> {
     [MODEL, MODULES, SENTENCE, PROMPTS].map((name) => readJson(folder, name)),
   );
   if (model === undefined) {
-    throw new FramebatchError(
-      "invalid-input",
-      `${ABOUT}: ${MODEL} is missing; give the folder of a model as Hugging Face has it`,
+    throw invalid(
+      ABOUT,
+      `${MODEL} is missing; give the folder of a model as Hugging Face has it`,
     );
   }
   const sizes = sizesOf(Fields.of(MODEL, model));
+  const texts = Fields.of(SENTENCE, sentence ?? {});
+  const places = sizes.positions - sizes.firstPosition;
+  const [behind, maxTokens] = await Promise.all([
+    modulesOf(folder, modules, sizes.hidden),
+    limitOf(folder, texts, places),
+  ]);
   return {
     ...sizes,
-    ...(await poolingOf(folder, sizes.hidden, modules)),
-    ...limitOf(sizes.positions, Fields.of(SENTENCE, sentence ?? {})),
+    ...behind,
+    maxTokens,
+    lowered: texts.flag("do_lower_case", false),
     ...promptsOf(Fields.of(PROMPTS, prompts ?? {})),
   };
 }
 
-function unsupported(problem: string): FramebatchError {
-  return new FramebatchError("unsupported", `${ABOUT}: ${problem}`);
-}
-
-function sizesOf(fields: Fields) {
+/** Refuses what would change what is computed. */
+function checkKind(fields: Fields): void {
   const expected = {
-    model_type: "bert",
     hidden_act: "gelu",
     position_embedding_type: "absolute",
   };
   for (const [name, known] of Object.entries(expected)) {
-    const usual = name === "model_type" ? undefined : known;
-    const value = fields.text(name, usual);
+    const value = fields.text(name, known);
     if (value === known) continue;
     throw unsupported(
       `${MODEL}: ${name} is '${value}', and only '${known}' is known here`,
     );
   }
+  for (const name of ["is_decoder", "add_cross_attention"]) {
+    if (!fields.flag(name, false)) continue;
+    throw unsupported(`${MODEL}: ${name} is true, and only false is known`);
+  }
+}
+
+/** What the known architectures differ in. */
+function firstPositionOf(fields: Fields): number {
+  const type = fields.text("model_type");
+  if (type === "bert") return 0;
+  if (type === "roberta" || type === "xlm-roberta") {
+    return fields.whole("pad_token_id", 0, MOST, 1) + 1;
+  }
+  throw unsupported(
+    `${MODEL}: model_type is '${type}', and only 'bert', 'roberta' and 'xlm-roberta' are known here`,
+  );
+}
+
+function sizesOf(fields: Fields) {
+  const firstPosition = firstPositionOf(fields);
+  checkKind(fields);
   const whole = (name: string, most = MOST): number =>
     fields.whole(name, 1, most);
   const hidden = whole("hidden_size", 2 ** 16);
@@ -94,84 +114,33 @@ function sizesOf(fields: Fields) {
   return {
     hidden,
     heads,
+    firstPosition,
     // A chain has 1,024 nodes.
     layers: whole("num_hidden_layers", 48),
     intermediate: whole("intermediate_size", 2 ** 18),
     vocabulary: whole("vocab_size"),
-    positions: whole("max_position_embeddings", 2 ** 16),
+    positions: fields.whole(
+      "max_position_embeddings",
+      firstPosition + 1,
+      2 ** 16,
+    ),
     types: fields.whole("type_vocab_size", 1, 1024, 2),
-    epsilon: fields.positive("layer_norm_eps"),
+    epsilon: fields.number("layer_norm_eps", 1e-12),
   };
 }
 
-async function poolingOf(
+/** Tokens of a text at most, of so many that there are positions for. */
+async function limitOf(
   folder: Folder,
-  hidden: number,
-  value: unknown,
-): Promise<Pick<Config, "pooling" | "normalize">> {
-  // As sentence-transformers takes a folder without modules.
-  if (value === undefined) return { pooling: "mean", normalize: false };
-  if (!Array.isArray(value)) {
-    throw Fields.of(MODULES, {}).wrong("it", "must be a list of modules");
-  }
-  const modules = value.map((module: unknown, i) => {
-    const fields = Fields.of(`${MODULES}: [${i}]`, module);
-    const type = fields.text("type");
-    return { type: type.split(".").at(-1), path: fields.text("path", "") };
-  });
-  const types = modules.map(({ type }) => type);
-  const known = ["Transformer", "Pooling", "Normalize"];
-  if (types.some((type, i) => type !== known[i]) || types.length < 2) {
-    throw unsupported(
-      `${MODULES}: the modules are ${shown(types)}, and only ${known.join(", ")} in this order are known, the last of them left out or not`,
-    );
-  }
-  const name = `${modules[1].path}/config.json`;
-  const config = await readJson(folder, name);
-  if (config === undefined) {
-    throw new FramebatchError(
-      "invalid-input",
-      `${ABOUT}: ${name} is missing, which ${MODULES} names`,
-    );
-  }
-  const normalize = types.length === 3;
-  return { normalize, pooling: modeOf(Fields.of(name, config), hidden) };
-}
-
-function modeOf(fields: Fields, hidden: number): Pooling {
-  const width = fields.whole("word_embedding_dimension", 1, MOST, hidden);
-  if (width !== hidden) {
-    throw fields.wrong(
-      "word_embedding_dimension",
-      `is ${width}, but hidden_size of ${MODEL} is ${hidden}`,
-    );
-  }
-  const prefix = "pooling_mode_";
-  const modes = ["cls_token", "mean_tokens", "max_tokens"];
-  modes.push("mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken");
-  const chosen = modes.filter((mode) => fields.flag(prefix + mode, false));
-  if (chosen.length === 1 && chosen[0] === "mean_tokens") return "mean";
-  if (chosen.length === 1 && chosen[0] === "cls_token") return "cls";
-  throw unsupported(
-    `${fields.place}: the pooling is ${shown(chosen)}, and only one of mean_tokens and cls_token is known`,
-  );
-}
-
-function limitOf(
+  texts: Fields,
   positions: number,
-  fields: Fields,
-): Pick<Config, "maxTokens" | "lowered"> {
-  const most = fields.get("max_seq_length") ?? positions;
-  if (!Number.isInteger(most) || (most as number) < 2) {
-    throw fields.wrong(
-      "max_seq_length",
-      `must be a whole number from 2, got ${shown(most)}`,
-    );
-  }
-  return {
-    maxTokens: Math.min(most as number, positions),
-    lowered: fields.flag("do_lower_case", false),
-  };
+): Promise<number> {
+  const limit = texts.limit("max_seq_length");
+  if (limit !== undefined) return Math.min(limit, positions);
+  // Otherwise the tokenizer's own limit counts, as in sentence-transformers.
+  const settings = (await readJson(folder, SETTINGS)) ?? {};
+  const own = Fields.of(SETTINGS, settings).limit("model_max_length");
+  return Math.min(own ?? positions, positions);
 }
 
 function promptsOf(fields: Fields): Pick<Config, "prompts" | "prompt"> {

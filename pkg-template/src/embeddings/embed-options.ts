@@ -1,7 +1,7 @@
 // What is said with a text, and what an embedder says of itself.
 
 import type { CallOptions } from "../call-options.js";
-import type { Pooling } from "./config.js";
+import type { Pooling } from "./modules.js";
 import type { Priority } from "./priorities.js";
 
 /** What `embedIds` takes last: as every call. */

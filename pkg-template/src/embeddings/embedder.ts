@@ -17,7 +17,6 @@ import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
 import type { StreamSource } from "../stream/source.js";
 import { ask, type Tokenizer } from "./chunk.js";
-import type { Config } from "./config.js";
 import { EMBED, EMBED_IDS, EMBED_MANY, Embedding } from "./embedding.js";
 import type {
   EmbedderInfo,
@@ -25,6 +24,7 @@ import type {
   EmbedOptions,
 } from "./embed-options.js";
 import { checkPriority, Embeddings, type EmbedManyOptions } from "./many.js";
+import { idsOf, refusePadding } from "./ids.js";
 import type { Model } from "./model.js";
 import { Priorities, type Priority } from "./priorities.js";
 import { Sharing } from "./sharing.js";
@@ -47,13 +47,18 @@ const SHARED = ["into", "signal", "label", "priority", "prompt", "truncate"];
 export class Embedder {
   readonly #calls: Calls;
   readonly #model: Model;
-  readonly #tokenizer: Tokenizer;
+  /** Or why the model takes the numbers of another one alone. */
+  readonly #tokenizer: Tokenizer | FramebatchError;
   readonly #sharing = new Sharing();
   readonly #priorities = new Priorities();
   #isDisposed = false;
 
   /** Embedders come from `gpu.embedder`. */
-  constructor(calls: Calls, model: Model, tokenizer: Tokenizer) {
+  constructor(
+    calls: Calls,
+    model: Model,
+    tokenizer: Tokenizer | FramebatchError,
+  ) {
     this.#calls = calls;
     this.#model = model;
     this.#tokenizer = tokenizer;
@@ -80,7 +85,9 @@ export class Embedder {
    * The vector of a text, in the frame's batch. Resolves to `info.dimensions` floats. An
    * empty text is the tokens at a text's ends. Takes the options of every call, and its
    * own. Rejects with `invalid-input` for what is no string, for half a surrogate pair,
-   * and for a text beyond the limit with `truncate: false`.
+   * and for a text beyond the limit with `truncate: false`; and, where the folder has no
+   * tokenizer of the kind that is known (WordPiece), with what is wrong with it, which
+   * leaves `embedIds`.
    *
    * @example
    * const query = await embedder.embed("where do cats sleep?", { priority: "high" });
@@ -109,7 +116,7 @@ export class Embedder {
 
   /**
    * The vector of tokens that another tokenizer made, those at the ends included: 1 to
-   * `info.maxTokens` whole numbers below `info.vocabulary`.
+   * `info.maxTokens` whole numbers below `info.vocabulary`, without padding.
    *
    * @example
    * await embedder.embedIds([101, 7592, 102]);
@@ -178,7 +185,7 @@ export class Embedder {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
     this.#model.drop();
-    this.#tokenizer.free();
+    if (!(this.#tokenizer instanceof FramebatchError)) this.#tokenizer.free();
   }
 
   /** Lets `using` dispose of the embedder. */
@@ -244,12 +251,17 @@ export class Embedder {
     const whole = this.#prompt(about, prompt) + text;
     const { maxTokens } = this.#model.config;
     const limit = truncate ? maxTokens : 2 ** 31;
-    const ids = ask(about, () => this.#tokenizer.encode(whole, limit));
-    if (ids.length <= maxTokens) return ids;
-    throw invalid(
-      about,
-      `the text has ${ids.length} tokens, but the model takes ${maxTokens}; split it, or leave truncate out`,
-    );
+    const tokenizer = this.#tokenizer;
+    if (tokenizer instanceof FramebatchError) throw tokenizer;
+    const ids = ask(about, () => tokenizer.encode(whole, limit));
+    if (ids.length > maxTokens) {
+      throw invalid(
+        about,
+        `the text has ${ids.length} tokens, but the model takes ${maxTokens}; split it, or leave truncate out`,
+      );
+    }
+    refusePadding(about, ids, this.#model.config);
+    return ids;
   }
 
   #take<Into extends Float32Array>(
@@ -279,37 +291,4 @@ export class Embedder {
     this.#priorities.add(priority, result);
     return result;
   }
-}
-
-function idsOf(
-  about: string,
-  ids: unknown,
-  { vocabulary, maxTokens }: Config,
-): Uint32Array {
-  const isList =
-    Array.isArray(ids) ||
-    ids instanceof Uint32Array ||
-    ids instanceof Int32Array;
-  if (!isList) {
-    throw invalid(
-      about,
-      `ids must be a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(ids)}`,
-    );
-  }
-  const { length } = ids;
-  if (length < 1 || length > maxTokens) {
-    throw invalid(
-      about,
-      `a text has 1 to ${maxTokens} tokens for this model, got ${length}`,
-    );
-  }
-  const own = Uint32Array.from(ids);
-  for (let i = 0; i < length; i += 1) {
-    if (own[i] === ids[i] && own[i] < vocabulary) continue;
-    throw invalid(
-      about,
-      `ids[${i}] must be a whole number below ${vocabulary}, got ${String(ids[i])}`,
-    );
-  }
-  return own;
 }

@@ -25,6 +25,10 @@ export class Fields {
     throw invalid(ABOUT, `${place} must be an object, got ${kindOf(value)}`);
   }
 
+  names(): string[] {
+    return Object.keys(this.values);
+  }
+
   get(name: string): unknown {
     return Object.hasOwn(this.values, name) ? this.values[name] : undefined;
   }
@@ -45,18 +49,44 @@ export class Fields {
     );
   }
 
-  /** A number above 0. */
-  positive(name: string): number {
-    const value = this.get(name);
-    if (typeof value === "number" && value > 0 && value < Infinity)
+  /** A number from 0; `usual` where there is none. */
+  number(name: string, usual: number): number {
+    const value = this.get(name) ?? usual;
+    if (typeof value === "number" && value >= 0 && value < Infinity)
       return value;
-    throw this.wrong(name, `must be a number above 0, got ${shown(value)}`);
+    throw this.wrong(name, `must be a number from 0, got ${shown(value)}`);
+  }
+
+  /** A count of tokens, which has to hold those at a text's ends. */
+  limit(name: string): number | undefined {
+    const value = this.get(name) ?? undefined;
+    if (value === undefined) return undefined;
+    // Tokenizers without a limit say 10^30.
+    if (Number.isInteger(value) && (value as number) >= 2)
+      return value as number;
+    throw this.wrong(
+      name,
+      `must be a whole number from 2, got ${shown(value)}`,
+    );
   }
 
   text(name: string, usual?: string): string {
     const value = this.get(name) ?? usual;
     if (typeof value === "string") return value;
     throw this.wrong(name, `must be a string, got ${shown(value)}`);
+  }
+
+  /** A token, which stands for itself or beside how it is to be matched. */
+  token(name: string, usual: string): string {
+    const value = this.get(name) ?? usual;
+    if (typeof value === "string") return value;
+    const has = typeof value === "object" && !Array.isArray(value);
+    const content = has ? this.object(name)!.get("content") : undefined;
+    if (typeof content === "string") return content;
+    throw this.wrong(
+      name,
+      `must be a string, or have one as content, got ${shown(value)}`,
+    );
   }
 
   flag(name: string, usual: boolean): boolean {
@@ -130,6 +160,11 @@ export function parse(place: string, text: string): unknown {
       { cause },
     );
   }
+}
+
+/** What a folder may have, and is not known here. */
+export function unsupported(problem: string): FramebatchError {
+  return new FramebatchError("unsupported", `${ABOUT}: ${problem}`);
 }
 
 /** A value in a message, cut where it is long. */

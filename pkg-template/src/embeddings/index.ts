@@ -16,7 +16,7 @@ export type {
 } from "./embed-options.js";
 export type { EmbedderOptions, EmbedderProgress } from "./load.js";
 export type { Embeddings, EmbedManyOptions, EmbedProgress } from "./many.js";
-export type { Pooling } from "./config.js";
+export type { Pooling } from "./modules.js";
 export type { Priority } from "./priorities.js";
 export type { FileData, ModelFiles, ModelSource } from "./source.js";
 
@@ -26,6 +26,11 @@ declare module "../session.js" {
      * Loads a text encoder of the BERT family from a Hugging Face folder as it is: its
      * address, or its files by name. Each tensor goes to the device as it arrives.
      * Resolves when all of it is there. With `import "framebatch/embeddings"`.
+     *
+     * The folder is read as sentence-transformers reads it: without `modules.json`
+     * embeddings are the mean of the tokens, not normalized. Architectures are BERT and
+     * RoBERTa. A model whose tokenizer is not WordPiece, or that comes without one, takes
+     * `embedIds`.
      *
      * Rejects with `invalid-input` for a file that is missing, truncated or wrong,
      * naming file, field or tensor and both shapes; with `unsupported` for another kind

@@ -24,7 +24,7 @@ import {
   type ModelSource,
   type OpenFile,
 } from "./source.js";
-import { readVocabulary, type Vocabulary } from "./vocabulary.js";
+import { readVocabulary, type Words } from "./vocabulary.js";
 import { type Keeping, weightsOf } from "./weights.js";
 
 /** How much of a model is there. */
@@ -128,11 +128,15 @@ async function bring(
     const lines = ask(ABOUT, () => encoder.weights());
     const nodes = await upload(calls, file, lines, options, signal);
     try {
-      const tokenizer = tokenizerOf(chunk, words, config.lowered);
+      const tokenizer =
+        words instanceof FramebatchError
+          ? words
+          : tokenizerOf(chunk, words, config.lowered);
       const model = new Model(calls, config, encoder, nodes);
       const embedder = new Embedder(calls, model, tokenizer);
       // The first text finds its kernels compiled; all lengths have the same.
-      await calls.warmup(() => embedder.embedIds([0]));
+      const id = config.firstPosition === 1 ? 1 : 0; // Whatever is no padding.
+      await calls.warmup(() => embedder.embedIds([id]));
       return embedder;
     } catch (error) {
       dropAll(calls, nodes);
@@ -159,7 +163,12 @@ function orAbort<Value>(
   });
 }
 
-function checkWords({ tokens }: Vocabulary, { vocabulary }: Config): void {
+function checkWords(words: Words, { vocabulary }: Config): void {
+  if (words instanceof FramebatchError) return;
+  const tokens = words.added.reduce(
+    (tokens, { id }) => Math.max(tokens, id + 1),
+    words.tokens,
+  );
   if (tokens <= vocabulary) return;
   throw invalid(
     ABOUT,

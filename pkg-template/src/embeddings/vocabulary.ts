@@ -5,7 +5,7 @@
 // the limit is the model's. Splitting texts is the WebAssembly's.
 
 import { FramebatchError, invalid } from "../errors.js";
-import { Fields, readJson, readText, shown } from "./fields.js";
+import { Fields, readJson, readText, shown, unsupported } from "./fields.js";
 import { ABOUT, type Folder } from "./source.js";
 
 /** A token that is found in a text as it stands. */
@@ -33,24 +33,38 @@ export interface Vocabulary {
   readonly stripAccents: boolean | undefined;
   readonly splitsChinese: boolean;
   readonly cleans: boolean;
-  /** Undefined: the usual ones, as far as they are among the words. */
-  readonly added: readonly Added[] | undefined;
+  /** Found in a text as they stand, as far as they are among the words. */
+  readonly verbatim: readonly string[];
+  readonly added: readonly Added[];
 }
 
 const WHOLE = "tokenizer.json";
 const WORDS = "vocab.txt";
-const SETTINGS = "tokenizer_config.json";
+/** What says how a tokenizer is used. */
+export const SETTINGS = "tokenizer_config.json";
 const MOST = 2 ** 24;
 
-/** Reads a folder's words. */
-export async function readVocabulary(folder: Folder): Promise<Vocabulary> {
-  const whole = await readJson(folder, WHOLE);
-  if (whole !== undefined) return ofTokenizer(Fields.of(WHOLE, whole));
+/** A model's words, or why it takes the numbers of another tokenizer alone. */
+export type Words = Vocabulary | FramebatchError;
+
+const ONLY_NUMBERS =
+  "split texts with the model's own tokenizer and give the numbers to embedIds";
+
+/** Reads a folder's words. Throws for what contradicts itself. */
+export async function readVocabulary(folder: Folder): Promise<Words> {
+  try {
+    const whole = await readJson(folder, WHOLE);
+    if (whole !== undefined) return ofTokenizer(Fields.of(WHOLE, whole));
+  } catch (error) {
+    if (error instanceof FramebatchError && error.code === "unsupported")
+      return error;
+    throw error;
+  }
   const words = await readText(folder, WORDS);
   if (words === undefined) {
-    throw invalid(
+    return invalid(
       ABOUT,
-      `${WHOLE} and ${WORDS} are missing; one of them has the words`,
+      `${WHOLE} and ${WORDS} are missing; add the one that the model has, or ${ONLY_NUMBERS}`,
     );
   }
   const settings = (await readJson(folder, SETTINGS)) ?? {};
@@ -59,19 +73,24 @@ export async function readVocabulary(folder: Folder): Promise<Vocabulary> {
 
 function ofWords(text: string, settings: Fields): Vocabulary {
   const lines = text.replace(/\r\n/g, "\n").replace(/\n$/, "");
+  const token = (name: string): string =>
+    settings.token(`${name}_token`, `[${name.toUpperCase()}]`);
+  const verbatim = ["pad", "unk", "cls", "sep", "mask"].map(token);
+  const [, unknown, first, last] = verbatim;
   return {
     lines,
     tokens: lines === "" ? 0 : lines.split("\n").length,
     prefix: "##",
-    unknown: settings.text("unk_token", "[UNK]"),
-    first: settings.text("cls_token", "[CLS]"),
-    last: settings.text("sep_token", "[SEP]"),
+    unknown,
+    first,
+    last,
     maxChars: 100,
     lowercase: settings.flag("do_lower_case", true),
     stripAccents: accentsOf(settings),
     splitsChinese: settings.flag("tokenize_chinese_chars", true),
     cleans: true,
-    added: undefined,
+    verbatim: [...new Set(verbatim)],
+    added: [],
   };
 }
 
@@ -88,11 +107,12 @@ function ofTokenizer(fields: Fields): Vocabulary {
     unknown: model.text("unk_token", "[UNK]"),
     first,
     last,
-    maxChars: model.whole("max_input_chars_per_word", 1, MOST, 100),
+    maxChars: model.whole("max_input_chars_per_word", 0, MOST, 100),
     lowercase: normalizer.flag("lowercase", true),
     stripAccents: accentsOf(normalizer),
     splitsChinese: normalizer.flag("handle_chinese_chars", true),
     cleans: normalizer.flag("clean_text", true),
+    verbatim: [],
     added: fields
       .list("added_tokens")
       .map((token, i) =>
@@ -107,9 +127,8 @@ function part(fields: Fields, name: string, type: string): Fields {
   // Older files leave the type of the model out.
   const has = found?.get("type") ?? (name === "model" && found ? type : found);
   if (has === type) return found!;
-  throw new FramebatchError(
-    "unsupported",
-    `${ABOUT}: ${WHOLE}: ${name} is ${shown(has)}, and only '${type}' is known; split texts with the model's own tokenizer and give the numbers to embedIds`,
+  throw unsupported(
+    `${WHOLE}: ${name} is ${shown(has)}, and only '${type}' is known; ${ONLY_NUMBERS}`,
   );
 }
 
@@ -137,6 +156,9 @@ function linesOf(
   return { lines: Array.from(lines).join("\n"), tokens: lines.length };
 }
 
+/** Where the text itself stands. */
+const TEXT = Symbol();
+
 /** What the file puts before and behind one text. */
 function endsOf(fields: Fields): [string, string] {
   const processor = fields.object("post_processor");
@@ -147,24 +169,24 @@ function endsOf(fields: Fields): [string, string] {
   } else if (type === "TemplateProcessing") {
     const single = processor!.list("single").map((piece, i) => {
       const at = Fields.of(`${WHOLE}: post_processor.single[${i}]`, piece);
-      return at.object("SpecialToken")?.get("id") ?? at.get("Sequence");
+      const text = at.object("Sequence")?.get("id") === "A";
+      return text ? TEXT : at.object("SpecialToken")?.get("id");
     });
-    if (single.length === 3) ends = [single[0], single[2]];
+    if (single.length === 3 && single[1] === TEXT)
+      ends = [single[0], single[2]];
   }
   if (ends.length === 2 && ends.every((end) => typeof end === "string")) {
     return ends as [string, string];
   }
-  throw new FramebatchError(
-    "unsupported",
-    `${ABOUT}: ${WHOLE}: post_processor is ${shown(type)}, and only one that puts a token before a text and one behind it is known`,
+  throw unsupported(
+    `${WHOLE}: post_processor is ${shown(type)}, and only one that puts a token before a text and one behind it is known; ${ONLY_NUMBERS}`,
   );
 }
 
 function addedOf(fields: Fields): Added {
   if (fields.flag("single_word", false)) {
-    throw new FramebatchError(
-      "unsupported",
-      `${ABOUT}: ${fields.place}: single_word is not known here`,
+    throw unsupported(
+      `${fields.place}: single_word is not known; ${ONLY_NUMBERS}`,
     );
   }
   return {

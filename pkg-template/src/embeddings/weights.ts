@@ -14,7 +14,7 @@ import { ABOUT } from "./source.js";
 import { halvesOf, widen } from "./widen.js";
 
 /** What names may begin with, all alike. */
-const PREFIXES = ["", "bert."];
+const PREFIXES = ["", "bert.", "roberta."];
 
 /** How the weights are kept. */
 export interface Keeping {

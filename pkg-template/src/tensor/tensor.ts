@@ -135,7 +135,10 @@ export class Tensor<Kind extends Elements = Float32Array> {
   mul(other: Tensor | number): Tensor {
     return this.#binary(BINARY.mul, "mul", other);
   }
-  /** This one divided by the other. Division by zero follows IEEE 754. */
+  /**
+   * This one divided by the other. Division by zero gives infinities and NaN where
+   * the device has them: WGSL does not promise it.
+   */
   div(other: Tensor | number): Tensor {
     return this.#binary(BINARY.div, "div", other);
   }

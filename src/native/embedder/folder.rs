@@ -5,14 +5,18 @@
 use serde_json::Value;
 
 use super::files::{ModelFiles, refuse};
+use super::modules::modules;
 use crate::embed::{Config, Pooling};
 use crate::error::Error;
+
+/// What says how a tokenizer is used.
+pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 
 /// A JSON file.
 #[derive(Debug)]
 pub(super) struct Json<'n> {
     name: &'n str,
-    value: Value,
+    pub(super) value: Value,
 }
 
 impl<'n> Json<'n> {
@@ -22,9 +26,14 @@ impl<'n> Json<'n> {
             return Ok(None);
         };
         match serde_json::from_str(&text) {
-            Ok(value) => Ok(Some(Json { name, value })),
+            Ok(value) => Ok(Some(Json::of(name, value))),
             Err(error) => Err(refuse(name, &format!("is no JSON: {error}"))),
         }
+    }
+
+    /// A part of the file `name`.
+    pub(super) fn of(name: &'n str, value: Value) -> Json<'n> {
+        Json { name, value }
     }
 
     pub(super) fn get(&self, field: &str) -> Option<&Value> {
@@ -59,13 +68,39 @@ impl<'n> Json<'n> {
         flag.ok_or_else(|| self.refuse(field, value, "must be true or false"))
     }
 
+    /// A token's text, which stands for itself or beside how it is to be matched.
+    pub(super) fn token(&self, field: &str) -> Result<Option<&str>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        let token = value.get("content").unwrap_or(value).as_str().map(Some);
+        token.ok_or_else(|| self.refuse(field, value, "must be a text, or have one as content"))
+    }
+
+    /// A count of tokens that may be missing, cut to what there are positions for.
+    fn limit(&self, field: &str, positions: u32) -> Result<Option<u32>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        // Tokenizers without a limit say 10^30.
+        match value.as_f64() {
+            Some(limit) if limit >= f64::from(u32::MAX) => Ok(Some(positions)),
+            Some(limit) if limit >= 2.0 && limit.fract() == 0.0 => {
+                #[expect(clippy::cast_possible_truncation, reason = "it is below 2^32")]
+                let limit = limit as u32;
+                Ok(Some(limit.min(positions)))
+            }
+            _ => Err(self.refuse(field, value, "must be a whole number from 2")),
+        }
+    }
+
     fn size(&self, field: &str) -> Result<u32, Error> {
         let size = self.count(field)?;
         size.ok_or_else(|| refuse(self.name, &format!("{field} is missing")))
     }
 
     /// Refuses a field that says something other than this, if it says anything.
-    fn only(&self, field: &str, accepted: &Value) -> Result<(), Error> {
+    pub(super) fn only(&self, field: &str, accepted: &Value) -> Result<(), Error> {
         match self.get(field) {
             Some(value) if value != accepted => {
                 Err(self.refuse(field, value, &format!("is not supported; {accepted} is")))
@@ -104,16 +139,9 @@ pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
     ] {
         json.only(field, &accepted)?;
     }
+    let hidden = json.size("hidden_size")?;
     let positions = json.size("max_position_embeddings")?;
-    let texts = Json::find(files, "sentence_bert_config.json")?;
-    let max_tokens = match &texts {
-        Some(texts) => texts.count("max_seq_length")?,
-        None => None,
-    };
-    let lowercase = match &texts {
-        Some(texts) => texts.flag("do_lower_case")?,
-        None => None,
-    };
+    let (max_tokens, lowercase) = texts(files, positions.saturating_sub(first_position))?;
     let epsilon = match json.get("layer_norm_eps") {
         None => 1e-12,
         Some(value) => {
@@ -121,9 +149,8 @@ pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
             epsilon.ok_or_else(|| json.refuse("layer_norm_eps", value, "must be a number"))?
         }
     };
-    let (pooling, normalize) = modules(files)?;
-    let config = Config {
-        hidden: json.size("hidden_size")?,
+    let sizes = Config {
+        hidden,
         layers: json.size("num_hidden_layers")?,
         heads: json.size("num_attention_heads")?,
         intermediate: json.size("intermediate_size")?,
@@ -133,18 +160,41 @@ pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
         types: json.count("type_vocab_size")?.unwrap_or(2),
         #[expect(clippy::cast_possible_truncation, reason = "checked to be finite")]
         epsilon: epsilon as f32,
-        pooling,
-        normalize,
-        max_tokens: max_tokens.unwrap_or(positions.saturating_sub(first_position)),
+        pooling: Pooling::Mean,
+        normalize: false,
+        max_tokens,
     };
-    config.validate()?;
+    sizes.validate()?;
+    let (pooling, normalize) = modules(files, hidden)?;
     let (prompts, prompt) = prompts(files)?;
     Ok(Description {
-        config,
+        config: Config {
+            pooling,
+            normalize,
+            ..sizes
+        },
         prompts,
         prompt,
-        lowercase: lowercase.unwrap_or(false),
+        lowercase,
     })
+}
+
+/// How many tokens a text has at most, of so many that there are positions for, and
+/// whether it is put in lower case.
+fn texts(files: &ModelFiles<'_>, positions: u32) -> Result<(u32, bool), Error> {
+    let mut lowercase = false;
+    if let Some(json) = Json::find(files, "sentence_bert_config.json")? {
+        lowercase = json.flag("do_lower_case")?.unwrap_or(false);
+        if let Some(most) = json.limit("max_seq_length", positions)? {
+            return Ok((most, lowercase));
+        }
+    }
+    // Otherwise the tokenizer's own limit counts, as in sentence-transformers.
+    let most = match Json::find(files, TOKENIZER_CONFIG)? {
+        Some(json) => json.limit("model_max_length", positions)?,
+        None => None,
+    };
+    Ok((most.unwrap_or(positions), lowercase))
 }
 
 /// The place of a text's first token, which is the one thing that the supported
@@ -161,62 +211,6 @@ fn first_position(config: &Json<'_>) -> Result<u32, Error> {
             &format!(
                 "model_type {} is no known architecture; bert, roberta and xlm-roberta are",
                 other.unwrap_or("is missing, which")
-            ),
-        )),
-    }
-}
-
-/// How tokens become a vector. A folder without a list of modules is a bare
-/// encoder: the mean, normalized.
-fn modules(files: &ModelFiles<'_>) -> Result<(Pooling, bool), Error> {
-    const MODULES: &str = "modules.json";
-    let Some(modules) = Json::find(files, MODULES)? else {
-        return Ok((Pooling::Mean, true));
-    };
-    let (mut pooling, mut normalize) = (Pooling::Mean, false);
-    let Some(list) = modules.value.as_array() else {
-        return Err(refuse(MODULES, "must be a list"));
-    };
-    for module in list {
-        let text = |field| {
-            module
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        match text("type").rsplit('.').next() {
-            Some("Transformer") if text("path").is_empty() => {}
-            Some("Pooling") => pooling = pooling_of(files, text("path"))?,
-            Some("Normalize") => normalize = true,
-            _ => {
-                return Err(refuse(
-                    MODULES,
-                    &format!(
-                        "module {module} is not supported; Transformer, Pooling and Normalize are"
-                    ),
-                ));
-            }
-        }
-    }
-    Ok((pooling, normalize))
-}
-
-fn pooling_of(files: &ModelFiles<'_>, path: &str) -> Result<Pooling, Error> {
-    let name = [path, "/config.json"].concat();
-    let json = Json::find(files, &name)?.ok_or_else(|| refuse(&name, "is missing"))?;
-    json.only("include_prompt", &Value::from(true))?;
-    let fields = json.value.as_object().into_iter().flatten();
-    let modes = fields.filter(|(field, value)| {
-        field.starts_with("pooling_mode_") && value.as_bool() != Some(false)
-    });
-    let modes: Vec<&str> = modes.map(|(field, _)| field.as_str()).collect();
-    match modes[..] {
-        ["pooling_mode_mean_tokens"] => Ok(Pooling::Mean),
-        ["pooling_mode_cls_token"] => Ok(Pooling::Cls),
-        _ => Err(refuse(
-            &name,
-            &format!(
-                "{modes:?} is not supported; one of pooling_mode_mean_tokens and pooling_mode_cls_token is"
             ),
         )),
     }

@@ -7,12 +7,14 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::{Embedder, Embedding};
+use crate::device::cores;
 use crate::error::Error;
 use crate::native::outside::{block_on, now_ms};
 
@@ -45,10 +47,14 @@ pub struct Embeddings<I> {
     budget: usize,
     /// Tokens that have come back since the budget was set.
     back: usize,
+    /// Texts that devices had handed over when a text came back last.
+    handed_over: u64,
 }
 
 struct Waiting {
     embedding: Embedding,
+    /// There already, but not yet its turn.
+    answer: Option<Result<Vec<f32>, Error>>,
     tokens: usize,
     since: f64,
 }
@@ -73,6 +79,7 @@ impl Embedder {
             tokens: 0,
             budget: FIRST,
             back: 0,
+            handed_over: self.handed_over(),
         }
     }
 }
@@ -92,15 +99,29 @@ impl Embedder {
         usize::try_from(rooms.sum::<i64>()).unwrap_or(0)
     }
 
+    /// Whether all queues would take a call; those that are full tell when they would.
+    fn has_room(&self, context: &Context<'_>) -> bool {
+        let mut sessions = self.sessions();
+        sessions.all(|gpu| gpu.shared().poll_ready(context.waker()).is_ready())
+    }
+
+    /// Texts that went to another device so far.
+    fn handed_over(&self) -> u64 {
+        let loads = self.model.loads.iter();
+        let counts = loads.map(|load| load.handed_over.load(Ordering::Relaxed));
+        counts.sum()
+    }
+
     /// The ids of each text.
     fn ids_of(&self, texts: &[impl AsRef<str>]) -> Vec<Result<Vec<u32>, Error>> {
         let texts = texts.iter().map(AsRef::as_ref);
-        if texts.len() < FEW {
+        let Some(pool) = cores().filter(|_| texts.len() >= FEW) else {
             return texts.map(|text| self.ids(text)).collect();
-        }
+        };
         // Only this, no calls: a session may compute on those cores with its lock held.
         let texts: Vec<&str> = texts.collect();
-        texts.into_par_iter().map(|text| self.ids(text)).collect()
+        let ids = texts.into_par_iter().map(|text| self.ids(text));
+        pool.install(|| ids.collect())
     }
 }
 
@@ -140,6 +161,7 @@ where
             self.tokens += tokens;
             self.waiting.push_back(Waiting {
                 embedding,
+                answer: None,
                 tokens,
                 since,
             });
@@ -171,6 +193,21 @@ where
         taken
     }
 
+    /// Texts ask another device once they are polled. Where one was handed over, those
+    /// behind it may have been as well: all of them go on now, in one batch and not each
+    /// when its turn comes. They may hear of it a moment later, and are polled until a
+    /// text comes back.
+    fn follow(&mut self, context: &mut Context<'_>) {
+        if self.handed_over != self.embedder.handed_over() {
+            for waiting in &mut self.waiting {
+                if !self.embedder.has_room(context) {
+                    return; // Queues may refuse more; they tell when they would not.
+                }
+                waiting.go_on(context);
+            }
+        }
+    }
+
     /// A text came back that waited for so long.
     fn adapt(&mut self, tokens: usize, ms: f64) {
         self.tokens -= tokens;
@@ -199,12 +236,25 @@ where
         let Some(first) = self.waiting.front_mut() else {
             return Poll::Ready(None);
         };
-        let Poll::Ready(result) = Pin::new(&mut first.embedding).poll(context) else {
+        first.go_on(context);
+        let Some(result) = first.answer.take() else {
+            self.follow(context);
             return Poll::Pending;
         };
         let (tokens, ms) = (first.tokens, now_ms() - first.since);
         self.waiting.pop_front();
+        self.handed_over = self.embedder.handed_over();
         self.adapt(tokens, ms);
         Poll::Ready(Some(result))
+    }
+}
+
+impl Waiting {
+    fn go_on(&mut self, context: &mut Context<'_>) {
+        if self.answer.is_none()
+            && let Poll::Ready(answer) = Pin::new(&mut self.embedding).poll(context)
+        {
+            self.answer = Some(answer);
+        }
     }
 }

@@ -9,6 +9,7 @@ mod files;
 mod folder;
 mod load;
 mod many;
+mod modules;
 mod replica;
 mod vocabulary;
 mod weights;
@@ -117,7 +118,10 @@ impl Embedder {
     /// `config.json` and `model.safetensors` (32-bit, 16-bit or bfloat16) must be
     /// there; `tokenizer.json` or `vocab.txt` with `tokenizer_config.json`,
     /// `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json` and
-    /// `config_sentence_transformers.json` are followed where they are.
+    /// `config_sentence_transformers.json` are followed where they are, as
+    /// sentence-transformers does. Without `modules.json` embeddings are the mean of
+    /// the tokens, not normalized. Architectures are BERT and RoBERTa (XLM-RoBERTa
+    /// too, whose tokenizer is none that is known: [`Embedder::embed_ids`]).
     ///
     /// # Errors
     ///
@@ -230,8 +234,8 @@ impl Embedder {
     ///
     /// Out of the future comes [`Error::InvalidInput`] for a text of too many tokens
     /// under [`LongTexts::Reject`], and for any text where the folder has no
-    /// tokenizer of the kind that is known (WordPiece); besides what may befall any
-    /// call.
+    /// tokenizer of the kind that is known (WordPiece), which leaves
+    /// [`Embedder::embed_ids`]; besides what may befall any call.
     pub fn embed(&self, text: &str) -> Embedding {
         self.begin(self.ids(text)).1
     }
@@ -277,15 +281,27 @@ impl Embedder {
                 "embed: the text has more than the {most} tokens that the model takes; split it"
             )));
         }
+        self.refuse_padding("embed", &ids)?;
         Ok(ids)
+    }
+
+    /// RoBERTa counts its positions behind the id of its padding, and gives padding
+    /// itself none, nor does anything here.
+    fn refuse_padding(&self, about: &str, ids: &[u32]) -> Result<(), Error> {
+        match self.config().first_position.checked_sub(1) {
+            Some(padding) if ids.contains(&padding) => Err(Error::InvalidInput(format!(
+                "{about}: id {padding} is the model's padding, which is no part of a text; leave it out"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Embeds a text that any tokenizer made ids of, [CLS] and [SEP] included: so
     /// many floats as [`Config::hidden`].
     ///
     /// Out of the future comes [`Error::InvalidInput`] for no ids, for more than
-    /// [`Config::max_tokens`] and for one that the vocabulary has not, besides what
-    /// may befall any call.
+    /// [`Config::max_tokens`], for one that the vocabulary has not and for RoBERTa's
+    /// padding, besides what may befall any call.
     pub fn embed_ids(&self, ids: &[u32]) -> Embedding {
         Embedding(self.check(ids).map(|()| self.enter(ids)))
     }
@@ -308,7 +324,7 @@ impl Embedder {
             Some(id) => Err(refuse(format!(
                 "id {id} is not below {vocab}, the size of the vocabulary"
             ))),
-            None => Ok(()),
+            None => self.refuse_padding("embed_ids", ids),
         }
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::files::{ModelFiles, refuse};
-use super::folder::Json;
+use super::folder::{Json, TOKENIZER_CONFIG};
 use crate::embed::tokenizer::{Matching, Options, Tokenizer};
 use crate::error::Error;
 
@@ -40,23 +40,24 @@ pub(super) fn tokenizer(files: &ModelFiles<'_>, vocab: u32) -> Result<Split, Err
 
 fn of_lines(files: &ModelFiles<'_>, lines: &str) -> Result<Tokenizer, Error> {
     let mut options = Options::default();
-    if let Some(json) = Json::find(files, "tokenizer_config.json")? {
+    if let Some(json) = Json::find(files, TOKENIZER_CONFIG)? {
         options.lowercase = json.flag("do_lower_case")?.unwrap_or(true);
         options.strip_accents = json.flag("strip_accents")?;
         options.handle_chinese_chars = json.flag("tokenize_chinese_chars")?.unwrap_or(true);
+        let [mut pad, mut mask] = ["[PAD]", "[MASK]"].map(String::from);
         for (name, token) in [
+            ("pad_token", &mut pad),
             ("unk_token", &mut options.unk),
             ("cls_token", &mut options.cls),
             ("sep_token", &mut options.sep),
+            ("mask_token", &mut mask),
         ] {
-            let given = json.get(name);
-            // As it is, or with how it is to be matched.
-            let given = given.and_then(|given| given.get("content").or(Some(given)));
-            if let Some(given) = given.and_then(Value::as_str) {
+            if let Some(given) = json.token(name)? {
                 *token = given.into();
-                options.verbatim.push(given.into());
             }
         }
+        let Options { unk, cls, sep, .. } = options.clone();
+        options.verbatim = vec![pad, unk, cls, sep, mask];
         options.verbatim.sort_unstable();
         options.verbatim.dedup();
     }
@@ -69,40 +70,52 @@ fn of_json(json: &Json<'_>, vocab: u32) -> Result<Split, Error> {
         Ok(Err(refuse(JSON, &problem)))
     };
     let part = |name: &str| json.get(name).cloned().unwrap_or_default();
-    let (model, normalizer) = (part("model"), part("normalizer"));
-    if model["type"].as_str().unwrap_or("WordPiece") != "WordPiece" {
-        return unsupported("model", &model["type"]);
-    }
-    if normalizer["type"] != "BertNormalizer" {
-        return unsupported("normalizer", &normalizer["type"]);
-    }
-    let words = part("pre_tokenizer");
-    if words["type"] != "BertPreTokenizer" {
-        return unsupported("pre_tokenizer", &words["type"]);
+    for (name, kind) in [
+        ("model", "WordPiece"),
+        ("normalizer", "BertNormalizer"),
+        ("pre_tokenizer", "BertPreTokenizer"),
+    ] {
+        let given = part(name);
+        match given.get("type").unwrap_or(&Value::Null) {
+            // Older files leave the type of the model out.
+            Value::Null if name == "model" && given.is_object() => {}
+            given if given == kind => {}
+            given => return unsupported(name, given),
+        }
     }
     let around = part("post_processor");
     let Some([cls, sep]) = specials(&around) else {
         return unsupported("post_processor", &around);
     };
-    let flag = |name: &str| normalizer[name].as_bool().unwrap_or(true);
-    let text = |name: &str, usual: &str| model[name].as_str().unwrap_or(usual).to_string();
-    let characters = model["max_input_chars_per_word"].as_u64().unwrap_or(100);
+    let [model, normalizer] = ["model", "normalizer"].map(|name| Json::of(JSON, part(name)));
+    let flag = |name: &str| Ok::<bool, Error>(normalizer.flag(name)?.unwrap_or(true));
+    let characters = model.count("max_input_chars_per_word")?.unwrap_or(100);
+    let prefix = model.text("continuing_subword_prefix")?;
     let options = Options {
-        lowercase: flag("lowercase"),
-        strip_accents: normalizer["strip_accents"].as_bool(),
-        handle_chinese_chars: flag("handle_chinese_chars"),
-        clean_text: flag("clean_text"),
-        continuing_prefix: text("continuing_subword_prefix", "##"),
+        lowercase: flag("lowercase")?,
+        strip_accents: normalizer.flag("strip_accents")?,
+        handle_chinese_chars: flag("handle_chinese_chars")?,
+        clean_text: flag("clean_text")?,
+        continuing_prefix: prefix.unwrap_or("##").into(),
         max_chars_per_word: usize::try_from(characters).unwrap_or(usize::MAX),
-        unk: text("unk_token", "[UNK]"),
+        unk: model.text("unk_token")?.unwrap_or("[UNK]").into(),
         cls,
         sep,
         verbatim: Vec::new(),
     };
-    let tokenizer = Tokenizer::new(&lines(&model["vocab"], vocab)?, options);
+    let lines = lines(model.get("vocab"), vocab)?;
+    let tokenizer = Tokenizer::new(&lines, options);
     let mut tokenizer = tokenizer.map_err(|error| refuse(JSON, &error.to_string()))?;
-    for added in part("added_tokens").as_array().into_iter().flatten() {
-        add(&mut tokenizer, added, vocab)?;
+    let added = part("added_tokens");
+    if !(added.is_array() || added.is_null()) {
+        return Err(refuse(JSON, "added_tokens must be a list"));
+    }
+    for token in added.as_array().into_iter().flatten() {
+        let token = Json::of(JSON, token.clone());
+        if token.flag("single_word")? == Some(true) {
+            return unsupported("added token with single_word", &token.value);
+        }
+        add(&mut tokenizer, &token, vocab)?;
     }
     Ok(Ok(tokenizer))
 }
@@ -124,8 +137,8 @@ fn specials(processor: &Value) -> Option<[String; 2]> {
 }
 
 /// The vocabulary as lines whose numbers are the ids.
-fn lines(tokens: &Value, vocab: u32) -> Result<String, Error> {
-    let Some(tokens) = tokens.as_object() else {
+fn lines(tokens: Option<&Value>, vocab: u32) -> Result<String, Error> {
+    let Some(tokens) = tokens.and_then(Value::as_object) else {
         return Err(refuse(JSON, "model has no vocab"));
     };
     let mut lines = Vec::new();
@@ -151,18 +164,19 @@ fn id_of(id: &Value, vocab: u32) -> Result<usize, Error> {
     })
 }
 
-fn add(tokenizer: &mut Tokenizer, added: &Value, vocab: u32) -> Result<(), Error> {
-    let flag = |name: &str| added[name].as_bool().unwrap_or(false);
-    let Some(content) = added["content"].as_str().filter(|_| !flag("single_word")) else {
-        let problem = format!("added token {added} is not supported");
+fn add(tokenizer: &mut Tokenizer, token: &Json<'_>, vocab: u32) -> Result<(), Error> {
+    let flag = |name: &str| Ok::<bool, Error>(token.flag(name)?.unwrap_or(false));
+    let Some(content) = token.text("content")? else {
+        let problem = format!("added token {} has no content", token.value);
         return Err(refuse(JSON, &problem));
     };
     let matching = Matching {
-        strip_left: flag("lstrip"),
-        strip_right: flag("rstrip"),
-        normalized: flag("normalized"),
+        strip_left: flag("lstrip")?,
+        strip_right: flag("rstrip")?,
+        normalized: flag("normalized")?,
     };
-    let id = u32::try_from(id_of(&added["id"], vocab)?).unwrap_or(u32::MAX);
+    let id = id_of(token.get("id").unwrap_or(&Value::Null), vocab)?;
+    let id = u32::try_from(id).unwrap_or(u32::MAX);
     let added = tokenizer.add(content, id, matching);
     added.map_err(|error| refuse(JSON, &error.to_string()))
 }

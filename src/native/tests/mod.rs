@@ -5,6 +5,7 @@
 //! `MODEL_SCHEDULES` is how many a story is told, 300 unless given. A failure
 //! prints its schedule, which `shuttle::replay` repeats.
 
+mod indexes;
 mod tensors;
 mod words;
 

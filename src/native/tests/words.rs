@@ -1,5 +1,6 @@
 //! Results in parts, and memory that is used again.
 
+use super::{KIND, ask, check, eager, explore};
 use crate::native::words::{MOST, MOST_FLOATS, SMALLEST, Spare, Words};
 
 fn floats(words: &Words) -> &[f32] {
@@ -47,4 +48,26 @@ fn memory_is_kept_within_bounds_and_fits() {
         kept, 7,
         "less than eight eighths, with those of 3 and 4 left over"
     );
+}
+
+#[test]
+fn memory_is_kept_only_where_it_will_be_freed() {
+    explore(KIND, eager(), |gpu| {
+        let kept = || gpu.shared().lock().spare.take(SMALLEST).capacity();
+        let give = || gpu.recycle(vec![0.0; SMALLEST]);
+        give();
+        assert_eq!(kept(), 0, "no batch was sent");
+        check(1, ask(&gpu, 1).wait(), &[]);
+        give();
+        assert_eq!(kept(), SMALLEST, "the worker frees it once it is idle");
+        gpu.shared().lock().session.trim();
+        give();
+        assert_eq!(kept(), 0, "it is idle");
+        check(1, ask(&gpu, 1).wait(), &[]);
+        give();
+        gpu.dispose();
+        assert_eq!(kept(), 0, "freed with the session");
+        give();
+        assert_eq!(kept(), 0, "nobody would free it");
+    });
 }

@@ -8,15 +8,13 @@
 //! that stage works on the same rows.
 
 use super::bound::{Bound, bounds};
+use super::cost::{Cost, costs};
 use super::lower::{Lowered, Primitive, Value};
 use super::view::View;
 use crate::graph::shape::Shape;
 
 /// Simple operations that are rather repeated than kept.
 const CHEAP: u32 = 4;
-
-/// What a function that is not simple counts for.
-const COSTLY: u32 = 8;
 
 /// A chain cut into stages.
 pub(super) struct Cut {
@@ -102,15 +100,6 @@ struct Cutter<'a> {
     cut: Cut,
     /// Values that a gather reads.
     is_read: Vec<bool>,
-}
-
-/// What it takes to compute a value from tensors.
-#[derive(Clone, Copy)]
-struct Cost {
-    work: u32,
-    tensors: u32,
-    /// The tensor, where it is one.
-    tensor: usize,
 }
 
 impl Cutter<'_> {
@@ -468,47 +457,4 @@ fn composes(values: &[Value]) -> Vec<bool> {
         });
     }
     composes
-}
-
-fn costs(lowered: &Lowered) -> Vec<Cost> {
-    let mut costs: Vec<Cost> = Vec::with_capacity(lowered.values.len());
-    for (id, value) in lowered.values.iter().enumerate() {
-        let own = match value.primitive {
-            Primitive::Unary(function) if function.is_cheap() => 1,
-            Primitive::Binary(function) if function.is_cheap() => 1,
-            Primitive::Unary(_) | Primitive::Binary(_) => COSTLY,
-            Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => 0,
-            Primitive::Constant(_) | Primitive::Count(_) => {
-                costs.push(Cost {
-                    work: 0,
-                    tensors: 0,
-                    tensor: id,
-                });
-                continue;
-            }
-            _ => {
-                costs.push(Cost {
-                    work: 0,
-                    tensors: 1,
-                    tensor: id,
-                });
-                continue;
-            }
-        };
-        let mut cost = Cost {
-            work: own,
-            tensors: 0,
-            tensor: id,
-        };
-        for operand in &value.operands {
-            let of = costs[*operand];
-            cost.work = cost.work.saturating_add(of.work);
-            if of.tensors > 0 && !(cost.tensors == 1 && cost.tensor == of.tensor) {
-                cost.tensors = cost.tensors.saturating_add(of.tensors);
-                cost.tensor = of.tensor;
-            }
-        }
-        costs.push(cost);
-    }
-    costs
 }

@@ -14,6 +14,7 @@
 mod attention;
 mod bound;
 mod build;
+mod cost;
 mod cut;
 mod in_place;
 mod layout;

@@ -11,6 +11,8 @@ mod out_of_memory;
 mod structures;
 mod under_random_events;
 mod while_compiling;
+mod writing;
+mod writing_on_both;
 
 use super::loss::ATTEMPTS;
 use super::*;
@@ -126,7 +128,7 @@ impl Device for Frail {
     fn prepare(&mut self, kernel: &Kernel) -> Readiness {
         match self.fate(kernel) {
             Some(Fate::Ready) => Readiness::Ready,
-            Some(Fate::Failed) => Readiness::Failed(Error::Shader(kernel.name().into())),
+            Some(Fate::Failed) => Readiness::Failed(broken(kernel)),
             Some(Fate::Compiling) => Readiness::Compiling(None),
             None => {
                 let kernels = self.kernels.as_mut().expect("it has a compiler");
@@ -160,7 +162,7 @@ impl Device for Frail {
             if let Some(kernels) = &mut self.kernels {
                 kernels.retain(|(known, _)| known != failed);
             }
-            let error = Error::Shader(failed.name().into());
+            let error = broken(failed);
             return Box::pin(std::future::ready(Err(error)));
         }
         let words: u64 = plan.slots.iter().map(|words| u64::from(*words)).sum();
@@ -203,6 +205,11 @@ impl Device for Frail {
     fn destroy(&mut self) {
         self.destroyed = true;
     }
+}
+
+/// The error of a kernel, and of no other one.
+fn broken(kernel: &Kernel) -> Error {
+    Error::Shader(format!("{kernel:?}"))
 }
 
 fn config() -> BatchConfig {

@@ -301,3 +301,19 @@ fn a_model_is_measured_sample_by_sample() {
     session.lose(session.generation());
     assert!(session.next_sample().is_none());
 }
+
+#[test]
+fn a_processor_that_takes_over_is_not_measured() {
+    let mut session = routed(10.0, 0.1);
+    session.calibrate();
+    assert!(session.next_sample().is_some());
+    session.note_sample(1.0);
+    session.lose(session.generation());
+    session.replace_device(Frail::new(1 << 20));
+    // The samples of the GPU come first, then those of the processor beside it.
+    for _ in 0..20 {
+        assert!(session.next_sample().is_none());
+        session.note_sample(1.0);
+    }
+    assert!(session.model().is_none());
+}

@@ -24,27 +24,31 @@ function unit(draw) {
   return length < 0.1 ? unit(draw) : q.map((x) => x / length);
 }
 
-/** Rising keys from 0 on, at least `least`. */
-function keys(draw, least) {
+/** Keys from 0 on, at least `least`, that rise; some are as the one before, if they may. */
+function keys(draw, least, mayRepeat) {
   let time = 0;
   const count = least + Math.floor(draw() * 9);
-  return Array.from({ length: count }, () => (time += 0.05 + draw()) - 0.05);
+  return Array.from({ length: count }, (_, i) => {
+    if (i > 0 && !(mayRepeat && draw() < 0.1)) time += 0.05 + draw();
+    return time;
+  });
 }
 
 /** A clip of so many tracks as three.js has them. */
 export function threeClip(draw, tracks) {
   const made = Array.from({ length: tracks }, (_, i) => {
-    const times = keys(draw, 1);
     const isTurn = draw() < 0.5;
     const value = () =>
       isTurn ? unit(draw) : [signed(draw), signed(draw), signed(draw)];
-    const values = times.flatMap(value);
     const Track = isTurn
       ? THREE.QuaternionKeyframeTrack
       : THREE.VectorKeyframeTrack;
     const modes = [THREE.InterpolateDiscrete, THREE.InterpolateLinear];
     if (!isTurn) modes.push(THREE.InterpolateSmooth);
     const mode = modes[Math.floor(draw() * modes.length)];
+    // Between equal keys three's smooth curves are not a number.
+    const times = keys(draw, 1, mode !== THREE.InterpolateSmooth);
+    const values = times.flatMap(value);
     const name = `n${i}.${isTurn ? "quaternion" : "position"}`;
     return new Track(name, times, values, mode);
   });
@@ -82,7 +86,7 @@ export async function gltfClips(draw, animations) {
     const animation = { samplers: [], channels: [] };
     for (const path of ["translation", "rotation", "scale"]) {
       const isTurn = path === "rotation";
-      const times = keys(draw, 2);
+      const times = keys(draw, 2, true);
       const interpolation = ["STEP", "LINEAR", "CUBICSPLINE"][
         Math.floor(draw() * 3)
       ];

@@ -1,7 +1,7 @@
 // Who embeds: framebatch in each dtype and on the processor, transformers.js as it runs best.
 //
-// The model is at `./models/`, the rival at `./rival/`; `tools/bench-embeddings.mjs`
-// puts both there. What is not there cannot be opened, and its rows say so.
+// The model is at `./models/`, the rival at `./rival/`; `tools/bench.mjs --page embeddings/`
+// serves both there. What is not there cannot be opened, and its rows say so.
 
 import { open, type OpenOptions } from "framebatch";
 import type { EmbedderOptions } from "framebatch/embeddings";

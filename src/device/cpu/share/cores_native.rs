@@ -1,9 +1,11 @@
-//! All cores, by rayon's pool: tasks of about equal work, each with the words
-//! that it writes to.
+//! All cores: tasks of about equal work, each with the words that it writes to.
 
 use std::ops::Range;
 
+use rayon::ThreadPool;
+
 use super::{Size, Task, Work};
+use crate::device::cores;
 use crate::device::cpu::program::Output;
 
 /// Work that another core is woken for: a quarter of a millisecond, where a pass
@@ -15,8 +17,12 @@ const TASKS: usize = 4;
 
 /// Computes a dispatch.
 pub(crate) fn share(work: &Work<'_>, output: &mut [u32]) {
-    match tasks(work, rayon::current_num_threads(), output.len()) {
-        Some(tasks) => run(work, tasks, output),
+    let shared = cores().and_then(|pool| {
+        let tasks = tasks(work, pool.current_num_threads(), output.len())?;
+        Some((pool, tasks))
+    });
+    match shared {
+        Some((pool, tasks)) => run(pool, work, tasks, output),
         None => work.alone(output),
     }
 }
@@ -86,9 +92,9 @@ fn cut(tasks: &mut Vec<Placed>, call: usize, size: &Size, each: usize) {
     }
 }
 
-fn run(work: &Work<'_>, tasks: Vec<Placed>, output: &mut [u32]) {
+fn run(pool: &ThreadPool, work: &Work<'_>, tasks: Vec<Placed>, output: &mut [u32]) {
     let compute = work.run;
-    rayon::scope(|scope| {
+    pool.scope(|scope| {
         let (mut rest, mut start) = (output, 0);
         for (task, words) in tasks {
             let (_, from) = rest.split_at_mut(words.start - start);

@@ -1,10 +1,17 @@
-//! Calls, compilations, failures and losses in any order: every call is answered.
+//! Calls, compilations, failures and losses in any order: every call is answered, and
+//! those that read a tensor find what was written before.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::writing::{Pose, fill};
 use super::*;
+
+/// What is called besides those that compute: one writes to a tensor, one reads it.
+const WRITE: usize = OPS;
+const READ: usize = OPS + 1;
+const KINDS: usize = OPS + 2;
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -25,7 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
     let compile = prop_oneof![8 => Just(None), 1 => Just(Some(lost)), 1 => Just(Some(broken))];
     let key = prop::option::of(0..3_u32);
     prop_oneof![
-        40 => (0..OPS, key).prop_map(|(op, key)| Event::Submit { op, key }),
+        40 => (0..KINDS, key).prop_map(|(op, key)| Event::Submit { op, key }),
         8 => any().prop_map(Event::Abort),
         10 => Just(Event::Flush),
         30 => Just(Event::Launch),
@@ -38,19 +45,30 @@ fn event() -> impl Strategy<Value = Event> {
 /// A session with a compiler, and what is asked of it.
 struct Run {
     session: Session<Frail>,
+    pose: Pose,
     pending: BTreeMap<Ticket, (usize, f32)>,
     flying: Vec<Launch>,
     works: Vec<(Generation, Compile)>,
     /// The newest call of each op that was sent in this life of the device.
-    newest: [Option<Ticket>; OPS],
+    newest: [Option<Ticket>; KINDS],
     /// The first that was made in it. Of those before, some were on their way, and others
     /// had joined what waited.
     since: Ticket,
+    /// What the tensor holds, and what reads that were launched are to find there.
+    content: f32,
+    found: BTreeMap<Ticket, f32>,
     peak: usize,
 }
 
 impl Run {
+    /// Kernels that did not compile, of which no call has heard yet.
+    fn failures(&self) -> usize {
+        let kernels = self.session.device.kernels.iter().flatten();
+        kernels.filter(|(_, fate)| *fate == Fate::Failed).count()
+    }
+
     fn launch(&mut self) -> bool {
+        let failures = self.failures();
         let sent = self.session.launch(NOW);
         let generation = self.session.generation();
         let works = self.session.compiles().into_iter();
@@ -68,8 +86,39 @@ impl Run {
             assert!(*newest < Some(*ticket), "an op's calls keep their order");
             *newest = Some(*ticket);
         }
+        let is_well = self.failures() == failures; // Else nothing is computed.
+        if keeps_order && is_well {
+            self.assert_older_writes_are_sent(&load.tickets);
+        }
+        // Of the writes of a batch, which come first in it, the last one stays.
+        for kind in [WRITE, READ] {
+            let own = |ticket: &&Ticket| is_well && self.pending[*ticket].0 == kind;
+            for ticket in load.tickets.iter().filter(own) {
+                if kind == WRITE {
+                    self.content = self.pending[ticket].1;
+                } else {
+                    self.found.insert(*ticket, self.content);
+                }
+            }
+        }
         self.flying.push(sent);
         true
+    }
+
+    /// A read of these is launched behind every older write that is waited for.
+    fn assert_older_writes_are_sent(&self, tickets: &[Ticket]) {
+        let kind = |ticket: &Ticket| self.pending[ticket].0;
+        let Some(newest) = tickets.iter().rfind(|ticket| kind(ticket) == READ) else {
+            return;
+        };
+        let older = self.pending.range(..newest);
+        for (ticket, _) in older.filter(|(_, (kind, _))| *kind == WRITE) {
+            let mut flying = self.session.in_flight.iter();
+            assert!(
+                flying.any(|flying| flying.load.tickets.contains(ticket)),
+                "{newest:?} reads before {ticket:?} writes"
+            );
+        }
     }
 
     /// Unless too many are on their way, what waits aside waits for a kernel.
@@ -79,13 +128,16 @@ impl Run {
         }
         let aside = self.session.batcher.aside();
         let sealed = &self.session.sealed;
+        let writes = Some(Fate::Compiling) == self.session.device.fate(&Kernel::Clip);
         for load in sealed.iter().filter(|load| aside.contains(&load.id)) {
             for call in &load.calls {
                 let recipe = &self.session.structures.recipes()[call.recipe.0 as usize];
-                let fates = recipe
+                let mut fates = recipe
                     .kernels()
                     .map(|kernel| self.session.device.fate(kernel));
-                assert!(fates.into_iter().any(|fate| fate == Some(Fate::Compiling)));
+                let compiles = fates.any(|fate| fate == Some(Fate::Compiling));
+                let reads = load.sets[call.set.0 as usize].contains(&self.pose.target);
+                assert!(compiles || reads && writes);
             }
         }
     }
@@ -102,8 +154,12 @@ impl Run {
         match &settlement.outcome {
             Ok(_) => {
                 for (ticket, floats) in values(&settlement) {
-                    let (_, value) = self.pending.remove(&ticket).expect("settled once");
-                    assert_eq!(floats, [value + 1.0; 4]);
+                    let (op, value) = self.pending.remove(&ticket).expect("settled once");
+                    match op {
+                        WRITE => assert_eq!(floats, [0.0; 0]),
+                        READ => assert_eq!(floats, [self.found[&ticket]; 4]),
+                        _ => assert_eq!(floats, [value + 1.0; 4]),
+                    }
                 }
             }
             Err(error) => {
@@ -133,6 +189,8 @@ impl Run {
 
     fn replace(&mut self) {
         self.session.replace_device(Frail::new(1 << 20).compiling());
+        fill(&mut self.session, self.pose);
+        self.content = 0.0;
         self.newest = Default::default();
         let last = self.pending.keys().last();
         self.since = last.map_or(self.since, |last| Ticket(last.0 + 1));
@@ -172,21 +230,29 @@ proptest! {
             max_in_flight: 2,
             ..config()
         };
-        let session = Session::new(Frail::new(1 << 20).compiling(), limits).unwrap();
+        let mut session = Session::new(Frail::new(1 << 20).compiling(), limits).unwrap();
         let peak = loads(&session);
         let mut run = Run {
+            pose: pose(&mut session),
             session,
             pending: BTreeMap::new(),
             flying: Vec::new(),
             works: Vec::new(),
             newest: Default::default(),
             since: Ticket(0),
+            content: 0.0,
+            found: BTreeMap::new(),
             peak,
         };
         for (value, event) in (0_u16..).map(f32::from).zip(events) {
             match event {
                 Event::Submit { op, key } => {
-                    if let Some(accepted) = call(&mut run.session, op, value, key) {
+                    let accepted = match op {
+                        WRITE => write(&mut run.session, run.pose, value, (key, None)).ok(),
+                        READ => read(&mut run.session, run.pose, (key, None)).ok(),
+                        _ => call(&mut run.session, op, value, key),
+                    };
+                    if let Some(accepted) = accepted {
                         if let Some(older) = accepted.superseded {
                             prop_assert!(run.pending.remove(&older).is_some());
                         }

@@ -4,6 +4,7 @@ mod in_any_order;
 
 use std::collections::BTreeMap;
 
+use super::writing::{pose, read, write};
 use super::*;
 use crate::Code;
 use crate::batch::{Capacity, Overflow};
@@ -225,6 +226,102 @@ fn a_kernel_that_does_not_compile_fails_its_own_calls() {
     compile(&mut session, &mut works, None);
     let sent = session.launch(NOW).expect("it compiles now");
     assert!(land(&mut session, sent).outcome.is_ok());
+}
+
+/// Compiles the kernels of the batch that is due, and answers it.
+fn warm(session: &mut Session<Frail>, works: &mut Vec<Compile>) {
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    works.extend(session.compiles());
+    while !works.is_empty() {
+        compile(session, works, None);
+    }
+    let sent = session.launch(NOW).expect("it is ready");
+    land(session, sent);
+}
+
+#[test]
+fn what_reads_a_tensor_waits_for_older_batches_that_write_it() {
+    let (mut session, mut works) = (compiling(), Vec::new());
+    let pose = pose(&mut session);
+    read(&mut session, pose, (None, None)).expect("taken");
+    made(&mut session, 0, 1.0);
+    warm(&mut session, &mut works);
+
+    let writer = write(&mut session, pose, 7.0, (None, None)).expect("taken");
+    session.flush();
+    assert!(session.launch(NOW).is_none(), "its kernel compiles");
+    let mut readers = Vec::new();
+    for frame in 0..2_u8 {
+        let reader = read(&mut session, pose, (None, None)).expect("taken");
+        readers.push((reader.ticket, vec![7.0; 4]));
+        let other = made(&mut session, 0, frame.into());
+        session.flush();
+        let sent = session.launch(NOW).expect("the other is ready");
+        let settlement = land(&mut session, sent);
+        assert_eq!(settlement.answers[0].ticket, other);
+        assert_eq!(settlement.answers.len(), 1);
+        assert!(session.launch(NOW).is_none());
+    }
+    compile(&mut session, &mut works, None);
+    let sent = session.launch(NOW).expect("it is compiled");
+    let settlement = land(&mut session, sent);
+    assert_eq!(settlement.answers[0].ticket, writer.ticket);
+    assert_eq!(settlement.answers.len(), 1);
+    let sent = session.launch(NOW).expect("what waited for it");
+    assert_eq!(values(&land(&mut session, sent)), readers);
+    assert_eq!((session.pending(), loads(&session)), (0, 1));
+}
+
+#[test]
+fn what_reads_a_tensor_does_not_wait_for_a_write_that_was_given_up() {
+    let (mut session, mut works) = (compiling(), Vec::new());
+    let pose = pose(&mut session);
+    read(&mut session, pose, (None, None)).expect("taken");
+    warm(&mut session, &mut works);
+
+    let writer = write(&mut session, pose, 7.0, (None, None)).expect("taken");
+    // It waits as well, so that its batch stays.
+    made(&mut session, 1, 1.0);
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    assert!(session.abort(writer.ticket));
+    let reader = read(&mut session, pose, (None, None)).expect("taken");
+    session.flush();
+    let sent = session.launch(NOW).expect("nobody writes");
+    let expected = [(reader.ticket, vec![0.0; 4])];
+    assert_eq!(values(&land(&mut session, sent)), expected);
+
+    let writer = write(&mut session, pose, 7.0, (None, None)).expect("taken");
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    let reader = read(&mut session, pose, (None, None)).expect("taken");
+    session.flush();
+    assert!(session.launch(NOW).is_none(), "somebody does");
+    assert!(session.abort(writer.ticket));
+    assert_eq!(session.due(NOW), Due::Now);
+    let sent = session.launch(NOW).expect("nobody does any more");
+    let expected = [(reader.ticket, vec![0.0; 4])];
+    assert_eq!(values(&land(&mut session, sent)), expected);
+}
+
+#[test]
+fn a_call_that_fails_does_not_wait_for_what_it_reads() {
+    let (mut session, mut works) = (compiling(), Vec::new());
+    let pose = pose(&mut session);
+    let reader = read(&mut session, pose, (None, None)).expect("taken");
+    let writer = write(&mut session, pose, 7.0, (None, None)).expect("taken");
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    compile(&mut session, &mut works, Some(Error::Shader("no".into())));
+    compile(&mut session, &mut works, None);
+    let sent = session.launch(NOW).expect("it fails");
+    let settlement = land(&mut session, sent);
+    assert_eq!(settlement.outcome.unwrap_err().code(), Code::Shader);
+    assert_eq!(settlement.answers[0].ticket, reader.ticket);
+    let sent = session.launch(NOW).expect("it is ready");
+    assert_eq!(land(&mut session, sent).answers[0].ticket, writer.ticket);
+    assert_eq!((session.pending(), loads(&session)), (0, 1));
 }
 
 #[test]

@@ -1,0 +1,239 @@
+//! Calls that write to a tensor, and those that read it.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::graph::UnaryFn;
+use crate::graph::chain::{Chain, Home};
+use crate::graph::sampling::Sampling;
+use crate::graph::shape::Shape;
+use crate::ops::clips;
+use crate::tensor::DType;
+
+/// Seconds of the clip, whose value is the time.
+const LAST: f32 = 65_536.0;
+
+/// Where clips lie, and what is written: four floats.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pose {
+    pub(super) store: u32,
+    pub(super) target: u32,
+}
+
+/// A clip and a tensor of zeros.
+pub(super) fn pose(session: &mut Session<Frail>) -> Pose {
+    let [store, target] = std::array::from_fn(|_| session.hold());
+    let pose = Pose { store, target };
+    fill(session, pose);
+    pose
+}
+
+/// The data of both, which a device loses.
+pub(super) fn fill(session: &mut Session<Frail>, pose: Pose) {
+    let track = clips::Track {
+        times: &[0.0, LAST],
+        values: &[0.0, 0.0, 0.0, 0.0, LAST, LAST, LAST, LAST],
+        kind: Default::default(),
+        interpolation: Default::default(),
+        easing: Default::default(),
+    };
+    let clip = clips::encode(&[track], None).expect("a clip");
+    session.fill(pose.store, &clip.words).expect("held");
+    session.fill(pose.target, &[0; 4]).expect("held");
+}
+
+/// Writes a value.
+pub(super) fn write(
+    session: &mut Session<Frail>,
+    pose: Pose,
+    value: f32,
+    (key, engine): (Option<u32>, Option<Engine>),
+) -> Result<Accepted, Error> {
+    let recipe = session.sampling(Sampling {
+        layers: 1,
+        lanes: 1,
+        width: 4,
+        row: 1,
+        is_stored: true,
+    });
+    let (time, weight) = (value.to_bits(), 1.0_f32.to_bits());
+    let operands = [time, 0, 0, 0, 1, 1, 0, 4, 0, 0, 0, weight];
+    let room = session.room(14)?;
+    room[..12].copy_from_slice(&operands);
+    room[12..14].copy_from_slice(&[pose.store, pose.target]);
+    let submission = Submission {
+        recipe,
+        rows: 1,
+        scalar: 0,
+        key,
+    };
+    session.submit_to(engine, &submission, NOW)
+}
+
+/// Reads what is there.
+pub(super) fn read(
+    session: &mut Session<Frail>,
+    pose: Pose,
+    (key, engine): (Option<u32>, Option<Engine>),
+) -> Result<Accepted, Error> {
+    let shape = Shape::new(&[4]).expect("a small shape");
+    let mut chain = Chain::default();
+    let x = chain.input(shape, DType::F32, Home::Resident);
+    let y = chain.unary(UnaryFn::Relu, x.expect("room"));
+    chain.output(y.expect("one tensor")).expect("a node of it");
+    let recipe = session.chain(chain);
+    session.room(4)?[0] = pose.target;
+    let submission = Submission {
+        recipe,
+        rows: 0,
+        scalar: 0,
+        key,
+    };
+    session.submit_to(engine, &submission, NOW)
+}
+
+pub(super) fn written(session: &mut Session<Frail>, pose: Pose, value: f32) -> Ticket {
+    let accepted = write(session, pose, value, (None, None));
+    accepted.expect("taken").ticket
+}
+
+pub(super) fn asked(session: &mut Session<Frail>, pose: Pose, engine: Option<Engine>) -> Ticket {
+    let accepted = read(session, pose, (None, engine));
+    accepted.expect("taken").ticket
+}
+
+/// What a call came to.
+pub(super) fn result_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> {
+    let mut found = Vec::new();
+    for settlement in settlements {
+        let own = |answer: &&Answer| answer.ticket == ticket;
+        found.extend(
+            settlement
+                .answers
+                .iter()
+                .filter(own)
+                .map(|answer| floats(settlement, answer)),
+        );
+    }
+    assert_eq!(found.len(), 1, "answered once");
+    found.remove(0)
+}
+
+#[test]
+fn all_pieces_of_a_batch_read_what_it_writes() {
+    // Cut for the sake of overlap, for want of memory, or not at all.
+    let cases = [
+        (Frail::in_pieces(1 << 20, 20_000), None, true),
+        (Frail::new(1 << 20).gpu(), Some(1 << 20), true),
+        (Frail::new(1 << 20).gpu(), None, false),
+    ];
+    for (device, memory_budget, is_cut) in cases {
+        let limits = BatchConfig {
+            memory_budget,
+            ..config()
+        };
+        let mut session = Session::new(device, limits).expect("valid settings");
+        let pose = pose(&mut session);
+        let before = asked(&mut session, pose, None);
+        let first = written(&mut session, pose, 3.0);
+        const ROWS: [u32; 2] = [12_000, 7];
+        let others = ROWS.map(|rows| put(&mut session, 1.0, rows));
+        let second = written(&mut session, pose, 5.0);
+        let behind = asked(&mut session, pose, None);
+
+        let sent = launch(&mut session);
+        let mut flights = VecDeque::from(sent.flights);
+        let mut settlements = Vec::new();
+        while let Some(flight) = flights.pop_front() {
+            let outcome = pollster::block_on(flight);
+            let settlement = session.settle(sent.batch, sent.generation, outcome);
+            let mut settlement = settlement.expect("on its way");
+            flights.extend(settlement.next.drain(..));
+            settlements.push(settlement);
+        }
+        assert_eq!(session.stats().batches, 1, "the test needs one batch");
+        assert_eq!(settlements.len() > 1, is_cut);
+        for reader in [before, behind] {
+            assert_eq!(result_of(&settlements, reader), [5.0; 4]);
+        }
+        for writer in [first, second] {
+            assert_eq!(result_of(&settlements, writer), [0.0; 0]);
+        }
+        for (other, rows) in others.into_iter().zip(ROWS) {
+            let mine = |settlement: &Settlement| {
+                let own = settlement.answers.iter().filter(|a| a.ticket == other);
+                own.map(|answer| answer.span.words).sum::<u32>()
+            };
+            let words: u32 = settlements.iter().map(mine).sum();
+            assert_eq!(words, rows);
+        }
+        assert_eq!((session.pending(), loads(&session)), (0, 1));
+    }
+}
+
+#[test]
+fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
+    for landed in 0..4 {
+        let in_pieces = || Frail::in_pieces(1 << 20, 256);
+        let mut session = Session::new(in_pieces(), config()).expect("valid settings");
+        let pose = pose(&mut session);
+        let mut calls = vec![
+            put(&mut session, 1.0, 100),
+            written(&mut session, pose, 3.0),
+        ];
+        calls.extend([asked(&mut session, pose, None), put(&mut session, 2.0, 8)]);
+        calls.push(written(&mut session, pose, 5.0));
+        let reader = calls[2];
+        let sent = launch(&mut session);
+        assert!(sent.flights.len() > landed, "the test needs more pieces");
+        let mut answered = Vec::new();
+        for (at, flight) in sent.flights.into_iter().enumerate() {
+            let outcome = match at < landed {
+                true => pollster::block_on(flight),
+                false => Err(Error::DeviceLost("test".into())),
+            };
+            let settlement = session.settle(sent.batch, sent.generation, outcome);
+            let answers = settlement.iter().flat_map(|settled| &settled.answers);
+            let done = answers.filter(|answer| answer.is_last());
+            answered.extend(done.map(|answer| answer.ticket));
+            if session.is_lost() {
+                break;
+            }
+        }
+        session.replace_device(in_pieces());
+        fill(&mut session, pose);
+        let again = session.launch(NOW).expect("sent again");
+        let left = calls.iter().filter(|call| !answered.contains(call));
+        let left: Vec<Ticket> = left.copied().collect();
+        let mut tickets = session.in_flight[0].load.tickets.clone();
+        tickets.sort();
+        assert_eq!(tickets, left, "{landed} pieces");
+        let settlements = land_all(&mut session, again);
+        // What was written is written again if nobody was told that it is.
+        let is_written = !answered.contains(&calls[4]);
+        if left.contains(&reader) {
+            let value = if is_written { 5.0 } else { 0.0 };
+            assert_eq!(result_of(&settlements, reader), [value; 4]);
+        }
+        let stats = session.stats();
+        assert_eq!((stats.settled, stats.rejected), (5, 0), "{landed} pieces");
+        assert_eq!((session.pending(), loads(&session)), (0, 1));
+    }
+}
+
+#[test]
+fn a_plan_shows_what_is_written_first() {
+    let mut session =
+        Session::new(Frail::in_pieces(1 << 20, 256), config()).expect("valid settings");
+    let pose = pose(&mut session);
+    session.begin_explain();
+    put(&mut session, 1.0, 100);
+    asked(&mut session, pose, None);
+    written(&mut session, pose, 5.0);
+    let text = session.end_explain();
+    let pieces: Vec<&str> = text.split("piece ").collect();
+    assert!(pieces.len() > 3, "{text}");
+    let writes = |piece: &&str| piece.contains("clip");
+    assert!(writes(&pieces[1]), "{text}");
+    assert!(!pieces[2..].iter().any(writes), "{text}");
+}
