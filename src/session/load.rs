@@ -7,9 +7,6 @@ use crate::error::Error;
 use crate::plan::{Call, NumbersId, Recipe, SetId};
 use crate::tensor::{Arena, Format, Span, aligned};
 
-/// Words that a call takes besides its operands, about.
-const RECORD: usize = 16;
-
 /// What a batch carries until it is sent.
 #[derive(Debug)]
 pub(super) struct Load {
@@ -33,11 +30,11 @@ pub(super) struct Load {
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
     /// Where the numbers of the last call that has some are, and which they are.
-    numbers: (Span, NumbersId),
+    pub(super) numbers: (Span, NumbersId),
     /// Every tensor that a call reads, as often as one does.
     pub(super) read: Vec<u32>,
     /// Words that calls took here which were given up.
-    wasted: usize,
+    pub(super) wasted: usize,
     /// Whether it was sent before.
     pub(super) is_sent: bool,
     /// Losses of a device that was at work on it.
@@ -167,54 +164,6 @@ impl Load {
         self.tickets.truncate(kept);
     }
 
-    /// Notes that a call was given up, if it is one of these: whether most of what they
-    /// hold is nobody's any more, and enough to be worth a [`Load::rebuilt`].
-    pub(super) fn waste(&mut self, ticket: Ticket) -> bool {
-        let Some(at) = self.place(ticket) else {
-            return false;
-        };
-        self.wasted += taken(&self.calls[at]);
-        let all: usize = self.arena.len() as usize + self.calls.len() * RECORD;
-        self.wasted > Arena::CHUNK as usize && self.wasted > all - self.wasted
-    }
-
-    /// The calls that are still waited for, which come in the same order, in this memory;
-    /// `None` where there is not enough of it.
-    pub(super) fn rebuilt(
-        &mut self,
-        live: impl ExactSizeIterator<Item = Ticket>,
-        mut arena: Arena,
-    ) -> Option<Load> {
-        self.keep(live);
-        let words = self.calls.iter().map(|call| aligned(call.inputs.words));
-        if !arena.reserve(words.sum()) {
-            return None;
-        }
-        let mut next = Load::of(self.id, arena, self.calls.len());
-        // As the last call's: the next one's are compared with none.
-        next.numbers.1 = self.numbers.1;
-        for (call, ticket) in self.calls.iter().zip(&self.tickets) {
-            let inputs = next.arena.push(self.arena.read(call.inputs));
-            let set = next.set(&self.sets[call.set.0 as usize]);
-            next.calls.push(Call {
-                inputs,
-                set,
-                ..*call
-            });
-            next.tickets.push(*ticket);
-        }
-        let asked = std::mem::take(&mut self.asked);
-        let is_live = |(ticket, _): &(Ticket, Engine)| next.place(*ticket).is_some();
-        next.asked = asked.into_iter().filter(is_live).collect();
-        Some(next)
-    }
-
-    /// Where a call is.
-    fn place(&self, ticket: Ticket) -> Option<usize> {
-        let at = self.tickets.partition_point(|own| own.is_before(ticket));
-        (self.tickets.get(at) == Some(&ticket)).then_some(at)
-    }
-
     /// Puts the processor's calls aside.
     pub(super) fn part(&mut self) {
         let engines = std::mem::take(&mut self.engines);
@@ -339,11 +288,6 @@ impl Load {
         self.wasted = 0;
         std::mem::take(&mut self.read)
     }
-}
-
-/// Words that a call takes in a load.
-fn taken(call: &Call) -> usize {
-    aligned(call.inputs.words) as usize + RECORD
 }
 
 fn refused(format: Format, row: Option<usize>) -> Error {
