@@ -31,10 +31,10 @@ export function deliver(
       results.fill(into, offset);
       call.resolve(into);
     } else {
-      call.reject(lostInto(call));
+      call.reject(lostInto(about(call)));
     }
   } catch (error) {
-    call.reject(noMemory(call, words, error));
+    call.reject(noMemory(about(call), words, error));
   }
 }
 
@@ -59,11 +59,11 @@ export function collect(
   try {
     // Made before, it is the same after a lost device, and filled anew.
     const result = (call.begun ??= room(call, total));
-    if (result.byteLength !== total * 4) return lostInto(call);
+    if (result.byteLength !== total * 4) return lostInto(about(call));
     results.copy(result, offset, words, at);
     return at + words === total ? result : undefined;
   } catch (error) {
-    return noMemory(call, total, error);
+    return noMemory(about(call), total, error);
   }
 }
 
@@ -78,22 +78,22 @@ export function room(call: Call, words: number): Operand {
 }
 
 /** The error for an `into` that changed while it was waited for. */
-export function lostInto(call: Call): FramebatchError {
+export function lostInto(asked: string): FramebatchError {
   return invalid(
-    about(call),
+    asked,
     "into was detached or resized while the call was pending; keep it until the promise settles",
   );
 }
 
 /** The error where the page has no memory for a new array. The other calls may still fit. */
 export function noMemory(
-  call: Call,
+  asked: string,
   words: number,
   cause: unknown,
 ): FramebatchError {
   return new FramebatchError(
     "out-of-memory",
-    `${about(call)}: no memory for a result of ${words * 4} bytes; give an array as into`,
+    `${asked}: no memory for a result of ${words * 4} bytes; give an array as into`,
     { cause },
   );
 }

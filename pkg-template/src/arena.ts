@@ -156,13 +156,13 @@ export class Results {
 
 /** As many words, rounded up to a multiple of four. */
 export function aligned(words: number): number {
-  return (words + 3) & ~3;
+  return words + (-words & 3); // Beyond 2^31 too.
 }
 
 function wordsIn(operand: Result): number {
   return operand.BYTES_PER_ELEMENT === 4
     ? operand.length
-    : (operand.length + 3) >> 2;
+    : Math.ceil(operand.length / 4);
 }
 
 // Two functions of equal text: each stays fast because it only ever sees one

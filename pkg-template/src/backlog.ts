@@ -35,10 +35,10 @@ export class Backlog {
   ): void {
     this.entries.push({
       call,
-      a: a.slice(),
-      b: b?.slice(),
-      t: typeof t === "object" ? t.slice() : t,
-      rest: rest?.map((operand) => operand.slice()),
+      a: copyOf(a),
+      b: b && copyOf(b),
+      t: typeof t === "object" ? new Float32Array(t) : t,
+      rest: rest?.map(copyOf),
     });
   }
 
@@ -80,4 +80,10 @@ export class Backlog {
       .map((entry) => entry.call)
       .filter((call) => call.ticket === UNENTERED);
   }
+}
+
+// Of Node's buffers, `slice` is a view.
+function copyOf(operand: Operand): Operand {
+  const Kind = operand.BYTES_PER_ELEMENT === 4 ? Float32Array : Uint8Array;
+  return new Kind(operand);
 }

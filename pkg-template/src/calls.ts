@@ -177,6 +177,7 @@ export class Calls {
       if (this.core === undefined) {
         laid.keep();
         this.backlog.addReading(call);
+        this.streams.called();
       } else {
         this.tickets.enterLaid(call);
         this.entered(call);
@@ -271,8 +272,11 @@ export class Calls {
   readonly notify: Notify = (event, message) => {
     if (event === "sent") return this.sending.sent();
     if (event === "returned") return this.sending.returned(false);
-    // One batch did: the device stays.
-    if (event === "relieved") return this.listeners.tell("fallback", message);
+    if (event === "relieved") {
+      // One batch did: the device stays. A call may be entering just now, and what
+      // listeners call must not enter inside of it.
+      return queueMicrotask(() => this.listeners.tell("fallback", message));
+    }
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
@@ -420,11 +424,15 @@ export class Calls {
 
   private stop(core: Core): void {
     this.sending.dispose();
+    this.core = undefined;
     // A core that failed cannot be trusted to clean up, and is left alone.
-    if (this.ended!.code !== "fatal") {
+    if (this.ended!.code === "fatal") return;
+    try {
       core.dispose();
       this.finalStats = core.stats() as Stats;
+    } catch (thrown) {
+      // The calls that it left are answered by who asked for the end.
+      this.loaded!.condemn(fromCore("dispose", thrown));
     }
-    this.core = undefined;
   }
 }

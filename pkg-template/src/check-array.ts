@@ -36,7 +36,7 @@ export function checkInto(
  * 0 and reads as empty, so only empty ones need be asked.
  */
 export function isDetached(
-  array: ArrayBufferView & { length: number },
+  array: Pick<ArrayBufferView, "buffer"> & { length: number },
 ): boolean {
   if (array.length > 0) return false;
   const buffer = array.buffer as ArrayBuffer & { detached?: boolean };

@@ -202,4 +202,6 @@ export interface Instance {
     module_or_path?: WasmSource;
   }): Promise<{ memory: WebAssembly.Memory }>;
   readonly Core: CoreClass;
+  /** It trapped: timers and promises of its own find nothing to call. */
+  abandon(): void;
 }

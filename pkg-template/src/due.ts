@@ -5,6 +5,9 @@
 
 import { EndOfTask, type Environment } from "./environment.js";
 
+/** The milliseconds that a timer holds; a longer one would ring at once. */
+const LONGEST = 2 ** 31 - 1;
+
 /** What a clock drives. */
 export interface Batch {
   /** Sends what is queued. */
@@ -55,7 +58,7 @@ export class DueTimer {
     if (Number.isNaN(milliseconds)) return;
     this.timer = this.environment.setTimer(
       () => this.fire(),
-      Math.ceil(milliseconds),
+      Math.min(Math.ceil(milliseconds), LONGEST),
     );
   }
 

@@ -71,6 +71,11 @@ export function kindOf(value: unknown): string {
   return value.constructor?.name ?? "object";
 }
 
+/** The name of a built-in value's class, in any realm: an iframe has classes of its own. */
+export function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice(8, -1);
+}
+
 /** The code behind a status of the settle table. */
 export function codeOf(status: number): Code {
   return CODES[status - 1] ?? "fatal";

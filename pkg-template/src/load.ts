@@ -16,6 +16,14 @@ export interface Resident {
   end(error: FramebatchError): void;
 }
 
+type Uncaught = ErrorEvent & PromiseRejectionEvent;
+
+/**
+ * Where a trap goes that nobody catches: the core's work in the background runs in
+ * microtasks and timers, and in reactions to promises.
+ */
+const UNCAUGHT = ["error", "unhandledrejection"];
+
 /** A WebAssembly instance: the core's class, and the memory its sessions share. */
 export class Loaded {
   private readonly residents = new Set<Resident>();
@@ -23,9 +31,11 @@ export class Loaded {
   constructor(
     readonly Core: CoreClass,
     readonly memory: WebAssembly.Memory,
+    private readonly abandon: () => void,
   ) {
-    // Work that the core does in the background traps where nobody catches it.
-    globalThis.addEventListener?.("unhandledrejection", this.onRejection);
+    for (const type of UNCAUGHT) {
+      globalThis.addEventListener?.(type, this.onUncaught);
+    }
   }
 
   /** A session moved in. */
@@ -41,15 +51,19 @@ export class Loaded {
   /** The instance trapped: every session on it ends, and the next one gets another. */
   condemn(error: FramebatchError): void {
     loading = undefined;
-    globalThis.removeEventListener?.("unhandledrejection", this.onRejection);
+    this.abandon();
+    for (const type of UNCAUGHT) {
+      globalThis.removeEventListener?.(type, this.onUncaught);
+    }
     for (const resident of this.residents) resident.end(error);
   }
 
-  private readonly onRejection = (event: PromiseRejectionEvent): void => {
-    const { reason } = event;
-    if (!(reason instanceof WebAssembly.RuntimeError)) return;
+  private readonly onUncaught = (event: Event): void => {
+    const { error, reason } = event as Partial<Uncaught>;
+    const thrown: unknown = error ?? reason;
+    if (!(thrown instanceof WebAssembly.RuntimeError)) return;
     let trap: unknown = undefined;
-    if (reason.stack?.includes("framebatch_bg")) trap = reason;
+    if (thrown.stack?.includes("framebatch_bg")) trap = thrown;
     try {
       for (const resident of this.residents) resident.checkUp();
     } catch (thrown) {
@@ -84,11 +98,11 @@ export function loadCore(source: WasmSource | undefined): Promise<Loaded> {
 async function load(given: WasmSource | undefined): Promise<Loaded> {
   try {
     const source = given ?? fileHere();
-    const { init, Core } = instantiate();
+    const { init, Core, abandon } = instantiate();
     const { memory } = await init(
       source === undefined ? undefined : { module_or_path: source },
     );
-    return new Loaded(Core, memory);
+    return new Loaded(Core, memory, abandon);
   } catch (error) {
     loading = undefined;
     throw new FramebatchError(

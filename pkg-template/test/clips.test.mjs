@@ -133,12 +133,29 @@ test("wrong samplings reject in a sentence", async () => {
   const tensor = gpu.tensor(new Float32Array(4));
   const two = new Float32Array(2);
   const layer = { clip, times: 0 };
+  const gone = new Float32Array(2);
+  structuredClone(gone.buffer, { transfer: [gone.buffer] });
+  const detached =
+    "is detached (its buffer was transferred); give an array that still has its memory";
   const cases = [
     [
       () => clip.sample("now"),
       "sample: times must be a number or a Float32Array, got string",
     ],
     [() => clip.sample(NaN), "sample: times is NaN; give a number"],
+    [() => clip.sample(gone), `sample: times ${detached}`],
+    [
+      () => clip.sampleTo(tensor, gone, { label: "x" }),
+      `sampleTo (label 'x'): times ${detached}`,
+    ],
+    [
+      () => gpu.blend([{ ...layer, times: two, weight: gone }]),
+      `blend: layers[0]: weight ${detached}`,
+    ],
+    [
+      () => gpu.blend([{ clip, times: new Float32Array(0), weight: gone }]),
+      `blend: layers[0]: weight ${detached}`,
+    ],
     [
       () => clip.sample(0, { wrap: "bounce" }),
       "sample: wrap must be 'clamp', 'loop' or 'ping-pong', got 'bounce'",
@@ -269,6 +286,56 @@ test("the store is one tensor, written in parts and filled when it grows", async
   gpu.clip(small);
   core.restore();
   assert.deepEqual([core.counts.fills, core.counts.patches], [3, 1]);
+});
+
+test("a clip that finds no room leaves the others, and the next ones, as they were", async () => {
+  const { gpu, core } = await manual();
+  const clip = (value) => ({ tracks: [{ times: [0], values: [value] }] });
+  const times = Float32Array.from({ length: 20_000 }, (_, i) => i);
+  const long = { tracks: [{ times, values: times }] };
+  const tensor = () => [...core.tensors.values()][0];
+  /** Whether the device has the words of a clip where its calls look for them. */
+  const has = (made, value) => {
+    void made.sample(0);
+    const place = core.view()[core.queued.at(-1).at + 8];
+    const { words } = encode("clip", clip(value).tracks, undefined);
+    assert.deepEqual(tensor().subarray(place, place + words.length), words);
+  };
+  const first = gpu.clip(clip(1));
+  const { length } = tensor();
+  const refuse = (method) => {
+    core.failures = { [method]: { code: "limit-exceeded", message: "full" } };
+  };
+  refuse("fill");
+  assert.throws(() => gpu.clip(long), { code: "limit-exceeded" });
+  refuse("patch");
+  assert.throws(() => gpu.clip(clip(3)), { code: "limit-exceeded" });
+  const second = gpu.clip(clip(2));
+  assert.deepEqual([core.counts.fills, core.counts.patches], [1, 1]);
+  has(first, 1);
+  has(second, 2);
+  // Another device is asked for no more than there is.
+  core.lose();
+  core.restore();
+  assert.equal(tensor().length, length);
+  gpu.clip(long);
+  assert.ok(tensor().length > 40_000);
+  has(first, 1);
+  has(second, 2);
+});
+
+test("a device that had no room for the store has it with the next clip", async () => {
+  const { gpu, core } = await manual();
+  const clip = gpu.clip({ tracks: [TRACK] });
+  core.lose();
+  core.failures = { fill: { code: "limit-exceeded", message: "too large" } };
+  core.restore();
+  gpu.clip({ tracks: [TRACK] });
+  assert.deepEqual([core.counts.fills, core.counts.patches], [2, 0]);
+  const sampled = clip.sample(0.5);
+  gpu.flush();
+  core.answer();
+  assert.deepEqual([...(await sampled)], [0.5]);
 });
 
 test("a store that finds no room is said of every call", async () => {

@@ -103,6 +103,29 @@ test("what is no model is not kept", async () => {
   await works(gpu, core, await gpu.embedder(SITE));
 });
 
+test("a server out of reach takes nothing from what is kept", async () => {
+  const { gpu, core } = await manual();
+  await works(gpu, core, await gpu.embedder(SITE));
+  await settled(20);
+  const has = kept.size;
+  // It is not in the folder, and so is looked for each time.
+  const name = "config_sentence_transformers.json";
+  const wrong = [
+    new TypeError("offline"),
+    () => new Response("", { status: 503 }),
+  ];
+  for (const answer of wrong) {
+    answers = { [name]: answer };
+    await assert.rejects(gpu.embedder(SITE), { code: "invalid-input" });
+    await settled(20);
+    assert.equal(kept.size, has);
+  }
+  answers = {};
+  asked = [];
+  await works(gpu, core, await gpu.embedder(SITE));
+  assert.deepEqual(asked, [name]);
+});
+
 test("what servers answer is told by file and address", async () => {
   const { gpu, core } = await manual();
   const page = () =>
@@ -133,11 +156,73 @@ test("what servers answer is told by file and address", async () => {
       return true;
     });
     assert.equal(core.tensors.size, 0);
+    await settled(20);
+    kept.clear();
   }
   // What a folder need not have may be missing in any way.
   answers = { "sentence_bert_config.json": page };
   const embedder = await gpu.embedder(SITE);
   assert.equal(embedder.info.maxTokens, 16);
+});
+
+test("a compressed file of another origin is no truncated one", async () => {
+  const { gpu, core } = await manual();
+  const whole = files["model.safetensors"];
+  /** Of another origin how a file is compressed is not to be seen, but its length is. */
+  const compressed = (bytes) => () => {
+    const response = new Response(bytes, {
+      headers: { "content-length": bytes.length >> 1 },
+    });
+    return Object.defineProperty(response, "type", { value: "cors" });
+  };
+  answers["model.safetensors"] = compressed(whole);
+  const heard = [];
+  const onProgress = (progress) => heard.push(progress);
+  const options = { cache: false, onProgress };
+  await works(gpu, core, await gpu.embedder(SITE, options));
+  const { length } = whole;
+  assert.deepEqual(heard.at(-1), { loaded: length, total: length });
+  const tensors = core.tensors.size;
+  answers["model.safetensors"] = compressed(whole.slice(0, -3));
+  await assert.rejects(gpu.embedder(SITE, options), /it is truncated/);
+  answers["model.safetensors"] = compressed(Uint8Array.of(...whole, 0));
+  await assert.rejects(gpu.embedder(SITE, options), /there is more behind/);
+  assert.equal(core.tensors.size, tensors);
+});
+
+test("what breaks off on its way is told so, and costs no file that was kept", async () => {
+  const { gpu, core } = await manual();
+  await works(gpu, core, await gpu.embedder(SITE));
+  await settled(20);
+  const had = [...kept.keys()].sort();
+  const breaking = (bytes) => () => {
+    const start = (to) => to.enqueue(bytes.slice(0, 9));
+    const pull = (to) => to.error(new TypeError("network error"));
+    const how = { highWaterMark: 0 };
+    return new Response(new ReadableStream({ start, pull }, how));
+  };
+  const [words, weights] = ["tokenizer.json", "model.safetensors"];
+  for (const name of [words, weights]) {
+    kept.delete(SITE + name);
+    answers = { [name]: breaking(files[name]) };
+    await assert.rejects(gpu.embedder(SITE), {
+      code: "invalid-input",
+      message: `embedder: ${name} broke off on its way from ${SITE}${name} (network error)`,
+    });
+    await settled(20);
+    const left = had.filter((url) => url !== SITE + name);
+    assert.deepEqual([...kept.keys()].sort(), left);
+    answers = {};
+    await works(gpu, core, await gpu.embedder(SITE));
+    await settled(20);
+  }
+  // What was kept and cannot be read is fetched again.
+  const damaged = breaking(files[words])();
+  damaged.clone = () => damaged;
+  kept.set(SITE + words, damaged);
+  await assert.rejects(gpu.embedder(SITE), /tokenizer.json broke off/);
+  await settled(20);
+  await works(gpu, core, await gpu.embedder(SITE));
 });
 
 test("loading from the web is given up, and its request with it", async () => {

@@ -34,11 +34,20 @@ const tensors = (change) => weights(safetensors(TENSORS.map(change)));
 const whole = safetensors(TENSORS);
 const text = (string) => new TextEncoder().encode(string);
 
+/** A file that the page has, and that was changed since. */
+const gone = Object.assign(new Blob(["{}"]), {
+  stream() {
+    const start = (to) => to.error(new Error("it was changed"));
+    return new ReadableStream({ start });
+  },
+});
+
 const WRONG = [
   [{ "config.json": undefined }, "config.json is missing"],
   [{ "config.json": text("<html>") }, "config.json is no JSON"],
   [{ "config.json": text("[]") }, "config.json must be an object, got Array"],
   [{ "config.json": Uint8Array.of(0xff) }, "config.json is not UTF-8"],
+  [{ "config.json": gone }, "config.json could not be read (it was changed)"],
   [
     { "config.json": 5 },
     "config.json must be an ArrayBuffer, a Uint8Array or a Blob, got number",

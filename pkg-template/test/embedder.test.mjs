@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { chunk, fake, manual, module, settled, stateOf } from "./face.mjs";
 import { folder, json, vector } from "./folder.mjs";
 
@@ -39,6 +40,31 @@ test("texts of any lengths are one batch, each with its own vector", async () =>
     (answer({ gpu, core }), 0),
   ]);
   assert.deepEqual(ids.slice(0, 3), [vector(2, 4, 3), vector(2, 3), vector(7)]);
+});
+
+test("tokens and files may be of another realm", async () => {
+  const realm = runInNewContext(
+    "({ Uint32Array, Int32Array, Uint8Array, Map, Array })",
+  );
+  const files = new realm.Map();
+  for (const [name, bytes] of Object.entries(folder())) {
+    const own = realm.Uint8Array.from(bytes);
+    files.set(name, name === "tokenizer.json" ? own.buffer : own);
+  }
+  files.set("config.json", new File([folder()["config.json"]], "config.json"));
+  const { gpu, core } = await manual();
+  const embedder = await gpu.embedder(files);
+  const calls = [
+    embedder.embedIds(realm.Uint32Array.of(2, 4, 3)),
+    embedder.embedIds(realm.Int32Array.of(7)),
+    embedder.embedIds(realm.Array.of(2, 3)),
+  ];
+  answer({ gpu, core });
+  assert.deepEqual(await Promise.all(calls), [
+    vector(2, 4, 3),
+    vector(7),
+    vector(2, 3),
+  ]);
 });
 
 test("a length is asked for once, and given up after many others", async () => {
@@ -111,6 +137,34 @@ test("who gives up takes nothing from those who asked the same", async () => {
   assert.deepEqual(await third, vector(2, 4, 3));
   const late = embedder.embed("a", { signal: leader.signal });
   await assert.rejects(late, (reason) => reason === "nor me");
+});
+
+test("an into that is gone when its text is answered rejects its caller alone", async () => {
+  const { gpu, core, embedder } = await made();
+  const lost = new Float32Array(4);
+  const grown = new Float32Array(new ArrayBuffer(16, { maxByteLength: 64 }));
+  const calls = [
+    embedder.embed("a"),
+    embedder.embed("a", { into: lost, label: "mine" }),
+    embedder.embed("a", { into: grown }),
+    embedder.embed("a"),
+  ];
+  structuredClone(lost.buffer, { transfer: [lost.buffer] });
+  grown.buffer.resize(32);
+  answer({ gpu, core });
+  const states = await Promise.all(calls.map(stateOf));
+  const message =
+    "into was detached or resized while the call was pending; keep it until the promise settles";
+  assert.deepEqual(
+    states.map(({ value, reason }) => reason?.message ?? value),
+    [
+      vector(2, 4, 3),
+      `embed (label 'mine'): ${message}`,
+      `embed: ${message}`,
+      vector(2, 4, 3),
+    ],
+  );
+  assert.equal(states[1].reason.code, "invalid-input");
 });
 
 test("what fails fails for each who asked", async () => {
@@ -429,6 +483,31 @@ test("an embedder that is disposed of answers what was asked", async () => {
     });
   }
   assert.throws(() => embedder.embedMany([]), { code: "disposed" });
+});
+
+test("what still waits to be called when an embedder is disposed of rejects", async () => {
+  const { gpu, core, embedder } = await made();
+  const { freed } = chunk;
+  const leader = new AbortController();
+  const calls = [
+    embedder.embed("a", { priority: "high", signal: leader.signal }),
+    embedder.embed("a"),
+    embedder.embedMany(["b"], { priority: "low" }).then(),
+  ];
+  for (const call of calls) call.catch(() => {});
+  const pending = embedder.embed("c");
+  await settled();
+  embedder.dispose();
+  leader.abort("enough");
+  answer({ gpu, core });
+  assert.deepEqual(await pending, vector(2, 6, 3));
+  const [first, ...others] = await Promise.all(calls.map(stateOf));
+  assert.equal(first.reason, "enough");
+  for (const { reason } of others) {
+    assert.equal(reason?.code, "disposed");
+    assert.match(reason.message, /^embed\w*: the embedder is disposed/);
+  }
+  assert.deepEqual([core.tensors.size, chunk.freed - freed], [0, 2]);
 });
 
 test("a session that ends ends its embedders' calls", async () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { manual } from "./face.mjs";
+import { manual, settled, stateOf } from "./face.mjs";
 
 test("each event reaches its listeners, until they leave", async () => {
   const { gpu, core } = await manual();
@@ -20,6 +20,32 @@ test("each event reaches its listeners, until they leave", async () => {
     ["second", "lost"],
     ["third", "restored"],
   ]);
+});
+
+test("a listener may make calls, whenever the core tells it", async () => {
+  const { gpu, core } = await manual();
+  const f32 = (...values) => new Float32Array(values);
+  const calls = [];
+  const heard = [];
+  gpu.on("fallback", ({ type, message }) => {
+    heard.push(type, message);
+    calls.push(gpu.lerp(f32(1), f32(3), 0.5));
+  });
+  // A full batch is sent before its last call has a ticket.
+  core.full = 1;
+  const { flush } = core;
+  core.flush = function () {
+    core.flush = flush;
+    core.tell("relieved", "the CPU answers it");
+    flush.call(core);
+  };
+  calls.push(gpu.lerp(f32(5), f32(7), 0.5));
+  await settled();
+  assert.deepEqual(heard, ["fallback", "the CPU answers it"]);
+  core.answer();
+  core.answer();
+  const states = await Promise.all(calls.map(stateOf));
+  assert.deepEqual(states, [{ value: f32(6) }, { value: f32(2) }]);
 });
 
 test("an unknown event is named, with the known ones", async () => {

@@ -55,12 +55,12 @@ export function compute(
     ];
   const bytesOut = new Uint8Array(source.buffer, offset * 4, shape.result * 4);
   if (spec.op === "searching") {
-    // Ids from 7 on, all of the score of one half.
+    // Ids from 7 on, all of the score of one half, or at no distance.
     const ids = new Uint32Array(source.buffer);
     for (let i = 0; i < shape.result; i += 1) {
       const place = i % (2 * spec.count);
       if (place < spec.count) ids[offset + i] = 7 + place;
-      else out[offset + i] = 0.5;
+      else out[offset + i] = spec.isDistance ? 0 : 0.5;
     }
   } else if (spec.op === "sampling") {
     // The first layer's time, and the float's number.

@@ -27,6 +27,8 @@ export const fake = {
   config: undefined,
   opened: 0,
   instances: 0,
+  /** Those that trapped and were cut off from what still calls them, by number. */
+  abandoned: new Set(),
   /** Awaited by `init` and `Core.open`; rejects to make them fail. */
   loading: Promise.resolve(),
   opening: Promise.resolve(),
@@ -42,7 +44,8 @@ export const compiling = { isQuick: false };
 /** The glue, as the package's tools wrap it. */
 export function instantiate() {
   fake.instances += 1;
-  return { init, Core };
+  const number = fake.instances;
+  return { init, Core, abandon: () => fake.abandoned.add(number) };
 }
 
 async function init(input) {
@@ -59,7 +62,12 @@ class Core {
     await fake.opening;
     fake.config = config;
     fake.opened += 1;
-    return (fake.core = new Core(config, settle, notify));
+    fake.core = new Core(config, settle, notify);
+    const { engine = "auto" } = config;
+    if (engine === "auto" && fake.core.device.engine !== "gpu") {
+      notify("fallback", "there is no GPU in hardware here");
+    }
+    return fake.core;
   }
 
   constructor(config, settle, notify) {
@@ -132,10 +140,10 @@ class Core {
 
   searching(sizes) {
     if (this.fails("searching")) return -1;
-    const [packing, , count, quads, blocks, page, mask] = sizes;
+    const [packing, isDistance, count, quads, blocks, page, mask] = sizes;
     const row = quads * [4, 8, 8, 16][packing];
     const pages = Math.ceil(blocks / page);
-    const spec = { op: "searching", row, count, mask, pages };
+    const spec = { op: "searching", row, count, mask, pages, isDistance };
     return this.structures.push(spec) - 1;
   }
 
@@ -338,6 +346,7 @@ class Core {
   }
 
   dispose() {
+    this.fail("dispose");
     this.counts.disposed += 1;
     const left = [...this.flights.flat(), ...this.queued];
     this.flights = [];

@@ -149,6 +149,23 @@ for (const [name, terms] of Object.entries({
   });
 }
 
+test("a spring that is pulled with every frame moves like any other", async () => {
+  const { gpu } = await manual();
+  const [pulled, left] = [gpu.spring(0, 1), gpu.spring(0, 1)];
+  pulled.to(1);
+  frame();
+  for (let i = 0; i < 10; i += 1) {
+    pulled.to(2);
+    pulled.to(1);
+    frame(16);
+    near(pulled.value, left.value);
+    near(pulled.velocity, left.velocity, 1e-5);
+  }
+  assert.ok(pulled.value > 0.5);
+  pulled.cancel();
+  left.cancel();
+});
+
 test("a spring rests at its end, exactly, and can be pulled again", async () => {
   const { gpu } = await manual();
   let updates = 0;
@@ -239,13 +256,98 @@ test("many floats are one call of the frame", async () => {
   assert.equal(frames.size, 0);
 });
 
-test("what a listener throws ends its own motion alone", async () => {
-  const { gpu } = await manual();
+test("a listener may end and begin other motions", async () => {
+  const { gpu, core } = await manual();
+  const linear = { duration: 1, easing: "linear" };
+  const wide = (x) => new Float32Array(20).fill(x);
+  const far = (to) =>
+    gpu.tween(wide(0), wide(to), { ...linear, engine: "gpu" });
+  const heard = [];
+  let begun;
+  const first = gpu.tween(0, 1, {
+    ...linear,
+    onUpdate: (x) => {
+      if (x < 0.25 || begun !== undefined) return;
+      far1.cancel();
+      near.cancel();
+      begun = far(8);
+    },
+  });
+  const [far1, far2] = [far(1), far(2)];
+  const near = gpu.tween(0, 1, { ...linear, onUpdate: (x) => heard.push(x) });
+  const step = async (ms) => {
+    frame(ms);
+    gpu.flush();
+    if (core.flights.length > 0) core.answer();
+    await settled();
+  };
+  await step(0);
+  await step(250);
+  assert.deepEqual(heard, [0]);
+  assert.deepEqual([far1.value[0], far2.value[0]], [0, 0.5]);
+  await step(250);
+  await step(250);
+  assert.deepEqual([first.value, far2.value[0]], [0.75, 1.5]);
+  // What is on the device is chosen anew, so that it is no longer left out.
+  assert.equal(begun.value[0], 2);
+  assert.equal(core.counts.submits, 4);
+  const ends = [far1.finished, near.finished];
+  assert.deepEqual(await Promise.all(ends), [false, false]);
+  begun.cancel();
+  await step(250);
+  assert.equal(await far2.finished, true);
+  assert.equal(core.tensors.size, 0);
+  assert.equal(frames.size, 0);
+});
+
+/** What `work` throws where nobody catches it. */
+async function uncaught(work) {
   const thrown = [];
   const listeners = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException");
-  process.on("uncaughtException", (error) => thrown.push(error));
+  process.on("uncaughtException", (error) => thrown.push(error.message));
   try {
+    await work();
+    await settled();
+    return thrown;
+  } finally {
+    process.removeAllListeners("uncaughtException");
+    for (const listener of listeners) process.on("uncaughtException", listener);
+  }
+}
+
+test("motions that cannot be laid end, and are told once", async () => {
+  const { gpu, core } = await manual();
+  const ends = [];
+  const value = new Float32Array(2);
+  const bad = {
+    ...{ from: value, to: value, velocity: undefined, value, engine: "gpu" },
+    at() {
+      throw new Error("no moment");
+    },
+    updated() {},
+    ended: (isFinished) => ends.push(isFinished),
+  };
+  const thrown = await uncaught(async () => {
+    stepperOf(callsOf(gpu)).add(bad);
+    frame();
+    await settled();
+    frame(16);
+  });
+  assert.deepEqual([thrown, ends], [["no moment"], [false]]);
+  const good = gpu.tween(value, [1, 1], { engine: "gpu", duration: 0.01 });
+  for (const ms of [0, 20]) {
+    frame(ms);
+    gpu.flush();
+    core.answer();
+    await settled();
+  }
+  assert.equal(await good.finished, true);
+});
+
+test("what a listener throws ends its own motion alone", async () => {
+  const { gpu } = await manual();
+  const thrown = await uncaught(async () => {
     const onUpdate = () => {
       throw new Error("mine");
     };
@@ -255,15 +357,8 @@ test("what a listener throws ends its own motion alone", async () => {
     frame(20);
     assert.equal(await bad.finished, false);
     assert.equal(await good.finished, true);
-    await settled();
-    assert.deepEqual(
-      thrown.map(({ message }) => message),
-      ["mine"],
-    );
-  } finally {
-    process.removeAllListeners("uncaughtException");
-    for (const listener of listeners) process.on("uncaughtException", listener);
-  }
+  });
+  assert.deepEqual(thrown, ["mine"]);
 });
 
 test("wrong motions throw in a sentence", async () => {

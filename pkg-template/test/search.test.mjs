@@ -4,12 +4,13 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { manual, module } from "./face.mjs";
+import { runInNewContext } from "node:vm";
+import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("search/index");
 const { Vectors, rounded } = await module("search/vectors");
 const { load, save } = await module("search/file");
-const { fromF16, toF16 } = await module("search/packing");
+const { toF16 } = await module("search/packing");
 
 // `tests/search/files.rs` has the same vectors.
 const GIVEN = Float32Array.of(
@@ -18,6 +19,15 @@ const GIVEN = Float32Array.of(
   ...[-0.001, 0.333, 2.5, 1e-6, -0.7],
 );
 const TYPES = ["f32", "f16", "bf16", "int8"];
+
+/** The value of a positive 16-bit float. */
+function fromF16(half) {
+  const exponent = half >> 10;
+  const fraction = half & 1023;
+  if (exponent === 31) return fraction > 0 ? NaN : Infinity;
+  if (exponent === 0) return fraction * 2 ** -24;
+  return (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
 
 test("indexes have the bytes of both languages", () => {
   const lines = [];
@@ -33,6 +43,23 @@ test("indexes have the bytes of both languages", () => {
   }
   const file = new URL("../../tests/search/saved.txt", import.meta.url);
   assert.deepEqual(lines, readFileSync(file, "utf8").trim().split("\n"));
+});
+
+test("the bytes of an index may lie anywhere, in arrays of any kind", async () => {
+  const { gpu } = await manual();
+  const made = gpu.index(GIVEN, { dim: 5, metric: "dot" });
+  const bytes = made.save();
+  const odd = Buffer.alloc(bytes.length + 1).subarray(1);
+  odd.set(bytes);
+  const foreign = runInNewContext("Uint8Array").from(bytes);
+  for (const given of [bytes, bytes.buffer, odd, foreign, foreign.buffer]) {
+    assert.deepEqual(gpu.loadIndex(given).save(), bytes);
+  }
+  for (const given of [new Float32Array(8), "bytes", null, {}]) {
+    assert.throws(() => gpu.loadIndex(given), {
+      message: /^index: bytes must be a Uint8Array, got /,
+    });
+  }
 });
 
 test("16-bit floats are packed to the nearest", () => {
@@ -80,6 +107,128 @@ test("rounded counts are few, and at most a quarter above", () => {
   assert.ok(seen.size < 100, `${seen.size} sizes`);
 });
 
+// `tests/search/files.rs` has the same words.
+test("what packing does not give is refused, and its largest is not", () => {
+  const kept = (dtype, vector, word, value) => {
+    const vectors = new Vectors({ dim: vector.length, metric: "l2", dtype });
+    vectors.add(Float32Array.from(vector));
+    const bytes = save(vectors);
+    if (word !== undefined) new Uint32Array(bytes.buffer)[word] = value;
+    return bytes;
+  };
+  for (const dtype of TYPES) {
+    const most = dtype === "f16" ? 65_504 : 1e17;
+    const bytes = kept(dtype, [most, -most, most]);
+    assert.deepEqual(save(load(bytes)), bytes);
+  }
+  const [float, scale] = new Uint32Array(
+    Float32Array.of(1e17, Math.fround(1e17) / 127).buffer,
+  );
+  const sign = 2 ** 31;
+  for (const [dtype, word, last, first] of [
+    ["int8", 8, scale, scale + 1],
+    ["int8", 8, 0, scale + sign],
+    ["int8", 8, 0, 0x7fc0_0000],
+    ["f32", 9, float, float + 1],
+    ["f32", 9, float + sign, float + sign + 1],
+    ["f16", 9, 0xfbff_7bff, 0x7c00],
+    ["f16", 9, 0xfbff_7bff, 0xfe00_0000],
+    ["bf16", 9, 0xdbb2_5bb2, 0x5bb3],
+    ["bf16", 9, 0xdbb2_5bb2, 0xdbb3_0000],
+  ]) {
+    load(kept(dtype, [1, 2], word, last));
+    assert.throws(() => load(kept(dtype, [1, 2], word, first)), {
+      code: "invalid-input",
+      message: "index: the bytes: the vector of id 0 holds what is no number",
+    });
+  }
+});
+
+test("bytes that were transferred away are refused", async () => {
+  const { gpu } = await manual();
+  const bytes = gpu.index(GIVEN, { dim: 5 }).save();
+  const { buffer } = bytes;
+  structuredClone(buffer, { transfer: [buffer] });
+  for (const given of [bytes, buffer]) {
+    assert.throws(() => gpu.loadIndex(given), {
+      code: "invalid-input",
+      message: /^index: bytes is detached/,
+    });
+  }
+});
+
+test("where there is no memory, none is added, and the index is as before", async () => {
+  const { gpu, core } = await manual();
+  const index = gpu.index({ dim: 4, metric: "dot", dtype: "int8" });
+  index.add(new Float32Array(4 * 60).fill(1));
+  const before = index.save();
+  const Words = globalThis.Uint32Array;
+  const refusing = (words) =>
+    class extends Words {
+      constructor(...args) {
+        if (args[0] >= words) throw new RangeError("allocation failed");
+        super(...args);
+      }
+    };
+  const refused = (words, ask) => {
+    globalThis.Uint32Array = refusing(words);
+    try {
+      assert.throws(ask, { code: "out-of-memory" });
+    } finally {
+      globalThis.Uint32Array = Words;
+    }
+  };
+  const block = 128 + 4 * 64;
+  const many = new Float32Array(4 * 70).fill(2);
+  for (let tries = 0; tries < 2; tries += 1) {
+    refused(2 * block, () => index.add(many));
+    assert.equal(index.size, 60);
+    assert.deepEqual(index.save(), before);
+  }
+  refused(61, () => index.save());
+  refused(61, () => gpu.loadIndex(before));
+  const search = index.search(Float32Array.of(1, 1, 1, 1), 1);
+  gpu.flush();
+  core.answer();
+  assert.equal((await search).ids.length, 1);
+  assert.deepEqual(index.add(many)[0], 60);
+  assert.equal(index.size, 130);
+});
+
+test("what a filter or ids cannot be is said, and a filter may dispose", async () => {
+  const { gpu, core } = await manual();
+  const index = gpu.index(GIVEN, { dim: 5 });
+  const query = GIVEN.subarray(0, 5);
+  const gone = Uint32Array.of(1);
+  structuredClone(gone.buffer, { transfer: [gone.buffer] });
+  for (const filter of [gone, { mask: gone }]) {
+    await assert.rejects(index.search(query, 1, { filter }), {
+      message: /^search: the filter's array is detached/,
+    });
+  }
+  for (const [ids, message] of [
+    [7, "index.remove: give ids, as in [7], got number"],
+    [null, "index.remove: give ids, as in [7], got null"],
+    [[Symbol("x")], "index.remove: no vector has the id Symbol(x)"],
+  ]) {
+    assert.throws(() => index.remove(ids), { code: "invalid-input", message });
+  }
+  const filter = () => index.dispose();
+  await assert.rejects(index.search(query, 1, { filter }), {
+    code: "disposed",
+  });
+  assert.equal(core.tensors.size, 0);
+});
+
+test("a distance of nothing is 0", async () => {
+  const { gpu, core } = await manual();
+  const index = gpu.index(GIVEN, { dim: 5, metric: "l2" });
+  const search = index.search(GIVEN.subarray(0, 5), 1);
+  gpu.flush();
+  core.answer();
+  assert.deepEqual([...(await search).scores], [0]);
+});
+
 test("an index that is disposed of stays until its searches are answered", async () => {
   const { gpu, core } = await manual();
   const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
@@ -97,4 +246,46 @@ test("an index that is disposed of stays until its searches are answered", async
     code: "disposed",
   });
   index.dispose();
+});
+
+test("a search that is made tells the device what changed, whatever waits", async () => {
+  const { gpu, core } = await manual();
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const query = new Float32Array([1, 0]);
+  const told = () => [core.counts.fills, core.counts.patches];
+  const searches = [index.search(query, 1)];
+  index.remove([0]);
+  assert.deepEqual(told(), [1, 0]);
+  searches.push(index.search(query, 1));
+  assert.deepEqual(told(), [1, 1]);
+  index.add(query);
+  gpu.flush();
+  assert.deepEqual(told(), [1, 1]);
+  core.answer();
+  await Promise.all(searches);
+});
+
+test("an index that is made while the session opens is searched once it is open", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const search = index.search(new Float32Array([1, 0]), 1);
+  gpu.flush();
+  await gpu.ready;
+  fake.core.answer();
+  assert.deepEqual([...(await search).ids], [7]);
+  await gpu.dispose();
+});
+
+test("a stream of searches begun while the session opens is sent without a flush", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const index = gpu.index(new Float32Array([1, 0, 0, 1]), { dim: 2 });
+  const queries = [new Float32Array([1, 0])];
+  const found = gpu.stream(queries, (query) => index.search(query, 1));
+  const first = found.next();
+  await gpu.ready;
+  await settled();
+  assert.equal(fake.core.flights.length, 1);
+  fake.core.answer();
+  assert.deepEqual([...(await first).value.ids], [7]);
+  await gpu.dispose();
 });

@@ -207,6 +207,19 @@ test("shared: one session, at once; its calls are checked, copied and replayed i
   );
 });
 
+test("shared: a Buffer of Node's is copied like any array", async () => {
+  const { done } = gate();
+  const gpu = shared({ flush: "manual" });
+  const bytes = [2, 4].map((value) => Buffer.alloc(16, value));
+  const halfway = gpu.states.lerp(bytes[0], bytes[1], 0.5);
+  for (const buffer of bytes) buffer.fill(9);
+  gpu.flush();
+  done();
+  await gpu.ready;
+  fake.core.answer();
+  assert.deepEqual(await halfway, new Uint8Array(16).fill(3));
+});
+
 test("shared: flushes asked for while opening stay between their calls", async () => {
   const { done } = gate();
   const gpu = shared({ flush: "manual" });

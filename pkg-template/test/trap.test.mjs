@@ -4,9 +4,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fake, manual, settled } from "./face.mjs";
+import { fake, manual, settled, stateOf } from "./face.mjs";
 
 const f32 = (...values) => new Float32Array(values);
+
+/** Who hears of what nobody catches, as in a page; Node has no such events. */
+const heard = new Map();
+globalThis.addEventListener = (type, listener) => heard.set(type, listener);
+globalThis.removeEventListener = (type, listener) => {
+  if (heard.get(type) === listener) heard.delete(type);
+};
 
 test("a core that traps ends the session: every call rejects, and none hangs", async () => {
   for (const method of ["submit", "flush", "reserve"]) {
@@ -66,6 +73,53 @@ test("one trap ends every session on the instance, and the next gets another", a
   gpu.flush();
   core.answer();
   assert.deepEqual(await sound, f32(2));
+});
+
+const BACKGROUND = [
+  // A microtask or a timer, in which the core goes on by itself.
+  ["error", (error) => ({ error })],
+  ["unhandledrejection", (reason) => ({ reason })],
+];
+for (const [type, event] of BACKGROUND) {
+  test(`a trap in the background, an ${type}, is heard`, async () => {
+    const { gpu, core } = await manual();
+    const waiting = gpu.lerp(f32(1), f32(1), 0);
+    gpu.flush();
+    let prevented = 0;
+    const tell = (thrown) =>
+      heard.get(type)?.({
+        preventDefault: () => (prevented += 1),
+        ...event(thrown),
+      });
+    tell(new Error("the page's own"));
+    tell(new WebAssembly.RuntimeError("somebody else's"));
+    assert.equal(await stateOf(waiting), "pending");
+    assert.equal(prevented, 0);
+    const trap = new WebAssembly.RuntimeError("unreachable");
+    core.desired_size = () => {
+      throw trap;
+    };
+    tell(trap);
+    assert.equal((await stateOf(waiting)).reason?.code, "fatal");
+    assert.deepEqual([prevented, heard.size], [1, 0]);
+    assert.ok(fake.abandoned.has(fake.instances));
+  });
+}
+
+test("a core that traps while it is disposed of leaves no call and no neighbor waiting", async () => {
+  const first = await manual();
+  const second = await manual();
+  const { instances } = fake;
+  const own = first.gpu.lerp(f32(1), f32(1), 0);
+  const bystander = second.gpu.lerp(f32(1), f32(1), 0);
+  first.core.failures.dispose = new WebAssembly.RuntimeError("unreachable");
+  const disposed = first.gpu.dispose();
+  const states = await Promise.all([stateOf(own), stateOf(bystander)]);
+  const codes = states.map(({ reason }) => reason?.code);
+  assert.deepEqual(codes, ["disposed", "fatal"]);
+  await disposed;
+  await manual();
+  assert.equal(fake.instances, instances + 1);
 });
 
 test("a refusal is no trap: the session and its neighbors go on", async () => {

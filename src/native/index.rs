@@ -107,9 +107,10 @@ impl Index {
     }
 
     /// The `count` vectors that are most like each query, best first and of equals
-    /// the lower id: a list for each of the queries, which lie end to end. A list
-    /// is shorter where the filter allows fewer, or vectors were removed before
-    /// the search was sent: it looks at the index as it is then.
+    /// the lower id: a list for each of the queries, which lie end to end. It looks
+    /// at the index as it is when this is called; what is added or removed between
+    /// that and the flush may count or not. A list is shorter where the filter
+    /// allows fewer, or such vectors were removed.
     ///
     /// Searches of one index that are sent together are one pass over it for every
     /// eight queries, of more than 32 results for every two. A score is off by at
@@ -122,10 +123,7 @@ impl Index {
             call: call.unwrap_or_else(|error| Call::known(Err(error))),
             entry: Some(Arc::clone(&self.entry)),
             count,
-            sign: match self.entry.lock().vectors.config().metric {
-                Metric::Cosine | Metric::Dot => 1.0,
-                Metric::L2 => -1.0,
-            },
+            metric: self.entry.lock().vectors.config().metric,
         }
     }
 
@@ -325,7 +323,7 @@ pub struct Search {
     /// Until it is answered: after a loss the index is filled again from it.
     entry: Option<Arc<Entry>>,
     count: usize,
-    sign: f32,
+    metric: Metric,
 }
 
 impl Search {
@@ -347,7 +345,10 @@ impl Search {
             let (ids, scores) = row.split_at(self.count);
             let hits = ids.iter().zip(scores).map(|(id, score)| Hit {
                 id: id.to_bits(),
-                score: self.sign * score,
+                score: match self.metric {
+                    Metric::Cosine | Metric::Dot => *score,
+                    Metric::L2 => 0.0 - score, // No distance is -0.
+                },
             });
             hits.take_while(|hit| hit.id != NOBODY).collect()
         });

@@ -55,3 +55,33 @@ test("a trap ends the sessions of its instance, and the next open() gets another
     },
     { prepare: remember },
   ));
+
+test("a trap in the background, where nobody calls the core, ends them as well", () =>
+  pages.page(
+    async (page) => {
+      const outcome = await page.evaluate(async () => {
+        const settings = { engine: "gpu", flush: "manual" };
+        const floats = (value) => new Float32Array(100).fill(value);
+        const first = await framebatch.open(settings);
+        const second = await framebatch.open(settings);
+        const pending = [first, second].map((gpu) =>
+          gpu.lerp(floats(0), floats(2), 0.5),
+        );
+        first.flush();
+        // The GPU's answer finds it.
+        for (const memory of memories) new Uint8Array(memory.buffer).fill(0xff);
+        const codes = await Promise.all(
+          pending.map((call) => call.catch((error) => error.code)),
+        );
+        await first.dispose();
+        const third = await framebatch.open(settings);
+        const sound = third.lerp(floats(0), floats(2), 0.5);
+        third.flush();
+        return { codes, sound: (await sound)[99], instances: memories.length };
+      });
+      assert.deepEqual(outcome.codes, ["fatal", "fatal"]);
+      assert.equal(outcome.sound, 1);
+      assert.equal(outcome.instances, 2);
+    },
+    { prepare: remember },
+  ));

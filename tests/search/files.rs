@@ -166,3 +166,59 @@ fn bytes_that_are_no_index_are_refused() {
         );
     }
 }
+
+#[test]
+fn the_largest_vectors_are_saved_and_loaded() {
+    let gpu = engines::open(EngineChoice::Cpu, engines::manual());
+    for packing in PACKINGS {
+        for metric in Metric::ALL {
+            let config = IndexConfig {
+                packing,
+                ..config(3, metric)
+            };
+            let most = match (packing, metric) {
+                (Some(Packing::F16), Metric::Dot | Metric::L2) => 65_504.0,
+                _ => 1e17,
+            };
+            let index = gpu.index(&[most, -most, most], config).unwrap();
+            let loaded = gpu.load_index(&index.save()).unwrap();
+            assert_eq!(loaded.save(), index.save());
+        }
+    }
+}
+
+#[test]
+fn words_that_packing_does_not_give_are_refused() {
+    let gpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let scale = (f64::from(1e17_f32) / 127.0) as f32;
+    let float = 1e17_f32.to_bits();
+    // Of one vector the scale is word 8, and its floats begin with word 9.
+    for (packing, word, last, first) in [
+        (Some(Packing::Int8), 8, scale.to_bits(), scale.to_bits() + 1),
+        (Some(Packing::Int8), 8, 0, (-scale).to_bits()),
+        (Some(Packing::Int8), 8, 0, f32::NAN.to_bits()),
+        (None, 9, float, float + 1),
+        (None, 9, float | 1 << 31, (float + 1) | 1 << 31),
+        (Some(Packing::F16), 9, 0xfbff_7bff, 0x7c00),
+        (Some(Packing::F16), 9, 0xfbff_7bff, 0xfe00_0000),
+        (Some(Packing::Bf16), 9, 0xdbb2_5bb2, 0x5bb3),
+        (Some(Packing::Bf16), 9, 0xdbb2_5bb2, 0xdbb3_0000),
+    ] {
+        let config = IndexConfig {
+            packing,
+            ..config(2, Metric::L2)
+        };
+        let mut bytes = gpu.index(&[1.0, 2.0], config).unwrap().save();
+        let mut load = |value: u32| {
+            bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+            gpu.load_index(&bytes)
+        };
+        load(last).unwrap_or_else(|error| panic!("{packing:?} {last:x}: {error}"));
+        let error = match load(first) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{packing:?} {first:x} was taken"),
+        };
+        let expected = "index: the bytes: the vector of id 0 holds what is no number";
+        assert_eq!(error, expected);
+    }
+}

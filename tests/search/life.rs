@@ -59,7 +59,7 @@ fn what_is_added_is_found_and_what_is_removed_is_not() {
                 check(&gpu, &index, &query, 50);
             }
         }
-        // Found before it was removed, sent after: as the index is then.
+        // Found before it was removed, sent after: the next search tells the device.
         let first = send(&gpu, vec![index.search(&query, 1, Filter::All)])[0][0];
         let late = index.search(&query, 1, Filter::All);
         index.remove(&[first.id]).unwrap();
@@ -204,4 +204,33 @@ fn a_search_outlives_its_index_and_the_device() {
     gpu.wgpu_device().expect("a GPU").destroy();
     assert_eq!(send(&gpu, vec![search]), expected);
     assert_eq!(gpu.stats().tensors.f32, 0, "nobody needs it any more");
+}
+
+/// What waits finds what was there, whatever is added, to pages of other lengths too,
+/// and taken away before it is sent.
+#[test]
+fn a_search_that_waits_outlives_changes_of_the_index() {
+    let mut samples = Samples(7);
+    let dim = 12;
+    let query = vectors(&mut samples, 1, dim);
+    for gpu in engines::both_manual() {
+        let index = gpu
+            .index(&vectors(&mut samples, 500, dim), config(dim, Metric::Dot))
+            .unwrap();
+        let allowed = |id: u32| (100..400).contains(&id);
+        let search = || index.search(&query, 50, Filter::Where(&allowed));
+        let kept: Vec<u32> = send(&gpu, vec![search()])[0]
+            .iter()
+            .map(|hit| hit.id)
+            .collect();
+        let mut searches = vec![search()];
+        for count in [1, 30, 2000] {
+            index.add(&vectors(&mut samples, count, dim)).unwrap();
+            index.remove(&[index.len() as u32 - 1]).unwrap();
+            searches.push(search());
+        }
+        for hits in send(&gpu, searches) {
+            assert_eq!(hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), kept);
+        }
+    }
 }

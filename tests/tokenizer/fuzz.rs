@@ -2,7 +2,7 @@
 //!
 //! `FUZZED_TEXTS` says how many texts, 2,000 of each kind unless set.
 
-use framebatch::embed::tokenizer::{Matching, Options};
+use framebatch::embed::tokenizer::{Matching, Options, Tokenizer};
 use unicode_categories::UnicodeCategories;
 use unicode_normalization_alignments::char::canonical_combining_class;
 
@@ -198,6 +198,21 @@ fn kept_marks_have_the_order_of_the_crate() {
             }
         }
     }
+    // Every class several times, and none of them in order.
+    for step in [1, 3, 7, kept.len() - 1] {
+        let run: String = (0..80).map(|i| kept[i * step % kept.len()]).collect();
+        pair.check(&format!("a{run}b"));
+    }
+}
+
+/// What takes each of them past those before it would not end with this test's run.
+#[test]
+fn a_long_run_of_marks_takes_as_long_as_its_letters() {
+    let tokenizer = Tokenizer::new(&vocab(), Options::default()).unwrap();
+    let text = "\u{8d4}\u{1b44}".repeat(4 << 20);
+    let names = ["[CLS]", "[UNK]", "[SEP]"];
+    let expected = names.map(|name| tokenizer.id(name).unwrap());
+    assert_eq!(ids(&tokenizer, &text, usize::MAX), expected);
 }
 
 /// Between two letters: so what a character is shows, and what becomes of it.

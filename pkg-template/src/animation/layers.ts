@@ -1,7 +1,8 @@
 // The layers of a sampling, as callers give them: looked at, and made ready to be laid.
 
 import type { Calls } from "../calls.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { detached, isDetached } from "../check-array.js";
+import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
 import { type SampledLayer, WRAPS } from "./sampling.js";
 import type { Moment } from "./moment.js";
 import type { Place } from "./store.js";
@@ -46,7 +47,7 @@ export function sampledLayer(
     );
   }
   refuseDisposed(about, inside);
-  checkTimes(about, times);
+  checkFloats(about, "times", times);
   const rows = typeof times === "number" ? 1 : times.length;
   checkWeight(about, weight, rows);
   if (typeof additive !== "boolean") {
@@ -76,7 +77,7 @@ export function momentOf(
   wrap: unknown,
 ): number {
   refuseDisposed(about, inside);
-  checkTimes(about, time);
+  checkFloats(about, "times", time);
   const mode = modeOf(about, wrap, 1);
   const only = typeof mode === "number" ? mode : mode[0];
   return fold(time, inside.clip.duration, only);
@@ -123,30 +124,25 @@ function refuseDisposed(about: string, { place, label }: Inside): void {
   );
 }
 
-function checkTimes(about: string, times: unknown): void {
-  if (typeof times === "number") {
-    if (times === times) return;
-    throw invalid(about, "times is NaN; give a number");
+/** Throws unless these are one number, or floats that are there. */
+function checkFloats(about: string, name: string, floats: Times): void {
+  if (typeof floats === "number") {
+    if (floats === floats) return;
+    throw invalid(about, `${name} is NaN; give a number`);
   }
-  if (isFloats(times)) return;
-  throw invalid(
-    about,
-    `times must be a number or a Float32Array, got ${kindOf(times)}`,
-  );
-}
-
-function checkWeight(about: string, weight: unknown, rows: number): void {
-  if (typeof weight === "number") {
-    if (weight === weight) return;
-    throw invalid(about, "weight is NaN; give a number");
-  }
-  if (!isFloats(weight)) {
+  // In any realm.
+  if (tagOf(floats) !== "Float32Array") {
     throw invalid(
       about,
-      `weight must be a number or a Float32Array, got ${kindOf(weight)}`,
+      `${name} must be a number or a Float32Array, got ${kindOf(floats)}`,
     );
   }
-  if (weight.length === rows) return;
+  if (isDetached(floats)) throw invalid(about, detached(name));
+}
+
+function checkWeight(about: string, weight: Times, rows: number): void {
+  checkFloats(about, "weight", weight);
+  if (typeof weight === "number" || weight.length === rows) return;
   throw invalid(
     about,
     `there are ${weight.length} weights, but ${rows} times; give one for all, or as many`,
@@ -177,11 +173,6 @@ function wrapOf(about: string, mode: unknown): number {
     about,
     `wrap must be 'clamp', 'loop' or 'ping-pong', got ${given}`,
   );
-}
-
-function isFloats(value: unknown): value is Float32Array {
-  if (!ArrayBuffer.isView(value)) return false;
-  return (value as Float32Array)[Symbol.toStringTag] === "Float32Array";
 }
 
 function fold(time: number, duration: number, mode: number): number {

@@ -54,6 +54,8 @@ export class Stepper implements Companion<unknown> {
   private readonly live = new Map<Motion, Live>();
   private frame: number | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the last frame was. */
+  private now = 0;
   /** What lies on the device, until the motions are others. */
   private packed: Packed | undefined;
   /** Whether a step is on its way. */
@@ -66,11 +68,16 @@ export class Stepper implements Companion<unknown> {
     return this.live.size;
   }
 
-  /** Steps a motion from the next frame on. */
-  add(motion: Motion): void {
-    this.live.set(motion, { motion, start: undefined });
+  /** Steps a motion from the next frame on. It begins then, or began at `start`. */
+  add(motion: Motion, start?: number): void {
+    this.live.set(motion, { motion, start });
     this.unpack();
     this.arm();
+  }
+
+  /** When the last frame was, if it stepped this motion. */
+  stepped(motion: Motion): number | undefined {
+    return this.live.get(motion)?.start === undefined ? undefined : this.now;
   }
 
   /** Gives a motion up, if it is stepped. */
@@ -109,13 +116,18 @@ export class Stepper implements Companion<unknown> {
 
   private step(now: number): void {
     this.frame = this.timer = undefined;
+    this.now = now;
     const far = this.chooseFar();
     // What is added meanwhile begins with the next frame.
     for (const live of [...this.live.values()]) {
+      if (!this.live.has(live.motion)) continue; // One before it ended it.
       live.start ??= now;
       if (!far.has(live.motion)) this.stepHere(live, now);
     }
-    if (far.size > 0 && !this.isWaiting) this.stepThere(far, now);
+    const left = new Set([...far].filter((motion) => this.live.has(motion)));
+    if (left.size > 0 && !this.isWaiting) void this.stepThere(left, now);
+    // Others may belong to them by now.
+    if (left.size < far.size) this.unpack();
     if (this.live.size > 0) this.arm();
   }
 
@@ -150,14 +162,15 @@ export class Stepper implements Companion<unknown> {
     far: ReadonlySet<Motion>,
     now: number,
   ): Promise<void> {
-    const packed = (this.packed ??= new Packed(this.calls, far));
+    let packed: Packed | undefined;
     const moments = new Map<Motion, Moment>();
-    for (const motion of far) {
-      const { start } = this.live.get(motion)!;
-      moments.set(motion, motion.at((now - start!) / 1000));
-    }
     this.isWaiting = true;
     try {
+      for (const motion of far) {
+        const { start } = this.live.get(motion)!;
+        moments.set(motion, motion.at((now - start!) / 1000));
+      }
+      packed = this.packed ??= new Packed(this.calls, far);
       await packed.compute(moments);
     } catch (error) {
       this.unpack();
@@ -169,7 +182,7 @@ export class Stepper implements Companion<unknown> {
       return;
     } finally {
       this.isWaiting = false;
-      packed.settle();
+      packed?.settle();
     }
     for (const motion of far) {
       if (this.live.has(motion)) this.tell(motion, moments.get(motion)!.isLast);

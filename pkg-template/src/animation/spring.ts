@@ -111,9 +111,11 @@ export class Spring<Value extends MotionValue = number> {
     checkMotion("spring", this.#calls, this.#options, NAMES);
     const next = floatsOf(this.#about, "to", target);
     const pull = this.#toward(next, value.slice(), speed);
+    // Its time goes on: pulled with every frame, it would never leave.
+    const start = this.#stepper.stepped(this.#pull);
     this.cancel();
     this.#pull = pull;
-    this.#begin();
+    this.#begin(start);
   }
 
   /** Ends it where it is. */
@@ -138,12 +140,12 @@ export class Spring<Value extends MotionValue = number> {
     });
   }
 
-  #begin(): void {
+  #begin(start?: number): void {
     const { signal } = this.#options;
     this.#finished = new Promise((resolve) => (this.#resolve = resolve));
     if (signal?.aborted) return this.#resolve(false);
     signal?.addEventListener("abort", this.#abort);
-    this.#stepper.add(this.#pull);
+    this.#stepper.add(this.#pull, start);
   }
 
   #end(isFinished: boolean): void {

@@ -37,6 +37,8 @@ export class Store implements Companion<Core> {
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
   private end = 0;
+  /** How many of them the device has. */
+  private held = 0;
   /** What was given back. */
   private free: Place[] = [];
   private isLost = false;
@@ -52,19 +54,24 @@ export class Store implements Companion<Core> {
   put(words: Uint32Array): Place {
     const place = this.find(words.length);
     const end = place.at + words.length;
-    const grows = end > this.words.length;
-    if (grows) {
-      let size = this.words.length;
+    const before = this.words;
+    if (end > before.length) {
+      let size = before.length;
       while (size < end) size *= 2;
-      const longer = new Uint32Array(size);
-      longer.set(this.words);
-      this.words = longer;
+      this.words = new Uint32Array(size);
+      this.words.set(before);
     }
     this.words.set(words, place.at);
     this.end = Math.max(this.end, end);
-    if (this.core !== undefined && !this.isLost) {
-      if (grows || this.number === NOWHERE) this.fill(this.core);
+    if (this.core === undefined || this.isLost) return place;
+    try {
+      if (end > this.held) this.fill(this.core);
       else this.patch(this.core, place.at, words);
+    } catch (error) {
+      // The device keeps what it had.
+      this.words = before;
+      this.drop(place);
+      throw error;
     }
     return place;
   }
@@ -111,6 +118,7 @@ export class Store implements Companion<Core> {
 
   hear(event: "lost" | "restored" | "fallback"): void {
     this.isLost = event === "lost";
+    this.held = 0;
     if (this.isLost || this.core === undefined || this.end === 0) return;
     this.fillOrLose(this.core);
   }
@@ -136,6 +144,7 @@ export class Store implements Companion<Core> {
         this.number = checked(core, core.hold(this.words.length));
       }
       checked(core, core.fill(this.number, this.words, RESIDENT));
+      this.held = this.words.length;
       this.failure = undefined;
     });
   }

@@ -39,6 +39,8 @@ const MODEL = "config.json";
 const SENTENCE = "sentence_bert_config.json";
 const PROMPTS = "config_sentence_transformers.json";
 const MOST = 2 ** 24;
+/** Layers of which a chain holds the nodes. */
+const MAX_LAYERS = 26;
 
 /** Reads and checks what a folder says. */
 export async function readConfig(folder: Folder): Promise<Config> {
@@ -115,8 +117,7 @@ function sizesOf(fields: Fields) {
     hidden,
     heads,
     firstPosition,
-    // A chain has 1,024 nodes.
-    layers: whole("num_hidden_layers", 48),
+    layers: whole("num_hidden_layers", MAX_LAYERS),
     intermediate: whole("intermediate_size", 2 ** 18),
     vocabulary: whole("vocab_size"),
     positions: fields.whole(

@@ -11,7 +11,6 @@ import {
   checkCallOptions,
 } from "../call-options.js";
 import type { Calls } from "../calls.js";
-import { endedError } from "../answer.js";
 import { checkNames, checkObject } from "../check-options.js";
 import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
@@ -51,7 +50,6 @@ export class Embedder {
   readonly #tokenizer: Tokenizer | FramebatchError;
   readonly #sharing = new Sharing();
   readonly #priorities = new Priorities();
-  #isDisposed = false;
 
   /** Embedders come from `gpu.embedder`. */
   constructor(
@@ -152,7 +150,7 @@ export class Embedder {
     texts: StreamSource<string>,
     options?: EmbedManyOptions,
   ): Embeddings {
-    this.#refuseIfOver("embedMany");
+    this.#model.refuseIfOver("embedMany");
     return new Embeddings(
       texts,
       {
@@ -182,10 +180,9 @@ export class Embedder {
    * } // disposed here
    */
   dispose(): void {
-    if (this.#isDisposed) return;
-    this.#isDisposed = true;
-    this.#model.drop();
-    if (!(this.#tokenizer instanceof FramebatchError)) this.#tokenizer.free();
+    const isLast = this.#model.drop();
+    if (isLast && !(this.#tokenizer instanceof FramebatchError))
+      this.#tokenizer.free();
   }
 
   /** Lets `using` dispose of the embedder. */
@@ -201,19 +198,9 @@ export class Embedder {
     checkObject(name, options);
     const { label } = options as { label?: unknown };
     const about = subject(name, typeof label === "string" ? label : undefined);
-    this.#refuseIfOver(about);
+    this.#model.refuseIfOver(about);
     checkNames(about, options, { ...own, ...CALL_NAMES });
     return about;
-  }
-
-  #refuseIfOver(about: string): void {
-    const { ended } = this.#calls;
-    if (ended !== undefined) throw endedError(about, ended);
-    if (!this.#isDisposed) return;
-    throw new FramebatchError(
-      "disposed",
-      `${about}: the embedder is disposed; make it anew`,
-    );
   }
 
   #prompt(about: string, name: string | undefined): string {
@@ -232,7 +219,7 @@ export class Embedder {
     text: unknown,
     { prompt, truncate = true }: { prompt?: string; truncate?: boolean },
   ): Uint32Array {
-    this.#refuseIfOver(about);
+    this.#model.refuseIfOver(about);
     if (typeof text !== "string") {
       throw invalid(about, `a text must be a string, got ${kindOf(text)}`);
     }
@@ -269,7 +256,7 @@ export class Embedder {
     terms: CallOptions<Into>,
     key: string | undefined,
   ): Promise<Into> {
-    const { into, signal } = terms;
+    const { into, signal, label } = terms;
     const options = Object.keys(terms).length === 0 ? undefined : terms;
     const compute = (): Promise<Into> =>
       this.#calls.take(embedding, options as CallOptions);
@@ -283,8 +270,9 @@ export class Embedder {
       );
     }
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const shared = this.#sharing.ask(key, compute, into, signal);
-    return shared as Promise<Into>;
+    const about = subject(embedding.method.name, label);
+    const asked = { about, into, signal };
+    return this.#sharing.ask(key, compute, asked) as Promise<Into>;
   }
 
   #hurry<Into>(priority: Priority, result: Promise<Into>): Promise<Into> {

@@ -36,6 +36,8 @@ export class Embedding implements Laid {
   }
 
   check(about: string, terms: Terms | undefined): void {
+    // It may have waited for its turn, or for another one's call.
+    this.model.refuseIfOver(about);
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";

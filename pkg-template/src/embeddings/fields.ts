@@ -116,13 +116,16 @@ export async function readText(
 ): Promise<string | undefined> {
   const file = await folder.open(name);
   if (file === undefined) return undefined;
+  let bytes: Uint8Array;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await whole(file));
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw invalid(ABOUT, `${name} is not UTF-8`);
+    bytes = await whole(file);
   } finally {
     file.cancel();
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid(ABOUT, `${name} is not UTF-8`);
   }
 
   async function whole(file: OpenFile): Promise<Uint8Array> {

@@ -2,7 +2,7 @@
 //
 // Where they come from, the tokenizer or the caller, is the embedder's matter.
 
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf, tagOf } from "../errors.js";
 import type { Config } from "./config.js";
 
 /** The ids of a text that another tokenizer split. Throws for what the model cannot take. */
@@ -12,11 +12,7 @@ export function idsOf(
   config: Config,
 ): Uint32Array {
   const { vocabulary, maxTokens } = config;
-  const isList =
-    Array.isArray(ids) ||
-    ids instanceof Uint32Array ||
-    ids instanceof Int32Array;
-  if (!isList) {
+  if (!isList(ids)) {
     throw invalid(
       about,
       `ids must be a Uint32Array, an Int32Array or an array of numbers, got ${kindOf(ids)}`,
@@ -53,3 +49,6 @@ export function refusePadding(
     `${firstPosition - 1} is the model's padding, which is no part of a text; leave it out`,
   );
 }
+
+const isList = (ids: unknown): ids is ArrayLike<number> =>
+  ["Array", "Uint32Array", "Int32Array"].includes(tagOf(ids));

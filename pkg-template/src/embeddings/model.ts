@@ -3,10 +3,12 @@
 // One structure for each length that a text had lately; they share every kernel. It is
 // kept until it is disposed of and the last call that reads it is answered.
 
+import { endedError } from "../answer.js";
 import type { Arena } from "../arena.js";
 import { aligned } from "../arena.js";
 import type { Calls } from "../calls.js";
 import { checked, forget } from "../core.js";
+import { FramebatchError } from "../errors.js";
 import { PACKED } from "../tensor/codes.js";
 import type { Leaf } from "../tensor/leaf.js";
 import type { Node } from "../tensor/node.js";
@@ -79,11 +81,23 @@ export class Model {
     if (this.isDropped && this.pins === 0) this.free();
   }
 
-  /** No more calls will be made of it. */
-  drop(): void {
-    if (this.isDropped) return;
+  /** No more calls will be made of it. Whether that is news. */
+  drop(): boolean {
+    if (this.isDropped) return false;
     this.isDropped = true;
     if (this.pins === 0) this.free();
+    return true;
+  }
+
+  /** Throws unless calls can be made of it. */
+  refuseIfOver(about: string): void {
+    const { ended } = this.calls;
+    if (ended !== undefined) throw endedError(about, ended);
+    if (!this.isDropped) return;
+    throw new FramebatchError(
+      "disposed",
+      `${about}: the embedder is disposed; make it anew`,
+    );
   }
 
   private structure(about: string, tokens: number): number {

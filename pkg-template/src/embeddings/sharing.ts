@@ -3,10 +3,20 @@
 // It knows keys and promises; what is computed, and for whom something differs, is said
 // by who asks. A caller that gives up takes nothing from the others.
 
+import { lostInto, noMemory } from "../answer.js";
+
+/** What a caller wants. */
+export interface Asked {
+  /** How messages about its call begin. */
+  readonly about: string;
+  readonly into: Float32Array | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** A caller that waits for what another one asked. */
 interface Follower {
-  readonly into: Float32Array | undefined;
-  resolve(result: Float32Array): void;
+  /** Gets its own copy. Never throws: others follow. */
+  answer(result: Float32Array): void;
   /** Asks by itself: the other one got nothing. */
   again(): void;
 }
@@ -19,13 +29,12 @@ export class Sharing {
   ask(
     key: string,
     compute: () => Promise<Float32Array>,
-    into: Float32Array | undefined,
-    signal: AbortSignal | undefined,
+    asked: Asked,
   ): Promise<Float32Array> {
     const followers = this.asked.get(key);
     if (followers !== undefined) {
-      const again = () => this.ask(key, compute, into, signal);
-      return follow(followers, again, into, signal);
+      const again = () => this.ask(key, compute, asked);
+      return follow(followers, again, asked);
     }
     const own: Follower[] = [];
     this.asked.set(key, own);
@@ -34,13 +43,7 @@ export class Sharing {
     result.then(
       (array) => {
         this.asked.delete(key);
-        for (const { into, resolve } of own) {
-          if (into === undefined) resolve(array.slice());
-          else {
-            into.set(array);
-            resolve(into);
-          }
-        }
+        for (const follower of own) follower.answer(array);
       },
       () => {
         this.asked.delete(key);
@@ -54,8 +57,7 @@ export class Sharing {
 function follow(
   followers: Follower[],
   ask: () => Promise<Float32Array>,
-  into: Float32Array | undefined,
-  signal: AbortSignal | undefined,
+  { about, into, signal }: Asked,
 ): Promise<Float32Array> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {
@@ -64,10 +66,16 @@ function follow(
       reject(signal!.reason);
     };
     const follower: Follower = {
-      into,
-      resolve(result) {
+      answer(result) {
         signal?.removeEventListener("abort", abort);
-        resolve(result);
+        try {
+          if (into === undefined) return resolve(result.slice());
+          if (into.length !== result.length) return reject(lostInto(about));
+          into.set(result);
+          resolve(into);
+        } catch (error) {
+          reject(noMemory(about, result.length, error));
+        }
       },
       again() {
         signal?.removeEventListener("abort", abort);

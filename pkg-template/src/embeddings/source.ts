@@ -3,7 +3,7 @@
 // It gives bytes as they arrive, and keeps what came from the web in the browser's
 // cache. What files hold is not looked at here.
 
-import { FramebatchError, invalid, kindOf } from "../errors.js";
+import { FramebatchError, invalid, kindOf, tagOf } from "../errors.js";
 
 /** A file that the page has. */
 export type FileData = ArrayBuffer | Uint8Array | Blob;
@@ -45,10 +45,14 @@ export function folderOf(
   signal: AbortSignal,
   isCached: boolean,
 ): Folder {
-  if (typeof source === "string" || source instanceof URL) {
-    return new WebFolder(addressOf(source), signal, isCached);
+  const tag = tagOf(source);
+  if (tag === "String" || tag === "URL") {
+    return new WebFolder(addressOf(source as string), signal, isCached);
   }
-  if (source instanceof Map) return new GivenFolder((name) => source.get(name));
+  if (tag === "Map") {
+    const files = source as ReadonlyMap<string, FileData>;
+    return new GivenFolder((name) => files.get(name));
+  }
   if (typeof source === "object" && source !== null) {
     const files = source as Readonly<Record<string, FileData>>;
     return new GivenFolder((name) =>
@@ -61,7 +65,7 @@ export function folderOf(
   );
 }
 
-function addressOf(source: string | URL): URL {
+function addressOf(source: string): URL {
   const page = globalThis.document?.baseURI ?? globalThis.location?.href;
   try {
     const address = new URL(source, page);
@@ -82,17 +86,25 @@ class GivenFolder implements Folder {
   open(name: string): Promise<OpenFile | undefined> {
     const data = this.find(name);
     if (data === undefined) return Promise.resolve(undefined);
-    if (data instanceof Blob) {
-      return Promise.resolve(streamed(data.stream(), data.size));
+    const tag = tagOf(data);
+    if (tag === "Blob" || tag === "File") {
+      const blob = data as Blob;
+      return Promise.resolve(
+        streamed(blob.stream(), blob.size, (cause) =>
+          failed(`${name} could not be read`, cause),
+        ),
+      );
     }
-    const isBytes = data instanceof Uint8Array;
-    if (!isBytes && !(data instanceof ArrayBuffer)) {
+    const isBytes = tag === "Uint8Array";
+    if (!isBytes && tag !== "ArrayBuffer") {
       throw invalid(
         ABOUT,
         `${name} must be an ArrayBuffer, a Uint8Array or a Blob, got ${kindOf(data)}`,
       );
     }
-    let rest: Uint8Array | undefined = isBytes ? data : new Uint8Array(data);
+    let rest: Uint8Array | undefined = isBytes
+      ? (data as Uint8Array)
+      : new Uint8Array(data as ArrayBuffer);
     return Promise.resolve({
       size: rest.length,
       read() {
@@ -114,6 +126,8 @@ class WebFolder implements Folder {
   /** What was looked for, and what is being written. */
   private readonly asked: URL[] = [];
   private readonly writes: Promise<unknown>[] = [];
+  /** A file could not be had; what is kept is as good as it was. */
+  private isUnreachable = false;
 
   constructor(
     private readonly base: URL,
@@ -135,16 +149,27 @@ class WebFolder implements Folder {
       const write = cache.put(address, response.clone());
       this.writes.push(write.catch(() => {}));
     }
-    const { body, headers } = response;
-    // Compressed on the way, the length is not that of the file.
-    const length = headers.has("content-encoding")
-      ? null
-      : headers.get("content-length");
-    const empty = new Blob([]).stream();
-    return streamed(body ?? empty, length === null ? undefined : +length);
+    const { body, headers, type } = response;
+    // Compressed on the way, the length is not that of the file. Of another origin the
+    // length is to be seen, and whether it is compressed is not.
+    const length =
+      headers.has("content-encoding") || type === "cors"
+        ? null
+        : headers.get("content-length");
+    return streamed(
+      body ?? new Blob([]).stream(),
+      length === null ? undefined : +length,
+      (cause) => {
+        this.signal.throwIfAborted();
+        // What was kept and is damaged is to be forgotten.
+        if (kept === undefined) this.isUnreachable = true;
+        return failed(`${name} broke off on its way from ${address}`, cause);
+      },
+    );
   }
 
   async forget(): Promise<void> {
+    if (this.isUnreachable) return;
     const cache = await this.cache;
     await Promise.all(this.writes);
     for (const address of this.asked) await cache?.delete(address);
@@ -156,19 +181,25 @@ class WebFolder implements Folder {
       response = await fetch(url, { signal: this.signal });
     } catch (cause) {
       this.signal.throwIfAborted();
-      throw new FramebatchError(
-        "invalid-input",
-        `${ABOUT}: ${name} could not be fetched from ${url} (${(cause as Error).message})`,
-        { cause },
-      );
+      this.isUnreachable = true;
+      throw failed(`${name} could not be fetched from ${url}`, cause);
     }
     const { status, headers } = response;
     // Servers of applications answer what they lack with their page.
     const isPage = headers.get("content-type")?.startsWith("text/html");
     if (status === 404 || isPage) return undefined;
     if (response.ok) return response;
+    this.isUnreachable = true;
     throw invalid(ABOUT, `${name}: ${url} was answered with status ${status}`);
   }
+}
+
+function failed(problem: string, cause: unknown): Error {
+  return new FramebatchError(
+    "invalid-input",
+    `${ABOUT}: ${problem} (${(cause as Error).message})`,
+    { cause },
+  );
 }
 
 // There is none in insecure contexts, and some browsers refuse it.
@@ -183,11 +214,18 @@ async function openCache(): Promise<Cache | undefined> {
 function streamed(
   stream: ReadableStream<Uint8Array>,
   size: number | undefined,
+  broken: (cause: unknown) => Error,
 ): OpenFile {
   const reader = stream.getReader();
   return {
     size,
-    read: async () => (await reader.read()).value,
+    async read() {
+      try {
+        return (await reader.read()).value;
+      } catch (cause) {
+        throw broken(cause);
+      }
+    },
     // Not awaited: while the cache reads the same bytes it would wait for that.
     cancel: () => void reader.cancel().catch(() => {}),
   };

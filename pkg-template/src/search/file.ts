@@ -2,19 +2,30 @@
 // `src/ops/search/file.rs`.
 
 import { type FramebatchError, invalid } from "../errors.js";
-import { ELEMENTS, fromF16, TYPES, type VectorType } from "./packing.js";
-import { MAX_DIM, MAX_FLOAT, METRICS, Vectors } from "./vectors.js";
+import {
+  ELEMENTS,
+  scaleOf,
+  toBf16,
+  TYPES,
+  type VectorType,
+} from "./packing.js";
+import { MAX_DIM, MAX_FLOAT, METRICS, Vectors, wordsOf } from "./vectors.js";
 
 const MAGIC = 0x7869_6266; // "fbix"
 const VERSION = 1;
 const HEADER = 7;
+
+const INFINITE_F16 = 0x7c00;
+// As the largest float is packed.
+const MAX_BF16 = toBf16(MAX_FLOAT);
+const MAX_SCALE = scaleOf(Float32Array.of(MAX_FLOAT));
 
 /** All of an index. */
 export function save(vectors: Vectors): Uint8Array<ArrayBuffer> {
   const { dim, metric, dtype } = vectors.kind;
   const ids = Uint32Array.from(vectors.places.keys()).sort();
   const each = 1 + 4 * vectors.quads;
-  const words = new Uint32Array(HEADER + ids.length * (1 + each));
+  const words = wordsOf(HEADER + ids.length * (1 + each));
   words.set([MAGIC, VERSION, METRICS.indexOf(metric), TYPES.indexOf(dtype)]);
   words.set([dim, ids.length, vectors.next], 4);
   words.set(ids, HEADER);
@@ -31,7 +42,7 @@ export function load(bytes: Uint8Array): Vectors {
   const whole = Math.floor(bytes.length / 4);
   // Large ones are not copied for this: what a file was read to begins at a word.
   const { buffer, byteOffset } =
-    bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+    bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
   const words = new Uint32Array(buffer, byteOffset, whole);
   if (words.length < HEADER || words[0] !== MAGIC) {
     throw wrong("they are no index that was saved");
@@ -109,21 +120,28 @@ function checkVector(
     vector.byteOffset,
     vector.length,
   );
-  const isGood = (x: number): boolean => x >= -MAX_FLOAT && x <= MAX_FLOAT;
   for (let at = 0; at < vector.length; at += 1) {
     const good =
-      at === 0 || dtype === "f32"
-        ? isGood(floats[at])
-        : dtype === "int8" ||
-          [vector[at] & 0xffff, vector[at] >>> 16].every((half) =>
-            isGood(dtype === "f16" ? fromF16(half) : fromBf16(half)),
-          );
+      at === 0
+        ? floats[0] >= 0 && floats[0] <= MAX_SCALE
+        : isKnown(vector[at], floats[at], dtype);
     if (!good) throw wrong(`the vector of id ${id} holds what is no number`);
   }
 }
 
-function fromBf16(half: number): number {
-  return new Float32Array(Uint32Array.of(half << 16).buffer)[0];
+/** Whether packing gives such a word: beyond, a sum of products could be none. */
+function isKnown(word: number, float: number, dtype: VectorType): boolean {
+  const half = Math.max(word & 0x7fff, (word >>> 16) & 0x7fff);
+  switch (dtype) {
+    case "f32":
+      return float >= -MAX_FLOAT && float <= MAX_FLOAT;
+    case "f16":
+      return half < INFINITE_F16;
+    case "bf16":
+      return half <= MAX_BF16;
+    case "int8":
+      return true;
+  }
 }
 
 function wrong(problem: string): FramebatchError {

@@ -36,16 +36,6 @@ export function toF16(value: number): number {
   return sign | (bits[0] - HALF);
 }
 
-/** The value of a 16-bit float. */
-export function fromF16(half: number): number {
-  const sign = half & 0x8000 ? -1 : 1;
-  const exponent = (half >> 10) & 31;
-  const fraction = half & 1023;
-  if (exponent === 31) return fraction > 0 ? NaN : sign * Infinity;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
-}
-
 /** The nearest float without a lower half, of two the even one. */
 export function toBf16(value: number): number {
   float[0] = value;

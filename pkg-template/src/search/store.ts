@@ -117,7 +117,8 @@ export class Stores implements Companion<Core> {
 
   hear(event: "lost" | "restored" | "fallback"): void {
     this.isLost = event === "lost";
-    if (this.isLost) return;
+    // One may be told before the session is open, and the searches then do it.
+    if (this.isLost || this.core === undefined) return;
     for (const store of this.all) {
       store.vectors.forget();
       // Of pages that find no room, calls are told as of any tensor; the next

@@ -7,7 +7,7 @@ import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
 import { detached, isDetached } from "../check-array.js";
 import { checkOptions, labeled } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
 import { checkDim, load, save } from "./file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { Searching } from "./searching.js";
@@ -112,7 +112,8 @@ export class VectorIndex {
   /**
    * Adds vectors laid end to end; their ids, which rise and are never given again. Throws
    * `invalid-input` for another width, and for what is no number of a magnitude up to
-   * 1e17 (in `f16`, but by `cosine`, 65,504); then none is added.
+   * 1e17 (in `f16`, but by `cosine`, 65,504), and `out-of-memory` where the page has no
+   * room for them; then none is added.
    */
   add(vectors: Float32Array): Uint32Array<ArrayBuffer> {
     this.#check("index.add");
@@ -125,17 +126,22 @@ export class VectorIndex {
   /** Removes vectors. Throws `invalid-input` for an id of none; then none is removed. */
   remove(ids: Iterable<number>): void {
     this.#check("index.remove");
+    if (
+      typeof (ids as Iterable<number> | null)?.[Symbol.iterator] !== "function"
+    ) {
+      throw invalid("index.remove", `give ids, as in [7], got ${kindOf(ids)}`);
+    }
     this.#store.vectors.remove(ids);
   }
 
   /**
    * The `k` vectors most like a query, fewer where the filter allows fewer. It looks at
-   * the index as it is when it is sent: what is added or removed until then counts. A
-   * frame's searches of one index are one pass over it for every eight of them (for
-   * `k` above 32 every two). A score is off by at most `dim` · 2⁻²⁴ of the sum of absolute
-   * products (by `l2`, of squares), besides what `dtype` costs. Rejects with
-   * `invalid-input` for a query of another width or with what is no number, and for a `k`
-   * above 256 or above the number of vectors.
+   * the index as it is when the search is made; what is added or removed between that and
+   * the flush may count or not, and leave fewer. A frame's searches of one index are one
+   * pass over it for every eight of them (for `k` above 32 every two). A score is off by
+   * at most `dim` · 2⁻²⁴ of the sum of absolute products (by `l2`, of squares), besides
+   * what `dtype` costs. Rejects with `invalid-input` for a query of another width or with
+   * what is no number, and for a `k` above 256 or above the number of vectors.
    */
   async search(
     query: Float32Array,
@@ -173,13 +179,16 @@ export class VectorIndex {
     }
     const mask =
       filter === undefined ? undefined : maskOf(about, vectors, filter);
+    this.#check(about); // A filter may do anything.
     const searching = new Searching(this.#store, padded, k, mask);
     const bytes = await this.#calls.take<Uint8Array<ArrayBuffer>>(
       searching,
       options && rest,
     );
-    const sign = this.metric === "l2" ? -1 : 1;
-    return Array.from({ length: rows }, (_, i) => foundIn(bytes, i, k, sign));
+    const isDistance = this.metric === "l2";
+    return Array.from({ length: rows }, (_, i) =>
+      foundIn(bytes, i, k, isDistance),
+    );
   }
 
   /**
@@ -242,14 +251,17 @@ export function loadIndex(
   bytes: Uint8Array | ArrayBuffer,
 ): VectorIndex {
   if (calls.ended !== undefined) throw endedError("index", calls.ended);
-  if (bytes instanceof ArrayBuffer) bytes = new Uint8Array(bytes);
-  if (
-    !ArrayBuffer.isView(bytes) ||
-    bytes[Symbol.toStringTag] !== "Uint8Array"
-  ) {
+  const tag = tagOf(bytes);
+  if (tag !== "ArrayBuffer" && tag !== "Uint8Array") {
     throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
   }
-  return new VectorIndex(calls, load(bytes), undefined);
+  // What has no buffer is one.
+  const { buffer = bytes as ArrayBuffer } = bytes as Partial<Uint8Array>;
+  if (isDetached({ buffer, length: bytes.byteLength })) {
+    throw invalid("index", detached("bytes"));
+  }
+  const given = tag === "Uint8Array" ? bytes : new Uint8Array(bytes);
+  return new VectorIndex(calls, load(given as Uint8Array), undefined);
 }
 
 /** The results of one query. */
@@ -257,17 +269,16 @@ function foundIn(
   { buffer, byteOffset }: Uint8Array<ArrayBuffer>,
   row: number,
   k: number,
-  sign: number,
+  isDistance: boolean,
 ): Found {
   const at = byteOffset + row * 8 * k;
   const ids = new Uint32Array(buffer, at, k);
   const scores = new Float32Array(buffer, at + 4 * k, k);
+  // None is -0.
+  if (isDistance) scores.forEach((score, i) => (scores[i] = 0 - score));
   const nobody = ids.indexOf(NOBODY);
   const count = nobody < 0 ? k : nobody;
-  return {
-    ids: ids.slice(0, count),
-    scores: scores.slice(0, count).map((score) => sign * score),
-  };
+  return { ids: ids.slice(0, count), scores: scores.slice(0, count) };
 }
 
 function maskOf(about: string, vectors: Vectors, filter: Filter): Uint32Array {
@@ -275,16 +286,19 @@ function maskOf(about: string, vectors: Vectors, filter: Filter): Uint32Array {
     const allowed = [...vectors.places.keys()].filter((id) => filter(id));
     return vectors.mask(allowed);
   }
-  if (isWords(filter)) return vectors.mask(filter);
-  const mask = (filter as { mask?: unknown } | null)?.mask;
-  if (!isWords(mask)) {
+  const words = isWords(filter)
+    ? filter
+    : (filter as { mask?: unknown } | null)?.mask;
+  if (!isWords(words)) {
     throw invalid(
       about,
       `filter must be a Uint32Array of ids, { mask } with a Uint32Array of bits, or a function, got ${kindOf(filter)}`,
     );
   }
+  if (isDetached(words)) throw invalid(about, detached("the filter's array"));
+  if (words === filter) return vectors.mask(words);
   const own = vectors.emptyMask();
-  own.set(mask.subarray(0, own.length));
+  own.set(words.subarray(0, own.length));
   return own;
 }
 

@@ -4,7 +4,7 @@
 // This is their source: what changed since a device was told is known, and all of it
 // can be told again. Nothing here knows the core.
 
-import { invalid } from "../errors.js";
+import { FramebatchError, invalid } from "../errors.js";
 import {
   ELEMENTS,
   scaleOf,
@@ -97,12 +97,18 @@ export class Vectors {
     if (first + count >= NOBODY) {
       throw invalid("index.add", "an index gives at most 2^32 - 2 ids");
     }
-    this.next += count;
     const vector = new Float32Array(this.padded);
-    for (let i = 0; i < count; i += 1) {
-      this.scale(floats, i * dim, vector, 0);
-      this.put(first + i, this.pack(vector));
+    let id = first;
+    try {
+      for (; id < first + count; id += 1) {
+        this.scale(floats, (id - first) * dim, vector, 0);
+        this.put(id, this.pack(vector));
+      }
+    } catch (error) {
+      while (id > first) this.remove([(id -= 1)]);
+      throw error;
     }
+    this.next = id;
     return first;
   }
 
@@ -111,7 +117,7 @@ export class Vectors {
     const gone = [...ids];
     for (const id of gone) {
       if (!this.places.has(id)) {
-        throw invalid("index.remove", `no vector has the id ${id}`);
+        throw invalid("index.remove", `no vector has the id ${String(id)}`);
       }
     }
     for (const id of gone) {
@@ -219,9 +225,11 @@ export class Vectors {
 
   /** Puts a vector, its scale and its words, where there is room. */
   put(id: number, words: Uint32Array): void {
-    const place = this.free.pop() ?? this.end++;
+    const place = this.free.at(-1) ?? this.end;
     const block = Math.floor(place / BLOCK);
     const page = this.grow(block);
+    // Taken only now: there may have been no memory for it.
+    if (this.free.pop() === undefined) this.end += 1;
     const lane = place % BLOCK;
     const start = this.locate(block);
     page[start + lane] = words[0];
@@ -270,7 +278,7 @@ export class Vectors {
     const had = page.length / blockWords;
     if (within < had) return page;
     const has = Math.min(this.pageBlocks, Math.max(2 * had, within + 1));
-    const longer = new Uint32Array(has * blockWords);
+    const longer = wordsOf(has * blockWords);
     longer.set(page);
     for (let i = had; i < has; i += 1) {
       const ids = i * blockWords + BLOCK;
@@ -312,6 +320,19 @@ export function checkVectors(
     );
   }
   return floats.length / dim;
+}
+
+/** So many words. Throws where the page has no memory for them. */
+export function wordsOf(count: number): Uint32Array<ArrayBuffer> {
+  try {
+    return new Uint32Array(count);
+  } catch (cause) {
+    throw new FramebatchError(
+      "out-of-memory",
+      `index: the page has no memory for ${4 * count} bytes; keep fewer vectors in it, or as int8`,
+      { cause },
+    );
+  }
 }
 
 /** Rounds a count up, so that one that grows takes few values. */

@@ -3,7 +3,7 @@
 // The outputs of a chain come as one run of words, each from a multiple of four. How
 // a reading gets to the core is in `reader.ts`, its promise in `call.ts`.
 
-import { lostInto, noMemory } from "../answer.js";
+import { about, lostInto, noMemory } from "../answer.js";
 import { aligned, Results } from "../arena.js";
 import type { Call } from "../call.js";
 import type { Result } from "../check.js";
@@ -119,20 +119,20 @@ export function deliverReading(
     if (method === READ) {
       words = roots[0].shape.count;
       const array = filled(results, offset, roots[0], into?.[0] ?? made);
-      return array ? call.resolve(array) : call.reject(lostInto(call));
+      return array ? call.resolve(array) : call.reject(lostInto(about(call)));
     }
     const arrays = new Array<Result>(roots.length);
     let at = offset;
     for (let i = 0; i < roots.length; i += 1) {
       words = roots[i].shape.count;
       const array = filled(results, at, roots[i], into?.[i] ?? made);
-      if (array === undefined) return call.reject(lostInto(call));
+      if (array === undefined) return call.reject(lostInto(about(call)));
       arrays[i] = array;
       at += aligned(words);
     }
     call.resolve(arrays);
   } catch (error) {
-    call.reject(noMemory(call, words, error));
+    call.reject(noMemory(about(call), words, error));
   }
 }
 

@@ -107,17 +107,25 @@ impl Normalizer {
             self.order(unordered, out);
             self.lower(c, out);
         } else {
-            let class = self.characters.combining_class(facts);
-            // Behind those of its own class.
-            let at = unordered.partition_point(|(other, _)| *other <= class);
-            unordered.insert(at, (class, c));
+            unordered.push((self.characters.combining_class(facts), c));
         }
     }
 
+    /// Puts down what waits: class after class, those of one as they came. A pass for
+    /// each class that is there, of which there are few, so a long run takes no more for
+    /// each character than a short one; none has class 0.
     fn order(&self, unordered: &mut Vec<(u8, char)>, out: &mut String) {
-        for (_, c) in unordered.drain(..) {
-            self.lower(c, out);
+        let mut done = 0;
+        while let Some(next) = (unordered.iter().map(|(class, _)| *class))
+            .filter(|class| *class > done)
+            .min()
+        {
+            for (_, c) in unordered.iter().filter(|(class, _)| *class == next) {
+                self.lower(*c, out);
+            }
+            done = next;
         }
+        unordered.clear();
     }
 
     /// Character by character, so that a final sigma is one like any other.

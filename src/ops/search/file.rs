@@ -5,7 +5,8 @@
 //! how many there are, and the next id; then the ids, rising; then for each vector
 //! its scale and its quads. Pages and blocks are not in it.
 
-use super::{IndexConfig, Metric, Vectors, invalid};
+use super::vectors::scale_of;
+use super::{IndexConfig, MAX_FLOAT, Metric, Vectors, invalid};
 use crate::error::Error;
 use crate::graph::searching::elements;
 use crate::tensor::Packing;
@@ -13,6 +14,10 @@ use crate::tensor::Packing;
 const MAGIC: u32 = u32::from_le_bytes(*b"fbix");
 const VERSION: u32 = 1;
 const HEADER: usize = 7;
+
+const INFINITE_F16: u32 = 0x7c00;
+/// The largest float is rounded up to this.
+const MAX_BF16: u32 = (MAX_FLOAT.to_bits() + 0x8000) >> 16;
 
 impl Vectors {
     /// All of it as bytes, for [`Vectors::load`].
@@ -91,7 +96,7 @@ impl Vectors {
             if !vector
                 .iter()
                 .enumerate()
-                .all(|(at, word)| is_finite(packing, at, *word))
+                .all(|(at, word)| is_known(packing, at, *word))
             {
                 return Err(wrong(&format!(
                     "the vector of id {id} holds what is no number"
@@ -115,17 +120,17 @@ fn has_padding(config: &IndexConfig, words: &[u32]) -> bool {
     (0..).step_by(each as usize).zip(words).all(is_zero)
 }
 
-/// Whether a word of a vector, of which the first is its scale, holds numbers.
-fn is_finite(packing: Option<Packing>, at: usize, word: u32) -> bool {
-    let is_within = |float: f32| (-super::MAX_FLOAT..=super::MAX_FLOAT).contains(&float);
+/// Whether a word of a vector, of which the first is its scale, is one that packing
+/// gives: beyond, a sum of products could be none.
+fn is_known(packing: Option<Packing>, at: usize, word: u32) -> bool {
+    let float = f32::from_bits(word);
+    let halves = [word & 0x7fff, word >> 16 & 0x7fff].into_iter();
     match packing {
-        _ if at == 0 => is_within(f32::from_bits(word)),
-        None => is_within(f32::from_bits(word)),
+        _ if at == 0 => (0.0..=scale_of(MAX_FLOAT)).contains(&float),
+        None => (-MAX_FLOAT..=MAX_FLOAT).contains(&float),
         Some(Packing::Int8) => true,
-        Some(halves) => [word & 0xffff, word >> 16]
-            .map(|half| halves.float(half))
-            .into_iter()
-            .all(is_within),
+        Some(Packing::F16) => halves.max() < Some(INFINITE_F16),
+        Some(Packing::Bf16) => halves.max() <= Some(MAX_BF16),
     }
 }
 

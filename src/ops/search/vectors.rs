@@ -306,7 +306,7 @@ impl Vectors {
             None => (0, padded),
             Some(Packing::Int8) => {
                 let largest = floats.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
-                let scale = quotient(largest, 127.0);
+                let scale = scale_of(largest);
                 let words = padded.chunks_exact(4).map(|four| {
                     let bytes = [0, 1, 2, 3].map(|k| whole(f32::from_bits(four[k]), scale));
                     u32::from_le_bytes(bytes)
@@ -319,9 +319,10 @@ impl Vectors {
     }
 }
 
+/// The scale of a vector of whole numbers whose largest magnitude is this.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to a float")]
-fn quotient(x: f32, by: f64) -> f32 {
-    (f64::from(x) / by) as f32
+pub(super) fn scale_of(largest: f32) -> f32 {
+    (f64::from(largest) / 127.0) as f32
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "at most 127 either way")]

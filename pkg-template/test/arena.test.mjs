@@ -1,0 +1,42 @@
+// How much room operands take, beyond what a signed word counts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { module } from "./face.mjs";
+
+const { aligned, Arena } = await module("arena");
+
+test("words are rounded up to quads, however many", () => {
+  for (const [words, quads] of [
+    [0, 0],
+    [1, 4],
+    [4, 4],
+    [2 ** 31 - 1, 2 ** 31],
+    [2 ** 31 + 1, 2 ** 31 + 4],
+    [2 ** 32 + 5, 2 ** 32 + 8],
+  ]) {
+    assert.equal(aligned(words), quads);
+  }
+});
+
+test("bytes beyond 2 GiB are asked for as they are, and refused by the core", () => {
+  const asked = [];
+  const refusal = { code: "limit-exceeded", message: "too large" };
+  const core = {
+    header: () => 0,
+    reserve(words) {
+      asked.push(words);
+      return -1;
+    },
+    failure: () => refusal,
+  };
+  const arena = new Arena(core, new WebAssembly.Memory({ initial: 1 }));
+  // As the arena sees an array: so much memory is not for tests.
+  const bytes = (length) => ({ BYTES_PER_ELEMENT: 1, length });
+  const write = (length) => () =>
+    arena.write(bytes(length), bytes(length), undefined, [bytes(length)]);
+  for (const length of [2 ** 31 + 4, 2 ** 32]) {
+    assert.throws(write(length), (error) => error === refusal);
+  }
+  assert.deepEqual(asked, [3 * (2 ** 29 + 4), 3 * 2 ** 30]);
+});
