@@ -17,6 +17,7 @@ use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::plan::{Piece, PieceLimits};
+use crate::tensor::Arena;
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -418,11 +419,14 @@ impl<D: Device> Session<D> {
     }
 
     pub(super) fn recycle(&mut self, load: Load) {
-        let Load {
-            mut arena, read, ..
-        } = load;
+        let Load { arena, read, .. } = load;
         self.unread(read);
         self.sweep();
+        self.keep_arena(arena);
+    }
+
+    /// Keeps memory for the next batches.
+    pub(super) fn keep_arena(&mut self, mut arena: Arena) {
         // More are only needed while a device is lost or slow.
         if self.spare.len() < SPARES {
             arena.clear();

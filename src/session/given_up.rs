@@ -5,9 +5,9 @@
 use super::Session;
 use super::load::Load;
 use crate::batch::Ticket;
-use crate::device::{Device, Engine};
+use crate::device::Device;
 use crate::plan::Call;
-use crate::tensor::{Arena, aligned};
+use crate::tensor::{Arena, Span, aligned};
 
 /// Words that a call takes besides its operands, about.
 const RECORD: usize = 16;
@@ -33,21 +33,22 @@ impl<D: Device> Session<D> {
         if !self.open.waste(ticket) {
             return;
         }
-        let arena = self.spare.pop().unwrap_or_default();
-        let Some(next) = self.open.rebuilt(self.batcher.open_tickets(), arena) else {
-            return;
-        };
-        for tensor in &next.read {
-            self.tensors.read(*tensor);
+        let mut arena = self.spare.pop().unwrap_or_default();
+        let live = self.batcher.open_tickets();
+        if let Some(read) = self.open.clean(live, &mut arena) {
+            for tensor in &self.open.read {
+                self.tensors.read(*tensor);
+            }
+            self.unread(read);
+            self.sweep();
         }
-        let before = std::mem::replace(&mut self.open, next);
-        self.recycle(before);
+        self.keep_arena(arena);
     }
 }
 
 impl Load {
     /// Notes that a call was given up, if it is one of these: whether most of what they
-    /// hold is nobody's any more, and enough to be worth a [`Load::rebuilt`].
+    /// hold is nobody's any more, and enough to be worth [`Load::clean`].
     fn waste(&mut self, ticket: Ticket) -> bool {
         let Some(at) = self.place(ticket) else {
             return false;
@@ -57,35 +58,35 @@ impl Load {
         self.wasted > Arena::CHUNK as usize && self.wasted > all.saturating_sub(self.wasted)
     }
 
-    /// The calls that are still waited for, which come in the same order, in this memory;
-    /// `None` where there is not enough of it.
-    fn rebuilt(
+    /// Keeps only calls that are still waited for, which come in the same order, and
+    /// nothing of the others: changes its memory for this. The tensors that all of them
+    /// read; `None` where there is not enough memory.
+    fn clean(
         &mut self,
         live: impl ExactSizeIterator<Item = Ticket>,
-        mut arena: Arena,
-    ) -> Option<Load> {
+        arena: &mut Arena,
+    ) -> Option<Vec<u32>> {
         self.keep(live);
         let words = self.calls.iter().map(|call| aligned(call.inputs.words));
         if !arena.reserve(words.sum()) {
             return None;
         }
-        let mut next = Load::of(self.id, arena, self.calls.len());
-        // As the last call's: the next one's are compared with none.
-        next.numbers.1 = self.numbers.1;
-        for (call, ticket) in self.calls.iter().zip(&self.tickets) {
-            let inputs = next.arena.push(self.arena.read(call.inputs));
-            let set = next.set(&self.sets[call.set.0 as usize]);
-            next.calls.push(Call {
-                inputs,
-                set,
-                ..*call
-            });
-            next.tickets.push(*ticket);
+        let sets = std::mem::replace(&mut self.sets, vec![Box::default()]);
+        let read = std::mem::take(&mut self.read);
+        for at in 0..self.calls.len() {
+            let Call { inputs, set, .. } = self.calls[at];
+            let set = self.set(&sets[set.0 as usize]);
+            let call = &mut self.calls[at];
+            call.set = set;
+            call.inputs = arena.push(self.arena.read(inputs));
         }
-        let asked = std::mem::take(&mut self.asked);
-        let is_live = |(ticket, _): &(Ticket, Engine)| next.place(*ticket).is_some();
-        next.asked = asked.into_iter().filter(is_live).collect();
-        Some(next)
+        std::mem::swap(&mut self.arena, arena);
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.retain(|(ticket, _)| self.place(*ticket).is_some());
+        self.asked = asked;
+        self.numbers.0 = Span::default(); // The next call's are compared with none.
+        self.wasted = 0;
+        Some(read)
     }
 
     /// Where a call is.
