@@ -9,7 +9,9 @@
 
 use std::time::Instant;
 
-use framebatch::{Config, Embedder, EmbedderOptions, EngineChoice, Error, Gpu, Gpus, IndexConfig};
+use framebatch::{
+    Config, Embedder, EmbedderOptions, EngineChoice, Error, Filter, Gpu, Gpus, IndexConfig,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(file)?;
     let paragraphs: Vec<&str> = text.split("\n\n").map(str::trim).collect();
     let paragraphs: Vec<&str> = paragraphs.into_iter().filter(|p| !p.is_empty()).collect();
+    if paragraphs.is_empty() {
+        return Err(format!("{file} has no paragraphs; give a file with text").into());
+    }
 
     let gpus = open(engine.first())?;
     let embedder = Embedder::open(&gpus, model.as_str(), EmbedderOptions::default())?;
@@ -43,7 +48,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let index = gpu.index(&vectors, config)?;
     let queries = embedder.with_prompt(embedder.prompt("query").unwrap_or_default());
     let query = queries.embed(question).wait()?;
-    let hits = index.search(&query, 3, framebatch::Filter::All).wait()?;
+    let most = paragraphs.len().min(3);
+    let hits = index.search(&query, most, Filter::All).wait()?;
     for hit in hits.iter().flatten() {
         let paragraph = paragraphs[usize::try_from(hit.id)?];
         println!("\n{:.3}  {paragraph}", hit.score);

@@ -14,7 +14,7 @@ pub enum Code {
     NoAdapter,
     /// The device was lost while the call was in flight.
     DeviceLost,
-    /// The device had no memory left.
+    /// The device had no memory left, or the memory budget no room.
     OutOfMemory,
     /// The call does not fit the device's limits.
     LimitExceeded,
@@ -92,8 +92,9 @@ pub enum Error {
     #[error("{0}; open with engine 'cpu' or 'auto' to run without a GPU")]
     Unsupported(String),
 
-    /// No adapter answered.
-    #[error("no GPU adapter was found ({0}); open with engine 'cpu' or 'auto' to run without one")]
+    /// There is no GPU adapter, or not the one that was asked for; the sentence says
+    /// which, and what to do.
+    #[error("{0}")]
     NoAdapter(String),
 
     /// A call is larger than the device allows.
@@ -134,7 +135,9 @@ pub enum Error {
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
 
-    /// There is no memory left: the GPU's, or for operands.
+    /// There is no memory left, the device's or for operands, or the session's memory
+    /// budget ([`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget)) has no
+    /// room; the sentence says which.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
 

@@ -38,8 +38,8 @@ pub use graph::Mode;
 pub use native::{
     Attention, Axes, Batch, Blocking, Call, Clip, Config, Embedder, EmbedderOptions, EmbedderStats,
     Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit, Index, Layer, LongTexts,
-    ModelFiles, Parameter, Part, Results, Search, Storage, Tensor, TensorData, Value, Warmup,
-    Watch,
+    ModelFiles, Parameter, Part, Results, Search, Storage, Tensor, TensorBuffer, TensorData, Value,
+    Warmup, Watch,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

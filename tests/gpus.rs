@@ -67,7 +67,23 @@ fn an_adapter_that_is_gone_is_an_error_even_where_the_processor_would_do() {
         }));
         let error = error.unwrap_err();
         assert_eq!(error.code(), Code::NoAdapter);
-        assert!(error.to_string().contains(&gone.name), "{error}");
+        let expected = format!(
+            "{} is not there any more; list the adapters again",
+            gone.name
+        );
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn an_adapter_in_software_is_opened_where_a_gpu_is_asked_for_and_else_never() {
+    for adapter in listed() {
+        let gpu = block_on(Gpu::open(Config {
+            engine: EngineChoice::Auto,
+            ..on(&adapter)
+        }));
+        let is_hardware = adapter.kind != AdapterKind::Software;
+        assert_eq!(gpu.unwrap().info().engine == Engine::Gpu, is_hardware);
     }
 }
 

@@ -37,8 +37,8 @@ const FACES: &[&str] = &[
 
 /// Words that belong to some places only, by the start or end of their path.
 const HOMES: [(&str, &[&str]); 4] = [
-    // The native face hands out the device, which programs share with it, and
-    // takes their buffers.
+    // The native face hands out the device, which programs share with it, and the
+    // buffers of tensors, and takes theirs.
     (
         "wgpu",
         &[
@@ -46,6 +46,7 @@ const HOMES: [(&str, &[&str]); 4] = [
             "native/gpu.rs",
             "native/import.rs",
             "native/outside.rs",
+            "native/shown.rs",
         ],
     ),
     ("wasm_bindgen", WEB),

@@ -176,6 +176,24 @@ fn a_batch_below_its_minimum_waits_no_longer_than_it_may() {
 }
 
 #[test]
+fn the_longest_wait_is_longer_than_clocks_count_and_ended_by_a_flush() {
+    in_time(|| {
+        let batch = BatchConfig {
+            max_wait: Some(f64::MAX),
+            ..manual()
+        };
+        let gpu = open(EngineChoice::Cpu, batch);
+        for _ in 0..3 {
+            let call = ask(&gpu, 1.0);
+            // Long enough for the worker to fall asleep again.
+            thread::sleep(Duration::from_millis(20));
+            gpu.flush();
+            assert_eq!(call.wait().unwrap(), [1.0]);
+        }
+    });
+}
+
+#[test]
 fn policies_without_a_frame_send_after_their_wait() {
     in_time(|| {
         for policy in [Policy::Frame, Policy::Manual] {
@@ -213,6 +231,13 @@ fn settings_that_cannot_work_are_refused() {
                 ..base.clone()
             },
             "min batch size",
+        ),
+        (
+            BatchConfig {
+                max_in_flight: 0,
+                ..base.clone()
+            },
+            "max in flight",
         ),
     ];
     for (batch, name) in cases {

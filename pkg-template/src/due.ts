@@ -5,8 +5,8 @@
 
 import { EndOfTask, type Environment } from "./environment.js";
 
-/** The milliseconds that a timer holds; a longer one would ring at once. */
-const LONGEST = 2 ** 31 - 1;
+/** The longest that timers wait: one that is told more rings at once. Asked again, it waits for the rest. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /** What a clock drives. */
 export interface Batch {
@@ -56,10 +56,8 @@ export class DueTimer {
 
   private wait(milliseconds: number): void {
     if (Number.isNaN(milliseconds)) return;
-    this.timer = this.environment.setTimer(
-      () => this.fire(),
-      Math.min(Math.ceil(milliseconds), LONGEST),
-    );
+    const pause = Math.min(Math.ceil(milliseconds), LONGEST_MS);
+    this.timer = this.environment.setTimer(() => this.fire(), pause);
   }
 
   private fire(): void {

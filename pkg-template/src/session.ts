@@ -143,7 +143,7 @@ export class Session {
    * the second on. Data that no buffer of the device holds lies there in parts, by rows
    * along the first axis: what reads it row by row computes on it, and the reading of
    * anything else rejects with `limit-exceeded`. Throws `invalid-input` where data and
-   * shape do not fit.
+   * shape do not fit, and `out-of-memory` where the memory budget has no room.
    *
    * @example
    * const weights = gpu.tensor(new Float32Array([1, 2, 3, 4]), [2, 2]);

@@ -7,6 +7,16 @@ import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("animation/index");
 const { encode } = await module("animation/tracks");
+const { Places } = await module("animation/places");
+
+/** Numbers from 0 to 1 that are the same each time. */
+function samples(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
 
 test("clips have the words of both languages", () => {
   const times = [0, 0.5, 1.5];
@@ -336,6 +346,83 @@ test("a device that had no room for the store has it with the next clip", async 
   gpu.flush();
   core.answer();
   assert.deepEqual([...(await sampled)], [0.5]);
+});
+
+test("places that are given back join", () => {
+  // How many there are at a time, and how many times the largest they may take.
+  for (const [alive, most] of [
+    [1, 1],
+    [2, 4],
+  ]) {
+    const places = new Places();
+    const taken = [];
+    for (let words = 1; words < 5000; words += 1) {
+      if (taken.length === alive) places.give(...taken.shift());
+      taken.push([places.take(words), words]);
+      assert.ok(places.end <= most * words, `${places.end} for ${words}`);
+    }
+  }
+  const orders = ["012", "021", "102", "120", "201", "210"];
+  for (const order of orders) {
+    const places = new Places();
+    const taken = [3, 5, 7].map((words) => [places.take(words), words]);
+    assert.deepEqual(taken, [
+      [0, 3],
+      [3, 5],
+      [8, 7],
+    ]);
+    for (const index of order) places.give(...taken[index]);
+    assert.equal(places.end, 0, order);
+    assert.equal(places.take(15), 0, order);
+  }
+});
+
+test("no word is in two places, and no free one is forgotten", () => {
+  const random = samples(5);
+  const places = new Places();
+  const taken = [];
+  const used = [];
+  const endOf = () => used.lastIndexOf(true) + 1;
+  for (let round = 0; round < 5000; round += 1) {
+    if (taken.length > 0 && random() < 0.5) {
+      const index = Math.floor(random() * taken.length);
+      const [[at, words]] = taken.splice(index, 1);
+      places.give(at, words);
+      used.fill(false, at, at + words);
+    } else {
+      const words = 1 + Math.floor(random() * 40);
+      // The first gap that is long enough, or the end.
+      let expected = 0;
+      for (let at = 0; at < expected + words; at += 1) {
+        if (used[at] === true) expected = at + 1;
+      }
+      const at = places.take(words);
+      assert.equal(at, expected);
+      for (let word = at; word < at + words; word += 1) used[word] = true;
+      taken.push([at, words]);
+    }
+    assert.equal(places.end, endOf());
+  }
+});
+
+test("clips of growing length take no more than the largest", async () => {
+  const { gpu, core } = await manual();
+  const long = Float32Array.from({ length: 2000 }, (_, i) => i);
+  for (let keys = 2; keys < 2000; keys += 2) {
+    const part = long.subarray(0, keys);
+    gpu.clip({ tracks: [{ times: part, values: part }] }).dispose();
+  }
+  assert.deepEqual([core.counts.fills, core.counts.patches], [1, 998]);
+});
+
+test("a store without clips is filled with the next one after a loss", async () => {
+  const { gpu, core } = await manual();
+  gpu.clip({ tracks: [TRACK] }).dispose();
+  core.lose();
+  core.restore();
+  assert.deepEqual([core.counts.fills, core.counts.patches], [1, 0]);
+  gpu.clip({ tracks: [TRACK] });
+  assert.deepEqual([core.counts.fills, core.counts.patches], [2, 0]);
 });
 
 test("a store that finds no room is said of every call", async () => {

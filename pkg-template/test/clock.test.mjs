@@ -349,6 +349,23 @@ check(
   ["5.5: 1"],
 );
 
+test("a longest wait that no timer can wait for is asked for in parts", () => {
+  let asked = 0;
+  const due = (now) => {
+    asked += 1;
+    return Math.max(now, 2 ** 33);
+  };
+  const { world, call, log } = rig("eager", { due });
+  call();
+  world.task();
+  world.pass(1000);
+  assert.equal(asked, 1, "nothing rings meanwhile");
+  world.pass(2 ** 33);
+  world.task();
+  assert.deepEqual(log, [`${2 ** 33}: 1`]);
+  assert.ok(asked < 10, `${asked} times`);
+});
+
 check(
   "manual: never by itself",
   "manual",

@@ -21,7 +21,9 @@ export function fakeEnvironment({ frames = true, page = true } = {}) {
   const environment = {
     now: () => world.time,
     setTimer(callback, milliseconds) {
-      const timer = { id: (ids += 1), at: world.time + milliseconds, callback };
+      // As browsers have it.
+      const pause = milliseconds < 2 ** 31 ? milliseconds : 1;
+      const timer = { id: (ids += 1), at: world.time + pause, callback };
       world.timers.push(timer);
       return timer.id;
     },

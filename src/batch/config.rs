@@ -66,7 +66,7 @@ pub struct BatchConfig {
     pub queue_capacity: Capacity,
     /// What happens beyond that.
     pub overflow: Overflow,
-    /// Batches sent and not yet returned.
+    /// Batches sent and not yet returned, at least 1.
     pub max_in_flight: usize,
     /// Pieces of large batches sent and not yet returned; by default as many as
     /// memory lets. With 1 nothing overlaps, to see what overlap gives.
@@ -162,6 +162,7 @@ impl BatchConfig {
         let positive = [
             ("max batch size", self.max_batch_size.unwrap_or(1)),
             ("min batch size", self.min_batch_size),
+            ("max in flight", self.max_in_flight as u64),
             (
                 "max pieces in flight",
                 self.max_pieces_in_flight.unwrap_or(1) as u64,

@@ -20,6 +20,11 @@ use crate::session::Stats;
 /// Calls of many threads share batches; one thread alone has one call a batch.
 /// A full queue whose policy is to wait blocks the call before it is copied.
 ///
+/// What waits has its twin here. What returns at once anyway is also found at
+/// [`gpu`](Blocking::gpu), as the wgpu device and the model of routes are; calls of
+/// what a session makes block by their `wait`: those of a [`Clip`](super::Clip), an
+/// [`Index`] and an [`Embedder`](super::Embedder).
+///
 /// ```
 /// use framebatch::{Blocking, Config};
 ///
@@ -276,6 +281,11 @@ impl Blocking {
         rate: impl Into<Parameter<'a>>,
     ) -> Result<Vec<State>, Error> {
         self.with_room().descend(states, rate).wait()
+    }
+
+    /// [`Gpu::recycle`].
+    pub fn recycle(&self, result: Vec<f32>) {
+        self.gpu.recycle(result);
     }
 
     /// [`Gpu::flush`].

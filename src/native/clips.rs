@@ -1,24 +1,21 @@
-//! Clips, and the store on the device that holds all of a session's.
+//! Clips, and the calls that sample and blend them.
 //!
-//! One tensor for all, so that calls of different clips are computed together.
-//! What clips are in words is `ops::clips`' matter.
+//! Where they lie is `store.rs`' matter, and what they are in words that of
+//! `ops::clips`.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
+use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
-use super::outside::AnyDevice;
 use super::request::{Chained, Parameter, Request, Structure};
 use super::shared::{Purpose, Shared, State};
+use super::store::words_of;
 use super::tensor::Tensor;
 use crate::error::Error;
 use crate::graph::sampling::{LAYER, Sampling, WEIGHTS};
 use crate::ops::clips::{self, Encoded, Track, Wrap};
-use crate::session::Session;
-
-/// Words of the first store; it doubles when it is full.
-const SMALLEST: usize = 1 << 16;
 
 /// Layers that are blended at most.
 const MOST_LAYERS: usize = 63;
@@ -94,7 +91,8 @@ impl Clip {
     }
 
     /// The same, to the floats of a tensor from `offset` on; nothing comes back.
-    /// Calls that are sent with it or later and read the tensor find what it wrote.
+    /// Calls that are sent with it or later and read the tensor find what it wrote, and
+    /// so do the program's own commands in [`Tensor::wgpu_buffer`].
     pub fn sample_to(&self, tensor: &Tensor, offset: u32, times: &[f32], wrap: Wrap) -> Call<f32> {
         let layer = Layer {
             wrap,
@@ -153,7 +151,9 @@ impl Gpu {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] naming the track that is wrong,
-    /// [`Error::TooLarge`] where no buffer holds it, [`Error::Disposed`].
+    /// [`Error::TooLarge`] where no buffer holds all clips of the session,
+    /// [`Error::OutOfMemory`] where the memory budget or the GPU has no room for
+    /// them, [`Error::Disposed`].
     pub fn clip(&self, tracks: &[Track<'_>], duration: Option<f32>) -> Result<Clip, Error> {
         let Encoded {
             words,
@@ -210,7 +210,7 @@ impl Gpu {
         let rows = check(layers, shared)?;
         let clip = &*layers[0].clip.entry;
         let offset = target.map_or(0, |(_, offset)| offset);
-        let mut tensors = vec![shared.store()];
+        let mut tensors = vec![shared.store()?];
         if let Some((tensor, offset)) = target {
             let need = rows as u64 * u64::from(clip.width) + u64::from(offset);
             let has = u64::from(tensor.dims().count());
@@ -274,12 +274,48 @@ impl Gpu {
     }
 }
 
+impl Blocking {
+    /// [`Gpu::clip`]. Its own calls block by [`Call::wait`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn clip(&self, tracks: &[Track<'_>], duration: Option<f32>) -> Result<Clip, Error> {
+        self.gpu().clip(tracks, duration)
+    }
+
+    /// [`Gpu::blend`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn blend(&self, layers: &[Layer<'_>]) -> Result<Vec<f32>, Error> {
+        self.with_room().blend(layers).wait()
+    }
+
+    /// [`Gpu::blend_to`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn blend_to(
+        &self,
+        tensor: &Tensor,
+        offset: u32,
+        layers: &[Layer<'_>],
+    ) -> Result<(), Error> {
+        let done = self.with_room().blend_to(tensor, offset, layers).wait();
+        done.map(drop)
+    }
+}
+
 impl Shared {
-    /// The number of the tensor that clips lie in.
-    fn store(&self) -> u32 {
-        let mut state = self.lock();
+    /// The number of the tensor that clips lie in, all of them.
+    fn store(&self) -> Result<u32, Error> {
+        let mut state = self.open()?;
         let State { session, clips, .. } = &mut *state;
-        *clips.number.get_or_insert_with(|| session.hold())
+        clips.store(session)?;
+        Ok(clips.number(session))
     }
 }
 
@@ -340,78 +376,6 @@ fn interleave(fields: &[Parameter<'_>], rows: usize) -> Vec<f32> {
         })
     };
     (0..rows).flat_map(row).collect()
-}
-
-/// All clips of a session, as they lie on its device.
-#[derive(Debug, Default)]
-pub(super) struct Clips {
-    words: Vec<u32>,
-    /// Words in use.
-    end: usize,
-    /// What was given back: places and words.
-    free: Vec<(u32, u32)>,
-    /// The store's tensor, once there is a clip.
-    number: Option<u32>,
-}
-
-impl Clips {
-    /// Finds a place for a clip and writes it there, on the device too.
-    fn put(&mut self, words: &[u32], session: &mut Session<AnyDevice>) -> Result<u32, Error> {
-        let need = words_of(words.len());
-        let fits = |(_, free): &(u32, u32)| *free >= need;
-        let is_new = self.number.is_none();
-        let at = match self.free.iter().position(fits) {
-            Some(found) => {
-                let (at, free) = self.free.swap_remove(found);
-                if free > need {
-                    self.free.push((at + need, free - need));
-                }
-                at as usize
-            }
-            None => self.end,
-        };
-        let end = at + words.len();
-        let grows = end > self.words.len();
-        let before = self.words.len();
-        if grows {
-            let size = end.max(SMALLEST).next_power_of_two();
-            self.words.resize(size, 0);
-        }
-        self.words[at..end].copy_from_slice(words);
-        let number = *self.number.get_or_insert_with(|| session.hold());
-        // With no device it is filled when there is one.
-        let written = match session.is_lost() {
-            true => Ok(()),
-            false if is_new || grows => session.fill(number, &self.words),
-            false => session.patch(number, words_of(at), words),
-        };
-        if let Err(error) = written {
-            self.words.truncate(before);
-            if is_new {
-                session.release(number);
-                self.number = None;
-            }
-            return Err(error);
-        }
-        self.end = self.end.max(end);
-        Ok(words_of(at))
-    }
-
-    fn give(&mut self, at: u32, words: u32) {
-        self.free.push((at, words));
-    }
-
-    /// Fills the store again after a loss.
-    pub(super) fn restore(&self, session: &mut Session<AnyDevice>) {
-        if let Some(number) = self.number {
-            // Where it finds no room, its calls are given up as those of any tensor.
-            let _ = session.fill(number, &self.words);
-        }
-    }
-}
-
-fn words_of(count: usize) -> u32 {
-    u32::try_from(count).expect("a store has fewer than 2^32 words")
 }
 
 fn invalid(problem: &str) -> Error {

@@ -40,7 +40,9 @@ pub struct Config {
     /// What to ask of the platform.
     pub gpu: GpuOptions,
     /// The adapter to open, one of [`adapters`](crate::adapters), instead of the
-    /// one that the platform gives. After a loss it is the same one again.
+    /// one that the platform gives. After a loss it is the same one again. One in
+    /// software is opened under [`EngineChoice::Gpu`] only: under
+    /// [`EngineChoice::Auto`] calls run on the processor instead, which is faster.
     pub adapter: Option<Adapter>,
 }
 
@@ -78,7 +80,7 @@ pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
 }
 
 /// Opens the GPU that the settings ask for.
-pub(super) async fn open_gpu(config: &Config) -> Result<Gpu, Error> {
+async fn open_gpu(config: &Config) -> Result<Gpu, Error> {
     match &config.adapter {
         None => Gpu::open(&config.gpu).await,
         Some(adapter) => Gpu::open_on(adapter, &config.gpu).await,

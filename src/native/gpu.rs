@@ -283,7 +283,7 @@ impl Gpu {
     /// for gradients in gpu.stream(chunks, |gpu, states| gpu.compute_gradients(&states)) {
     ///     let gradients = gradients?;
     ///     assert_eq!(gradients.len(), 1000 * 32);
-    ///     gpu.gpu().recycle(gradients);
+    ///     gpu.recycle(gradients);
     /// }
     /// # Ok::<(), framebatch::Error>(())
     /// ```

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
+use super::blocking::Blocking;
 use super::builder::{Batch, Value};
 use super::gpu::Gpu;
 use super::outside;
@@ -19,8 +20,10 @@ pub(super) struct Imports {
     known: Vec<Import>,
 }
 
+/// A buffer that was imported. To be dropped outside of the lock: it may be the last
+/// of a large buffer.
 #[derive(Debug)]
-struct Import {
+pub(super) struct Import {
     buffer: wgpu::Buffer,
     shape: Shape,
     number: u32,
@@ -46,6 +49,15 @@ impl Imports {
 }
 
 impl Residents {
+    /// The last clone of a tensor is gone: its buffer is the program's alone, if it was
+    /// imported.
+    pub(super) fn forget_import(&mut self, number: u32) -> Vec<Import> {
+        let known = &mut self.imports.known;
+        known
+            .extract_if(.., |import| import.number == number)
+            .collect()
+    }
+
     /// The tensor that a buffer was imported as, if it is still there.
     fn import(&mut self, buffer: (&wgpu::Buffer, Shape)) -> Option<Arc<Resident>> {
         let Residents {
@@ -134,6 +146,17 @@ impl Gpu {
             tensor: Arc::downgrade(tensor.resident()),
         });
         Ok(tensor)
+    }
+}
+
+impl Blocking {
+    /// [`Gpu::import_buffer`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn import_buffer(&self, buffer: Arc<wgpu::Buffer>, dims: &[u32]) -> Result<Tensor, Error> {
+        self.gpu().import_buffer(buffer, dims)
     }
 }
 

@@ -117,6 +117,10 @@ impl Index {
     /// most `dim` · 2⁻²⁴ of the sum of absolute products (of squares, by distance),
     /// besides what packing costs. A filter takes a bit for each id that was ever
     /// given, which goes to the device with the call.
+    ///
+    /// The vectors that were added since go to the device with the search, which fails
+    /// with [`Error::OutOfMemory`] where the memory budget or the GPU has no room for
+    /// them.
     pub fn search(&self, queries: &[f32], count: usize, filter: Filter<'_>) -> Search {
         let call = self.try_search(queries, count, filter);
         Search {

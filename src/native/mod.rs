@@ -1,7 +1,7 @@
 //! The native face: a handle for any thread, and one worker that sends.
 //!
-//! Futures here need no particular runtime, and there is a blocking twin of
-//! every method. Nothing here computes, plans or decides when to send.
+//! Futures here need no particular runtime, and what waits has a blocking twin.
+//! Nothing here computes, plans or decides when to send.
 
 mod blocking;
 mod builder;
@@ -14,11 +14,14 @@ mod gpu;
 mod gpus;
 mod import;
 mod index;
+mod places;
 mod recent;
 mod recovery;
 mod request;
 mod shared;
+mod shown;
 mod storage;
+mod store;
 mod stream;
 mod tensor;
 mod warmup;
@@ -44,6 +47,7 @@ pub use gpu::Gpu;
 pub use gpus::Gpus;
 pub use index::{Filter, Hit, Index, Search};
 pub use request::Parameter;
+pub use shown::TensorBuffer;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;

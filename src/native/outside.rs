@@ -48,6 +48,14 @@ pub(super) fn import(
     }
 }
 
+/// The buffer of a tensor, to be seen by others.
+pub(super) fn show(device: &mut AnyDevice, tensor: u32) -> Option<wgpu::Buffer> {
+    match device {
+        AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
+        AnyDevice::Cpu(_) => None,
+    }
+}
+
 /// Milliseconds since it was first asked for, to measure batches by.
 pub(super) fn now_ms() -> f64 {
     static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::start);

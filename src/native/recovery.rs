@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::config::{Config, open_gpu};
+use super::config::{Config, open_device};
 use super::outside::{AnyDevice, block_on, thread};
 use super::shared::Shared;
 use super::tensor::lost_with_device;
@@ -68,8 +68,9 @@ impl Recovery {
                 if shared.lock().closed.is_some() {
                     break;
                 }
-                if let Ok(gpu) = block_on(open_gpu(&self.config)) {
-                    return AnyDevice::Gpu(gpu);
+                // Where the settings would not have chosen a GPU at first, it is none now.
+                if let Ok(device @ AnyDevice::Gpu(_)) = block_on(open_device(&self.config)) {
+                    return device;
                 }
             }
         }

@@ -12,12 +12,13 @@ use std::task::{Poll, Waker};
 use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
-use super::clips::{Clips, Entry};
+use super::clips::Entry;
 use super::embedder::Burden;
 use super::index::Indexes;
 use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
+use super::store::Clips;
 use super::tensor::Residents;
 use super::watch::Watchers;
 use super::words::Spare;

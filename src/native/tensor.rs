@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::graph::chain::Home;
 use crate::graph::shape::Shape;
 use crate::session::Session;
-use crate::tensor::Packing;
+use crate::tensor::{Packing, WORD};
 
 /// An array of floats that lies on the device, for any number of batches, until
 /// its last clone is dropped.
@@ -103,6 +103,19 @@ impl Tensor {
         self.resident.number
     }
 
+    /// Its session, and its number there.
+    pub(super) fn place(&self) -> (&Shared, u32) {
+        (&self.resident.shared, self.resident.number)
+    }
+
+    /// Bytes of its elements on the device.
+    pub(super) fn bytes(&self) -> u64 {
+        let Resident { shape, packing, .. } = &*self.resident;
+        let count = shape.count();
+        let words = packing.map_or(count, |packing| packing.words(count));
+        u64::from(words) * u64::from(WORD)
+    }
+
     pub(super) fn resident(&self) -> &Arc<Resident> {
         &self.resident
     }
@@ -125,8 +138,9 @@ impl Drop for Resident {
         let mut state = self.shared.lock();
         state.session.release(self.number);
         let source = state.residents.sources.remove(&self.number);
+        let import = state.residents.forget_import(self.number);
         drop(state);
-        drop(source);
+        drop((source, import)); // Outside the lock: they may be large.
     }
 }
 
@@ -190,7 +204,8 @@ impl Gpu {
     ///
     /// [`Error::InvalidInput`] where the data is not of that shape, and for
     /// more than 8 dimensions or 2³⁰ elements; [`Error::TooLarge`] where no
-    /// buffer holds a few rows of it; [`Error::Disposed`]. One that is more than a
+    /// buffer holds a few rows of it; [`Error::OutOfMemory`] where the memory budget
+    /// or the GPU has no room for it; [`Error::Disposed`]. One that is more than a
     /// buffer is kept in parts, by rows along the first axis: what reads it row by row
     /// computes on it, and anything else fails with [`Error::TooLarge`].
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
@@ -337,9 +352,11 @@ const NO_ROOM: &str = "a tensor's data found no room on the next one; make it ag
 const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source";
 const IMPORTED: &str = "an imported buffer went with it; import one of `wgpu_device`'s device";
 
-/// What calls that wait for a tensor are told that is lost.
+/// What calls that wait are told when one of their tensors is lost, whichever it is.
 pub(super) fn lost_with_device() -> Error {
-    Error::DeviceLost(NO_SOURCE.into())
+    let why = "a tensor of the call went with it; make it again, or keep its source, or import \
+               a buffer of `wgpu_device`'s device";
+    Error::DeviceLost(why.into())
 }
 
 /// Copies data to the device. One without elements has a word all the same: a

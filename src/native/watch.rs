@@ -7,6 +7,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
+use super::blocking::Blocking;
 use super::gpu::Gpu;
 use super::outside;
 use super::shared::Shared;
@@ -68,6 +69,13 @@ impl Gpu {
             shared: Arc::downgrade(shared),
             number,
         }
+    }
+}
+
+impl Blocking {
+    /// [`Gpu::on_batch`].
+    pub fn on_batch(&self, listener: impl FnMut(&Facts) + Send + 'static) -> Watch {
+        self.gpu().on_batch(listener)
     }
 }
 

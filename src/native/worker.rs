@@ -29,6 +29,9 @@ const BURST_MS: f64 = 0.5;
 /// Milliseconds without a batch after which memory that is kept for the next is freed.
 const IDLE_MS: f64 = 2000.0;
 
+/// Seconds of the longest sleep: a day.
+const LONGEST_S: f64 = 86_400.0;
+
 /// Works until the session is closed.
 pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
     supervise(shared, || {
@@ -140,8 +143,10 @@ fn let_calls_gather(shared: &Shared) {
     }
 }
 
+/// How long to sleep. Who wakes too early looks again, so what is longer than a clock
+/// can count, as a wait without an end is, is cut.
 fn pause(now: Millis, until: Millis) -> Duration {
-    Duration::from_secs_f64((until.0 - now.0).max(0.0) / 1e3)
+    Duration::from_secs_f64(((until.0 - now.0) / 1e3).clamp(0.0, LONGEST_S))
 }
 
 /// A piece of a batch on its way.

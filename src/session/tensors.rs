@@ -116,10 +116,12 @@ impl<D: Device> Session<D> {
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
         let before = self.device.tensor_bytes(tensor);
-        place(&mut self.device)?;
+        let placed = place(&mut self.device);
+        // What fails may have freed what was there.
         self.tensors.resident += self.device.tensor_bytes(tensor);
         self.tensors.resident -= before;
         self.fit_batches();
+        placed?;
         self.tensors.fill(tensor, packing);
         Ok(())
     }

@@ -68,7 +68,9 @@ impl<D: Device> Session<D> {
     ) -> Result<(), Error> {
         match engine {
             Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
-                "calls run on the processor here; open the session with engine 'gpu'".into(),
+                "engine: calls run on the processor here; leave engine out, or open a session with \
+                 engine 'gpu'"
+                    .into(),
             )),
             Some(Engine::Cpu) if self.engine == Engine::Gpu && written.is_some() => {
                 Err(Error::InvalidInput(

@@ -165,7 +165,7 @@ pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<(Model, f64
     matches!(engine, Engine::Auto).then(|| (Model::default(), patience))
 }
 
-pub(super) async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
+async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
     // wgpu panics where there is no navigator, as in Node.
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap_or_default();
     let is_object = navigator.is_object();

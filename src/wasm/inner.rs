@@ -11,6 +11,7 @@ use std::rc::Rc;
 use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
+use super::config;
 use super::error::to_js;
 use super::header::Header;
 use super::recovery::{self, Recovery};
@@ -41,6 +42,7 @@ pub(super) struct Inner {
     /// Why the last method failed.
     pub(super) failure: RefCell<JsValue>,
     /// What to ask for when the device is lost.
+    pub(super) engine: config::Engine,
     pub(super) gpu_options: GpuOptions,
     /// Milliseconds without an answer after which a GPU counts as lost.
     pub(super) stall_ms: f64,

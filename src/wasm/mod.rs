@@ -76,6 +76,7 @@ impl Core {
             settle: RefCell::new(Some(settle)),
             notify: RefCell::new(Some(notify)),
             failure: RefCell::default(),
+            engine,
             gpu_options: gpu,
             stall_ms,
             recovery: Recovery::default(),

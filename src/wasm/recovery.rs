@@ -10,7 +10,7 @@ use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 
-use super::config::open_gpu;
+use super::config::open_device;
 use super::inner::Inner;
 use super::report;
 use crate::device::{AnyDevice, Cpu, Generation};
@@ -97,8 +97,10 @@ impl Inner {
                 if self.recovery.disposed.get() {
                     break;
                 }
-                if let Ok(gpu) = open_gpu(&self.gpu_options).await {
-                    return AnyDevice::Gpu(gpu);
+                // Where the options would not have chosen a GPU at first, it is none now.
+                let found = open_device(self.engine, &self.gpu_options).await;
+                if let Ok(device @ AnyDevice::Gpu(_)) = found {
+                    return device;
                 }
             }
         }

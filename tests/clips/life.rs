@@ -1,13 +1,15 @@
 //! Where clips and their results lie: tensors that are written, places given
 //! back, devices lost.
 
+use std::sync::mpsc;
+
 use framebatch::clips::{Easing, Interpolation, Kind, Track, Wrap};
-use framebatch::{Clip, EngineChoice, Gpu, Storage};
+use framebatch::{BatchConfig, Clip, Code, EngineChoice, Gpu, Preset, Storage, Tensor};
 
 use crate::engines;
 
 /// From a value at 0 s to another at 1 s.
-fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
+pub(crate) fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
     let track = Track {
         times: &[0.0, 1.0],
         values: &[from, to],
@@ -18,7 +20,7 @@ fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
     gpu.clip(&[track], None).unwrap()
 }
 
-fn read(gpu: &Gpu, tensor: &framebatch::Tensor) -> Vec<f32> {
+fn read(gpu: &Gpu, tensor: &Tensor) -> Vec<f32> {
     let mut batch = gpu.batch();
     let x = batch.tensor(tensor).unwrap();
     let y = batch.scale(x, 1.0).unwrap();
@@ -101,6 +103,35 @@ fn what_a_batch_reads_is_what_it_stored() {
 }
 
 #[test]
+fn a_plain_thread_blends_and_hears_of_it() {
+    for engine in [EngineChoice::Cpu, EngineChoice::Gpu] {
+        let gpu = engines::open(engine, Preset::Eager.config()).blocking();
+        let (sender, heard) = mpsc::channel();
+        let watch = gpu.on_batch(move |facts| sender.send(facts.calls).unwrap());
+        let [up, down] = [[0.0, 8.0], [8.0, 0.0]].map(|values| {
+            let track = Track {
+                times: &[0.0, 1.0],
+                values: &values,
+                kind: Kind::Vector,
+                interpolation: Interpolation::Linear,
+                easing: Easing::Linear,
+            };
+            gpu.clip(&[track], None).unwrap()
+        });
+        let layers = [up.layer(&[0.25, 1.0]), down.layer(&[0.25, 0.5])];
+        let blended = gpu.blend(&layers).unwrap();
+        assert_eq!(blended, [4.0, 6.0]);
+        gpu.recycle(blended);
+        let tensor = gpu.tensor(&[1.0; 3], &[3]).unwrap();
+        gpu.blend_to(&tensor, 1, &layers).unwrap();
+        assert_eq!(read(gpu.gpu(), &tensor), [1.0, 4.0, 6.0]);
+        assert_eq!(up.sample(&[0.5], Wrap::Clamp).wait().unwrap(), [4.0]);
+        drop(watch);
+        assert_eq!(heard.iter().take(2).collect::<Vec<_>>(), [1, 1]);
+    }
+}
+
+#[test]
 fn places_are_given_again_when_no_call_needs_them() {
     for gpu in engines::both_manual() {
         // Many more than the store has room for at once.
@@ -118,6 +149,64 @@ fn places_are_given_again_when_no_call_needs_them() {
         }
         let held = gpu.stats().device.pool_bytes;
         assert!(held < 4 << 20, "{held} bytes for two clips");
+    }
+}
+
+#[test]
+fn clips_that_grow_one_after_the_other_take_no_more_than_the_largest() {
+    for gpu in engines::both_manual() {
+        let values: Vec<f32> = (0..3000_u16).map(f32::from).collect();
+        let before = gpu.stats().device;
+        for keys in (2..3000).step_by(2) {
+            let track = Track {
+                times: &values[..keys],
+                values: &values[..keys],
+                kind: Kind::Vector,
+                interpolation: Interpolation::Step,
+                easing: Easing::Linear,
+            };
+            drop(gpu.clip(&[track], None).unwrap());
+        }
+        let after = gpu.stats().device;
+        let held = after.pool_peak_bytes - before.pool_bytes;
+        assert!(held <= 1 << 18, "{held} bytes for the smallest store");
+        assert!(after.host_bytes - before.host_bytes <= 1 << 18);
+        // Their places are good for others.
+        let up = ramp(&gpu, 0.0, 10.0).sample(&[0.5], Wrap::Clamp);
+        gpu.flush();
+        assert_eq!(up.wait().unwrap(), [5.0]);
+    }
+}
+
+#[test]
+fn a_clip_beyond_the_budget_leaves_the_others_as_they_were() {
+    let batch = BatchConfig {
+        memory_budget: Some(1 << 20),
+        ..engines::manual()
+    };
+    let gpu = engines::open(EngineChoice::Gpu, batch);
+    let up = ramp(&gpu, 0.0, 10.0);
+    let values: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+    for _ in 0..3 {
+        let track = Track {
+            times: &values,
+            values: &values.repeat(5),
+            kind: Kind::Vector,
+            interpolation: Interpolation::Step,
+            easing: Easing::Linear,
+        };
+        let error = gpu.clip(&[track], None).unwrap_err();
+        assert_eq!(error.code(), Code::OutOfMemory, "{error}");
+        let held = gpu.stats().device.pool_bytes;
+        assert_eq!(
+            held,
+            1 << 18,
+            "the smallest store, and nothing else is left"
+        );
+        let down = ramp(&gpu, 10.0, 0.0);
+        let calls = [&up, &down].map(|clip| clip.sample(&[0.25], Wrap::Clamp));
+        gpu.flush();
+        assert_eq!(calls.map(|call| call.wait().unwrap()), [[2.5], [7.5]]);
     }
 }
 

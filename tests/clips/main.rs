@@ -24,6 +24,7 @@ mod samplers;
 #[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../samples/mod.rs"]
 mod samples;
+mod shown;
 mod words;
 
 /// How far a float may be from the oracle's.

@@ -158,6 +158,44 @@ test("a tensor beyond the budget is refused, and says what to do", () =>
     assert.match(outcome.message, /memory budget.*raise it/);
   }));
 
+// [floats of a tensor that the GPU has no memory for, whether the CPU has it as well]
+for (const [length, isMirrored] of [
+  [1 << 17, true],
+  [1 << 19, false],
+]) {
+  test(`the CPU answers what reads a tensor of ${length} floats that the GPU has no memory for`, () =>
+    site.page(async (page) => {
+      await opened(page);
+      const seen = await page.evaluate(async (length) => {
+        const before = await ask(8);
+        const end = scarcity.refuseBuffers(100_000);
+        const data = workload.floats(length, 3);
+        const tensor = gpu.tensor(data);
+        end();
+        const sum = tensor.scale(2).read();
+        // In the same batch, and in those behind it.
+        const beside = ask(8);
+        gpu.flush();
+        const right = [before, await beside, await ask(100)];
+        const doubled = await sum;
+        const isDoubled = doubled.every((x, i) => x === data[i] * 2);
+        const again = tensor.scale(2).read();
+        gpu.flush();
+        const { engine } = gpu.info;
+        const { rejected } = gpu.stats();
+        right.push(isDoubled, (await again).length === length);
+        return { right, rejected, engine, fallbacks, losses };
+      }, length);
+      assert.deepEqual(seen, {
+        right: [true, true, true, true, true],
+        rejected: 0,
+        engine: isMirrored ? "gpu" : "cpu",
+        fallbacks: isMirrored ? 2 : 1,
+        losses: isMirrored ? 0 : 1,
+      });
+    }));
+}
+
 test("a source that throws midway: its results stand, and the memory returns", () =>
   site.page(async (page) => {
     await opened(page, { flush: "frame", memoryBudget: BUDGET });

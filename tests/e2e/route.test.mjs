@@ -149,6 +149,59 @@ test("a session that chooses measures once, remembers it, and answers rightly", 
     { prepare: pretend },
   ));
 
+test("a GPU in software does not take the place of a lost one that was chosen", () =>
+  site.page(
+    async (page) => {
+      const found = await page.evaluate(async () => {
+        const { requestDevice } = GPUAdapter.prototype;
+        const opened = [];
+        GPUAdapter.prototype.requestDevice = async function (options) {
+          opened.push(await requestDevice.call(this, options));
+          return opened.at(-1);
+        };
+        const gpu = await framebatch.open();
+        const ask = () =>
+          gpu.lerp(Float32Array.of(1), Float32Array.of(3), 0.5).then(String);
+        const before = gpu.info.engine;
+        const news = [];
+        const over = new Promise((resolve) => {
+          gpu.on("restored", ({ type }) => resolve(news.push(type)));
+          gpu.on("fallback", ({ type }) => resolve(news.push(type)));
+        });
+        delete GPUDevice.prototype.adapterInfo; // What it is shows again.
+        Object.defineProperty(GPUDevice.prototype, "adapterInfo", own);
+        gpu.device.destroy();
+        await over;
+        const answer = await ask();
+        const { engine } = gpu.info;
+        await gpu.dispose();
+        // Where one were kept, this would wait for ever.
+        await Promise.all(opened.map(({ lost }) => lost));
+        const others = opened.length - 1;
+        return { before, news, answer, engine, others };
+      });
+      assert.ok(found.others > 0, "no other was asked for");
+      delete found.others;
+      assert.deepEqual(found, {
+        before: "gpu",
+        news: ["fallback"],
+        answer: "2",
+        engine: "cpu",
+      });
+    },
+    {
+      prepare: () => {
+        const { prototype } = GPUDevice;
+        const info = { vendor: "some", architecture: "hardware" };
+        window.own = Object.getOwnPropertyDescriptor(prototype, "adapterInfo");
+        Object.defineProperty(prototype, "adapterInfo", {
+          get: () => info,
+          configurable: true,
+        });
+      },
+    },
+  ));
+
 test("a session without a GPU in hardware says that it runs on the CPU", () =>
   site.page(async (page) => {
     const found = await page.evaluate(async () => {

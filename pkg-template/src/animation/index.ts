@@ -36,8 +36,8 @@ declare module "../session.js" {
   interface Session {
     /**
      * Takes keyframe tracks to the device, where they stay until disposed. They are
-     * copied. Throws `invalid-input` naming the track that is wrong. With
-     * `import "framebatch/animation"`.
+     * copied. Throws `invalid-input` naming the track that is wrong, and `out-of-memory`
+     * where the memory budget has no room. With `import "framebatch/animation"`.
      *
      * @example
      * const rise = gpu.clip({ tracks: [{ times: [0, 2], values: [0, 10], easing: "ease-in-out" }] });

@@ -8,6 +8,7 @@ import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
 import type { Companion } from "../laid.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { Recent } from "../recent.js";
+import { Places } from "./places.js";
 
 /** Words of the first store; it doubles when it is full. */
 const SMALLEST = 2 ** 14;
@@ -36,11 +37,9 @@ export class Store implements Companion<Core> {
   failure: FramebatchError | undefined;
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
-  private end = 0;
-  /** How many of them the device has. */
+  private readonly places = new Places();
+  /** How many of the words the device has. */
   private held = 0;
-  /** What was given back. */
-  private free: Place[] = [];
   private isLost = false;
   /** The core's numbers of samplings, by their sizes. */
   private structures!: Recent<number, number>;
@@ -52,25 +51,25 @@ export class Store implements Companion<Core> {
 
   /** Finds a place for words and writes them there. Throws where there is no room. */
   put(words: Uint32Array): Place {
-    const place = this.find(words.length);
-    const end = place.at + words.length;
+    const at = this.places.take(words.length);
     const before = this.words;
+    const end = at + words.length;
     if (end > before.length) {
       let size = before.length;
       while (size < end) size *= 2;
       this.words = new Uint32Array(size);
       this.words.set(before);
     }
-    this.words.set(words, place.at);
-    this.end = Math.max(this.end, end);
+    this.words.set(words, at);
+    const place = new Place(at, words.length);
     if (this.core === undefined || this.isLost) return place;
     try {
       if (end > this.held) this.fill(this.core);
-      else this.patch(this.core, place.at, words);
+      else this.patch(this.core, at, words);
     } catch (error) {
       // The device keeps what it had.
       this.words = before;
-      this.drop(place);
+      this.places.give(at, words.length);
       throw error;
     }
     return place;
@@ -80,13 +79,15 @@ export class Store implements Companion<Core> {
   drop(place: Place): void {
     if (place.dropped) return;
     place.dropped = true;
-    if (place.pins === 0) this.free.push(place);
+    if (place.pins === 0) this.places.give(place.at, place.words);
   }
 
   /** A call that read a place was answered. */
   unpin(place: Place): void {
     place.pins -= 1;
-    if (place.dropped && place.pins === 0) this.free.push(place);
+    if (place.dropped && place.pins === 0) {
+      this.places.give(place.at, place.words);
+    }
   }
 
   /** The core's number for samplings of these sizes. */
@@ -113,29 +114,18 @@ export class Store implements Companion<Core> {
   open(core: Core): void {
     this.core = core;
     this.structures = new Recent((dropped) => forget(core, dropped));
-    if (this.end > 0) this.fillOrLose(core);
+    if (this.places.end > 0) this.fillOrLose(core);
   }
 
   hear(event: "lost" | "restored" | "fallback"): void {
     this.isLost = event === "lost";
     this.held = 0;
-    if (this.isLost || this.core === undefined || this.end === 0) return;
+    if (this.isLost || this.core === undefined || this.places.end === 0) return;
     this.fillOrLose(this.core);
   }
 
   close(): void {
     this.core = undefined;
-    this.free = [];
-  }
-
-  private find(words: number): Place {
-    const index = this.free.findIndex((place) => place.words >= words);
-    if (index < 0) return new Place(this.end, words);
-    const [found] = this.free.splice(index, 1);
-    if (found.words > words) {
-      this.free.push(new Place(found.at + words, found.words - words));
-    }
-    return new Place(found.at, words);
   }
 
   private fill(core: Core): void {

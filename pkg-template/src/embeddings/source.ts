@@ -121,6 +121,9 @@ class GivenFolder implements Folder {
   }
 }
 
+const MISSING = 404;
+const NO_FILE = { status: MISSING };
+
 class WebFolder implements Folder {
   private readonly cache: Promise<Cache | undefined>;
   /** What was looked for, and what is being written. */
@@ -143,12 +146,12 @@ class WebFolder implements Folder {
     const cache = await this.cache;
     const kept = await cache?.match(address).catch(() => undefined);
     const response = kept ?? (await this.fetch(name, address));
-    if (response === undefined) return undefined;
     if (kept === undefined && cache !== undefined) {
       // Where there is no room it is not kept, and this load goes on.
       const write = cache.put(address, response.clone());
       this.writes.push(write.catch(() => {}));
     }
+    if (response.status === MISSING) return undefined;
     const { body, headers, type } = response;
     // Compressed on the way, the length is not that of the file. Of another origin the
     // length is to be seen, and whether it is compressed is not.
@@ -175,7 +178,7 @@ class WebFolder implements Folder {
     for (const address of this.asked) await cache?.delete(address);
   }
 
-  private async fetch(name: string, url: URL): Promise<Response | undefined> {
+  private async fetch(name: string, url: URL): Promise<Response> {
     let response: Response;
     try {
       response = await fetch(url, { signal: this.signal });
@@ -187,7 +190,8 @@ class WebFolder implements Folder {
     const { status, headers } = response;
     // Servers of applications answer what they lack with their page.
     const isPage = headers.get("content-type")?.startsWith("text/html");
-    if (status === 404 || isPage) return undefined;
+    // Kept as well: without a network nobody could say that it is not there.
+    if (status === MISSING || isPage) return new Response(null, NO_FILE);
     if (response.ok) return response;
     this.isUnreachable = true;
     throw invalid(ABOUT, `${name}: ${url} was answered with status ${status}`);

@@ -48,17 +48,21 @@ pub enum AdapterKind {
 ///
 /// ```
 /// # pollster::block_on(async {
-/// use framebatch::{Config, Gpu, adapters};
+/// use framebatch::{Config, EngineChoice, Gpu, adapters};
 ///
 /// let adapters = adapters().await;
 /// for adapter in &adapters {
 ///     println!("{}: {} by {}", adapter.index, adapter.name, adapter.backend);
 /// }
+/// let last = adapters.last().cloned();
+/// let name = last.as_ref().map(|adapter| adapter.name.clone());
 /// let config = Config {
-///     adapter: adapters.last().cloned(),
+///     engine: EngineChoice::Gpu, // Even if it is one in software.
+///     adapter: last,
 ///     ..Config::default()
 /// };
 /// let gpu = Gpu::open(config).await?;
+/// assert_eq!(Some(gpu.info().adapter), name);
 /// # Ok::<(), framebatch::Error>(())
 /// # }).unwrap();
 /// ```

@@ -115,18 +115,14 @@ impl Memory {
         self.kept(tensor).map(|kept| &kept.buffer)
     }
 
-    /// Whether a tensor's buffer is somebody else's.
-    pub(super) fn is_lent(&self, tensor: u32) -> bool {
-        self.kept(tensor).is_some_and(|kept| kept.is_lent)
-    }
-
     /// Bytes of a tensor's buffer, if it is there and our own.
     pub(super) fn tensor_bytes(&self, tensor: u32) -> u64 {
         let own = self.kept(tensor).filter(|kept| !kept.is_lent);
         own.map_or(0, |kept| kept.buffer.size())
     }
 
-    fn kept(&self, tensor: u32) -> Option<&Kept> {
+    /// The same, with all that is known of it.
+    pub(super) fn kept(&self, tensor: u32) -> Option<&Kept> {
         self.tensors.get(tensor as usize).and_then(Option::as_ref)
     }
 
@@ -148,11 +144,16 @@ impl Memory {
             | wgpu::BufferUsages::COPY_SRC
             | wgpu::BufferUsages::VERTEX
             | wgpu::BufferUsages::INDEX;
-        let before = self.tensors.get_mut(tensor as usize).and_then(Option::take);
-        self.drop_kept(before);
+        self.discard(tensor);
         let buffer = self.pool.make(device, (size, size), uses);
         self.put(tensor, Kept::own(buffer));
         true
+    }
+
+    /// Frees the buffer of a tensor, if it is there.
+    pub(super) fn discard(&mut self, tensor: u32) {
+        let kept = self.tensors.get_mut(tensor as usize).and_then(Option::take);
+        self.drop_kept(kept);
     }
 
     /// Makes a buffer that of a tensor without one.

@@ -40,6 +40,13 @@ mod instance;
 mod instance;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "made_native.rs"]
+mod made;
+#[cfg(target_arch = "wasm32")]
+#[path = "made_web.rs"]
+mod made;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "mapped_native.rs"]
 mod mapped;
 #[cfg(target_arch = "wasm32")]
@@ -63,6 +70,10 @@ mod scopes;
 #[cfg(target_arch = "wasm32")]
 #[path = "scopes_web.rs"]
 mod scopes;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[path = "show_native.rs"]
+mod show;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use adapters::{Adapter, AdapterKind, adapters};
@@ -156,11 +167,13 @@ impl Device for Gpu {
     }
 
     fn fill(&mut self, tensor: u32, words: &[u32], _: Option<Packing>) -> Result<(), Error> {
-        self.keep(tensor, words.len() as u64)?;
-        let buffer = self.memory.buffer(Slot::resident(tensor));
-        self.queue
-            .write_buffer(buffer, 0, bytemuck::cast_slice(words));
-        Ok(())
+        self.make(tensor, |gpu| {
+            gpu.keep(tensor, words.len() as u64)?;
+            let buffer = gpu.memory.buffer(Slot::resident(tensor));
+            gpu.queue
+                .write_buffer(buffer, 0, bytemuck::cast_slice(words));
+            Ok(())
+        })
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
@@ -216,17 +229,18 @@ impl Gpu {
         if let Some(error) = plan.dispatches().find_map(failed) {
             return Err(error);
         }
-        if plan
-            .tensors()
-            .any(|tensor| self.memory.tensor(tensor).is_none())
-        {
-            return Err(Error::tensor_missing());
+        // Its owner may have destroyed a buffer that is lent.
+        let (mut has_tensors, mut is_lent) = (false, false);
+        for tensor in plan.tensors() {
+            let Some(kept) = self.memory.kept(tensor) else {
+                return Err(Error::tensor_missing());
+            };
+            has_tensors = true;
+            is_lent |= kept.is_lent;
         }
         let (ready, upload) = self.append_tables(plan, arena)?;
         let needs = self.needs(plan, upload.bytes)?;
         let compiled = self.pipelines.compiled();
-        // Its owner may have destroyed a buffer that is lent.
-        let is_lent = plan.tensors().any(|tensor| self.memory.is_lent(tensor));
         let is_warm = !is_lent && self.is_warm(plan, &needs);
         self.check_budget(plan, &needs)?;
         let scopes = (!is_warm).then(|| Scopes::open(&self.device));
@@ -259,6 +273,8 @@ impl Gpu {
             Error::InvalidInput // Of ours nothing would be.
         } else if self.pipelines.compiled() > compiled {
             Error::Shader
+        } else if has_tensors {
+            made::INVALID
         } else {
             Error::Fatal
         });

@@ -70,7 +70,7 @@ impl Gpu {
                 ..Default::default()
             })
             .await
-            .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
+            .map_err(|error| none("no GPU adapter was found", error, "'cpu' or 'auto'"))?;
         Gpu::on(adapter, options).await
     }
 
@@ -92,7 +92,7 @@ impl Gpu {
                 ..Default::default()
             })
             .await
-            .map_err(|error| Error::NoAdapter(poll::reason(error)))?;
+            .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let info = info(name::adapter(&device, &adapter), offered, &limits);
         let target = match info.software {
             true => Target::Processor,
@@ -129,6 +129,22 @@ impl Gpu {
     pub fn wgpu_queue(&self) -> &wgpu::Queue {
         &self.queue
     }
+}
+
+/// There is no GPU to open; these engines do without.
+fn none(what: &str, error: impl std::error::Error, engines: &str) -> Error {
+    let why = poll::reason(error);
+    Error::NoAdapter(
+        [
+            what,
+            " (",
+            &why,
+            "); open with engine ",
+            engines,
+            " to run without one",
+        ]
+        .concat(),
+    )
 }
 
 fn check_features(required: &[String], offered: wgpu::Features) -> Result<(), Error> {

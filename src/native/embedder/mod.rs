@@ -128,7 +128,8 @@ impl Embedder {
     /// [`Error::InvalidInput`] naming the file, and the field or the tensor with
     /// both shapes, for what is missing, cut off, contradictory or of another
     /// architecture; all of it is found before anything is uploaded.
-    /// [`Error::TooLarge`] where a tensor fits no buffer, [`Error::Disposed`].
+    /// [`Error::TooLarge`] where a tensor fits no buffer, [`Error::OutOfMemory`] where
+    /// the memory budget or the GPU has no room for the weights, [`Error::Disposed`].
     /// What was uploaded until then is freed.
     /// [`Error::InvalidInput`] also for no session, and for one that is there twice.
     pub fn open<'a>(

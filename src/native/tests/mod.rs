@@ -6,6 +6,7 @@
 //! prints its schedule, which `shuttle::replay` repeats.
 
 mod indexes;
+mod places;
 mod tensors;
 mod words;
 
@@ -16,18 +17,18 @@ use shuttle::scheduler::RandomScheduler;
 use shuttle::{FailurePersistence, Runner};
 
 use super::outside::thread::{self, JoinHandle};
-use super::outside::{AnyDevice, Fate, World, block_on};
+use super::outside::{AnyDevice, Fate, Opens, World, block_on};
 use super::shared::Shared;
 use super::{Call, Config, EngineChoice, Gpu};
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
-use crate::device::Engine;
+use crate::device::{DeviceInfo, Engine};
 use crate::{Code, Error, Model};
 
 /// Nothing ever fails.
 const KIND: World = World {
     flights: &[Fate::Arrives],
     kernels: &[Fate::Arrives],
-    opens: &[true],
+    opens: &[Opens::Hardware],
 };
 
 /// Memory runs out and devices go away, but there is always another.
@@ -41,7 +42,7 @@ const ROUGH: World = World {
         Fate::LostAfter,
     ],
     kernels: &[Fate::Arrives, Fate::Arrives, Fate::Fails, Fate::LostWith],
-    opens: &[true, true, false],
+    opens: &[Opens::Hardware, Opens::Hardware, Opens::Nothing],
 };
 
 /// What may become of a call in [`ROUGH`].
@@ -178,6 +179,20 @@ fn every_flush_reaches_the_worker() {
 }
 
 #[test]
+fn the_longest_wait_is_ended_by_a_flush() {
+    let longest = BatchConfig {
+        max_wait: Some(f64::MAX),
+        ..manual()
+    };
+    explore(KIND, longest, |gpu| {
+        let call = ask(&gpu, 1);
+        thread::yield_now();
+        gpu.flush();
+        check(1, call.wait(), &[]);
+    });
+}
+
+#[test]
 fn calls_given_up_are_nobody_elses_matter() {
     explore(ROUGH, eager(), |gpu| {
         let fickle = threads(3, &gpu, |gpu, n| {
@@ -270,7 +285,7 @@ fn the_processor_takes_over_where_no_other_device_opens() {
     let world = World {
         flights: &[Fate::LostWith],
         kernels: &[Fate::Arrives],
-        opens: &[false],
+        opens: &[Opens::Nothing],
     };
     // A batch is sent twice, and the second time to the processor.
     explore(world, eager(), |gpu| {
@@ -280,11 +295,34 @@ fn the_processor_takes_over_where_no_other_device_opens() {
 }
 
 #[test]
+fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
+    /// What answers once the device is gone.
+    fn next(gpu: &Gpu) -> DeviceInfo {
+        if let AnyDevice::Gpu(device) = gpu.shared().lock().session.device() {
+            device.lose();
+        }
+        check(1, ask(&gpu.on(EngineChoice::Gpu), 1).wait(), &[]);
+        gpu.info()
+    }
+    let world = World {
+        opens: &[Opens::Software],
+        ..KIND
+    };
+    explore_on(EngineChoice::Auto, world, eager(), |gpu| {
+        assert_eq!(next(&gpu).engine, Engine::Cpu);
+    });
+    explore_on(EngineChoice::Gpu, world, eager(), |gpu| {
+        let info = next(&gpu);
+        assert_eq!((info.engine, info.software), (Engine::Gpu, true));
+    });
+}
+
+#[test]
 fn the_processor_takes_over_from_devices_that_never_answer() {
     let world = World {
         flights: &[Fate::LostBefore, Fate::LostWith],
         kernels: &[Fate::Arrives],
-        opens: &[true],
+        opens: &[Opens::Hardware],
     };
     explore(world, eager(), |gpu| {
         let asking = |gpu: &Gpu, n| three_calls(gpu, n, &[Code::DeviceLost]);
@@ -422,7 +460,7 @@ fn falls_over(flights: &'static [Fate], kernels: &'static [Fate]) {
     let world = World {
         flights,
         kernels,
-        opens: &[true],
+        opens: &[Opens::Hardware],
     };
     explore(world, eager(), |gpu| {
         join(threads(2, &gpu, |gpu, n| {

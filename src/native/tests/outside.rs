@@ -33,8 +33,16 @@ pub(super) struct World {
     pub(super) flights: &'static [Fate],
     /// What becomes of kernels.
     pub(super) kernels: &'static [Fate],
-    /// Whether a device opens; the first one always does.
-    pub(super) opens: &'static [bool],
+    /// What opens in the place of a lost device; the first one is always in hardware.
+    pub(super) opens: &'static [Opens],
+}
+
+/// What there is to open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Opens {
+    Hardware,
+    Software,
+    Nothing,
 }
 
 /// What becomes of a batch.
@@ -103,6 +111,11 @@ pub(super) fn wgpu_queue(_: &AnyDevice) -> Option<wgpu::Queue> {
     None
 }
 
+/// Nor have its tensors buffers.
+pub(super) fn show(_: &mut AnyDevice, _: u32) -> Option<wgpu::Buffer> {
+    None
+}
+
 /// Nor can buffers be imported.
 pub(super) fn import(_: &mut AnyDevice, _: u32, _: (&wgpu::Buffer, u32)) -> Result<(), Error> {
     Err(Error::InvalidInput("the model has no buffers".into()))
@@ -127,6 +140,7 @@ enum Known {
 #[derive(Debug)]
 pub(super) struct Gpu {
     cpu: Cpu,
+    software: bool,
     lost: Arc<AtomicBool>,
     /// Whether the kernel is compiled; there is one in these stories.
     kernel: Option<Known>,
@@ -136,11 +150,16 @@ impl Gpu {
     #[expect(clippy::unused_async, reason = "opening a real device waits")]
     pub(super) async fn open(_: &GpuOptions) -> Result<Gpu, Error> {
         let opened = OPENED.replace(OPENED.get() + 1);
-        if opened > 0 && !draw(WORLD.get().opens) {
+        let opens = match opened {
+            0 => Opens::Hardware,
+            _ => draw(WORLD.get().opens),
+        };
+        if opens == Opens::Nothing {
             return Err(Error::NoAdapter("the model has none now".into()));
         }
         Ok(Gpu {
             cpu: Cpu::default(),
+            software: opens == Opens::Software,
             lost: Arc::default(),
             kernel: None,
         })
@@ -187,7 +206,7 @@ impl Device for Gpu {
     fn info(&self) -> DeviceInfo {
         DeviceInfo {
             engine: Engine::Gpu,
-            software: false,
+            software: self.software,
             ..self.cpu.info()
         }
     }

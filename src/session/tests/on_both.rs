@@ -98,7 +98,15 @@ fn what_the_processor_answers_sooner_never_sees_the_gpu() {
 fn a_call_may_ask_only_for_a_device_that_there_is() {
     let mut processor = session(1 << 20);
     let refused = ask_of(&mut processor, (1.0, 3), None, Some(Engine::Gpu));
-    assert!(matches!(refused, Err(Error::NoAdapter(_))), "{refused:?}");
+    let Err(Error::NoAdapter(why)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(why.contains("leave engine out"), "{why}");
+    assert_eq!(
+        Error::NoAdapter(why.clone()).to_string(),
+        why,
+        "no other advice"
+    );
     put_on(&mut processor, Engine::Cpu, 1.0);
     let mut lone = Session::new(gpu(), config()).expect("valid settings");
     let refused = ask_of(&mut lone, (1.0, 3), None, Some(Engine::Cpu));

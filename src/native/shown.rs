@@ -1,0 +1,76 @@
+//! Where a tensor lies on the device, for the program's own use of it.
+//!
+//! The way back is in `import.rs`.
+
+use super::outside;
+use super::tensor::Tensor;
+
+/// Where a tensor lies on [`wgpu_device`](super::Gpu::wgpu_device)'s device. Made by
+/// [`Tensor::wgpu_buffer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorBuffer {
+    /// The buffer.
+    pub buffer: wgpu::Buffer,
+    /// Bytes from its beginning.
+    pub offset: u64,
+    /// Bytes of the tensor's elements; the buffer may be longer.
+    pub size: u64,
+}
+
+impl Tensor {
+    /// Where the tensor lies on the device, so that the program's own pipelines read
+    /// what calls compute or [sample](super::Clip::sample_to) to it, and nothing comes
+    /// back to the host. Its floats are row-major, packed if its storage is; its buffer
+    /// has the usages STORAGE, COPY_SRC, COPY_DST, VERTEX and INDEX, and that of an
+    /// imported one those that the program gave it.
+    ///
+    /// What a call wrote is there for all that is submitted to
+    /// [`wgpu_queue`](super::Gpu::wgpu_queue) after the call was answered. It is to be
+    /// read: what a program writes itself, calls on the processor do not see.
+    ///
+    /// `None` on the processor, for a tensor that lies in parts because no buffer holds
+    /// it, and once its device is lost: ask again for each frame, because on the next
+    /// device it lies elsewhere. With the tensor's last clone, as soon as no pending
+    /// call reads it, the buffer is destroyed.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use framebatch::clips::{Track, Wrap};
+    /// use framebatch::{Config, EngineChoice, Gpu};
+    ///
+    /// let gpu = Gpu::open(Config { engine: EngineChoice::Gpu, ..Config::default() }).await?;
+    /// let rise = gpu.clip(&[Track {
+    ///     times: &[0.0, 2.0],
+    ///     values: &[0.0, 8.0],
+    ///     kind: Default::default(),
+    ///     interpolation: Default::default(),
+    ///     easing: Default::default(),
+    /// }], None)?;
+    /// let heights = gpu.tensor(&[0.0; 100], &[100])?;
+    /// rise.sample_to(&heights, 0, &[0.5; 100], Wrap::Clamp).await?;
+    ///
+    /// let device = gpu.wgpu_device().expect("a GPU");
+    /// let mut encoder = device.create_command_encoder(&Default::default());
+    /// let mut pass = encoder.begin_compute_pass(&Default::default()); // Or to render.
+    /// let place = heights.wgpu_buffer().expect("it lies on the GPU");
+    /// let vertices = place.buffer.slice(place.offset..place.offset + place.size);
+    /// // pass.set_vertex_buffer(0, vertices);
+    /// # let _ = (&mut pass, vertices);
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn wgpu_buffer(&self) -> Option<TensorBuffer> {
+        let (shared, number) = self.place();
+        let mut state = shared.lock();
+        if state.closed.is_some() || state.session.is_lost() {
+            return None;
+        }
+        let buffer = outside::show(state.session.device_mut(), number)?;
+        Some(TensorBuffer {
+            buffer,
+            offset: 0,
+            size: self.bytes(),
+        })
+    }
+}

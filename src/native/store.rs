@@ -1,0 +1,90 @@
+//! All clips of a session, as they lie on its device: one tensor, so that calls of
+//! different clips are computed together.
+//!
+//! What the words mean is not looked at.
+
+use super::outside::AnyDevice;
+use super::places::Places;
+use crate::error::Error;
+use crate::session::Session;
+
+/// Words of the first store; it doubles when it is full.
+const SMALLEST: usize = 1 << 16;
+
+/// The store of one session.
+#[derive(Debug, Default)]
+pub(super) struct Clips {
+    words: Vec<u32>,
+    places: Places,
+    /// The store's tensor, once there is a clip.
+    number: Option<u32>,
+    /// Whether the device has all of the words; where it had no room for them, or is
+    /// another one, it gets them when they are needed next.
+    is_there: bool,
+}
+
+impl Clips {
+    /// Finds a place for a clip and writes it there, on the device too.
+    pub(super) fn put(
+        &mut self,
+        words: &[u32],
+        session: &mut Session<AnyDevice>,
+    ) -> Result<u32, Error> {
+        let need = words_of(words.len());
+        let at = self.places.take(need);
+        let place = at as usize..at as usize + words.len();
+        let before = self.words.len();
+        if place.end > before {
+            let size = place.end.max(SMALLEST).next_power_of_two();
+            self.words.resize(size, 0);
+            self.is_there = false;
+        }
+        self.words[place].copy_from_slice(words);
+        let number = self.number(session);
+        let written = match self.is_there {
+            true => session.patch(number, at, words),
+            false => self.store(session),
+        };
+        if let Err(error) = written {
+            self.words.truncate(before);
+            self.places.give(at, need);
+            // The others may have gone with what was to hold this one too.
+            let _ = self.store(session);
+            return Err(error);
+        }
+        Ok(at)
+    }
+
+    /// Gives a clip's place to others.
+    pub(super) fn give(&mut self, at: u32, words: u32) {
+        self.places.give(at, words);
+    }
+
+    /// The tensor that clips lie in.
+    pub(super) fn number(&mut self, session: &mut Session<AnyDevice>) -> u32 {
+        *self.number.get_or_insert_with(|| session.hold())
+    }
+
+    /// Sees to it that the device has all clips; with no device they are filled
+    /// when there is one.
+    pub(super) fn store(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
+        let number = self.number(session);
+        if !self.is_there && !self.words.is_empty() && !session.is_lost() {
+            session.fill(number, &self.words)?;
+            self.is_there = true;
+        }
+        Ok(())
+    }
+
+    /// Fills the store again after a loss.
+    pub(super) fn restore(&mut self, session: &mut Session<AnyDevice>) {
+        self.is_there = false;
+        // Where it finds no room, its calls are given up as those of any tensor.
+        let _ = self.store(session);
+    }
+}
+
+/// So many words, as places count them.
+pub(super) fn words_of(count: usize) -> u32 {
+    u32::try_from(count).expect("a store has fewer than 2^32 words")
+}
