@@ -202,13 +202,14 @@ impl Numbers<'_> {
                 let [stack @ .., rows, columns] = &outer.dims[..] else {
                     unreachable!("a product has rows and columns");
                 };
-                stack.iter().product::<u32>() * tiles(*rows, *columns)
+                let stack = stack.iter().product::<u32>();
+                stack.saturating_mul(tiles(*rows, *columns))
             }
-            Width::Thread | Width::Group => rows * if is_cut { chunks } else { 1 },
+            Width::Thread | Width::Group => rows.saturating_mul(if is_cut { chunks } else { 1 }),
         };
         let lanes = if width == Width::Thread { 1 } else { LANES };
         let sizes = StageSizes {
-            threads: groups * lanes,
+            threads: groups.saturating_mul(lanes),
             words,
             ..StageSizes::default()
         };
