@@ -278,8 +278,8 @@ fn networks_are_cut_later_the_more_stages_they_have() {
     }
 }
 
-/// So many products of one number by another, or the sum of them all.
-fn small_products(count: u32, is_summed: bool) -> Recipe {
+/// So many products of one number by another, summed along axes, if any.
+fn small_products(count: u32, summed: &[i32]) -> Recipe {
     let mut chain = Chain::default();
     let mut input = |dims: &[u32]| {
         let shape = Shape::new(dims).expect("few elements");
@@ -287,9 +287,9 @@ fn small_products(count: u32, is_summed: bool) -> Recipe {
     };
     let (a, b) = (input(&[count, 1, 1]), input(&[1, 1]));
     let mut y = chain.matmul(a, b).expect("they fit");
-    if is_summed {
+    if !summed.is_empty() {
         y = chain
-            .reduce(Reduction::Sum, y, (&[0, 1, 2], false))
+            .reduce(Reduction::Sum, y, (summed, false))
             .expect("three axes");
     }
     chain.output(y).expect("its own");
@@ -301,12 +301,12 @@ fn threads_that_no_number_counts_are_cut_or_refused() {
     // A workgroup for each product.
     for (count, is_countable) in [(1 << 25, true), (1 << 26, false), (3 << 26, false)] {
         assert_eq!(
-            small_products(count, true).is_countable(),
+            small_products(count, &[0, 1, 2]).is_countable(),
             is_countable,
             "{count}"
         );
         let mut case = Case::new(&[]);
-        case.recipes.push(small_products(count, false));
+        case.recipes.push(small_products(count, &[]));
         assert!(case.recipes[0].is_countable(), "row by row");
         case.call(0, count);
         let asked = Asked {

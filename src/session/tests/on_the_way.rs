@@ -59,12 +59,17 @@ fn put_stored(session: &mut Session<Frail>) -> Ticket {
 }
 
 /// Lands what comes next of a batch at this moment.
-fn land_at(session: &mut Session<Frail>, sent: &mut Launch, now: f64, fails: bool) {
+fn land_at(session: &mut Session<Frail>, sent: &mut Launch, now: f64) {
     let outcome = pollster::block_on(sent.flights.remove(0));
-    let outcome = match fails {
-        true => Err(Error::Fatal("test".into())),
-        false => outcome,
-    };
+    settle_at(session, sent, now, outcome);
+}
+
+fn settle_at(
+    session: &mut Session<Frail>,
+    sent: &Launch,
+    now: f64,
+    outcome: Result<Readback, Error>,
+) {
     session.note_landing((sent.batch, sent.generation), &outcome, Millis(now));
     let settlement = session.settle(sent.batch, sent.generation, outcome);
     assert!(settlement.is_some(), "on its way");
@@ -87,25 +92,27 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
     );
     assert_eq!(owes(&session), Some(0.0));
     // Each batch, and each piece of one, is an answer.
-    land_at(&mut session, &mut sent[0], 4000.0, false);
+    land_at(&mut session, &mut sent[0], 4000.0);
     assert_eq!(owes(&session), Some(4000.0));
-    land_at(&mut session, &mut sent[1], 8000.0, false);
+    land_at(&mut session, &mut sent[1], 8000.0);
     assert_eq!(owes(&session), Some(8000.0));
     // A failure is none, nor what nothing is read of, nor the processor's.
-    land_at(&mut session, &mut sent[1], 9000.0, true);
+    drop(pollster::block_on(sent[1].flights.remove(0)));
+    let fails = Err(Error::Fatal("test".into()));
+    settle_at(&mut session, &sent[1], 9000.0, fails);
     put_stored(&mut session);
     let mut stored = launch(&mut session);
-    land_at(&mut session, &mut stored, 10_000.0, false);
+    land_at(&mut session, &mut stored, 10_000.0);
     ask_of(&mut session, (1.0, 1), None, Some(Engine::Cpu)).expect("taken");
     let mut aside = launch(&mut session);
     assert!(aside.is_parted && aside.flights.is_empty());
     aside.flights.push(session.compute(aside.batch));
-    land_at(&mut session, &mut aside, 11_000.0, false);
+    land_at(&mut session, &mut aside, 11_000.0);
     assert_eq!(owes(&session), Some(8000.0));
     // What is sent later is owed since then.
     for mut sent in sent.into_iter().skip(1) {
         while !sent.flights.is_empty() {
-            land_at(&mut session, &mut sent, 12_000.0, false);
+            land_at(&mut session, &mut sent, 12_000.0);
         }
     }
     put(&mut session, 1.0, 1);
