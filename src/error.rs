@@ -123,6 +123,12 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A call takes more threads than are counted.
+    #[error(
+        "a step of the call takes more than {0} threads, and it cannot be cut by rows; split the input"
+    )]
+    TooMany(u64),
+
     /// The queue holds as much as it may and its policy is to reject.
     #[error(
         "the queue is full ({calls} calls, {bytes} bytes pending); await `ready`, raise the queue capacity, or open with overflow 'wait'"
@@ -142,10 +148,10 @@ pub enum Error {
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
 
-    /// The device has no memory left, or the session's memory budget
-    /// ([`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget)) no room; the
-    /// sentence says which.
-    #[error("the GPU is out of memory: {0}")]
+    /// There is no memory left, the device's or for operands, or the session's memory
+    /// budget ([`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget)) has no
+    /// room; the sentence says which.
+    #[error("out of memory: {0}")]
     OutOfMemory(String),
 
     /// A kernel did not compile on this device.
@@ -173,7 +179,9 @@ impl Error {
             Error::InvalidInput(_) => Code::InvalidInput,
             Error::Unsupported(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
-            Error::TooLarge { .. } | Error::TooManyGroups { .. } => Code::LimitExceeded,
+            Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany(_) => {
+                Code::LimitExceeded
+            }
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
             Error::DeviceLost(_) => Code::DeviceLost,

@@ -225,7 +225,7 @@ export class Calls {
         }
         this.placed(call);
         if (call.ticket !== ANSWERED) sending.queued += 1;
-        if (call.terms?.now) this.flush();
+        if (call.terms?.now) this.send();
       },
       () => this.flush(),
     );
@@ -234,20 +234,28 @@ export class Calls {
     this.room.offer(core);
   }
 
-  /** Sends what is queued, now; while the session opens, as soon as it is open. */
+  /**
+   * Sends what is queued, now, because the page goes on with what it writes; while the
+   * session opens, as soon as it is open.
+   */
   flush(): void {
+    this.send(true);
+  }
+
+  /** Sends what is queued; unless `atOnce`, as soon as few batches are on their way. */
+  send(atOnce = false): void {
     const { core } = this;
     if (this.ended !== undefined) return;
     this.streams.flushed();
     if (core === undefined) return this.backlog.addFlush();
-    this.sending.flush();
+    this.sending.flush(atOnce);
     this.room.offer(core);
   }
 
   /** The clock's flush, which the warning about lonely batches goes by. */
   flushByClock(): void {
     this.sending.warn();
-    this.flush();
+    this.send();
   }
 
   /** Answers the calls of a batch. The core calls this. */
@@ -263,6 +271,7 @@ export class Calls {
   /** Hears what becomes of the device. The core calls this. */
   readonly notify: Notify = (event, message) => {
     if (event === "sent") return this.sending.sent();
+    if (event === "returned") return this.sending.returned(false);
     if (event === "relieved") {
       // One batch did: the device stays. A call may be entering just now, and what
       // listeners call must not enter inside of it.
@@ -271,6 +280,10 @@ export class Calls {
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
+    // What was on its way is not: nothing else says so where its callers gave up.
+    if (event !== "lost" && this.core !== undefined) {
+      this.sending.returned(false);
+    }
     this.listeners.tell(event, message);
   };
 
@@ -388,7 +401,7 @@ export class Calls {
     else if (call.ticket !== ANSWERED) {
       const isNow = call.terms !== undefined && call.terms.now;
       this.sending.called(isNow);
-      if (isNow) this.flush();
+      if (isNow) this.send();
       else this.streams.called();
     }
   }

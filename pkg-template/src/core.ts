@@ -101,8 +101,11 @@ export interface Core {
   ): number;
   /** Why the last method failed: a plain `{ code, message }`. */
   failure(): unknown;
-  /** Encodes and submits what is queued, synchronously. */
-  flush(): void;
+  /**
+   * Encodes and submits what is queued, synchronously: as far as the limit of batches in
+   * flight allows, or all of it.
+   */
+  flush(atOnce: boolean): void;
   /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
   due(now: number): number;
   /** Gives a pending ticket up: it will not be settled. */
@@ -172,10 +175,11 @@ export function forget(core: Core, structures: readonly number[]): void {
  * every tensor on the device is filled again, or released, before this returns; what
  * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
  * kernels are compiled by now. And that the GPU was `relieved` of one batch, for which it
- * had no memory.
+ * had no memory. And that something `returned` without an answer: if it goes again, it is
+ * on its way by now.
  */
 export type Notify = (
-  event: DeviceEvent | "sent" | "relieved",
+  event: DeviceEvent | "sent" | "relieved" | "returned",
   message: string,
 ) => void;
 

@@ -58,13 +58,13 @@ export class Sending {
     if (!isNow) this.clock.called();
   }
 
-  /** Sends what is queued. */
-  flush(): void {
+  /** Sends what is queued; `atOnce` however many batches are on their way. */
+  flush(atOnce: boolean): void {
     // Told first: a CPU core answers inside `flush`.
     this.queued = 0;
     this.clock.flushed();
     try {
-      this.core.flush();
+      this.core.flush(atOnce);
       this.sent();
     } catch (thrown) {
       this.fail("flush", thrown);

@@ -177,8 +177,10 @@ export class Session {
   }
 
   /**
-   * Sends what is queued, now. While the session opens: as soon as it is open.
-   * Throws `disposed` after {@link dispose}.
+   * Sends what is queued, now, however many batches are on their way: what is submitted
+   * to `gpu.device` afterwards finds what these calls write. Only a batch of which parts
+   * were not sent yet, for want of memory, goes first. While the session opens: as soon as
+   * it is open. Throws `disposed` after {@link dispose}.
    *
    * @example
    * const result = gpu.lerp(a, b, 0.5);

@@ -354,6 +354,49 @@ test("the clock hears of answers: an eager session sends what was collected", as
   assert.deepEqual([(await first)[0], (await second)[0]], [1, 2]);
 });
 
+for (const event of ["restored", "fallback", "returned"]) {
+  test(`an eager session sends what waited for calls that were given up: ${event}`, async () => {
+    const { gpu, core } = await manual({ flush: "eager" });
+    const given = new AbortController();
+    const { signal } = given;
+    core.dueAt = (at) => (core.flights.length === 0 ? at : NaN);
+    const first = gpu.lerp(f32(1), f32(1), 0, { signal });
+    await settled();
+    assert.equal(core.flights.length, 1);
+    given.abort("enough");
+    await assert.rejects(first, (reason) => reason === "enough");
+    const second = gpu.lerp(f32(2), f32(2), 0); // It waits for the first.
+    await settled();
+    assert.equal(core.counts.flushes, 1);
+    // The first goes back to the queue, where nobody wants it.
+    core.flights = [];
+    core.tell("lost", "the device was lost");
+    core.tell(event, "nobody is answered");
+    await settled();
+    assert.equal(core.counts.flushes, 2);
+    core.answer();
+    assert.deepEqual([...(await second)], [2]);
+  });
+}
+
+test("only gpu.flush passes the limit of batches on their way", async () => {
+  const asked = [];
+  for (const flush of ["manual", "eager", (run) => asked.push(run)]) {
+    const { gpu, core } = await manual({ flush });
+    core.dueAt = (at) => at;
+    gpu.lerp(f32(1), f32(1), 0);
+    asked.pop()?.();
+    await settled();
+    gpu.lerp(f32(1), f32(1), 0, { flush: "now" });
+    assert.equal(core.counts.atOnce, 0);
+    assert.ok(core.counts.flushes > 0);
+    const before = core.counts.flushes;
+    gpu.flush();
+    const { flushes, atOnce } = core.counts;
+    assert.deepEqual([flushes, atOnce], [before + 1, 1]);
+  }
+});
+
 test("a scheduler hears only of calls that wait", async () => {
   let asked = 0;
   const { gpu, core } = await manual({ flush: () => (asked += 1) });

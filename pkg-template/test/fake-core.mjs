@@ -104,6 +104,7 @@ class Core {
     this.counts = {
       submits: 0,
       flushes: 0,
+      atOnce: 0,
       reserves: 0,
       aborts: 0,
       disposed: 0,
@@ -232,13 +233,14 @@ class Core {
     this.words[HEADER] = at + shape.words;
     if (this.explained) this.explained.push(call);
     else this.queued.push(call);
-    if (this.queued.length >= this.full) this.flush();
+    if (this.queued.length >= this.full) this.flush(false);
     return ticket;
   }
 
-  flush() {
+  flush(atOnce) {
     this.fail("flush");
     this.counts.flushes += 1;
+    this.counts.atOnce += Number(atOnce);
     if (this.queued.length === 0) return;
     this.flights.push(this.queued);
     this.queued = [];

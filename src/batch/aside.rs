@@ -86,14 +86,20 @@ impl Batcher {
     /// Takes a batch that was set aside, now in flight, unless too many are.
     pub fn resume(&mut self, id: BatchId) -> bool {
         let index = self.aside.iter().position(|batch| batch.id == id);
-        match index.filter(|_| self.may_fly()) {
+        match index.filter(|at| self.may_go([&self.aside[*at]].into_iter())) {
             Some(index) => {
                 let batch = self.aside.remove(index);
-                self.in_flight.push(batch);
+                self.fly(batch);
                 true
             }
             None => false,
         }
+    }
+
+    /// Whether the oldest of those set aside may go as far as those in flight are
+    /// concerned.
+    pub fn may_resume(&self) -> bool {
+        self.has_aside() && self.may_go(self.aside.iter())
     }
 
     /// Puts what was set aside back among what waits to be taken.

@@ -88,7 +88,9 @@ impl Batcher {
         if self.open.is_empty() {
             self.open.oldest = now;
             self.open.first = ticket;
-            self.asked = false; // Whoever asked has given up every call since.
+            // Whoever asked has given up every call since.
+            self.asked = false;
+            self.open.is_urgent = false;
         }
         self.open.entries.push(Entry { ticket, request });
         self.open.add(&request);
@@ -118,6 +120,16 @@ impl Batcher {
         self.asked = true;
     }
 
+    /// The same for everything queued, and however many batches are in flight: what
+    /// the caller does next depends on what was sent.
+    pub fn flush_at_once(&mut self) {
+        self.flush();
+        let waiting = self.sealed.iter_mut().chain(&mut self.aside);
+        for batch in waiting.chain([&mut self.open]) {
+            batch.is_urgent = true;
+        }
+    }
+
     /// Whether a batch waits for [`Batcher::take`].
     pub fn is_ready(&self) -> bool {
         let asked = self.asked && !self.open.is_empty();
@@ -145,7 +157,7 @@ impl Batcher {
     /// many are.
     pub fn take(&mut self) -> Option<BatchId> {
         self.sealed.retain(|batch| !batch.is_empty());
-        if !self.may_fly() {
+        if !self.may_take() {
             return None;
         }
         if self.sealed.is_empty() && self.asked {
@@ -155,14 +167,32 @@ impl Batcher {
             return None;
         }
         let batch = self.sealed.remove(0); // Few batches ever wait.
+        Some(self.fly(batch))
+    }
+
+    pub(super) fn fly(&mut self, mut batch: Batch) -> BatchId {
         let id = batch.id;
+        batch.is_urgent = false; // It has gone; if it goes again it has no hurry.
         self.in_flight.push(batch);
-        Some(id)
+        id
+    }
+
+    /// Whether the next batch may go as far as those in flight are concerned.
+    fn may_take(&self) -> bool {
+        self.may_go(self.sealed.iter().chain([&self.open]))
     }
 
     /// Whether fewer batches are in flight than may be.
     pub fn may_fly(&self) -> bool {
         self.in_flight.len() < self.config.max_in_flight
+    }
+
+    /// Whether the oldest of these may go: there is room in flight, or it is urgent.
+    pub(super) fn may_go<'a>(&self, mut waiting: impl Iterator<Item = &'a Batch>) -> bool {
+        self.may_fly()
+            || waiting
+                .find(|batch| !batch.is_empty())
+                .is_some_and(|oldest| oldest.is_urgent)
     }
 
     /// A batch in flight.
@@ -259,7 +289,7 @@ impl Batcher {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
-        if !self.may_fly() {
+        if !self.may_take() {
             return Due::Idle;
         }
         if self.is_ready() {
@@ -301,6 +331,11 @@ impl Batcher {
     /// The batch that the next call joins, if it fits.
     pub fn open_batch(&self) -> BatchId {
         self.open.id
+    }
+
+    /// The calls that it holds, oldest first.
+    pub fn open_tickets(&self) -> impl ExactSizeIterator<Item = Ticket> {
+        self.open.tickets()
     }
 
     /// Calls pending: queued and in flight.

@@ -47,6 +47,8 @@ pub struct Batch {
     pub(super) entries: Vec<Entry>,
     pub(super) cost: u64,
     pub(super) bytes: u64,
+    /// Whether somebody asked for it now, however many are in flight.
+    pub(super) is_urgent: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +68,7 @@ impl Batch {
             entries: Vec::with_capacity(calls),
             cost: 0,
             bytes: 0,
+            is_urgent: false,
         }
     }
 

@@ -62,6 +62,14 @@ impl Batcher {
         }
     }
 
+    /// Whether a call that is taken now opens the next batch, because the open one has
+    /// no place for it.
+    pub fn closes_for(&self, request: &Request) -> bool {
+        let waits = self.config.overflow == Overflow::Wait && !self.has_room(request);
+        let is_over = || waits && self.open_reaches_capacity(request);
+        !self.open.is_empty() && (self.exceeds(request) || is_over())
+    }
+
     fn open_reaches_capacity(&self, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
         self.open.entries.len() >= calls || self.open.bytes + request.bytes > bytes

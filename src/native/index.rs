@@ -19,7 +19,8 @@ use crate::ops::search::{Change, IndexConfig, Metric, Vectors, check_count};
 use crate::session::Session;
 
 /// Vectors on the device that queries are compared with, all of them. It lies
-/// there until the last clone is dropped. Made by [`Gpu::index`].
+/// there until the last clone is dropped, and the last search that is waited for.
+/// Made by [`Gpu::index`].
 #[derive(Clone, Debug)]
 pub struct Index {
     pub(super) entry: Arc<Entry>,
@@ -124,6 +125,7 @@ impl Index {
         let call = self.try_search(queries, count, filter);
         Search {
             call: call.unwrap_or_else(|error| Call::known(Err(error))),
+            entry: Some(Arc::clone(&self.entry)),
             count,
             metric: self.entry.lock().vectors.config().metric,
         }
@@ -322,6 +324,8 @@ impl Gpu {
 #[must_use = "dropping a search gives it up"]
 pub struct Search {
     call: Call<f32>,
+    /// Until it is answered: after a loss the index is filled again from it.
+    entry: Option<Arc<Entry>>,
     count: usize,
     metric: Metric,
 }
@@ -361,6 +365,7 @@ impl Future for Search {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = ready!(Pin::new(&mut self.call).poll(context));
+        self.entry = None;
         Poll::Ready(answer.map(|floats| self.hits(&floats)))
     }
 }

@@ -240,8 +240,9 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     let outcome = block_on(sent.flight);
     let mut state = shared.lock();
     let now = shared.clock.now();
-    state.session.note_landing(sent.batch, sent.generation, now);
     let (batch, generation) = (sent.batch, sent.generation);
+    let own = (batch, generation);
+    state.session.note_landing(own, &outcome, now);
     let settlement = state.session.settle(batch, generation, outcome);
     let Some(Settlement {
         answers,

@@ -21,7 +21,7 @@ mod table;
 
 pub use assemble::{Call, NumbersId, RecipeId, SetId, assemble};
 pub use effort::{Effort, KINDS, Kind};
-pub use needs::{Asked, PieceLimits, assemble_next};
+pub use needs::{Asked, MOST_THREADS, PieceLimits, assemble_next};
 pub use parted::Parted;
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;

@@ -3,6 +3,10 @@
 use super::{Call, Parted, Piece, Plan, Recipe, Slot, Table};
 use crate::tensor::WORD;
 
+/// Threads that a dispatch may have, whatever the device: kernels count them in 32 bits,
+/// and a grid of two dimensions has up to 2²² more than are needed.
+pub const MOST_THREADS: u64 = (1 << 32) - (1 << 23);
+
 /// What a piece may need at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceLimits {
@@ -79,14 +83,15 @@ impl Plan {
             words * BLOCKS * u64::from(WORD)
         });
         let all = bytes + entries.sum::<u64>();
-        let least = limits.slot_bytes.min(limits.bytes).min(limits.threads / 16);
+        let threads = limits.threads.min(MOST_THREADS);
+        let least = limits.slot_bytes.min(limits.bytes).min(threads / 16);
         if all <= least / 2 {
             return true; // Whatever the tables are.
         }
         let mut tables = 0;
         for work in self.dispatches() {
             let table = Table::of(work);
-            if table.threads > limits.threads {
+            if table.threads > threads {
                 return false;
             }
             // Its entries, and its params at their alignment.

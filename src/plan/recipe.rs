@@ -4,7 +4,7 @@
 //! filled in by `assemble`.
 
 use super::fused::Shaped;
-use super::{Part, sampled, searched};
+use super::{MOST_THREADS, Part, sampled, searched};
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
@@ -362,6 +362,20 @@ impl Recipe {
             Work::Fused(_) => rows.min(2 * GRAIN),
             Work::Stages(_) | Work::Sampled(_) | Work::Searched(..) => rows,
         }
+    }
+
+    /// Whether no dispatch has more threads than there may be, in a part that is no
+    /// larger than it must be.
+    pub fn is_countable(&self) -> bool {
+        let Work::Fused(shaped) = &self.work else {
+            return true;
+        };
+        let is_countable = |shaped: &Shaped| {
+            let mut stages = shaped.work();
+            stages.all(|(_, sizes)| u64::from(sizes.threads) <= MOST_THREADS)
+        };
+        let least = || shaped.of_rows(self.least(shaped.rows()));
+        is_countable(shaped) || least().is_some_and(|least| is_countable(&least))
     }
 
     /// What a call of so many rows counts for in a batch: what is computed row by

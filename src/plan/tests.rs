@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::graph::chain::{Chain, Home, Norm};
+use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, Graph, Mode, Op, Timing};
 use crate::ops;
@@ -275,6 +275,62 @@ fn networks_are_cut_later_the_more_stages_they_have() {
             "a little more is better than one more piece"
         );
         assert_eq!(count(target / 8 * 5), 2, "{stages} stages");
+    }
+}
+
+/// So many products of one number by another, summed along axes, if any.
+fn small_products(count: u32, summed: &[i32]) -> Recipe {
+    let mut chain = Chain::default();
+    let mut input = |dims: &[u32]| {
+        let shape = Shape::new(dims).expect("few elements");
+        chain.input(shape, DType::F32, Home::Resident).expect("few")
+    };
+    let (a, b) = (input(&[count, 1, 1]), input(&[1, 1]));
+    let mut y = chain.matmul(a, b).expect("they fit");
+    if !summed.is_empty() {
+        y = chain
+            .reduce(Reduction::Sum, y, (summed, false))
+            .expect("three axes");
+    }
+    chain.output(y).expect("its own");
+    Recipe::fuse(&chain, &[])
+}
+
+#[test]
+fn threads_that_no_number_counts_are_cut_or_refused() {
+    // A workgroup for each product.
+    for (count, is_countable) in [(1 << 25, true), (1 << 26, false), (3 << 26, false)] {
+        assert_eq!(
+            small_products(count, &[0, 1, 2]).is_countable(),
+            is_countable,
+            "{count}"
+        );
+        let mut case = Case::new(&[]);
+        case.recipes.push(small_products(count, &[]));
+        assert!(case.recipes[0].is_countable(), "row by row");
+        case.call(0, count);
+        let asked = Asked {
+            recipes: &case.recipes,
+            calls: &case.calls,
+            sets: &[[0, 1].into()],
+            parted: &[],
+        };
+        let mut rest = vec![Piece::all(&case.calls)];
+        let limits = PieceLimits {
+            slot_bytes: u64::MAX,
+            bytes: u64::MAX,
+            copies: 1,
+            threads: u64::MAX,
+        };
+        let mut covered = 0;
+        while let Some((piece, plan)) = assemble_next(asked, &mut rest, &limits) {
+            let rows = piece.part(&case.calls, 0).rows;
+            let mut threads = plan.dispatches().map(|work| Table::of(work).threads);
+            assert_eq!(threads.next(), Some(64 * u64::from(rows)));
+            assert!(64 * u64::from(rows) <= MOST_THREADS && threads.next().is_none());
+            covered += rows;
+        }
+        assert_eq!(covered, count);
     }
 }
 

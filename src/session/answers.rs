@@ -95,6 +95,11 @@ impl Sent {
         answers
     }
 
+    /// Whether a call of it has a result to be read.
+    pub(super) fn has_words(&self) -> bool {
+        self.results.iter().any(|span| span.words > 0)
+    }
+
     /// Its calls that need nothing of later pieces. Where this piece failed, so
     /// has a call that goes on behind it.
     pub(super) fn done<'a, T>(&self, load: &'a Load, outcome: &Result<T, Error>) -> &'a [Ticket] {

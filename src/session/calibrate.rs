@@ -167,7 +167,7 @@ impl Calibration {
         let words = u32::try_from(recipe.input_words(rows)).expect("samples are small");
         let calls: Vec<Call> = (0..sample.calls)
             .map(|number| {
-                self.arena.reserve(words);
+                assert!(self.arena.reserve(words), "samples are small");
                 let words_of = &self.values[..words as usize];
                 self.arena.free()[..words as usize].copy_from_slice(words_of);
                 Call {

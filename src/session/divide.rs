@@ -10,7 +10,8 @@ use super::tensors::Tensors;
 use super::waiting::{State, state};
 use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
-use crate::device::{Device, Engine, Generation};
+use crate::device::{Device, Engine, Generation, Readback};
+use crate::error::Error;
 use crate::plan::Call;
 use crate::tensor::WORD;
 
@@ -121,15 +122,23 @@ impl<D: Device> Session<D> {
     }
 
     /// Notes that a flight has landed, before it is settled.
-    pub fn note_landing(&mut self, batch: BatchId, generation: Generation, now: Millis) {
-        let Some(router) = &mut self.router else {
-            return;
-        };
+    pub fn note_landing(
+        &mut self,
+        (batch, generation): (BatchId, Generation),
+        outcome: &Result<Readback, Error>,
+        now: Millis,
+    ) {
         let same = |flying: &&super::flights::Flying| {
             flying.load.id == batch && flying.generation == generation
         };
-        let flying = self.in_flight.iter().find(same);
-        if let Some(flying) = flying.filter(|flying| flying.is_alone && flying.is_at_last()) {
+        let Some(flying) = self.in_flight.iter().find(same) else {
+            return;
+        };
+        if outcome.is_ok() && flying.is_heard_next() {
+            self.heard = now;
+        }
+        let is_told = flying.is_alone && flying.is_at_last();
+        if let (Some(router), true) = (&mut self.router, is_told) {
             router.note_gpu(&flying.groups, now.0 - flying.sent.0);
         }
     }

@@ -17,6 +17,7 @@ use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::plan::{Piece, PieceLimits};
+use crate::tensor::Arena;
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -109,6 +110,13 @@ impl Flying {
         self.landed + 1 == self.pieces.len()
             && self.rest.is_empty()
             && next.is_some_and(|sent| !sent.is_aside)
+    }
+
+    /// Whether the flight that lands next is the device's, and shows that it works: what
+    /// it writes to tensors alone is not waited for.
+    pub(super) fn is_heard_next(&self) -> bool {
+        let next = self.pieces.get(self.landed);
+        next.is_some_and(|sent| !sent.is_aside && sent.has_words())
     }
 
     /// Whether something of it needs the device that it was sent to.
@@ -391,10 +399,11 @@ impl<D: Device> Session<D> {
         flights
     }
 
-    /// Since when the device owes an answer: the oldest batch in flight, or a
-    /// kernel that is being compiled.
+    /// Since when the device owes an answer: to the oldest batch in flight, but not
+    /// before its last one, for it answers in order; or a kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
-        let moments = self.in_flight.iter().map(|flying| flying.sent);
+        let after = |sent: Millis| if sent < self.heard { self.heard } else { sent };
+        let moments = self.in_flight.iter().map(|flying| after(flying.sent));
         let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }
@@ -410,11 +419,14 @@ impl<D: Device> Session<D> {
     }
 
     pub(super) fn recycle(&mut self, load: Load) {
-        let Load {
-            mut arena, read, ..
-        } = load;
+        let Load { arena, read, .. } = load;
         self.unread(read);
         self.sweep();
+        self.keep_arena(arena);
+    }
+
+    /// Keeps memory for the next batches.
+    pub(super) fn keep_arena(&mut self, mut arena: Arena) {
         // More are only needed while a device is lost or slow.
         if self.spare.len() < SPARES {
             arena.clear();

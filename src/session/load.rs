@@ -30,9 +30,11 @@ pub(super) struct Load {
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
     /// Where the numbers of the last call that has some are, and which they are.
-    numbers: (Span, NumbersId),
+    pub(super) numbers: (Span, NumbersId),
     /// Every tensor that a call reads, as often as one does.
     pub(super) read: Vec<u32>,
+    /// Words that calls took here which were given up.
+    pub(super) wasted: usize,
     /// Whether it was sent before.
     pub(super) is_sent: bool,
     /// Losses of a device that was at work on it.
@@ -70,6 +72,7 @@ impl Load {
             sets: vec![Box::default()],
             numbers: Default::default(),
             read: Vec::new(),
+            wasted: 0,
             is_sent: false,
             losses: 0,
             doubts: 0,
@@ -282,6 +285,7 @@ impl Load {
         self.asked.clear();
         self.sets.truncate(1);
         self.numbers = Default::default();
+        self.wasted = 0;
         std::mem::take(&mut self.read)
     }
 }

@@ -12,6 +12,7 @@ mod divide;
 mod explain;
 mod facts;
 mod flights;
+mod given_up;
 mod load;
 mod loss;
 mod model;
@@ -20,9 +21,11 @@ mod route;
 mod scarce;
 mod stats;
 mod structures;
+mod taking;
 mod tensors;
 mod waiting;
 mod warmup;
+mod weigh;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "budget_native.rs"]
@@ -37,25 +40,23 @@ pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use model::{FACTS, Model};
 pub use stats::{Stats, TensorBytes};
+pub use taking::Submission;
 pub use warmup::Kernels;
 
-use self::budget::{default_budget, most_room};
+use self::budget::default_budget;
 use self::calibrate::Calibration;
 use self::facts::Meter;
 use self::flights::Flying;
 use self::load::Load;
 use self::route::Router;
 use self::stats::Waits;
-use self::structures::{Structures, Taken};
+use self::structures::Structures;
 use self::tensors::Tensors;
 use self::waiting::Waiting;
-use crate::batch::{
-    Accepted, BatchConfig, BatchId, Batcher, Due, MemoryBudget, Millis, Request, Ticket,
-};
+use crate::batch::{BatchConfig, Batcher, Due, MemoryBudget, Millis, Ticket};
 use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
-use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
-use crate::tensor::{Arena, Span, WORD};
+use crate::tensor::{Arena, WORD};
 
 /// Arenas kept for the next batches: as many as are usually on their way.
 const SPARES: usize = 4;
@@ -63,20 +64,6 @@ const SPARES: usize = 4;
 /// How often a batch's bytes lie in memory at once: in the one that is filled, in
 /// those on their way, and in the slots that they are computed in.
 const COPIES: u64 = 4;
-
-/// A call whose operands lie at the start of [`Session::room`].
-#[derive(Clone, Copy, Debug)]
-pub struct Submission {
-    /// Its structure.
-    pub recipe: RecipeId,
-    /// Its rows; at least one. Of a structure that knows its rows, a chain, what
-    /// the call takes of [`BatchConfig::max_batch_cost`].
-    pub rows: u32,
-    /// The bits of its scalar, where the structure has one.
-    pub scalar: u32,
-    /// Calls of one key may take each other's place in a full queue.
-    pub key: Option<u32>,
-}
 
 /// Batches calls for one device, or for a GPU and the processor beside it.
 #[derive(Debug)]
@@ -93,6 +80,8 @@ pub struct Session<D> {
     lost: bool,
     /// Whether this device has answered a call.
     has_answered: bool,
+    /// When a device last answered something that can be read.
+    heard: Millis,
     /// When this device was sent its first batch.
     first_sent: Option<Millis>,
     is_exhausted: bool,
@@ -152,6 +141,7 @@ impl<D: Device> Session<D> {
             generation: Generation::default(),
             lost: false,
             has_answered: false,
+            heard: Millis::default(),
             first_sent: None,
             is_exhausted: false,
             trimmed: 0,
@@ -177,34 +167,6 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// Memory for the operands of the next call, at least `words` long: one
-    /// after the other, each from the next multiple of 16 bytes on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::TooLarge`] when no batch can hold that much.
-    pub fn room(&mut self, words: u64) -> Result<&mut [u32], Error> {
-        let limit = most_room(self.device.limits().max_side_bytes);
-        let need = words * WORD as u64;
-        let words = u32::try_from(words).ok().filter(|_| need <= limit);
-        let Some(words) = words else {
-            return Err(Error::TooLarge {
-                what: "a call's operands",
-                need,
-                limit,
-            });
-        };
-        let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        load.arena.reserve(words);
-        Ok(load.arena.free())
-    }
-
-    /// The room that is left where the next call goes; may be empty.
-    pub fn free_room(&mut self) -> &mut [u32] {
-        let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        load.arena.free()
-    }
-
     /// Whether no call is in the open batch, so that the next one is its oldest.
     pub fn is_open_empty(&self) -> bool {
         self.batcher.is_open_empty()
@@ -213,106 +175,6 @@ impl<D: Device> Session<D> {
     /// Whether a batch waits for [`Session::launch`].
     pub fn is_ready(&self) -> bool {
         self.batcher.is_ready()
-    }
-
-    /// Takes the call whose operands were written to [`Session::room`]. When it
-    /// filled its batch, [`Session::due`] says `Now`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidInput`] for values the structure refuses,
-    /// [`Error::TooLarge`], [`Error::QueueFull`]. Nothing is taken then, but a
-    /// full queue asks for its open batch to be sent.
-    pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
-        self.submit_to(None, submission, now)
-    }
-
-    /// Takes a call as [`Session::submit`] does, for a device of one kind.
-    ///
-    /// # Errors
-    ///
-    /// As there; [`Error::NoAdapter`] where there is no such device, and
-    /// [`Error::InvalidInput`] for the processor where it has not got a tensor
-    /// that the call reads, or the call writes to one.
-    pub fn submit_to(
-        &mut self,
-        engine: Option<Engine>,
-        submission: &Submission,
-        now: Millis,
-    ) -> Result<Accepted, Error> {
-        let Submission {
-            recipe,
-            rows,
-            scalar,
-            key,
-        } = *submission;
-        let known = self.structures.get(recipe);
-        let (rows, cost) = match known.and_then(Recipe::rows) {
-            Some(known) => (known, rows),
-            None => (rows, 0),
-        };
-        let (words, bytes) = self.measure(recipe, rows)?;
-        let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        let known = &self.structures.recipes()[recipe.0 as usize];
-        let scalar = load.encode(known, rows, scalar)?;
-        let items = known.items(rows);
-        let mut tensors = std::mem::take(&mut self.named);
-        load.tensors(words, known.residents(), &mut tensors);
-        let (written, numbers) = (known.written(&tensors), known.numbers());
-        for tensor in &tensors {
-            self.check_tensor(*tensor)?;
-        }
-        self.check_parts(recipe, &tensors)?;
-        self.check_engine(engine, &tensors, written)?;
-        let mut call = Call {
-            recipe,
-            rows,
-            inputs: Span { at: 0, words },
-            scalar,
-            set: SetId::default(),
-            numbers: NumbersId::default(),
-        };
-        if let Some(load) = &mut self.explained {
-            let ticket = self.batcher.number();
-            call.set = load.set(&tensors);
-            load.asked.extend(engine.map(|engine| (ticket, engine)));
-            load.take(ticket, call, numbers);
-            return Ok(Accepted {
-                ticket,
-                batch: load.id,
-                superseded: None,
-            });
-        }
-        let request = Request {
-            items,
-            cost: cost.into(),
-            bytes,
-            key,
-        };
-        let accepted = self.batcher.push(request, now)?;
-        if let Some(tensor) = written {
-            self.outdate(tensor);
-        }
-        self.counts.calls += 1;
-        self.counts.rejected += u64::from(accepted.superseded.is_some());
-        self.waiting.is_due |= accepted.superseded.is_some(); // As in `abort`.
-        if accepted.batch != self.open.id {
-            // The batch was sealed before this call: its operands move along.
-            let operands = self.open.arena.free()[..words as usize].to_vec();
-            self.roll(accepted.batch);
-            self.open.arena.reserve(words);
-            self.open.arena.free()[..operands.len()].copy_from_slice(&operands);
-        }
-        for tensor in &tensors {
-            self.tensors.read(*tensor);
-        }
-        call.set = self.open.set(&tensors);
-        let asked = engine.map(|engine| (accepted.ticket, engine));
-        self.open.asked.extend(asked);
-        self.named = tensors;
-        self.open.take(accepted.ticket, call, numbers);
-        self.roll(self.batcher.open_batch());
-        Ok(accepted)
     }
 
     /// What should happen next, and when.
@@ -331,16 +193,10 @@ impl<D: Device> Session<D> {
         self.batcher.flush();
     }
 
-    /// Gives up a call; `true` if it was pending. Nobody settles it then.
-    pub fn abort(&mut self, ticket: Ticket) -> bool {
-        let found = self.batcher.abort(ticket);
-        self.counts.rejected += u64::from(found);
-        self.waiting.is_due |= found; // Others may have waited for what it writes.
-        if self.batcher.is_open_empty() {
-            let read = self.open.clear();
-            self.unread(read);
-        }
-        found
+    /// The same of everything queued, however many batches are on their way: for
+    /// whoever submits something next that reads what these calls write.
+    pub fn flush_at_once(&mut self) {
+        self.batcher.flush_at_once();
     }
 
     /// Gives up everything pending and frees the device. The tickets, oldest
@@ -432,37 +288,6 @@ impl<D: Device> Session<D> {
         &mut self.device
     }
 
-    /// Refuses a call whose device there is not.
-    fn check_engine(
-        &self,
-        engine: Option<Engine>,
-        tensors: &[u32],
-        written: Option<u32>,
-    ) -> Result<(), Error> {
-        match engine {
-            Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
-                "engine: calls run on the processor here; leave engine out, or open a session with \
-                 engine 'gpu'"
-                    .into(),
-            )),
-            Some(Engine::Cpu) if self.engine == Engine::Gpu && written.is_some() => {
-                Err(Error::InvalidInput(
-                    "engine: the call writes to a tensor of the GPU; leave engine out".into(),
-                ))
-            }
-            Some(Engine::Cpu) if self.engine == Engine::Gpu => {
-                let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
-                match self.beside.is_some() && tensors.iter().all(has) {
-                    true => Ok(()),
-                    false => Err(Error::InvalidInput(
-                        "engine: a tensor of the call is on the GPU alone; leave engine out".into(),
-                    )),
-                }
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Bytes of operands, and of what the processor keeps.
     fn host_bytes(&self) -> u64 {
         let flying = self.in_flight.iter().map(|flying| &flying.load);
@@ -473,64 +298,6 @@ impl<D: Device> Session<D> {
         words * u64::from(WORD)
             + self.device.counters().host_bytes
             + beside.map_or(0, |counters| counters.host_bytes)
-    }
-
-    /// Words of operands and bytes of operands and results of a call.
-    fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
-        if self.structures.get(recipe).is_none() {
-            return Err(Error::InvalidInput(format!(
-                "structure {} is unknown; ask `recipe` for one",
-                recipe.0
-            )));
-        }
-        let last = *self.structures.taken(recipe);
-        if rows > 0 && last.rows == rows {
-            return Ok((last.words, last.bytes));
-        }
-        let (words, bytes) = self.weigh(&self.structures.recipes()[recipe.0 as usize], rows)?;
-        *self.structures.taken(recipe) = Taken { rows, words, bytes };
-        Ok((words, bytes))
-    }
-
-    /// The same, computed: what fits the device.
-    fn weigh(&self, known: &Recipe, rows: u32) -> Result<(u32, u64), Error> {
-        if rows == 0 {
-            return Err(Error::InvalidInput(
-                "a call has at least one row; answer empty calls without a device".into(),
-            ));
-        }
-        let limit = self.device.limits().max_side_bytes;
-        // What can be cut goes in pieces.
-        let least = known.least(rows);
-        let sides = |rows| (known.input_words(rows), known.result_words(rows));
-        let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;
-        let (need, (up, down)) = (bytes(sides(least)), sides(rows));
-        let too_large = |need, limit| Error::TooLarge {
-            what: match least == rows {
-                true => "a call that cannot be cut by rows",
-                false => "a few rows of a call",
-            },
-            need,
-            limit,
-        };
-        if need > limit {
-            return Err(too_large(need, limit));
-        }
-        match (u32::try_from(up), u32::try_from(down)) {
-            (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),
-            _ => Err(too_large(bytes((up, down)), most_room(limit))),
-        }
-    }
-
-    /// Follows the batcher to the batch that is open now.
-    fn roll(&mut self, open: BatchId) {
-        if self.open.id != open {
-            let arena = self.spare.pop().unwrap_or_default();
-            // The next is often as large.
-            let next = Load::of(open, arena, self.open.calls.len());
-            let full = std::mem::replace(&mut self.open, next);
-            self.sealed.push(full);
-        }
     }
 }
 

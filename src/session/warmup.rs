@@ -53,7 +53,7 @@ impl<D: Device> Session<D> {
     /// Whether somebody waits for kernels, and may have them by now.
     pub(super) fn is_kernel_due(&self) -> bool {
         let waiting = &self.waiting;
-        let may_go = self.batcher.has_aside() && self.batcher.may_fly();
+        let may_go = self.batcher.may_resume();
         // A lost device is replaced by whoever comes to launch.
         may_go && (waiting.is_due || self.lost)
             || !waiting.warmups.is_empty() && (waiting.is_warmup_due || self.lost)

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::aligned;
+use super::{ALIGN, aligned};
 
 /// Words of a chunk, or of a part of one that holds a larger call: 1 MiB, so that a
 /// usual frame is one write. All of one size, so that memory which one arena gave
@@ -69,6 +69,16 @@ impl Chunk {
     }
 }
 
+/// Memory for so many words, in whole chunks, if there is so much.
+fn allocate(words: u32) -> Option<Arc<Box<[u32]>>> {
+    let capacity = (words as usize).max(1);
+    let capacity = capacity.checked_next_multiple_of(CHUNK as usize)?;
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(capacity).ok()?;
+    memory.resize(capacity, 0);
+    Some(Arc::new(memory.into_boxed_slice()))
+}
+
 impl Arena {
     /// Words by which one grows at least.
     pub const CHUNK: u32 = CHUNK;
@@ -118,35 +128,60 @@ impl Arena {
         }
     }
 
-    /// Makes [`Arena::free`] hold at least `words`.
-    pub fn reserve(&mut self, words: u32) {
-        let words = aligned(words);
+    /// Makes [`Arena::free`] hold at least `words`. `false` where there is no memory for
+    /// them, or no address: nothing has changed then.
+    #[must_use]
+    pub fn reserve(&mut self, words: u32) -> bool {
+        let base = self.len();
+        let Some(words) = words.checked_next_multiple_of(ALIGN) else {
+            return false;
+        };
         if self
             .chunks
             .last()
             .is_some_and(|chunk| chunk.room() >= words)
         {
-            return;
+            return true;
         }
-        let base = self.len();
-        // An empty chunk that is too small would only be a hole.
-        self.chunks.pop_if(|chunk| chunk.used == 0);
         let spare = self
             .spare
             .iter()
             .position(|chunk| chunk.capacity() >= words);
         let memory = match spare {
-            Some(spare) => self.spare.swap_remove(spare).memory,
-            None => {
-                let capacity = (words as usize).max(1).next_multiple_of(CHUNK as usize);
-                Arc::new(vec![0; capacity].into_boxed_slice())
-            }
+            Some(spare) => Some(self.spare.swap_remove(spare).memory),
+            None => base.checked_add(words).and_then(|_| allocate(words)),
         };
+        let Some(memory) = memory else {
+            return false;
+        };
+        // An empty chunk that is too small would only be a hole.
+        self.chunks.pop_if(|chunk| chunk.used == 0);
         self.chunks.push(Chunk {
             memory,
             base,
             used: 0,
         });
+        true
+    }
+
+    /// Whether [`Arena::free`] is memory of its own, which can go to another arena.
+    pub fn is_free_apart(&self) -> bool {
+        self.chunks.last().is_some_and(|chunk| chunk.used == 0)
+    }
+
+    /// Gives [`Arena::free`], of which so many words were written, to an empty arena: the
+    /// memory itself if it is apart, or a copy of the words, which must be reserved there.
+    pub fn hand_over(&mut self, words: u32, next: &mut Arena) {
+        match self.chunks.pop_if(|chunk| chunk.used == 0) {
+            Some(chunk) => {
+                next.spare.append(&mut next.chunks);
+                next.chunks.push(Chunk { base: 0, ..chunk });
+            }
+            None => {
+                let written = &self.free()[..words as usize];
+                next.free()[..written.len()].copy_from_slice(written);
+            }
+        }
     }
 
     /// Claims the first `words` of [`Arena::free`], which must be reserved.
@@ -161,7 +196,7 @@ impl Arena {
     /// Appends `words`; the address of the copy.
     pub fn push(&mut self, words: &[u32]) -> Span {
         let count = u32::try_from(words.len()).expect("an arena holds fewer than 2^32 words");
-        self.reserve(count);
+        assert!(self.reserve(count), "there is memory for what is pushed");
         self.free()[..words.len()].copy_from_slice(words);
         self.take(count)
     }
@@ -321,11 +356,44 @@ mod tests {
     #[test]
     fn an_arena_shared_while_it_is_empty_reads_as_empty() {
         let mut arena = Arena::default();
-        arena.reserve(8);
+        assert!(arena.reserve(8));
         let nothing = arena.take(0);
         for arena in [Arena::default(), arena.share()] {
             assert!(arena.tail(nothing.at).is_empty());
             assert!(arena.read(nothing).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_has_no_address_is_refused_and_changes_nothing() {
+        let mut arena = Arena::default();
+        arena.push(&[1; 8]);
+        let room = arena.free().len();
+        for words in [u32::MAX, u32::MAX - 3, u32::MAX - 7] {
+            assert!(!arena.reserve(words));
+            assert_eq!(arena.free().len(), room);
+        }
+        assert_eq!((arena.push(&[2; 8]).at, arena.capacity()), (8, CHUNK));
+    }
+
+    #[test]
+    fn room_is_handed_over_with_what_was_written_there() {
+        for before in [0, 4, CHUNK] {
+            let (mut arena, mut next) = (Arena::default(), Arena::default());
+            next.push(&[9; 100]);
+            next.clear();
+            arena.push(&vec![1; before as usize]);
+            assert!(arena.reserve(8) && next.reserve(8));
+            arena.free()[..8].fill(2);
+            let is_apart = before != 4;
+            assert_eq!(arena.is_free_apart(), is_apart);
+            let held = arena.capacity() + next.capacity();
+            arena.hand_over(8, &mut next);
+            assert_eq!(arena.capacity() + next.capacity(), held);
+            assert_eq!(arena.capacity(), before.next_multiple_of(CHUNK));
+            let span = next.take(8);
+            assert_eq!((span.at, next.read(span)), (0, &[2; 8][..]));
+            assert_eq!(arena.push(&[3; 4]).at, before);
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Inner {
     pub(super) table: RefCell<Table>,
     /// `(table, count, source, message, last)`; see [`Table`].
     pub(super) settle: RefCell<Option<Function>>,
-    /// `(event, message)`: lost, restored, fallback, and sent.
+    /// `(event, message)`: what `Notify` of `pkg-template/src/core.ts` hears.
     pub(super) notify: RefCell<Option<Function>>,
     /// Why the last method failed.
     pub(super) failure: RefCell<JsValue>,
@@ -182,9 +182,10 @@ impl Inner {
         outcome: Result<Readback, Error>,
     ) -> Vec<Flight> {
         let mut session = self.session.borrow_mut();
-        session.note_landing(batch, generation, report::now());
+        session.note_landing((batch, generation), &outcome, report::now());
         let settlement = session.settle(batch, generation, outcome);
         drop(session);
+        let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
             if settlement.proves {
                 self.recovery.works();
@@ -194,6 +195,9 @@ impl Inner {
         });
         self.recover();
         self.pump();
+        if !is_answered {
+            self.notify("returned", "");
+        }
         next.unwrap_or_default()
     }
 

@@ -246,9 +246,16 @@ impl Core {
         self.inner.failure.take()
     }
 
-    /// Sends what is queued, as soon as the limit of batches in flight allows.
-    pub fn flush(&self) {
-        self.inner.session.borrow_mut().flush();
+    /// Sends what is queued, as soon as the limit of batches in flight allows, or
+    /// `at_once`, whatever is in flight.
+    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
+    pub fn flush(&self, at_once: bool) {
+        let mut session = self.inner.session.borrow_mut();
+        match at_once {
+            true => session.flush_at_once(),
+            false => session.flush(),
+        }
+        drop(session);
         self.inner.pump();
     }
 

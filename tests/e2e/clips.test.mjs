@@ -126,6 +126,55 @@ test("20,000 instances in a renderer's buffer: no read-back, values of this fram
     assert.equal(resolved, undefined);
   }));
 
+test("flush submits beside three batches on their way, and a renderer finds this frame", () =>
+  site.page(async (page) => {
+    const seen = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const clip = gpu.clip({
+        tracks: [{ times: [0, 1], values: [0, 0, 0, 0, 1, 2, 3, 4] }],
+      });
+      const pose = gpu.tensor(new Float32Array(4));
+      const answer = (value, options) =>
+        gpu.lerp(
+          new Float32Array([value]),
+          new Float32Array([value + 2]),
+          0.5,
+          options,
+        );
+      const mine = gpu.device.createBuffer({
+        size: 16,
+        usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ,
+      });
+      // Kernels are compiled.
+      const first = [clip.sampleTo(pose, 0.25), answer(0)];
+      gpu.flush();
+      await Promise.all(first);
+
+      const before = counting.count();
+      const submits = () => counting.since(before).submits;
+      const now = { flush: "now" };
+      const calls = [answer(1, now), answer(2, now), answer(3, now)];
+      const counts = [submits()];
+      calls.push(answer(4, now)); // A call's own flush waits for one of them.
+      counts.push(submits());
+      calls.push(clip.sampleTo(pose, 0.75));
+      gpu.flush();
+      counts.push(submits());
+      const encoder = gpu.device.createCommandEncoder();
+      const { buffer, offset, size } = pose.gpuBuffer();
+      encoder.copyBufferToBuffer(buffer, offset, mine, 0, size);
+      gpu.device.queue.submit([encoder.finish()]);
+      await mine.mapAsync(GPUMapMode.READ);
+      const drawn = [...new Float32Array(mine.getMappedRange())];
+      calls.pop(); // What is stored resolves to nothing.
+      const answers = (await Promise.all(calls)).map(([first]) => first);
+      return { counts, drawn, answers };
+    });
+    assert.deepEqual(seen.counts, [3, 3, 4]);
+    assert.deepEqual(seen.drawn, [0.75, 1.5, 2.25, 3]);
+    assert.deepEqual(seen.answers, [2, 3, 4, 5]);
+  }));
+
 test("blending, and wrap modes of each instance", () =>
   site.page(async (page) => {
     const found = await page.evaluate(async () => {

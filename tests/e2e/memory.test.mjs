@@ -141,6 +141,38 @@ test("batches behind one that there was no memory for are computed, too", () =>
     });
   }));
 
+test("an eager session sends what waited for a batch that nobody wants any more", () =>
+  site.page(async (page) => {
+    await opened(page, { flush: "eager" });
+    const seen = await page.evaluate(async () => {
+      const right = [await ask(8)];
+      // There is no memory for the results, as turns out late.
+      const { mapAsync } = GPUBuffer.prototype;
+      GPUBuffer.prototype.mapAsync = async function () {
+        GPUBuffer.prototype.mapAsync = mapAsync;
+        await sleep(200);
+        throw new DOMException("no memory", "OperationError");
+      };
+      const [a, b] = [new Float32Array([1]), new Float32Array([3])];
+      const given = new AbortController();
+      const { signal } = given;
+      const first = gpu.lerp(a, b, 0.5, { signal, flush: "now" });
+      given.abort("enough");
+      const reason = await first.catch((reason) => reason);
+      // Nobody calls after it. A test that fails is not to hang.
+      const second = await Promise.race([gpu.lerp(a, b, 0.25), sleep(30_000)]);
+      const { pending, rejected } = gpu.stats();
+      return { right, reason, second: second?.[0], pending, rejected };
+    });
+    assert.deepEqual(seen, {
+      right: [true],
+      reason: "enough",
+      second: 1.5,
+      pending: 0,
+      rejected: 1,
+    });
+  }));
+
 test("a call above the budget is cut, or the CPU's, and never refused", () =>
   site.page(async (page) => {
     const memoryBudget = 2 ** 20;

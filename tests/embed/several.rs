@@ -344,3 +344,18 @@ fn sessions_that_make_no_sense_are_refused() {
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_text_outlives_its_embedder_and_the_device() {
+    let texts = texts(5);
+    let expected = expected(EngineChoice::Gpu, &texts);
+    let gpu = open(EngineChoice::Gpu, manual());
+    let embedder = tiny(&gpu);
+    let calls: Vec<Embedding> = texts.iter().map(|ids| embedder.embed_ids(ids)).collect();
+    drop(embedder);
+    destroy(&gpu);
+    gpu.flush();
+    let vectors: Vec<Vec<f32>> = calls.into_iter().map(|call| call.wait().unwrap()).collect();
+    assert_eq!(vectors, expected);
+    assert_eq!(gpu.stats().tensors.f32, 0, "nobody needs it any more");
+}

@@ -191,6 +191,21 @@ fn a_dropped_index_gives_its_memory_back_once_no_search_needs_it() {
     }
 }
 
+#[test]
+fn a_search_outlives_its_index_and_the_device() {
+    let gpu = engines::open(EngineChoice::Gpu, engines::manual());
+    let mut samples = Samples(6);
+    let (dim, query) = (12, vectors(&mut samples, 1, 12));
+    let vectors = vectors(&mut samples, 1000, dim);
+    let index = gpu.index(&vectors, config(dim, Metric::L2)).unwrap();
+    let expected = send(&gpu, vec![index.search(&query, 10, Filter::All)]);
+    let search = index.search(&query, 10, Filter::All);
+    drop(index);
+    gpu.wgpu_device().expect("a GPU").destroy();
+    assert_eq!(send(&gpu, vec![search]), expected);
+    assert_eq!(gpu.stats().tensors.f32, 0, "nobody needs it any more");
+}
+
 /// What waits finds what was there, whatever is added, to pages of other lengths too,
 /// and taken away before it is sent.
 #[test]

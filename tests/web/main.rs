@@ -10,6 +10,7 @@
 
 mod batches;
 mod conformance;
+mod memory;
 #[path = "../oracle/mod.rs"]
 mod oracle;
 #[path = "../samples/mod.rs"]

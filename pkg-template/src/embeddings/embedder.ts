@@ -163,7 +163,7 @@ export class Embedder {
           const prompt = this.#prompt("embedMany", options?.prompt);
           return this.#take(embedding, {}, `${prompt}${text}`);
         },
-        flush: () => this.#calls.flush(),
+        flush: () => this.#calls.send(),
       },
       options,
     );

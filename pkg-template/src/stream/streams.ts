@@ -8,9 +8,9 @@ import { EndOfTask, type Environment } from "../environment.js";
 import type { Streaming } from "./stream.js";
 
 /** What this drives. */
-interface Flushed {
+interface Sender {
   readonly core: Core | undefined;
-  flush(): void;
+  send(): void;
 }
 
 /** The streams of one session. */
@@ -20,12 +20,12 @@ export class Streams implements Streaming {
   private waiting = false;
   private task: EndOfTask | undefined;
 
-  constructor(private readonly session: Flushed) {}
+  constructor(private readonly session: Sender) {}
 
   /** The session is open. */
   open(environment: Environment): void {
     this.task = new EndOfTask(environment, () => {
-      if (this.waiting) this.session.flush();
+      if (this.waiting) this.session.send();
     });
     if (this.waiting) this.task.post();
   }
@@ -39,7 +39,7 @@ export class Streams implements Streaming {
   }
 
   flush(): void {
-    this.session.flush();
+    this.session.send();
   }
 
   fitting(bytes: number): number {

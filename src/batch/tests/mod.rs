@@ -152,6 +152,72 @@ fn a_flush_does_not_outlive_its_calls() {
 }
 
 #[test]
+fn what_is_wanted_at_once_passes_the_limit() {
+    let limits = || BatchConfig {
+        policy: Policy::Frame,
+        max_wait: None,
+        max_in_flight: 2,
+        max_batch_size: Some(2),
+        ..config()
+    };
+    let mut batcher = batcher(limits());
+    let push = |batcher: &mut Batcher| {
+        let accepted = batcher.push(request(), Millis(0.0)).unwrap();
+        (accepted.ticket, accepted.batch)
+    };
+    let batches = [0, 1].map(|_| {
+        push(&mut batcher);
+        send(&mut batcher).0
+    });
+    let aside = batches[0];
+    batcher.set_aside(aside);
+    push(&mut batcher);
+    let other = send(&mut batcher).0;
+    // One is full, one is open.
+    let waiting = [0; 3].map(|_| push(&mut batcher).1);
+    batcher.flush();
+    assert_eq!(
+        (batcher.due(Millis(0.0)), batcher.take()),
+        (Due::Idle, None)
+    );
+    assert!(!batcher.may_resume() && !batcher.resume(aside));
+
+    batcher.flush_at_once();
+    assert_eq!(batcher.due(Millis(0.0)), Due::Now);
+    assert_eq!(batcher.take(), Some(waiting[0]));
+    assert_eq!(batcher.take(), Some(waiting[2]));
+    assert!(batcher.may_resume() && batcher.resume(aside));
+    // What comes later waits for all of them.
+    push(&mut batcher);
+    batcher.flush();
+    assert_eq!(
+        (batcher.due(Millis(0.0)), batcher.take()),
+        (Due::Idle, None)
+    );
+    for id in [batches[1], other, waiting[0], waiting[2]] {
+        assert_eq!(batcher.take(), None);
+        batcher.settle(id).unwrap();
+    }
+    let last = batcher.take().expect("fewer than two are in flight");
+    // What is sent again is in no hurry, nor does the flush outlive its calls.
+    push(&mut batcher);
+    batcher.flush_at_once();
+    let urgent = batcher.take().expect("whatever is in flight");
+    batcher.requeue(urgent);
+    assert_eq!(
+        (batcher.due(Millis(0.0)), batcher.take()),
+        (Due::Idle, None)
+    );
+    batcher.settle(last).unwrap();
+    assert_eq!(batcher.take(), Some(urgent));
+    let given_up = push(&mut batcher).0;
+    batcher.flush_at_once();
+    batcher.abort(given_up);
+    push(&mut batcher);
+    assert_eq!(batcher.take(), None);
+}
+
+#[test]
 fn everything_given_up_comes_oldest_first() {
     let mut batcher = batcher(config());
     let mut batches = Vec::new();

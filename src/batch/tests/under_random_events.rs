@@ -11,6 +11,7 @@ enum Event {
     Push(Request),
     Tick(f64),
     Flush,
+    FlushAtOnce,
     /// Success and failure are the same to the batcher.
     Return(prop::sample::Index),
     /// The device was lost: the batch is sent again.
@@ -37,6 +38,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         8 => push,
         3 => (0.0..20.0).prop_map(Event::Tick),
         2 => Just(Event::Flush),
+        1 => Just(Event::FlushAtOnce),
         3 => any::<prop::sample::Index>().prop_map(Event::Return),
         1 => any::<prop::sample::Index>().prop_map(Event::Lose),
         2 => (any::<prop::sample::Index>(), any::<u16>()).prop_map(|(which, leaves)| Event::Divide(which, leaves)),
@@ -95,6 +97,8 @@ struct Model {
     gone: BTreeSet<Ticket>,
     flying: Vec<BatchId>,
     aside: Vec<BatchId>,
+    /// Those set aside when all was asked for at once.
+    urgent: Vec<BatchId>,
     now: f64,
 }
 
@@ -173,6 +177,7 @@ impl Model {
     }
 
     fn step(&mut self, batcher: &mut Batcher, event: &Event) {
+        let mut most = self.flying.len().max(batcher.config().max_in_flight);
         match event {
             Event::Push(request) => self.push(batcher, request),
             Event::Tick(ms) => {
@@ -192,6 +197,13 @@ impl Model {
             Event::Flush => {
                 batcher.flush();
                 self.launch(batcher);
+            }
+            Event::FlushAtOnce => {
+                batcher.flush_at_once();
+                self.launch(batcher);
+                assert!(!batcher.is_ready(), "all that was queued is in flight");
+                self.urgent.clone_from(&self.aside);
+                most = usize::MAX;
             }
             Event::Return(index) if !self.flying.is_empty() => {
                 let id = self.flying.remove(index.index(self.flying.len()));
@@ -218,9 +230,12 @@ impl Model {
             Event::Resume(index) if !self.aside.is_empty() => {
                 let at = index.index(self.aside.len());
                 if batcher.resume(self.aside[at]) {
-                    self.flying.push(self.aside.remove(at));
+                    let id = self.aside.remove(at);
+                    most += usize::from(self.urgent.contains(&id));
+                    self.urgent.retain(|urgent| *urgent != id);
+                    self.flying.push(id);
                 } else {
-                    assert_eq!(self.flying.len(), batcher.config().max_in_flight);
+                    assert!(self.flying.len() >= batcher.config().max_in_flight);
                 }
             }
             Event::Return(_) | Event::Abort(_) | Event::Lose(_) => {}
@@ -241,7 +256,7 @@ impl Model {
             batcher.pending_bytes(),
             self.waiting.iter().map(|(_, r)| r.bytes).sum::<u64>()
         );
-        assert!(self.flying.len() <= batcher.config().max_in_flight);
+        assert!(self.flying.len() <= most);
     }
 }
 

@@ -58,7 +58,11 @@ impl Gpu {
         let words = u32::try_from(words).map_err(|_| self.too_large("a batch", words))?;
         // One run, so that the end of the operands and what follows are one write
         // where the operands are all that the arena holds.
-        arena.reserve(words);
+        if !arena.reserve(words) {
+            return Err(Error::OutOfMemory(
+                "there is none for a batch's tables".into(),
+            ));
+        }
         let tail = arena.take(words);
         let (target, mut next) = (arena.write(tail), padding + params_words);
         let mut ready = Vec::with_capacity(tables.len());

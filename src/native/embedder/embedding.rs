@@ -118,7 +118,11 @@ impl Embedder {
         };
         if let Some((gpu, at)) = single {
             let call = model.submit(gpu, at, ids, Places::ALL);
-            return Attempt { call, route: None };
+            return Attempt {
+                call,
+                route: None,
+                _model: Arc::clone(model),
+            };
         }
         let mut route = Route {
             model: Arc::clone(model),
@@ -128,8 +132,11 @@ impl Embedder {
         };
         let known = Err(Error::Fatal("an embedder has no device".into()));
         let call = route.go().unwrap_or_else(|| Call::known(known));
-        let route = Some(route);
-        Attempt { call, route }
+        Attempt {
+            call,
+            route: Some(route),
+            _model: Arc::clone(model),
+        }
     }
 }
 
@@ -138,6 +145,8 @@ pub(super) struct Attempt {
     call: Call<f32>,
     /// `None` where there is one device.
     route: Option<Route>,
+    /// What the text is computed with, and made of again after a loss.
+    _model: Arc<Model>,
 }
 
 impl Future for Attempt {

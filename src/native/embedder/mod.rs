@@ -73,8 +73,8 @@ pub enum LongTexts {
 /// it is full or closed, once each. [`Embedder::stats`] counts. Devices of one kind
 /// give the same bits.
 ///
-/// Clones share the model; it leaves the device with the last one. Embeddings that are
-/// waited for keep it where there are several devices.
+/// Clones share the model; it leaves the device with the last one, and with the last
+/// embedding that is waited for.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), framebatch::Error> {

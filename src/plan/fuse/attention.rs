@@ -61,7 +61,8 @@ pub(super) fn build(
         words.extend(strides);
         words.extend([row, step]);
     }
-    let blocks = stack.dims.iter().product::<u32>() * heads.count * rows.div_ceil(QUERIES);
+    let blocks =
+        (stack.dims.iter().product::<u32>() * heads.count).saturating_mul(rows.div_ceil(QUERIES));
     let body = Body::Attention(Attention {
         loads: loads.map(|load| load as u32),
         outer: stack.dims.len() as u32 + 1,
@@ -71,7 +72,7 @@ pub(super) fn build(
         is_quads,
     });
     let sizes = StageSizes {
-        threads: blocks * LANES,
+        threads: blocks.saturating_mul(LANES),
         words,
         ..StageSizes::default()
     };

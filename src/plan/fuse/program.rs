@@ -274,7 +274,8 @@ pub struct Sizes {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageSizes {
     /// Threads that the call takes: one for four elements of a map, one or
-    /// [`LANES`] for a row.
+    /// [`LANES`] for a row. As many as there are numbers where it takes more, which
+    /// is more than [`MOST_THREADS`](crate::plan::MOST_THREADS).
     pub threads: u32,
     /// For each load, how far behind the start of its source it begins.
     pub offsets: Vec<u32>,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Code;
-use crate::graph::chain::{Chain, Home, Norm};
+use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
@@ -197,4 +197,30 @@ fn calls_with_the_same_numbers_read_one_copy_and_are_one() {
     );
     let other = plan([0.5, 0.25, 0.5, 0.25]);
     assert_eq!(other.matches(", 4 calls, 46 threads").count(), 1, "{other}");
+}
+
+#[test]
+fn a_chain_of_more_threads_than_are_counted_is_refused() {
+    let mut session = session(u64::MAX);
+    let mut chain = Chain::default();
+    let [a, b] = [&[1 << 26, 1, 1][..], &[1, 1]].map(|dims| {
+        let shape = Shape::new(dims).expect("few elements");
+        chain
+            .input(shape, DType::F32, Home::Resident)
+            .expect("room")
+    });
+    let products = chain.matmul(a, b).expect("they fit");
+    let sum = chain.reduce(Reduction::Sum, products, (&[], false));
+    chain.output(sum.expect("all of it")).expect("a node of it");
+    let recipe = session.chain(chain);
+    let tensors = [session.hold(), session.hold()];
+    session.room(4).expect("room")[..2].copy_from_slice(&tensors);
+    let submission = Submission {
+        recipe,
+        rows: 0,
+        scalar: 0,
+        key: None,
+    };
+    let refused = session.submit(&submission, NOW).expect_err("too many");
+    assert_eq!(refused.code(), Code::LimitExceeded);
 }

@@ -7,6 +7,7 @@ mod chains;
 mod facts;
 mod in_pieces;
 mod on_both;
+mod on_the_way;
 mod out_of_memory;
 mod structures;
 mod under_random_events;
@@ -16,13 +17,13 @@ mod writing_on_both;
 
 use super::loss::ATTEMPTS;
 use super::*;
-use crate::batch::{Policy, Preset};
+use crate::batch::{Accepted, BatchId, Policy, Preset};
 use crate::device::{Compiled, Counters, Cpu, DeviceLimits, Flight, Readback, Readiness};
 use crate::graph::Timing;
 use crate::kernel::Kernel;
 use crate::ops;
-use crate::plan::{self, PieceSizes};
-use crate::tensor::Packing;
+use crate::plan::{self, PieceSizes, RecipeId};
+use crate::tensor::{Packing, Span};
 
 const NOW: Millis = Millis(0.0);
 

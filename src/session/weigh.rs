@@ -1,0 +1,92 @@
+//! How much a call takes, and whether a device can have it.
+
+use super::Session;
+use super::budget::most_room;
+use super::structures::Taken;
+use crate::device::{Device, Engine};
+use crate::error::Error;
+use crate::plan::{MOST_THREADS, Recipe, RecipeId};
+use crate::tensor::WORD;
+
+impl<D: Device> Session<D> {
+    /// Words of operands and bytes of operands and results of a call.
+    pub(super) fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
+        if self.structures.get(recipe).is_none() {
+            return Err(Error::InvalidInput(format!(
+                "structure {} is unknown; ask `recipe` for one",
+                recipe.0
+            )));
+        }
+        let last = *self.structures.taken(recipe);
+        if rows > 0 && last.rows == rows {
+            return Ok((last.words, last.bytes));
+        }
+        let (words, bytes) = self.weigh(&self.structures.recipes()[recipe.0 as usize], rows)?;
+        *self.structures.taken(recipe) = Taken { rows, words, bytes };
+        Ok((words, bytes))
+    }
+
+    /// The same, computed: what fits the device.
+    fn weigh(&self, known: &Recipe, rows: u32) -> Result<(u32, u64), Error> {
+        if rows == 0 {
+            return Err(Error::InvalidInput(
+                "a call has at least one row; answer empty calls without a device".into(),
+            ));
+        }
+        let limit = self.device.limits().max_side_bytes;
+        // What can be cut goes in pieces.
+        let least = known.least(rows);
+        let sides = |rows| (known.input_words(rows), known.result_words(rows));
+        let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;
+        let (need, (up, down)) = (bytes(sides(least)), sides(rows));
+        let too_large = |need, limit| Error::TooLarge {
+            what: match least == rows {
+                true => "a call that cannot be cut by rows",
+                false => "a few rows of a call",
+            },
+            need,
+            limit,
+        };
+        if need > limit {
+            return Err(too_large(need, limit));
+        }
+        if !known.is_countable() {
+            return Err(Error::TooMany(MOST_THREADS));
+        }
+        match (u32::try_from(up), u32::try_from(down)) {
+            (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),
+            _ => Err(too_large(bytes((up, down)), most_room(limit))),
+        }
+    }
+
+    /// Refuses a call whose device there is not.
+    pub(super) fn check_engine(
+        &self,
+        engine: Option<Engine>,
+        tensors: &[u32],
+        written: Option<u32>,
+    ) -> Result<(), Error> {
+        match engine {
+            Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
+                "engine: calls run on the processor here; leave engine out, or open a session with \
+                 engine 'gpu'"
+                    .into(),
+            )),
+            Some(Engine::Cpu) if self.engine == Engine::Gpu && written.is_some() => {
+                Err(Error::InvalidInput(
+                    "engine: the call writes to a tensor of the GPU; leave engine out".into(),
+                ))
+            }
+            Some(Engine::Cpu) if self.engine == Engine::Gpu => {
+                let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
+                match self.beside.is_some() && tensors.iter().all(has) {
+                    true => Ok(()),
+                    false => Err(Error::InvalidInput(
+                        "engine: a tensor of the call is on the GPU alone; leave engine out".into(),
+                    )),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+}
