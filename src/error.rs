@@ -110,6 +110,19 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A dispatch is larger than the device starts at once.
+    #[error(
+        "a {kernel} kernel needs {need} workgroups, but this device starts {limit} at once; split the input"
+    )]
+    TooManyGroups {
+        /// What is dispatched.
+        kernel: &'static str,
+        /// Workgroups asked for.
+        need: u64,
+        /// Workgroups allowed.
+        limit: u64,
+    },
+
     /// A call takes more threads than are counted.
     #[error(
         "a step of the call takes more than {0} threads, and it cannot be cut by rows; split the input"
@@ -166,7 +179,9 @@ impl Error {
             Error::InvalidInput(_) => Code::InvalidInput,
             Error::Unsupported(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
-            Error::TooLarge { .. } | Error::TooMany(_) => Code::LimitExceeded,
+            Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany(_) => {
+                Code::LimitExceeded
+            }
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
             Error::DeviceLost(_) => Code::DeviceLost,

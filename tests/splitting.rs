@@ -33,16 +33,21 @@ fn lowered() -> Gpu {
     block_on(Gpu::open(small(on_gpu()))).expect("an adapter")
 }
 
-/// A device that starts few workgroups at once.
-fn with_few_workgroups() -> Gpu {
+/// A device that has no more than so much of a limit.
+fn with_limit(name: &str, most: u64) -> Gpu {
     block_on(Gpu::open(Config {
         gpu: GpuOptions {
-            max_limits: vec![("maxComputeWorkgroupsPerDimension".into(), 8)],
+            max_limits: vec![(name.into(), most)],
             ..GpuOptions::default()
         },
         ..on_gpu()
     }))
     .expect("an adapter")
+}
+
+/// A device that starts few workgroups at once.
+fn with_few_workgroups() -> Gpu {
+    with_limit("maxComputeWorkgroupsPerDimension", 8)
 }
 
 fn bits(floats: Result<Vec<f32>, Error>) -> Vec<u32> {
@@ -157,6 +162,48 @@ fn what_cannot_be_split_says_so_with_the_numbers() {
         gpu.relu(&[-1.0, 2.0]).wait().expect("as before"),
         [0.0, 2.0]
     );
+}
+
+#[test]
+fn limits_may_be_any_number_of_bytes() {
+    // Floats that nearly fill a buffer, by their result or by their operands.
+    for (name, most, floats) in [
+        ("maxStorageBufferBindingSize", 100_001, 24_600),
+        ("maxStorageBufferBindingSize", 100_014, 25_000),
+        ("maxBufferSize", 300_001, 37_000),
+        ("maxBufferSize", 300_015, 74_000),
+    ] {
+        let gpu = with_limit(name, most);
+        for _ in 0..3 {
+            let halves = gpu.lerp(&vec![0.0; floats], &vec![1.0; floats], 0.5);
+            let halves = halves.wait();
+            let halves = halves.unwrap_or_else(|error| panic!("{name} {most}: {error}"));
+            assert!(halves.len() == floats && halves.iter().all(|half| *half == 0.5));
+        }
+        // As large as one may be, and a word more.
+        let words = usize::try_from((most - 16) / 16 * 4).expect("few");
+        let tensor = gpu.tensor(&vec![1.0; words], &[words as u32]);
+        let tensor = tensor.expect("it fits");
+        let mut batch = gpu.batch();
+        let x = batch.tensor(&tensor).expect("its own");
+        let sum = batch.sum(x, Axes::ALL).expect("a value");
+        block_on(batch.execute()).expect("computed");
+        assert_eq!(block_on(batch.read(sum)).expect("computed"), [words as f32]);
+    }
+}
+
+#[test]
+fn what_needs_too_many_workgroups_at_once_says_so() {
+    let gpu = with_few_workgroups();
+    let long = vec![1.0; 300_000];
+    // Its sum is one of parts, of 4096 elements each, and a workgroup for each part.
+    let error = block_on(gpu.dot(&long, &long)).expect_err("74 workgroups");
+    assert_eq!(error.code(), Code::LimitExceeded, "{error}");
+    let said = error.to_string();
+    assert!(said.starts_with("a fused kernel needs "), "{said}");
+    assert!(said.contains("this device starts 64 at once"), "{said}");
+    let short = block_on(gpu.dot(&long[..200_000], &long[..200_000]));
+    assert_eq!(short.expect("49 workgroups"), [200_000.0]);
 }
 
 /// Chains that read tensors of some MiB row by row, one after another and together.

@@ -271,10 +271,11 @@ impl Shaped {
         self.fused.runs.iter().copied()
     }
 
-    /// Lays a call's buffers behind those of the calls before.
+    /// Lays a call's buffers behind those of the calls before. More words than have
+    /// addresses are as many as have, which no device holds: such a plan is halved.
     pub(super) fn fill(&self, filled: &mut [u32]) {
         for (filled, words) in filled.iter_mut().zip(&self.sizes.buffers) {
-            *filled += aligned(*words);
+            *filled = filled.saturating_add(aligned(*words));
         }
     }
 
@@ -293,7 +294,8 @@ impl Shaped {
             Some(output) => placed.result + self.outputs[output],
             None => homes[self.fused.program.stages[run.stage].buffer.0 as usize],
         };
-        start + self.sizes.stages[run.stage].result
+        // Only of a plan that no device holds does an address wrap.
+        start.wrapping_add(self.sizes.stages[run.stage].result)
     }
 
     /// Appends a call's entry of a run, behind the address of its result.

@@ -25,7 +25,7 @@ pub use needs::{Asked, MOST_THREADS, PieceLimits, assemble_next};
 pub use parted::Parted;
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
-pub use table::{Params, Table, grid};
+pub use table::{Params, Table, grid, most_threads};
 
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::tensor::Span;

@@ -108,3 +108,7 @@ impl Plan {
             && slots.all(|(slot, words)| u64::from(*words) * u64::from(WORD) <= room(slot))
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "needs_tests.rs"]
+mod tests;

@@ -109,6 +109,15 @@ fn entry_words(dispatch: &Dispatch) -> u32 {
     3 + u32::try_from(behind).expect("few operands")
 }
 
+/// Threads of one dispatch at most, when a dimension of its grid holds at most
+/// `limit` workgroups. Kernels count them in 32 bits, those that idle behind the end
+/// of the last row included: of these there are fewer than half as many.
+pub fn most_threads(limit: u32) -> u64 {
+    let groups = u64::from(limit);
+    let square = groups.saturating_mul(groups);
+    square.saturating_mul(WORKGROUP.into()).min(1 << 31)
+}
+
 /// Workgroups in x and y for this many threads, when a dimension holds at most
 /// `limit`; `None` where even the square is too small.
 pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {

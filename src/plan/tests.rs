@@ -375,6 +375,7 @@ fn grids_cover_their_threads_within_the_limit() {
         (64 * 65535, 65535, Some((65535, 1))),
         (64 * 65535 + 1, 65535, Some((65535, 2))),
         (64 * 4 + 1, 2, None),
+        (1 << 31, 65535, Some((65535, 513))),
     ];
     for (threads, limit, expected) in cases {
         assert_eq!(
@@ -383,6 +384,17 @@ fn grids_cover_their_threads_within_the_limit() {
             "{threads} threads, {limit} a dimension"
         );
     }
+}
+
+#[test]
+fn threads_of_the_largest_grid_are_counted_in_32_bits() {
+    for limit in [1, 8, 4096, 5793, 65535, 1 << 20, u32::MAX] {
+        let most = most_threads(limit);
+        let (x, y) = grid(most, limit).expect("within its limit");
+        let last = u64::from(x) * u64::from(y) * 64 - 1;
+        assert!(u32::try_from(last).is_ok(), "{last} of {limit}");
+    }
+    assert_eq!(most_threads(8), 8 * 8 * 64);
 }
 
 proptest! {

@@ -10,9 +10,9 @@ use super::tensors::Tensors;
 use super::waiting::{State, state};
 use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
-use crate::device::{Device, Engine, Flight, Generation, Readback};
+use crate::device::{Device, Engine, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{self, Call, Piece};
+use crate::plan::Call;
 use crate::tensor::WORD;
 
 /// Bytes of operands or results beyond which calls are no matter for a
@@ -111,30 +111,6 @@ impl<D: Device> Session<D> {
             router.choose(&mut all.groups);
         }
         all
-    }
-
-    /// Computes what was put aside of a batch just launched, before this
-    /// returns: [`Launch::is_parted`](super::Launch::is_parted) says that there
-    /// is something. Its flight comes before those of the launch.
-    ///
-    /// # Panics
-    ///
-    /// For a batch that is not on its way, or of which nothing was put aside.
-    pub fn compute(&mut self, batch: BatchId) -> Flight {
-        let flying = self.in_flight.iter_mut();
-        let flying = flying.rev().find(|flying| flying.load.id == batch);
-        let flying = flying.expect("just launched");
-        let load = &mut flying.load;
-        let (calls, recipes) = (&load.aside.calls, self.structures.recipes());
-        let plan = plan::assemble(recipes, calls, &load.sets, &Piece::all(calls));
-        let beside = self.beside.as_mut().expect("what was put aside is its");
-        let operands = load.arena.len();
-        let flight = beside.launch(&plan, &mut load.arena);
-        load.arena.truncate(operands);
-        load.arena.trim();
-        let sent = flying.pieces.first_mut().filter(|sent| sent.is_aside);
-        sent.expect("something was put aside").results = plan.results;
-        flight
     }
 
     /// Notes how long [`Session::compute`] took; the face has the clock.

@@ -6,7 +6,7 @@ use super::load::Load;
 use super::warmup::Kernels;
 use crate::device::{Device, Engine};
 use crate::kernel::Kernel;
-use crate::plan::{self, Piece, Plan};
+use crate::plan::{Piece, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -49,9 +49,7 @@ impl<D: Device> Session<D> {
             let aside = &load.aside.calls;
             if !aside.is_empty() {
                 text += "on the cpu\n";
-                let recipes = self.structures.recipes();
-                let piece = Piece::all(aside);
-                text += &plan::assemble(recipes, aside, &load.sets, &piece).to_string();
+                list(&self.plans_aside(aside, &load.sets), &mut text);
             }
             if load.calls.is_empty() {
                 return text;
@@ -68,15 +66,20 @@ impl<D: Device> Session<D> {
         let limits = self.piece_limits(0);
         let mut rest = self.pieces(&load);
         let next = || self.next_piece(&mut load, &mut rest, &limits);
-        let plans: Vec<Plan> = std::iter::from_fn(next).map(|(_, plan)| plan).collect();
-        for (index, plan) in plans.iter().enumerate() {
-            if plans.len() > 1 {
-                let line_end = if index > 0 { "\n" } else { "" };
-                let (number, count) = ((index + 1).to_string(), plans.len().to_string());
-                let head = [line_end, "piece ", &number, " of ", &count, "\n"];
-                text.extend(head);
-            }
-            *text += &plan.to_string();
+        let plans: Vec<(Piece, Plan)> = std::iter::from_fn(next).collect();
+        list(&plans, text);
+    }
+}
+
+/// Plans as text, each under its number where there are some.
+fn list(plans: &[(Piece, Plan)], text: &mut String) {
+    for (index, (_, plan)) in plans.iter().enumerate() {
+        if plans.len() > 1 {
+            let line_end = if index > 0 { "\n" } else { "" };
+            let (number, count) = ((index + 1).to_string(), plans.len().to_string());
+            let head = [line_end, "piece ", &number, " of ", &count, "\n"];
+            text.extend(head);
         }
+        *text += &plan.to_string();
     }
 }

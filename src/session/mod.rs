@@ -5,6 +5,7 @@
 //! flights that come out.
 
 mod answers;
+mod aside;
 mod calibrate;
 mod cut;
 mod divide;

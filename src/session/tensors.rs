@@ -117,7 +117,7 @@ impl<D: Device> Session<D> {
         self.check_tensor(tensor)?;
         let before = self.device.tensor_bytes(tensor);
         let placed = place(&mut self.device);
-        // What fails may have freed what was there.
+        // What is refused midway has taken memory too, or freed what was there.
         self.tensors.resident += self.device.tensor_bytes(tensor);
         self.tensors.resident -= before;
         self.fit_batches();

@@ -203,10 +203,7 @@ impl Arena {
 
     /// The words of `span`, which lies in one chunk because it was taken whole.
     pub fn read(&self, span: Span) -> &[u32] {
-        let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);
-        let chunk = &self.chunks[after - 1];
-        let start = (span.at - chunk.base) as usize;
-        &chunk.memory[start..start + span.words as usize]
+        &self.tail(span.at)[..span.words as usize]
     }
 
     /// Shows `visit` the words of a run that was taken in parts, in order.
@@ -225,7 +222,9 @@ impl Arena {
     /// The words from an address on, to the end of what was taken with it.
     pub fn tail(&self, at: u32) -> &[u32] {
         let after = self.chunks.partition_point(|chunk| chunk.base <= at);
-        let chunk = &self.chunks[after - 1];
+        let Some(chunk) = after.checked_sub(1).map(|at| &self.chunks[at]) else {
+            return &[]; // What was shared while it was empty has no chunks.
+        };
         &chunk.memory[(at - chunk.base) as usize..chunk.used as usize]
     }
 
@@ -352,6 +351,17 @@ mod tests {
         other.trim();
         assert_eq!(other.push(&[6; 8]).at, others.at);
         assert_eq!(other.capacity(), held, "it goes on where only it is");
+    }
+
+    #[test]
+    fn an_arena_shared_while_it_is_empty_reads_as_empty() {
+        let mut arena = Arena::default();
+        assert!(arena.reserve(8));
+        let nothing = arena.take(0);
+        for arena in [Arena::default(), arena.share()] {
+            assert!(arena.tail(nothing.at).is_empty());
+            assert!(arena.read(nothing).is_empty());
+        }
     }
 
     #[test]

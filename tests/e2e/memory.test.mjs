@@ -101,6 +101,46 @@ for (const [refuse, most, length, helps] of CASES) {
     }));
 }
 
+test("batches behind one that there was no memory for are computed, too", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const seen = await page.evaluate(async () => {
+      /** The sum of all products of numbers that are 1 or 0. */
+      const ask = (length, ones) => {
+        const some = (every) =>
+          Float32Array.from({ length }, (_, i) => Number(i % every < ones));
+        const [a, b] = [
+          gpu.tensor(some(4), [length, 1], { keep: false }),
+          gpu.tensor(some(4), [1, length], { keep: false }),
+        ];
+        const sum = a.matmul(b).sum().read();
+        gpu.flush();
+        return sum.then(
+          ([sum]) => sum,
+          ({ code }) => code,
+        );
+      };
+      // As many as are in flight at once: memory for the results is there after that.
+      const before = await Promise.all([1, 2, 3].map((ones) => ask(512, ones)));
+      const end = scarcity.refuseBuffers(4 << 20);
+      const during = await Promise.all(
+        [1, 2, 3].map((ones) => ask(2048, ones)),
+      );
+      const refused = end();
+      const after = await ask(2048, 2);
+      const { rejected } = gpu.stats();
+      return { before, during, after, refused: refused > 0, rejected, losses };
+    });
+    assert.deepEqual(seen, {
+      before: [1, 4, 9].map((part) => (512 * 512 * part) / 16),
+      during: [1, 4, 9].map((part) => (2048 * 2048 * part) / 16),
+      after: (2048 * 2048 * 4) / 16,
+      refused: true,
+      rejected: 0,
+      losses: 0,
+    });
+  }));
+
 test("an eager session sends what waited for a batch that nobody wants any more", () =>
   site.page(async (page) => {
     await opened(page, { flush: "eager" });

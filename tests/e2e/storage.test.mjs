@@ -121,8 +121,16 @@ test("16-bit floats go up as they are, and come back after a loss as they were",
 
 test("what int8 cannot hold is refused, and takes no memory", () =>
   site.page(async (page) => {
-    const { refused, bytes } = await page.evaluate(async () => {
+    const { refused, bytes, submits } = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
+      const floats = new Float32Array(1 << 20);
+      /** Submissions of a large call. */
+      const submitsOf = async () => {
+        const before = gpu.stats().submits;
+        await gpu.lerp(floats, floats, 0.5);
+        return gpu.stats().submits - before;
+      };
+      const before = await submitsOf();
       const refused = [NaN, Infinity, 65_009].map((value) => {
         try {
           gpu.tensor([1, value], [2], { dtype: "int8" });
@@ -131,10 +139,13 @@ test("what int8 cannot hold is refused, and takes no memory", () =>
           return `${code}: ${message}`;
         }
       });
-      return { refused, bytes: gpu.stats().tensors.bytes };
+      const { bytes } = gpu.stats().tensors;
+      return { refused, bytes, submits: [before, await submitsOf()] };
     });
     for (const text of refused) {
       assert.match(text, /^invalid-input: tensor: int8 holds magnitudes below/);
     }
     assert.equal(bytes, 0);
+    // Nor does it leave batches less.
+    assert.equal(submits[1], submits[0]);
   }));

@@ -33,6 +33,8 @@ pub(super) struct Faults {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
+    /// Launches on their way that made something.
+    unheard: usize,
     /// Those who wait for the loss; dropped, and so told, when it comes.
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -44,6 +46,43 @@ pub(super) enum Suspicion {
     Buffers,
     /// Whatever was made.
     All,
+}
+
+/// A launch on its way.
+#[must_use = "what comes of it is to be heard"]
+pub(super) struct Launched {
+    faults: Faults,
+    has_made: bool,
+    /// Whether it was sent while something else was.
+    is_in_doubt: bool,
+    is_heard: bool,
+}
+
+impl Launched {
+    /// Takes what scopes caught of it. One that may have used what an earlier one had
+    /// no memory for goes again: whether it failed of that is only known then.
+    pub(super) fn hear(mut self, caught: Result<(), Error>) -> Result<(), Error> {
+        self.is_heard = true;
+        caught.map_err(|error| {
+            let error = match error {
+                Error::DeviceLost(_) | Error::OutOfMemory(_) => error,
+                _ if !self.is_in_doubt => error,
+                _ => Error::OutOfMemory("there was none for what a batch before made".into()),
+            };
+            self.faults.suspect(&error);
+            error
+        })
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        let mut state = self.faults.lock();
+        state.unheard -= usize::from(self.has_made);
+        if self.has_made && !self.is_heard {
+            state.suspicion = Some(Suspicion::All); // Nobody waited for it.
+        }
+    }
 }
 
 impl Faults {
@@ -78,8 +117,26 @@ impl Faults {
         reason.map_or(Ok(()), |reason| Err(Error::DeviceLost(reason)))
     }
 
+    /// A launch is sent, which made something or not.
+    pub(super) fn launched(&self, has_made: bool) -> Launched {
+        let mut state = self.lock();
+        let is_in_doubt = state.unheard > 0;
+        state.unheard += usize::from(has_made);
+        Launched {
+            faults: self.clone(),
+            has_made,
+            is_in_doubt,
+            is_heard: false,
+        }
+    }
+
+    /// Whether a launch made something of which nobody knows yet that it is valid.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.lock().unheard > 0
+    }
+
     /// Something that was created may be invalid, by what came of it.
-    pub(super) fn suspect(&self, error: &Error) {
+    fn suspect(&self, error: &Error) {
         let suspicion = match error {
             Error::OutOfMemory(_) => Suspicion::Buffers,
             _ => Suspicion::All,
@@ -95,5 +152,65 @@ impl Faults {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::Code;
+
+    fn memory() -> Error {
+        Error::OutOfMemory("planned".into())
+    }
+
+    fn fatal() -> Error {
+        Error::Fatal("planned".into())
+    }
+
+    fn code(launched: Launched, caught: Result<(), Error>) -> Option<Code> {
+        let heard = launched.hear(caught);
+        heard.err().map(|error| error.code())
+    }
+
+    #[test]
+    fn what_a_launch_made_is_in_doubt_until_it_is_heard_of() {
+        let faults = Faults::default();
+        let [first, second] = [true, true].map(|has_made| faults.launched(has_made));
+        let warm = faults.launched(false);
+        assert_eq!(code(first, Ok(())), None);
+        assert!(faults.is_in_doubt());
+        assert_eq!(code(second, Ok(())), None);
+        assert!(!faults.is_in_doubt());
+        assert_eq!(code(warm, Ok(())), None);
+        assert_eq!(faults.take_suspicion(), None);
+        // Of one that nobody waits for nobody will know.
+        drop(faults.launched(true));
+        assert!(!faults.is_in_doubt());
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
+        drop(faults.launched(false));
+        assert_eq!(faults.take_suspicion(), None);
+    }
+
+    #[test]
+    fn what_may_use_what_there_was_no_memory_for_goes_again() {
+        let faults = Faults::default();
+        let first = faults.launched(true);
+        let behind = [fatal(), Error::Shader("planned".into())];
+        let behind = behind.map(|error| (faults.launched(true), error));
+        let lost = faults.launched(false);
+        // Flights arrive in any order.
+        for (launched, error) in behind {
+            assert_eq!(code(launched, Err(error)), Some(Code::OutOfMemory));
+            assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
+        }
+        assert_eq!(code(first, Err(memory())), Some(Code::OutOfMemory));
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::Buffers));
+        let loss = Error::DeviceLost("planned".into());
+        assert_eq!(code(lost, Err(loss)), Some(Code::DeviceLost));
+        // Sent when there was nothing else.
+        let alone = faults.launched(true);
+        assert_eq!(code(alone, Err(fatal())), Some(Code::Fatal));
+        assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
     }
 }

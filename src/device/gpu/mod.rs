@@ -96,8 +96,8 @@ use super::{
     Readiness,
 };
 use crate::error::Error;
-use crate::kernel::{Kernel, MAX_OPERANDS, WORKGROUP};
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Slot};
+use crate::kernel::{Kernel, MAX_OPERANDS};
+use crate::plan::{self, Dispatch, Operand, PieceSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
 /// Pieces that overlap copies, link and GPU best; measured on an H200 and on
@@ -106,6 +106,9 @@ const PIECES: PieceSizes = PieceSizes {
     whole: 1 << 20,
     target: 1 << 20,
 };
+
+/// Bytes of four words.
+const QUAD: u64 = 4 * WORD as u64;
 
 /// A GPU.
 #[derive(Debug)]
@@ -129,7 +132,7 @@ impl Device for Gpu {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
             pieces: PIECES,
-            max_threads: self.max_threads(),
+            max_threads: plan::most_threads(self.limits.max_compute_workgroups_per_dimension),
         }
     }
 
@@ -241,9 +244,11 @@ impl Gpu {
         let (ready, upload) = self.append_tables(plan, arena)?;
         let needs = self.needs(plan, upload.bytes)?;
         let compiled = self.pipelines.compiled();
-        let is_warm = !is_lent && self.is_warm(plan, &needs);
+        let is_warm = self.is_warm(plan, &needs);
         self.check_budget(plan, &needs)?;
-        let scopes = (!is_warm).then(|| Scopes::open(&self.device));
+        // What an earlier launch made may be invalid, and this one's submission with it.
+        let is_sound = is_warm && !is_lent && !self.faults.is_in_doubt();
+        let scopes = (!is_sound).then(|| Scopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
         let mut took = 0;
@@ -259,7 +264,10 @@ impl Gpu {
                 let target = self.memory.buffer(Slot::INPUTS);
                 written.copy_to(&mut encoder, (target, 0));
             }
-            None => self.uploads.prepare(&self.device, upload.bytes),
+            None => {
+                let limit = self.max_buffer_bytes();
+                self.uploads.prepare(&self.device, (upload.bytes, limit));
+            }
         }
         self.counters.upload_ns += took;
         self.counters.uploads += 1;
@@ -278,13 +286,13 @@ impl Gpu {
         } else {
             Error::Fatal
         });
-        let faults = self.faults.clone();
+        let (faults, launched) = (self.faults.clone(), self.faults.launched(!is_warm));
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes everything invalid: that is no fault of the launch.
             faults.check()?;
             // First, because an invalid staging buffer is also refused a map.
-            caught.await.inspect_err(|error| faults.suspect(error))?;
+            launched.hear(caught.await)?;
             readback
         }))
     }
@@ -479,15 +487,11 @@ impl Gpu {
     }
 
     /// Whole buffers are bound, so both limits hold; and moments lie behind results.
+    /// Kernels read four words at a time, whatever number of bytes a limit is.
     fn max_buffer_bytes(&self) -> u64 {
         let most = self.limits.max_buffer_size - STAMPS;
-        most.min(self.limits.max_storage_buffer_binding_size)
-    }
-
-    /// A grid has two dimensions.
-    fn max_threads(&self) -> u64 {
-        let groups = u64::from(self.limits.max_compute_workgroups_per_dimension);
-        groups * groups * u64::from(WORKGROUP)
+        let most = most.min(self.limits.max_storage_buffer_binding_size);
+        most / QUAD * QUAD
     }
 
     fn too_large(&self, what: &'static str, words: u64) -> Error {

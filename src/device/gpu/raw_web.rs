@@ -72,7 +72,8 @@ impl Gpu {
                 }
                 None => {
                     self.write_raw(&raw(self.memory.tensor(tensor)), at as f64, &part);
-                    self.uploads.prepare(&self.device, bytes);
+                    let limit = self.max_buffer_bytes();
+                    self.uploads.prepare(&self.device, (bytes, limit));
                 }
             }
             from = end;

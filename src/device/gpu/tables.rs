@@ -3,6 +3,7 @@
 
 use super::{Gpu, bytes_of};
 use crate::error::Error;
+use crate::kernel::WORKGROUP;
 use crate::plan::{self, Dispatch, Params, Plan, Run, Slot, Table};
 use crate::tensor::{Arena, WORD};
 
@@ -73,12 +74,10 @@ impl Gpu {
             let at = padding as usize + index * PARAMS_STRIDE as usize;
             let fields: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
             target[at..at + fields.len()].copy_from_slice(fields);
+            let grid = self.grid(work, table.threads)?;
             let end = next + table.words;
             table.write(work, &mut target[next as usize..end as usize]);
             next = end;
-            let limit = self.limits.max_compute_workgroups_per_dimension;
-            let grid = plan::grid(table.threads, limit)
-                .ok_or_else(|| self.too_large(work.kernel.name(), table.threads))?;
             let params = (operands + u32::try_from(at).expect("checked above")) * WORD;
             ready.push(Ready { work, params, grid });
         }
@@ -88,5 +87,16 @@ impl Gpu {
             words,
         };
         Ok((ready, Upload::new(plan.uploads(), tail)))
+    }
+
+    fn grid(&self, work: &Dispatch, threads: u64) -> Result<(u32, u32), Error> {
+        let limit = self.limits.max_compute_workgroups_per_dimension;
+        let most = plan::most_threads(limit);
+        let grid = plan::grid(threads, limit).filter(|_| threads <= most);
+        grid.ok_or(Error::TooManyGroups {
+            kernel: work.kernel.name(),
+            need: threads.div_ceil(WORKGROUP.into()),
+            limit: most / u64::from(WORKGROUP),
+        })
     }
 }

@@ -68,11 +68,12 @@ impl Uploads {
         Some(Written { buffer, bytes })
     }
 
-    /// Makes a mapped buffer for the next such piece, where this one found none.
-    pub(super) fn prepare(&self, device: &wgpu::Device, bytes: u64) {
+    /// Makes a mapped buffer for the next such piece, where this one found none. No
+    /// buffer has more bytes than `limit`.
+    pub(super) fn prepare(&self, device: &wgpu::Device, (bytes, limit): (u64, u64)) {
         if self.wants(bytes) {
             // All that is mapped is sent, so there is little more than needed.
-            let size = bytes.next_multiple_of(SMALLEST);
+            let size = bytes.next_multiple_of(SMALLEST).min(limit);
             self.map(self.ring.make(device, (bytes, size)));
         }
     }

@@ -1,5 +1,6 @@
 //! The session on the processor and on a device that fails.
 
+mod aside;
 mod at_every_point;
 mod by_example;
 mod chains;
@@ -170,8 +171,10 @@ impl Device for Frail {
             let error = Error::OutOfMemory("a slot".into());
             return Box::pin(std::future::ready(Err(error)));
         }
-        // A device may append what it needs for this attempt.
-        arena.push(&[u32::MAX; 64]);
+        // A device may append what it needs for this attempt, or nothing.
+        if !arena.is_empty() {
+            arena.push(&[u32::MAX; 64]);
+        }
         match self.fault.take() {
             Some(fault) => Box::pin(std::future::ready(Err(fault))),
             None => self.cpu.launch(plan, arena),

@@ -191,6 +191,17 @@ fn batches_leave_tensors_their_memory() {
         .fill(tensors[0], &vec![0; 15 * MIB as usize])
         .expect("held");
     assert_eq!(most(&session), MIB);
+    session.fill(tensors[0], &[0; 4]).expect("held");
+    // What is refused midway has taken memory too, until it is given up.
+    let refused = session.hold();
+    let outcome = session.place_with(refused, None, |device| {
+        device.fill(refused, &vec![0; 5 * MIB as usize], None)?;
+        Err(Error::InvalidInput("not what it holds".into()))
+    });
+    assert!(outcome.is_err());
+    assert_eq!(most(&session), (live - 20 * MIB - 16) / COPIES);
+    session.release(refused);
+    assert_eq!(most(&session), (live - 16) / COPIES);
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 28));
     assert_eq!(session.device.allowed, 64 * MIB);

@@ -1,0 +1,112 @@
+//! Plans that no device holds: they are known as such, and halved.
+
+use super::*;
+use crate::graph::NodeId;
+use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::shape::Shape;
+use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
+use crate::tensor::{DType, Span};
+
+/// What a GPU without lowered limits has.
+fn limits() -> PieceLimits {
+    PieceLimits {
+        slot_bytes: (1 << 31) - 4,
+        bytes: 1 << 33,
+        copies: 6,
+        threads: most_threads(65535),
+    }
+}
+
+/// So many calls of the product of two tensors of these shapes.
+fn products(
+    shapes: [&[u32]; 2],
+    record: impl Fn(&mut Chain, NodeId),
+    count: u32,
+) -> (Recipe, Vec<Call>) {
+    let mut chain = Chain::default();
+    let inputs = shapes.map(|dims| {
+        let shape = Shape::new(dims).expect("a shape");
+        chain.input(shape, DType::F32, Home::Call).expect("room")
+    });
+    let product = chain.matmul(inputs[0], inputs[1]).expect("they fit");
+    record(&mut chain, product);
+    let recipe = Recipe::fuse(&chain, &[]);
+    let rows = recipe.rows().expect("a chain knows them");
+    let words = u32::try_from(recipe.input_words(rows)).expect("few");
+    let calls = (0..count).map(|call| Call {
+        recipe: RecipeId(0),
+        rows,
+        inputs: Span {
+            at: call * words,
+            words,
+        },
+        scalar: 0,
+        set: SetId::default(),
+        numbers: NumbersId::default(),
+    });
+    (recipe, calls.collect())
+}
+
+fn result(chain: &mut Chain, value: NodeId) {
+    chain.output(value).expect("a node");
+}
+
+fn largest(chain: &mut Chain, value: NodeId) {
+    let most = chain.reduce(Reduction::Max, value, (&[0, 1], false));
+    result(chain, most.expect("not empty"));
+}
+
+fn largest_of_all(chain: &mut Chain, value: NodeId) {
+    let most = chain.reduce(Reduction::Max, value, (&[0, 1, 2, 3], false));
+    result(chain, most.expect("not empty"));
+}
+
+/// The pieces that so many calls go in: calls of each.
+fn pieces((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
+    let asked = Asked {
+        recipes: std::slice::from_ref(recipe),
+        calls,
+        sets: &[],
+        parted: &[],
+    };
+    let mut rest = vec![Piece::all(calls)];
+    let next = || assemble_next(asked, &mut rest, &limits());
+    let pieces = std::iter::from_fn(next).map(|(piece, plan)| {
+        assert!(plan.fits(&limits()));
+        piece.end - piece.first
+    });
+    pieces.collect()
+}
+
+#[test]
+fn intermediates_of_more_words_than_there_are_addresses_are_halved() {
+    // Of 2^22 words each: 2^32 of all of them, and a few more.
+    for count in [1024, 1029] {
+        let sent = pieces(&products([&[2048, 16], &[16, 2048]], largest, count));
+        assert_eq!(sent.iter().sum::<usize>(), count as usize);
+        assert!(sent.iter().all(|calls| *calls <= 128), "{sent:?}");
+    }
+}
+
+#[test]
+fn dispatches_of_more_threads_than_kernels_count_are_halved() {
+    // A workgroup for each of 33,553,056 matrices of one element.
+    let one = [&[5792, 1, 1, 1][..], &[1, 5793, 1, 1]];
+    let (recipe, calls) = products(one, result, 2);
+    assert_eq!(pieces(&(recipe, calls)), [1, 1]);
+}
+
+#[test]
+fn threads_that_no_number_counts_do_not_wrap() {
+    // 2^26 matrices of one element each, with 64 threads: 2^32, and some more.
+    for shapes in [
+        [&[8192, 1, 1, 1][..], &[1, 8192, 1, 1]],
+        [&[8192, 1, 1, 1], &[1, 8193, 1, 1]],
+    ] {
+        let (recipe, calls) = products(shapes, largest_of_all, 1);
+        let plan = assemble(&[recipe], &calls, &[], &Piece::all(&calls));
+        let product = plan.dispatches().next().expect("the first of two");
+        let threads = Table::of(product).threads;
+        assert!(threads > most_threads(65535), "{threads} threads");
+    }
+}

@@ -1,0 +1,142 @@
+//! What the processor beside a GPU computes of a batch.
+//!
+//! It goes in pieces, as on a processor alone, and is answered as one: it lands
+//! between pieces of the GPU, of which one may have begun a call's result. Which
+//! calls it has is the business of `divide`.
+
+use std::task::{Context, Poll, Waker};
+
+use super::answers::Sent;
+use super::flights::Flying;
+use super::{COPIES, Session};
+use crate::batch::BatchId;
+use crate::device::{Device, Flight, HostWords, Readback};
+use crate::error::Error;
+use crate::plan::{self, Asked, Call, Piece, PieceLimits, Plan, Recipe};
+use crate::tensor::{Span, aligned};
+
+impl<D: Device> Session<D> {
+    /// Computes what was put aside of a batch just launched, before this
+    /// returns: [`Launch::is_parted`](super::Launch::is_parted) says that there
+    /// is something. Its flight comes before those of the launch.
+    ///
+    /// # Panics
+    ///
+    /// For a batch that is not on its way, or of which nothing was put aside.
+    pub fn compute(&mut self, batch: BatchId) -> Flight {
+        let mut flying = self.in_flight.iter();
+        let at = flying.rposition(|flying| flying.load.id == batch);
+        let at = at.expect("just launched");
+        let load = &self.in_flight[at].load;
+        let mut plans = self.plans_aside(&load.aside.calls, &load.sets);
+        let Flying { load, pieces, .. } = &mut self.in_flight[at];
+        let beside = self.beside.as_mut().expect("what was put aside is its");
+        let operands = load.arena.len();
+        let mut run = |plan: &Plan| {
+            let flight = beside.launch(plan, &mut load.arena);
+            load.arena.truncate(operands);
+            load.arena.trim();
+            flight
+        };
+        let sent = pieces.first_mut().filter(|sent: &&mut Sent| sent.is_aside);
+        let sent = sent.expect("something was put aside");
+        if let [(_, plan)] = &mut plans[..] {
+            sent.results = std::mem::take(&mut plan.results);
+            return run(plan);
+        }
+        let mut all = Joined::of(self.structures.recipes(), &load.aside.calls);
+        let mut outcome = Ok(());
+        for (piece, plan) in &plans {
+            outcome = landed(run(plan)).map(|words| all.add(piece, &plan.results, &words));
+            if outcome.is_err() {
+                break;
+            }
+        }
+        sent.results = all.results;
+        let outcome = outcome.map(|()| Readback::Host(all.words.into()));
+        Box::pin(std::future::ready(outcome))
+    }
+
+    /// The pieces of calls that are put aside, each no larger than one on a processor
+    /// alone if it can be cut.
+    pub(super) fn plans_aside(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
+        let asked = Asked {
+            recipes: self.structures.recipes(),
+            calls,
+            sets,
+            parted: &[],
+        };
+        let beside = self.beside.as_ref().expect("what was put aside is its");
+        let limits = beside.limits();
+        let limits = PieceLimits {
+            slot_bytes: limits.max_side_bytes,
+            bytes: self.budget.live() / COPIES / 2,
+            copies: 1,
+            threads: limits.max_threads,
+        };
+        let mut rest = vec![Piece::all(calls)];
+        let mut plans = Vec::new();
+        while let Some(next) = plan::assemble_next(asked, &mut rest, &limits) {
+            plans.push(next);
+        }
+        plans
+    }
+}
+
+/// What a processor has computed.
+fn landed(mut flight: Flight) -> Result<HostWords, Error> {
+    match flight
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(Ok(Readback::Host(words))) => Ok(words),
+        Poll::Ready(Err(error)) => Err(error),
+        _ => unreachable!("a processor is done when its launch returns"),
+    }
+}
+
+/// The results of all calls in one place, as of one piece.
+struct Joined<'a> {
+    recipes: &'a [Recipe],
+    calls: &'a [Call],
+    results: Vec<Span>,
+    words: Vec<u32>,
+}
+
+impl<'a> Joined<'a> {
+    /// None of them yet.
+    fn of(recipes: &'a [Recipe], calls: &'a [Call]) -> Self {
+        let mut end = 0;
+        let results = calls.iter().map(|call| {
+            let words = recipes[call.recipe.0 as usize].words_of(call.rows);
+            let at = end;
+            end += aligned(words);
+            Span { at, words }
+        });
+        Joined {
+            recipes,
+            calls,
+            results: results.collect(),
+            words: Vec::new(),
+        }
+    }
+
+    /// Takes those of a piece, which lie there at `spans`.
+    fn add(&mut self, piece: &Piece, spans: &[Span], words: &[u32]) {
+        let end = self
+            .results
+            .last()
+            .map_or(0, |last| last.at + aligned(last.words));
+        self.words.resize(end as usize, 0);
+        for (index, span) in (piece.first..piece.end).zip(spans) {
+            let call = &self.calls[index];
+            let recipe = &self.recipes[call.recipe.0 as usize];
+            for (from, at, count) in recipe.parts(piece.part(self.calls, index), call.rows) {
+                let from = (span.at + from) as usize;
+                let at = (self.results[index].at + at) as usize;
+                let count = count as usize;
+                self.words[at..at + count].copy_from_slice(&words[from..from + count]);
+            }
+        }
+    }
+}
