@@ -182,7 +182,7 @@ fn limits_may_be_any_number_of_bytes() {
         }
         // As large as one may be, and a word more.
         let words = usize::try_from((most - 16) / 16 * 4).expect("few");
-        let tensor = gpu.tensor(&vec![1.0; words], &[words as u32]);
+        let tensor = gpu.tensor(&vec![1.0; words], &[u32::try_from(words).unwrap()]);
         let tensor = tensor.expect("it fits");
         let mut batch = gpu.batch();
         let x = batch.tensor(&tensor).expect("its own");

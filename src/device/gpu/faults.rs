@@ -48,6 +48,13 @@ pub(super) enum Suspicion {
     All,
 }
 
+/// What a launch made on the device before it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    Nothing,
+    Something,
+}
+
 /// A launch on its way.
 #[must_use = "what comes of it is to be heard"]
 pub(super) struct Launched {
@@ -117,8 +124,9 @@ impl Faults {
         reason.map_or(Ok(()), |reason| Err(Error::DeviceLost(reason)))
     }
 
-    /// A launch is sent, which made something or not.
-    pub(super) fn launched(&self, has_made: bool) -> Launched {
+    /// A launch is sent.
+    pub(super) fn launched(&self, made: Made) -> Launched {
+        let has_made = made == Made::Something;
         let mut state = self.lock();
         let is_in_doubt = state.unheard > 0;
         state.unheard += usize::from(has_made);
@@ -176,8 +184,8 @@ mod tests {
     #[test]
     fn what_a_launch_made_is_in_doubt_until_it_is_heard_of() {
         let faults = Faults::default();
-        let [first, second] = [true, true].map(|has_made| faults.launched(has_made));
-        let warm = faults.launched(false);
+        let [first, second] = [Made::Something; 2].map(|made| faults.launched(made));
+        let warm = faults.launched(Made::Nothing);
         assert_eq!(code(first, Ok(())), None);
         assert!(faults.is_in_doubt());
         assert_eq!(code(second, Ok(())), None);
@@ -185,20 +193,20 @@ mod tests {
         assert_eq!(code(warm, Ok(())), None);
         assert_eq!(faults.take_suspicion(), None);
         // Of one that nobody waits for nobody will know.
-        drop(faults.launched(true));
+        drop(faults.launched(Made::Something));
         assert!(!faults.is_in_doubt());
         assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
-        drop(faults.launched(false));
+        drop(faults.launched(Made::Nothing));
         assert_eq!(faults.take_suspicion(), None);
     }
 
     #[test]
     fn what_may_use_what_there_was_no_memory_for_goes_again() {
         let faults = Faults::default();
-        let first = faults.launched(true);
+        let first = faults.launched(Made::Something);
         let behind = [fatal(), Error::Shader("planned".into())];
-        let behind = behind.map(|error| (faults.launched(true), error));
-        let lost = faults.launched(false);
+        let behind = behind.map(|error| (faults.launched(Made::Something), error));
+        let lost = faults.launched(Made::Nothing);
         // Flights arrive in any order.
         for (launched, error) in behind {
             assert_eq!(code(launched, Err(error)), Some(Code::OutOfMemory));
@@ -209,7 +217,7 @@ mod tests {
         let loss = Error::DeviceLost("planned".into());
         assert_eq!(code(lost, Err(loss)), Some(Code::DeviceLost));
         // Sent when there was nothing else.
-        let alone = faults.launched(true);
+        let alone = faults.launched(Made::Something);
         assert_eq!(code(alone, Err(fatal())), Some(Code::Fatal));
         assert_eq!(faults.take_suspicion(), Some(Suspicion::All));
     }

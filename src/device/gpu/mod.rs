@@ -82,7 +82,7 @@ pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
 
-use self::faults::{Faults, Suspicion};
+use self::faults::{Faults, Made, Suspicion};
 use self::memory::Memory;
 use self::meter::{Meter, STAMPS};
 use self::pipelines::Pipelines;
@@ -286,7 +286,11 @@ impl Gpu {
         } else {
             Error::Fatal
         });
-        let (faults, launched) = (self.faults.clone(), self.faults.launched(!is_warm));
+        let made = match is_warm {
+            true => Made::Nothing,
+            false => Made::Something,
+        };
+        let (faults, launched) = (self.faults.clone(), self.faults.launched(made));
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes everything invalid: that is no fault of the launch.
