@@ -111,9 +111,7 @@ pub enum Error {
     },
 
     /// A dispatch is larger than the device starts at once.
-    #[error(
-        "a {kernel} kernel needs {need} workgroups, but this device starts {limit} at once; split the input"
-    )]
+    #[error("{kernel} needs {need} workgroups, but this device starts {limit}; split the input")]
     TooManyGroups {
         /// What is dispatched.
         kernel: &'static str,
@@ -123,11 +121,9 @@ pub enum Error {
         limit: u64,
     },
 
-    /// A call takes more threads than are counted.
-    #[error(
-        "a step of the call takes more than {0} threads, and it cannot be cut by rows; split the input"
-    )]
-    TooMany(u64),
+    /// A call that cannot be cut by rows takes more threads than are counted.
+    #[error("a call that is not cut by rows takes fewer than 2^32 threads; split the input")]
+    TooMany,
 
     /// The queue holds as much as it may and its policy is to reject.
     #[error(
@@ -179,7 +175,7 @@ impl Error {
             Error::InvalidInput(_) => Code::InvalidInput,
             Error::Unsupported(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
-            Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany(_) => {
+            Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany => {
                 Code::LimitExceeded
             }
             Error::QueueFull { .. } => Code::QueueFull,

@@ -200,8 +200,8 @@ fn what_needs_too_many_workgroups_at_once_says_so() {
     let error = block_on(gpu.dot(&long, &long)).expect_err("74 workgroups");
     assert_eq!(error.code(), Code::LimitExceeded, "{error}");
     let said = error.to_string();
-    assert!(said.starts_with("a fused kernel needs "), "{said}");
-    assert!(said.contains("this device starts 64 at once"), "{said}");
+    assert!(said.starts_with("fused needs "), "{said}");
+    assert!(said.contains("this device starts 64;"), "{said}");
     let short = block_on(gpu.dot(&long[..200_000], &long[..200_000]));
     assert_eq!(short.expect("49 workgroups"), [200_000.0]);
 }

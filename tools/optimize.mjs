@@ -15,10 +15,11 @@ const FEATURES = [
 ];
 
 // What is inlined compresses worse than a call: a function with one caller only
-// moves there where that is about the call's own size. And nothing lies in the
-// first kilobyte, where the stack would end.
+// moves there where that is about the call's own size. Passes are repeated until they
+// find nothing more. And nothing lies in the first kilobyte, where the stack would end.
 const SMALL = [
   "-Os",
+  "--converge",
   "--low-memory-unused",
   "--one-caller-inline-max-function-size=24",
 ];

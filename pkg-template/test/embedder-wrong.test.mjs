@@ -101,7 +101,7 @@ const WRONG = [
         { type: "a.Dense" },
       ]),
     },
-    'the modules are [["Transformer",""],["Pooling","p"],["Dense",""]], and only Transformer in the folder itself',
+    '[["Transformer",""],["Pooling","p"],["Dense",""]] is not known; Transformer in the folder',
     "unsupported",
   ],
   [

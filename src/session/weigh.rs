@@ -5,7 +5,7 @@ use super::budget::most_room;
 use super::structures::Taken;
 use crate::device::{Device, Engine};
 use crate::error::Error;
-use crate::plan::{MOST_THREADS, Recipe, RecipeId};
+use crate::plan::{Recipe, RecipeId};
 use crate::tensor::WORD;
 
 impl<D: Device> Session<D> {
@@ -13,7 +13,7 @@ impl<D: Device> Session<D> {
     pub(super) fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
         if self.structures.get(recipe).is_none() {
             return Err(Error::InvalidInput(format!(
-                "structure {} is unknown; ask `recipe` for one",
+                "structure {} is unknown",
                 recipe.0
             )));
         }
@@ -29,9 +29,7 @@ impl<D: Device> Session<D> {
     /// The same, computed: what fits the device.
     fn weigh(&self, known: &Recipe, rows: u32) -> Result<(u32, u64), Error> {
         if rows == 0 {
-            return Err(Error::InvalidInput(
-                "a call has at least one row; answer empty calls without a device".into(),
-            ));
+            return Err(Error::InvalidInput("a call has at least one row".into()));
         }
         let limit = self.device.limits().max_side_bytes;
         // What can be cut goes in pieces.
@@ -51,7 +49,7 @@ impl<D: Device> Session<D> {
             return Err(too_large(need, limit));
         }
         if !known.is_countable() {
-            return Err(Error::TooMany(MOST_THREADS));
+            return Err(Error::TooMany);
         }
         match (u32::try_from(up), u32::try_from(down)) {
             (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),

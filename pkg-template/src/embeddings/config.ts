@@ -4,11 +4,10 @@
 // sentence-transformers writes them. Modules, weights and words are the matter of
 // `modules.ts`, `safetensors.ts` and `vocabulary.ts`.
 
-import { invalid } from "../errors.js";
 import { MAX_HEAD } from "../tensor/codes.js";
 import { Fields, readJson, shown, unsupported } from "./fields.js";
 import { MODULES, type Modules, modulesOf } from "./modules.js";
-import { ABOUT, type Folder } from "./source.js";
+import { type Folder, missing } from "./source.js";
 import { SETTINGS } from "./vocabulary.js";
 
 /** An encoder of the BERT family. */
@@ -48,10 +47,7 @@ export async function readConfig(folder: Folder): Promise<Config> {
     [MODEL, MODULES, SENTENCE, PROMPTS].map((name) => readJson(folder, name)),
   );
   if (model === undefined) {
-    throw invalid(
-      ABOUT,
-      `${MODEL} is missing; give the folder of a model as Hugging Face has it`,
-    );
+    throw missing(MODEL);
   }
   const sizes = sizesOf(Fields.of(MODEL, model));
   const texts = Fields.of(SENTENCE, sentence ?? {});

@@ -21,6 +21,7 @@ import {
   ABOUT,
   type Folder,
   folderOf,
+  missing,
   type ModelSource,
   type OpenFile,
 } from "./source.js";
@@ -117,10 +118,7 @@ async function bring(
     isOpen,
   ]);
   if (file === undefined) {
-    throw invalid(
-      ABOUT,
-      `${FILE} is missing; give the folder of a model as Hugging Face has it`,
-    );
+    throw missing(FILE);
   }
   checkWords(words, config);
   const encoder = encoderOf(chunk, config);

@@ -44,7 +44,7 @@ export async function modulesOf(
     pooling[1] !== "";
   if (!isKnown) {
     throw unsupported(
-      `${MODULES}: the modules are ${shown(modules)}, and only Transformer in the folder itself, Pooling in one below and perhaps Normalize, in this order, are known`,
+      `${MODULES}: ${shown(modules)} is not known; Transformer in the folder, Pooling below and perhaps Normalize are`,
     );
   }
   const name = `${pooling[1]}/config.json`;
@@ -87,6 +87,6 @@ function poolingOf(fields: Fields, hidden: number): Pooling {
     if (mode === "cls_token" || mode === "cls") return "cls";
   }
   throw unsupported(
-    `${fields.place}: the pooling is ${shown(chosen)}, and only one of mean and cls is known`,
+    `${fields.place}: the pooling is ${shown(chosen)}, and only mean or cls is known`,
   );
 }

@@ -121,6 +121,13 @@ class GivenFolder implements Folder {
   }
 }
 
+/** The error of a folder without a file that every model has. */
+export const missing = (name: string): Error =>
+  invalid(
+    ABOUT,
+    `${name} is missing; give the folder of a model as Hugging Face has it`,
+  );
+
 const MISSING = 404;
 const NO_FILE = { status: MISSING };
 

@@ -179,7 +179,7 @@ function endsOf(fields: Fields): [string, string] {
     return ends as [string, string];
   }
   throw unsupported(
-    `${WHOLE}: post_processor is ${shown(type)}, and only one that puts a token before a text and one behind it is known; ${ONLY_NUMBERS}`,
+    `${WHOLE}: post_processor is ${shown(type)}, and only a token before a text and one behind it is known; ${ONLY_NUMBERS}`,
   );
 }
 
