@@ -76,9 +76,10 @@ target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
 	  wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue-scalar --out-name framebatch
 	touch $@
 
-# What embeddings need besides; it computes nothing, so one build without vectors is enough.
+# What embeddings need besides; it computes nothing, so one build without vectors is enough,
+# and splits millions of tokens a second compiled for size as well.
 target/glue-embeddings/embeddings_bg.wasm: $(EMBEDDINGS) | setup
-	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
 	  wasm-pack build embeddings-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-embeddings --out-name embeddings
 	touch $@
 
