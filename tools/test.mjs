@@ -36,6 +36,7 @@ const VALUES = [
 // and the last says in how many pieces it goes.
 const BEYOND_SMALL = [
   "the_store_grows_between_calls_of_one_batch",
+  "a_clip_beyond_the_budget_leaves_the_others_as_they_were",
   "ten_thousand_random_tracks",
   "several_pages_are_searched_as_one",
   "a_hundred_thousand_vectors_are_searched_as_a_sort_does",
