@@ -111,11 +111,12 @@ test("clips: every system's rows are right, also in the buffer that is drawn fro
       const { rows } = await result(page);
       const told = rows.map((row) => [row.workload, row.system, row.problem]);
       const both = ["one-batch", "framebatch-gpu"];
+      const engines = ["framebatch-cpu", "framebatch-auto"];
       const pages = ["cpu-loop", "animation-mixer"];
       const of = (name, systems) =>
         systems.map((system) => [name, system, undefined]);
       assert.deepEqual(told, [
-        ...of("clip-10k-tracks", [...both, "framebatch-cpu", ...pages]),
+        ...of("clip-10k-tracks", [...both, ...engines, ...pages]),
         ...of("clip-100k", [...both, ...pages]),
       ]);
     },
