@@ -52,7 +52,9 @@ chromiumTest(
       };
       const warm = await after(0, 2500);
       const later = await after(2500, 7500);
-      assert.equal(later.wasm, warm.wasm);
+      // A page of it at most, which holes may take: each shape has hundreds of bytes.
+      const pages = (later.wasm - warm.wasm) / 65_536;
+      assert.ok(pages <= 1, `WebAssembly's memory grew by ${pages} pages`);
       const grown = later.heap - warm.heap;
       assert.ok(grown < 100_000, `the heap grew by ${grown} bytes`);
       // Those of the beginning are forgotten, and as good as new.
