@@ -312,6 +312,18 @@ fn three_operations_are_two_transfers_instead_of_six() {
     batch.execute().unwrap();
     assert_eq!(transfers(), (4, 4, 4));
     assert_eq!(batch.read(z).unwrap(), one_by_one);
+    // Five are two transfers as well.
+    let mut batch = old.batch();
+    let value = batch.upload(&x);
+    let y = batch.relu(value).unwrap();
+    let y = batch.scale(y, 2.0).unwrap();
+    let y = batch.add(y, value).unwrap();
+    let y = batch.mul(y, value).unwrap();
+    let z = batch.relu(y).unwrap();
+    batch.execute().unwrap();
+    assert_eq!(transfers(), (5, 5, 5));
+    let z = batch.read(z).unwrap();
+    assert!(z.iter().zip(&x).all(|(z, x)| *z == 3.0 * x * x));
 }
 
 #[test]

@@ -200,6 +200,50 @@ test("a frame's equal chains, whatever their lengths: one upload, dispatch and r
     assert.equal(counts.readMaps, 1);
   }));
 
+// As the command builder has them, and as the bench does.
+const CHAINS = {
+  "relu scale add": (x, y) => x.relu().scale(2).add(y),
+  "relu scale add mul relu": (x, y) => x.relu().scale(2).add(y).mul(y).relu(),
+};
+
+for (const [name, chain] of Object.entries(CHAINS)) {
+  test(`${name} of 10,000 floats: one upload, dispatch and read-back`, () =>
+    site.page(async (page) => {
+      const { counts, stats, wrong } = await page.evaluate(async (chain) => {
+        const record = new Function(`return ${chain}`)();
+        const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+        const [a, b] = [1, 2].map((seed) => workload.floats(10_000, seed));
+        const ask = async () => {
+          const asked = record(gpu.tensor(a), gpu.tensor(b)).read();
+          gpu.flush();
+          return asked;
+        };
+        await ask();
+        const before = gpu.stats();
+        const { value, counts } = await counting.during(ask);
+        const after = gpu.stats();
+        const isLong = chain.includes("mul");
+        const right = (x, y) => {
+          const sum = Math.max(x, 0) * 2 + y;
+          return isLong ? Math.max(sum * y, 0) : sum;
+        };
+        return {
+          counts,
+          wrong: value.findIndex(
+            (v, k) => !(Math.abs(v - right(a[k], b[k])) <= 1e-5),
+          ),
+          stats: ["submits", "uploads", "readbacks", "dispatches"].map(
+            (name) => after[name] - before[name],
+          ),
+        };
+      }, chain.toString());
+      assert.equal(wrong, -1);
+      assert.deepEqual(stats, [1, 1, 1, 1]);
+      const { submits, dispatches, readMaps } = counts;
+      assert.deepEqual([submits, dispatches, readMaps], [1, 1, 1]);
+    }));
+}
+
 test("1,000 constants and 200 lengths: nothing is compiled after the first", () =>
   site.page(async (page) => {
     const { compiled, created, wrong } = await page.evaluate(async () => {
