@@ -80,9 +80,10 @@ export class Property {
     const { results } = await this.ask(turned.map(({ own }) => own));
     const together = this.gpu.stats().dispatches - before;
     turned.forEach(({ own, known, bits }, i) => {
-      if (bitsOf(results[i], known) === bits) return;
+      const found = bitsOf(results[i], known);
+      if (found === bits) return;
       throw new Error(
-        `${JSON.stringify(own)} gives other bits beside ${JSON.stringify(turned.map((other) => other.own))}`,
+        `${JSON.stringify(own)} gives other bits (${difference(bits, found)}) beside ${JSON.stringify(turned.map((other) => other.own))}`,
       );
     });
     this.merged += 1;
@@ -127,8 +128,18 @@ function bitsOf(arrays, known) {
   return arrays
     .map(({ buffer, byteOffset, length }, i) =>
       Array.from(new Uint32Array(buffer, byteOffset, length), (bits, k) =>
-        known[i][k] ? bits : "?",
+        known[i][k] ? (isNotANumber(bits) ? "NaN" : bits) : "?",
       ).join(),
     )
     .join(";");
+}
+
+/** WebAssembly leaves it open which bits a result has that is not a number. */
+const isNotANumber = (bits) => (bits & 0x7fffffff) > 0x7f800000;
+
+/** The first place where two texts of bits differ, and how. */
+function difference(bits, others) {
+  const [a, b] = [bits, others].map((text) => text.split(/[,;]/));
+  const at = a.findIndex((word, i) => word !== b[i]);
+  return `element ${at}: ${a[at]}, then ${b[at]}`;
 }
