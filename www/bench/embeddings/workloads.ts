@@ -1,9 +1,11 @@
 // What is measured of embedders, and that what they answer is right.
 
+import type { StorageType } from "framebatch";
 import { clocked, repeat, type Terms } from "../measure.ts";
 import { quantile, timed } from "../record.ts";
 import type { Finding, Measured } from "../run.ts";
 import { firstOf } from "./first-page.ts";
+import { measureLayer } from "./layer.ts";
 import { type Embeds, type Opened, SYSTEMS } from "./systems.ts";
 import { equallyLong, short, textOf } from "./texts.ts";
 
@@ -103,6 +105,18 @@ async function measureFirst(system: Embeds, terms: Terms): Promise<Finding> {
   };
 }
 
+/** What the kernels of a layer take, by the GPU's timestamps. */
+function layer(texts: number, tokens: number): Measured<Embeds> {
+  return {
+    name: `layer-${texts}x${tokens}`,
+    about: `one layer for ${texts} ${texts === 1 ? "text" : "texts"} of ${tokens} tokens and what is before it, on the GPU alone; parts: milliseconds of each kernel, and 10^12 operations a second`,
+    isLong: true,
+    systems: SYSTEMS.filter(({ name }) => name.startsWith("framebatch-gpu")),
+    measure: ({ name }, terms) =>
+      measureLayer([texts, tokens], name.split("-")[2] as StorageType, terms),
+  };
+}
+
 export const WORKLOADS: readonly Measured<Embeds>[] = [
   workload(
     "concurrent-64",
@@ -136,4 +150,6 @@ export const WORKLOADS: readonly Measured<Embeds>[] = [
     systems: SYSTEMS,
     measure: measureFirst,
   },
+  layer(1, 16),
+  layer(128, 128),
 ];
