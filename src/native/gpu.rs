@@ -272,7 +272,7 @@ impl Gpu {
     /// Lends the memory of a result that is no longer needed to results to come, of
     /// this session's calls of floats. To hand out fresh memory takes the system as
     /// long as to copy a large result there, so a consumer of large results gives
-    /// them back; small ones are freed. 64 MiB are kept at most, and none of it once
+    /// them back; small ones are freed. 512 MiB are kept at most, and none of it once
     /// no batch has been sent for two seconds, or the session is closed.
     ///
     /// ```

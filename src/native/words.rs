@@ -13,7 +13,7 @@ pub(super) const SMALLEST: usize = 16 << 10;
 
 /// Results kept at most, and the floats in them: what streams have on their way.
 pub(super) const MOST: usize = 64;
-pub(super) const MOST_FLOATS: usize = (64 << 20) / size_of::<f32>();
+pub(super) const MOST_FLOATS: usize = (512 << 20) / size_of::<f32>();
 
 /// Bytes that one core copies at a time: of more, several copy at once.
 const SHARE: usize = 256 << 10;

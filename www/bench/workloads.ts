@@ -51,7 +51,12 @@ function calls(name: string, op: Op, shape: Shape): Workload {
 }
 
 /** Where the time of one warm batch goes. */
-function trace(name: string, op: Op, shape: Shape): Workload {
+function trace(
+  name: string,
+  op: Op,
+  shape: Shape,
+  more: Partial<Workload> = {},
+): Workload {
   return {
     name,
     about: "where the time of one warm batch goes; parts add up to it",
@@ -59,6 +64,7 @@ function trace(name: string, op: Op, shape: Shape): Workload {
     systems: [framebatchGpu],
     isSum: true,
     measure: (system, terms) => measureTrace(op, shape, system, terms),
+    ...more,
   };
 }
 
@@ -215,5 +221,7 @@ export const WORKLOADS: readonly Workload[] = [
   trace("trace-chain-1000x64", chain, THOUSAND),
   trace("trace-deep5-1e6", deep, { calls: 1, items: 1e6 }),
   trace("trace-slerp-1e5", slerp, { calls: 1, items: 1e5 }),
+  trace("trace-matmul-1024", matmul, { calls: 1, items: 1024 }, LONG),
+  trace("trace-network-500", network, { calls: 500, items: 40 }),
   trace("trace-gradients-1e5", gradients, { calls: 1, items: 1e5 }),
 ];

@@ -98,7 +98,12 @@ async function memory(): Promise<number | undefined> {
   }
   // Waits for a collection of the browser's own, which may take half a minute.
   if (crossOriginIsolated && telling.measureUserAgentSpecificMemory) {
-    return (await telling.measureUserAgentSpecificMemory()).bytes;
+    try {
+      return (await telling.measureUserAgentSpecificMemory()).bytes;
+    } catch (error) {
+      // A browser without windows may have the method and not its answer.
+      if (!(error instanceof DOMException)) throw error;
+    }
   }
   return undefined;
 }
