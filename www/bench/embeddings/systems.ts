@@ -3,7 +3,7 @@
 // The model is at `./models/`, the rival at `./rival/`; `tools/bench.mjs --page embeddings/`
 // serves both there. What is not there cannot be opened, and its rows say so.
 
-import { open, type OpenOptions } from "framebatch";
+import { open, type OpenOptions, type Session } from "framebatch";
 import type { EmbedderOptions } from "framebatch/embeddings";
 import type { Named } from "../run.ts";
 
@@ -15,6 +15,8 @@ export interface Opened {
   all(texts: string[]): Promise<Float32Array[]>;
   /** Bytes of the weights on the device, where they are told. */
   bytes?: number;
+  /** The session it runs in, where it is one of ours. */
+  session?: Session;
   close(): void | Promise<void>;
 }
 
@@ -49,6 +51,7 @@ function framebatch(
         },
         all: async (texts) => await embedder.embedMany(texts),
         bytes: gpu.stats().tensors.bytes,
+        session: gpu,
         close: () => gpu.dispose(),
       };
     },

@@ -1,8 +1,8 @@
 // What is measured of embedders, and that what they answer is right.
 
-import type { StorageType } from "framebatch";
-import { clocked, repeat, type Terms } from "../measure.ts";
-import { quantile, timed } from "../record.ts";
+import type { BatchFacts, StorageType } from "framebatch";
+import { clocked, pause, repeat, type Terms } from "../measure.ts";
+import { medians, quantile, timed } from "../record.ts";
 import type { Finding, Measured } from "../run.ts";
 import { firstOf } from "./first-page.ts";
 import { measureLayer } from "./layer.ts";
@@ -11,6 +11,9 @@ import { equallyLong, short, textOf } from "./texts.ts";
 
 /** Systems stay open, because a model takes longer to load than to measure. */
 const opened = new Map<Embeds, Promise<{ of: Opened; error: number }>>();
+
+/** Those on the GPU that tell of their batches. */
+const OURS = SYSTEMS.filter(({ name }) => name.startsWith("framebatch-gpu"));
 
 function workload(
   name: string,
@@ -105,13 +108,45 @@ async function measureFirst(system: Embeds, terms: Terms): Promise<Finding> {
   };
 }
 
+/** Where the time of one text goes, by what the session tells of its batch. */
+function trace(tokens: number): Measured<Embeds> {
+  const texts = [textOf(tokens, 1)];
+  return {
+    name: `trace-single-${tokens}`,
+    about: `where the time of one text of ${tokens} tokens goes: making the call and sending it, and of the sending what encodes and uploads; the GPU, by its timestamps; the rest of the way back`,
+    systems: OURS,
+    async measure(system, terms) {
+      const { of } = await openedOf(system);
+      const facts: BatchFacts[] = [];
+      // From here on, not for each run: timestamps come with the batch after it.
+      const stop = of.session!.on("batch", (batch) => facts.push(batch));
+      const runs = await repeat(() => traced(of, texts, facts), terms);
+      stop();
+      const { total, ...parts } = medians(runs);
+      return { ...timed(runs.map((run) => run.total)), parts };
+    },
+  };
+}
+
+async function traced({ each }: Opened, texts: string[], facts: BatchFacts[]) {
+  facts.length = 0;
+  const start = performance.now();
+  const answers = each(texts);
+  const sent = performance.now() - start;
+  await answers;
+  const total = performance.now() - start;
+  while (facts.length === 0) await pause(1);
+  const [{ encodeMs, transferMs, gpuMs, readMs }] = facts;
+  return { total, sent, encodeMs, transferMs, gpuMs: gpuMs ?? 0, readMs };
+}
+
 /** What the kernels of a layer take, by the GPU's timestamps. */
 function layer(texts: number, tokens: number): Measured<Embeds> {
   return {
     name: `layer-${texts}x${tokens}`,
     about: `one layer for ${texts} ${texts === 1 ? "text" : "texts"} of ${tokens} tokens and what is before it, on the GPU alone; parts: milliseconds of each kernel, and 10^12 operations a second`,
     isLong: true,
-    systems: SYSTEMS.filter(({ name }) => name.startsWith("framebatch-gpu")),
+    systems: OURS,
     measure: ({ name }, terms) =>
       measureLayer([texts, tokens], name.split("-")[2] as StorageType, terms),
   };
@@ -150,6 +185,8 @@ export const WORKLOADS: readonly Measured<Embeds>[] = [
     systems: SYSTEMS,
     measure: measureFirst,
   },
+  trace(8),
+  trace(128),
   layer(1, 16),
   layer(128, 128),
 ];
