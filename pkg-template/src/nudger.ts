@@ -1,18 +1,24 @@
 // Hurries answers on their way, where the browser is slow to notice them.
 //
 // Some browsers look only now and then whether a GPU has finished, unless more
-// commands arrive; empty ones will do. Whether and how that helps is measured on a
-// session's own first batches, never guessed from the browser's name, so it costs
-// no submission with work in it. What a nudge is, and how many there were, is the
-// core's.
+// commands arrive; any will do. Whether and how that helps is measured on a session's
+// own first batches, never guessed from the browser's name, so it costs no submission
+// with work in it. What a nudge and an echo are is not known here.
 
 import { EndOfTask, type Environment } from "./environment.js";
 
-/** How to hurry: not at all, by a few empty submissions, or until the answer is there. */
-export type Hurry = "none" | "few" | "loop";
+/**
+ * How to hurry: not at all, by a question after the other to which the browser answers
+ * at once, or by empty submissions until the answer is there.
+ */
+export type Hurry = "none" | "echo" | "loop";
 
-/** When the empty submissions of a `few` go, in milliseconds from the batch. */
-const FEW = [0, 0, 1, 1, 2, 2, 3, 3];
+/**
+ * Questions are asked for so long, in milliseconds from the batch; of a GPU in software,
+ * which needs the cores that answer them, only so many.
+ */
+const ECHO_MS = 8;
+const FEW_ECHOES = 6;
 
 /** A `loop` takes every task for so long, in milliseconds, and then a timer's pace. */
 const EVERY_TASK_MS = 20;
@@ -24,9 +30,15 @@ const LONGEST_MS = 1000;
 /** Batches of which nothing is learned: they compile, and make buffers. */
 const COLD = 2;
 
-/** Batches measured for each way, and how much faster a way must be to be worth it. */
+/** Batches measured for each way, and what share of the time it may take to be kept. */
 const SAMPLES = 5;
-const WORTH = 0.85;
+const WORTH = {
+  none: 1,
+  // It costs next to nothing, and what helps no short batch helps long ones.
+  echo: 1.1,
+  // A load on a small machine.
+  loop: 0.85,
+};
 
 /** A batch that is not hurried gets help after so long, in milliseconds, while measuring. */
 const RESCUE_MS = 10;
@@ -35,6 +47,10 @@ const RESCUE_MS = 10;
 export interface Hurried {
   /** Submits nothing. */
   nudge(): void;
+  /** Asks something that needs no GPU; resolves with the browser's answer. Undefined where there is nobody to ask. */
+  echo(): Promise<unknown> | undefined;
+  /** Whether the GPU is the processor. */
+  isSoftware(): boolean;
   /** Batches on their way. */
   flights(): number;
 }
@@ -56,7 +72,7 @@ export class Nudger {
   private alone = false;
   private since = 0;
   private looping = false;
-  private timers = 0;
+  private echoing = false;
   private disposed = false;
   private readonly task: EndOfTask;
 
@@ -73,7 +89,7 @@ export class Nudger {
     if (flights === 0) return;
     this.alone = flights === 1;
     this.since = this.environment.now();
-    if (this.hurry === "few") this.few();
+    if (this.hurry === "echo") void this.echo();
     else if (this.hurry === "loop") this.loop();
     else if (this.measuring) this.rescue(this.since);
   }
@@ -103,10 +119,10 @@ export class Nudger {
     this.took = [];
     if (this.unhurried === undefined) {
       this.unhurried = usual;
-      // A loop is a load on a small machine, so only for browsers that poll. They are
-      // told from work that is slow by whether it helps.
-      this.untried = isPolled ? ["loop", "few"] : ["few"];
-    } else if (usual < this.unhurried * WORTH) {
+      // A loop is only for browsers that poll. They are told from work that is slow by
+      // whether it helps.
+      this.untried = isPolled ? ["loop", "echo"] : ["echo"];
+    } else if (usual < this.unhurried * WORTH[this.hurry]) {
       this.measuring = false;
       return;
     }
@@ -126,16 +142,23 @@ export class Nudger {
     }, RESCUE_MS);
   }
 
-  private few(): void {
-    // Those of the last batch, if any are left, do for this one as well.
-    if (this.timers > 0) return;
-    this.timers = FEW.length;
-    for (const wait of FEW) {
-      this.environment.setTimer(() => {
-        this.timers -= 1;
-        if (this.active) this.target.nudge();
-      }, wait);
+  // The browser answers behind what it was sent before, so questions never pile up, and
+  // the main thread is free in between.
+  private async echo(): Promise<void> {
+    if (this.echoing) return;
+    this.echoing = true;
+    try {
+      const most = this.target.isSoftware() ? FEW_ECHOES : Infinity;
+      for (let n = 0; n < most && this.active; n += 1) {
+        if (this.environment.now() - this.since >= ECHO_MS) break;
+        const answer = this.target.echo();
+        if (answer === undefined) break;
+        await answer;
+      }
+    } catch {
+      // The device is lost, which others are told.
     }
+    this.echoing = false;
   }
 
   private loop(): void {

@@ -14,6 +14,11 @@ function hurried() {
     nudges: 0,
     batches: 0,
     nudge: () => (target.nudges += 1),
+    /** What was asked, and answers: a function each. */
+    asked: [],
+    echo: () => new Promise((...answer) => target.asked.push(answer)),
+    software: false,
+    isSoftware: () => target.software,
     flights: () => target.batches,
   };
   const nudger = new Nudger(world.environment, target);
@@ -37,14 +42,15 @@ function decided(hurry) {
 }
 
 const cases = [
-  ["nothing helps", { none: 3, few: 3, loop: 2.9 }, "none"],
-  ["a few do", { none: 3, few: 0.4, loop: 0.1 }, "few"],
-  ["only a loop does", { none: 100, few: 99, loop: 1.4 }, "loop"],
-  ["the work itself is slow", { none: 30, few: 30, loop: 29 }, "none"],
-  ["slow work is noticed late", { none: 30, few: 20, loop: 29 }, "few"],
+  ["questions do", { none: 3, echo: 0.4, loop: 0.1 }, "echo"],
+  ["nothing helps, nor hurts", { none: 3, echo: 3.1, loop: 2.9 }, "echo"],
+  ["questions hurt", { none: 3, echo: 3.4, loop: 2.9 }, "none"],
+  ["only a loop does", { none: 100, echo: 99, loop: 1.4 }, "loop"],
+  ["the work itself is slow", { none: 30, echo: 30, loop: 29 }, "echo"],
+  ["slow work is kept waiting", { none: 30, echo: 34, loop: 29 }, "none"],
   [
     "the first batches are slow for other reasons",
-    { none: 3, few: 3, loop: 3 },
+    { none: 3, echo: 3.4, loop: 3 },
     "none",
     500,
   ],
@@ -98,31 +104,77 @@ test("none: nothing is ever submitted", () => {
   assert.equal(target.nudges, 0);
 });
 
-test("few: two a millisecond for a batch on its way, none once it is back", () => {
-  const { world, target, send, settle } = decided("few");
+test("echo: a question behind each answer, for as long as a batch is on its way", async () => {
+  const { target, send, settle } = decided("echo");
   send();
   send();
-  for (const expected of [4, 6, 8, 8]) {
-    world.pass(1);
-    assert.equal(target.nudges, expected);
+  assert.equal(target.asked.length, 1, "one at a time");
+  for (const expected of [2, 3, 4]) {
+    await answer(target);
+    assert.equal(target.asked.length, expected);
   }
   settle();
+  await answer(target);
+  assert.equal(target.asked.length, 5, "one batch is still there");
+  settle();
+  await answer(target);
+  assert.equal(target.asked.length, 5);
   send();
-  settle();
-  settle();
-  world.pass(5);
-  assert.equal(target.nudges, 8);
+  assert.equal(target.asked.length, 6);
+  assert.equal(target.nudges, 0);
 });
+
+test("echo: ends after eight milliseconds, and in software after six answers", async () => {
+  const { world, target, send } = decided("echo");
+  send();
+  world.pass(7);
+  await answer(target);
+  assert.equal(target.asked.length, 2);
+  world.pass(2);
+  await answer(target);
+  assert.equal(target.asked.length, 2);
+  for (const [software, most] of [
+    [false, 30],
+    [true, 6],
+  ]) {
+    Object.assign(target, { software, asked: [] });
+    send();
+    for (let n = 1; n < 30; n += 1) await answer(target);
+    assert.equal(target.asked.length, most);
+    world.pass(9);
+    await answer(target);
+  }
+});
+
+test("echo: ends where nobody answers", async () => {
+  const { target, send } = decided("echo");
+  send();
+  target.asked.at(-1)[1](new Error("the device is lost"));
+  await nothing();
+  assert.equal(target.asked.length, 1);
+  target.echo = () => undefined;
+  send();
+  await nothing();
+  assert.equal(target.asked.length, 1);
+});
+
+/** Answers the last question. */
+async function answer(target) {
+  target.asked.at(-1)[0]();
+  await nothing();
+}
+
+const nothing = () => new Promise((resolve) => setImmediate(resolve));
 
 test("chosen by the usual time: one late batch and one early one change nothing", () => {
   const { world, nudger, send, settle } = hurried();
-  const times = { none: [3, 0.3, 3, 9, 3], few: [1, 1, 30, 1, 0.9] };
+  const times = { none: [3, 0.3, 3, 9, 3], echo: [1, 1, 30, 1, 0.9] };
   for (let batch = 0; nudger.measuring; batch += 1) {
     send();
     world.time += batch < 2 ? 1 : times[nudger.hurry][(batch - 2) % 5];
     settle();
   }
-  assert.equal(nudger.hurry, "few");
+  assert.equal(nudger.hurry, "echo");
 });
 
 test("loop: every task at first, then a pace, and never longer than a second", () => {
@@ -156,13 +208,19 @@ test("loop: ends with the batch, and starts again with the next", () => {
 });
 
 test("disposed: what is on its way stays unsent", () => {
-  for (const hurry of ["few", "loop"]) {
-    const { world, target, nudger, send } = decided(hurry);
-    send();
-    nudger.dispose();
-    world.task();
-    world.pass(10);
-    assert.equal(target.nudges, 0, hurry);
-    assert.equal(world.channels, 0);
-  }
+  const { world, target, nudger, send } = decided("loop");
+  send();
+  nudger.dispose();
+  world.task();
+  world.pass(10);
+  assert.equal(target.nudges, 0);
+  assert.equal(world.channels, 0);
+});
+
+test("disposed: nothing more is asked", async () => {
+  const { target, nudger, send } = decided("echo");
+  send();
+  nudger.dispose();
+  await answer(target);
+  assert.equal(target.asked.length, 1);
 });
