@@ -14,11 +14,11 @@ import { EndOfTask, type Environment } from "./environment.js";
 export type Hurry = "none" | "echo" | "loop";
 
 /**
- * Questions are asked for so long, in milliseconds from the batch; of a GPU in software,
- * which needs the cores that answer them, only so many.
+ * Questions are asked for so long, in milliseconds from the batch. A GPU in software needs
+ * the cores that answer them: behind so many they go at a timer's pace.
  */
 const ECHO_MS = 8;
-const FEW_ECHOES = 6;
+const FEW_ECHOES = 3;
 
 /** A `loop` takes every task for so long, in milliseconds, and then a timer's pace. */
 const EVERY_TASK_MS = 20;
@@ -148,17 +148,24 @@ export class Nudger {
     if (this.echoing) return;
     this.echoing = true;
     try {
-      const most = this.target.isSoftware() ? FEW_ECHOES : Infinity;
-      for (let n = 0; n < most && this.active; n += 1) {
-        if (this.environment.now() - this.since >= ECHO_MS) break;
+      const dense = this.target.isSoftware() ? FEW_ECHOES : Infinity;
+      let { since } = this;
+      for (let n = 1; this.active; n += 1) {
+        if (since !== this.since) [since, n] = [this.since, 1];
+        if (this.environment.now() - since >= ECHO_MS) break;
         const answer = this.target.echo();
         if (answer === undefined) break;
         await answer;
+        if (n >= dense) await this.pause();
       }
     } catch {
       // The device is lost, which others are told.
     }
     this.echoing = false;
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => this.environment.setTimer(resolve, 1));
   }
 
   private loop(): void {
