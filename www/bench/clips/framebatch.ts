@@ -54,8 +54,8 @@ function toTensor(gpu: Session, scene: Scene): Posing {
       putTimes(times, now);
       const stored = clip.sampleTo(pose, times, { wrap: "loop" });
       gpu.flush();
-      // Which is when the GPU has done it.
-      await stored;
+      await stored; // It is submitted.
+      await gpu.device!.queue.onSubmittedWorkDone();
     },
     rows: () => readBack(gpu.device!, pose.gpuBuffer()!),
     close: () => gpu.dispose(),
