@@ -15,10 +15,10 @@ export type Hurry = "none" | "echo" | "loop";
 
 /**
  * Questions are asked for so long, in milliseconds from the batch. A GPU in software needs
- * the cores that answer them: behind so many they go at a timer's pace.
+ * the cores that answer them, and long work would take longer.
  */
 const ECHO_MS = 8;
-const FEW_ECHOES = 3;
+const SOFTWARE_ECHO_MS = 4;
 
 /** A `loop` takes every task for so long, in milliseconds, and then a timer's pace. */
 const EVERY_TASK_MS = 20;
@@ -148,24 +148,16 @@ export class Nudger {
     if (this.echoing) return;
     this.echoing = true;
     try {
-      const dense = this.target.isSoftware() ? FEW_ECHOES : Infinity;
-      let { since } = this;
-      for (let n = 1; this.active; n += 1) {
-        if (since !== this.since) [since, n] = [this.since, 1];
-        if (this.environment.now() - since >= ECHO_MS) break;
+      const most = this.target.isSoftware() ? SOFTWARE_ECHO_MS : ECHO_MS;
+      while (this.active && this.environment.now() - this.since < most) {
         const answer = this.target.echo();
         if (answer === undefined) break;
         await answer;
-        if (n >= dense) await this.pause();
       }
     } catch {
       // The device is lost, which others are told.
     }
     this.echoing = false;
-  }
-
-  private pause(): Promise<void> {
-    return new Promise((resolve) => this.environment.setTimer(resolve, 1));
   }
 
   private loop(): void {
