@@ -201,11 +201,11 @@ fn mistakes_leave_a_batch_as_it_was() {
 fn what_a_full_queue_refuses_can_be_executed_again() {
     let batch = BatchConfig {
         overflow: Overflow::Reject,
-        // Room for the first call and not for the second as well. The first does not
-        // fill it: the worker sends a full queue at once.
+        // Room for the first call, of 20 bytes, and not for the second as well. The first
+        // does not fill it: the worker sends a full queue at once.
         queue_capacity: Capacity {
             calls: 8,
-            bytes: 20,
+            bytes: 28,
         },
         ..manual()
     };
@@ -216,7 +216,8 @@ fn what_a_full_queue_refuses_can_be_executed_again() {
     let y = batch.relu(x).unwrap();
     let refused = block_on(batch.execute()).unwrap_err();
     assert_eq!(refused.code(), Code::QueueFull);
-    assert_eq!(block_on(first).unwrap(), [1.0]); // A full queue is sent.
+    gpu.flush();
+    assert_eq!(block_on(first).unwrap(), [1.0]);
     let again = batch.execute();
     gpu.flush();
     block_on(again).unwrap();

@@ -145,7 +145,7 @@ test("products of matrices: every system's answers are right, and long ones wait
         ...["matmul-1024", "matmul-4096", "matmul-kernel-256"],
         ...["matmul-kernel-1024", "matmul-kernel-4096"],
         ...["search-100k-1", "search-100k-64"],
-        ...["clip-10k-tracks", "clip-100k"],
+        ...["clip-10k-tracks", "clip-100k", "trace-matmul-1024"],
       ]);
     },
   ));
