@@ -120,10 +120,13 @@ function trace(tokens: number): Measured<Embeds> {
       const facts: BatchFacts[] = [];
       // From here on, not for each run: timestamps come with the batch after it.
       const stop = of.session!.on("batch", (batch) => facts.push(batch));
-      const runs = await repeat(() => traced(of, texts, facts), terms);
-      stop();
-      const { total, ...parts } = medians(runs);
-      return { ...timed(runs.map((run) => run.total)), parts };
+      try {
+        const runs = await repeat(() => traced(of, texts, facts), terms);
+        const { total, ...parts } = medians(runs);
+        return { ...timed(runs.map((run) => run.total)), parts };
+      } finally {
+        stop();
+      }
     },
   };
 }
@@ -137,7 +140,8 @@ async function traced({ each }: Opened, texts: string[], facts: BatchFacts[]) {
   const total = performance.now() - start;
   while (facts.length === 0) await pause(1);
   const [{ encodeMs, transferMs, gpuMs, readMs }] = facts;
-  return { total, sent, encodeMs, transferMs, gpuMs: gpuMs ?? 0, readMs };
+  if (gpuMs === null) throw new Error("the GPU has no timestamps");
+  return { total, sent, encodeMs, transferMs, gpuMs, readMs };
 }
 
 /** What the kernels of a layer take, by the GPU's timestamps. */
