@@ -1,26 +1,27 @@
 // A product of matrices without workgroup memory, generated: what `tile.wgsl` is for GPUs, this is for processors.
 // Grid: one workgroup per tile, by the segment table. A thread sums 8 rows of 8 columns, from the first step to the
-// last; small tiles have work for a few threads only.
+// last; small tiles have work for a few threads only. One kernel has both sizes: software GPUs compile for long.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
+const SMALL_TILES = 1u; // The mode of these.
+
 // HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind, and of each thread only one row.
 const TILE          = 64u; // Rows and columns of a large tile.
 const SMALL_ROWS    = 16u; // Of a small one
 const SMALL_COLUMNS = 32u;
-const FEW_TILES     = 48u; // Matrices of at most so many large tiles have small ones instead.
-const WORDS        = 14u; // Words of an entry behind the result's.
-const COUNT        = 2u;  // Of these, the one that holds how many products are summed,
-const ROWS         = 3u;  // rows of the product,
-const COLUMNS      = 4u;  // columns,
-const LEFT_ROW     = 6u;  // the strides of the left factor along rows
-const LEFT_STEP    = 8u;  // and steps,
-const RIGHT_COLUMN = 11u; // those of the right one along columns
-const RIGHT_STEP   = 12u; // and steps.
-const LEFT_ACROSS  = false; // Whether neighbors are those along the rows, not the steps;
-const RIGHT_ACROSS = true;  // along the columns.
+const WORDS         = 14u; // Words of an entry behind the result's.
+const COUNT         = 2u;  // Of these, the one that holds how many products are summed,
+const ROWS          = 3u;  // rows of the product,
+const COLUMNS       = 4u;  // columns,
+const LEFT_ROW      = 6u;  // the strides of the left factor along rows
+const LEFT_STEP     = 8u;  // and steps,
+const RIGHT_COLUMN  = 11u; // those of the right one along columns
+const RIGHT_STEP    = 12u; // and steps.
+const LEFT_ACROSS   = false; // Whether neighbors are those along the rows, not the steps;
+const RIGHT_ACROSS  = true;  // along the columns.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;
@@ -62,11 +63,13 @@ fn main(
 ) {
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
     if thread.idle { return; }
-    let at = find_tile(thread.entry, thread.index / WORKGROUP);
-    let across = select(TILE, SMALL_COLUMNS, at.is_small) / 8u;
-    let down = lane / across;
-    let row = at.row + down * 8u;
+    let is_small = params.mode == SMALL_TILES;
+    let shape = select(vec2<u32>(TILE), vec2<u32>(SMALL_ROWS, SMALL_COLUMNS), is_small);
+    let at = find_tile(thread.entry, thread.index / WORKGROUP, shape);
+    let across = shape.y / 8u;
+    let down = lane / across * 8u;
+    let row = at.row + down;
     let column = at.column + lane % across * 8u;
-    if at.is_small && down * 8u >= SMALL_ROWS { return; }
+    if down >= shape.x { return; }
     if row < at.size.x && column < at.size.y { sum(thread.entry, at, row, column); }
 }

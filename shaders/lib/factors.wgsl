@@ -7,7 +7,6 @@ struct Tile {
     stack:      u32,       // Which matrix of the stack,
     row:        u32,       // its first row
     column:     u32,       // and column.
-    is_small:   bool,      // Whether it is one of SMALL_ROWS x SMALL_COLUMNS, and not of TILE x TILE.
     size:       vec2<u32>, // Rows and columns of the matrix.
     left:       u32,       // Word where the left factor's first row begins,
     right:      u32,       // and the right one's first column.
@@ -15,12 +14,10 @@ struct Tile {
     right_step: vec2<u32>, // of the right one along columns and steps.
 }
 
-fn find_tile(entry: u32, number: u32) -> Tile {
+// `shape` is how many rows and columns a tile has.
+fn find_tile(entry: u32, number: u32, shape: vec2<u32>) -> Tile {
     var tile: Tile;
     tile.size = vec2<u32>(operand(entry, ROWS), operand(entry, COLUMNS));
-    let large = (tile.size + TILE - 1u) / TILE;
-    tile.is_small = large.x * large.y <= FEW_TILES;
-    let shape = select(vec2<u32>(TILE), vec2<u32>(SMALL_ROWS, SMALL_COLUMNS), tile.is_small);
     let tiles = (tile.size + shape - 1u) / shape;
     tile.column = number % tiles.y * shape.y;
     tile.row = number / tiles.y % tiles.x * shape.x;

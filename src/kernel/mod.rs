@@ -31,6 +31,7 @@ pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searchin
 
 use std::sync::Arc;
 
+use self::generated::Tiles;
 use self::searching::Scan;
 use crate::graph::Timing;
 use crate::plan::fuse;
@@ -91,8 +92,10 @@ pub enum Kernel {
     Scan(Scan),
     /// The best of what they found.
     Best,
-    /// A stage that fusion made.
+    /// A stage that fusion made; one of products has large tiles.
     Fused(Arc<fuse::Stage>),
+    /// A stage of products in small tiles.
+    SmallTiles(Arc<fuse::Stage>),
 }
 
 /// What a kernel is told besides its operands.
@@ -148,7 +151,7 @@ impl Kernel {
             Kernel::Clip => "clip",
             Kernel::Scan(_) => "scan",
             Kernel::Best => "best",
-            Kernel::Fused(_) => "fused",
+            Kernel::Fused(_) | Kernel::SmallTiles(_) => "fused",
         }
     }
 
@@ -178,7 +181,8 @@ impl Kernel {
                 (shader!("lists"), scan.as_str())
             }
             Kernel::Best => (shader!("lists"), shader!("best")),
-            Kernel::Fused(stage) => return generated::source(stage, target),
+            Kernel::Fused(stage) => return generated::source(stage, target, Tiles::Large),
+            Kernel::SmallTiles(stage) => return generated::source(stage, target, Tiles::Small),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
     }
@@ -186,7 +190,7 @@ impl Kernel {
     /// Operands it takes, the scalar included.
     pub fn operands(&self) -> usize {
         match self {
-            Kernel::Fused(stage) => stage.bindings(),
+            Kernel::Fused(stage) | Kernel::SmallTiles(stage) => stage.bindings(),
             Kernel::StateGradients | Kernel::StateField(_) | Kernel::Best => 1,
             Kernel::StateSequence
             | Kernel::StateDistance
@@ -201,7 +205,7 @@ impl Kernel {
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match self {
-            Kernel::Fused(stage) => stage.group(),
+            Kernel::Fused(stage) | Kernel::SmallTiles(stage) => stage.group(),
             Kernel::Scan(_) | Kernel::Best => LANES,
             _ => 1,
         }
@@ -213,7 +217,11 @@ impl Kernel {
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
-            Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => rows,
+            Kernel::Fused(_)
+            | Kernel::SmallTiles(_)
+            | Kernel::Clip
+            | Kernel::Scan(_)
+            | Kernel::Best => rows,
             Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
             Kernel::StateSequence => rows * settings.width,
             Kernel::StateGradients => rows * 8,

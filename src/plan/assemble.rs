@@ -398,7 +398,7 @@ impl Builder {
             let rows = |slot| Operand::Rows { slot, words: 0 };
             let slots = shaped.slots(run, &homes, set);
             self.plan.steps.push(Step::Dispatch(Dispatch {
-                kernel: shaped.fused.kernels[run.stage].clone(),
+                kernel: shaped.fused.kernel(run.stage, (&segments, &entries)),
                 settings: Settings::default(),
                 operands: slots.into_iter().map(rows).collect(),
                 output: homes[index],

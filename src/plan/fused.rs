@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use super::by_rows::ByRows;
-use super::fuse::{Access, Body, BufferId, Program, Sizes, Source, Stage, StageSizes, fuse};
+use super::fuse::{
+    Access, Body, BufferId, Products, Program, Sizes, Source, Stage, StageSizes, fuse,
+};
 use super::join::Joint;
 use super::recipe::Extent;
-use super::{Part, Slot};
+use super::{Part, Segment, Slot};
 use crate::graph::chain::{Chain, Home, Node, Op};
 use crate::kernel::Kernel;
 use crate::tensor::aligned;
@@ -19,6 +21,7 @@ use crate::tensor::aligned;
 #[derive(Debug)]
 pub(super) struct Fused {
     pub(super) program: Program,
+    /// Those of the stages in order, then small tiles of those that have some.
     pub(super) kernels: Vec<Kernel>,
     /// For each stage what tells whether calls can be one.
     pub(super) joints: Vec<Joint>,
@@ -35,9 +38,17 @@ pub(super) struct Run {
 
 impl Fused {
     fn new(program: Program) -> Fused {
-        let stages = program.stages.iter();
-        let kernels = stages.map(|stage| Kernel::Fused(Arc::new(stage.clone())));
-        let kernels = kernels.collect();
+        let mut kernels = Vec::new();
+        for stage in &program.stages {
+            kernels.push(Kernel::Fused(Arc::new(stage.clone())));
+        }
+        for stage in 0..kernels.len() {
+            if let Kernel::Fused(stage) = &kernels[stage]
+                && Products::of(stage).is_some()
+            {
+                kernels.push(Kernel::SmallTiles(Arc::clone(stage)));
+            }
+        }
         let output = |buffer| program.outputs.iter().position(|output| *output == buffer);
         let stages = program.stages.iter().enumerate();
         let first = stages.clone().map(|(stage, work)| Run {
@@ -60,6 +71,20 @@ impl Fused {
             program,
             kernels,
             runs,
+        }
+    }
+
+    /// The kernel of a stage for calls with these entries.
+    pub(super) fn kernel(&self, stage: usize, (calls, entries): (&[Segment], &[u32])) -> Kernel {
+        let threads = calls.iter().map(|call| call.rows);
+        match (
+            &self.kernels[stage],
+            Products::of(&self.program.stages[stage]),
+        ) {
+            (Kernel::Fused(stage), Some(products)) if products.are_small(threads, entries) => {
+                Kernel::SmallTiles(Arc::clone(stage))
+            }
+            (kernel, _) => kernel.clone(),
         }
     }
 

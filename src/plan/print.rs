@@ -45,6 +45,7 @@ impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.kernel {
             Kernel::Fused(stage) => write!(f, "dispatch {stage} ")?,
+            Kernel::SmallTiles(stage) => write!(f, "dispatch small {stage} ")?,
             kernel => write!(f, "dispatch {}", kernel.name())?,
         }
         if let Kernel::StateField(field) = &self.kernel {
@@ -69,7 +70,11 @@ impl Display for Dispatch {
             .map(|segment| u64::from(segment.rows))
             .sum();
         let what = match self.kernel {
-            Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => "threads",
+            Kernel::Fused(_)
+            | Kernel::SmallTiles(_)
+            | Kernel::Clip
+            | Kernel::Scan(_)
+            | Kernel::Best => "threads",
             _ => "rows",
         };
         write!(f, ") -> {}", self.output)?;

@@ -4,6 +4,7 @@
 //! that calls of any lengths share a dispatch.
 
 use super::Dispatch;
+use super::fuse::Products;
 use crate::graph::Timing;
 use crate::kernel::{Kernel, WORKGROUP};
 
@@ -51,8 +52,8 @@ impl Table {
     /// The layout of a dispatch.
     pub fn of(dispatch: &Dispatch) -> Table {
         let settings = &dispatch.settings;
-        let segments = dispatch.segments.iter();
-        let counts = segments.map(|segment| dispatch.kernel.threads(segment.rows, settings));
+        let threads = Threads::of(dispatch);
+        let counts = (0..dispatch.segments.len()).map(|call| threads.of_call(call));
         let (shift, blocks) = choose_shift(counts, dispatch.kernel.group());
         let params = Params {
             table: 0,
@@ -60,7 +61,10 @@ impl Table {
             blocks,
             width: settings.width,
             each: u32::from(settings.timing == Timing::Row),
-            mode: settings.mode,
+            mode: match dispatch.kernel {
+                Kernel::SmallTiles(_) => 1,
+                _ => settings.mode,
+            },
         };
         Table {
             params,
@@ -74,13 +78,14 @@ impl Table {
         let behind = entry_words(dispatch) as usize - 3;
         let block = 1 << self.params.shift;
         let mut entries = target.chunks_exact_mut(3 + behind);
+        let threads = Threads::of(dispatch);
         for (call, segment) in dispatch.segments.iter().enumerate() {
             let words = if dispatch.entries.is_empty() {
                 &segment.operands[..behind]
             } else {
                 &dispatch.entries[call * behind..][..behind]
             };
-            let count = dispatch.kernel.threads(segment.rows, &dispatch.settings);
+            let count = threads.of_call(call);
             // What fusion made may need it to the vector.
             let length = match &dispatch.kernel {
                 Kernel::Fused(_) => segment.rows,
@@ -99,9 +104,37 @@ impl Table {
     }
 }
 
+/// Threads of the calls of a dispatch.
+struct Threads<'a> {
+    dispatch: &'a Dispatch,
+    /// Where the sizes are that small tiles depend on.
+    small: Option<Products>,
+}
+
+impl Threads<'_> {
+    fn of(dispatch: &Dispatch) -> Threads<'_> {
+        let small = match &dispatch.kernel {
+            Kernel::SmallTiles(stage) => Products::of(stage),
+            _ => None,
+        };
+        Threads { dispatch, small }
+    }
+
+    #[inline(never)] // Each copy costs the package bytes.
+    fn of_call(&self, call: usize) -> u32 {
+        let dispatch = self.dispatch;
+        let rows = dispatch.segments[call].rows;
+        let Some(products) = self.small else {
+            return dispatch.kernel.threads(rows, &dispatch.settings);
+        };
+        let words = dispatch.entries.len() / dispatch.segments.len();
+        products.small_threads(rows, &dispatch.entries[call * words..][..words])
+    }
+}
+
 fn entry_words(dispatch: &Dispatch) -> u32 {
     let behind = match &dispatch.kernel {
-        Kernel::Fused(_) | Kernel::Scan(_) | Kernel::Best => {
+        Kernel::Fused(_) | Kernel::SmallTiles(_) | Kernel::Scan(_) | Kernel::Best => {
             dispatch.entries.len() / dispatch.segments.len()
         }
         _ => dispatch.operands.len(),

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use framebatch::kernel::generated::source;
+use framebatch::kernel::generated::{Tiles, source};
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target, WORKGROUP};
 use framebatch::plan::Params;
-use framebatch::plan::fuse::{Program, Sizes, Source, Stage, StageSizes};
+use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes};
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 
@@ -23,6 +23,8 @@ pub(crate) struct Harness {
     pipelines: HashMap<String, wgpu::ComputePipeline>,
     /// What kernels are printed for.
     pub(crate) target: Target,
+    /// How large tiles of products are.
+    pub(crate) tiles: Tiles,
 }
 
 impl Harness {
@@ -58,6 +60,7 @@ impl Harness {
             layout,
             pipelines: HashMap::new(),
             target: Target::Gpu,
+            tiles: Tiles::Large,
         }
     }
 
@@ -109,12 +112,14 @@ impl Harness {
                     Source::Resident(_) => 0,
                     Source::Buffer(buffer) => homes[c][buffer.0 as usize],
                 };
-                blocks += push_entries(&mut words, (stage, numbers), (home, constants[c]));
+                let entry = (home, constants[c], self.tiles);
+                blocks += push_entries(&mut words, (stage, numbers), entry);
             }
             let params = Params {
                 table,
                 shift: SHIFT,
                 blocks,
+                mode: u32::from(self.tiles == Tiles::Small),
                 ..Params::default()
             };
             if blocks > 0 {
@@ -208,7 +213,7 @@ impl Harness {
     }
 
     fn pipeline(&mut self, stage: &Stage) -> wgpu::ComputePipeline {
-        let text = source(stage, self.target);
+        let text = source(stage, self.target, self.tiles);
         if let Some(known) = self.pipelines.get(&text) {
             return known.clone();
         }
@@ -301,7 +306,7 @@ fn packing(program: &Program, input: u32) -> Option<Packing> {
 fn push_entries(
     words: &mut Vec<u32>,
     (stage, numbers): (&Stage, &StageSizes),
-    (home, constants): (impl Fn(Source) -> u32, u32),
+    (home, constants, tiles): (impl Fn(Source) -> u32, u32, Tiles),
 ) -> u32 {
     let mut rest = vec![home(Source::Buffer(stage.buffer)) + numbers.result];
     for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
@@ -311,9 +316,15 @@ fn push_entries(
         rest.push(constants);
     }
     rest.extend(&numbers.words);
-    let blocks = numbers.threads.div_ceil(1 << SHIFT);
+    let threads = match Products::of(stage) {
+        Some(products) if tiles == Tiles::Small => {
+            products.small_threads(numbers.threads, &rest[1..])
+        }
+        _ => numbers.threads,
+    };
+    let blocks = threads.div_ceil(1 << SHIFT);
     for block in 0..blocks {
-        words.extend([block << SHIFT, numbers.threads]);
+        words.extend([block << SHIFT, threads]);
         words.extend(&rest);
     }
     blocks

@@ -7,7 +7,8 @@ use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::kernel::Target;
-use framebatch::plan::fuse::{TILE, fuse, tiles};
+use framebatch::kernel::generated::Tiles;
+use framebatch::plan::fuse::fuse;
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
@@ -15,7 +16,15 @@ use crate::gpu::Harness;
 use crate::processor::Call;
 use crate::random::{Sample, values};
 
-const TARGETS: [Target; 2] = [Target::Gpu, Target::Processor];
+/// What kernels are printed for, and how large their tiles are.
+type Kind = (Target, Tiles);
+
+const KINDS: [Kind; 4] = [
+    (Target::Gpu, Tiles::Large),
+    (Target::Gpu, Tiles::Small),
+    (Target::Processor, Tiles::Large),
+    (Target::Processor, Tiles::Small),
+];
 
 fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
     let shape = Shape::new(dims).unwrap();
@@ -23,7 +32,7 @@ fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
 }
 
 /// Holds a chain of two inputs to the oracle, on both devices, and on the GPU
-/// in both ways.
+/// in every way.
 fn check(
     harness: &mut Harness,
     (what, shapes): (&str, [&[u32]; 2]),
@@ -36,9 +45,9 @@ fn check(
     chain.output(result).unwrap();
     let call = values(&chain, 7);
     let sample = Sample { chain, call };
-    for target in TARGETS {
-        harness.target = target;
-        hold(harness, &format!("{what} for {target:?}"), &sample);
+    for kind in KINDS {
+        (harness.target, harness.tiles) = kind;
+        hold(harness, &format!("{what} for {kind:?}"), &sample);
     }
 }
 
@@ -200,9 +209,9 @@ fn network(rows: u32) -> Chain {
 
 #[test]
 fn callers_of_one_network_share_its_passes_and_change_no_bit() {
-    for target in TARGETS {
+    for kind in KINDS {
         let mut harness = Harness::open();
-        harness.target = target;
+        (harness.target, harness.tiles) = kind;
         let (program, _) = fuse(&network(7));
         assert_eq!(program.stages.len(), 3, "{program}");
         let shared = values(&network(1), 5).inputs;
@@ -221,7 +230,7 @@ fn callers_of_one_network_share_its_passes_and_change_no_bit() {
         let together = harness.run(&program, &all);
         for (i, call) in all.iter().enumerate() {
             let alone = harness.run(&program, &[*call]);
-            assert!(alone[0] == together[i], "call {i} for {target:?}");
+            assert!(alone[0] == together[i], "call {i} for {kind:?}");
         }
         assert_eq!(harness.compiled(), program.stages.len());
     }
@@ -313,7 +322,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
             [whole([m, k]), floats(k * n)],
             [floats(m * k), whole([k, n])],
         ];
-        let mut product = |target, packed: usize, (lies, home): (Lies, Home)| {
+        let mut product = |kind: Kind, packed: usize, (lies, home): (Lies, Home)| {
             let mut chain = Chain::default();
             let ways = [0, 1].map(|side| match side == packed {
                 true => (home, lies),
@@ -329,7 +338,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
                 constants: vec![],
             };
             let (program, sizes) = fuse(&chain);
-            harness.target = target;
+            (harness.target, harness.tiles) = kind;
             let mut results = harness.run(&program, &[(&sizes, &call)]);
             results.remove(0).remove(0)
         };
@@ -341,12 +350,12 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
             (Lies::Rows, Home::Packed(Packing::Int8)),
             (Lies::Columns, Home::Packed(Packing::Int8)),
         ];
-        for target in TARGETS {
+        for kind in KINDS {
             for side in [0, 1] {
-                let expected = product(target, side, (Lies::Rows, Home::Call));
+                let expected = product(kind, side, (Lies::Rows, Home::Call));
                 for way in ways {
-                    let is_same = expected == product(target, side, way);
-                    assert!(is_same, "side {side}, {way:?} for {target:?}");
+                    let is_same = expected == product(kind, side, way);
+                    assert!(is_same, "side {side}, {way:?} for {kind:?}");
                 }
             }
         }
@@ -357,10 +366,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
 fn some_rows_have_the_bits_that_they_have_among_many() {
     let mut harness = Harness::open();
     let float = |i: u32| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 8_388_608.0 - 1.0;
-    // Enough for large tiles; alone, the rows have small ones.
     let (m, n) = (700, 516);
-    let [few, many] = [22, m].map(|rows| tiles(rows, n));
-    assert!(few > large_tiles(22, n) && many == large_tiles(m, n));
     let ways = [
         (Lies::Rows, Home::Call),
         (Lies::Columns, Home::Call),
@@ -373,12 +379,12 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
         let scale = if is_tiny { 1e-30 } else { 1.0 };
         let floats = |count: u32| (0..count).map(move |i| (float(i) * scale).to_bits());
         let [left, right]: [Vec<u32>; 2] = [m * k, k * n].map(|count| floats(count).collect());
-        for (target, (lies, home), left_lies) in TARGETS
+        for (target, (lies, home), left_lies) in [Target::Gpu, Target::Processor]
             .into_iter()
             .flat_map(|target| ways.map(|way| (target, way, Lies::Rows)))
             .chain([(Target::Gpu, ways[0], Lies::Columns)])
         {
-            let mut product = |rows: Range<u32>| {
+            let mut product = |rows: Range<u32>, tiles: Tiles| {
                 let mut chain = Chain::default();
                 let dims = [rows.len() as u32, k];
                 let own = &left[(rows.start * k) as usize..(rows.end * k) as usize];
@@ -391,25 +397,22 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
                     constants: vec![],
                 };
                 let (program, sizes) = fuse(&chain);
-                harness.target = target;
+                (harness.target, harness.tiles) = (target, tiles);
                 let mut results = harness.run(&program, &[(&sizes, &call)]);
                 results.remove(0).remove(0)
             };
-            let all = product(0..m);
+            let all = product(0..m, Tiles::Large);
             for rows in [0..1, 5..27, 640..700, 656..700] {
                 let own = &all[(rows.start * n) as usize..(rows.end * n) as usize];
-                assert!(
-                    product(rows.clone()) == own,
-                    "{rows:?} of {k} steps, {lies:?}, {home:?}, {left_lies:?} for {target:?}"
-                );
+                for tiles in [Tiles::Large, Tiles::Small] {
+                    assert!(
+                        product(rows.clone(), tiles) == own,
+                        "{rows:?} of {k} steps, {lies:?}, {home:?}, {left_lies:?} for {target:?} in {tiles:?} tiles"
+                    );
+                }
             }
         }
     }
-}
-
-/// Large tiles of so many rows and columns.
-fn large_tiles(rows: u32, columns: u32) -> u32 {
-    rows.div_ceil(TILE) * columns.div_ceil(TILE)
 }
 
 #[test]
@@ -429,12 +432,12 @@ fn products_of_nothing_are_nothing_or_zero() {
             chain.output(y).unwrap();
             let call = values(&chain, 7);
             let (program, sizes) = fuse(&chain);
-            for target in TARGETS {
-                harness.target = target;
+            for kind in KINDS {
+                (harness.target, harness.tiles) = kind;
                 let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
                 assert_eq!(results[0].len(), (m * n) as usize);
                 let is_zero = |word: &u32| f32::from_bits(*word) == 0.0;
-                assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {target:?}");
+                assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {kind:?}");
             }
             let results = crate::processor::process(&program, &sizes, &call);
             assert_eq!(results[0].len(), (m * n) as usize);

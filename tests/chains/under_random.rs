@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use framebatch::device::{Cpu, Device, Engine};
 use framebatch::graph::chain::{Chain, Home, Node, Op};
 use framebatch::kernel::Target;
-use framebatch::kernel::generated::source;
+use framebatch::kernel::generated::{Tiles, source};
 use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
 use proptest::prelude::*;
@@ -219,7 +219,9 @@ fn every_stage_is_valid_wgsl() {
             let is_attention = matches!(stage.body, Body::Attention(_));
             attentions.set(attentions.get() + u32::from(is_attention));
             for target in [Target::Gpu, Target::Processor] {
-                check_wgsl(&source(stage, target))?;
+                for tiles in [Tiles::Large, Tiles::Small] {
+                    check_wgsl(&source(stage, target, tiles))?;
+                }
             }
         }
         Ok(())

@@ -79,7 +79,7 @@ impl Device for Cpu {
         for step in &plan.steps {
             match step {
                 Step::Dispatch(work) => match &work.kernel {
-                    Kernel::Fused(stage) => {
+                    Kernel::Fused(stage) | Kernel::SmallTiles(stage) => {
                         let memory = Memory {
                             plan,
                             arena,
@@ -223,7 +223,10 @@ fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
     // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
     let is_fused = |work: &Dispatch| {
         let kernel = &work.kernel;
-        matches!(kernel, Kernel::Fused(_) | Kernel::Clip | Kernel::Scan(_))
+        matches!(
+            kernel,
+            Kernel::Fused(_) | Kernel::SmallTiles(_) | Kernel::Clip | Kernel::Scan(_)
+        )
     };
     let in_place = |run: &Run| {
         !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize

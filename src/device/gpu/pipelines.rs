@@ -117,15 +117,24 @@ impl Pipelines {
         (device, faults): (&wgpu::Device, &Faults),
         kernel: &Kernel,
     ) -> Readiness {
+        let target = self.target;
         // Of the coming launch, so that none makes room for another one of it.
-        let is_made = |(known, _): &(Kernel, _)| same(known, kernel);
+        let is_made = |(known, _): &(Kernel, _)| same(known, kernel, target);
         if self.pipelines.touch(self.launches + 1, is_made) {
             return Readiness::Ready;
         }
-        if let Some((_, error)) = self.failed.iter().find(|(known, _)| same(known, kernel)) {
+        if let Some((_, error)) = self
+            .failed
+            .iter()
+            .find(|(known, _)| same(known, kernel, target))
+        {
             return Readiness::Failed(error.clone());
         }
-        if self.compiling.iter().any(|known| same(known, kernel)) {
+        if self
+            .compiling
+            .iter()
+            .any(|known| same(known, kernel, target))
+        {
             return Readiness::Compiling(None);
         }
         self.compiling.push(kernel.clone());
@@ -135,10 +144,11 @@ impl Pipelines {
 
     /// Takes what became of a kernel.
     pub(super) fn adopt(&mut self, Compiled { kernel, outcome }: Compiled) {
-        self.compiling.retain(|known| !same(known, &kernel));
+        let target = self.target;
+        self.compiling.retain(|known| !same(known, &kernel, target));
         match outcome {
             Ok(Some(Pipeline(pipeline))) => {
-                let is_made = |(known, _): &(Kernel, _)| same(known, &kernel);
+                let is_made = |(known, _): &(Kernel, _)| same(known, &kernel, target);
                 let make = || (kernel.clone(), pipeline);
                 self.pipelines
                     .find_or_make(self.launches + 1, is_made, make);
@@ -151,8 +161,9 @@ impl Pipelines {
 
     /// Why a kernel did not compile. Asked once: then it may try again.
     pub(super) fn take_failure(&mut self, kernel: &Kernel) -> Option<Error> {
+        let target = self.target;
         let mut failed = self.failed.iter();
-        let at = failed.position(|(known, _)| same(known, kernel))?;
+        let at = failed.position(|(known, _)| same(known, kernel, target))?;
         Some(self.failed.swap_remove(at).1)
     }
 
@@ -171,10 +182,10 @@ impl Pipelines {
         memory: &Memory,
         (kernel, operands, output): (&Kernel, [Slot; MAX_OPERANDS], Slot),
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
-        let source = self.source(kernel);
+        let (source, target) = (self.source(kernel), self.target);
         let (pipeline, is_new) = self.pipelines.find_or_make(
             self.launches,
-            |(known, _)| same(known, kernel),
+            |(known, _)| same(known, kernel, target),
             || {
                 let pipeline = source.pipeline(device, &source.module(device));
                 (source.kernel, pipeline)
@@ -212,8 +223,9 @@ impl Pipelines {
         operands: [Slot; MAX_OPERANDS],
         output: Slot,
     ) -> bool {
+        let target = self.target;
         let bound = |known: &Group| known.operands == operands && known.output == output;
-        self.pipelines.has(|(known, _)| same(known, kernel)) && self.groups.has(bound)
+        self.pipelines.has(|(known, _)| same(known, kernel, target)) && self.groups.has(bound)
     }
 
     /// Makes everything anew when it is needed next.
@@ -244,9 +256,15 @@ impl Pipelines {
 
 /// Whether one pipeline is that of both.
 #[inline(never)]
-fn same(a: &Kernel, b: &Kernel) -> bool {
+fn same(a: &Kernel, b: &Kernel, target: Target) -> bool {
     match (a, b) {
-        (Kernel::Fused(a), Kernel::Fused(b)) => a.shares_kernel(b),
+        (Kernel::Fused(a), Kernel::Fused(b)) | (Kernel::SmallTiles(a), Kernel::SmallTiles(b)) => {
+            a.shares_kernel(b)
+        }
+        // One kernel has both sizes.
+        (Kernel::Fused(a), Kernel::SmallTiles(b)) | (Kernel::SmallTiles(a), Kernel::Fused(b)) => {
+            target == Target::Processor && a.shares_kernel(b)
+        }
         _ => a == b,
     }
 }

@@ -54,7 +54,7 @@ mod tile;
 
 use self::operands::Reads;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
-use crate::plan::fuse::{Body, Layout, Rows, Scalar, Stage, Width};
+use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
 
 pub(super) use self::map::VECTORS;
 
@@ -64,54 +64,68 @@ const MAP: &str = shader!("map");
 const ROWS: &str = shader!("rows");
 const WIDE_ROWS: &str = shader!("wide_rows");
 const FACTORS: &str = shader!("factors");
+const QUADS: &str = shader!("quads");
 const TILE: &str = shader!("tile");
+const SMALL_TILE: &str = shader!("small_tile");
 const DIRECT_TILE: &str = shader!("direct_tile");
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
 const DIRECT_ATTENTION: &str = shader!("direct_attention");
 
-/// Complete WGSL source of a stage's kernel. It depends on nothing but the
-/// stage's program.
-pub fn source(stage: &Stage, target: Target) -> String {
+/// How large the tiles of a product are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tiles {
+    /// [`TILE`](crate::plan::fuse::TILE) rows and columns.
+    Large,
+    /// [`SMALL_TILE`](crate::plan::fuse::SMALL_TILE).
+    Small,
+}
+
+/// Complete WGSL source of a stage's kernel; the size of tiles matters to products on
+/// GPUs alone. Besides these it depends on nothing but the stage's program.
+pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
     let layout = Layout::of(stage);
-    let (template, hole) = match &stage.body {
-        Body::Map(map) => (MAP, map::body(stage, &layout, map)),
+    let mut products = String::new();
+    let (library, template, hole) = match &stage.body {
+        Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
         Body::Attention(of) => match target {
-            Target::Gpu => (ATTENTION, attention::body(stage, &layout, of)),
-            Target::Processor => (DIRECT_ATTENTION, attention::operands(stage, &layout, of)),
+            Target::Gpu => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
+            Target::Processor => {
+                let hole = attention::operands(stage, &layout, of);
+                (HEADS, DIRECT_ATTENTION, hole)
+            }
         },
         Body::Rows(rows) => match rows.width {
-            Width::Thread => (ROWS, rows::body(stage, &layout, rows)),
-            Width::Group => (WIDE_ROWS, rows::body(stage, &layout, rows)),
+            Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
+            Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),
             Width::Tile(tile) => {
                 let mut hole = tile::body(stage, &layout, (rows, tile));
-                match target {
-                    Target::Gpu => (TILE, hole),
-                    Target::Processor => {
+                match (target, tiles) {
+                    (Target::Gpu, Tiles::Large) => {
+                        products = tile::products();
+                        hole += QUADS;
+                        (FACTORS, TILE, hole)
+                    }
+                    (Target::Gpu, Tiles::Small) => {
+                        products = tile::few_products();
+                        hole += QUADS;
+                        (FACTORS, SMALL_TILE, hole)
+                    }
+                    (Target::Processor, _) => {
                         tile::direct(&mut hole);
-                        (DIRECT_TILE, hole)
+                        (FACTORS, DIRECT_TILE, hole)
                     }
                 }
             }
         },
     };
-    let folds = match &stage.body {
-        Body::Map(_) => "",
-        Body::Attention(_) => HEADS,
-        Body::Rows(Rows {
-            width: Width::Tile(_),
-            ..
-        }) => FACTORS,
-        Body::Rows(_) => FOLDS,
-    };
-    let mut text = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, folds].join("\n");
+    let mut text = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, library].join("\n");
     for (number, part) in template.split('$').enumerate() {
         text += "\n";
         match number {
             0 => {}
             1 => text += &hole,
-            2 => text += &tile::products(),
-            _ => text += &tile::few_products(),
+            _ => text += &products,
         }
         text += part;
     }

@@ -10,14 +10,16 @@ fn templates_are_valid_as_they_lie() {
     let functions = ["lib/builtin.wgsl", "lib/functions.wgsl"];
     let beside = |name: &'static str| [&functions[..], &[name]].concat();
     let rows = beside("lib/folds.wgsl");
-    let tiles = beside("lib/factors.wgsl");
+    let direct = beside("lib/factors.wgsl");
+    let tiles = [&direct[..], &["lib/quads.wgsl"]].concat();
     let heads = beside("lib/heads.wgsl");
     for (name, more) in [
         ("map.wgsl", &functions[..]),
         ("rows.wgsl", &rows),
         ("wide_rows.wgsl", &rows),
         ("tile.wgsl", &tiles),
-        ("direct_tile.wgsl", &tiles),
+        ("small_tile.wgsl", &tiles),
+        ("direct_tile.wgsl", &direct),
         ("attention.wgsl", &heads),
         ("direct_attention.wgsl", &heads),
         ("scan.wgsl", &["lib/lists.wgsl"]),

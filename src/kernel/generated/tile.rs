@@ -4,9 +4,9 @@
 use super::super::expr;
 use super::operands::{Reads, quad};
 use super::{coordinates, declare, map, scalars};
-use crate::plan::fuse::{FEW_TILES, Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
+use crate::plan::fuse::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
-/// The first hole of both templates.
+/// The first hole of the templates.
 pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) -> String {
     let mut text = declare(stage, layout, (Reads::Four, "u32"));
     let rank = rows.outer;
@@ -15,7 +15,6 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
         ("TILE", TILE),
         ("SMALL_ROWS", SMALL_TILE[0]),
         ("SMALL_COLUMNS", SMALL_TILE[1]),
-        ("FEW_TILES", FEW_TILES),
         ("COUNT", layout.count),
         ("ROWS", layout.outer + rank - 3),
         ("COLUMNS", layout.outer + rank - 2),
@@ -95,13 +94,13 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     address
 }
 
-/// The second hole in the template for GPUs: 16 steps of a thread of a large tile.
+/// The second hole of large tiles on GPUs: 16 steps of a thread.
 pub(super) fn products() -> String {
     let mut text = String::new();
     for k in 0..16 {
         put!(
             &mut text,
-            "let b{k} = steps[{}][tx]; let a{k} = steps[{k}][ty * 2u]; let c{k} = steps[{k}][ty * 2u + 1u];\n",
+            "let b{k} = steps[{}][tx]; let a{k} = steps[{k}][ty]; let c{k} = steps[{k}][ty + 8u];\n",
             k + 16
         );
         for i in 0..8 {
@@ -112,7 +111,7 @@ pub(super) fn products() -> String {
     text
 }
 
-/// The third: 16 steps of a thread of a small tile, from step `k` on.
+/// The same of small ones, from step `k` on.
 pub(super) fn few_products() -> String {
     let mut text = String::new();
     for quad in 0..4 {
@@ -123,10 +122,10 @@ pub(super) fn few_products() -> String {
             );
         }
         for (lane, name) in ["x", "y", "z", "w"].iter().enumerate() {
-            let (step, half) = (quad * 2 + lane / 2, lane % 2 * 8);
             put!(
                 &mut text,
-                "let b{quad}{lane} = steps[k / 2u + {step}u][tx + {half}u][lane];\n"
+                "let b{quad}{lane} = steps[k + {}u][tx][lane];\n",
+                quad * 4 + lane
             );
             for row in 0..4 {
                 put!(

@@ -6,9 +6,10 @@ use super::layout::Layout;
 use super::lower::{Primitive, along};
 use super::program::{
     Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
-    Source, Stage, StageSizes, TALL, Tile, Width, tiles,
+    Source, Stage, StageSizes, TALL, Tile, Width,
 };
 use super::stage::{Context, Draft, DraftTerm, place};
+use super::tiling::tiles;
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{Expr, ExprBuilder, Term, TermId};
 

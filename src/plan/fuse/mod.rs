@@ -23,15 +23,16 @@ mod lower;
 mod print;
 mod program;
 mod stage;
+mod tiling;
 mod view;
 
 pub use attention::{Attention, QUERIES};
 pub use layout::Layout;
 pub use program::{
-    Access, Body, BufferId, CHUNK, FEW_TILES, Fold, LANES, Load, Map, NARROW, Program, RowResult,
-    RowStep, Rows, SMALL_TILE, Scalar, Sizes, Source, Stage, StageSizes, TALL, TILE, Tile, Width,
-    tiles,
+    Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
+    Rows, Scalar, Sizes, Source, Stage, StageSizes, TALL, Tile, Width,
 };
+pub use tiling::{Products, SMALL_TILE, TILE, tiles};
 
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};

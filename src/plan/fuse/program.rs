@@ -163,29 +163,6 @@ pub enum Width {
     Tile(Tile),
 }
 
-/// Rows and columns that a workgroup computes of a matrix product.
-pub const TILE: u32 = 64;
-
-/// The same where there are few: more workgroups share the work, and each brings
-/// more steps at once. An element is summed in one order by either, so no bit changes.
-pub const SMALL_TILE: [u32; 2] = [16, 32];
-
-/// A matrix of at most so many tiles has small ones instead. On an H200 both take as
-/// long for about 70 (benches/record/2026-11-22-nvidia-h200-native-tiles.txt).
-pub const FEW_TILES: u32 = 48;
-
-/// Workgroups for a matrix of so many rows and columns.
-pub fn tiles(rows: u32, columns: u32) -> u32 {
-    let of = |[height, width]: [u32; 2]| {
-        rows.div_ceil(height)
-            .saturating_mul(columns.div_ceil(width))
-    };
-    match of([TILE; 2]) {
-        0..=FEW_TILES => of(SMALL_TILE),
-        large => large,
-    }
-}
-
 /// A product of matrices. The outer dimensions of its stage are at least
 /// three: those in front, rows and columns; the inner one is what both share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Programs as their text: what fuses, what is kept, what is split.
 
-use super::{Program, fuse, tiles};
+use super::{LANES, Products, Program, Sizes, fuse, tiles};
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
@@ -15,6 +15,11 @@ type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
 /// The program of a chain over some inputs; what `record` gives are the
 /// results.
 fn program(shapes: &[&[u32]], home: Home, record: Record) -> Program {
+    sized(shapes, home, record).0
+}
+
+/// The same with the numbers of these shapes.
+fn sized(shapes: &[&[u32]], home: Home, record: Record) -> (Program, Sizes) {
     let mut chain = Chain::default();
     let inputs = shapes.iter().map(|dims| {
         let shape = Shape::new(dims)?;
@@ -24,7 +29,7 @@ fn program(shapes: &[&[u32]], home: Home, record: Record) -> Program {
     for output in record(&mut chain, &inputs).expect("a good chain") {
         chain.output(output).expect("a node of the chain");
     }
-    fuse(&chain).0
+    fuse(&chain)
 }
 
 fn check(shapes: &[&[u32]], record: Record, expected: &str) {
@@ -395,15 +400,44 @@ fn programs_hold_no_sizes() {
 
 #[test]
 fn few_tiles_are_small() {
-    for (rows, columns, expected) in [
-        (0, 5, 0),
-        (1, 1, 1),
-        (8, 384, 12),
-        (17, 384, 24),
-        (64 * 48, 64, 192 * 2),
-        (64 * 48 + 1, 64, 49),
-        (u32::MAX, u32::MAX, u32::MAX),
+    let record: Record = |g, x| Ok(vec![g.matmul(x[0], x[1])?]);
+    // Calls as (stack, rows, columns), whether they have small tiles, and how many in all.
+    for (calls, expected) in [
+        (&[(1, 0, 5)][..], (true, 0)),
+        (&[(1, 1, 1)], (true, 1)),
+        (&[(1, 8, 384)], (true, 12)),
+        (&[(1, 17, 384)], (true, 24)),
+        (&[(1, 64 * 48, 64)], (true, 192 * 2)),
+        (&[(1, 64 * 48 + 1, 64)], (false, 49)),
+        // Few together, and many.
+        (&[(1, 64, 64), (3, 64, 64)], (true, 4 * 8)),
+        (&[(1, 64, 64), (48, 64, 64)], (false, 49)),
+        (&[(1, 64 * 30, 64), (1, 64 * 30, 64)], (false, 60)),
+        // Large ones would be empty but for an eighth.
+        (&[(500, 8, 10)], (true, 500)),
+        (&[(500, 8, 64)], (true, 1000)),
+        (&[(500, 40, 64)], (false, 500)),
     ] {
-        assert_eq!(tiles(rows, columns), expected, "{rows} x {columns}");
+        let mut stage = None;
+        let (mut threads, mut entries) = (Vec::new(), Vec::new());
+        for (stack, rows, columns) in calls {
+            let shapes = [[*stack, *rows, 16], [*stack, 16, *columns]];
+            let (program, sizes) = sized(&[&shapes[0], &shapes[1]], Home::Call, record);
+            let own = &sizes.stages[0];
+            let addresses = program.stages[0].loads.len();
+            threads.push(own.threads);
+            entries.extend([0, 0, 0][..addresses].iter().chain(&own.words));
+            stage = Some(program.stages[0].clone());
+        }
+        let products = stage.as_ref().and_then(Products::of).unwrap();
+        let words = entries.len() / calls.len();
+        let are_small = products.are_small(threads.iter().copied(), &entries);
+        let own = threads.iter().zip(entries.chunks(words));
+        let tiles = own.map(|(threads, words)| match are_small {
+            true => products.small_threads(*threads, words) / LANES,
+            false => threads / LANES,
+        });
+        assert_eq!((are_small, tiles.sum()), expected, "{calls:?}");
     }
+    assert_eq!(tiles(u32::MAX, u32::MAX), u32::MAX);
 }
