@@ -13,8 +13,8 @@ use crate::tensor::Packing;
 
 const VECTORS: usize = BLOCK as usize;
 
-/// Vectors whose sums are kept in registers.
-const AT_ONCE: usize = 8;
+/// Rows of a block, which are quads of its vectors, that are read at once.
+const ROWS: usize = 4;
 
 /// Words of an entry in front of its queries.
 const QUERY: usize = 6;
@@ -172,27 +172,49 @@ impl Group<'_> {
 }
 
 /// The scores of a block's vectors.
+///
+/// The block is read from front to back, some rows at once, and sums are in memory
+/// meanwhile: LLVM finds vectors in that, and none where they go round a loop.
 fn compare(scan: &Scan, vectors: &[f32], query: &[f32]) -> [f32; VECTORS] {
-    let is_distance = scan.is_distance;
-    let mut scores = [0.0; VECTORS];
-    for (place, scores) in scores.chunks_exact_mut(AT_ONCE).enumerate() {
-        let mut sums = [[0.0_f32; 4]; AT_ONCE];
-        let rows = vectors.chunks_exact(4 * VECTORS);
-        for (row, q) in rows.zip(query.chunks_exact(4)) {
-            let row = &row[place * 4 * AT_ONCE..][..4 * AT_ONCE];
-            for (sums, v) in sums.iter_mut().zip(row.chunks_exact(4)) {
-                for k in 0..4 {
-                    let d = v[k] - q[k];
-                    sums[k] += if is_distance { d * d } else { v[k] * q[k] };
-                }
+    let mut sums = [[0.0; 4]; VECTORS];
+    let (rows, _) = vectors.as_chunks::<4>().0.as_chunks::<VECTORS>();
+    let queries = query.as_chunks::<4>().0;
+    let mut padded = [[[0.0; 4]; VECTORS]; ROWS];
+    for (rows, queries) in rows.chunks(ROWS).zip(queries.chunks(ROWS)) {
+        // Zeros behind the last row add nothing.
+        let mut query = [[0.0; 4]; ROWS];
+        query[..queries.len()].copy_from_slice(queries);
+        let rows = rows.try_into().unwrap_or_else(|_| {
+            padded[..rows.len()].copy_from_slice(rows);
+            &padded
+        });
+        add(scan, &mut sums, (rows, &query));
+    }
+    sums.map(|[a, b, c, d]| {
+        let sum = (a + b) + (c + d);
+        if scan.is_distance { -sum } else { sum }
+    })
+}
+
+/// Adds what some rows of a block give with those of a query, in order.
+fn add(
+    scan: &Scan,
+    sums: &mut [[f32; 4]; VECTORS],
+    (rows, query): (&[[[f32; 4]; VECTORS]; ROWS], &[[f32; 4]; ROWS]),
+) {
+    for (vector, sums) in sums.iter_mut().enumerate() {
+        for k in 0..4 {
+            for row in 0..ROWS {
+                let (v, q) = (rows[row][vector][k], query[row][k]);
+                let apart = v - q;
+                sums[k] += if scan.is_distance {
+                    apart * apart
+                } else {
+                    v * q
+                };
             }
         }
-        for (score, [a, b, c, d]) in scores.iter_mut().zip(sums) {
-            let sum = (a + b) + (c + d);
-            *score = if is_distance { -sum } else { sum };
-        }
     }
-    scores
 }
 
 /// Unpacks a block, so that four floats of a vector lie beside those of the next.
