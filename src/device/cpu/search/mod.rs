@@ -4,6 +4,14 @@
 //! A score is four sums, each of every fourth product, so that its bits depend on
 //! the two vectors alone.
 
+#[cfg(not(target_feature = "simd128"))]
+#[path = "scores_scalar.rs"]
+mod scores;
+#[cfg(target_feature = "simd128")]
+#[path = "scores_vectors.rs"]
+mod scores;
+
+use self::scores::compare;
 use super::Memory;
 use super::program::Output;
 use super::share::{Size, Task, Work, share};
@@ -11,10 +19,8 @@ use crate::kernel::searching::{BLOCK, BLOCK_HEADER, NOBODY, Scan, elements};
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::tensor::Packing;
 
+/// Vectors of a block.
 const VECTORS: usize = BLOCK as usize;
-
-/// Rows of a block, which are quads of its vectors, that are read at once.
-const ROWS: usize = 4;
 
 /// Words of an entry in front of its queries.
 const QUERY: usize = 6;
@@ -167,52 +173,6 @@ impl Group<'_> {
         for (to, item) in output.chunks_exact_mut(2).zip(best) {
             let [low, high] = halves(item);
             to.copy_from_slice(&[high, low]);
-        }
-    }
-}
-
-/// The scores of a block's vectors.
-///
-/// The block is read from front to back, some rows at once, and sums are in memory
-/// meanwhile: LLVM finds vectors in that, and none where they go round a loop.
-fn compare(scan: &Scan, vectors: &[f32], query: &[f32]) -> [f32; VECTORS] {
-    let mut sums = [[0.0; 4]; VECTORS];
-    let (rows, _) = vectors.as_chunks::<4>().0.as_chunks::<VECTORS>();
-    let queries = query.as_chunks::<4>().0;
-    let mut padded = [[[0.0; 4]; VECTORS]; ROWS];
-    for (rows, queries) in rows.chunks(ROWS).zip(queries.chunks(ROWS)) {
-        // Zeros behind the last row add nothing.
-        let mut query = [[0.0; 4]; ROWS];
-        query[..queries.len()].copy_from_slice(queries);
-        let rows = rows.try_into().unwrap_or_else(|_| {
-            padded[..rows.len()].copy_from_slice(rows);
-            &padded
-        });
-        add(scan, &mut sums, (rows, &query));
-    }
-    sums.map(|[a, b, c, d]| {
-        let sum = (a + b) + (c + d);
-        if scan.is_distance { -sum } else { sum }
-    })
-}
-
-/// Adds what some rows of a block give with those of a query, in order.
-fn add(
-    scan: &Scan,
-    sums: &mut [[f32; 4]; VECTORS],
-    (rows, query): (&[[[f32; 4]; VECTORS]; ROWS], &[[f32; 4]; ROWS]),
-) {
-    for (vector, sums) in sums.iter_mut().enumerate() {
-        for k in 0..4 {
-            for row in 0..ROWS {
-                let (v, q) = (rows[row][vector][k], query[row][k]);
-                let apart = v - q;
-                sums[k] += if scan.is_distance {
-                    apart * apart
-                } else {
-                    v * q
-                };
-            }
         }
     }
 }
