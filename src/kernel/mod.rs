@@ -95,7 +95,7 @@ pub enum Kernel {
     /// A stage that fusion made; one of products has large tiles.
     Fused(Arc<fuse::Stage>),
     /// A stage of products in small tiles.
-    SmallTiles(Arc<fuse::Stage>),
+    SmallTiles(Arc<fuse::Stage>, fuse::Products),
 }
 
 /// What a kernel is told besides its operands.
@@ -151,7 +151,7 @@ impl Kernel {
             Kernel::Clip => "clip",
             Kernel::Scan(_) => "scan",
             Kernel::Best => "best",
-            Kernel::Fused(_) | Kernel::SmallTiles(_) => "fused",
+            Kernel::Fused(_) | Kernel::SmallTiles(..) => "fused",
         }
     }
 
@@ -182,7 +182,7 @@ impl Kernel {
             }
             Kernel::Best => (shader!("lists"), shader!("best")),
             Kernel::Fused(stage) => return generated::source(stage, target, Tiles::Large),
-            Kernel::SmallTiles(stage) => return generated::source(stage, target, Tiles::Small),
+            Kernel::SmallTiles(stage, _) => return generated::source(stage, target, Tiles::Small),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
     }
@@ -190,7 +190,7 @@ impl Kernel {
     /// Operands it takes, the scalar included.
     pub fn operands(&self) -> usize {
         match self {
-            Kernel::Fused(stage) | Kernel::SmallTiles(stage) => stage.bindings(),
+            Kernel::Fused(stage) | Kernel::SmallTiles(stage, _) => stage.bindings(),
             Kernel::StateGradients | Kernel::StateField(_) | Kernel::Best => 1,
             Kernel::StateSequence
             | Kernel::StateDistance
@@ -205,7 +205,7 @@ impl Kernel {
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match self {
-            Kernel::Fused(stage) | Kernel::SmallTiles(stage) => stage.group(),
+            Kernel::Fused(stage) | Kernel::SmallTiles(stage, _) => stage.group(),
             Kernel::Scan(_) | Kernel::Best => LANES,
             _ => 1,
         }
@@ -218,7 +218,7 @@ impl Kernel {
         match self {
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
             Kernel::Fused(_)
-            | Kernel::SmallTiles(_)
+            | Kernel::SmallTiles(..)
             | Kernel::Clip
             | Kernel::Scan(_)
             | Kernel::Best => rows,

@@ -114,7 +114,7 @@ fn of_step(step: &Step) -> Effort {
         Kernel::StateDescend => (Kind::Layer, 16.0 * 4.0),
         // No op has one.
         Kernel::Fused(_)
-        | Kernel::SmallTiles(_)
+        | Kernel::SmallTiles(..)
         | Kernel::Clip
         | Kernel::Scan(_)
         | Kernel::Best => (Kind::Term, 0.0),
@@ -145,7 +145,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
         Body::Rows(rows) => match rows.width {
             Width::Tile(_) => {
                 let threads = f64::from(sizes.threads / LANES);
-                let behind = layout.outer + rows.outer.saturating_sub(3);
+                let behind = layout.matrix(rows.outer);
                 let [height, width] =
                     [behind, behind + 1].map(|at| sizes.words[(at - layout.sizes) as usize]);
                 let tiles = f64::from(tiles(height, width));

@@ -44,9 +44,9 @@ impl Fused {
         }
         for stage in 0..kernels.len() {
             if let Kernel::Fused(stage) = &kernels[stage]
-                && Products::of(stage).is_some()
+                && let Some(products) = Products::of(stage)
             {
-                kernels.push(Kernel::SmallTiles(Arc::clone(stage)));
+                kernels.push(Kernel::SmallTiles(Arc::clone(stage), products));
             }
         }
         let output = |buffer| program.outputs.iter().position(|output| *output == buffer);
@@ -76,16 +76,16 @@ impl Fused {
 
     /// The kernel of a stage for calls with these entries.
     pub(super) fn kernel(&self, stage: usize, (calls, entries): (&[Segment], &[u32])) -> Kernel {
-        let threads = calls.iter().map(|call| call.rows);
-        match (
-            &self.kernels[stage],
-            Products::of(&self.program.stages[stage]),
-        ) {
-            (Kernel::Fused(stage), Some(products)) if products.are_small(threads, entries) => {
-                Kernel::SmallTiles(Arc::clone(stage))
+        let (large, small) = self.kernels.split_at(self.program.stages.len());
+        let are_small = |small: &&Kernel| match (small, &large[stage]) {
+            (Kernel::SmallTiles(small, products), Kernel::Fused(large)) => {
+                let threads = calls.iter().map(|call| call.rows);
+                Arc::ptr_eq(small, large) && products.are_small(threads, entries)
             }
-            (kernel, _) => kernel.clone(),
-        }
+            _ => false,
+        };
+        let small = small.iter().find(are_small);
+        small.unwrap_or(&large[stage]).clone()
     }
 
     /// Whether no run behind this one reads what a stage made.
@@ -382,3 +382,7 @@ fn home(node: &Node) -> Home {
         _ => Home::Call,
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "fused_tests.rs"]
+mod tests;

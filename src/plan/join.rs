@@ -49,7 +49,7 @@ impl Joint {
             Body::Rows(rows) => match rows.width {
                 Width::Tile(_) => {
                     let axis = rows.outer - 2;
-                    (Grows::Product(layout.outer + axis - 1), rows.outer, axis)
+                    (Grows::Product(layout.matrix(rows.outer)), rows.outer, axis)
                 }
                 Width::Thread => (Grows::Rows(1), rows.outer, 0),
                 Width::Group => (Grows::Rows(LANES), rows.outer, 0),

@@ -45,7 +45,7 @@ impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.kernel {
             Kernel::Fused(stage) => write!(f, "dispatch {stage} ")?,
-            Kernel::SmallTiles(stage) => write!(f, "dispatch small {stage} ")?,
+            Kernel::SmallTiles(stage, _) => write!(f, "dispatch small {stage} ")?,
             kernel => write!(f, "dispatch {}", kernel.name())?,
         }
         if let Kernel::StateField(field) = &self.kernel {
@@ -71,7 +71,7 @@ impl Display for Dispatch {
             .sum();
         let what = match self.kernel {
             Kernel::Fused(_)
-            | Kernel::SmallTiles(_)
+            | Kernel::SmallTiles(..)
             | Kernel::Clip
             | Kernel::Scan(_)
             | Kernel::Best => "threads",

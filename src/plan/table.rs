@@ -4,7 +4,6 @@
 //! that calls of any lengths share a dispatch.
 
 use super::Dispatch;
-use super::fuse::Products;
 use crate::graph::Timing;
 use crate::kernel::{Kernel, WORKGROUP};
 
@@ -52,8 +51,7 @@ impl Table {
     /// The layout of a dispatch.
     pub fn of(dispatch: &Dispatch) -> Table {
         let settings = &dispatch.settings;
-        let threads = Threads::of(dispatch);
-        let counts = (0..dispatch.segments.len()).map(|call| threads.of_call(call));
+        let counts = (0..dispatch.segments.len()).map(|call| threads(dispatch, call));
         let (shift, blocks) = choose_shift(counts, dispatch.kernel.group());
         let params = Params {
             table: 0,
@@ -62,7 +60,7 @@ impl Table {
             width: settings.width,
             each: u32::from(settings.timing == Timing::Row),
             mode: match dispatch.kernel {
-                Kernel::SmallTiles(_) => 1,
+                Kernel::SmallTiles(..) => 1,
                 _ => settings.mode,
             },
         };
@@ -78,14 +76,13 @@ impl Table {
         let behind = entry_words(dispatch) as usize - 3;
         let block = 1 << self.params.shift;
         let mut entries = target.chunks_exact_mut(3 + behind);
-        let threads = Threads::of(dispatch);
         for (call, segment) in dispatch.segments.iter().enumerate() {
             let words = if dispatch.entries.is_empty() {
                 &segment.operands[..behind]
             } else {
                 &dispatch.entries[call * behind..][..behind]
             };
-            let count = threads.of_call(call);
+            let count = threads(dispatch, call);
             // What fusion made may need it to the vector.
             let length = match &dispatch.kernel {
                 Kernel::Fused(_) => segment.rows,
@@ -104,37 +101,21 @@ impl Table {
     }
 }
 
-/// Threads of the calls of a dispatch.
-struct Threads<'a> {
-    dispatch: &'a Dispatch,
-    /// Where the sizes are that small tiles depend on.
-    small: Option<Products>,
-}
-
-impl Threads<'_> {
-    fn of(dispatch: &Dispatch) -> Threads<'_> {
-        let small = match &dispatch.kernel {
-            Kernel::SmallTiles(stage) => Products::of(stage),
-            _ => None,
-        };
-        Threads { dispatch, small }
-    }
-
-    #[inline(never)] // Each copy costs the package bytes.
-    fn of_call(&self, call: usize) -> u32 {
-        let dispatch = self.dispatch;
-        let rows = dispatch.segments[call].rows;
-        let Some(products) = self.small else {
-            return dispatch.kernel.threads(rows, &dispatch.settings);
-        };
-        let words = dispatch.entries.len() / dispatch.segments.len();
-        products.small_threads(rows, &dispatch.entries[call * words..][..words])
+/// Threads of a call of a dispatch.
+fn threads(dispatch: &Dispatch, call: usize) -> u32 {
+    let rows = dispatch.segments[call].rows;
+    match &dispatch.kernel {
+        Kernel::SmallTiles(_, products) => {
+            let words = dispatch.entries.len() / dispatch.segments.len();
+            products.small_threads(rows, &dispatch.entries[call * words..][..words])
+        }
+        kernel => kernel.threads(rows, &dispatch.settings),
     }
 }
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
     let behind = match &dispatch.kernel {
-        Kernel::Fused(_) | Kernel::SmallTiles(_) | Kernel::Scan(_) | Kernel::Best => {
+        Kernel::Fused(_) | Kernel::SmallTiles(..) | Kernel::Scan(_) | Kernel::Best => {
             dispatch.entries.len() / dispatch.segments.len()
         }
         _ => dispatch.operands.len(),

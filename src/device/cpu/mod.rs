@@ -79,7 +79,7 @@ impl Device for Cpu {
         for step in &plan.steps {
             match step {
                 Step::Dispatch(work) => match &work.kernel {
-                    Kernel::Fused(stage) | Kernel::SmallTiles(stage) => {
+                    Kernel::Fused(stage) | Kernel::SmallTiles(stage, _) => {
                         let memory = Memory {
                             plan,
                             arena,
@@ -225,7 +225,7 @@ fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
         let kernel = &work.kernel;
         matches!(
             kernel,
-            Kernel::Fused(_) | Kernel::SmallTiles(_) | Kernel::Clip | Kernel::Scan(_)
+            Kernel::Fused(_) | Kernel::SmallTiles(..) | Kernel::Clip | Kernel::Scan(_)
         )
     };
     let in_place = |run: &Run| {

@@ -258,11 +258,11 @@ impl Pipelines {
 #[inline(never)]
 fn same(a: &Kernel, b: &Kernel, target: Target) -> bool {
     match (a, b) {
-        (Kernel::Fused(a), Kernel::Fused(b)) | (Kernel::SmallTiles(a), Kernel::SmallTiles(b)) => {
-            a.shares_kernel(b)
-        }
+        (Kernel::Fused(a), Kernel::Fused(b))
+        | (Kernel::SmallTiles(a, _), Kernel::SmallTiles(b, _)) => a.shares_kernel(b),
         // One kernel has both sizes.
-        (Kernel::Fused(a), Kernel::SmallTiles(b)) | (Kernel::SmallTiles(a), Kernel::Fused(b)) => {
+        (Kernel::Fused(a), Kernel::SmallTiles(b, _))
+        | (Kernel::SmallTiles(a, _), Kernel::Fused(b)) => {
             target == Target::Processor && a.shares_kernel(b)
         }
         _ => a == b,

@@ -100,22 +100,22 @@ pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
             Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),
             Width::Tile(tile) => {
                 let mut hole = tile::body(stage, &layout, (rows, tile));
-                match (target, tiles) {
+                let template = match (target, tiles) {
                     (Target::Gpu, Tiles::Large) => {
                         products = tile::products();
-                        hole += QUADS;
-                        (FACTORS, TILE, hole)
+                        TILE
                     }
                     (Target::Gpu, Tiles::Small) => {
                         products = tile::few_products();
-                        hole += QUADS;
-                        (FACTORS, SMALL_TILE, hole)
+                        SMALL_TILE
                     }
-                    (Target::Processor, _) => {
-                        tile::direct(&mut hole);
-                        (FACTORS, DIRECT_TILE, hole)
-                    }
+                    (Target::Processor, _) => DIRECT_TILE,
+                };
+                match target {
+                    Target::Gpu => hole += QUADS,
+                    Target::Processor => tile::direct(&mut hole),
                 }
+                (FACTORS, template, hole)
             }
         },
     };

@@ -41,6 +41,12 @@ struct Ranks {
 }
 
 impl Layout {
+    /// The word with the rows of a product's matrices, of places of so many dimensions.
+    /// The columns are the next.
+    pub fn matrix(&self, rank: u32) -> u32 {
+        self.outer + rank - 3
+    }
+
     /// The layout of a stage's entries.
     pub fn of(stage: &Stage) -> Layout {
         let mut layout = Layout::default();

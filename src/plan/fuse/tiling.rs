@@ -32,7 +32,7 @@ fn count([height, width]: [u32; 2], [rows, columns]: [u32; 2]) -> u32 {
 }
 
 /// Where a stage of products has their sizes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Products {
     /// Of a call's words behind the result's address the one with its rows. The
     /// columns are the next.
@@ -41,18 +41,16 @@ pub struct Products {
 
 impl Products {
     /// `None` of a stage of anything else.
-    #[inline(never)] // Each copy costs the package bytes, as below.
     pub fn of(stage: &Stage) -> Option<Products> {
         match &stage.body {
             Body::Rows(rows) if matches!(rows.width, Width::Tile(_)) => Some(Products {
-                rows: (Layout::of(stage).outer + rows.outer - 3) as usize,
+                rows: Layout::of(stage).matrix(rows.outer) as usize,
             }),
             _ => None,
         }
     }
 
     /// Threads of a call in small tiles that takes so many in large ones.
-    #[inline(never)]
     pub fn small_threads(self, threads: u32, words: &[u32]) -> u32 {
         let [rows, columns] = [words[self.rows], words[self.rows + 1]];
         let of_matrix = tiles(rows, columns).max(1);

@@ -60,7 +60,7 @@ pub(super) fn run(
 ) {
     match kernel {
         Kernel::Fused(_)
-        | Kernel::SmallTiles(_)
+        | Kernel::SmallTiles(..)
         | Kernel::Clip
         | Kernel::Scan(_)
         | Kernel::Best => {

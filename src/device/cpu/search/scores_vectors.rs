@@ -13,15 +13,19 @@ pub(super) fn compare(scan: &Scan, vectors: &[f32], query: &[f32]) -> [f32; VECT
     let mut sums = [[0.0; 4]; VECTORS];
     let (rows, _) = vectors.as_chunks::<4>().0.as_chunks::<VECTORS>();
     let queries = query.as_chunks::<4>().0;
-    let mut padded = [[[0.0; 4]; VECTORS]; ROWS];
     for (rows, queries) in rows.chunks(ROWS).zip(queries.chunks(ROWS)) {
         // Zeros behind the last row add nothing.
         let mut query = [[0.0; 4]; ROWS];
         query[..queries.len()].copy_from_slice(queries);
-        let rows = rows.try_into().unwrap_or_else(|_| {
-            padded[..rows.len()].copy_from_slice(rows);
-            &padded
-        });
+        let mut padded;
+        let rows = match rows.try_into() {
+            Ok(rows) => rows,
+            Err(_) => {
+                padded = [[[0.0; 4]; VECTORS]; ROWS];
+                padded[..rows.len()].copy_from_slice(rows);
+                &padded
+            }
+        };
         add(scan, &mut sums, (rows, &query));
     }
     sums.map(|[a, b, c, d]| {
