@@ -39,6 +39,7 @@ export class Reserve {
     this.needs = this.ahead;
     this.needs.most = Math.min(Math.max(before, SOME_BYTES), MOST_BYTES);
     this.ahead = new Needs();
+    this.ahead.most = this.needs.most;
     this.isStale = true;
     this.since = now;
   }

@@ -83,9 +83,9 @@ export function dot(a: Node, b: Node): Node {
 /** The product of matrices: the last two axes of each; those in front broadcast. */
 export function matmul(a: Node, b: Node): Node {
   if (a.dtype !== FLOATS || b.dtype !== FLOATS) throw notFloats("matmul");
-  const [left, right] = [a.shape.dims, b.shape.dims];
-  const suits = (rank: number): boolean => rank >= 2 && rank < MAX_RANK;
-  if (!suits(left.length) || !suits(right.length)) {
+  const left = a.shape.dims;
+  const right = b.shape.dims;
+  if (!isMatrices(left) || !isMatrices(right)) {
     throw mismatch(
       "matmul",
       a.shape,
@@ -101,19 +101,18 @@ export function matmul(a: Node, b: Node): Node {
       "must agree in the last dimension of the first and the one before the last of the second",
     );
   }
-  const dims = [
-    ...broadcast("matmul", stackOf(a.shape), stackOf(b.shape)).dims,
-    left[left.length - 2],
-    right[right.length - 1],
-  ];
-  return operation(
-    CODE.matmul,
-    [a, b],
-    NOTHING,
-    shapeOf("matmul", dims),
-    FLOATS,
-  );
+  const rows = left[left.length - 2];
+  const columns = right[right.length - 1];
+  const stacked =
+    left.length === 2 && right.length === 2
+      ? NOTHING
+      : broadcast("matmul", stackOf(a.shape), stackOf(b.shape)).dims;
+  const shape = shapeOf("matmul", [...stacked, rows, columns]);
+  return operation(CODE.matmul, [a, b], NOTHING, shape, FLOATS);
 }
+
+const isMatrices = ({ length }: readonly number[]): boolean =>
+  length >= 2 && length < MAX_RANK;
 
 export function notFloats(op: string): Error {
   return invalid(op, "an operand must hold floats, not indexes");

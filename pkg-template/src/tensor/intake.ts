@@ -88,21 +88,28 @@ function checkArray(
   throw wrongData(about, data);
 }
 
+// Places that are not negative have the same bits in both arrays of whole numbers.
+const CLASSES: Record<string, WordsOf | undefined> = {
+  Float32Array,
+  Uint16Array,
+};
+type WordsOf = new (
+  buffer: ArrayBufferLike,
+  at: number,
+  words: number,
+) => Data["memory"];
+
 function dataOf(shelf: Shelf, data: Exclude<TensorData, NestedNumbers>): Data {
-  const { buffer, byteOffset, length: words } = data;
-  if (data[Symbol.toStringTag] === "Uint16Array") {
-    const memory = new Uint16Array(buffer, byteOffset, words);
-    return { memory: words < LARGE ? memory.slice() : memory, start: 0, words };
+  const words = data.length;
+  const type = data[Symbol.toStringTag];
+  if (type === "Float32Array" && words <= SHORT) {
+    return shelf.put(data as Float32Array);
   }
-  const isFloats = data[Symbol.toStringTag] === "Float32Array";
-  if (words >= LARGE) {
-    const memory = isFloats
-      ? new Float32Array(buffer, byteOffset, words)
-      : new Uint32Array(buffer, byteOffset, words);
-    return { memory, start: 0, words };
-  }
-  if (isFloats && words <= SHORT) return shelf.put(data as Float32Array);
-  const memory = isFloats ? new Float32Array(data) : new Uint32Array(data);
+  // Not of short floats: engines make a small array's buffer when it is asked for.
+  const { buffer, byteOffset } = data;
+  const Class = CLASSES[type] ?? Uint32Array;
+  const whole = new Class(buffer, byteOffset, words);
+  const memory = words < LARGE ? whole.slice() : whole;
   return { memory, start: 0, words };
 }
 

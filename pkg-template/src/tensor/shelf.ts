@@ -9,10 +9,10 @@ import type { Reserve } from "../reserve.js";
 import type { Data } from "./leaf.js";
 
 /** Floats up to which a copy goes on the shelf. */
-export const SHORT = 1024;
+export const SHORT = 2048;
 
 /** Floats of a piece. */
-const PIECE = 4096;
+const PIECE = 8192;
 
 /** The memory that the next copies of one session go to. */
 export class Shelf {
