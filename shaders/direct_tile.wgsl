@@ -1,17 +1,12 @@
 // A product of matrices without workgroup memory, generated: what `tile.wgsl` is for GPUs, this is for processors.
-// Grid: one workgroup per tile, by the segment table. A thread sums 8 rows of 8 columns, from the first step to the
-// last; small tiles have work for a few threads only. One kernel has both sizes: software GPUs compile for long.
+// Grid: one thread per block of 8 rows of 8 columns, by the segment table; it sums from the first step to the last.
+// Blocks go through 64 columns of all rows, then through the next 64, so that neighbors read the same memory.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
-const SMALL_TILES = 1u; // The mode of these.
-
 // HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind, and of each thread only one row.
-const TILE          = 64u; // Rows and columns of a large tile.
-const SMALL_ROWS    = 16u; // Of a small one
-const SMALL_COLUMNS = 32u;
 const WORDS         = 14u; // Words of an entry behind the result's.
 const COUNT         = 2u;  // Of these, the one that holds how many products are summed,
 const ROWS          = 3u;  // rows of the product,
@@ -56,20 +51,16 @@ fn sum(entry: u32, at: Tile, row: u32, column: u32) {
 // END
 
 @compute @workgroup_size(WORKGROUP)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let thread = find_thread(id, groups, WORDS);
     if thread.idle { return; }
-    let is_small = params.mode == SMALL_TILES;
-    let shape = select(vec2<u32>(TILE), vec2<u32>(SMALL_ROWS, SMALL_COLUMNS), is_small);
-    let at = find_tile(thread.entry, thread.index / WORKGROUP, shape);
-    let across = shape.y / 8u;
-    let down = lane / across * 8u;
-    let row = at.row + down;
-    let column = at.column + lane % across * 8u;
-    if down >= shape.x { return; }
-    if row < at.size.x && column < at.size.y { sum(thread.entry, at, row, column); }
+    let blocks = (vec2<u32>(operand(thread.entry, ROWS), operand(thread.entry, COLUMNS)) + 7u) / 8u;
+    let each = blocks.x * blocks.y;
+    let number = thread.index % each;
+    let strip = number / (blocks.x * 8u);
+    let width = min(blocks.y - strip * 8u, 8u);
+    let place = number - strip * blocks.x * 8u;
+    let block = place / width * blocks.y + strip * 8u + place % width;
+    let at = find_tile(thread.entry, thread.index - number + block, vec2<u32>(8u));
+    sum(thread.entry, at, at.row, at.column);
 }

@@ -31,10 +31,9 @@ pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searchin
 
 use std::sync::Arc;
 
-use self::generated::Tiles;
 use self::searching::Scan;
 use crate::graph::Timing;
-use crate::plan::fuse;
+use crate::plan::fuse::{self, Tiles};
 
 /// Largest number of operands that a kernel takes. With the result and the
 /// segment table these are the eight storage buffers that every WebGPU device
@@ -92,10 +91,10 @@ pub enum Kernel {
     Scan(Scan),
     /// The best of what they found.
     Best,
-    /// A stage that fusion made; one of products has large tiles.
+    /// A stage that fusion made, but for products.
     Fused(Arc<fuse::Stage>),
-    /// A stage of products in small tiles.
-    SmallTiles(Arc<fuse::Stage>, fuse::Products),
+    /// A stage of products in tiles of a size.
+    Product(Arc<fuse::Stage>, fuse::Products, Tiles),
 }
 
 /// What a kernel is told besides its operands.
@@ -151,7 +150,7 @@ impl Kernel {
             Kernel::Clip => "clip",
             Kernel::Scan(_) => "scan",
             Kernel::Best => "best",
-            Kernel::Fused(_) | Kernel::SmallTiles(..) => "fused",
+            Kernel::Fused(_) | Kernel::Product(..) => "fused",
         }
     }
 
@@ -182,7 +181,7 @@ impl Kernel {
             }
             Kernel::Best => (shader!("lists"), shader!("best")),
             Kernel::Fused(stage) => return generated::source(stage, target, Tiles::Large),
-            Kernel::SmallTiles(stage, _) => return generated::source(stage, target, Tiles::Small),
+            Kernel::Product(stage, _, tiles) => return generated::source(stage, target, *tiles),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
     }
@@ -190,7 +189,7 @@ impl Kernel {
     /// Operands it takes, the scalar included.
     pub fn operands(&self) -> usize {
         match self {
-            Kernel::Fused(stage) | Kernel::SmallTiles(stage, _) => stage.bindings(),
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.bindings(),
             Kernel::StateGradients | Kernel::StateField(_) | Kernel::Best => 1,
             Kernel::StateSequence
             | Kernel::StateDistance
@@ -203,9 +202,10 @@ impl Kernel {
     }
 
     /// Threads that must stay in one workgroup.
-    pub fn group(&self) -> u32 {
+    pub fn group(&self, target: Target) -> u32 {
         match self {
-            Kernel::Fused(stage) | Kernel::SmallTiles(stage, _) => stage.group(),
+            Kernel::Product(..) if target == Target::Processor => 1,
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
             Kernel::Scan(_) | Kernel::Best => LANES,
             _ => 1,
         }
@@ -218,7 +218,7 @@ impl Kernel {
         match self {
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
             Kernel::Fused(_)
-            | Kernel::SmallTiles(..)
+            | Kernel::Product(..)
             | Kernel::Clip
             | Kernel::Scan(_)
             | Kernel::Best => rows,

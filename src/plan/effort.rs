@@ -113,11 +113,9 @@ fn of_step(step: &Step) -> Effort {
         Kernel::StateDistance => (Kind::Layer, 16.0 * 6.0),
         Kernel::StateDescend => (Kind::Layer, 16.0 * 4.0),
         // No op has one.
-        Kernel::Fused(_)
-        | Kernel::SmallTiles(..)
-        | Kernel::Clip
-        | Kernel::Scan(_)
-        | Kernel::Best => (Kind::Term, 0.0),
+        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => {
+            (Kind::Term, 0.0)
+        }
     };
     Effort::of(kind, count)
 }

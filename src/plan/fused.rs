@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::by_rows::ByRows;
 use super::fuse::{
-    Access, Body, BufferId, Products, Program, Sizes, Source, Stage, StageSizes, fuse,
+    Access, Body, BufferId, Products, Program, Sizes, Source, Stage, StageSizes, Tiles, fuse,
 };
 use super::join::Joint;
 use super::recipe::Extent;
@@ -21,7 +21,7 @@ use crate::tensor::aligned;
 #[derive(Debug)]
 pub(super) struct Fused {
     pub(super) program: Program,
-    /// Those of the stages in order, then small tiles of those that have some.
+    /// Those of the stages in order, then those for small tiles.
     pub(super) kernels: Vec<Kernel>,
     /// For each stage what tells whether calls can be one.
     pub(super) joints: Vec<Joint>,
@@ -38,17 +38,18 @@ pub(super) struct Run {
 
 impl Fused {
     fn new(program: Program) -> Fused {
-        let mut kernels = Vec::new();
+        let (mut kernels, mut small) = (Vec::new(), Vec::new());
         for stage in &program.stages {
-            kernels.push(Kernel::Fused(Arc::new(stage.clone())));
+            let of = Arc::new(stage.clone());
+            kernels.push(match Products::of(stage) {
+                None => Kernel::Fused(of),
+                Some(products) => {
+                    small.push(Kernel::Product(Arc::clone(&of), products, Tiles::Small));
+                    Kernel::Product(of, products, Tiles::Large)
+                }
+            });
         }
-        for stage in 0..kernels.len() {
-            if let Kernel::Fused(stage) = &kernels[stage]
-                && let Some(products) = Products::of(stage)
-            {
-                kernels.push(Kernel::SmallTiles(Arc::clone(stage), products));
-            }
-        }
+        kernels.append(&mut small);
         let output = |buffer| program.outputs.iter().position(|output| *output == buffer);
         let stages = program.stages.iter().enumerate();
         let first = stages.clone().map(|(stage, work)| Run {
@@ -78,7 +79,7 @@ impl Fused {
     pub(super) fn kernel(&self, stage: usize, (calls, entries): (&[Segment], &[u32])) -> Kernel {
         let (large, small) = self.kernels.split_at(self.program.stages.len());
         let are_small = |small: &&Kernel| match (small, &large[stage]) {
-            (Kernel::SmallTiles(small, products), Kernel::Fused(large)) => {
+            (Kernel::Product(small, products, _), Kernel::Product(large, ..)) => {
                 let threads = calls.iter().map(|call| call.rows);
                 Arc::ptr_eq(small, large) && products.are_small(threads, entries)
             }

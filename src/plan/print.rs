@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::fuse::Load;
+use super::fuse::{Load, Tiles};
 use super::{Dispatch, Operand, Plan, Slot, Step};
 use crate::graph::Timing;
 use crate::kernel::Kernel;
@@ -45,7 +45,8 @@ impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.kernel {
             Kernel::Fused(stage) => write!(f, "dispatch {stage} ")?,
-            Kernel::SmallTiles(stage, _) => write!(f, "dispatch small {stage} ")?,
+            Kernel::Product(stage, _, Tiles::Large) => write!(f, "dispatch {stage} ")?,
+            Kernel::Product(stage, _, Tiles::Small) => write!(f, "dispatch small {stage} ")?,
             kernel => write!(f, "dispatch {}", kernel.name())?,
         }
         if let Kernel::StateField(field) = &self.kernel {
@@ -71,14 +72,14 @@ impl Display for Dispatch {
             .sum();
         let what = match self.kernel {
             Kernel::Fused(_)
-            | Kernel::SmallTiles(..)
+            | Kernel::Product(..)
             | Kernel::Clip
             | Kernel::Scan(_)
             | Kernel::Best => "threads",
             _ => "rows",
         };
         write!(f, ") -> {}", self.output)?;
-        if matches!(&self.kernel, Kernel::Fused(stage) if stage.loads.iter().any(Load::is_in_place))
+        if matches!(&self.kernel, Kernel::Fused(stage) | Kernel::Product(stage, ..) if stage.loads.iter().any(Load::is_in_place))
         {
             f.write_str(" in place")?;
         }

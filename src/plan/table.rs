@@ -4,8 +4,9 @@
 //! that calls of any lengths share a dispatch.
 
 use super::Dispatch;
+use super::fuse::Tiles;
 use crate::graph::Timing;
-use crate::kernel::{Kernel, WORKGROUP};
+use crate::kernel::{Kernel, Target, WORKGROUP};
 
 /// Largest block, as a power of two: keeps the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;
@@ -36,7 +37,7 @@ impl Params {
     pub const FIELDS: [&'static str; 6] = ["table", "shift", "blocks", "width", "each", "mode"];
 }
 
-/// How a dispatch is laid out for a GPU.
+/// How a dispatch is laid out for a GPU, or what passes for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The uniform; `table` is still 0.
@@ -45,14 +46,15 @@ pub struct Table {
     pub words: u32,
     /// Threads to start.
     pub threads: u64,
+    target: Target,
 }
 
 impl Table {
     /// The layout of a dispatch.
-    pub fn of(dispatch: &Dispatch) -> Table {
+    pub fn of(dispatch: &Dispatch, target: Target) -> Table {
         let settings = &dispatch.settings;
-        let counts = (0..dispatch.segments.len()).map(|call| threads(dispatch, call));
-        let (shift, blocks) = choose_shift(counts, dispatch.kernel.group());
+        let counts = (0..dispatch.segments.len()).map(|call| threads(dispatch, call, target));
+        let (shift, blocks) = choose_shift(counts, dispatch.kernel.group(target));
         let params = Params {
             table: 0,
             shift,
@@ -60,7 +62,7 @@ impl Table {
             width: settings.width,
             each: u32::from(settings.timing == Timing::Row),
             mode: match dispatch.kernel {
-                Kernel::SmallTiles(..) => 1,
+                Kernel::Product(.., Tiles::Small) => 1,
                 _ => settings.mode,
             },
         };
@@ -68,6 +70,7 @@ impl Table {
             params,
             words: blocks * entry_words(dispatch),
             threads: u64::from(blocks) << shift,
+            target,
         }
     }
 
@@ -82,7 +85,7 @@ impl Table {
             } else {
                 &dispatch.entries[call * behind..][..behind]
             };
-            let count = threads(dispatch, call);
+            let count = threads(dispatch, call, self.target);
             // What fusion made may need it to the vector.
             let length = match &dispatch.kernel {
                 Kernel::Fused(_) => segment.rows,
@@ -102,20 +105,23 @@ impl Table {
 }
 
 /// Threads of a call of a dispatch.
-fn threads(dispatch: &Dispatch, call: usize) -> u32 {
+fn threads(dispatch: &Dispatch, call: usize, target: Target) -> u32 {
     let rows = dispatch.segments[call].rows;
-    match &dispatch.kernel {
-        Kernel::SmallTiles(_, products) => {
-            let words = dispatch.entries.len() / dispatch.segments.len();
-            products.small_threads(rows, &dispatch.entries[call * words..][..words])
-        }
-        kernel => kernel.threads(rows, &dispatch.settings),
+    let Kernel::Product(_, products, tiles) = &dispatch.kernel else {
+        return dispatch.kernel.threads(rows, &dispatch.settings);
+    };
+    let words = dispatch.entries.len() / dispatch.segments.len();
+    let words = &dispatch.entries[call * words..][..words];
+    match (target, tiles) {
+        (Target::Processor, _) => products.lone_threads(rows, words),
+        (Target::Gpu, Tiles::Large) => rows,
+        (Target::Gpu, Tiles::Small) => products.small_threads(rows, words),
     }
 }
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
     let behind = match &dispatch.kernel {
-        Kernel::Fused(_) | Kernel::SmallTiles(..) | Kernel::Scan(_) | Kernel::Best => {
+        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Scan(_) | Kernel::Best => {
             dispatch.entries.len() / dispatch.segments.len()
         }
         _ => dispatch.operands.len(),

@@ -268,6 +268,7 @@ impl<D: Device> Session<D> {
             bytes: bytes >> shortages,
             copies,
             threads: limits.max_threads,
+            target: limits.target,
         }
     }
 

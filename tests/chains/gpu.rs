@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use framebatch::kernel::generated::{Tiles, source};
+use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target, WORKGROUP};
 use framebatch::plan::Params;
+use framebatch::plan::fuse::Tiles;
 use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes};
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
@@ -23,7 +24,7 @@ pub(crate) struct Harness {
     pipelines: HashMap<String, wgpu::ComputePipeline>,
     /// What kernels are printed for.
     pub(crate) target: Target,
-    /// How large tiles of products are.
+    /// How large tiles of products are on a GPU.
     pub(crate) tiles: Tiles,
 }
 
@@ -112,7 +113,7 @@ impl Harness {
                     Source::Resident(_) => 0,
                     Source::Buffer(buffer) => homes[c][buffer.0 as usize],
                 };
-                let entry = (home, constants[c], self.tiles);
+                let entry = (home, constants[c], (self.target, self.tiles));
                 blocks += push_entries(&mut words, (stage, numbers), entry);
             }
             let params = Params {
@@ -306,7 +307,7 @@ fn packing(program: &Program, input: u32) -> Option<Packing> {
 fn push_entries(
     words: &mut Vec<u32>,
     (stage, numbers): (&Stage, &StageSizes),
-    (home, constants, tiles): (impl Fn(Source) -> u32, u32, Tiles),
+    (home, constants, (target, tiles)): (impl Fn(Source) -> u32, u32, (Target, Tiles)),
 ) -> u32 {
     let mut rest = vec![home(Source::Buffer(stage.buffer)) + numbers.result];
     for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
@@ -316,11 +317,11 @@ fn push_entries(
         rest.push(constants);
     }
     rest.extend(&numbers.words);
-    let threads = match Products::of(stage) {
-        Some(products) if tiles == Tiles::Small => {
-            products.small_threads(numbers.threads, &rest[1..])
-        }
-        _ => numbers.threads,
+    let (threads, of_call) = (numbers.threads, &rest[1..]);
+    let threads = match (Products::of(stage), target, tiles) {
+        (Some(products), Target::Processor, _) => products.lone_threads(threads, of_call),
+        (Some(products), Target::Gpu, Tiles::Small) => products.small_threads(threads, of_call),
+        _ => threads,
     };
     let blocks = threads.div_ceil(1 << SHIFT);
     for block in 0..blocks {

@@ -20,7 +20,7 @@ use self::program::Output;
 use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Target};
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
@@ -42,6 +42,7 @@ impl Device for Cpu {
             max_side_bytes: MAX_SIDE_BYTES,
             pieces: PieceSizes::WHOLE, // There is nothing to overlap with.
             max_threads: u64::MAX,
+            target: Target::Processor,
         }
     }
 
@@ -79,7 +80,7 @@ impl Device for Cpu {
         for step in &plan.steps {
             match step {
                 Step::Dispatch(work) => match &work.kernel {
-                    Kernel::Fused(stage) | Kernel::SmallTiles(stage, _) => {
+                    Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
                         let memory = Memory {
                             plan,
                             arena,
@@ -225,7 +226,7 @@ fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
         let kernel = &work.kernel;
         matches!(
             kernel,
-            Kernel::Fused(_) | Kernel::SmallTiles(..) | Kernel::Clip | Kernel::Scan(_)
+            Kernel::Fused(_) | Kernel::Product(..) | Kernel::Clip | Kernel::Scan(_)
         )
     };
     let in_place = |run: &Run| {

@@ -245,6 +245,11 @@ impl Pipelines {
         self.groups.clear();
     }
 
+    /// What runs them.
+    pub(super) fn target(&self) -> Target {
+        self.target
+    }
+
     pub(super) fn compiled(&self) -> u64 {
         self.compiled
     }
@@ -258,12 +263,10 @@ impl Pipelines {
 #[inline(never)]
 fn same(a: &Kernel, b: &Kernel, target: Target) -> bool {
     match (a, b) {
-        (Kernel::Fused(a), Kernel::Fused(b))
-        | (Kernel::SmallTiles(a, _), Kernel::SmallTiles(b, _)) => a.shares_kernel(b),
-        // One kernel has both sizes.
-        (Kernel::Fused(a), Kernel::SmallTiles(b, _))
-        | (Kernel::SmallTiles(a, _), Kernel::Fused(b)) => {
-            target == Target::Processor && a.shares_kernel(b)
+        (Kernel::Fused(a), Kernel::Fused(b)) => a.shares_kernel(b),
+        // A processor's has no tiles.
+        (Kernel::Product(a, _, of_a), Kernel::Product(b, _, of_b)) => {
+            (of_a == of_b || target == Target::Processor) && a.shares_kernel(b)
         }
         _ => a == b,
     }

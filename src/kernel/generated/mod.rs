@@ -54,7 +54,7 @@ mod tile;
 
 use self::operands::Reads;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
-use crate::plan::fuse::{Body, Layout, Scalar, Stage, Width};
+use crate::plan::fuse::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;
 
@@ -71,15 +71,6 @@ const DIRECT_TILE: &str = shader!("direct_tile");
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
 const DIRECT_ATTENTION: &str = shader!("direct_attention");
-
-/// How large the tiles of a product are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tiles {
-    /// [`TILE`](crate::plan::fuse::TILE) rows and columns.
-    Large,
-    /// [`SMALL_TILE`](crate::plan::fuse::SMALL_TILE).
-    Small,
-}
 
 /// Complete WGSL source of a stage's kernel; the size of tiles matters to products on
 /// GPUs alone. Besides these it depends on nothing but the stage's program.

@@ -32,7 +32,7 @@ pub use program::{
     Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
     Rows, Scalar, Sizes, Source, Stage, StageSizes, TALL, Tile, Width,
 };
-pub use tiling::{Products, SMALL_TILE, TILE, tiles};
+pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
 
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};

@@ -6,12 +6,25 @@
 use super::Layout;
 use super::program::{Body, LANES, Stage, Width};
 
+/// How large the tiles of a product are that workgroups of a GPU compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tiles {
+    /// [`TILE`] rows and columns.
+    Large,
+    /// [`SMALL_TILE`].
+    Small,
+}
+
 /// Rows and columns of a tile.
 pub const TILE: u32 = 64;
 
 /// The same where there are few: more workgroups share the work, and each brings
 /// more steps at once.
 pub const SMALL_TILE: [u32; 2] = [16, 32];
+
+/// Rows and columns that a thread of a processor computes by itself: no memory is shared
+/// there, and what is left of a workgroup's tile at the end of each call costs as much.
+const BLOCK: u32 = 8;
 
 /// Dispatches of at most so many tiles have small ones instead. On an H200 both take as
 /// long for about 100, and a smaller GPU has enough to do with fewer.
@@ -52,9 +65,18 @@ impl Products {
 
     /// Threads of a call in small tiles that takes so many in large ones.
     pub fn small_threads(self, threads: u32, words: &[u32]) -> u32 {
-        let [rows, columns] = [words[self.rows], words[self.rows + 1]];
-        let of_matrix = tiles(rows, columns).max(1);
-        (threads / of_matrix).saturating_mul(count(SMALL_TILE, [rows, columns]))
+        self.per_matrix(threads, words, |size| count(SMALL_TILE, size))
+    }
+
+    /// Threads of it that compute blocks by themselves.
+    pub fn lone_threads(self, threads: u32, words: &[u32]) -> u32 {
+        self.per_matrix(threads / LANES, words, |size| count([BLOCK; 2], size))
+    }
+
+    // What there are `per` of for a matrix, where there are `all` for each large tile.
+    fn per_matrix(self, all: u32, words: &[u32], per: impl Fn([u32; 2]) -> u32) -> u32 {
+        let size = [words[self.rows], words[self.rows + 1]];
+        (all / tiles(size[0], size[1]).max(1)).saturating_mul(per(size))
     }
 
     /// Whether a dispatch of calls that take so many threads has small tiles; `entries`

@@ -59,11 +59,7 @@ pub(super) fn run(
     output: &mut [u32],
 ) {
     match kernel {
-        Kernel::Fused(_)
-        | Kernel::SmallTiles(..)
-        | Kernel::Clip
-        | Kernel::Scan(_)
-        | Kernel::Best => {
+        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => {
             unreachable!("its operands lie otherwise")
         }
         Kernel::Lerp => lerp(settings, operands, floats(output)),
