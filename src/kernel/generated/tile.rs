@@ -159,19 +159,21 @@ pub(super) fn direct(text: &mut String) {
     for i in 0..8 {
         put!(text, "odd |= a{i};\n");
     }
+    // Addresses are counted in quads there: to work them out anew takes a twelfth of all.
     *text += "if at.left_step.y == 1u && at.right_step.x == 1u && odd % 4u == 0u && column + 7u <= last.y {\n\
-        for (; step + 3u < count; step += 4u) {\n";
+        let next = at.right_step.y / 4u;\n\
+        var q = b / 4u;\n";
     for i in 0..8 {
-        put!(
-            text,
-            "let x{i} = bitcast<F>(left_quad((a{i} + step) / 4u));\n"
-        );
+        put!(text, "let l{i} = a{i} / 4u;\n");
+    }
+    *text += "for (var quad = 0u; quad < count / 4u; quad++) {\n";
+    for i in 0..8 {
+        put!(text, "let x{i} = bitcast<F>(left_quad(l{i} + quad));\n");
     }
     for (k, lane) in ["x", "y", "z", "w"].iter().enumerate() {
         put!(
             text,
-            "let q{k} = (b + (step + {k}u) * at.right_step.y) / 4u;\n\
-             let p{k} = bitcast<F>(right_quad(q{k})); let r{k} = bitcast<F>(right_quad(q{k} + 1u));\n"
+            "let p{k} = bitcast<F>(right_quad(q)); let r{k} = bitcast<F>(right_quad(q + 1u)); q += next;\n"
         );
         for i in 0..8 {
             put!(
@@ -180,7 +182,7 @@ pub(super) fn direct(text: &mut String) {
             );
         }
     }
-    *text += "}\n}\n\
+    *text += "}\nstep = count - count % 4u;\n}\n\
         for (; step < count; step++) {\n\
         let l = step * at.left_step.y; let r = step * at.right_step.y;\n\
         let p = bitcast<F>(right(U(b0, b1, b2, b3) + r)); let q = bitcast<F>(right(U(b4, b5, b6, b7) + r));\n\
