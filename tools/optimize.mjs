@@ -17,17 +17,30 @@ const FEATURES = [
 // What is inlined compresses worse than a call: a function with one caller only
 // moves there where that is about the call's own size. Passes are repeated until they
 // find nothing more. And nothing lies in the first kilobyte, where the stack would end.
+// Locals that are used most come first, so that functions look alike.
 const SMALL = [
   "-Os",
   "--converge",
   "--low-memory-unused",
   "--one-caller-inline-max-function-size=24",
+  "--reorder-locals",
 ];
 
 /** Optimises a module for size; `features` are what it has besides, `more` is for wasm-opt. */
 export function optimize(from, to, features, more) {
+  run(features, [...SMALL, ...more, from, "-o", to]);
+}
+
+/** Sorts a module's functions by their names, and drops these. */
+export function arrange(from, to, features) {
+  const passes = ["--reorder-functions-by-name", "--strip-debug"];
+  run(features, [...passes, from, "-o", to]);
+}
+
+function run(features, rest) {
+  const enabled = [...FEATURES, ...features];
   execFileSync("wasm-opt", [
-    ...[...FEATURES, ...features].map((feature) => `--enable-${feature}`),
-    ...[...SMALL, ...more, from, "-o", to],
+    ...enabled.map((feature) => `--enable-${feature}`),
+    ...rest,
   ]);
 }

@@ -4,8 +4,8 @@
 //
 // GLUE is wasm-pack's folder, SCALAR that of the build without vectors, EMBEDDINGS
 // that of what embeddings need besides, FACE is tsc's. The scripts become one minified
-// file each, the WebAssembly loses what only says why it traps and is optimised for
-// size, and the glue of both builds must be the same; wasm-pack's own package.json,
+// file each, the WebAssembly loses what only says why it traps, is optimised for size
+// and put in an order that compresses, and the glue of both builds must be the same; wasm-pack's own package.json,
 // README and .gitignore stay behind. It fails when a page would load more than its
 // budget, with embeddings or without.
 
@@ -22,6 +22,7 @@ import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { factory } from "./factory.mjs";
 import { optimize } from "./optimize.mjs";
+import { order } from "./order.mjs";
 import { blankPlaces } from "./places.mjs";
 import { shorten } from "./shorten.mjs";
 import { emptied, TRAPS } from "./traps.mjs";
@@ -93,6 +94,7 @@ function assemble(folder, crate, name, features) {
   const built = readFileSync(join(folder, `${crate}_bg.wasm`));
   writeFileSync(trapping, emptied(built, TRAPS[crate]));
   optimize(trapping, file, features, ["--strip-debug", "--strip-producers"]);
+  order(file, features);
   const short = shorten(
     readFileSync(file),
     readFileSync(join(folder, `${crate}.js`), "utf8"),

@@ -207,6 +207,11 @@ pub trait Device {
     /// or lies in somebody else's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
 
+    /// A tensor's words and a few behind them, where the device is a processor that has it.
+    fn tensor_words(&self, _tensor: u32) -> Option<&[u32]> {
+        None
+    }
+
     /// Writes a part of a tensor, from this word on; nothing where there is no
     /// such part.
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]);
@@ -288,6 +293,10 @@ impl Device for AnyDevice {
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.device().tensor_bytes(tensor)
+    }
+
+    fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {
+        self.device().tensor_words(tensor)
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {

@@ -66,6 +66,7 @@ impl Tensor {
         if state.closed.is_some() || state.session.is_lost() {
             return None;
         }
+        state.session.bring(number).ok()?;
         let buffer = outside::show(state.session.device_mut(), number)?;
         Some(TensorBuffer {
             buffer,

@@ -45,8 +45,10 @@ impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.kernel {
             Kernel::Fused(stage) => write!(f, "dispatch {stage} ")?,
-            Kernel::Product(stage, _, Tiles::Large) => write!(f, "dispatch {stage} ")?,
-            Kernel::Product(stage, _, Tiles::Small) => write!(f, "dispatch small {stage} ")?,
+            Kernel::Product(stage, _, tiles) => {
+                let size = if *tiles == Tiles::Small { "small " } else { "" };
+                write!(f, "dispatch {size}{stage} ")?;
+            }
             kernel => write!(f, "dispatch {}", kernel.name())?,
         }
         if let Kernel::StateField(field) = &self.kernel {

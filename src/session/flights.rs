@@ -175,6 +175,7 @@ impl<D: Device> Session<D> {
         self.counts.launches += 1;
         self.first_sent.get_or_insert(now);
         let is_parted = !flying.load.aside.calls.is_empty();
+        self.is_elsewhere = is_parted && self.router.is_some() && flying.load.calls.is_empty();
         if is_parted {
             flying.pieces.push(Sent {
                 piece: Piece::all(&flying.load.aside.calls),
@@ -298,7 +299,11 @@ impl<D: Device> Session<D> {
                 break;
             };
             let operands = load.arena.len();
-            flights.push(self.device.launch(&plan, &mut load.arena));
+            let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
+            flights.push(match brought {
+                Ok(()) => self.device.launch(&plan, &mut load.arena),
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            });
             // What the device appended was for this attempt.
             load.arena.truncate(operands);
             self.counts.pieces += 1;

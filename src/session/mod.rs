@@ -72,6 +72,8 @@ pub struct Session<D> {
     engine: Engine,
     /// The processor, where the device is a GPU and calls may leave it.
     beside: Option<D>,
+    /// Whether the processor beside the GPU got all of the last batch because it answers sooner.
+    is_elsewhere: bool,
     /// Says which of them do, where that is not for the calls to say.
     router: Option<Router>,
     calibration: Option<Box<Calibration>>,
@@ -136,6 +138,7 @@ impl<D: Device> Session<D> {
         Ok(Session {
             engine: device.info().engine,
             beside: None,
+            is_elsewhere: false,
             router: None,
             calibration: None,
             generation: Generation::default(),

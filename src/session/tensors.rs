@@ -8,7 +8,7 @@ use super::{COPIES, Session};
 use crate::device::Device;
 use crate::error::Error;
 use crate::plan::Parted;
-use crate::tensor::Packing;
+use crate::tensor::{Packing, WORD};
 
 /// Bytes that a batch may have whatever tensors take, unless the budget is smaller.
 const LEAST: u64 = 1 << 20;
@@ -61,12 +61,12 @@ impl<D: Device> Session<D> {
     /// [`Error::InvalidInput`] for a tensor that is not held.
     pub fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) -> Result<(), Error> {
         self.check_tensor(tensor)?;
-        self.device.patch(tensor, at, words);
-        if let Some(beside) = self
-            .beside
-            .as_mut()
-            .filter(|_| self.tensors.is_mirrored(tensor))
-        {
+        let is_deferred = self.tensors.deferred(tensor).is_some();
+        if !is_deferred {
+            self.device.patch(tensor, at, words);
+        }
+        let has_it = is_deferred || self.tensors.is_mirrored(tensor);
+        if let Some(beside) = self.beside.as_mut().filter(|_| has_it) {
             beside.patch(tensor, at, words);
         }
         Ok(())
@@ -74,7 +74,7 @@ impl<D: Device> Session<D> {
 
     /// The same for a face that has another way to the device. A short tensor
     /// is copied to the processor beside the GPU too, so that calls that read it
-    /// can leave the GPU.
+    /// can leave the GPU. As long as whole batches do, the GPU gets it when it needs it.
     ///
     /// # Errors
     ///
@@ -86,19 +86,29 @@ impl<D: Device> Session<D> {
         (packing, words): (Option<Packing>, usize),
         copy: impl Fn(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.place_with(tensor, packing, &copy)?;
+        self.check_tensor(tensor)?;
+        // The processor keeps floats whatever they were packed as.
+        let floats = packing.map_or(words, |_| 4 * words);
+        let is_mirrored = self.beside.is_some() && self.tensors.mirror(tensor, floats);
+        let is_deferred = is_mirrored && self.is_elsewhere && packing.is_none();
+        if !is_deferred && let Err(error) = self.place_with(tensor, packing, &copy) {
+            self.tensors.unmirror(tensor);
+            return Err(error);
+        }
         let Some(beside) = &mut self.beside else {
             return Ok(());
         };
-        // The processor keeps floats whatever they were packed as.
-        let floats = packing.map_or(words, |_| 4 * words);
-        if self.tensors.mirror(tensor, floats) {
+        if is_mirrored {
             copy(beside)?;
         } else {
             self.tensors.unmirror(tensor);
             if !self.tensors.is_read(tensor) {
                 beside.release(tensor); // Else its calls find what it was.
             }
+        }
+        if is_deferred {
+            self.tensors.fill(tensor, None);
+            self.tensors.defer(tensor, words);
         }
         Ok(())
     }
@@ -117,13 +127,36 @@ impl<D: Device> Session<D> {
         self.check_tensor(tensor)?;
         let before = self.device.tensor_bytes(tensor);
         let placed = place(&mut self.device);
-        // What is refused midway has taken memory too, or freed what was there.
-        self.tensors.resident += self.device.tensor_bytes(tensor);
-        self.tensors.resident -= before;
-        self.fit_batches();
+        self.placed(tensor, before);
         placed?;
         self.tensors.fill(tensor, packing);
         Ok(())
+    }
+
+    /// Copies a tensor to the device that only the processor beside it has so far.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::fill`].
+    pub fn bring(&mut self, tensor: u32) -> Result<(), Error> {
+        let Some(words) = self.tensors.deferred(tensor) else {
+            return Ok(());
+        };
+        let beside = self.beside.as_ref().expect("it has what is deferred");
+        let all = beside.tensor_words(tensor).expect("filled there");
+        let before = self.device.tensor_bytes(tensor);
+        let placed = self.device.fill(tensor, &all[..words], None);
+        self.placed(tensor, before);
+        placed?;
+        self.tensors.fill(tensor, None);
+        Ok(())
+    }
+
+    // What is refused midway has taken memory too, or freed what was there.
+    fn placed(&mut self, tensor: u32, before: u64) {
+        self.tensors.resident += self.device.tensor_bytes(tensor);
+        self.tensors.resident -= before;
+        self.fit_batches();
     }
 
     /// Refuses a number that no tensor has.
@@ -144,7 +177,9 @@ impl<D: Device> Session<D> {
     pub(super) fn tensor_bytes(&self) -> TensorBytes {
         let mut bytes = TensorBytes::default();
         for (tensor, held) in (0..).zip(&self.tensors.held) {
-            *bytes.of(held.packing) += self.device.tensor_bytes(tensor);
+            // What the device does not have yet counts as what it will take.
+            let coming = u64::from(WORD) * held.deferred.unwrap_or(0) as u64;
+            *bytes.of(held.packing) += self.device.tensor_bytes(tensor).max(coming);
         }
         bytes
     }
@@ -211,6 +246,8 @@ struct Held {
     packing: Option<Packing>,
     /// Words of it that the processor beside the device has.
     mirrored: usize,
+    /// Words of it that the device is still to get from there.
+    deferred: Option<usize>,
 }
 
 /// Words of a tensor, and of all of them, that the processor beside a GPU gets
@@ -248,6 +285,17 @@ impl Tensors {
         let held = &mut self.held[tensor as usize];
         held.is_filled = true;
         held.packing = packing;
+        held.deferred = None;
+    }
+
+    /// Its words are on the processor beside the device alone for now.
+    fn defer(&mut self, tensor: u32, words: usize) {
+        self.held[tensor as usize].deferred = Some(words);
+    }
+
+    /// Words that the device is still to get, if it lacks a tensor.
+    fn deferred(&self, tensor: u32) -> Option<usize> {
+        self.held.get(tensor as usize)?.deferred
     }
 
     /// Whether the processor beside the device is to have so many words of it.
@@ -295,6 +343,7 @@ impl Tensors {
         self.resident = 0;
         for held in &mut self.held {
             held.is_filled = false;
+            held.deferred = None;
         }
     }
 
@@ -334,6 +383,7 @@ impl Tensors {
         } = self.held[tensor as usize];
         let is_over = readers == 0 && !is_held;
         if is_over {
+            self.held[tensor as usize].deferred = None;
             self.free.push(tensor);
         }
         is_over

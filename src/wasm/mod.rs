@@ -203,7 +203,11 @@ impl Core {
 
     /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
     pub fn locate(&self, tensor: u32) -> JsValue {
-        match self.inner.session.borrow_mut().device_mut() {
+        let mut session = self.inner.session.borrow_mut();
+        if session.bring(tensor).is_err() {
+            return JsValue::UNDEFINED;
+        }
+        match session.device_mut() {
             AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
             AnyDevice::Cpu(_) => JsValue::UNDEFINED,
         }

@@ -160,6 +160,11 @@ impl Device for Cpu {
         }
     }
 
+    fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {
+        let words = self.tensors.get(tensor as usize)?;
+        (!words.is_empty()).then_some(words)
+    }
+
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         let words = self.tensors.get(tensor as usize).map_or(0, Vec::len);
         words as u64 * u64::from(WORD)

@@ -277,6 +277,10 @@ impl Device for Gpu {
         self.cpu.tensor_bytes(tensor)
     }
 
+    fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {
+        self.cpu.tensor_words(tensor)
+    }
+
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
         self.cpu.patch(tensor, at, words);
     }
@@ -337,6 +341,10 @@ impl Device for AnyDevice {
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.device().tensor_bytes(tensor)
+    }
+
+    fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {
+        self.device().tensor_words(tensor)
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {

@@ -65,18 +65,19 @@ impl Products {
 
     /// Threads of a call in small tiles that takes so many in large ones.
     pub fn small_threads(self, threads: u32, words: &[u32]) -> u32 {
-        self.per_matrix(threads, words, |size| count(SMALL_TILE, size))
+        self.shared(threads, words, SMALL_TILE)
     }
 
     /// Threads of it that compute blocks by themselves.
     pub fn lone_threads(self, threads: u32, words: &[u32]) -> u32 {
-        self.per_matrix(threads / LANES, words, |size| count([BLOCK; 2], size))
+        self.shared(threads / LANES, words, [BLOCK; 2])
     }
 
-    // What there are `per` of for a matrix, where there are `all` for each large tile.
-    fn per_matrix(self, all: u32, words: &[u32], per: impl Fn([u32; 2]) -> u32) -> u32 {
+    // As many for each part of this size as there were for each large tile.
+    fn shared(self, all: u32, words: &[u32], part: [u32; 2]) -> u32 {
         let size = [words[self.rows], words[self.rows + 1]];
-        (all / tiles(size[0], size[1]).max(1)).saturating_mul(per(size))
+        let for_matrix = all / count([TILE; 2], size).max(1);
+        for_matrix.saturating_mul(count(part, size))
     }
 
     /// Whether a dispatch of calls that take so many threads has small tiles; `entries`

@@ -4,6 +4,7 @@ mod aside;
 mod at_every_point;
 mod by_example;
 mod chains;
+mod deferred;
 mod facts;
 mod in_pieces;
 mod on_both;
@@ -183,11 +184,18 @@ impl Device for Frail {
     }
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
+        if words.len() as u64 * u64::from(WORD) > self.capacity {
+            return Err(Error::OutOfMemory("a tensor".into()));
+        }
         self.cpu.fill(tensor, words, packing)
     }
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.cpu.tensor_bytes(tensor)
+    }
+
+    fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {
+        self.cpu.tensor_words(tensor)
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
