@@ -2,15 +2,14 @@
 //
 // gzip finds what it has seen within 32 KB, and rustc's order is that of crates and
 // hashes. So the next function is always the one that has most in common with those
-// just laid: sequences of bytes, which count more the fewer functions have them. That
-// is 5 KB of the package. Only the order changes: wasm-opt moves the functions, by
-// names that are given here.
+// just laid: sequences of bytes, which count more the fewer functions have them. Only
+// the order changes: wasm-opt moves the functions, by names that are given here.
 
-import { rmSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { arrange } from "./optimize.mjs";
 import {
+  functions,
   imports,
-  readNumber,
   readText,
   section,
   sections,
@@ -42,7 +41,7 @@ function rename(wasm) {
   for (const { id, body, whole } of sections(wasm)) {
     if (id === CUSTOM && readText(body, 0)[0] === "name") continue;
     if (id === IMPORTS) imported = [...imports(body)].length;
-    if (id === CODE) bodies = functions(body);
+    if (id === CODE) bodies = [...functions(body)].map(({ body }) => body);
     parts.push(whole);
   }
   const names = new Array(bodies.length);
@@ -59,17 +58,6 @@ function rename(wasm) {
   );
   parts.push(section(CUSTOM, Buffer.concat([writeText("name"), content])));
   return Buffer.concat(parts);
-}
-
-function functions(body) {
-  const bodies = [];
-  let [left, at] = readNumber(body, 0);
-  for (; left > 0; left -= 1) {
-    const [size, start] = readNumber(body, at);
-    bodies.push(body.subarray(start, start + size));
-    at = start + size;
-  }
-  return bodies;
 }
 
 /** The numbers of the functions, beginning with the longest. */

@@ -5,9 +5,9 @@
 // GLUE is wasm-pack's folder, SCALAR that of the build without vectors, EMBEDDINGS
 // that of what embeddings need besides, FACE is tsc's. The scripts become one minified
 // file each, the WebAssembly loses what only says why it traps, is optimised for size
-// and put in an order that compresses, and the glue of both builds must be the same; wasm-pack's own package.json,
-// README and .gitignore stay behind. It fails when a page would load more than its
-// budget, with embeddings or without.
+// and put in an order that compresses, and the glue of both builds must be the same;
+// wasm-pack's own package.json, README and .gitignore stay behind. It fails when a page
+// would load more than its budget, with embeddings or without.
 
 import { execFileSync } from "node:child_process";
 import {

@@ -34,6 +34,20 @@ export function* imports(body) {
   }
 }
 
+/** The functions of a section of code: content, and the whole with its size. */
+export function* functions(section) {
+  let [left, at] = readNumber(section, 0);
+  for (; left > 0; left -= 1) {
+    const [size, start] = readNumber(section, at);
+    const end = start + size;
+    yield {
+      body: section.subarray(start, end),
+      whole: section.subarray(at, end),
+    };
+    at = end;
+  }
+}
+
 /** A section of this number, with its head. */
 export function section(id, body) {
   return Buffer.concat([Uint8Array.of(id), writeNumber(body.length), body]);

@@ -9,7 +9,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { optimize } from "./optimize.mjs";
-import { imports, readNumber, readText, sections } from "./sections.mjs";
+import {
+  functions,
+  imports,
+  readNumber,
+  readText,
+  sections,
+} from "./sections.mjs";
 
 const CRATES = {
   framebatch: ["glue", ["simd"]],
@@ -60,14 +66,8 @@ function read(wasm) {
   for (const { id, body } of sections(wasm)) {
     if (id === IMPORTS) imported = [...imports(body)].length;
     if (id === DATA) data = Buffer.from(body);
-    if (id === CODE) {
-      let [left, at] = readNumber(body, 0);
-      for (; left > 0; left -= 1) {
-        const [size, start] = readNumber(body, at);
-        at = start + size;
-        bodies.push(body.subarray(start, at));
-      }
-    }
+    if (id === CODE)
+      bodies.push(...[...functions(body)].map(({ body }) => body));
     if (id === CUSTOM) readNames(body, names);
   }
   return { imported, names, bodies, data };

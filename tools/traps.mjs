@@ -8,6 +8,7 @@
 // stripped later.
 
 import {
+  functions,
   imports,
   readNumber,
   readText,
@@ -64,15 +65,14 @@ export function emptied(wasm, patterns) {
       parts.push(whole);
       continue;
     }
-    const [count, first] = readNumber(body, 0);
+    const [count] = readNumber(body, 0);
     const bodies = [writeNumber(count)];
-    for (let at = first; at < body.length; index += 1) {
-      const [size, start] = readNumber(body, at);
+    for (const { whole } of functions(body)) {
       const name = names.get(index);
       const pattern = name && patterns.find((pattern) => pattern.test(name));
       unused.delete(pattern);
-      bodies.push(pattern ? TRAP : body.subarray(at, start + size));
-      at = start + size;
+      bodies.push(pattern ? TRAP : whole);
+      index += 1;
     }
     parts.push(section(id, Buffer.concat(bodies)));
   }
