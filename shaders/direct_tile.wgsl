@@ -37,16 +37,14 @@ fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
     for (var i = 0u; i < 4u && column + i < operand(entry, COLUMNS); i++) { output[at + i] = bitcast<u32>(r0[i]); }
 }
 
-fn sum(entry: u32, at: Tile, row: u32, column: u32) {
+fn sum(entry: u32, at: Tile) {
     let count = operand(entry, COUNT);
-    let b = at.right + (column - at.column) * at.right_step.x;
-    let a = at.left + (row - at.row) * at.left_step.x;
     var s0 = F();
     for (var step = 0u; step < count; step++) {
-        let x = bitcast<F>(left(U(a + step * at.left_step.y))).x;
-        s0 = fma(F(x), bitcast<F>(right(LANE * at.right_step.x + b + step * at.right_step.y)), s0);
+        let x = bitcast<F>(left(U(at.left + step * at.left_step.y))).x;
+        s0 = fma(F(x), bitcast<F>(right(LANE * at.right_step.x + at.right + step * at.right_step.y)), s0);
     }
-    finish(entry, at.stack, row, column, s0);
+    finish(entry, at.stack, at.row, at.column, s0);
 }
 // END
 
@@ -61,6 +59,5 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let width = min(blocks.y - strip * 8u, 8u);
     let place = number - strip * blocks.x * 8u;
     let block = place / width * blocks.y + strip * 8u + place % width;
-    let at = find_tile(thread.entry, thread.index - number + block, vec2<u32>(8u));
-    sum(thread.entry, at, at.row, at.column);
+    sum(thread.entry, find_tile(thread.entry, thread.index - number + block, vec2<u32>(8u)));
 }

@@ -77,16 +77,13 @@ impl Fused {
 
     /// The kernel of a stage for calls with these entries.
     pub(super) fn kernel(&self, stage: usize, (calls, entries): (&[Segment], &[u32])) -> Kernel {
-        let (large, small) = self.kernels.split_at(self.program.stages.len());
-        let are_small = |small: &&Kernel| match (small, &large[stage]) {
-            (Kernel::Product(small, products, _), Kernel::Product(large, ..)) => {
-                let threads = calls.iter().map(|call| call.rows);
-                Arc::ptr_eq(small, large) && products.are_small(threads, entries)
+        let threads = calls.iter().map(|call| call.rows);
+        match &self.kernels[stage] {
+            Kernel::Product(of, products, _) if products.are_small(threads, entries) => {
+                Kernel::Product(Arc::clone(of), *products, Tiles::Small)
             }
-            _ => false,
-        };
-        let small = small.iter().find(are_small);
-        small.unwrap_or(&large[stage]).clone()
+            kernel => kernel.clone(),
+        }
     }
 
     /// Whether no run behind this one reads what a stage made.

@@ -61,10 +61,7 @@ impl Table {
             blocks,
             width: settings.width,
             each: u32::from(settings.timing == Timing::Row),
-            mode: match dispatch.kernel {
-                Kernel::Product(.., Tiles::Small) => 1,
-                _ => settings.mode,
-            },
+            mode: settings.mode,
         };
         Table {
             params,

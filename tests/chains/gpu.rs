@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target, WORKGROUP};
 use framebatch::plan::Params;
-use framebatch::plan::fuse::Tiles;
-use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes};
+use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes, Tiles};
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 
@@ -15,6 +14,13 @@ use crate::processor::Call;
 
 /// Threads of a block in the segment tables, as a power of two: a workgroup.
 const SHIFT: u32 = WORKGROUP.ilog2();
+
+/// What kernels of products are printed for, and how large their tiles are.
+pub(crate) const KINDS: [(Target, Tiles); 3] = [
+    (Target::Gpu, Tiles::Large),
+    (Target::Gpu, Tiles::Small),
+    (Target::Processor, Tiles::Large), // Which has none.
+];
 
 /// A device and the pipelines it has compiled.
 pub(crate) struct Harness {
@@ -120,7 +126,6 @@ impl Harness {
                 table,
                 shift: SHIFT,
                 blocks,
-                mode: u32::from(self.tiles == Tiles::Small),
                 ..Params::default()
             };
             if blocks > 0 {

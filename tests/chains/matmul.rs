@@ -12,18 +12,9 @@ use framebatch::plan::fuse::fuse;
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
-use crate::gpu::Harness;
+use crate::gpu::{Harness, KINDS};
 use crate::processor::Call;
 use crate::random::{Sample, values};
-
-/// What kernels are printed for, and how large their tiles are.
-type Kind = (Target, Tiles);
-
-const KINDS: [Kind; 3] = [
-    (Target::Gpu, Tiles::Large),
-    (Target::Gpu, Tiles::Small),
-    (Target::Processor, Tiles::Large), // Which has none.
-];
 
 fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
     let shape = Shape::new(dims).unwrap();
@@ -321,7 +312,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
             [whole([m, k]), floats(k * n)],
             [floats(m * k), whole([k, n])],
         ];
-        let mut product = |kind: Kind, packed: usize, (lies, home): (Lies, Home)| {
+        let mut product = |kind: (Target, Tiles), packed: usize, (lies, home): (Lies, Home)| {
             let mut chain = Chain::default();
             let ways = [0, 1].map(|side| match side == packed {
                 true => (home, lies),
@@ -403,7 +394,7 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
             let all = product(0..m, Tiles::Large);
             for rows in [0..1, 5..27, 640..700, 656..700] {
                 let own = &all[(rows.start * n) as usize..(rows.end * n) as usize];
-                for tiles in [Tiles::Large, Tiles::Small] {
+                for (_, tiles) in KINDS.into_iter().filter(|(of, _)| *of == target) {
                     assert!(
                         product(rows.clone(), tiles) == own,
                         "{rows:?} of {k} steps, {lies:?}, {home:?}, {left_lies:?} for {target:?} in {tiles:?} tiles"

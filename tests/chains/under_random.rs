@@ -5,15 +5,14 @@ use std::cell::{Cell, RefCell};
 
 use framebatch::device::{Cpu, Device, Engine};
 use framebatch::graph::chain::{Chain, Home, Node, Op};
-use framebatch::kernel::Target;
 use framebatch::kernel::generated::source;
-use framebatch::plan::fuse::Tiles;
 use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::engines;
+use crate::gpu::KINDS;
 use crate::oracle::{Tensor, evaluate};
 use crate::random::{Sample, sample, tensors};
 use crate::sessions::{Results, Sent};
@@ -219,10 +218,8 @@ fn every_stage_is_valid_wgsl() {
         for stage in &program.stages {
             let is_attention = matches!(stage.body, Body::Attention(_));
             attentions.set(attentions.get() + u32::from(is_attention));
-            for target in [Target::Gpu, Target::Processor] {
-                for tiles in [Tiles::Large, Tiles::Small] {
-                    check_wgsl(&source(stage, target, tiles))?;
-                }
+            for (target, tiles) in KINDS {
+                check_wgsl(&source(stage, target, tiles))?;
             }
         }
         Ok(())

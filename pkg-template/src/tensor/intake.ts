@@ -88,7 +88,6 @@ function checkArray(
   throw wrongData(about, data);
 }
 
-// Places that are not negative have the same bits in both arrays of whole numbers.
 const CLASSES: Record<string, WordsOf | undefined> = {
   Float32Array,
   Uint16Array,
@@ -107,6 +106,7 @@ function dataOf(shelf: Shelf, data: Exclude<TensorData, NestedNumbers>): Data {
   }
   // Not of short floats: engines make a small array's buffer when it is asked for.
   const { buffer, byteOffset } = data;
+  // Places that are not negative have the same bits in both arrays of whole numbers.
   const Class = CLASSES[type] ?? Uint32Array;
   const whole = new Class(buffer, byteOffset, words);
   const memory = words < LARGE ? whole.slice() : whole;

@@ -142,27 +142,26 @@ pub(super) fn few_products() -> String {
 /// columns, written out. Rows and columns behind the last are the last once more,
 /// and not stored. Little is inlined here, because software GPUs inline all of it.
 pub(super) fn direct(text: &mut String) {
-    *text += "fn sum(entry: u32, at: Tile, row: u32, column: u32) {\n\
+    *text += "fn sum(entry: u32, at: Tile) {\n\
         let count = operand(entry, COUNT);\n\
-        let last = at.size - 1u;\n\
-        let b = at.right + (column - at.column) * at.right_step.x;\n";
+        let last = at.size - 1u - vec2<u32>(at.row, at.column);\n";
     for i in 0..8 {
         put!(
             text,
-            "let a{i} = at.left + (min(row + {i}u, last.x) - at.row) * at.left_step.x;\n\
-             let b{i} = b + (min(column + {i}u, last.y) - column) * at.right_step.x;\n\
+            "let a{i} = at.left + min({i}u, last.x) * at.left_step.x;\n\
+             let b{i} = at.right + min({i}u, last.y) * at.right_step.x;\n\
              var s{i} = F(); var u{i} = F();\n"
         );
     }
     *text += "var step = 0u;\n\
-        var odd = b | at.right_step.y;\n";
+        var odd = at.right | at.right_step.y;\n";
     for i in 0..8 {
         put!(text, "odd |= a{i};\n");
     }
     // Addresses are counted in quads there: to work them out anew takes a twelfth of all.
-    *text += "if at.left_step.y == 1u && at.right_step.x == 1u && odd % 4u == 0u && column + 7u <= last.y {\n\
+    *text += "if at.left_step.y == 1u && at.right_step.x == 1u && odd % 4u == 0u && last.y >= 7u {\n\
         let next = at.right_step.y / 4u;\n\
-        var q = b / 4u;\n";
+        var q = at.right / 4u;\n";
     for i in 0..8 {
         put!(text, "let l{i} = a{i} / 4u;\n");
     }
@@ -196,7 +195,7 @@ pub(super) fn direct(text: &mut String) {
     }
     *text += "}\n\
         var sums = array(s0, u0, s1, u1, s2, u2, s3, u3, s4, u4, s5, u5, s6, u6, s7, u7);\n\
-        for (var i = 0u; i < 16u && row + i / 2u <= last.x; i++) {\n\
-        finish(entry, at.stack, row + i / 2u, column + i % 2u * 4u, sums[i]);\n\
+        for (var i = 0u; i < 16u && i / 2u <= last.x; i++) {\n\
+        finish(entry, at.stack, at.row + i / 2u, at.column + i % 2u * 4u, sums[i]);\n\
         }\n}\n";
 }
