@@ -260,11 +260,12 @@ export class Calls {
 
   /** Answers the calls of a batch. The core calls this. */
   readonly settle: Settle = (table, count, source, message, last) => {
-    this.sending.returning();
-    settle(this.tickets, { table, count, source, message });
+    const { sending } = this;
+    sending.returning();
+    settle(this.tickets, sending.preparer, { table, count, source, message });
     if (this.ended !== undefined) return;
     this.room.offer(this.core!);
-    this.sending.returned(last);
+    sending.returned(last);
     if (last && this.metrics.isOn) this.metrics.collect();
   };
 

@@ -4,7 +4,8 @@
 // and the pages of a large one are given only when they are first written. The main
 // thread is idle between a batch and its answers, so arrays are made then, and the
 // answers only fill them. What the wait was too short for is made after the batch,
-// for the next one. Each array is handed out once; no call is answered here.
+// for the next one: all of it where the processor answers, which leaves no wait. Each
+// array is handed out once; no call is answered here.
 
 import { room } from "./answer.js";
 import type { Call } from "./call.js";
@@ -66,8 +67,18 @@ export class Preparer {
   }
 
   /** Results are about to be filled. Invariant: no page of theirs is written afterwards. */
-  returned(): void {
+  returning(): void {
     this.pages = undefined;
+  }
+
+  /** Gives a call whose answer is here an array that lies ready, where it has none. */
+  supply(call: Call): void {
+    const bytes = wantedBy(call);
+    if (bytes > 0) call.begun = this.reserve.take(call.method.gives, bytes);
+  }
+
+  /** They were filled. */
+  returned(): void {
     if (this.reserve.isWanted) this.task.post();
   }
 
@@ -101,10 +112,9 @@ export class Preparer {
   private make(): void {
     const call = this.pending.get(this.tickets[this.next]);
     this.next += 1;
-    if (call === undefined || call.begun !== undefined) return;
-    if (call.terms !== undefined && call.terms.into !== undefined) return;
-    const bytes = bytesOf(call);
-    if (bytes <= CHEAP_BYTES || bytes > this.left) return;
+    if (call === undefined) return;
+    const bytes = wantedBy(call);
+    if (bytes === 0 || bytes > this.left) return;
     this.left -= bytes;
     call.begun = this.reserve.take(call.method.gives, bytes);
     if (call.begun !== undefined) return;
@@ -136,6 +146,9 @@ export class Preparer {
   }
 }
 
-function bytesOf({ method, elements }: Call): number {
-  return method.gives === "float32" ? elements * 4 : elements;
+/** Bytes of the array that a call's answer needs and nobody made; 0 for one that is cheap. */
+function wantedBy({ method, elements, begun, terms }: Call): number {
+  const bytes = method.gives === "float32" ? elements * 4 : elements;
+  if (bytes <= CHEAP_BYTES || begun !== undefined) return 0;
+  return terms !== undefined && terms.into !== undefined ? 0 : bytes;
 }

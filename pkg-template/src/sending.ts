@@ -94,7 +94,7 @@ export class Sending {
 
   /** Results are about to be filled. */
   returning(): void {
-    this.preparer.returned();
+    this.preparer.returning();
   }
 
   /** They were; `last` says that no more of their batch are on their way. */
@@ -103,6 +103,7 @@ export class Sending {
       this.nudger.returned();
       this.calibrator.returned();
     }
+    this.preparer.returned();
     this.clock.settled();
   }
 

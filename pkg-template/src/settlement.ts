@@ -7,6 +7,7 @@ import { collect, deliver, refuse } from "./answer.js";
 import { Results } from "./arena.js";
 import { PART } from "./core.js";
 import { FramebatchError } from "./errors.js";
+import type { Preparer } from "./preparer.js";
 import { deliverReading, finishReading } from "./tensor/reading.js";
 import type { Tickets } from "./tickets.js";
 
@@ -21,6 +22,7 @@ export interface Settlement {
 /** Answers every call that the table completes, in its order. */
 export function settle(
   tickets: Tickets,
+  preparer: Preparer,
   { table, count, source, message }: Settlement,
 ): void {
   const { arena } = tickets;
@@ -37,8 +39,12 @@ export function settle(
     }
     const call = tickets.takeAnswered(words[at]);
     if (call === undefined) continue;
-    if (status !== 0) refuse(call, status, message);
-    else if (call.reading !== undefined)
+    if (status !== 0) {
+      refuse(call, status, message);
+      continue;
+    }
+    preparer.supply(call);
+    if (call.reading !== undefined)
       deliverReading(call, results, words[at + 1]);
     else deliver(call, results, words[at + 1], words[at + 2]);
   }

@@ -49,6 +49,41 @@ const opened = (page, options) =>
     window.sleep = (ms) => new Promise((run) => setTimeout(run, ms));
   }, options);
 
+test("a small frame maps a small buffer for writing, whatever a large one left", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const frames = await page.evaluate(async () => {
+      const { mapAsync, unmap } = GPUBuffer.prototype;
+      const writable = new Set();
+      let sent = [];
+      GPUBuffer.prototype.mapAsync = function (mode, ...range) {
+        if (mode === GPUMapMode.WRITE) writable.add(this);
+        return mapAsync.call(this, mode, ...range);
+      };
+      GPUBuffer.prototype.unmap = function () {
+        if (writable.has(this)) sent.push(this.size);
+        unmap.call(this);
+      };
+      const frames = [];
+      for (const length of [1 << 20, 1 << 15]) {
+        for (let frame = 0; frame < 4; frame++) {
+          sent = [];
+          const isRight = await ask(length);
+          frames.push({ isRight, bytes: 2 * 4 * length, sent });
+          await sleep(20); // A buffer is mapped again.
+        }
+      }
+      return frames;
+    });
+    assert.ok(frames.every(({ isRight }) => isRight));
+    for (const { bytes, sent } of frames) {
+      for (const size of sent)
+        assert.ok(size <= 2 * bytes, `${size}: ${bytes}`);
+    }
+    for (const at of [3, 7])
+      assert.ok(frames[at].sent.length > 0, "none mapped");
+  }));
+
 // [what is refused, above so many bytes, floats of the call, whether the CPU has to help]
 const CASES = [
   ["refuseBuffers", 400_000, 1 << 20, false],

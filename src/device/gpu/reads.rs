@@ -32,7 +32,7 @@ impl Reads {
 
     /// A buffer of at least `bytes`, of which no buffer has more than `limit`.
     pub(super) fn take(&self, device: &wgpu::Device, bytes: u64, limit: u64) -> Staged {
-        let idle = self.ring.take(bytes);
+        let idle = self.ring.take(bytes, u64::MAX);
         let buffer =
             idle.unwrap_or_else(|| self.ring.make(device, (bytes, class(bytes).min(limit))));
         Staged {
@@ -41,9 +41,14 @@ impl Reads {
         }
     }
 
+    /// Whether there is one.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        self.ring.fits(bytes, u64::MAX)
+    }
+
     /// Bytes that are to be made for results of `bytes`.
     pub(super) fn lacks(&self, bytes: u64) -> u64 {
-        match self.ring.fits(bytes) {
+        match self.fits(bytes) {
             true => 0,
             false => class(bytes),
         }

@@ -31,13 +31,14 @@ impl Ring {
         Ring { pool, usage, state }
     }
 
-    /// The smallest idle buffer of at least `bytes`, if there is one.
-    pub(super) fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
+    /// The smallest idle buffer of at least `bytes` and at most `most`, if there is one.
+    pub(super) fn take(&self, bytes: u64, most: u64) -> Option<wgpu::Buffer> {
         let mut state = self.lock();
         let mut best: Option<(u64, usize)> = None;
         for (index, buffer) in state.idle.iter().enumerate() {
             let size = buffer.size();
-            if size >= bytes && best.is_none_or(|(least, _)| size < least) {
+            let holds = (bytes..=most).contains(&size);
+            if holds && best.is_none_or(|(least, _)| size < least) {
                 best = Some((size, index));
             }
         }
@@ -71,9 +72,11 @@ impl Ring {
         self.destroy_one(&mut self.lock(), buffer);
     }
 
-    /// Whether an idle buffer holds `bytes`.
-    pub(super) fn fits(&self, bytes: u64) -> bool {
-        self.lock().idle.iter().any(|buffer| buffer.size() >= bytes)
+    /// Whether [`Ring::take`] finds one.
+    pub(super) fn fits(&self, bytes: u64, most: u64) -> bool {
+        let state = self.lock();
+        let mut sizes = state.idle.iter().map(wgpu::Buffer::size);
+        sizes.any(|size| (bytes..=most).contains(&size))
     }
 
     /// Bytes of its buffers, in use or not.

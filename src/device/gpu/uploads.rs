@@ -19,6 +19,9 @@ mod fill;
 /// Bytes from which a mapped buffer is worth its map.
 const STAGED: u64 = 192 << 10;
 
+/// A piece takes no buffer that is so many times larger while it may have another.
+const LARGER: u64 = 2;
+
 /// Bytes of mapped buffers that are kept at most.
 const KEPT: u64 = 32 << 20;
 
@@ -59,7 +62,7 @@ impl Uploads {
         if bytes < STAGED {
             return None;
         }
-        let buffer = self.ring.take(bytes)?;
+        let buffer = self.ring.take(bytes, self.most(bytes))?;
         if fill(&buffer).is_err() {
             self.ring.discard(&buffer); // The device is lost.
             return None;
@@ -72,7 +75,6 @@ impl Uploads {
     /// buffer has more bytes than `limit`.
     pub(super) fn prepare(&self, device: &wgpu::Device, (bytes, limit): (u64, u64)) {
         if self.wants(bytes) {
-            // All that is mapped is sent, so there is little more than needed.
             let size = bytes.next_multiple_of(SMALLEST).min(limit);
             self.map(self.ring.make(device, (bytes, size)));
         }
@@ -80,7 +82,7 @@ impl Uploads {
 
     /// Whether a piece of so many bytes makes nothing.
     pub(super) fn fits(&self, bytes: u64) -> bool {
-        self.ring.fits(bytes) || !self.wants(bytes)
+        self.ring.fits(bytes, self.most(bytes)) || !self.wants(bytes)
     }
 
     /// Destroys what is not in use.
@@ -98,6 +100,16 @@ impl Uploads {
         self.map(written.buffer);
     }
 
+    /// The largest buffer for a piece of so many bytes. A browser sends all that was
+    /// mapped, written to or not, so a piece may have one of its own size.
+    fn most(&self, bytes: u64) -> u64 {
+        match self.wants(bytes) {
+            true => LARGER * bytes,
+            false => u64::MAX,
+        }
+    }
+
+    /// Whether a buffer of so many bytes may be made.
     fn wants(&self, bytes: u64) -> bool {
         let most = KEPT.min(self.pool.spare());
         // What is made for speed alone leaves room for what is needed.
