@@ -204,8 +204,7 @@ impl Kernel {
     /// Threads that must stay in one workgroup.
     pub fn group(&self, target: Target) -> u32 {
         match self {
-            Kernel::Product(..) if target == Target::Processor => 1,
-            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(target),
             Kernel::Scan(_) | Kernel::Best => LANES,
             _ => 1,
         }

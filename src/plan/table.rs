@@ -83,9 +83,9 @@ impl Table {
                 &dispatch.entries[call * behind..][..behind]
             };
             let count = threads(dispatch, call, self.target);
-            // What fusion made may need it to the vector.
+            // Such a map needs it to the element.
             let length = match &dispatch.kernel {
-                Kernel::Fused(_) => segment.rows,
+                Kernel::Fused(stage) if stage.is_flat_map() => segment.rows,
                 _ => count,
             };
             let mut first = 0;
@@ -104,8 +104,10 @@ impl Table {
 /// Threads of a call of a dispatch.
 fn threads(dispatch: &Dispatch, call: usize, target: Target) -> u32 {
     let rows = dispatch.segments[call].rows;
-    let Kernel::Product(_, products, tiles) = &dispatch.kernel else {
-        return dispatch.kernel.threads(rows, &dispatch.settings);
+    let (products, tiles) = match &dispatch.kernel {
+        Kernel::Product(_, products, tiles) => (products, tiles),
+        Kernel::Fused(stage) if !stage.is_flat_map() => return stage.threads(rows, target),
+        kernel => return kernel.threads(rows, &dispatch.settings),
     };
     let words = dispatch.entries.len() / dispatch.segments.len();
     let words = &dispatch.entries[call * words..][..words];

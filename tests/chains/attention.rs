@@ -4,18 +4,15 @@
 use framebatch::graph::chain::{Chain, Heads, Home, Node};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
-use framebatch::kernel::Target;
 use framebatch::plan::fuse::{Body, fuse};
 use framebatch::tensor::DType;
 
 use crate::bounded::{Q, U};
 use crate::by_example::hold;
-use crate::gpu::Harness;
+use crate::gpu::{Harness, TARGETS};
 use crate::oracle::{Tensor, largest, places, products};
 use crate::processor::process;
 use crate::random::{Sample, values};
-
-const TARGETS: [Target; 2] = [Target::Gpu, Target::Processor];
 
 /// Attention from its definition, with what devices may be off: beside the
 /// errors of what it is made of, the weights are scaled again whenever a larger

@@ -9,7 +9,7 @@ use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;
 use framebatch::{Code, Error};
 
-use crate::gpu::Harness;
+use crate::gpu::{Harness, TARGETS};
 use crate::processor::{Call, process};
 use crate::random::{Sample, values};
 use crate::under_random::{Tally, check};
@@ -101,7 +101,16 @@ fn long_rows_are_trees() {
         let y = chain.norm(Norm::Softmax, (x, -1), None).unwrap();
         chain.output(y).unwrap();
         let call = values(&chain, u64::from(count));
-        hold(&mut harness, "the chain", &Sample { chain, call });
+        let sample = Sample { chain, call };
+        let [shared, lone] = TARGETS.map(|target| {
+            harness.target = target;
+            hold(&mut harness, &format!("rows of {count}"), &sample);
+            both(&mut harness, &sample)[1].clone()
+        });
+        assert_eq!(
+            shared, lone,
+            "rows of {count}, by threads and by workgroups"
+        );
     }
 }
 

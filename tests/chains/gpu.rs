@@ -15,6 +15,9 @@ use crate::processor::Call;
 /// Threads of a block in the segment tables, as a power of two: a workgroup.
 const SHIFT: u32 = WORKGROUP.ilog2();
 
+/// What kernels are printed for.
+pub(crate) const TARGETS: [Target; 2] = [Target::Gpu, Target::Processor];
+
 /// What kernels of products are printed for, and how large their tiles are.
 pub(crate) const KINDS: [(Target, Tiles); 3] = [
     (Target::Gpu, Tiles::Large),
@@ -326,6 +329,7 @@ fn push_entries(
     let threads = match (Products::of(stage), target, tiles) {
         (Some(products), Target::Processor, _) => products.lone_threads(threads, of_call),
         (Some(products), Target::Gpu, Tiles::Small) => products.small_threads(threads, of_call),
+        (None, ..) => stage.threads(threads, target),
         _ => threads,
     };
     let blocks = threads.div_ceil(1 << SHIFT);

@@ -63,6 +63,7 @@ const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");
 const ROWS: &str = shader!("rows");
 const WIDE_ROWS: &str = shader!("wide_rows");
+const LONE_ROWS: &str = shader!("lone_rows");
 const FACTORS: &str = shader!("factors");
 const QUADS: &str = shader!("quads");
 const TILE: &str = shader!("tile");
@@ -87,8 +88,14 @@ pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
             }
         },
         Body::Rows(rows) => match rows.width {
-            Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
-            Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),
+            Width::Thread | Width::Group => {
+                let template = match (rows.width, target) {
+                    (Width::Thread, _) => ROWS,
+                    (_, Target::Gpu) => WIDE_ROWS,
+                    (_, Target::Processor) => LONE_ROWS,
+                };
+                (FOLDS, template, rows::body(stage, &layout, rows))
+            }
             Width::Tile(tile) => {
                 let mut hole = tile::body(stage, &layout, (rows, tile));
                 let template = match (target, tiles) {

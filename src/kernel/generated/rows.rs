@@ -125,29 +125,37 @@ impl Printer<'_> {
 
     fn fold(&self, text: &mut String, step: usize, (fold, value): (Fold, &Expr)) {
         let start = match fold {
-            Fold::Sum => "0.0",
+            Fold::Sum => "Sums()",
             Fold::Max => "0u",
             Fold::Min | Fold::First | Fold::Least => "0xffffffffu",
         };
         put!(text, "var a{step} = {start};\n");
         let value = self.each(text, value, "t");
-        let next = match fold {
-            Fold::Sum => format!("a{step} + {value}"),
-            Fold::Max => format!("max(a{step}, top_key({value}))"),
-            Fold::Min => format!("min(a{step}, bottom_key({value}))"),
-            Fold::First => {
-                format!("min(a{step}, select(0xffffffffu, first + j, {value} != 0.0))")
+        let (taken, folded) = match fold {
+            Fold::Sum => (
+                format!("add(&a{step}, j, {value})"),
+                format!("fold_sum(lane, a{step})"),
+            ),
+            Fold::Max => (
+                format!("a{step} = max(a{step}, top_key({value}))"),
+                format!("from_key(fold_max(lane, a{step}))"),
+            ),
+            Fold::Min => (
+                format!("a{step} = min(a{step}, bottom_key({value}))"),
+                format!("from_key(fold_min(lane, a{step}))"),
+            ),
+            Fold::First | Fold::Least => {
+                let key = match fold {
+                    Fold::First => format!("select(0xffffffffu, first + j, {value} != 0.0)"),
+                    _ => format!("bitcast<u32>({value})"),
+                };
+                (
+                    format!("a{step} = min(a{step}, {key})"),
+                    format!("bitcast<f32>(fold_min(lane, a{step}))"),
+                )
             }
-            Fold::Least => format!("min(a{step}, bitcast<u32>({value}))"),
         };
-        put!(text, "a{step} = {next};\n}}\n");
-        let folded = match fold {
-            Fold::Sum => format!("fold_sum(lane, a{step})"),
-            Fold::Max => format!("from_key(fold_max(lane, a{step}))"),
-            Fold::Min => format!("from_key(fold_min(lane, a{step}))"),
-            Fold::First | Fold::Least => format!("bitcast<f32>(fold_min(lane, a{step}))"),
-        };
-        put!(text, "let r{step} = {folded};\n");
+        put!(text, "{taken};\n}}\nlet r{step} = {folded};\n");
     }
 
     fn result(&self, text: &mut String) {

@@ -17,6 +17,7 @@ fn templates_are_valid_as_they_lie() {
         ("map.wgsl", &functions[..]),
         ("rows.wgsl", &rows),
         ("wide_rows.wgsl", &rows),
+        ("lone_rows.wgsl", &rows),
         ("tile.wgsl", &tiles),
         ("small_tile.wgsl", &tiles),
         ("direct_tile.wgsl", &direct),

@@ -8,7 +8,7 @@
 use super::attention::Attention;
 use crate::graph::Expr;
 use crate::graph::shape::Shape;
-use crate::kernel::RESULT;
+use crate::kernel::{RESULT, Target};
 use crate::tensor::{DType, Packing};
 
 /// Most values that one reduction takes; more become a tree of reductions.
@@ -155,7 +155,7 @@ pub struct Rows {
 pub enum Width {
     /// One thread, value by value.
     Thread,
-    /// A workgroup: thread `l` takes the values `l`, `l + 64`, ..., and the
+    /// A workgroup (or a thread that sums like one): thread `l` takes the values `l`, `l + 64`, ..., and the
     /// partial results are folded pairwise, those 32 apart first.
     Group,
     /// A workgroup computes a tile of a matrix product: a row of `Rows` is one
@@ -310,11 +310,22 @@ impl Stage {
     }
 
     /// Threads that must stay in one workgroup.
-    pub fn group(&self) -> u32 {
+    pub fn group(&self, target: Target) -> u32 {
         match &self.body {
             Body::Map(_) => 1,
-            Body::Rows(rows) if rows.width == Width::Thread => 1,
+            Body::Rows(rows) if rows.width == Width::Thread || target == Target::Processor => 1,
             Body::Rows(_) | Body::Attention(_) => LANES,
+        }
+    }
+
+    /// Threads of a call that takes so many on a GPU. Of products
+    /// [`Products`](super::Products) says it.
+    pub fn threads(&self, on_gpu: u32, target: Target) -> u32 {
+        match &self.body {
+            Body::Rows(rows) if rows.width == Width::Group && target == Target::Processor => {
+                on_gpu / LANES
+            }
+            _ => on_gpu,
         }
     }
 }
