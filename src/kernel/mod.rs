@@ -116,6 +116,8 @@ pub enum Target {
     Gpu,
     /// A processor that passes for a GPU, where barriers cost more than they save.
     Processor,
+    /// The same, of which four threads beside each other can exchange registers.
+    Quads,
 }
 
 impl Kernel {

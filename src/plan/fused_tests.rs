@@ -25,12 +25,13 @@ fn product(rows: u32) -> Recipe {
 
 #[test]
 fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
-    // Calls, rows of each, whether tiles are small, their threads, and those of a processor.
-    for (calls, rows, is_small, threads, lone) in [
-        (1, 8, true, 64, 4),
-        (3, 8, true, 2 * 64, 3 * 4),
-        (1, 64 * 48, true, 192 * 64, 384 * 4),
-        (500, 20, false, 157 * 64, 1250 * 4),
+    // Calls, rows of each, whether tiles are small, their threads, and those of a processor
+    // alone and by fours.
+    for (calls, rows, is_small, threads, lone, together) in [
+        (1, 8, true, 64, 4, 4 * 2),
+        (3, 8, true, 2 * 64, 3 * 4, 4 * 2 * 2),
+        (1, 64 * 48, true, 192 * 64, 384 * 4, 4 * 192 * 2),
+        (500, 20, false, 157 * 64, 1250 * 4, 4 * 625 * 2),
     ] {
         let recipes = [product(rows)];
         let call = |number: u32| Call {
@@ -65,7 +66,11 @@ fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
             "a new length compiles nothing"
         );
         // Blocks of threads end behind the last one.
-        for (target, threads) in [(Target::Gpu, threads), (Target::Processor, lone)] {
+        for (target, threads) in [
+            (Target::Gpu, threads),
+            (Target::Processor, lone),
+            (Target::Quads, together),
+        ] {
             let table = Table::of(work, target);
             let behind = table.threads - threads;
             assert!(behind < 1 << table.params.shift, "{what} for {target:?}");

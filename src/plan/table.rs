@@ -112,7 +112,7 @@ fn threads(dispatch: &Dispatch, call: usize, target: Target) -> u32 {
     let words = dispatch.entries.len() / dispatch.segments.len();
     let words = &dispatch.entries[call * words..][..words];
     match (target, tiles) {
-        (Target::Processor, _) => products.lone_threads(rows, words),
+        (Target::Processor | Target::Quads, _) => products.lone_threads(rows, words, target),
         (Target::Gpu, Tiles::Large) => rows,
         (Target::Gpu, Tiles::Small) => products.small_threads(rows, words),
     }

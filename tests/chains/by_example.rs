@@ -102,7 +102,7 @@ fn long_rows_are_trees() {
         chain.output(y).unwrap();
         let call = values(&chain, u64::from(count));
         let sample = Sample { chain, call };
-        let [shared, lone] = TARGETS.map(|target| {
+        let [shared, lone, _] = TARGETS.map(|target| {
             harness.target = target;
             hold(&mut harness, &format!("rows of {count}"), &sample);
             both(&mut harness, &sample)[1].clone()

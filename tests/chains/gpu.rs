@@ -16,13 +16,14 @@ use crate::processor::Call;
 const SHIFT: u32 = WORKGROUP.ilog2();
 
 /// What kernels are printed for.
-pub(crate) const TARGETS: [Target; 2] = [Target::Gpu, Target::Processor];
+pub(crate) const TARGETS: [Target; 3] = [Target::Gpu, Target::Processor, Target::Quads];
 
 /// What kernels of products are printed for, and how large their tiles are.
-pub(crate) const KINDS: [(Target, Tiles); 3] = [
+pub(crate) const KINDS: [(Target, Tiles); 4] = [
     (Target::Gpu, Tiles::Large),
     (Target::Gpu, Tiles::Small),
     (Target::Processor, Tiles::Large), // Which has none.
+    (Target::Quads, Tiles::Large),
 ];
 
 /// A device and the pipelines it has compiled.
@@ -42,8 +43,11 @@ impl Harness {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapter = block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))
             .expect("a Vulkan adapter, at least a software one");
-        let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor::default()))
-            .expect("a device with the default limits");
+        let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+            required_features: wgpu::Features::SUBGROUP,
+            ..Default::default()
+        }))
+        .expect("a device with the default limits, and subgroups");
         let storage = |binding: u32, read_only| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -222,7 +226,7 @@ impl Harness {
     }
 
     fn pipeline(&mut self, stage: &Stage) -> wgpu::ComputePipeline {
-        let text = source(stage, self.target, self.tiles);
+        let text = for_naga(&source(stage, self.target, self.tiles));
         if let Some(known) = self.pipelines.get(&text) {
             return known.clone();
         }
@@ -304,6 +308,13 @@ impl Harness {
     }
 }
 
+/// A kernel without what browsers want in front: naga goes by the device's features.
+pub(crate) fn for_naga(text: &str) -> String {
+    let is_asked = |line: &&str| line.starts_with("enable ") || line.starts_with("diagnostic(");
+    let lines = text.lines().filter(|line| !is_asked(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// How an input is packed, if it is.
 fn packing(program: &Program, input: u32) -> Option<Packing> {
     let mut loads = program.stages.iter().flat_map(|stage| &stage.loads);
@@ -327,7 +338,9 @@ fn push_entries(
     rest.extend(&numbers.words);
     let (threads, of_call) = (numbers.threads, &rest[1..]);
     let threads = match (Products::of(stage), target, tiles) {
-        (Some(products), Target::Processor, _) => products.lone_threads(threads, of_call),
+        (Some(products), Target::Processor | Target::Quads, _) => {
+            products.lone_threads(threads, of_call, target)
+        }
         (Some(products), Target::Gpu, Tiles::Small) => products.small_threads(threads, of_call),
         (None, ..) => stage.threads(threads, target),
         _ => threads,

@@ -369,7 +369,7 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
         let scale = if is_tiny { 1e-30 } else { 1.0 };
         let floats = |count: u32| (0..count).map(move |i| (float(i) * scale).to_bits());
         let [left, right]: [Vec<u32>; 2] = [m * k, k * n].map(|count| floats(count).collect());
-        for (target, (lies, home), left_lies) in [Target::Gpu, Target::Processor]
+        for (target, (lies, home), left_lies) in [Target::Gpu, Target::Processor, Target::Quads]
             .into_iter()
             .flat_map(|target| ways.map(|way| (target, way, Lies::Rows)))
             .chain([(Target::Gpu, ways[0], Lies::Columns)])

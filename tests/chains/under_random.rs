@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::engines;
-use crate::gpu::KINDS;
+use crate::gpu::{KINDS, for_naga};
 use crate::oracle::{Tensor, evaluate};
 use crate::random::{Sample, sample, tensors};
 use crate::sessions::{Results, Sent};
@@ -219,7 +219,7 @@ fn every_stage_is_valid_wgsl() {
             let is_attention = matches!(stage.body, Body::Attention(_));
             attentions.set(attentions.get() + u32::from(is_attention));
             for (target, tiles) in KINDS {
-                check_wgsl(&source(stage, target, tiles))?;
+                check_wgsl(&for_naga(&source(stage, target, tiles)))?;
             }
         }
         Ok(())
@@ -233,8 +233,8 @@ fn check_wgsl(text: &str) -> Result<(), TestCaseError> {
         .map_err(|error| TestCaseError::fail(error.emit_to_string(text)))?;
     naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
-        // Which every WebGPU device has.
-        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
+        // Which every WebGPU device has, and those that the kernels are for.
+        naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32 | naga::valid::Capabilities::SUBGROUP,
     )
     .validate(&module)
     .map_err(|error| TestCaseError::fail(format!("{error:?}\n{text}")))?;

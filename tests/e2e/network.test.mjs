@@ -124,3 +124,50 @@ function gelu(x) {
   }
   return x * (0.5 + sum / Math.sqrt(Math.PI));
 }
+
+test("products around the blocks that threads share, and what a device was asked for", () =>
+  site.page(async (page) => {
+    const { offered, has, wrong } = await page.evaluate(async () => {
+      const adapter = await navigator.gpu.requestAdapter();
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const whole = (length, step) =>
+        Float32Array.from({ length }, (_, i) => ((i * step) % 17) - 8);
+      const sizes = [];
+      for (const rows of [1, 4, 9, 16, 17, 40]) {
+        for (const columns of [1, 4, 10, 16, 20, 33, 68]) {
+          for (const steps of [1, 4, 10, 32])
+            sizes.push([rows, steps, columns]);
+        }
+      }
+      const made = sizes.map(([rows, steps, columns]) => {
+        const a = whole(rows * steps, 5);
+        const b = whole(steps * columns, 7);
+        const x = gpu.tensor(a, [rows, steps]);
+        const read = x.matmul(gpu.tensor(b, [steps, columns])).read();
+        return { a, b, read };
+      });
+      gpu.flush();
+      const wrong = [];
+      for (const [at, { a, b, read }] of made.entries()) {
+        const [rows, steps, columns] = sizes[at];
+        const answer = await read;
+        // Whole numbers, whose sums are exact.
+        const isRight = answer.every((value, i) => {
+          const [row, column] = [Math.floor(i / columns), i % columns];
+          let sum = 0;
+          for (let k = 0; k < steps; k++) {
+            sum += a[row * steps + k] * b[k * columns + column];
+          }
+          return value === sum;
+        });
+        if (!isRight || answer.length !== rows * columns) wrong.push(sizes[at]);
+      }
+      return {
+        offered: adapter.features.has("subgroups"),
+        has: gpu.device.features.has("subgroups"),
+        wrong,
+      };
+    });
+    assert.deepEqual(wrong, []);
+    assert.equal(has, offered);
+  }));

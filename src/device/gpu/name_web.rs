@@ -1,15 +1,18 @@
 //! An adapter's name in the browser, from the raw device: wgpu leaves it empty.
 
-use js_sys::Reflect;
+use js_sys::{Reflect, Set};
+use wasm_bindgen::prelude::*;
 
 use super::AdapterName;
 
 pub(super) fn adapter(device: &wgpu::Device, _adapter: &wgpu::Adapter) -> AdapterName {
-    let info = device
-        .as_webgpu()
-        .map(|raw| Reflect::get(raw.as_ref(), &"adapterInfo".into()));
-    let info = info.and_then(Result::ok).unwrap_or_default();
-    let field = |name: &str| Reflect::get(&info, &name.into()).unwrap_or_default();
+    let of = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).unwrap_or_default();
+    let raw = device.as_webgpu();
+    let raw = raw.map_or(JsValue::UNDEFINED, |raw| {
+        AsRef::<JsValue>::as_ref(raw).clone()
+    });
+    let info = of(&raw, "adapterInfo");
+    let field = |name: &str| of(&info, name);
     let text = |name: &str| field(name).as_string().unwrap_or_default();
     // Browsers fill in what they are willing to tell.
     let names = [
@@ -27,5 +30,10 @@ pub(super) fn adapter(device: &wgpu::Device, _adapter: &wgpu::Adapter) -> Adapte
         adapter: told.join(" "),
         driver: text("architecture"),
         software: field("isFallbackAdapter").is_truthy(),
+        // The feature was asked for in the glue (tools/factory.mjs).
+        quads: field("subgroupMaxSize").as_f64() == Some(4.0)
+            && of(&raw, "features")
+                .unchecked_ref::<Set>()
+                .has(&"subgroups".into()),
     }
 }

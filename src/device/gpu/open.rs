@@ -18,6 +18,8 @@ struct AdapterName {
     adapter: String,
     driver: String,
     software: bool,
+    /// Whether four threads beside each other run in step and can exchange registers.
+    quads: bool,
 }
 
 /// Which adapter to prefer where there are several.
@@ -93,8 +95,11 @@ impl Gpu {
             })
             .await
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
-        let info = info(name::adapter(&device, &adapter), offered, &limits);
+        let name = name::adapter(&device, &adapter);
+        let has_quads = name.quads;
+        let info = info(name, offered, &limits);
         let target = match info.software {
+            true if has_quads => Target::Quads,
             true => Target::Processor,
             false => Target::Gpu,
         };

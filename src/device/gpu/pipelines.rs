@@ -266,7 +266,7 @@ fn same(a: &Kernel, b: &Kernel, target: Target) -> bool {
         (Kernel::Fused(a), Kernel::Fused(b)) => a.shares_kernel(b),
         // A processor's has no tiles.
         (Kernel::Product(a, _, of_a), Kernel::Product(b, _, of_b)) => {
-            (of_a == of_b || target == Target::Processor) && a.shares_kernel(b)
+            (of_a == of_b || target != Target::Gpu) && a.shares_kernel(b)
         }
         _ => a == b,
     }

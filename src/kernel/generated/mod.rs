@@ -69,6 +69,12 @@ const QUADS: &str = shader!("quads");
 const TILE: &str = shader!("tile");
 const SMALL_TILE: &str = shader!("small_tile");
 const DIRECT_TILE: &str = shader!("direct_tile");
+const LONE: &str = shader!("lone");
+const SWAPS: &str = shader!("swaps");
+
+/// In front of a kernel whose threads exchange registers: where they do depends on the
+/// call's entry, which those of a block share.
+const EXCHANGE: &str = "enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n";
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
 const DIRECT_ATTENTION: &str = shader!("direct_attention");
@@ -77,12 +83,12 @@ const DIRECT_ATTENTION: &str = shader!("direct_attention");
 /// GPUs alone. Besides these it depends on nothing but the stage's program.
 pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
     let layout = Layout::of(stage);
-    let mut products = String::new();
+    let (mut head, mut products) = ("", String::new());
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
         Body::Attention(of) => match target {
             Target::Gpu => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
-            Target::Processor => {
+            Target::Processor | Target::Quads => {
                 let hole = attention::operands(stage, &layout, of);
                 (HEADS, DIRECT_ATTENTION, hole)
             }
@@ -92,7 +98,7 @@ pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
                 let template = match (rows.width, target) {
                     (Width::Thread, _) => ROWS,
                     (_, Target::Gpu) => WIDE_ROWS,
-                    (_, Target::Processor) => LONE_ROWS,
+                    (_, Target::Processor | Target::Quads) => LONE_ROWS,
                 };
                 (FOLDS, template, rows::body(stage, &layout, rows))
             }
@@ -107,17 +113,24 @@ pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
                         products = tile::few_products();
                         SMALL_TILE
                     }
-                    (Target::Processor, _) => DIRECT_TILE,
+                    (Target::Processor | Target::Quads, _) => DIRECT_TILE,
                 };
-                match target {
-                    Target::Gpu => hole += QUADS,
-                    Target::Processor => tile::direct(&mut hole),
+                hole += match target {
+                    Target::Gpu => QUADS,
+                    Target::Processor => LONE,
+                    Target::Quads => SWAPS,
+                };
+                if target != Target::Gpu {
+                    tile::direct(&mut hole);
+                }
+                if target == Target::Quads {
+                    head = EXCHANGE;
                 }
                 (FACTORS, template, hole)
             }
         },
     };
-    let mut text = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, library].join("\n");
+    let mut text = [head, SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, library].join("\n");
     for (number, part) in template.split('$').enumerate() {
         text += "\n";
         match number {

@@ -10,8 +10,10 @@ fn templates_are_valid_as_they_lie() {
     let functions = ["lib/builtin.wgsl", "lib/functions.wgsl"];
     let beside = |name: &'static str| [&functions[..], &[name]].concat();
     let rows = beside("lib/folds.wgsl");
-    let direct = beside("lib/factors.wgsl");
-    let tiles = [&direct[..], &["lib/quads.wgsl"]].concat();
+    let factors = beside("lib/factors.wgsl");
+    let [lone, swaps] =
+        ["lib/lone.wgsl", "lib/swaps.wgsl"].map(|of| [&factors[..], &[of]].concat());
+    let tiles = [&factors[..], &["lib/quads.wgsl"]].concat();
     let heads = beside("lib/heads.wgsl");
     for (name, more) in [
         ("map.wgsl", &functions[..]),
@@ -20,7 +22,8 @@ fn templates_are_valid_as_they_lie() {
         ("lone_rows.wgsl", &rows),
         ("tile.wgsl", &tiles),
         ("small_tile.wgsl", &tiles),
-        ("direct_tile.wgsl", &direct),
+        ("direct_tile.wgsl", &lone),
+        ("direct_tile.wgsl", &swaps),
         ("attention.wgsl", &heads),
         ("direct_attention.wgsl", &heads),
         ("scan.wgsl", &["lib/lists.wgsl"]),
@@ -32,7 +35,7 @@ fn templates_are_valid_as_they_lie() {
             .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(&source)));
         naga::valid::Validator::new(
             naga::valid::ValidationFlags::all(),
-            naga::valid::Capabilities::empty(),
+            naga::valid::Capabilities::SUBGROUP,
         )
         .validate(&module)
         .unwrap_or_else(|error| panic!("{name}: {error:?}"));

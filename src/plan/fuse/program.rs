@@ -22,6 +22,9 @@ pub const NARROW: u32 = 32;
 /// tokens of texts, is one program up to here.
 pub const TALL: u32 = 512;
 
+/// Threads that share a block of a product where they exchange registers.
+pub(super) const SHARERS: u32 = 4;
+
 /// Threads that share a row, and partial sums that a long row is folded to.
 pub const LANES: u32 = 64;
 
@@ -313,8 +316,12 @@ impl Stage {
     pub fn group(&self, target: Target) -> u32 {
         match &self.body {
             Body::Map(_) => 1,
-            Body::Rows(rows) if rows.width == Width::Thread || target == Target::Processor => 1,
-            Body::Rows(_) | Body::Attention(_) => LANES,
+            Body::Attention(_) => LANES,
+            Body::Rows(rows) => match (rows.width, target) {
+                (Width::Thread, _) | (_, Target::Processor) | (Width::Group, Target::Quads) => 1,
+                (Width::Tile(_), Target::Quads) => SHARERS,
+                (_, Target::Gpu) => LANES,
+            },
         }
     }
 
@@ -322,7 +329,7 @@ impl Stage {
     /// [`Products`](super::Products) says it.
     pub fn threads(&self, on_gpu: u32, target: Target) -> u32 {
         match &self.body {
-            Body::Rows(rows) if rows.width == Width::Group && target == Target::Processor => {
+            Body::Rows(rows) if rows.width == Width::Group && target != Target::Gpu => {
                 on_gpu / LANES
             }
             _ => on_gpu,

@@ -4,7 +4,8 @@
 //! is made for a whole dispatch, when all its calls are known.
 
 use super::Layout;
-use super::program::{Body, LANES, Stage, Width};
+use super::program::{Body, LANES, SHARERS, Stage, Width};
+use crate::kernel::Target;
 
 /// How large the tiles of a product are that workgroups of a GPU compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +26,9 @@ pub const SMALL_TILE: [u32; 2] = [16, 32];
 /// Rows and columns that a thread of a processor computes by itself: no memory is shared
 /// there, and what is left of a workgroup's tile at the end of each call costs as much.
 const BLOCK: u32 = 8;
+
+/// The same of [`SHARERS`] threads, two by two.
+const SHARED_BLOCK: u32 = 2 * BLOCK;
 
 /// Dispatches of at most so many tiles have small ones instead. On an H200 both take as
 /// long for about 100, and a smaller GPU has enough to do with fewer.
@@ -68,9 +72,15 @@ impl Products {
         self.shared(threads, words, SMALL_TILE)
     }
 
-    /// Threads of it that compute blocks by themselves.
-    pub fn lone_threads(self, threads: u32, words: &[u32]) -> u32 {
-        self.shared(threads / LANES, words, [BLOCK; 2])
+    /// Threads of it on a processor, where they compute blocks by themselves or four
+    /// together.
+    pub fn lone_threads(self, threads: u32, words: &[u32], target: Target) -> u32 {
+        let (side, sharers) = match target {
+            Target::Quads => (SHARED_BLOCK, SHARERS),
+            _ => (BLOCK, 1),
+        };
+        let blocks = self.shared(threads / LANES, words, [side; 2]);
+        blocks.saturating_mul(sharers)
     }
 
     // As many for each part of this size as there were for each large tile.
