@@ -16,10 +16,10 @@ export interface OpenOptions {
   /**
    * Where work runs. `auto` sends each group of equal calls of a flush where it is
    * answered sooner, GPU or CPU, and to the CPU where there is no GPU in hardware; a
-   * structure keeps its route for 60 flushes unless its group becomes four times larger
-   * or smaller. `gpu` is the GPU for every call that does not ask for the CPU, a software
-   * one included, and fails where there is none. Results of floats may differ in their
-   * last bits between devices. Default: `auto`.
+   * structure keeps its route for 60 flushes, its first two for 8, unless its group
+   * becomes four times larger or smaller. `gpu` is the GPU for every call that does not
+   * ask for the CPU, a software one included, and fails where there is none. Results of
+   * floats may differ in their last bits between devices. Default: `auto`.
    */
   engine?: "auto" | "gpu" | "cpu";
   /**

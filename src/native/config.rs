@@ -10,8 +10,8 @@ use crate::error::Error;
 pub enum EngineChoice {
     /// Where each group of equal calls of a flush is answered sooner: on the GPU
     /// or the processor; on the processor where there is no GPU in hardware. A
-    /// structure keeps its route for 60 flushes, unless its group becomes four
-    /// times larger or smaller. Floats may differ in their last bits between
+    /// structure keeps its route for 60 flushes, its first two for 8, unless its group
+    /// becomes four times larger or smaller. Floats may differ in their last bits between
     /// the devices.
     #[default]
     Auto,

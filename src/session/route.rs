@@ -11,6 +11,11 @@ use crate::plan::{Effort, Recipe, RecipeId};
 /// Flushes for which a structure keeps its route.
 pub(super) const HOLD: u32 = 60;
 
+/// The same of its first routes: the model alone chose them, and a few flushes tell how
+/// far it is off on either device.
+const TRIAL: u32 = 8;
+const TRIALS: u32 = 2;
+
 /// A group so many times larger or smaller than the one that its structure's
 /// route was chosen for is another matter, and is routed anew.
 const OTHER_SIZE: f64 = 4.0;
@@ -56,6 +61,8 @@ struct Known {
     /// Work and dispatches of a row of it, once asked for.
     effort: Option<(Effort, f64)>,
     held: Held,
+    /// Routes that were chosen for it, as far as they are counted.
+    routes: u32,
     cpu: Drift,
     gpu: Drift,
 }
@@ -164,16 +171,18 @@ impl Router {
     pub(super) fn keep(&mut self, groups: &[Group]) {
         for group in groups {
             let size = self.model.cpu_ms(&group.sum);
-            let held = &mut self.known(group.recipe).held;
+            let Known { held, routes, .. } = self.known(group.recipe);
             if group.fixed.is_some() || !group.is_ready {
                 continue; // Nobody chose.
             }
             match held.of(size) {
                 Some(_) => held.left -= 1,
                 None => {
+                    let is_trial = *routes < TRIALS;
+                    *routes += u32::from(is_trial);
                     *held = Held {
                         engine: group.engine,
-                        left: HOLD - 1,
+                        left: if is_trial { TRIAL } else { HOLD } - 1,
                         size,
                     }
                 }
