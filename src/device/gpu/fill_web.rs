@@ -16,13 +16,12 @@ extern "C" {
     fn set(this: &Target, bytes: &[u8], to: u32);
 }
 
-/// Copies runs of the arena to where they go in the buffer.
+/// Copies runs of the arena to where they go in so many bytes of the buffer.
 pub(super) fn fill(
-    buffer: &wgpu::Buffer,
-    arena: &Arena,
-    runs: &[Run],
+    (buffer, all): (&wgpu::Buffer, u64),
+    (arena, runs): (&Arena, &[Run]),
 ) -> Result<(), wgpu::MapRangeError> {
-    let view = buffer.get_mapped_range(..)?;
+    let view = buffer.get_mapped_range(0..all)?;
     let target: &Target = view.as_uint8array().unchecked_ref();
     each_slice(arena, runs, &mut |to, bytes| target.set(bytes, to));
     Ok(())

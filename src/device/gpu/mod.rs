@@ -355,7 +355,7 @@ impl Gpu {
         needs.iter().all(fits)
             && self
                 .read_bytes(plan)
-                .is_none_or(|bytes| self.reads.fits(bytes))
+                .is_none_or(|bytes| self.reads.ring.fits(bytes))
             && self.uploads.fits(needs[0].1)
             && plan.dispatches().all(|work| {
                 self.pipelines

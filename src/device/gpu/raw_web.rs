@@ -20,8 +20,8 @@ extern "C" {
 
 /// Copies words to a mapped buffer.
 fn copy(words: &js_sys::Uint32Array, to: &wgpu::Buffer) -> Result<(), wgpu::MapRangeError> {
-    let view = to.get_mapped_range(..)?;
     let (start, length) = (words.byte_offset(), words.length() * WORD);
+    let view = to.get_mapped_range(0..length.into())?;
     let buffer = words.buffer();
     let bytes = js_sys::Uint8Array::new_with_byte_offset_and_length(&buffer, start, length);
     view.as_uint8array().set(&bytes, 0);

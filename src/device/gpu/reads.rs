@@ -32,7 +32,7 @@ impl Reads {
 
     /// A buffer of at least `bytes`, of which no buffer has more than `limit`.
     pub(super) fn take(&self, device: &wgpu::Device, bytes: u64, limit: u64) -> Staged {
-        let idle = self.ring.take(bytes, u64::MAX);
+        let idle = self.ring.take(bytes);
         let buffer =
             idle.unwrap_or_else(|| self.ring.make(device, (bytes, class(bytes).min(limit))));
         Staged {
@@ -41,14 +41,9 @@ impl Reads {
         }
     }
 
-    /// Whether there is one.
-    pub(super) fn fits(&self, bytes: u64) -> bool {
-        self.ring.fits(bytes, u64::MAX)
-    }
-
     /// Bytes that are to be made for results of `bytes`.
     pub(super) fn lacks(&self, bytes: u64) -> u64 {
-        match self.fits(bytes) {
+        match self.ring.fits(bytes) {
             true => 0,
             false => class(bytes),
         }
@@ -99,7 +94,8 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             buffer.unmap(); // Also takes back a map that is still asked for.
-            self.ring.give(buffer);
+            let all = buffer.size();
+            self.ring.give(buffer, all);
         }
     }
 }

@@ -18,7 +18,8 @@ pub(super) struct Ring {
 
 #[derive(Debug, Default)]
 struct State {
-    idle: Vec<wgpu::Buffer>,
+    /// Each with how many of its bytes can be used as it is.
+    idle: Vec<(wgpu::Buffer, u64)>,
     /// Bytes of all its buffers.
     bytes: u64,
     destroyed: bool,
@@ -31,39 +32,53 @@ impl Ring {
         Ring { pool, usage, state }
     }
 
-    /// The smallest idle buffer of at least `bytes` and at most `most`, if there is one.
-    pub(super) fn take(&self, bytes: u64, most: u64) -> Option<wgpu::Buffer> {
+    /// The idle buffer with the fewest bytes of use that are at least `bytes`, if there
+    /// is one.
+    pub(super) fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
+        self.take_by(bytes, |(_, usable)| *usable)
+    }
+
+    /// The smallest idle buffer of at least `bytes`, whatever of it can be used.
+    pub(super) fn take_any(&self, bytes: u64) -> Option<wgpu::Buffer> {
+        self.take_by(bytes, |(buffer, _)| buffer.size())
+    }
+
+    fn take_by(
+        &self,
+        bytes: u64,
+        has: impl Fn(&(wgpu::Buffer, u64)) -> u64,
+    ) -> Option<wgpu::Buffer> {
         let mut state = self.lock();
         let mut best: Option<(u64, usize)> = None;
-        for (index, buffer) in state.idle.iter().enumerate() {
-            let size = buffer.size();
-            let holds = (bytes..=most).contains(&size);
-            if holds && best.is_none_or(|(least, _)| size < least) {
-                best = Some((size, index));
+        for (index, idle) in state.idle.iter().enumerate() {
+            let has = has(idle);
+            if has >= bytes && best.is_none_or(|(least, _)| has < least) {
+                best = Some((has, index));
             }
         }
-        best.map(|(_, index)| state.idle.swap_remove(index))
+        best.map(|(_, index)| state.idle.swap_remove(index).0)
     }
 
     /// A new buffer of `size` bytes, of which `asked` are needed. It is in use.
     pub(super) fn make(&self, device: &wgpu::Device, (asked, size): (u64, u64)) -> wgpu::Buffer {
         let mut state = self.lock();
         // One that has become too small will not be needed again.
-        if let Some(small) = state.idle.iter().position(|buffer| buffer.size() < size) {
-            let small = state.idle.swap_remove(small);
+        let is_small = |(buffer, _): &(wgpu::Buffer, u64)| buffer.size() < size;
+        if let Some(small) = state.idle.iter().position(is_small) {
+            let (small, _) = state.idle.swap_remove(small);
             self.destroy_one(&mut state, &small);
         }
         state.bytes += size;
         self.pool.make(device, (asked, size), self.usage)
     }
 
-    /// Takes a buffer back.
-    pub(super) fn give(&self, buffer: wgpu::Buffer) {
+    /// Takes a buffer back, of which so many bytes can be used as it is.
+    pub(super) fn give(&self, buffer: wgpu::Buffer, usable: u64) {
         let mut state = self.lock();
         if state.destroyed {
             self.destroy_one(&mut state, &buffer);
         } else {
-            state.idle.push(buffer);
+            state.idle.push((buffer, usable));
         }
     }
 
@@ -72,11 +87,10 @@ impl Ring {
         self.destroy_one(&mut self.lock(), buffer);
     }
 
-    /// Whether [`Ring::take`] finds one.
-    pub(super) fn fits(&self, bytes: u64, most: u64) -> bool {
+    /// Whether an idle buffer has `bytes`.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
         let state = self.lock();
-        let mut sizes = state.idle.iter().map(wgpu::Buffer::size);
-        sizes.any(|size| (bytes..=most).contains(&size))
+        state.idle.iter().any(|(buffer, _)| buffer.size() >= bytes)
     }
 
     /// Bytes of its buffers, in use or not.
@@ -93,7 +107,7 @@ impl Ring {
     /// Destroys what is not in use.
     pub(super) fn trim(&self) {
         let mut state = self.lock();
-        for buffer in std::mem::take(&mut state.idle) {
+        for (buffer, _) in std::mem::take(&mut state.idle) {
             self.destroy_one(&mut state, &buffer);
         }
     }

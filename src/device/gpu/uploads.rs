@@ -4,6 +4,8 @@
 //! Nothing here ever waits. A piece that finds no mapped buffer goes through the
 //! queue, and leaves a buffer for the next one of its size.
 
+use std::cell::Cell;
+
 use super::pool::{Pool, SMALLEST};
 use super::ring::Ring;
 use crate::plan::Run;
@@ -19,17 +21,50 @@ mod fill;
 /// Bytes from which a mapped buffer is worth its map.
 const STAGED: u64 = 192 << 10;
 
-/// A piece takes no buffer that is so many times larger while it may have another.
-const LARGER: u64 = 2;
+/// So many pieces later a buffer is mapped no further than they needed.
+const PIECES: u32 = 8;
 
 /// Bytes of mapped buffers that are kept at most.
 const KEPT: u64 = 32 << 20;
 
-/// The mapped buffers. Invariant: an idle one is mapped.
+/// The mapped buffers. Invariant: an idle one is mapped as far as the ring knows.
 #[derive(Clone, Debug)]
 pub(super) struct Uploads {
     pool: Pool,
     ring: Ring,
+    extent: Cell<Extent>,
+}
+
+/// How far buffers are mapped: a browser sends all that was, written to or not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    /// Bytes of the largest of the last pieces, and of those before them.
+    most: u64,
+    before: u64,
+    /// How many the last ones are.
+    pieces: u32,
+}
+
+impl Extent {
+    /// With one more piece.
+    fn and(self, bytes: u64) -> Extent {
+        if self.pieces < PIECES {
+            return Extent {
+                most: self.most.max(bytes),
+                pieces: self.pieces + 1,
+                ..self
+            };
+        }
+        Extent {
+            most: bytes,
+            before: self.most,
+            pieces: 1,
+        }
+    }
+
+    fn bytes(self) -> u64 {
+        self.most.max(self.before).next_multiple_of(SMALLEST)
+    }
 }
 
 /// Writes to a mapped buffer.
@@ -48,13 +83,14 @@ impl Uploads {
         Uploads {
             ring: Ring::new(pool.clone(), usage),
             pool,
+            extent: Cell::default(),
         }
     }
 
     /// Copies runs of the arena to the start of a mapped buffer, if they are many
     /// bytes and there is such a buffer.
     pub(super) fn write(&self, arena: &Arena, runs: &[Run], bytes: u64) -> Option<Written> {
-        self.write_with(bytes, &|buffer| fill::fill(buffer, arena, runs))
+        self.write_with(bytes, &|buffer| fill::fill((buffer, bytes), (arena, runs)))
     }
 
     /// The same for what lies elsewhere: `fill` copies it to the buffer.
@@ -62,7 +98,8 @@ impl Uploads {
         if bytes < STAGED {
             return None;
         }
-        let buffer = self.ring.take(bytes, self.most(bytes))?;
+        self.extent.set(self.extent.get().and(bytes));
+        let buffer = self.ring.take(bytes)?;
         if fill(&buffer).is_err() {
             self.ring.discard(&buffer); // The device is lost.
             return None;
@@ -71,10 +108,16 @@ impl Uploads {
         Some(Written { buffer, bytes })
     }
 
-    /// Makes a mapped buffer for the next such piece, where this one found none. No
-    /// buffer has more bytes than `limit`.
+    /// Maps a buffer for the next such piece, where this one found none; a new one, if
+    /// need be. No buffer has more bytes than `limit`.
     pub(super) fn prepare(&self, device: &wgpu::Device, (bytes, limit): (u64, u64)) {
-        if self.wants(bytes) {
+        if bytes < STAGED {
+            return;
+        }
+        if let Some(buffer) = self.ring.take_any(bytes) {
+            buffer.unmap();
+            self.map(buffer);
+        } else if self.wants(bytes) {
             let size = bytes.next_multiple_of(SMALLEST).min(limit);
             self.map(self.ring.make(device, (bytes, size)));
         }
@@ -82,7 +125,7 @@ impl Uploads {
 
     /// Whether a piece of so many bytes makes nothing.
     pub(super) fn fits(&self, bytes: u64) -> bool {
-        self.ring.fits(bytes, self.most(bytes)) || !self.wants(bytes)
+        self.ring.fits(bytes) || !self.wants(bytes)
     }
 
     /// Destroys what is not in use.
@@ -100,15 +143,6 @@ impl Uploads {
         self.map(written.buffer);
     }
 
-    /// The largest buffer for a piece of so many bytes. A browser sends all that was
-    /// mapped, written to or not, so a piece may have one of its own size.
-    fn most(&self, bytes: u64) -> u64 {
-        match self.wants(bytes) {
-            true => LARGER * bytes,
-            false => u64::MAX,
-        }
-    }
-
     /// Whether a buffer of so many bytes may be made.
     fn wants(&self, bytes: u64) -> bool {
         let most = KEPT.min(self.pool.spare());
@@ -119,10 +153,15 @@ impl Uploads {
     fn map(&self, buffer: wgpu::Buffer) {
         let ring = self.ring.clone();
         let mapped = buffer.clone();
-        buffer.map_async(wgpu::MapMode::Write, .., move |result| match result {
-            Ok(()) => ring.give(mapped),
-            Err(_) => ring.discard(&mapped),
-        });
+        let usable = self.extent.get().bytes().min(buffer.size());
+        buffer.map_async(
+            wgpu::MapMode::Write,
+            0..usable,
+            move |result| match result {
+                Ok(()) => ring.give(mapped, usable),
+                Err(_) => ring.discard(&mapped),
+            },
+        );
     }
 }
 
