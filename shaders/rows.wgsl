@@ -1,17 +1,13 @@
-// Short rows folded to values that are used for their elements, generated: fusion fills the hole.
-// Grid: one thread per row of a call, by the segment table. `wide_rows.wgsl` is the same for long rows.
+// Rows folded to values that are used for their elements, generated: fusion fills the hole.
+// Grid: one thread per row of a call, by the segment table. How a row is summed depends on its length (`lib/sum.wgsl`
+// and, where a GPU has no `wide_rows.wgsl` for long ones, `lib/sums.wgsl`).
 
 alias F = f32;
 alias U = u32;
 alias B = bool;
 
-alias Sums = f32;
-
 const LANES = 1u;
 
-fn add(sums: ptr<function, Sums>, j: u32, value: f32) { *sums += value; }
-
-fn fold_sum(lane: u32, sums: Sums) -> f32 { return sums; }
 fn fold_max(lane: u32, value: u32) -> u32 { return value; }
 fn fold_min(lane: u32, value: u32) -> u32 { return value; }
 

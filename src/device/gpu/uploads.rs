@@ -28,7 +28,7 @@ const PIECES: u32 = 8;
 const KEPT: u64 = 32 << 20;
 
 /// The mapped buffers. Invariant: an idle one is mapped as far as the ring knows.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Uploads {
     pool: Pool,
     ring: Ring,

@@ -63,7 +63,8 @@ const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");
 const ROWS: &str = shader!("rows");
 const WIDE_ROWS: &str = shader!("wide_rows");
-const LONE_ROWS: &str = shader!("lone_rows");
+const SUM: &str = shader!("sum");
+const SUMS: &str = shader!("sums");
 const FACTORS: &str = shader!("factors");
 const QUADS: &str = shader!("quads");
 const TILE: &str = shader!("tile");
@@ -95,12 +96,13 @@ pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
         },
         Body::Rows(rows) => match rows.width {
             Width::Thread | Width::Group => {
-                let template = match (rows.width, target) {
-                    (Width::Thread, _) => ROWS,
-                    (_, Target::Gpu) => WIDE_ROWS,
-                    (_, Target::Processor | Target::Quads) => LONE_ROWS,
+                let (template, sums) = match (rows.width, target) {
+                    (Width::Thread, _) => (ROWS, SUM),
+                    (_, Target::Gpu) => (WIDE_ROWS, ""),
+                    (_, Target::Processor | Target::Quads) => (ROWS, SUMS),
                 };
-                (FOLDS, template, rows::body(stage, &layout, rows))
+                let hole = rows::body(stage, &layout, rows) + sums;
+                (FOLDS, template, hole)
             }
             Width::Tile(tile) => {
                 let mut hole = tile::body(stage, &layout, (rows, tile));

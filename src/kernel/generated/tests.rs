@@ -9,7 +9,8 @@ fn templates_are_valid_as_they_lie() {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let functions = ["lib/builtin.wgsl", "lib/functions.wgsl"];
     let beside = |name: &'static str| [&functions[..], &[name]].concat();
-    let rows = beside("lib/folds.wgsl");
+    let folds = beside("lib/folds.wgsl");
+    let [sum, sums] = ["lib/sum.wgsl", "lib/sums.wgsl"].map(|of| [&folds[..], &[of]].concat());
     let factors = beside("lib/factors.wgsl");
     let [lone, swaps] =
         ["lib/lone.wgsl", "lib/swaps.wgsl"].map(|of| [&factors[..], &[of]].concat());
@@ -17,9 +18,9 @@ fn templates_are_valid_as_they_lie() {
     let heads = beside("lib/heads.wgsl");
     for (name, more) in [
         ("map.wgsl", &functions[..]),
-        ("rows.wgsl", &rows),
-        ("wide_rows.wgsl", &rows),
-        ("lone_rows.wgsl", &rows),
+        ("rows.wgsl", &sum),
+        ("rows.wgsl", &sums),
+        ("wide_rows.wgsl", &folds),
         ("tile.wgsl", &tiles),
         ("small_tile.wgsl", &tiles),
         ("direct_tile.wgsl", &lone),
