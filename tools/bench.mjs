@@ -1,11 +1,12 @@
 // Opens the bench page headless, prints its tables, and keeps them under benches/record.
 //
-//   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--machine NAME] [--keep WHAT]
+//   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--rounds N] [--machine NAME] [--keep WHAT]
 //   node tools/bench.mjs --page embeddings/ …
 //   node tools/bench.mjs --from FILE [--machine NAME] [--keep WHAT]
 //
-// `--page` names another page of the bench. That of embeddings needs a model and its
-// rival: `make model`, then `tools/rival.sh`.
+// With `--rounds` the systems of a workload take turns so often, and a row is of the round
+// in the middle. `--page` names another page of the bench. That of embeddings needs a
+// model and its rival: `make model`, then `tools/rival.sh`.
 //
 // `--from` takes a record that the page made elsewhere (its download, or what it
 // posted with `?report`) instead of measuring. NAME says which machine that was: a
@@ -36,6 +37,7 @@ const { values: options } = parseArgs({
     workloads: { type: "string" },
     systems: { type: "string" },
     quick: { type: "boolean" },
+    rounds: { type: "string" },
     keep: { type: "string" },
     from: { type: "string" },
     machine: { type: "string" },
@@ -83,7 +85,7 @@ async function measure() {
     const page = await openPage(browser);
     const query = new URLSearchParams({ run: "" });
     if (options.quick) query.set("quick", "");
-    for (const of of ["workloads", "systems"]) {
+    for (const of of ["workloads", "systems", "rounds"]) {
       if (options[of]) query.set(of, options[of]);
     }
     await page.goto(`${site.url}/bench/${options.page}?${query}`);

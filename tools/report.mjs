@@ -11,8 +11,12 @@ export function report(result) {
       (load === undefined ? ". " : `, load ${digits(load)} before it began. `) +
       "Medians, in milliseconds unless a row says otherwise; `×` is the time " +
       "over that of `one-batch`; in parentheses, runs where there were fewer than 15." +
+      (result.rows.some(({ rounds }) => rounds)
+        ? " Of rounds that systems took turns for, the one in the middle."
+        : "") +
       (software ? " Software adapter: only ratios mean something." : ""),
     markdown(times(result)),
+    ...inRounds(result),
     "## What times are made of",
     ...result.workloads.flatMap((workload) => made(result, workload)),
     "## What was measured",
@@ -45,6 +49,23 @@ function times({ workloads, systems, rows }) {
       ...names.map((system) => cell(name, system)),
     ]),
   ];
+}
+
+/** The medians of each round. */
+function inRounds({ rows }) {
+  const own = rows.filter(({ rounds }) => rounds);
+  if (own.length === 0) return [];
+  const most = Math.max(...own.map(({ rounds }) => rounds.length));
+  const numbers = Array.from({ length: most }, (_, at) => `${at + 1}`);
+  const table = [
+    ["round", "system", ...numbers],
+    ...own.map(({ workload, system, rounds }) => [
+      workload,
+      system,
+      ...numbers.map((_, at) => (at in rounds ? digits(rounds[at]) : "")),
+    ]),
+  ];
+  return ["## Round by round", markdown(table)];
 }
 
 function made({ rows }, { name }) {

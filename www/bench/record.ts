@@ -3,7 +3,7 @@
 // Times are in milliseconds unless a workload says otherwise. The command line writes it
 // to benches/record, and the page offers it as a file; nothing is measured here.
 
-/** One system on one workload. */
+/** One system on one workload; of several rounds the one in the middle. */
 export interface Row {
   workload: string;
   system: string;
@@ -17,6 +17,8 @@ export interface Row {
   min: number;
   /** The median over that of `one-batch`, where both have one. */
   ratio?: number;
+  /** The medians of all rounds, in order, where there were several. */
+  rounds?: number[];
   /** The largest difference from float64 in the answers that were checked. */
   error?: number;
   /** What the time is made of, or stands beside it, by name; the workload says what. */

@@ -1,14 +1,15 @@
-// Runs what was chosen: every workload on every system, one after the other.
+// Runs what was chosen: every workload on every system, one after the other; in rounds,
+// if there are several, so that a page's moods meet all systems alike.
 //
 // It shows nothing. Stopping takes effect between two runs, which is when nothing is
 // on its way; what was measured until then is kept.
 
 import { type Effort, pause, QUICK, type Terms } from "./measure.ts";
-import type { About, Result, Row } from "./record.ts";
+import { type About, quantile, type Result, type Row } from "./record.ts";
 import { REFERENCE } from "./systems/index.ts";
 
 /** What a measurement found: a row without its names. */
-export type Finding = Omit<Row, "workload" | "system" | "ratio">;
+export type Finding = Omit<Row, "workload" | "system" | "ratio" | "rounds">;
 
 /** What is compared, by name. */
 export interface Named {
@@ -31,39 +32,43 @@ export interface Choice<System extends Named> {
   workloads: readonly Measured<System>[];
   systems: readonly System[];
   effort: Effort;
+  /** How often the systems of a workload take their turn. */
+  rounds: number;
 }
 
 export interface Listener {
   /** The next measurement, and the share of all that is done. */
   next(workload: string, system: string, done: number): void;
-  /** All rows so far. */
-  rows(rows: readonly Row[]): void;
+  /** All rows so far, and what the last measurement found. */
+  rows(rows: readonly Row[], last: Row): void;
 }
 
 /** A system has this long to let go of its device before the next one starts. */
 const REST_MS = 50;
 
 export async function run<System extends Named>(
-  { workloads, systems, effort }: Choice<System>,
+  { workloads, systems, effort, rounds }: Choice<System>,
   signal: AbortSignal,
   listener: Listener,
 ): Promise<Result> {
   const start = performance.now();
   const date = new Date().toISOString();
-  const pairs = workloads.flatMap((workload) =>
-    workload.systems
-      .filter((system) => systems.includes(system))
-      .map((system) => ({ workload, system })),
-  );
-  const rows: Row[] = [];
-  for (const [done, { workload, system }] of pairs.entries()) {
+  const turns = workloads.flatMap((workload) => {
+    const own = workload.systems.filter((system) => systems.includes(system));
+    const round = own.map((system) => ({ workload, system }));
+    return Array.from({ length: rounds }, () => round).flat();
+  });
+  const found: Row[] = [];
+  let rows: Row[] = [];
+  for (const [done, { workload, system }] of turns.entries()) {
     if (signal.aborted) break;
-    listener.next(workload.name, system.name, done / pairs.length);
+    listener.next(workload.name, system.name, done / turns.length);
     await pause(REST_MS);
     const row = await measure(workload, system, { signal, effort });
     if (row === undefined) break;
-    rows.push(compared(row, rows));
-    listener.rows(rows);
+    found.push(row);
+    rows = summed(found);
+    listener.rows(rows, row);
   }
   return {
     date,
@@ -101,8 +106,24 @@ async function measure<System extends Named>(
   }
 }
 
+/** One row of each workload and system. */
+function summed(found: readonly Row[]): Row[] {
+  const pairs = Map.groupBy(found, (row) => `${row.workload} ${row.system}`);
+  const rows = Array.from(pairs.values(), middle);
+  return rows.map((row) => compared(row, rows));
+}
+
+/** Of all rounds the one with the median of their medians; the first that failed, if one did. */
+function middle(rounds: readonly Row[]): Row {
+  const failed = rounds.find((row) => row.problem !== undefined);
+  if (failed || rounds.length === 1) return failed ?? rounds[0];
+  const medians = rounds.map((row) => row.median);
+  const row = rounds[medians.indexOf(quantile(medians, 0.5))];
+  return { ...row, rounds: medians };
+}
+
 function compared(row: Row, rows: readonly Row[]): Row {
-  const reference = [...rows, row].find(
+  const reference = rows.find(
     ({ workload, system }) => workload === row.workload && system === REFERENCE,
   );
   if (row.problem !== undefined || !reference?.median) return row;

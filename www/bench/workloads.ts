@@ -130,17 +130,30 @@ const search = (queries: number): Workload => ({
 const clips = (
   name: string,
   about: string,
-  instances: number,
-  make: (instances: number) => Scene,
+  shape: Shape,
+  make: () => Scene,
   systems: readonly System[],
 ): Workload => ({
   name,
   about,
-  ...{ calls: make === crowd ? 1 : instances, items: instances },
+  ...shape,
   ...LONG,
   systems,
-  measure: (system, terms) => measureClips(make(instances), system, terms),
+  measure: (system, terms) => measureClips(make(), system, terms),
 });
+
+const TRACKS = 10_000;
+const CROWD = 100_000;
+
+/** Tracks of 16 rotations, so many of them a clip, whose time is its own. */
+const tracks = (together: number, name: string, whose: string): Workload =>
+  clips(
+    name,
+    `${ALL_CALLS}: 10,000 tracks of 16 rotations, ${whose}`,
+    { calls: TRACKS / together, items: together },
+    () => rotations(TRACKS, together),
+    [oneBatch, ...framebatch, cpuLoop, animationMixer, perCall],
+  );
 
 /** Where a processor takes a minute. */
 const onGpus = SYSTEMS.filter(
@@ -177,18 +190,14 @@ export const WORKLOADS: readonly Workload[] = [
     about: `${ALL_CALLS}: 500 callers of one network of 32, 64 and 10 numbers, with 1 to 40 rows each`,
   },
   ...[1, 64].map((queries) => search(queries)),
-  clips(
-    "clip-10k-tracks",
-    `${ALL_CALLS}: 10,000 components, each with a track of 16 rotations of its own, at its own time`,
-    10_000,
-    rotations,
-    [oneBatch, ...framebatch, cpuLoop, animationMixer, perCall],
-  ),
+  tracks(TRACKS, "clip-10k-tracks", "all of one clip"),
+  tracks(100, "clip-10k-tracks-by-100", "100 of a clip, each at its own time"),
+  tracks(1, "clip-10k-tracks-by-1", "a clip for each, at its own time"),
   clips(
     "clip-100k",
     "a frame of 100,000 instances of one clip (position, rotation, scale; 16 keys each), each at its own time, until the GPU has it in the buffer that is drawn from; nothing comes back",
-    100_000,
-    crowd,
+    { calls: 1, items: CROWD },
+    () => crowd(CROWD),
     [oneBatch, framebatchGpu, cpuLoop, animationMixer, perCall],
   ),
   {

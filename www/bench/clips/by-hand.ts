@@ -1,10 +1,11 @@
 // WebGPU by hand for one scene and nothing else: everybody in one dispatch, or each
-// instance with a submission of its own. Tracks and pipelines are made once.
+// group with a submission of its own. Tracks and pipelines are made once.
 
 import { openDevice } from "../systems/system.ts";
 import { drawnOf, joined, type Posing } from "./posing.ts";
 import {
   DURATION,
+  groupsOf,
   KEYS,
   phaseOf,
   putTimes,
@@ -15,10 +16,11 @@ import {
 
 /** One dispatch of all, and one read-back where rows are wanted. */
 export async function oneBatch(scene: Scene): Promise<Posing> {
-  const bench = await openBench(scene, "times[instance]", "storage, read");
+  const { instances, kinds, together } = scene;
+  const time = `times[instance / ${together}u]`;
+  const bench = await openBench(scene, time, "storage, read");
   const { device, drawn, rows, make, draw } = bench;
-  const { instances, kinds } = scene;
-  const times = new Float32Array(instances);
+  const times = new Float32Array(groupsOf(scene));
   const { COPY_DST, MAP_READ, STORAGE } = GPUBufferUsage;
   const given = make(times.byteLength, STORAGE | COPY_DST);
   const staging = drawn ? undefined : make(rows.size, COPY_DST | MAP_READ);
@@ -33,8 +35,8 @@ export async function oneBatch(scene: Scene): Promise<Posing> {
       if (staging === undefined) return device.queue.onSubmittedWorkDone();
       await staging.mapAsync(GPUMapMode.READ);
       const all = new Float32Array(staging.getMappedRange());
-      const width = rowOf(scene);
-      own = times_(instances, (i) => all.slice(i * width, (i + 1) * width));
+      const width = rowOf(scene) * together;
+      own = times_(times.length, (i) => all.slice(i * width, (i + 1) * width));
       staging.unmap();
     },
     rows: async () => (drawn ? drawn.rows() : joined(own)),
@@ -46,22 +48,24 @@ export async function oneBatch(scene: Scene): Promise<Posing> {
 export async function perCall(scene: Scene): Promise<Posing> {
   const bench = await openBench(scene, "times.x", "uniform", "times.y");
   const { device, drawn, make, draw } = bench;
-  const { instances, kinds } = scene;
-  const width = rowOf(scene);
+  const { kinds, together } = scene;
+  const calls = groupsOf(scene);
+  const width = rowOf(scene) * together;
   const { COPY_DST, MAP_READ, UNIFORM } = GPUBufferUsage;
   // The queue keeps calls apart, so one will do; what is mapped must be a call's own.
   const params = make(16, UNIFORM | COPY_DST);
   const group = bench.group(params);
-  const stagings = times_(drawn ? 0 : instances, () =>
+  const stagings = times_(drawn ? 0 : calls, () =>
     make(width * 4, COPY_DST | MAP_READ),
   );
   const given = new Float32Array(4);
   const call = async (i: number, now: number): Promise<Float32Array> => {
     given[0] = now + phaseOf(i);
-    given[1] = i;
+    given[1] = i * together;
     device.queue.writeBuffer(params, 0, given);
     const staging = stagings[i];
-    draw(group, Math.ceil(kinds.length / 64), staging, i * width * 4);
+    const groups = Math.ceil((together * kinds.length) / 64);
+    draw(group, groups, staging, i * width * 4);
     if (staging === undefined) return given;
     await staging.mapAsync(GPUMapMode.READ);
     const row = new Float32Array(staging.getMappedRange().slice(0));
@@ -71,7 +75,7 @@ export async function perCall(scene: Scene): Promise<Posing> {
   let own: Float32Array[] = [];
   return {
     async pose(now) {
-      own = await Promise.all(times_(instances, (i) => call(i, now)));
+      own = await Promise.all(times_(calls, (i) => call(i, now)));
       if (drawn) await device.queue.onSubmittedWorkDone();
     },
     rows: async () => (drawn ? drawn.rows() : joined(own)),
@@ -153,11 +157,12 @@ interface Given {
 
 /** A thread for each track of each instance. */
 function shader(scene: Scene, { time, space, first }: Given): string {
-  const { kinds, isOwn } = scene;
+  const { kinds, isOwn, together } = scene;
   const width = rowOf(scene);
   const starts = kinds.map((_, k) =>
     kinds.slice(0, k).reduce((sum, kind) => sum + widthOf(kind), 0),
   );
+  const own = (space === "uniform" ? together : scene.instances) * kinds.length;
   const list = (numbers: readonly number[]) =>
     `array<u32, ${numbers.length}>(${numbers.map((n) => `${n}u`).join()})`;
   return /* wgsl */ `
@@ -171,10 +176,9 @@ function shader(scene: Scene, { time, space, first }: Given): string {
     @compute @workgroup_size(64)
     fn main(@builtin(global_invocation_id) id: vec3u) {
       let i = id.x + u32(${first}) * TRACKS;
-      ${space === "uniform" ? "if (id.x >= TRACKS) { return; }" : ""}
+      if (id.x >= ${own}u) { return; }
       let instance = i / TRACKS;
       let place = i % TRACKS;
-      if (instance >= ${scene.instances}u) { return; }
       var starts = ${list(starts)};
       var widths = ${list(kinds.map(widthOf))};
       let track = ${isOwn ? "i" : "place"};

@@ -8,6 +8,7 @@ import type { System } from "../systems/system.ts";
 import { joined, type Posing, readBack } from "./posing.ts";
 import {
   DURATION,
+  groupsOf,
   phaseOf,
   putTimes,
   rowOf,
@@ -23,20 +24,25 @@ export async function framebatch(
   return scene.isDrawn ? toTensor(gpu, scene) : each(gpu, scene);
 }
 
+/** Of an instance and those that are at its time. */
 function clipOf(scene: Scene, i: number): ClipOptions {
-  const tracks = scene.kinds.map((_, k) => trackOf(scene, i, k));
-  return { tracks, duration: DURATION };
+  const tracks = Array.from({ length: scene.together }, (_, member) =>
+    scene.kinds.map((_, k) => trackOf(scene, i + member, k)),
+  );
+  return { tracks: tracks.flat(), duration: DURATION };
 }
 
 function each(gpu: Session, scene: Scene): Posing {
-  const clips = Array.from({ length: scene.instances }, (_, i) =>
-    gpu.clip(clipOf(scene, i)),
+  const clips = Array.from({ length: groupsOf(scene) }, (_, group) =>
+    gpu.clip(clipOf(scene, group * scene.together)),
   );
   const loop = { wrap: "loop" } as const;
   let rows: Float32Array[] = [];
   return {
     async pose(now) {
-      const made = clips.map((clip, i) => clip.sample(now + phaseOf(i), loop));
+      const made = clips.map((clip, group) =>
+        clip.sample(now + phaseOf(group), loop),
+      );
       gpu.flush();
       rows = await Promise.all(made);
     },

@@ -10,6 +10,7 @@ import {
 import { drawnOf, joined, type Posing } from "./posing.ts";
 import {
   DURATION,
+  groupsOf,
   KEYS,
   phaseOf,
   rowOf,
@@ -20,30 +21,34 @@ import {
 } from "./scene.ts";
 
 export async function loop(scene: Scene): Promise<Posing> {
-  const { instances, kinds } = scene;
+  const { instances, kinds, together } = scene;
   const drawn = await drawnOf(scene);
   const width = rowOf(scene);
   // Drawn from one array; those who want their rows back get arrays of their own.
   const all = new Float32Array(drawn ? instances * width : 0);
+  const groups = groupsOf(scene);
   let own: Float32Array[] = [];
-  const put = (i: number, time: number, out: Float32Array, at: number) => {
-    for (let k = 0; k < kinds.length; k++) {
-      sample(trackOf(scene, i, k), time, out, at);
-      at += widthOf(kinds[k]);
+  const put = (group: number, now: number, out: Float32Array, at: number) => {
+    const time = (now + phaseOf(group)) % DURATION;
+    for (let i = group * together; i < (group + 1) * together; i++) {
+      for (let k = 0; k < kinds.length; k++) {
+        sample(trackOf(scene, i, k), time, out, at);
+        at += widthOf(kinds[k]);
+      }
     }
   };
   return {
     async pose(now) {
       if (drawn === undefined) {
-        own = Array.from({ length: instances }, (_, i) => {
-          const out = new Float32Array(width);
-          put(i, (now + phaseOf(i)) % DURATION, out, 0);
+        own = Array.from({ length: groups }, (_, group) => {
+          const out = new Float32Array(width * together);
+          put(group, now, out, 0);
           return out;
         });
         return;
       }
-      for (let i = 0; i < instances; i++) {
-        put(i, (now + phaseOf(i)) % DURATION, all, i * width);
+      for (let group = 0; group < groups; group++) {
+        put(group, now, all, group * together * width);
       }
       await drawn.put(all);
     },
@@ -98,7 +103,7 @@ const MOVED = {
 
 /** One mixer of as many objects, each with its own action. */
 export async function mixer(scene: Scene): Promise<Posing> {
-  const { instances, kinds, isOwn } = scene;
+  const { instances, kinds, isOwn, together } = scene;
   const drawn = await drawnOf(scene);
   const width = rowOf(scene);
   const moved = MOVED[kinds.join()];
@@ -118,7 +123,7 @@ export async function mixer(scene: Scene): Promise<Posing> {
   const objects = Array.from({ length: instances }, (_, i) => {
     const object = new Object3D();
     const action = mixer.clipAction(common ?? clipOf(i), object);
-    action.play().time = phaseOf(i) % DURATION;
+    action.play().time = phaseOf(Math.floor(i / together)) % DURATION;
     return object;
   });
   const all = new Float32Array(instances * width);

@@ -22,6 +22,8 @@ export interface Scene {
   readonly tracks: readonly Track[];
   /** Whether each instance has tracks of its own. */
   readonly isOwn: boolean;
+  /** So many neighbors are at one time; where tracks are their own, they are one clip. */
+  readonly together: number;
   /** Whether rows are drawn from a buffer, and not wanted back. */
   readonly isDrawn: boolean;
 }
@@ -32,14 +34,15 @@ export const widthOf = (kind: Track["kind"]) => (kind === "vector" ? 3 : 4);
 export const rowOf = ({ kinds }: Scene) =>
   kinds.reduce((sum, kind) => sum + widthOf(kind), 0);
 
-/** A rotation of its own for each of so many components. */
-export function rotations(instances: number): Scene {
+/** Things with a rotation of their own, so many of them to a clip. */
+export function rotations(instances: number, together: number): Scene {
   const next = sequence();
   return {
     instances,
     kinds: ["quaternion"],
     tracks: Array.from({ length: instances }, () => track("quaternion", next)),
     isOwn: true,
+    together,
     isDrawn: false,
   };
 }
@@ -53,6 +56,7 @@ export function crowd(instances: number): Scene {
     kinds,
     tracks: kinds.map((kind) => track(kind, next)),
     isOwn: false,
+    together: 1,
     isDrawn: true,
   };
 }
@@ -74,10 +78,14 @@ export const trackOf = (
   k: number,
 ) => tracks[isOwn ? i * kinds.length + k : k];
 
-/** When an instance began; exact in 32 bits, as `now` is. */
-export const phaseOf = (i: number) => i / 16_384;
+/** How many have a time of their own. */
+export const groupsOf = ({ instances, together }: Scene) =>
+  instances / together;
 
-/** Everybody's time. */
+/** When a group began; exact in 32 bits, as `now` is. */
+export const phaseOf = (group: number) => group / 16_384;
+
+/** The time of every group. */
 export function putTimes(times: Float32Array, now: number): void {
   for (let i = 0; i < times.length; i++) times[i] = now + phaseOf(i);
 }

@@ -60,7 +60,8 @@ function worst(scene: Scene, now: number, rows: Float32Array): number {
   if (rows.length !== scene.instances * width) return NaN;
   let worst = 0;
   for (let i = 0; i < scene.instances; i += STRIDE) {
-    const time = (now + phaseOf(i)) % DURATION;
+    const phase = phaseOf(Math.floor(i / scene.together));
+    const time = (now + phase) % DURATION;
     const row = scene.kinds.flatMap((_, k) =>
       sampled(trackOf(scene, i, k), time),
     );

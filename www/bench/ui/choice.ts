@@ -2,7 +2,7 @@
 // the adapter is software, which takes too long for some of it.
 //
 // `?workloads=` and `?systems=` are lists of names; what is no name stands for all
-// names that begin with it and a dash.
+// names that begin with it and a dash. `?rounds=` is how often systems take turns.
 
 import { FULL, QUICK } from "../measure.ts";
 import type { Choice, Measured, Named } from "../run.ts";
@@ -25,6 +25,11 @@ export function showChoice<System extends Named>(
   fill(form, "systems", systems, query.get("systems") ?? systems);
   form.querySelector<HTMLInputElement>("[name=quick]")!.checked =
     query.has("quick");
+  const rounds = form.querySelector<HTMLInputElement>("[name=rounds]")!;
+  rounds.value = query.get("rounds") ?? rounds.value;
+  if (!rounds.checkValidity()) {
+    throw new Error(`rounds are 1 to ${rounds.max}, not ${rounds.value}`);
+  }
 }
 
 /** What is ticked now, with many runs or few. */
@@ -37,6 +42,7 @@ export function chosen<System extends Named>(
     workloads: workloads.filter(({ name }) => isIn(names, "workloads", name)),
     systems: systems.filter(({ name }) => isIn(names, "systems", name)),
     effort: names.has("quick") ? QUICK : FULL,
+    rounds: Number(names.get("rounds")),
   };
 }
 

@@ -3,7 +3,7 @@
 //   ?run         starts at once
 //   ?report      the same, and posts the record to /report, each row to /log
 //   ?quick       a few runs of each: for a look, not for a record
-//   ?workloads=, ?systems=   what is ticked; see choice.ts
+//   ?workloads=, ?systems=, ?rounds=   what is ticked, and how often; see choice.ts
 //
 // The record, once there is one, is also `window.__result`.
 
@@ -56,10 +56,10 @@ async function start<System extends Named>(
 ): Promise<void> {
   stop = new AbortController();
   const choice = chosen(form, menu);
-  const show = (rows: readonly Row[]) => {
+  const show = (rows: readonly Row[], last: Row) => {
     showResults(element("results"), menu.workloads, rows);
     showMore(rows);
-    if (query.has("report")) log(rows.at(-1)!);
+    if (query.has("report")) log(last);
   };
   setRunning(true);
   try {
