@@ -63,6 +63,12 @@ export class Arena {
     return this.words[this.header + 2];
   }
 
+  /** Those of them that a GPU has something of. */
+  get owed(): number {
+    this.refresh();
+    return this.words[this.header + 3];
+  }
+
   /** The memory that holds results which the core did not map. */
   get buffer(): ArrayBuffer {
     return this.memory.buffer;

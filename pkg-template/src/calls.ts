@@ -327,6 +327,11 @@ export class Calls {
     return this.tickets.arena.flights;
   }
 
+  /** Those of them that a GPU has something of. */
+  get owed(): number {
+    return this.tickets.arena.owed;
+  }
+
   /** When the batch is due, for the clock. */
   due(now: number): number {
     return this.sending.due(now);

@@ -130,7 +130,7 @@ async function bringUp(
       asked = device;
       return software;
     },
-    flights: () => calls.flights,
+    owed: () => calls.owed,
   });
   if (options.devtools === true) calls.metrics.add(mark);
   const policy = flushPolicy(options);

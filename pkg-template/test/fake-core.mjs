@@ -117,7 +117,7 @@ class Core {
     this.words = new Uint32Array(memory.buffer);
     this.words[HEADER] = ARENA;
     this.words[HEADER + 1] = ARENA + 4096;
-    this.words[HEADER + 2] = 0;
+    this.words.fill(0, HEADER + 2, HEADER + 4);
   }
 
   structure(op, width, each) {

@@ -424,6 +424,16 @@ impl<D: Device> Session<D> {
         self.in_flight.len()
     }
 
+    /// Those of them that a GPU has something of.
+    pub fn owed(&self) -> usize {
+        let owed = self.in_flight.iter().filter(|flying| flying.needs_device());
+        if self.engine == Engine::Gpu {
+            owed.count()
+        } else {
+            0
+        }
+    }
+
     pub(super) fn recycle(&mut self, load: Load) {
         let Load { arena, read, .. } = load;
         self.unread(read);

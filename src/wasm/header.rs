@@ -1,13 +1,14 @@
-//! Three words that TypeScript reads without a call: where operands go, how far
-//! the room reaches, and how many batches are on their way.
+//! Words that TypeScript reads without a call: where operands go, how far the room
+//! reaches, and how many batches are on their way.
 
 use std::cell::Cell;
 
-/// Cursor and limit as word indexes into wasm memory, and the batches in flight.
+/// Cursor and limit as word indexes into wasm memory, the batches in flight, and those
+/// of them that a GPU has something of.
 /// Invariant: the words themselves never move.
 #[derive(Debug, Default)]
 pub(super) struct Header {
-    words: Box<[Cell<u32>; 3]>,
+    words: Box<[Cell<u32>; 4]>,
 }
 
 impl Header {
@@ -25,8 +26,17 @@ impl Header {
 
     /// Says how many batches are on their way.
     pub(super) fn count_flights(&self, flights: usize) {
-        self.words[2].set(u32::try_from(flights).unwrap_or(u32::MAX));
+        self.words[2].set(count(flights));
     }
+
+    /// Says how many of them wait for a GPU.
+    pub(super) fn count_owed(&self, owed: usize) {
+        self.words[3].set(count(owed));
+    }
+}
+
+fn count(batches: usize) -> u32 {
+    u32::try_from(batches).unwrap_or(u32::MAX)
 }
 
 /// The place of a word in wasm memory, which is 32 bits wide.

@@ -184,6 +184,8 @@ impl Inner {
         let mut session = self.session.borrow_mut();
         session.note_landing((batch, generation), &outcome, report::now());
         let settlement = session.settle(batch, generation, outcome);
+        // Whoever is answered may ask whose answer it was.
+        self.header.count_owed(session.owed());
         drop(session);
         let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
@@ -297,5 +299,6 @@ impl Inner {
         let mut session = self.session.borrow_mut();
         self.header.point_at(session.free_room());
         self.header.count_flights(session.in_flight());
+        self.header.count_owed(session.owed());
     }
 }

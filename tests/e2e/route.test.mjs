@@ -48,6 +48,43 @@ test("calls of one frame run where they ask to", () =>
     assert.match(plan, /^on the cpu\n[^]*\non the gpu\n/);
   }));
 
+test("what the processor answers asks nothing of the GPU", () =>
+  site.page(async (page) => {
+    const { ranOn, asked, late } = await page.evaluate(async () => {
+      let asked = 0;
+      for (const { prototype } of [GPUDevice, GPUQueue]) {
+        for (const name of Object.getOwnPropertyNames(prototype)) {
+          const { value } = Object.getOwnPropertyDescriptor(prototype, name);
+          if (typeof value !== "function" || name === "constructor") continue;
+          prototype[name] = function (...given) {
+            asked += 1;
+            return value.apply(this, given);
+          };
+        }
+      }
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const ask = async (engine) => {
+        const answer = gpu.lerp(Float32Array.of(1), Float32Array.of(3), 0.5, {
+          engine,
+        });
+        gpu.flush();
+        await answer;
+      };
+      // Until it is known how answers are hurried.
+      for (let n = 0; n < 40; n++) await ask("gpu");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const before = asked;
+      for (let n = 0; n < 40; n++) await ask("cpu");
+      const late = asked - before;
+      const { ranOn } = gpu.stats();
+      await gpu.dispose();
+      return { ranOn, asked: before, late };
+    });
+    assert.deepEqual(ranOn, { gpu: 40, cpu: 40 });
+    assert.ok(asked > 40, `${asked} questions are counted`);
+    assert.equal(late, 0);
+  }));
+
 test("a device that there is not is an error of the call alone", () =>
   site.page(async (page) => {
     const codes = await page.evaluate(async () => {
