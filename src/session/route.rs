@@ -11,10 +11,14 @@ use crate::plan::{Effort, Recipe, RecipeId};
 /// Flushes for which a structure keeps its route.
 pub(super) const HOLD: u32 = 60;
 
-/// The same of its first routes: the model alone chose them, and a few flushes tell how
-/// far it is off on either device.
+/// The same of its first routes: the model alone knows of them, and a few flushes tell
+/// how far it is off.
 const TRIAL: u32 = 8;
 const TRIALS: u32 = 2;
+
+/// The second of them is on the device that the first one left out, unless that is
+/// foreseen to take more than so many times as long.
+const NEAR: f64 = 2.0;
 
 /// A group so many times larger or smaller than the one that its structure's
 /// route was chosen for is another matter, and is routed anew.
@@ -131,18 +135,19 @@ impl Router {
     /// Says where each group goes, so that all of them together take least: the
     /// GPU's flush is paid for once, and whoever joins it pays for itself alone.
     pub(super) fn choose(&mut self, groups: &mut [Group]) {
+        let share = self.flush_ms() / groups.len() as f64;
         let (mut is_due, mut busy, mut free) = (false, 0.0, 0.0);
         let mut is_free = vec![false; groups.len()];
         for (group, is_free) in groups.iter_mut().zip(&mut is_free) {
             group.cpu = self.model.cpu_ms(&group.sum);
             group.gpu = self.model.gpu_ms(&group.sum);
             let known = self.known(group.recipe);
-            let held = known.held.of(group.cpu);
+            let (held, tried) = (known.held.of(group.cpu), known.tried());
             group.cpu *= known.cpu.factor;
             group.gpu *= known.gpu.factor;
             let route = match group.fixed {
                 Some(engine) => Some(engine),
-                None if group.is_ready => held,
+                None if group.is_ready => held.or_else(|| self.left_out(group, tried?, share)),
                 None if busy + group.cpu <= BRIDGE_MS => Some(Engine::Cpu),
                 None => Some(Engine::Gpu),
             };
@@ -158,13 +163,29 @@ impl Router {
         let strain = 1.0 + ((all - self.patience) / all).max(0.0);
         let free = || is_free.iter().enumerate().filter(|(_, is_free)| **is_free);
         let saved = free().map(|(at, _)| (groups[at].cpu * strain - groups[at].gpu).max(0.0));
-        is_due |= saved.sum::<f64>() > self.model.flush_ms() * self.flush.factor;
+        is_due |= saved.sum::<f64>() > self.flush_ms();
         for (at, _) in free() {
             let group = &mut groups[at];
             if is_due && group.gpu < group.cpu * strain {
                 group.engine = Engine::Gpu;
             }
         }
+    }
+
+    /// The device that a structure's first route left out, unless its group is foreseen
+    /// to take far longer there. `share` is what each group pays of the GPU's flush if all
+    /// go; one that is sent there by itself may have to pay for all of it.
+    fn left_out(&self, group: &Group, tried: Engine, share: f64) -> Option<Engine> {
+        let cpu = group.cpu + (group.cpu - self.patience).max(0.0);
+        match tried {
+            Engine::Gpu if cpu <= (group.gpu + share) * NEAR => Some(Engine::Cpu),
+            Engine::Cpu if group.gpu + self.flush_ms() <= cpu * NEAR => Some(Engine::Gpu),
+            Engine::Gpu | Engine::Cpu => None,
+        }
+    }
+
+    fn flush_ms(&self) -> f64 {
+        self.model.flush_ms() * self.flush.factor
     }
 
     /// Remembers the routes of groups that were chosen, for one flush more.
@@ -205,12 +226,12 @@ impl Router {
     pub(super) fn note_gpu(&mut self, groups: &[Group], took: f64) {
         let own = || groups.iter().filter(|group| group.engine == Engine::Gpu);
         let foreseen: f64 = own().map(|group| group.gpu).sum();
-        let flush = self.model.flush_ms();
-        if foreseen < flush * self.flush.factor {
-            self.flush.note(flush, took - foreseen);
+        let flush = self.flush_ms();
+        if foreseen < flush {
+            self.flush.note(self.model.flush_ms(), took - foreseen);
             return;
         }
-        let took = took - flush * self.flush.factor;
+        let took = took - flush;
         for group in own() {
             let took = took * group.gpu / foreseen;
             let foreseen = self.model.gpu_ms(&group.sum);
@@ -224,6 +245,13 @@ impl Router {
             self.known.resize(at + 1, Known::default());
         }
         &mut self.known[at]
+    }
+}
+
+impl Known {
+    /// The device of the first route, when the second is due.
+    fn tried(&self) -> Option<Engine> {
+        (self.routes == 1).then_some(self.held.engine)
     }
 }
 

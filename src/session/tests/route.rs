@@ -190,6 +190,58 @@ fn what_flushes_took_moves_what_is_foreseen() {
 }
 
 #[test]
+fn a_device_that_is_not_far_off_is_tried_too() {
+    use Engine::{Cpu, Gpu};
+    let cases = [
+        (
+            "the processor after the GPU",
+            (2.0, 0.2),
+            4.0,
+            [Gpu, Cpu, Gpu],
+        ),
+        (
+            "the GPU after the processor",
+            (0.9, 0.1),
+            4.0,
+            [Cpu, Gpu, Cpu],
+        ),
+        (
+            "heavy work stays on the GPU",
+            (2.6, 0.2),
+            4.0,
+            [Gpu, Gpu, Gpu],
+        ),
+        (
+            "light work stays where it is",
+            (0.4, 0.0),
+            4.0,
+            [Cpu, Cpu, Cpu],
+        ),
+        (
+            "nor does a frame wait for it",
+            (2.0, 0.2),
+            1.0,
+            [Gpu, Gpu, Gpu],
+        ),
+    ];
+    for (name, work, patience, expected) in cases {
+        let mut router = router(1.0, patience);
+        for (turn, engine) in expected.into_iter().enumerate() {
+            for flush in 0..TRIAL {
+                let found = routes(&mut router, &[work]);
+                assert_eq!(found, [engine], "{name}: flush {flush} of route {turn}");
+            }
+        }
+    }
+    // Forty of them pay for one flush: on the processor they would take ten times as long.
+    let mut router = router(1.0, f64::INFINITY);
+    for flush in 0..3 * TRIAL {
+        let found = routes(&mut router, &[(0.3, 0.005); 40]);
+        assert_eq!(found, [Gpu; 40], "flush {flush}");
+    }
+}
+
+#[test]
 fn a_stored_model_is_looked_at() {
     assert!(Model::default().is_sound());
     for wrong in [f64::NAN, -1.0, f64::INFINITY] {
