@@ -101,6 +101,45 @@ test("chains: every system's answers are right", () =>
     },
   ));
 
+test("in rounds systems take turns, and a row is the round in the middle", () =>
+  bench(
+    {
+      run: "",
+      quick: "",
+      rounds: 3,
+      workloads: "small-lerp-1x16",
+      systems: "framebatch-cpu,cpu-loop",
+    },
+    async (page) => {
+      const { rows } = await result(page);
+      assert.deepEqual(
+        rows.map(({ system, rounds }) => [system, rounds.length]),
+        [
+          ["framebatch-cpu", 3],
+          ["cpu-loop", 3],
+        ],
+      );
+      for (const { median, rounds } of rows) {
+        assert.equal(median, rounds.toSorted((a, b) => a - b)[1]);
+      }
+      const turns = await page.evaluate(() => window.turns);
+      assert.deepEqual(turns, [
+        ...["framebatch-cpu", "cpu-loop", "framebatch-cpu"],
+        ...["cpu-loop", "framebatch-cpu", "cpu-loop"],
+      ]);
+    },
+    // What the page tells while it measures.
+    () => {
+      window.turns = [];
+      const told = new MutationObserver(() => {
+        const text = document.querySelector("#state")?.textContent ?? "";
+        const [, system] = /^small-lerp-1x16: (.+)$/.exec(text) ?? [];
+        if (system && system !== window.turns.at(-1)) window.turns.push(system);
+      });
+      told.observe(document, { childList: true, subtree: true });
+    },
+  ));
+
 test("clips: every system's rows are right, also in the buffer that is drawn from", () =>
   bench(
     {
@@ -345,6 +384,12 @@ test("the record: what is promised, as a download, as a post and as tables", () 
       };
     },
   ));
+
+test("a number of rounds that is none is refused", () =>
+  bench({ run: "", rounds: 0 }, async (page) => {
+    const { problem } = await result(page);
+    assert.equal(problem, "Error: rounds are 1 to 99, not 0");
+  }));
 
 test("a name that is not there is refused", () =>
   bench({ run: "", quick: "", workloads: "nothing" }, async (page) => {
