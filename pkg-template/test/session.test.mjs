@@ -380,6 +380,23 @@ test("a batch that the core sends by itself is hurried like any other", async ()
   assert.deepEqual([...(await call)], [1]);
 });
 
+test("a batch that the GPU has nothing of is not hurried", async () => {
+  const { gpu, core } = await manual();
+  const call = lerp(gpu, 1);
+  const at = core.header() + 2;
+  const { flush } = core;
+  core.flush = () => {
+    flush.call(core);
+    core.view()[at] = 1; // On its way, to the processor.
+  };
+  gpu.flush();
+  await new Promise((run) => setTimeout(run, 50));
+  assert.equal(core.counts.nudges, 0);
+  core.view()[at] = 0;
+  core.answer();
+  assert.deepEqual([...(await call)], [1]);
+});
+
 test("warmup: waits for the device, and ends with the session", async () => {
   const gpu = shared();
   let made = 0;
