@@ -11,8 +11,8 @@ mod samples;
 use engines::{in_time, manual, open};
 use framebatch::device::Engine;
 use framebatch::{
-    Adapter, AdapterKind, BatchConfig, Code, Config, EngineChoice, Gpu, Gpus, Preset, State,
-    adapters,
+    Adapter, AdapterKind, BatchConfig, Code, Config, EngineChoice, Gpu, Gpus, Policy, Preset,
+    State, adapters,
 };
 use pollster::block_on;
 use samples::Samples;
@@ -141,7 +141,10 @@ fn streams_are_in_order_over_all_sessions() {
             assert_eq!(count, 60);
             let calls: Vec<u64> = gpus.stats().iter().map(|stats| stats.calls).collect();
             assert_eq!(calls.iter().sum::<u64>(), 60);
-            assert!(calls.iter().all(|calls| *calls > 5), "{calls:?}");
+            // What is sent at once may be done before the next is dealt out, so the
+            // others can be left with nothing; what waits is shared.
+            let waits = batch.policy == Policy::Manual;
+            assert!(!waits || calls.iter().all(|calls| *calls > 5), "{calls:?}");
         }
     });
 }
