@@ -9,6 +9,7 @@
 
 import { room } from "./answer.js";
 import type { Call } from "./call.js";
+import type { Operand } from "./check.js";
 import { EndOfTask, type Environment } from "./environment.js";
 import type { Pending } from "./pending.js";
 import { Reserve } from "./reserve.js";
@@ -34,6 +35,8 @@ export class Preparer {
   /** A new array, of which the pages before `at` are written. */
   private pages: Uint8Array | undefined;
   private at = 0;
+  /** The same array where it is for the next batch: nobody has it while it is written. */
+  private stocking: Operand | undefined;
   readonly reserve: Reserve;
   private readonly task: EndOfTask;
 
@@ -68,7 +71,7 @@ export class Preparer {
 
   /** Results are about to be filled. Invariant: no page of theirs is written afterwards. */
   returning(): void {
-    this.pages = undefined;
+    this.finish();
   }
 
   /** Gives a call whose answer is here an array that lies ready, where it has none. */
@@ -84,6 +87,7 @@ export class Preparer {
 
   /** Stops, whatever is on its way. */
   dispose(): void {
+    this.stocking = undefined;
     this.task.close();
     this.reserve.clear();
   }
@@ -105,7 +109,15 @@ export class Preparer {
   private write(pages: Uint8Array): void {
     pages[this.at] = 0;
     this.at += PAGE_BYTES;
-    if (this.at >= pages.length) this.pages = undefined;
+    if (this.at >= pages.length) this.finish();
+  }
+
+  // Writes no more pages; whom the array is for may have it.
+  private finish(): void {
+    const { stocking } = this;
+    this.pages = undefined;
+    this.stocking = undefined;
+    if (stocking !== undefined) this.reserve.put(stocking);
   }
 
   // The array of the next call that is on its way.
@@ -134,9 +146,12 @@ export class Preparer {
 
   // One array for the next batch; false when there are enough.
   private restock(): boolean {
-    const array = this.reserve.add();
-    if (array !== undefined) this.begin(array);
-    return array !== undefined;
+    const array = this.reserve.make();
+    if (array === undefined) return false;
+    this.stocking = array;
+    this.begin(array);
+    if (this.pages === undefined) this.finish();
+    return true;
   }
 
   private begin({ buffer, byteLength }: Uint8Array | Float32Array): void {

@@ -61,8 +61,8 @@ export class Reserve {
     return this.arrays.get(keyOf(gives, bytes))?.pop();
   }
 
-  /** Makes one array that the last batch needed, and returns it; undefined when there are enough. */
-  add(): Operand | undefined {
+  /** Makes one array that the last batch needed; undefined when there are enough. */
+  make(): Operand | undefined {
     if (this.isStale) this.arrays.clear();
     this.isStale = false;
     const key = this.environment.page?.hidden
@@ -70,17 +70,22 @@ export class Reserve {
       : this.needs.keys.pop();
     if (key === undefined) return undefined;
     try {
-      const array = made(key);
-      const others = this.arrays.get(key);
-      if (others === undefined) this.arrays.set(key, [array]);
-      else others.push(array);
-      this.timer ??= this.environment.setTimer(this.onTimer, KEPT_MS);
-      return array;
+      return made(key);
     } catch {
       // There is no memory to spare.
       this.clear();
       return undefined;
     }
+  }
+
+  /** Keeps an array for whoever asks first. Invariant: nothing writes to it any more. */
+  put(array: Operand): void {
+    const gives = array.BYTES_PER_ELEMENT === 4 ? "float32" : "uint8";
+    const key = keyOf(gives, array.byteLength);
+    const others = this.arrays.get(key);
+    if (others === undefined) this.arrays.set(key, [array]);
+    else others.push(array);
+    this.timer ??= this.environment.setTimer(this.onTimer, KEPT_MS);
   }
 
   /** Lets go of everything. */

@@ -106,6 +106,33 @@ test("what calls took along is made ahead for the next batch, before its results
   assert.equal(reserve.takeAhead("float32", 400), undefined);
 });
 
+test("what is made ahead is nobody's while its pages are written", () => {
+  const { preparer, send, answer, tasks, world } = prepared({ look: 0.2 });
+  const { reserve } = preparer;
+  const [each, most] = [40 * 4096, 4];
+  for (let i = 0; i < most; i += 1) reserve.takeAhead("float32", each);
+  answer(send(64));
+  const had = [];
+  for (let n = 0; world.messages.length > 0; n += 1) {
+    assert.ok(n < 100, "it never ends");
+    world.task();
+    const array = reserve.takeAhead("float32", each);
+    if (array !== undefined) had.push(array.fill(0.1));
+  }
+  assert.equal(had.length, most);
+  tasks();
+  const isWhole = (array) => array.every((float) => float === Math.fround(0.1));
+  assert.deepEqual(had.map(isWhole), [true, true, true, true]);
+  // A batch that comes back takes what is half written as it is.
+  for (let i = 0; i < most; i += 1) reserve.takeAhead("float32", each);
+  answer(send(64));
+  world.task();
+  preparer.returning();
+  const taken = reserve.takeAhead("float32", each).fill(0.1);
+  tasks();
+  assert.ok(isWhole(taken));
+});
+
 test("tiny results take no task, however many there are", () => {
   const { send, answer, tasks, world } = prepared({ look: 0.2 });
   const tiny = send(...new Array(10_000).fill(16));
