@@ -96,6 +96,7 @@ export class Calls {
     options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
+    let call: Call | undefined;
     try {
       const terms =
         options === undefined ? undefined : checkCallOptions(method, options);
@@ -107,7 +108,7 @@ export class Calls {
       // No items: the answer is known without a core, and stays asynchronous.
       if (a.length === 0)
         return Promise.resolve(emptyResult<Result>(method, terms));
-      const call = this.make(method, terms);
+      call = this.make(method, terms);
       if (this.core === undefined) {
         this.backlog.add(call, a, b, t, rest);
         this.streams.called();
@@ -117,7 +118,7 @@ export class Calls {
       }
       return call.promise as Promise<Result>;
     } catch (error) {
-      return Promise.reject(error);
+      return this.refused(call, error);
     }
   }
 
@@ -127,6 +128,7 @@ export class Calls {
     options: CallOptions<Terms["into"]> | undefined,
   ): Promise<Answer> {
     const { method } = reading;
+    let call: Call | undefined;
     try {
       const terms =
         options === undefined ? undefined : checkCallOptions(method, options);
@@ -138,7 +140,7 @@ export class Calls {
       // No elements: the answer is known without a core, and stays asynchronous.
       if (reading.asked.length === 0)
         return Promise.resolve(emptyReading(reading) as Answer);
-      const call = this.make(method, terms);
+      call = this.make(method, terms);
       call.reading = reading;
       if (this.core === undefined) {
         this.reader.keep(reading);
@@ -150,7 +152,7 @@ export class Calls {
       }
       return call.promise as Promise<Answer>;
     } catch (error) {
-      return Promise.reject(error);
+      return this.refused(call, error);
     }
   }
 
@@ -160,6 +162,7 @@ export class Calls {
     options: CallOptions<Terms["into"]> | undefined,
   ): Promise<Answer> {
     const { method } = laid;
+    let call: Call | undefined;
     try {
       const terms =
         options === undefined ? undefined : checkCallOptions(method, options);
@@ -171,7 +174,7 @@ export class Calls {
       if (laid.isEmpty) {
         return Promise.resolve((terms?.into ?? new Float32Array(0)) as Answer);
       }
-      const call = this.make(method, terms);
+      call = this.make(method, terms);
       call.laid = laid;
       laid.hold();
       if (this.core === undefined) {
@@ -184,7 +187,7 @@ export class Calls {
       }
       return call.promise as Promise<Answer>;
     } catch (error) {
-      return Promise.reject(error);
+      return this.refused(call, error);
     }
   }
 
@@ -307,6 +310,8 @@ export class Calls {
   warmup(make: () => unknown): Promise<unknown> {
     const call = this.make(WARMUP, undefined);
     call.ticket = this.record(WARMUP.name, make, (core) => core.end_warmup());
+    // By a call in `make`: what waits is answered already, and this would never be.
+    if (this.ended !== undefined) throw endedError(WARMUP.name, this.ended);
     this.tickets.pending.put(call);
     return call.promise;
   }
@@ -391,6 +396,15 @@ export class Calls {
       if (terms.onMetrics !== undefined) this.metrics.ask(call);
     }
     return call;
+  }
+
+  // A call that was made had no memory to keep what it was given until the session opens.
+  private refused(call: Call | undefined, error: unknown): Promise<never> {
+    if (call !== undefined) {
+      this.tickets.release(call);
+      this.metrics.drop(call);
+    }
+    return Promise.reject(error);
   }
 
   // A full batch is sent, and may be answered, before its last call has its ticket.

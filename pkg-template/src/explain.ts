@@ -6,7 +6,7 @@
 import { about } from "./answer.js";
 import type { Core } from "./core.js";
 import { FramebatchError, fromCore, invalid } from "./errors.js";
-import type { Call } from "./call.js";
+import { ANSWERED, type Call } from "./call.js";
 import type { Tickets } from "./tickets.js";
 
 /** One `explain` or `warmup`, while it runs. */
@@ -35,15 +35,15 @@ export class Explained {
   reject(tickets: Tickets): void {
     for (const call of this.calls) {
       if (tickets.take(call.ticket) === undefined) continue;
+      call.promise.catch(ignore); // Nobody need catch what is never sent.
       const why = `${about(call)}: made inside ${this.name}, which plans calls and sends none`;
       call.reject(new FramebatchError("aborted", why));
     }
   }
 
-  /** Adds a call; nobody need catch what is never sent. */
+  /** Adds a call. One that was refused is none of these: its caller heard. */
   add(call: Call): void {
-    call.promise.catch(ignoreAborted);
-    this.calls.push(call);
+    if (call.ticket !== ANSWERED) this.calls.push(call);
   }
 
   private ask<Answer>(question: (core: Core) => Answer): Answer {
@@ -69,6 +69,8 @@ export function beginExplained(
   }
   return new Explained(core, name);
 }
+
+function ignore(): void {}
 
 function ignoreAborted(error: unknown): void {
   if (error instanceof FramebatchError && error.code === "aborted") return;

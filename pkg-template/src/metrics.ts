@@ -3,7 +3,7 @@
 // The core measures, and only while somebody listens: a session's listeners, its
 // timeline, or calls with `onMetrics`. This keeps them, and tells them.
 
-import type { Call } from "./call.js";
+import { ANSWERED, type Call } from "./call.js";
 import type { Core } from "./core.js";
 import { invalid, kindOf } from "./errors.js";
 import type { BatchFacts } from "./facts.js";
@@ -71,7 +71,7 @@ export class Metrics {
     const span = (last - first) >>> 0;
     const hear: BatchListener[] = [...this.listeners];
     this.asked = this.asked.filter(({ call, ticket }) => {
-      const isAnswered = call.ticket < 0;
+      const isAnswered = call.ticket === ANSWERED;
       // One in between may wait for its kernel, and go with a later batch.
       const isIn =
         isAnswered && (ticket === undefined || (ticket - first) >>> 0 <= span);

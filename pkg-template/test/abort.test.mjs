@@ -45,6 +45,38 @@ for (const state of ["queued", "in flight"]) {
   });
 }
 
+test("no memory for a copy while the session opens: nothing of the call is left", async () => {
+  let open;
+  fake.opening = new Promise((done) => (open = done));
+  const gpu = face.shared({ flush: "manual" });
+  const controller = new AbortController();
+  const [a, b] = [f32(1), f32(1)];
+  const { Float32Array } = globalThis;
+  globalThis.Float32Array = class extends Float32Array {
+    constructor() {
+      throw new RangeError("no memory");
+    }
+  };
+  const refused = gpu.lerp(a, b, 0, {
+    signal: controller.signal,
+    deadlineMs: 1,
+    onMetrics: () => assert.fail("of a stranger's batch"),
+  });
+  globalThis.Float32Array = Float32Array;
+  await assert.rejects(refused, { message: "no memory" });
+  assert.equal(listeners(controller.signal), 0);
+  controller.abort();
+  const other = gpu.lerp(a, b, 0);
+  open();
+  await gpu.ready;
+  assert.equal(fake.core.measuring, false);
+  gpu.flush();
+  fake.core.answer();
+  assert.deepEqual([...(await other)], [1]);
+  await new Promise((run) => setTimeout(run, 5)); // Past its deadline.
+  await gpu.dispose();
+});
+
 test("waiting for the session to open: never reaches the core", async () => {
   let open;
   fake.opening = new Promise((done) => (open = done));

@@ -357,6 +357,33 @@ test("warmup: compiles what its calls need, and sends none of them", async () =>
   });
 });
 
+test("warmup: a session that ends inside it ends it", async () => {
+  const { gpu } = await manual();
+  let inside;
+  const warm = gpu.warmup(() => {
+    inside = lerp(gpu, 2);
+    inside.catch(() => {});
+    void gpu.dispose();
+  });
+  await assert.rejects(warm, { code: "disposed", message: /^warmup: / });
+  await assert.rejects(inside, { code: "disposed" });
+});
+
+test("explain: a call that is refused inside is its caller's to catch", async () => {
+  const { gpu, core } = await manual();
+  const codes = [];
+  const unhandled = [];
+  const hear = (error) => unhandled.push(error);
+  process.on("unhandledRejection", hear);
+  core.failures.submit = { code: "invalid-input", message: "no" };
+  gpu.explain(() => {
+    lerp(gpu, 2).catch(({ code }) => codes.push(code));
+  });
+  await new Promise((run) => setTimeout(run, 5));
+  process.off("unhandledRejection", hear);
+  assert.deepEqual([codes, unhandled], [["invalid-input"], []]);
+});
+
 test("a batch that the core sends by itself is hurried like any other", async () => {
   const { gpu, core } = await manual();
   const call = lerp(gpu, 1);
