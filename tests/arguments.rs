@@ -260,6 +260,23 @@ fn engines_are_what_was_asked_for() {
 }
 
 #[test]
+fn the_device_has_the_features_that_are_asked_for() {
+    let name = "float32-filterable";
+    for (asked, is_there) in [(vec![], false), (vec![name.to_owned()], true)] {
+        let mut config = Config {
+            engine: EngineChoice::Gpu,
+            ..Config::default()
+        };
+        config.gpu.required_features = asked;
+        let gpu = pollster::block_on(Gpu::open(config)).unwrap();
+        let features = gpu.wgpu_device().unwrap().features();
+        let has_it = features.contains(wgpu::Features::FLOAT32_FILTERABLE);
+        assert_eq!(has_it, is_there);
+        assert_eq!(gpu.info().features.iter().any(|one| one == name), is_there);
+    }
+}
+
+#[test]
 fn a_feature_that_does_not_exist_is_refused() {
     let mut config = Config::default();
     config.gpu.required_features = vec!["time-travel".into()];

@@ -17,7 +17,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::graph::chain::Home;
 use crate::graph::shape::Shape;
-use crate::session::Session;
+use crate::session::{Filling, Session};
 use crate::tensor::{Packing, WORD};
 
 /// An array of floats that lies on the device, for any number of batches, until
@@ -372,7 +372,8 @@ fn fill(
 ) -> Result<(), Error> {
     let words = if words.is_empty() { &[0] } else { &words[..] };
     let count = u32::try_from(words.len()).expect("no more than 2^30");
-    session.fill_rows(number, (*packing, count, *row), &|device, part, range| {
+    let filling = Filling::packed(*packing, count, *row);
+    session.fill_rows(number, filling, &|device, part, range| {
         let words = &words[range.start as usize..range.end as usize];
         device.fill(part, words, *packing)
     })

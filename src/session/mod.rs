@@ -39,6 +39,7 @@ pub use facts::{Facts, Measured};
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use model::{FACTS, Model};
+pub use parts::Filling;
 pub use stats::{Stats, TensorBytes};
 pub use taking::Submission;
 pub use warmup::Kernels;

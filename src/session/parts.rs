@@ -11,14 +11,38 @@ use crate::error::Error;
 use crate::plan::{Parted, RecipeId};
 use crate::tensor::{Packing, WORD};
 
+/// What a tensor is filled with.
+#[derive(Clone, Copy, Debug)]
+pub struct Filling {
+    /// How the device keeps it.
+    pub packing: Option<Packing>,
+    /// Words that are copied: packed already, or still to be packed.
+    pub words: u32,
+    /// Words that they are once unpacked, as the processor keeps them.
+    pub unpacked: u32,
+    /// Words of a row; 0 where all must lie in one buffer.
+    pub row: u32,
+}
+
+impl Filling {
+    /// The filling by words as the device keeps them.
+    pub fn packed(packing: Option<Packing>, words: u32, row: u32) -> Filling {
+        Filling {
+            packing,
+            words,
+            unpacked: packing.map_or(words, |packing| packing.floats(words)),
+            row,
+        }
+    }
+}
+
 /// Copies a range of a tensor's words to a device, as the tensor of a number.
 type Copying<'a, D> = dyn Fn(&mut D, u32, Range<u32>) -> Result<(), Error> + 'a;
 
 impl<D: Device> Session<D> {
-    /// Copies a tensor of so many words to the device, in rows of `row` words: in one
-    /// buffer if it fits there, else in as many as it takes. `copy` copies a range of
-    /// the words to the device as the tensor of this number. Rows of none, and packed
-    /// ones, lie in one buffer.
+    /// Copies a tensor to the device: in one buffer if it fits there, else in as many
+    /// as it takes. `copy` copies a range of the words to the device as the tensor of
+    /// this number. Packed ones lie in one buffer.
     ///
     /// # Errors
     ///
@@ -27,9 +51,15 @@ impl<D: Device> Session<D> {
     pub fn fill_rows(
         &mut self,
         tensor: u32,
-        (packing, words, row): (Option<Packing>, u32, u32),
+        filling: Filling,
         copy: &Copying<'_, D>,
     ) -> Result<(), Error> {
+        let Filling {
+            packing,
+            words,
+            row,
+            ..
+        } = filling;
         self.check_tensor(tensor)?;
         self.unpart(tensor);
         let most = self.device.limits().max_side_bytes / u64::from(WORD);
@@ -39,7 +69,7 @@ impl<D: Device> Session<D> {
         };
         let Some(each) = each else {
             let copy = |device: &mut D| copy(device, tensor, 0..words);
-            return self.fill_with(tensor, (packing, words as usize), copy);
+            return self.fill_with(tensor, filling, copy);
         };
         let mut parted = Parted {
             tensor,

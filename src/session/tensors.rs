@@ -3,6 +3,7 @@
 //! Their data is the device's and its source the face's; this only counts, so
 //! that what is released while calls wait for it is freed with the last one.
 
+use super::parts::Filling;
 use super::stats::TensorBytes;
 use super::{COPIES, Session};
 use crate::device::Device;
@@ -48,7 +49,8 @@ impl<D: Device> Session<D> {
         words: &[u32],
         packing: Option<Packing>,
     ) -> Result<(), Error> {
-        self.fill_with(tensor, (packing, words.len()), |device| {
+        let count = u32::try_from(words.len()).expect("no more than 2^30");
+        self.fill_with(tensor, Filling::packed(packing, count, 0), |device| {
             device.fill(tensor, words, packing)
         })
     }
@@ -83,13 +85,13 @@ impl<D: Device> Session<D> {
     pub fn fill_with(
         &mut self,
         tensor: u32,
-        (packing, words): (Option<Packing>, usize),
+        filling: Filling,
         copy: impl Fn(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
-        // The processor keeps floats whatever they were packed as.
-        let floats = packing.map_or(words, |_| 4 * words);
-        let is_mirrored = self.beside.is_some() && self.tensors.mirror(tensor, floats);
+        let packing = filling.packing;
+        let unpacked = filling.unpacked as usize;
+        let is_mirrored = self.beside.is_some() && self.tensors.mirror(tensor, unpacked);
         let is_deferred = is_mirrored && self.is_elsewhere && packing.is_none();
         if !is_deferred && let Err(error) = self.place_with(tensor, packing, &copy) {
             self.tensors.unmirror(tensor);
@@ -108,7 +110,7 @@ impl<D: Device> Session<D> {
         }
         if is_deferred {
             self.tensors.fill(tensor, None);
-            self.tensors.defer(tensor, words);
+            self.tensors.defer(tensor, unpacked);
         }
         Ok(())
     }

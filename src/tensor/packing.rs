@@ -55,6 +55,14 @@ impl Packing {
         }
     }
 
+    /// Floats that so many words hold.
+    pub const fn floats(self, words: u32) -> u32 {
+        match self {
+            Packing::F16 | Packing::Bf16 => words * 2,
+            Packing::Int8 => words / 17 * 64,
+        }
+    }
+
     /// Packs the bits of floats. Parts of a multiple of 64 elements can be packed
     /// one by one.
     ///

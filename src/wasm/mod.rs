@@ -34,7 +34,7 @@ use crate::graph::sampling::Sampling;
 use crate::graph::searching::{FEW_RESULTS, Scan, Searching};
 use crate::ops;
 use crate::plan::RecipeId;
-use crate::session::{Model, Session, Submission};
+use crate::session::{Filling, Model, Session, Submission};
 use crate::tensor::Packing;
 
 /// With the number of a home: the data is in its format already.
@@ -175,8 +175,17 @@ impl Core {
         let packing = Home::ALL[(home & !PACKED) as usize].packing();
         let to_pack = packing.filter(|_| home & PACKED == 0);
         let mut session = self.inner.session.borrow_mut();
-        let asked = (packing, data.length(), row);
-        let filled = session.fill_rows(tensor, asked, &|device, tensor, range| {
+        let words = data.length();
+        let filling = match to_pack {
+            Some(_) => Filling {
+                packing,
+                words,
+                unpacked: words,
+                row,
+            },
+            None => Filling::packed(packing, words, row),
+        };
+        let filled = session.fill_rows(tensor, filling, &|device, tensor, range| {
             let data = &data.subarray(range.start, range.end);
             match device {
                 AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),

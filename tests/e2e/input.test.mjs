@@ -141,6 +141,12 @@ const OPTIONS = [
   ["negative wait", { maxWaitMs: -1 }, ["maxWaitMs", "-1"]],
   ["unknown preset", { preset: "turbo" }, ["preset", "turbo"]],
   ["unknown overflow", { overflow: "drop" }, ["overflow", "drop"]],
+  ["unknown feature", { requiredFeatures: ["time-travel"] }, ["time-travel"]],
+  [
+    "limit beyond the adapter's",
+    { requiredLimits: { maxBufferSize: 2 ** 50 } },
+    ["maxBufferSize", "1125899906842624"],
+  ],
 ];
 
 test("bad options are refused by name", async (t) => {
@@ -157,6 +163,28 @@ test("bad options are refused by name", async (t) => {
     }
   });
 });
+
+test("the device has the features that the page asks for", () =>
+  site.page(async (page) => {
+    const { offered, has, told, unasked } = await page.evaluate(async () => {
+      const adapter = await navigator.gpu.requestAdapter();
+      const known = ["float32-filterable", "texture-compression-etc2"];
+      const offered = known.filter((name) => adapter.features.has(name));
+      const plain = await framebatch.open({ engine: "gpu" });
+      const unasked = known.filter((name) => plain.device.features.has(name));
+      await plain.dispose();
+      const gpu = await framebatch.open({
+        engine: "gpu",
+        requiredFeatures: offered,
+      });
+      const has = known.filter((name) => gpu.device.features.has(name));
+      const told = known.filter((name) => gpu.info.features.includes(name));
+      await gpu.dispose();
+      return { offered, has, told, unasked };
+    });
+    assert.ok(offered.length > 0, "SwiftShader and llvmpipe have some");
+    assert.deepEqual([has, told, unasked], [offered, offered, []]);
+  }));
 
 test("empty input is answered with an empty array", () =>
   site.page(async (page) => {

@@ -102,11 +102,24 @@ test("a device that there is not is an error of the call alone", () =>
         cpu.lerp(one, one, 0, { engine: "cpu" }).then(String),
         large.sum().read({ engine: "gpu" }).then(String),
       ]);
+      // The processor has what is no longer than 262,144 floats, however it is packed.
+      for (const dtype of ["f16", "bf16", "int8"]) {
+        for (const floats of [262_144, 262_208]) {
+          const packed = gpu.tensor(new Float32Array(floats), undefined, {
+            dtype,
+          });
+          const sum = packed.sum().read({ engine: "cpu" });
+          codes.push(await codeOf(sum.then(String)));
+        }
+      }
       await cpu.dispose();
       await gpu.dispose();
       return codes;
     });
-    assert.deepEqual(codes, ["no-adapter", "invalid-input", "1", "0"]);
+    assert.deepEqual(codes, [
+      ...["no-adapter", "invalid-input", "1", "0"],
+      ...["0", "invalid-input", "0", "invalid-input", "0", "invalid-input"],
+    ]);
   }));
 
 test("calls on the CPU go on while the GPU is away", () =>

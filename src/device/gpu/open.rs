@@ -1,5 +1,7 @@
 //! Asks for an adapter and a device.
 
+use wgpu::Features;
+
 use super::pool::SMALLEST;
 use super::{Faults, Gpu, Memory, Meter, Pipelines, Pool, Reads, Uploads, instance, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
@@ -39,9 +41,11 @@ pub enum PowerPreference {
 pub struct GpuOptions {
     /// Which adapter to prefer.
     pub power: PowerPreference,
-    /// WebGPU names of features that must be there.
+    /// WebGPU names of features that must be there, for other users of the device:
+    /// those that [`wgpu`] knows in browsers, such as `float32-filterable`.
     pub required_features: Vec<String>,
-    /// WebGPU names of limits, and what they must be at least.
+    /// WebGPU names of limits, and what they must be at least: those that
+    /// `DeviceInfo::limits` has. The device has all that the adapter offers.
     pub required_limits: Vec<(String, u64)>,
     /// WebGPU names of limits, and what is used of them at most: work beyond that
     /// goes in pieces, as it would on a device that offers no more.
@@ -49,9 +53,41 @@ pub struct GpuOptions {
 }
 
 /// Features that are used wherever they are offered.
-const WANTED: [(&str, wgpu::Features); 2] = [
-    ("timestamp-query", wgpu::Features::TIMESTAMP_QUERY),
-    ("shader-f16", wgpu::Features::SHADER_F16),
+const WANTED: Features = Features::TIMESTAMP_QUERY.union(Features::SHADER_F16);
+
+/// The features that wgpu knows in browsers, by their WebGPU names.
+const FEATURES: [(&str, Features); 16] = [
+    ("depth-clip-control", Features::DEPTH_CLIP_CONTROL),
+    ("depth32float-stencil8", Features::DEPTH32FLOAT_STENCIL8),
+    ("texture-compression-bc", Features::TEXTURE_COMPRESSION_BC),
+    (
+        "texture-compression-bc-sliced-3d",
+        Features::TEXTURE_COMPRESSION_BC_SLICED_3D,
+    ),
+    (
+        "texture-compression-etc2",
+        Features::TEXTURE_COMPRESSION_ETC2,
+    ),
+    (
+        "texture-compression-astc",
+        Features::TEXTURE_COMPRESSION_ASTC,
+    ),
+    (
+        "texture-compression-astc-sliced-3d",
+        Features::TEXTURE_COMPRESSION_ASTC_SLICED_3D,
+    ),
+    ("timestamp-query", Features::TIMESTAMP_QUERY),
+    ("indirect-first-instance", Features::INDIRECT_FIRST_INSTANCE),
+    ("shader-f16", Features::SHADER_F16),
+    (
+        "rg11b10ufloat-renderable",
+        Features::RG11B10UFLOAT_RENDERABLE,
+    ),
+    ("bgra8unorm-storage", Features::BGRA8UNORM_STORAGE),
+    ("float32-filterable", Features::FLOAT32_FILTERABLE),
+    ("float32-blendable", Features::FLOAT32_BLENDABLE),
+    ("dual-source-blending", Features::DUAL_SOURCE_BLENDING),
+    ("clip-distances", Features::CLIP_DISTANCES),
 ];
 
 impl Gpu {
@@ -80,16 +116,14 @@ impl Gpu {
     pub(super) async fn on(adapter: wgpu::Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
         let offered = adapter.features();
         let mut limits = adapter.limits();
-        check_features(&options.required_features, offered)?;
+        let required = required_features(&options.required_features, offered)?;
         check_limits(&options.required_limits, &limits)?;
         lower_limits(&options.max_limits, &mut limits)?;
-        let wanted = WANTED
-            .iter()
-            .fold(wgpu::Features::empty(), |all, (_, feature)| all | *feature);
+        let features = WANTED & offered | required;
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
                 label: Some("framebatch"),
-                required_features: wanted & offered,
+                required_features: features,
                 required_limits: limits.clone(),
                 ..Default::default()
             })
@@ -97,7 +131,7 @@ impl Gpu {
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let name = name::adapter(&device, &adapter);
         let has_quads = name.quads;
-        let info = info(name, offered, &limits);
+        let info = info(name, features, &limits);
         let target = match info.software {
             true if has_quads => Target::Quads,
             true => Target::Processor,
@@ -152,21 +186,26 @@ fn none(what: &str, error: impl std::error::Error, engines: &str) -> Error {
     )
 }
 
-fn check_features(required: &[String], offered: wgpu::Features) -> Result<(), Error> {
-    for name in required {
-        let Some((_, feature)) = WANTED.iter().find(|(known, _)| known == name) else {
-            let known = WANTED.map(|(name, _)| name).join(", ");
-            return Err(Error::InvalidInput(format!(
-                "unknown feature '{name}'; known are {known}"
-            )));
+fn required_features(names: &[String], offered: Features) -> Result<Features, Error> {
+    let mut required = Features::empty();
+    for name in names {
+        let Some((_, feature)) = FEATURES.iter().find(|(known, _)| known == name) else {
+            let known: Vec<&str> = FEATURES.iter().map(|(name, _)| *name).collect();
+            return Err(unknown("feature", name, &known));
         };
         if !offered.contains(*feature) {
             return Err(Error::InvalidInput(format!(
                 "this adapter does not offer the feature '{name}'"
             )));
         }
+        required |= *feature;
     }
-    Ok(())
+    Ok(required)
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
+    let known = known.join(", ");
+    Error::InvalidInput(format!("unknown {what} '{name}'; known are {known}"))
 }
 
 fn check_limits(required: &[(String, u64)], limits: &wgpu::Limits) -> Result<(), Error> {
@@ -174,10 +213,7 @@ fn check_limits(required: &[(String, u64)], limits: &wgpu::Limits) -> Result<(),
     for (name, least) in required {
         let Some((_, offered)) = known.iter().find(|(known, _)| known == name) else {
             let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            return Err(Error::InvalidInput(format!(
-                "unknown limit '{name}'; known are {}",
-                known.join(", ")
-            )));
+            return Err(unknown("limit", name, &known));
         };
         if offered < least {
             return Err(Error::InvalidInput(format!(
@@ -254,15 +290,15 @@ fn named_limits(limits: &wgpu::Limits) -> Vec<(&'static str, u64)> {
     ]
 }
 
-fn info(name: AdapterName, offered: wgpu::Features, limits: &wgpu::Limits) -> DeviceInfo {
+fn info(name: AdapterName, has: Features, limits: &wgpu::Limits) -> DeviceInfo {
     DeviceInfo {
         engine: Engine::Gpu,
         software: name.software || names_software(&name.adapter),
         adapter: name.adapter,
         driver: name.driver,
-        features: WANTED
+        features: FEATURES
             .iter()
-            .filter(|(_, f)| offered.contains(*f))
+            .filter(|(_, feature)| has.contains(*feature))
             .map(|(name, _)| (*name).into())
             .collect(),
         limits: named_limits(limits),
