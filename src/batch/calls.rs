@@ -95,10 +95,11 @@ impl Batch {
     }
 
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Request> {
-        let index = self
-            .entries
-            .binary_search_by_key(&ticket, |entry| entry.ticket)
-            .ok()?;
+        let is_older = |entry: &Entry| entry.ticket.is_before(ticket);
+        let index = self.entries.partition_point(is_older);
+        self.entries
+            .get(index)
+            .filter(|entry| entry.ticket == ticket)?;
         let request = self.entries.remove(index).request;
         self.subtract(&request);
         Some(request)

@@ -54,8 +54,7 @@ impl<D: Device> Session<D> {
     /// Goes by a model that was measured, here or before.
     pub fn set_model(&mut self, model: Model) {
         if let Some(router) = self.router.as_mut().filter(|_| model.is_sound()) {
-            router.model = model;
-            router.is_calibrated = true;
+            router.adopt(model);
         }
     }
 
@@ -137,7 +136,11 @@ impl<D: Device> Session<D> {
         if outcome.is_ok() && flying.is_heard_next() {
             self.heard = now;
         }
-        let is_told = flying.is_alone && flying.is_at_last();
+        // The processor's part keeps the face from looking, and a failure tells nothing.
+        let is_told = outcome.is_ok()
+            && flying.is_alone
+            && flying.is_at_last()
+            && !flying.pieces.iter().any(|sent| sent.is_aside);
         if let (Some(router), true) = (&mut self.router, is_told) {
             router.note_gpu(&flying.groups, now.0 - flying.sent.0);
         }

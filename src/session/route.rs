@@ -121,6 +121,20 @@ impl Router {
         }
     }
 
+    /// Goes by a model that was measured. How far the one before was off, and the routes
+    /// that it chose, are nothing to it.
+    pub(super) fn adopt(&mut self, model: Model) {
+        self.model = model;
+        self.is_calibrated = true;
+        self.flush = Drift::default();
+        for known in &mut self.known {
+            *known = Known {
+                effort: known.effort,
+                ..Known::default()
+            };
+        }
+    }
+
     /// Work and dispatches of a row of a structure.
     pub(super) fn effort(&mut self, id: RecipeId, recipe: &Recipe) -> (Effort, f64) {
         let of_recipe = || (recipe.effort(), recipe.dispatches() as f64);
@@ -190,9 +204,16 @@ impl Router {
 
     /// Remembers the routes of groups that were chosen, for one flush more.
     pub(super) fn keep(&mut self, groups: &[Group]) {
+        let mut is_new = false;
         for group in groups {
             let size = self.model.cpu_ms(&group.sum);
-            let Known { held, routes, .. } = self.known(group.recipe);
+            let Known {
+                held,
+                routes,
+                cpu,
+                gpu,
+                ..
+            } = self.known(group.recipe);
             if group.fixed.is_some() || !group.is_ready {
                 continue; // Nobody chose.
             }
@@ -201,6 +222,11 @@ impl Router {
                 None => {
                     let is_trial = *routes < TRIALS;
                     *routes += u32::from(is_trial);
+                    is_new = true;
+                    match group.engine {
+                        Engine::Cpu => gpu.fade(),
+                        Engine::Gpu => cpu.fade(),
+                    }
                     *held = Held {
                         engine: group.engine,
                         left: if is_trial { TRIAL } else { HOLD } - 1,
@@ -208,6 +234,9 @@ impl Router {
                     }
                 }
             }
+        }
+        if is_new && groups.iter().all(|group| group.engine == Engine::Cpu) {
+            self.flush.fade();
         }
     }
 
@@ -278,6 +307,8 @@ const ENOUGH_MS: f64 = 1.0;
 const FARTHEST: f64 = 16.0;
 const STEP: f64 = 2.0;
 const SHARE: f64 = 0.25;
+/// What is left of a factor with each route that leaves its device out.
+const FADING: f64 = 15.0 / 16.0;
 
 impl Default for Drift {
     fn default() -> Self {
@@ -290,6 +321,12 @@ impl Default for Drift {
 }
 
 impl Drift {
+    /// Nobody measures it. It may have been a page that was busy for a moment, and is
+    /// found out if it is believed less and less.
+    fn fade(&mut self) {
+        self.factor = 1.0 + (self.factor - 1.0) * FADING;
+    }
+
     /// Something was foreseen to take so long by the model alone, and took as
     /// long.
     pub(super) fn note(&mut self, foreseen: f64, took: f64) {

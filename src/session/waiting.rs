@@ -116,7 +116,7 @@ impl<D: Device> Session<D> {
         if !leaves.contains(&true) {
             return Some(load);
         }
-        if self.waiting_since().is_none() {
+        if !self.batcher.has_aside() {
             self.waiting.since = now;
         }
         let is_joined = self.join(&mut load, &leaves);
@@ -234,9 +234,11 @@ impl<D: Device> Session<D> {
         self.sealed.push(other);
     }
 
-    /// Since when the compiler owes something that calls wait for.
+    /// Since when the compiler owes something that calls wait for; nothing, where they
+    /// may go as soon as what is on its way lets them.
     pub(super) fn waiting_since(&self) -> Option<Millis> {
-        self.batcher.has_aside().then_some(self.waiting.since)
+        let waits = self.batcher.has_aside() && !self.waiting.is_due;
+        waits.then_some(self.waiting.since)
     }
 
     /// The states of the structures that calls for the device are of, by number.

@@ -2,6 +2,7 @@
 
 mod under_random_events;
 
+use super::calls::Entry;
 use super::*;
 use crate::Code;
 
@@ -44,6 +45,23 @@ fn send(batcher: &mut Batcher) -> (BatchId, Vec<Ticket>) {
             .tickets()
             .collect(),
     )
+}
+
+#[test]
+fn a_call_is_found_in_its_batch_where_numbers_wrap() {
+    let mut batch = Batch::new(BatchId(0), 4);
+    let tickets = [u32::MAX - 1, u32::MAX, 0, 1].map(Ticket);
+    for ticket in tickets {
+        let request = request();
+        batch.entries.push(Entry { ticket, request });
+        batch.add(&request);
+    }
+    for (left, ticket) in [(3, 1), (2, 2), (1, 0), (0, 3)] {
+        let ticket = tickets[ticket];
+        assert_eq!(batch.remove(ticket), Some(request()), "{ticket:?}");
+        assert_eq!(batch.remove(ticket), None);
+        assert_eq!((batch.items, batch.tickets().len() as u64), (left, left));
+    }
 }
 
 #[test]

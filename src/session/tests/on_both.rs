@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::plan::KINDS;
+use crate::tensor::Packing;
 
 /// A model of milliseconds: the GPU's flush, and a float on the processor.
 fn model(flush: f64, float: f64) -> Model {
@@ -92,6 +93,37 @@ fn what_the_processor_answers_sooner_never_sees_the_gpu() {
     let sent = launch(&mut session);
     land(&mut session, sent);
     assert_eq!((launches(&session), ran_on(&session)), ((1, 3), (1, 3)));
+}
+
+#[test]
+fn the_gpu_is_not_blamed_for_the_processor_or_for_failures() {
+    for is_parted in [true, false] {
+        let mut session = routed(0.5, 0.1);
+        for _ in 0..20 {
+            put(&mut session, 1.0, 16);
+            if is_parted {
+                put_on(&mut session, Engine::Cpu, 2.0);
+            }
+            let sent = launch(&mut session);
+            let (batch, generation) = (sent.batch, sent.generation);
+            assert_eq!((sent.is_parted, sent.flights.len()), (is_parted, 1));
+            for flight in flights(&mut session, sent) {
+                let outcome = match is_parted {
+                    true => pollster::block_on(flight),
+                    false => Err(Error::Fatal("planned".into())),
+                };
+                // The processor kept the thread until now.
+                session.note_landing((batch, generation), &outcome, Millis(50.0));
+                session
+                    .settle(batch, generation, outcome)
+                    .expect("on its way");
+            }
+        }
+        put(&mut session, 1.0, 16);
+        let sent = launch(&mut session);
+        assert!(!sent.is_parted, "the model has the GPU sooner");
+        land(&mut session, sent);
+    }
 }
 
 #[test]
@@ -261,10 +293,21 @@ fn a_plan_names_its_devices() {
 #[test]
 fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
     let mut session = asked();
-    for (words, is_there) in [(1000, true), (1 << 18, true), ((1 << 18) + 1, false)] {
+    // The processor keeps floats, whatever they are packed as.
+    for (packing, words, is_there) in [
+        (None, 1000, true),
+        (None, 1 << 18, true),
+        (None, (1 << 18) + 1, false),
+        (Some(Packing::F16), 1 << 17, true),
+        (Some(Packing::Bf16), (1 << 17) + 1, false),
+        (Some(Packing::Int8), 17 << 12, true),
+        (Some(Packing::Int8), (17 << 12) + 17, false),
+    ] {
         let tensor = session.hold();
-        session.fill(tensor, &vec![7; words]).expect("filled");
-        assert_eq!(session.tensors.is_mirrored(tensor), is_there, "{words}");
+        let data = vec![7; words];
+        session.fill_packed(tensor, &data, packing).expect("filled");
+        let shown = format!("{packing:?} {words}");
+        assert_eq!(session.tensors.is_mirrored(tensor), is_there, "{shown}");
         session.release(tensor);
     }
     // All of them together have an end as well, and what is given back counts.

@@ -122,6 +122,64 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
 }
 
 #[test]
+fn nothing_is_owed_to_calls_that_wait_for_room_alone() {
+    let device = Frail::in_pieces(1 << 20, 256).gpu().compiling();
+    let config = BatchConfig {
+        max_pieces_in_flight: Some(1),
+        ..config()
+    };
+    let mut session = Session::new(device, config).expect("valid settings");
+    let compile = |session: &mut Session<Frail>, now: f64| {
+        for compiled in session.compiles() {
+            let compiled = pollster::block_on(compiled);
+            session.compiled(session.generation(), compiled, Millis(now));
+        }
+    };
+    let owes = |session: &Session<Frail>| session.oldest_in_flight().map(|since| since.0);
+    put(&mut session, 1.0, 200);
+    session.flush();
+    assert!(session.launch(NOW).is_none(), "its kernel is compiled");
+    assert_eq!(owes(&session), Some(0.0));
+    compile(&mut session, 1.0);
+    let mut warm = session.launch(Millis(1.0)).expect("it can go");
+    drain(&mut session, &mut warm, &[1.0]);
+    // A large call that can go, and a small one of another kernel.
+    let large = put(&mut session, 1.0, 200);
+    put_stored(&mut session);
+    session.flush();
+    let mut sent = session.launch(Millis(2.0)).expect("the large one");
+    compile(&mut session, 300.0);
+    assert_eq!(owes(&session), Some(2.0));
+    assert!(session.launch(Millis(300.0)).is_none(), "held back");
+    let answered = drain(&mut session, &mut sent, &[4000.0, 8000.0, 12_000.0]);
+    assert_eq!(answered, [large]);
+    let mut sent = session.launch(Millis(12_000.0)).expect("the small one");
+    drain(&mut session, &mut sent, &[12_001.0]);
+    assert_eq!(owes(&session), None);
+}
+
+/// Lands all of a batch, one piece at each of these moments and the rest at the last;
+/// each is what is owed from then on, until it is the last. Returns who was answered.
+fn drain(session: &mut Session<Frail>, sent: &mut Launch, moments: &[f64]) -> Vec<Ticket> {
+    let mut answered = Vec::new();
+    for at in 0.. {
+        let now = moments[at.min(moments.len() - 1)];
+        let outcome = pollster::block_on(sent.flights.remove(0));
+        session.note_landing((sent.batch, sent.generation), &outcome, Millis(now));
+        let settled = session.settle(sent.batch, sent.generation, outcome);
+        let settled = settled.expect("on its way");
+        let last = settled.answers.iter().filter(|answer| answer.is_last());
+        answered.extend(last.map(|answer| answer.ticket));
+        sent.flights.extend(settled.next);
+        if settled.is_last {
+            return answered;
+        }
+        assert_eq!(session.oldest_in_flight(), Some(Millis(now)));
+    }
+    unreachable!("a batch ends");
+}
+
+#[test]
 fn operands_that_memory_has_no_room_for_are_refused() {
     let mut session = session(u64::MAX);
     let first = put(&mut session, 1.0, 3);

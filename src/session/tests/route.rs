@@ -190,6 +190,65 @@ fn what_flushes_took_moves_what_is_foreseen() {
 }
 
 #[test]
+fn a_new_model_is_not_as_far_off_as_the_one_before() {
+    // The GPU's flush takes four times as long as the model says.
+    let mut router = router(1.0, f64::INFINITY);
+    let works = [(6.0, 0.3)];
+    let flush = |router: &mut Router| {
+        let mut groups = [group(0, work(works[0].0, works[0].1))];
+        router.choose(&mut groups);
+        router.keep(&groups);
+        match groups[0].engine {
+            Engine::Cpu => router.note_cpu(&groups, 6.0),
+            Engine::Gpu => router.note_gpu(&groups, 4.3),
+        }
+        groups[0].engine
+    };
+    for _ in 0..2 * TRIAL {
+        flush(&mut router);
+    }
+    assert!(router.flush_ms() > 2.0, "{}", router.flush_ms());
+    router.adopt(model(4.0));
+    assert!((router.flush_ms() - 4.0).abs() < 1e-9);
+    let engines: Vec<Engine> = (0..1000).map(|_| flush(&mut router)).collect();
+    let on_gpu = engines.iter().filter(|engine| **engine == Engine::Gpu);
+    assert!(on_gpu.count() >= 1000 - TRIAL as usize);
+}
+
+#[test]
+fn a_device_that_was_slow_for_a_moment_is_found_again() {
+    let moment: [fn(&mut Router, &[Group]); 2] = [
+        |router, groups| router.note_gpu(groups, 100.0),
+        |router, groups| router.note_cpu(groups, 100.0),
+    ];
+    let cases = [
+        (Engine::Gpu, (4.0, 0.2), moment[0]),
+        (Engine::Cpu, (0.2, 0.1), moment[1]),
+    ];
+    for (sooner, (cpu, gpu), slow) in cases {
+        let mut router = router(1.0, f64::INFINITY);
+        let mut groups = [group(0, work(cpu, gpu))];
+        let mut left = 0;
+        for flush in 0..200 * HOLD {
+            router.choose(&mut groups);
+            router.keep(&groups);
+            match groups[0].engine {
+                engine if engine == sooner && flush < TRIAL => slow(&mut router, &groups),
+                Engine::Cpu => router.note_cpu(&groups, cpu),
+                Engine::Gpu => router.note_gpu(&groups, 1.0 + gpu),
+            }
+            left = if groups[0].engine == sooner {
+                0
+            } else {
+                left + 1
+            };
+            assert!(left < 100 * HOLD, "{sooner:?} is not tried again");
+        }
+        assert_eq!((groups[0].engine, left), (sooner, 0));
+    }
+}
+
+#[test]
 fn a_device_that_is_not_far_off_is_tried_too() {
     use Engine::{Cpu, Gpu};
     let cases = [
