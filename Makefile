@@ -19,7 +19,7 @@ CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell fi
 EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
-PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package factory optimize places sections shorten traps))
+PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package factory optimize order places sections shorten traps))
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 

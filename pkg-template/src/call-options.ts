@@ -26,12 +26,16 @@ export interface CallOptions<Into = Operand> {
   key?: string;
   /**
    * Where it runs. `gpu` rejects with `no-adapter` on a session without one, `cpu` with
-   * `invalid-input` for a tensor that only the GPU has (one of more than 1 MiB).
-   * Default: where it is answered sooner under `engine: "auto"`, else on the session's
-   * device.
+   * `invalid-input` for a tensor that only the GPU has: one of more than 262,144 floats,
+   * however they are kept, one made when 32 MiB of others were there, or one that clips
+   * write. Default: where it is answered sooner under `engine: "auto"`, else on the
+   * session's device.
    */
   engine?: "gpu" | "cpu";
-  /** `now` sends the batch at once, this call included. Default: the session's policy. */
+  /**
+   * `now` sends the batch, this call included, whatever the session's policy; while three
+   * batches are on their way, as soon as one of them is back. Default: the policy decides.
+   */
   flush?: "now";
   /** Hears what the batch of this call was, once all of it is back. Default: none. */
   onMetrics?: (facts: BatchFacts) => void;

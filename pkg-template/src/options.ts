@@ -24,8 +24,8 @@ export interface OpenOptions {
   engine?: "auto" | "gpu" | "cpu";
   /**
    * When queued calls are sent: once at the end of each animation frame that has
-   * calls; `eager`, as soon as the GPU is free; `manual`, only by `gpu.flush()`;
-   * or a function that decides. Without frames (a hidden page, Node) `frame` means
+   * calls; `eager`, as soon as the GPU is free; `manual`, by `gpu.flush()`; or a function
+   * that decides. A full batch, a stream and a call with `flush: "now"` go by themselves. Without frames (a hidden page, Node) `frame` means
    * the end of the current task. Default: the preset's.
    */
   flush?: "frame" | "eager" | "manual" | Scheduler;
@@ -35,21 +35,30 @@ export interface OpenOptions {
    */
   preset?:
     "frame" | "eager" | "latency" | "balanced" | "throughput" | "embeddings";
-  /** Items held before a batch is sent early. Default: as many as fit the memory budget. */
+  /**
+   * Items held before a batch is sent early. Default: as many as have 64 MiB of operands
+   * and results, fewer where the device or the budget holds less; 256 under `latency`,
+   * 1,024 under `balanced`, 2,048 under `throughput`.
+   */
   maxBatchSize?: number;
   /** Items an idle GPU waits for under `eager`, at most `maxWaitMs`. Default: 1. */
   minBatchSize?: number;
-  /** Longest wait of a batch's oldest call, in milliseconds. Default: none; 5 under `eager`. */
+  /**
+   * Longest wait of a batch's oldest call, in milliseconds: for its frame, or under `eager`
+   * for `minBatchSize`. Under `manual` and a function nothing goes by time. Default: none
+   * with frames; 5 under `eager` and `balanced`, 1 under `latency`, else 10.
+   */
   maxWaitMs?: number;
   /**
-   * Calls, or calls and bytes of input, that may be pending.
-   * Default: 65,536 calls and 256 MiB.
+   * Calls, or calls and bytes of operands and results, that may be pending. Default:
+   * 65,536 calls, 128 under `latency`, `balanced` and `throughput`, 512 under
+   * `embeddings`; and 256 MiB.
    */
   queueCapacity?: number | { calls?: number; bytes?: number };
   /**
    * What a full queue does to a new call: `wait` accepts it (`gpu.ready` tells when
    * there is room), `reject` fails it with `queue-full`, `latest` drops the older
-   * call of the same `key`. Default: `wait`.
+   * call of the same `key`. Default: `wait`; `reject` under `latency`.
    */
   overflow?: "wait" | "reject" | "latest";
   /**
@@ -59,9 +68,16 @@ export interface OpenOptions {
   memoryBudget?: number;
   /** Which adapter to prefer where there are two. Default: the browser's choice. */
   powerPreference?: "low-power" | "high-performance";
-  /** WebGPU features the device must have, for the page's own use of `gpu.device`. Default: none. */
+  /**
+   * WebGPU features the device must have, for the page's own use of `gpu.device`, such as
+   * `float32-filterable` or `texture-compression-bc`. Opening fails where the adapter
+   * lacks one, and says which there are for a name that it does not know. Default: none.
+   */
   requiredFeatures?: string[];
-  /** WebGPU limits the device must offer, by their WebGPU names. Default: none. */
+  /**
+   * What the device must offer of the limits that `gpu.info.limits` has. The device has
+   * every limit as its adapter offers it. Default: nothing.
+   */
   requiredLimits?: Record<string, number>;
   /**
    * What to use at most of `maxBufferSize`, `maxStorageBufferBindingSize` (65,536 bytes

@@ -136,11 +136,11 @@ export class Session {
    * A tensor of `data`, row-major; its `shape` is that of the data unless given. Floats
    * compute; whole numbers (`Uint32Array`, `Int32Array`) are places for `gather`.
    *
-   * What is computed from it is recorded, and sent by `read`. Data of 64 KiB or more lies
-   * on the device at once, or as soon as there is one; unless `keep: false` its array
-   * is kept to restore it after a loss, and must not change while the tensor lives.
+   * What is computed from it is recorded, and sent by `read`. Data of 16,384 elements or
+   * more lies on the device at once, or as soon as there is one; unless `keep: false` its
+   * array is kept to restore it after a loss, and must not change while the tensor lives.
    * Shorter data is copied, travels with the first call, and stays on the device from
-   * the second on. Data that no buffer of the device holds lies there in parts, by rows
+   * the second on; kept in fewer bits it lies there at once. Data that no buffer of the device holds lies there in parts, by rows
    * along the first axis: what reads it row by row computes on it, and the reading of
    * anything else rejects with `limit-exceeded`. Throws `invalid-input` where data and
    * shape do not fit, and `out-of-memory` where the memory budget has no room.

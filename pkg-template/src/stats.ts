@@ -90,9 +90,9 @@ export interface Info {
   software: boolean;
   /** The device in use; under `engine: "auto"` with a GPU, calls may go to the CPU too. */
   engine: "gpu" | "cpu";
-  /** WebGPU features of the device. */
+  /** WebGPU features of the device that the library uses or the page asked for. */
   features: string[];
-  /** WebGPU limits of the device, by their WebGPU names. */
+  /** WebGPU limits of the device that decide what a batch can hold, by their WebGPU names. */
   limits: Record<string, number>;
   /** The library's version. */
   version: string;

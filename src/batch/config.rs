@@ -58,7 +58,8 @@ pub struct BatchConfig {
     /// 2 GiB; in the browser 512 MiB, and 256 MiB on a device that offers no
     /// more than WebGPU guarantees.
     pub memory_budget: Option<u64>,
-    /// Longest wait of a batch's oldest call, in milliseconds.
+    /// Longest wait of a batch's oldest call, in milliseconds: for its frame, for a
+    /// flush, or under [`Policy::Eager`] for `min_batch_size`.
     pub max_wait: Option<f64>,
     /// Items for which an idle device waits, at most `max_wait`.
     pub min_batch_size: u64,
@@ -81,7 +82,7 @@ pub enum Preset {
     Frame,
     /// As soon as the device is idle.
     Eager,
-    /// Small batches, short waits, refusal when full.
+    /// Small batches, refusal when full.
     Latency,
     /// Between latency and throughput.
     Balanced,

@@ -134,8 +134,9 @@ impl Gpu {
     ///
     /// On a session without a GPU such calls fail with [`Error::NoAdapter`]; on
     /// the processor they fail with [`Error::InvalidInput`] where they read a
-    /// tensor that only the GPU has: an imported buffer, or one of more than
-    /// 1 MiB.
+    /// tensor that only the GPU has: an imported buffer, one that clips write, one
+    /// of more than 262,144 floats however they are kept, or one made when 32 MiB
+    /// of others were there.
     #[must_use]
     pub fn on(&self, engine: EngineChoice) -> Gpu {
         let engine = match engine {

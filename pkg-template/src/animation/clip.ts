@@ -149,7 +149,8 @@ export class Clip {
    * renderer that draws from `tensor.gpuBuffer()`: nothing comes back. Submitted with
    * the frame's calls, or by `gpu.flush()` at once, so that what is submitted afterwards
    * draws it; resolves as soon as it is submitted. The first call waits for its kernel, unless
-   * `gpu.warmup` compiled it, and no call passes three batches that are still to be read.
+   * `gpu.warmup` compiled it. Without `gpu.flush()` it waits while three batches are on
+   * their way.
    * Calls sent in the same batch or later that read the tensor find what was written. Where
    * calls of a batch write to the same place, one of them wins. After a loss of the device
    * the tensor holds its own data until it is written again.

@@ -139,7 +139,8 @@ export class Embedder {
    * The vectors of many texts, in order: of an array, an iterable, an async iterable or
    * a ReadableStream. Awaited, all of them; with `for await`, as they come, while a few
    * slices are on their way and texts are taken as needed. A text that is wrong rejects
-   * at its place. Throws `invalid-input` for a wrong option.
+   * at its place, and so does a wrong `signal`, `prompt` or `truncate`. Throws
+   * `invalid-input` for any other wrong option.
    *
    * @example
    * for await (const vector of embedder.embedMany(paragraphs, { priority: "low" })) {
