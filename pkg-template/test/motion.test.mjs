@@ -75,6 +75,28 @@ test("arrays, delays and easings", async () => {
   assert.equal(await tween.finished, true);
 });
 
+test("nothing moves before its delay is over", async () => {
+  const { gpu } = await manual();
+  const cases = [
+    [{ duration: 0, delay: 1 }, [0, 0, 0, 1]],
+    [{ duration: 1, delay: 1, easing: "step-start" }, [0, 0, 0, 1, 1]],
+    [
+      { duration: 1, delay: 1, easing: "steps(2, jump-both)" },
+      [0, 0, 0, 1 / 3, 1],
+    ],
+  ];
+  const heard = cases.map(([options]) => {
+    const values = [];
+    gpu.tween(0, 1, { ...options, onUpdate: (x) => values.push(x) });
+    return values;
+  });
+  for (const ms of [0, 500, 400, 200, 1000]) frame(ms);
+  cases.forEach(([, expected], i) => {
+    assert.equal(heard[i].length, expected.length);
+    expected.forEach((want, k) => near(heard[i][k], want));
+  });
+});
+
 test("all motions of a session share one frame; those that end leave the others", async () => {
   const { gpu } = await manual();
   const motions = Array.from({ length: 1000 }, (_, i) =>
@@ -164,6 +186,93 @@ test("a spring that is pulled with every frame moves like any other", async () =
   assert.ok(pulled.value > 0.5);
   pulled.cancel();
   left.cancel();
+});
+
+for (const late of [0, 2]) {
+  test(`a spring that the device computes and that is pulled with every frame does too, answers ${late} frames late`, async () => {
+    const { gpu, core } = await manual();
+    let heard = 0;
+    const onUpdate = () => (heard += 1);
+    const pulled = gpu.spring(0, 1, { engine: "gpu", onUpdate });
+    const left = gpu.spring(0, 1);
+    frame();
+    for (let i = 0; i < 12; i += 1) {
+      pulled.to(2);
+      pulled.to(1);
+      near(pulled.value, left.value);
+      near(pulled.velocity, left.velocity, 1e-5);
+      frame(16);
+      gpu.flush();
+      if (i >= late && core.flights.length > 0) core.answer();
+      await settled();
+    }
+    assert.ok(pulled.value > 0.5);
+    assert.ok(heard >= 11, `${heard} updates`);
+    pulled.cancel();
+    left.cancel();
+    if (core.flights.length > 0) core.answer();
+    await settled();
+    assert.equal(core.tensors.size, 0);
+  });
+}
+
+test("an answer of the device leaves alone what ended before it", async () => {
+  const { gpu, core } = await manual();
+  const linear = { duration: 1, easing: "linear", engine: "gpu" };
+  const [ended, other] = [gpu.tween(0, 100, linear), gpu.tween(0, 100, linear)];
+  const step = async (ms, between = () => {}) => {
+    frame(ms);
+    gpu.flush();
+    between();
+    core.answer();
+    await settled();
+  };
+  await step(0);
+  await step(500, () => ended.cancel());
+  assert.deepEqual([ended.value, other.value], [0, 50]);
+  other.cancel();
+  assert.equal(core.tensors.size, 0);
+});
+
+test("an answer of the device is older than what was stepped here since", async () => {
+  const { gpu, core } = await manual();
+  core.device = { engine: "gpu", software: false };
+  const linear = { duration: 1, easing: "linear" };
+  const many = new Float32Array(40_000);
+  const heard = [];
+  const onUpdate = (x) => heard.push(x[0]);
+  const a = gpu.tween(many, many.slice().fill(100), linear);
+  const b = gpu.tween(many, many.slice().fill(100), { ...linear, onUpdate });
+  frame();
+  frame(500);
+  gpu.flush();
+  assert.equal(core.flights.length, 1);
+  a.cancel(); // The other is few floats now.
+  frame(250);
+  frame(250);
+  assert.equal(b.value[0], 100);
+  assert.equal(await b.finished, true);
+  const told = heard.length;
+  core.answer();
+  await settled();
+  assert.deepEqual([b.value[0], heard.length], [100, told]);
+});
+
+test("weights of many motions leave the device with their step", async () => {
+  const { gpu, core } = await manual();
+  const linear = { duration: 9, easing: "linear", engine: "gpu" };
+  const tweens = Array.from({ length: 16_384 }, () => gpu.tween(0, 1, linear));
+  const held = [];
+  for (let i = 0; i < 5; i += 1) {
+    frame(16);
+    gpu.flush();
+    core.answer();
+    await settled();
+    held.push(core.tensors.size);
+  }
+  assert.deepEqual(held, [2, 2, 2, 2, 2], "where they come from, and go to");
+  for (const tween of tweens) tween.cancel();
+  assert.equal(core.tensors.size, 0);
 });
 
 test("a spring rests at its end, exactly, and can be pulled again", async () => {
@@ -371,6 +480,14 @@ test("wrong motions throw in a sentence", async () => {
     [
       () => gpu.tween(NaN, 1),
       "tween: from must be a number, a Float32Array or an array of numbers, got NaN",
+    ],
+    [
+      () => gpu.tween([0, NaN], [1, 1]),
+      "tween: from must be a number, a Float32Array or an array of numbers, got NaN",
+    ],
+    [
+      () => gpu.spring(0, 1, { velocity: [NaN] }),
+      "spring: velocity must be a number, a Float32Array or an array of numbers, got NaN",
     ],
     [
       () => gpu.tween([0, 1], [1]),

@@ -41,6 +41,10 @@ export interface Motion {
 interface Live {
   readonly motion: Motion;
   start: number | undefined;
+  /** When it was stepped here last. */
+  stepped: number;
+  /** Whether it has a value that nobody heard of: the device gives others later. */
+  isNews: boolean;
 }
 
 /** Floats from which on a device computes them, where that is hardware. */
@@ -70,14 +74,19 @@ export class Stepper implements Companion<unknown> {
 
   /** Steps a motion from the next frame on. It begins then, or began at `start`. */
   add(motion: Motion, start?: number): void {
-    this.live.set(motion, { motion, start });
+    const isNews = start !== undefined;
+    this.live.set(motion, { motion, start, stepped: -Infinity, isNews });
     this.unpack();
     this.arm();
   }
 
-  /** When the last frame was, if it stepped this motion. */
-  stepped(motion: Motion): number | undefined {
-    return this.live.get(motion)?.start === undefined ? undefined : this.now;
+  /** When the last frame was, if this motion is stepped, and how long after its start. */
+  stepped(
+    motion: Motion,
+  ): { readonly start: number; readonly seconds: number } | undefined {
+    const begun = this.live.get(motion)?.start;
+    if (begun === undefined) return undefined;
+    return { start: this.now, seconds: (this.now - begun) / 1000 };
   }
 
   /** Gives a motion up, if it is stepped. */
@@ -123,6 +132,8 @@ export class Stepper implements Companion<unknown> {
       if (!this.live.has(live.motion)) continue; // One before it ended it.
       live.start ??= now;
       if (!far.has(live.motion)) this.stepHere(live, now);
+      else if (live.isNews) this.tell(live.motion, false);
+      live.isNews = false;
     }
     const left = new Set([...far].filter((motion) => this.live.has(motion)));
     if (left.size > 0 && !this.isWaiting) void this.stepThere(left, now);
@@ -148,9 +159,11 @@ export class Stepper implements Companion<unknown> {
     return far;
   }
 
-  private stepHere({ motion, start }: Live, now: number): void {
+  private stepHere(live: Live, now: number): void {
+    const { motion, start } = live;
     const { from, to, velocity, value } = motion;
     const { a, b, c, isLast } = motion.at((now - start!) / 1000);
+    live.stepped = now;
     for (let i = 0; i < value.length; i += 1) {
       value[i] = from[i] * a + to[i] * b;
       if (velocity !== undefined) value[i] += velocity[i] * c;
@@ -164,11 +177,13 @@ export class Stepper implements Companion<unknown> {
   ): Promise<void> {
     let packed: Packed | undefined;
     const moments = new Map<Motion, Moment>();
+    const asked = new Map<Motion, Live>();
     this.isWaiting = true;
     try {
       for (const motion of far) {
-        const { start } = this.live.get(motion)!;
-        moments.set(motion, motion.at((now - start!) / 1000));
+        const live = this.live.get(motion)!;
+        asked.set(motion, live);
+        moments.set(motion, motion.at((now - live.start!) / 1000));
       }
       packed = this.packed ??= new Packed(this.calls, far);
       await packed.compute(moments);
@@ -184,8 +199,12 @@ export class Stepper implements Companion<unknown> {
       this.isWaiting = false;
       packed?.settle();
     }
-    for (const motion of far) {
-      if (this.live.has(motion)) this.tell(motion, moments.get(motion)!.isLast);
+    for (const { motion, row } of packed.rows()) {
+      // It may have ended meanwhile, or been stepped here.
+      const live = asked.get(motion)!;
+      if (this.live.get(motion) !== live || live.stepped > now) continue;
+      motion.value.set(row);
+      this.tell(motion, moments.get(motion)!.isLast);
     }
   }
 
@@ -237,13 +256,16 @@ class Packed {
     );
   }
 
-  /** Computes and copies every motion's value. */
+  /** Computes every motion's value. */
   async compute(moments: ReadonlyMap<Motion, Moment>): Promise<void> {
     this.isBusy = true;
+    const made: Tensor[] = [];
     const tensors = this.groups.map(({ motions, rows }) => {
       const weights = (of: (moment: Moment) => number): Tensor => {
         const data = Float32Array.from(motions, (m) => of(moments.get(m)!));
-        return this.make(data, [motions.length, 1]);
+        const column = this.make(data, [motions.length, 1]);
+        made.push(column);
+        return column;
       };
       const [from, to, velocity] = rows;
       const sum = from!
@@ -254,11 +276,20 @@ class Packed {
         : sum.add(velocity.mul(weights(({ c }) => c)));
     });
     const into = this.groups.map((group) => group.into);
-    await readTensors(this.calls, tensors, { into });
+    try {
+      await readTensors(this.calls, tensors, { into });
+    } finally {
+      // Many of them lie on the device, and the next step has others.
+      for (const column of made) column.dispose();
+    }
+  }
+
+  /** What was computed. */
+  *rows(): Generator<{ motion: Motion; row: Float32Array }> {
     for (const { motions, width, into } of this.groups) {
-      motions.forEach(({ value }, row) => {
-        value.set(into.subarray(row * width, (row + 1) * width));
-      });
+      for (const [i, motion] of motions.entries()) {
+        yield { motion, row: into.subarray(i * width, (i + 1) * width) };
+      }
     }
   }
 

@@ -106,13 +106,15 @@ export class Spring<Value extends MotionValue = number> {
 
   /** Pulls it elsewhere from where it is, as fast as it is. */
   to(target: Value): void {
-    const { value } = this.#pull;
-    const speed = this.#pull.speed();
     checkMotion("spring", this.#calls, this.#options, NAMES);
     const next = floatsOf(this.#about, "to", target);
-    const pull = this.#toward(next, value.slice(), speed);
     // Its time goes on: pulled with every frame, it would never leave.
-    const start = this.#stepper.stepped(this.#pull);
+    const { start, seconds } = this.#stepper.stepped(this.#pull) ?? {};
+    const pull = this.#toward(
+      next,
+      this.#pull.place(seconds),
+      this.#pull.speed(seconds),
+    );
     this.cancel();
     this.#pull = pull;
     this.#begin(start);
@@ -209,9 +211,17 @@ class Pull implements Motion {
     return isLast ? { a: 0, b: 1, c: 0, isLast } : { a, b: 1 - a, c, isLast };
   }
 
-  /** The velocity when it was last asked where it is. */
-  speed(): Float32Array {
-    const { da, dc } = this.oscillator.at(this.seconds);
+  /** Where it is after so many seconds, whoever computes it; the value as it was left. */
+  place(seconds: number | undefined): Float32Array {
+    if (seconds === undefined) return this.value.slice();
+    const { a, b, c } = this.at(seconds);
+    const { from, to, velocity } = this;
+    return from.map((x, i) => x * a + to[i] * b + velocity[i] * c);
+  }
+
+  /** The velocity then; by itself when it was last asked where it is. */
+  speed(seconds = this.seconds): Float32Array {
+    const { da, dc } = this.oscillator.at(seconds);
     return this.velocity.map((v, i) =>
       this.isOver ? 0 : (this.from[i] - this.to[i]) * da + v * dc,
     );

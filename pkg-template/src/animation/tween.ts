@@ -128,7 +128,9 @@ class Moving implements Motion {
     const { delay, duration, eased } = this.terms;
     const isLast = seconds >= delay + duration;
     if (isLast) return { a: 0, b: 1, c: 0, isLast };
-    const b = ease(eased, Math.max(seconds - delay, 0) / duration);
+    // An easing that jumps at its start does so when that comes.
+    if (seconds < delay) return { a: 1, b: 0, c: 0, isLast };
+    const b = ease(eased, (seconds - delay) / duration);
     return { a: 1 - b, b, c: 0, isLast };
   }
 }

@@ -82,10 +82,13 @@ export function floatsOf(
   const isFloats =
     ArrayBuffer.isView(value) &&
     (value as Float32Array)[Symbol.toStringTag] === "Float32Array";
-  if (isFloats || Array.isArray(value)) {
-    return Float32Array.from(value as Float32Array);
+  const isSeveral = isFloats || Array.isArray(value);
+  if (isSeveral) {
+    const floats = Float32Array.from(value as Float32Array);
+    if (!floats.some(Number.isNaN)) return floats;
   }
-  const given = typeof value === "number" ? value : kindOf(value);
+  const isNone = isSeveral || typeof value === "number";
+  const given = isNone ? "NaN" : kindOf(value);
   throw invalid(
     about,
     `${name} must be a number, a Float32Array or an array of numbers, got ${given}`,
