@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunk, manual, module } from "./face.mjs";
+import { chunk, face, manual, module } from "./face.mjs";
 import {
   CONFIG,
   folder,
@@ -242,6 +242,22 @@ test("what is wrong with a folder is said, and nothing of it stays", async () =>
     assert.equal(core.tensors.size, 0, message);
   }
   assert.equal(chunk.freed - freed, chunk.encoders.length - made);
+});
+
+test("a file of a wrong kind is told once, while the session opens too", async () => {
+  const unhandled = [];
+  const hear = (error) => unhandled.push(error);
+  process.on("unhandledRejection", hear);
+  const gpu = face.shared({ flush: "manual" });
+  const awaited = weights(Promise.resolve(whole)); // Which was forgotten.
+  await assert.rejects(gpu.embedder(folder(awaited)), {
+    code: "invalid-input",
+    message: /^embedder: model\.safetensors must be .*, got Promise$/,
+  });
+  await new Promise((run) => setTimeout(run, 5));
+  process.off("unhandledRejection", hear);
+  assert.deepEqual(unhandled, []);
+  await gpu.dispose();
 });
 
 const UNSPLIT = [

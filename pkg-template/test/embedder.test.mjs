@@ -375,6 +375,29 @@ test("texts are taken as vectors are, from any source", async () => {
   assert.deepEqual(await embedder.embedMany([]), []);
 });
 
+test("a signal ends a source that is waited for, with its reason", async () => {
+  const { embedder } = await made();
+  const canceled = [];
+  const stalled = new ReadableStream(
+    {
+      pull: (to) => {
+        if (canceled.push("pull") === 1) to.enqueue("a");
+        else return new Promise(() => {});
+      },
+      cancel: (reason) => void canceled.push(reason),
+    },
+    { highWaterMark: 0 },
+  );
+  const controller = new AbortController();
+  const { signal } = controller;
+  const many = embedder.embedMany(stalled, { signal }).then();
+  await settled();
+  controller.abort("enough");
+  await assert.rejects(many, (reason) => reason === "enough");
+  assert.deepEqual(canceled, ["pull", "pull", "enough"]);
+  assert.equal(stalled.locked, false);
+});
+
 test("a text that is wrong rejects at its place, and a signal at once", async () => {
   const { gpu, core, embedder } = await made();
   core.answersAtOnce = true;

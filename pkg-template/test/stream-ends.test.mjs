@@ -161,6 +161,22 @@ test("a signal also ends a wait for a source that says nothing", async () => {
   assert.equal((await waiting).done, true);
 });
 
+test("a chunk that rejects ends the iterator that gave it", async () => {
+  const { gpu } = await answering();
+  let isOver = false;
+  function* source() {
+    try {
+      yield chunk(0);
+      yield Promise.reject(new Error("chunk"));
+    } finally {
+      isOver = true;
+      throw new Error("nobody hears of it");
+    }
+  }
+  const { seen, error } = await untilError(gpu.stream(source(), double(gpu)));
+  assert.deepEqual([seen, error.message, isOver], [[0], "chunk", true]);
+});
+
 test("an aborted signal takes nothing", async () => {
   const { gpu } = await answering();
   const source = counter();

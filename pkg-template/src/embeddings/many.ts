@@ -131,11 +131,16 @@ function slicesOf(
   const progress = { done: 0, total: chunks.total, tokens: 0 };
   const tokens = (): number => (priority === "low" ? pace.tokens : MOST_TOKENS);
 
+  let isSpent = false;
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    if (!isSpent) await (stopped ??= chunks.cancel(signal?.reason));
+  };
+
   async function* cut(): AsyncGenerator<Slice, void> {
     let place = 0;
     let slice: Slice = { texts: [], ids: [], tokens: 0 };
     let end: { error: unknown } | undefined;
-    let isSpent = false;
     try {
       while (!isSpent && end === undefined) {
         try {
@@ -159,9 +164,20 @@ function slicesOf(
       if (slice.tokens > 0) yield slice;
       if (end !== undefined) throw end.error;
     } finally {
-      if (!isSpent) await chunks.cancel(undefined);
+      await stop();
     }
   }
+
+  // Left while it waits for a text, the generator would end only once there is one.
+  const slices = cut();
+  const sliced = {
+    [Symbol.asyncIterator]: () => sliced,
+    next: () => slices.next(),
+    async return() {
+      await stop();
+      return slices.return();
+    },
+  };
 
   let isFirst = true;
 
@@ -196,7 +212,7 @@ function slicesOf(
   async function* run(): AsyncGenerator<Float32Array[], void> {
     const depth = priority === "low" ? 2 : 3;
     const terms = signal === undefined ? { depth } : { depth, signal };
-    const stream = new Stream("embedMany", cut(), work, streams, terms);
+    const stream = new Stream("embedMany", sliced, work, streams, terms);
     for await (const { slice, vectors } of stream) {
       progress.done += vectors.length;
       progress.tokens += slice.tokens;

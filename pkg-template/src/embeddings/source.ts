@@ -83,16 +83,15 @@ function addressOf(source: string): URL {
 class GivenFolder implements Folder {
   constructor(private readonly find: (name: string) => FileData | undefined) {}
 
-  open(name: string): Promise<OpenFile | undefined> {
+  // What is wrong rejects, as where files are fetched: others are opened beside it.
+  async open(name: string): Promise<OpenFile | undefined> {
     const data = this.find(name);
-    if (data === undefined) return Promise.resolve(undefined);
+    if (data === undefined) return undefined;
     const tag = tagOf(data);
     if (tag === "Blob" || tag === "File") {
       const blob = data as Blob;
-      return Promise.resolve(
-        streamed(blob.stream(), blob.size, (cause) =>
-          failed(`${name} could not be read`, cause),
-        ),
+      return streamed(blob.stream(), blob.size, (cause) =>
+        failed(`${name} could not be read`, cause),
       );
     }
     const isBytes = tag === "Uint8Array";
@@ -105,7 +104,7 @@ class GivenFolder implements Folder {
     let rest: Uint8Array | undefined = isBytes
       ? (data as Uint8Array)
       : new Uint8Array(data as ArrayBuffer);
-    return Promise.resolve({
+    return {
       size: rest.length,
       read() {
         const bytes = rest;
@@ -113,7 +112,7 @@ class GivenFolder implements Folder {
         return Promise.resolve(bytes);
       },
       cancel() {},
-    });
+    };
   }
 
   forget(): Promise<void> {

@@ -61,10 +61,23 @@ function ofIterator<Chunk>(
     total,
     async next() {
       const { done, value } = await iterator.next();
-      return { done, value: await value } as IteratorResult<Awaited<Chunk>>;
+      try {
+        return { done, value: await value } as IteratorResult<Awaited<Chunk>>;
+      } catch (error) {
+        // The chunk failed and not the iterator, which is nobody else's to close.
+        await ignored(() => iterator.return?.());
+        throw error;
+      }
     },
     async cancel() {
       await iterator.return?.();
     },
   };
+}
+
+/** Does it, whatever it throws: another error is being told. */
+async function ignored(work: () => unknown): Promise<void> {
+  try {
+    await work();
+  } catch {}
 }
