@@ -74,8 +74,9 @@ test("idle: one submission at the end of the coming frame, and then rest", () =>
     await logging(page);
     const { first, resting } = await page.evaluate(async () => {
       let first = [];
+      const whole = "task,task,frame,submit,next frame";
       // A frame that a busy machine draws too late is not waited for: another try.
-      for (let tries = 0; tries < 5 && first[2] !== "frame"; tries++) {
+      for (let tries = 0; tries < 5 && first.join() !== whole; tries++) {
         await sleep(1300);
         log.length = 0;
         requestAnimationFrame((start) => {
@@ -187,16 +188,19 @@ test("missing frames: a timer once, then tasks, until frames return", () =>
           values.push((await answer)[0]);
         }
         releaseFrames();
-        await frame();
-        await frame();
-        // A task between two frames.
-        await sleep(1);
-        log.length = 0;
-        requestAnimationFrame(() => note("frame"));
-        values.push((await call("call"))[0]);
+        // A frame that a busy machine draws too late is not waited for: another try.
+        for (let tries = 0; tries < 10 && log[1] !== "frame"; tries++) {
+          await frame();
+          await frame();
+          // A task between two frames.
+          await sleep(1);
+          log.length = 0;
+          requestAnimationFrame(() => note("frame"));
+          values.push((await call("call"))[0]);
+        }
         return { waits, values, log };
       });
-      assert.deepEqual(values, Array(7).fill(4));
+      assert.ok(values.length > 6 && values.every((value) => value === 4));
       const [first, ...later] = waits;
       assert.ok(first >= 95, `the first waited ${first} ms`);
       // Waiting for the timer, each of them would take 100.

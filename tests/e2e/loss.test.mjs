@@ -121,7 +121,11 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
     await opened(page);
     const { kept, lost, news, same } = await page.evaluate(
       async (perSecond) => {
-        const other = await framebatch.open({ engine: "gpu" });
+        // A busy machine may leave it without an answer for the usual ten seconds.
+        const other = await framebatch.open({
+          engine: "gpu",
+          stallMs: 120_000,
+        });
         const { device } = other;
         const news = [];
         for (const event of ["lost", "restored", "fallback"]) {
@@ -215,7 +219,7 @@ test("a batch that brings every device down is refused, and the others keep the 
 
 test("a GPU that answers nothing for stallMs is lost, and its calls are answered", () =>
   site.page(async (page) => {
-    await opened(page, { stallMs: 300 });
+    await opened(page, { stallMs: 2000 });
     const { values, news, waited } = await page.evaluate(async () => {
       const { mapAsync } = GPUBuffer.prototype;
       GPUBuffer.prototype.mapAsync = () => new Promise(() => {});
@@ -230,7 +234,7 @@ test("a GPU that answers nothing for stallMs is lost, and its calls are answered
     });
     assert.deepEqual(values, [1, 2, 3]);
     assert.deepEqual(news, ["lost", "restored"]);
-    assert.ok(waited >= 300 && waited < 5000, `it took ${waited} ms`);
+    assert.ok(waited >= 2000 && waited < 60_000, `it took ${waited} ms`);
   }));
 
 test("deadlineMs: a call that waits too long rejects, its neighbours are answered", () =>

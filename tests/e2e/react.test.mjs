@@ -142,7 +142,8 @@ test("a tween and a spring follow their target, render once a frame, and arrive"
         seen.spring.push(hooks.useSpring(to, { stiffness: 50, damping: 12 }));
         const many = hooks.useTween([to, -to], { duration: 0.1, from: [3, 3] });
         seen.several.push(many.join());
-        seen.quiet.push(hooks.useTween(to, { onUpdate: (x) => heard.push(x) }));
+        const onUpdate = (x) => heard.push(x);
+        seen.quiet.push(hooks.useTween(to, { duration: 1, onUpdate }));
         return null;
       };
       const app = mount(createElement(App, { to: 1 }));

@@ -84,14 +84,14 @@ fn engines() -> [EngineChoice; 2] {
     [EngineChoice::Cpu, EngineChoice::Gpu]
 }
 
-/// Runs a test that would hang if it failed; it has half a minute.
+/// Runs a test that would hang if it failed; it has two minutes.
 pub(crate) fn in_time(test: impl FnOnce() + Send + 'static) {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || {
         test();
-        let _ = sender.send(()); // Nobody listens any more after half a minute.
+        let _ = sender.send(()); // Nobody listens any more after two minutes.
     });
-    match receiver.recv_timeout(Duration::from_secs(30)) {
+    match receiver.recv_timeout(Duration::from_secs(120)) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
         // Without a message it panicked, and joining it says so.
         Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {

@@ -17,7 +17,7 @@ addEventListener("unhandledrejection", ({ reason }) =>
 const KINDS = Array.from({ length: 60 }, (_, i) => kind(i));
 
 /** How long a call may stay unanswered after the last one was made, in milliseconds. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 120_000;
 
 /** Calls on one session, at a rate. Make one, let it run, `stop` it. */
 export class Traffic {
