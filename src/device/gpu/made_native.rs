@@ -52,7 +52,20 @@ mod tests {
         // The device refuses what is beyond its limits, as it does without memory.
         gpu.limits.max_buffer_size = u64::MAX;
         gpu.limits.max_storage_buffer_binding_size = u64::MAX;
-        let huge = |gpu: &mut Gpu, tensor| gpu.make(tensor, |gpu| gpu.keep(tensor, 1 << 45));
+        let most = gpu.limits().max_side_bytes;
+        assert_eq!(
+            most,
+            u64::from(u32::MAX - 15),
+            "bytes are counted in 32 bits"
+        );
+        let error = gpu.keep(3, most / 4 + 4).expect_err("more than a buffer");
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+        let huge = |gpu: &mut Gpu, tensor| {
+            gpu.make(tensor, |gpu| {
+                gpu.memory.keep(&gpu.device, tensor, 1 << 47);
+                Ok(())
+            })
+        };
         for tensor in [1, 0] {
             let error = huge(&mut gpu, tensor).expect_err("there is no such memory");
             assert!(matches!(error, Error::Fatal(_)), "{error}");

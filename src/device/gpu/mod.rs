@@ -492,10 +492,12 @@ impl Gpu {
     }
 
     /// Whole buffers are bound, so both limits hold; and moments lie behind results.
-    /// Kernels read four words at a time, whatever number of bytes a limit is.
+    /// Kernels read four words at a time, whatever number of bytes a limit is, and
+    /// their bytes are counted in 32 bits, whatever a device offers.
     fn max_buffer_bytes(&self) -> u64 {
         let most = self.limits.max_buffer_size - STAMPS;
         let most = most.min(self.limits.max_storage_buffer_binding_size);
+        let most = most.min(u32::MAX.into());
         most / QUAD * QUAD
     }
 
