@@ -325,6 +325,8 @@ impl Core {
         let kernels = session.end_kernels();
         let ticket = session.warm_up(kernels);
         drop(session);
+        // What was only planned gave its memory back, and calls of this task come next.
+        self.inner.follow_room();
         let inner = Rc::clone(&self.inner);
         recovery::start(async move { inner.pump() });
         ticket.0

@@ -196,6 +196,28 @@ test("warmup compiles and sends nothing; the first call then creates no pipeline
     assert.equal(first.created.createComputePipeline, 0);
   }));
 
+for (const engine of ["gpu", "cpu"]) {
+  test(`calls made behind a warm-up in its task have their own operands, on the ${engine}`, () =>
+    site.page(async (page) => {
+      const answers = await page.evaluate(async (engine) => {
+        const gpu = await framebatch.open({ engine, flush: "manual" });
+        const ask = (x) =>
+          gpu.lerp(new Float32Array([x]), new Float32Array([x + 2]), 0.5);
+        const plan = () => void ask(100);
+        const warm = [gpu.warmup(plan)];
+        const calls = [ask(1), ask(2)]; // The first of the session.
+        warm.push(gpu.warmup(plan));
+        calls.push(ask(3)); // Beside others that wait.
+        gpu.flush();
+        await Promise.all(warm);
+        const answers = (await Promise.all(calls)).map(([x]) => x);
+        await gpu.dispose();
+        return answers;
+      }, engine);
+      assert.deepEqual(answers, [2, 3, 4]);
+    }));
+}
+
 test("the page's own pipelines are its own, and so is what it has put on the device", () =>
   site.page(async (page) => {
     await opened(page);
