@@ -60,7 +60,7 @@ pub(super) fn compile(device: &wgpu::Device, faults: &Faults, source: Source) ->
             }
             (Ok(()), Err(why)) => {
                 let error = Error::Shader(scopes::message(&why));
-                Err(scopes::judge(&device, error).await)
+                Err(scopes::judge_on(&device, error).await)
             }
         };
         Compiled {

@@ -98,12 +98,17 @@ impl Faults {
         let faults = Faults::default();
         uncaptured::leave(device);
         let heard = faults.clone();
-        lost::on_loss(device, move |reason| {
-            let mut state = heard.lock();
-            state.lost = Some(reason);
-            state.waiting.clear();
-        });
+        lost::on_loss(device, move |reason| heard.lose(&reason));
         faults
+    }
+
+    /// The device is lost. The first reason stays.
+    pub(super) fn lose(&self, reason: &str) {
+        let mut state = self.lock();
+        state.lost.get_or_insert_with(|| reason.into());
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting); // Outside the lock: whoever waits may look again at once.
     }
 
     /// Resolves when the device is lost.

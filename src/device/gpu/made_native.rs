@@ -21,7 +21,7 @@ impl Gpu {
         // Natively what scopes caught is known when they close.
         let caught = pollster::block_on(async {
             match scopes.close(Error::Fatal).await {
-                Err(error @ Error::Fatal(_)) => Err(judge(&self.device, error).await),
+                Err(error @ Error::Fatal(_)) => Err(judge(&self.poller, error).await),
                 caught => caught,
             }
         });

@@ -86,6 +86,7 @@ use self::faults::{Faults, Made, Suspicion};
 use self::memory::Memory;
 use self::meter::{Meter, STAMPS};
 use self::pipelines::Pipelines;
+use self::poll::Poller;
 use self::pool::Pool;
 use self::reads::Reads;
 use self::scopes::Scopes;
@@ -118,6 +119,7 @@ pub struct Gpu {
     info: DeviceInfo,
     limits: wgpu::Limits,
     faults: Faults,
+    poller: Poller,
     pool: Pool,
     memory: Memory,
     reads: Reads,
@@ -427,7 +429,7 @@ impl Gpu {
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;
-        staged.read((all, stamps), submission, (&self.device, &self.faults))
+        staged.read((all, stamps), submission, (&self.poller, &self.faults))
     }
 
     /// Bytes that each slot must hold.

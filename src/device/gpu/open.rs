@@ -3,7 +3,7 @@
 use wgpu::Features;
 
 use super::pool::SMALLEST;
-use super::{Faults, Gpu, Memory, Meter, Pipelines, Pool, Reads, Uploads, instance, poll};
+use super::{Faults, Gpu, Memory, Meter, Pipelines, Poller, Pool, Reads, Uploads, instance, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::kernel::Target;
@@ -138,8 +138,10 @@ impl Gpu {
             false => Target::Gpu,
         };
         let pool = Pool::default();
+        let faults = Faults::watch(&device);
         Ok(Gpu {
-            faults: Faults::watch(&device),
+            poller: Poller::new(&device, &queue, &faults),
+            faults,
             pipelines: Pipelines::new(&device, target),
             info,
             device,

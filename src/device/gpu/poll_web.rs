@@ -2,13 +2,33 @@
 
 use futures_channel::oneshot::{Canceled, Receiver};
 
-/// Waits for what a callback tells.
-pub(super) async fn finish<T>(
-    _device: &wgpu::Device,
-    _submission: wgpu::SubmissionIndex,
-    told: Receiver<T>,
-) -> Result<T, Canceled> {
-    told.await
+use super::Faults;
+
+/// Waits for the work of one device.
+#[derive(Clone, Debug)]
+pub(super) struct Poller {
+    device: wgpu::Device,
+}
+
+impl Poller {
+    pub(super) fn new(device: &wgpu::Device, _queue: &wgpu::Queue, _faults: &Faults) -> Self {
+        let device = device.clone();
+        Poller { device }
+    }
+
+    /// The device whose work it is.
+    pub(super) fn device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
+    /// Waits for what a callback tells.
+    pub(super) async fn finish<T>(
+        &self,
+        _submission: Option<wgpu::SubmissionIndex>,
+        told: Receiver<T>,
+    ) -> Result<T, Canceled> {
+        told.await
+    }
 }
 
 /// Browsers give no reason, and wgpu's texts for other platforms would be a

@@ -3,7 +3,7 @@
 
 use super::mapped::Mapped;
 use super::meter::Stamps;
-use super::poll;
+use super::poll::Poller;
 use super::pool::{Pool, class};
 use super::ring::Ring;
 use super::{Faults, Flight, Readback, scopes};
@@ -61,7 +61,7 @@ impl Staged {
         self,
         (bytes, stamps): (u64, Option<Stamps>),
         submission: wgpu::SubmissionIndex,
-        (device, faults): (&wgpu::Device, &Faults),
+        (poller, faults): (&Poller, &Faults),
     ) -> Flight {
         let (sender, receiver) = futures_channel::oneshot::channel();
         self.buffer()
@@ -70,9 +70,9 @@ impl Staged {
                 let _ = sender.send(result);
             });
         let faults = faults.clone();
-        let device = device.clone();
+        let poller = poller.clone();
         Box::pin(async move {
-            let mapped = poll::finish(&device, submission, receiver).await;
+            let mapped = poller.finish(Some(submission), receiver).await;
             faults.check()?;
             let is_mapped = matches!(mapped, Ok(Ok(())));
             match is_mapped
@@ -83,7 +83,7 @@ impl Staged {
                 // A device that is there has no memory to map it in.
                 None => {
                     let error = Error::OutOfMemory("a read-back was refused".into());
-                    Err(scopes::judge(&device, error).await)
+                    Err(scopes::judge(&poller, error).await)
                 }
             }
         })

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 
+use super::poll::Poller;
 use crate::error::Error;
 
 /// Open scopes; dropped without [`Scopes::close`] they are closed unread.
@@ -42,7 +43,8 @@ impl Scopes {
 
 /// This error, unless it is the device that is lost: on a lost one not even four
 /// bytes are mapped.
-pub(super) async fn judge(device: &wgpu::Device, error: Error) -> Error {
+pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
+    let device = poller.device();
     let scopes = Scopes::open(device);
     let buffer = device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
@@ -55,10 +57,9 @@ pub(super) async fn judge(device: &wgpu::Device, error: Error) -> Error {
         let _ = sender.send(result); // It is awaited below.
     });
     drop(scopes); // What this causes is nobody's to hear of.
-    let polled = device.poll(wgpu::PollType::wait_indefinitely());
-    match (polled, receiver.await) {
-        (Ok(_), Ok(Ok(()))) => error,
-        _ => Error::DeviceLost("nothing on it is valid".into()),
+    match poller.finish(None, receiver).await {
+        Ok(Ok(())) => error,
+        Ok(Err(_)) | Err(_) => Error::DeviceLost("nothing on it is valid".into()),
     }
 }
 

@@ -10,6 +10,7 @@ use js_sys::{Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
+use super::poll::Poller;
 use crate::error::Error;
 
 #[wasm_bindgen]
@@ -134,6 +135,11 @@ pub(super) fn message(error: &JsValue) -> String {
 }
 
 /// This error, unless it is the device that is lost.
-pub(super) async fn judge(device: &wgpu::Device, error: Error) -> Error {
+pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
+    judge_on(poller.device(), error).await
+}
+
+/// The same for who has the device alone.
+pub(super) async fn judge_on(device: &wgpu::Device, error: Error) -> Error {
     Scopes::of(device).judge(error).await
 }
