@@ -31,7 +31,7 @@ mod wasm;
 pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 pub use device::DeviceInfo;
 #[cfg(not(target_arch = "wasm32"))]
-pub use device::{Adapter, AdapterKind, adapters};
+pub use device::{Adapter, AdapterKind};
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
@@ -39,7 +39,7 @@ pub use native::{
     Attention, Axes, Batch, Blocking, Call, Clip, Config, Embedder, EmbedderOptions, EmbedderStats,
     Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit, Index, Layer, LongTexts,
     ModelFiles, Parameter, Part, Results, Search, Storage, Tensor, TensorBuffer, TensorData, Value,
-    Warmup, Watch,
+    Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

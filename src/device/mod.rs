@@ -216,8 +216,17 @@ pub trait Device {
     /// such part.
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]);
 
-    /// Frees a tensor.
+    /// Gives up a tensor. Natively its memory is freed by [`Device::free_released`] or the
+    /// next launch.
     fn release(&mut self, tensor: u32);
+
+    /// Whether memory of tensors that were given up is still to be freed.
+    fn has_released(&self) -> bool {
+        false
+    }
+
+    /// Frees the memory of tensors that were given up.
+    fn free_released(&mut self) {}
 
     /// Holds no more bytes of memory than these, from here on. What does not fit
     /// fails with [`Error::OutOfMemory`].
@@ -305,6 +314,14 @@ impl Device for AnyDevice {
 
     fn release(&mut self, tensor: u32) {
         self.device_mut().release(tensor);
+    }
+
+    fn has_released(&self) -> bool {
+        self.device().has_released()
+    }
+
+    fn free_released(&mut self) {
+        self.device_mut().free_released();
     }
 
     fn allow(&mut self, bytes: u64) {

@@ -3,8 +3,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::outside::{MutexGuard, block_on};
-use super::shared::{Shared, State};
+use super::shared::{Guard, Shared};
+use super::worker::arrive;
+use crate::error::Error;
 use crate::session::Model;
 
 /// What was measured so far, by adapter and driver.
@@ -52,21 +53,21 @@ impl Calibration {
     }
 
     /// Measures one sample, a few milliseconds at most.
-    pub(super) fn step<'a>(
-        &mut self,
-        shared: &'a Shared,
-        mut state: MutexGuard<'a, State>,
-    ) -> MutexGuard<'a, State> {
+    pub(super) fn step<'a>(&mut self, shared: &'a Shared, mut state: Guard<'a>) -> Guard<'a> {
         let start = shared.clock.now();
         if let Some(sample) = state.session.next_sample() {
+            let generation = state.session.generation();
             drop(state);
-            let outcome = block_on(sample);
+            let outcome = arrive(shared, sample);
             let took = shared.clock.now().0 - start.0;
             state = shared.lock();
-            let failed = f64::INFINITY;
+            if let Some(Err(Error::DeviceLost(_))) = &outcome {
+                state.session.lose(generation);
+            }
+            let is_measured = matches!(outcome, Some(Ok(_)));
             state
                 .session
-                .note_sample(if outcome.is_ok() { took } else { failed });
+                .note_sample(if is_measured { took } else { f64::INFINITY });
             return state;
         }
         self.is_running = false;

@@ -162,15 +162,17 @@ impl Gpu {
             duration,
         } = clips::encode(tracks, duration)?;
         let shared = self.shared();
-        let mut state = shared.open()?;
-        let State { session, clips, .. } = &mut *state;
-        let at = clips.put(&words, session)?;
-        drop(state);
+        let size = words_of(words.len());
+        let at = shared.on_driver_thread(move |shared| {
+            let mut state = shared.open()?;
+            let State { session, clips, .. } = &mut *state;
+            clips.put(&words, session)
+        })?;
         Ok(Clip {
             entry: Arc::new(Entry {
                 shared: Arc::clone(shared),
                 at,
-                words: words_of(words.len()),
+                words: size,
                 lanes,
                 width,
                 duration,
@@ -311,11 +313,19 @@ impl Blocking {
 
 impl Shared {
     /// The number of the tensor that clips lie in, all of them.
-    fn store(&self) -> Result<u32, Error> {
+    fn store(self: &Arc<Self>) -> Result<u32, Error> {
         let mut state = self.open()?;
         let State { session, clips, .. } = &mut *state;
-        clips.store(session)?;
-        Ok(clips.number(session))
+        if clips.is_stored(session) {
+            return Ok(clips.number(session));
+        }
+        drop(state);
+        self.on_driver_thread(|shared| {
+            let mut state = shared.open()?;
+            let State { session, clips, .. } = &mut *state;
+            clips.store(session)?;
+            Ok(clips.number(session))
+        })
     }
 }
 

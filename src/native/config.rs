@@ -1,5 +1,7 @@
 //! What a program may choose when it opens a session.
 
+use std::time::Duration;
+
 use super::outside::{AnyDevice, Gpu};
 use crate::batch::{BatchConfig, Preset};
 use crate::device::{Adapter, Cpu, Device, GpuOptions};
@@ -44,7 +46,14 @@ pub struct Config {
     /// software is opened under [`EngineChoice::Gpu`] only: under
     /// [`EngineChoice::Auto`] calls run on the processor instead, which is faster.
     pub adapter: Option<Adapter>,
+    /// Milliseconds without an answer after which a GPU counts as lost: what it owes is
+    /// sent to the next one. The last handle waits no longer for a GPU either. By default
+    /// 10,000; more than 0.
+    pub stall_ms: f64,
 }
+
+/// Milliseconds without an answer, by default.
+pub(super) const STALL_MS: f64 = 10_000.0;
 
 impl Default for Config {
     fn default() -> Self {
@@ -59,11 +68,30 @@ impl From<Preset> for Config {
             batch: preset.config(),
             gpu: GpuOptions::default(),
             adapter: None,
+            stall_ms: STALL_MS,
         }
     }
 }
 
-/// Opens the device that the settings ask for.
+impl Config {
+    /// Refuses settings that cannot work.
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        if self.stall_ms.is_nan() || self.stall_ms <= 0.0 {
+            return Err(Error::InvalidInput(format!(
+                "stall_ms is {}; give milliseconds above 0, infinity to wait for ever",
+                self.stall_ms
+            )));
+        }
+        self.batch.validate()
+    }
+
+    /// The longest that a GPU may owe an answer.
+    pub(super) fn stall(&self) -> Duration {
+        Duration::try_from_secs_f64(self.stall_ms / 1e3).unwrap_or(Duration::MAX)
+    }
+}
+
+/// Opens the device that the settings ask for, on a thread that may enter the driver.
 pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
     match config.engine {
         EngineChoice::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),

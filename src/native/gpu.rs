@@ -7,10 +7,10 @@ use super::blocking::Blocking;
 use super::builder::Batch;
 use super::call::Call;
 use super::config::{Config, EngineChoice, open_device};
-use super::outside::thread::{self, JoinHandle};
-use super::outside::{self, AnyDevice};
+use super::outside::{self, AnyDevice, Task, block_on};
 use super::recovery::Recovery;
 use super::request::{self, Parameter};
+use super::room::Room;
 use super::shared::{Purpose, Shared, Terms};
 use super::worker;
 use crate::batch::Preset;
@@ -59,25 +59,27 @@ impl AsRef<[Gpu]> for Gpu {
 #[derive(Debug)]
 struct Owner {
     shared: Arc<Shared>,
-    worker: Option<JoinHandle<()>>,
+    worker: Option<Task>,
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.close(&Error::Disposed);
-        // The last handle may go in a task that the worker itself woke.
-        let own = |worker: &JoinHandle<()>| worker.thread().id() == thread::current().id();
-        if let Some(worker) = self.worker.take_if(|worker| !own(worker)) {
-            // If it panicked, every call was told so.
-            let _ = worker.join();
+        match &self.worker {
+            // The last handle may go in a task that the worker itself woke.
+            Some(worker) if worker.is_current() => {}
+            // A GPU that answers nothing keeps the worker, but not this thread.
+            Some(worker) => worker.wait(self.shared.stall),
+            // Nothing was ever sent: the device is the processor.
+            None => self.shared.free_device(),
         }
     }
 }
 
 impl Gpu {
-    /// Opens a device and starts the worker that sends to it. Sessions are meant to be
-    /// few and to stay: with NVIDIA's driver 580 on Linux a process that opened and closed
-    /// sixteen at once came to a stop, a thread that was ending caught in the driver.
+    /// Opens a device and starts the worker that sends to it. The device is opened, used and
+    /// freed by threads of the process that never end, since a thread that has used a driver
+    /// may be caught there when it ends.
     ///
     /// # Errors
     ///
@@ -86,25 +88,18 @@ impl Gpu {
     /// [`adapter`](Config::adapter) that is asked for, and
     /// [`Error::InvalidInput`] for settings that cannot work.
     pub async fn open(config: Config) -> Result<Gpu, Error> {
-        config.batch.validate()?;
-        let device = open_device(&config).await?;
+        config.validate()?;
+        let own = config.clone();
+        let device = outside::enter(move || block_on(open_device(&own))).await??;
         let routing = (config.engine == EngineChoice::Auto).then(Model::default);
-        let shared = Arc::new(Shared::new(
-            device,
-            routing,
-            config.batch.clone(),
-            Purpose::Send,
-        )?);
+        let shared = Arc::new(Shared::new(device, routing, &config, Purpose::Send)?);
         let recovery = Recovery::new(config);
         let theirs = Arc::clone(&shared);
-        let worker = thread::Builder::new()
-            .name("framebatch".into())
-            .spawn(move || worker::run(&theirs, recovery))
-            .map_err(|error| Error::Fatal(format!("no thread for the worker: {error}")))?;
+        let worker = outside::spawn(move || worker::run(&theirs, recovery))?;
         Ok(Gpu::new(shared, Some(worker)))
     }
 
-    fn new(shared: Arc<Shared>, worker: Option<JoinHandle<()>>) -> Gpu {
+    fn new(shared: Arc<Shared>, worker: Option<Task>) -> Gpu {
         Gpu {
             owner: Arc::new(Owner { shared, worker }),
             terms: Terms::default(),
@@ -310,7 +305,8 @@ impl Gpu {
     ///
     /// [`Error::Disposed`], or what ended the worker.
     pub async fn ready(&self) -> Result<(), Error> {
-        poll_fn(|context| self.shared().poll_ready(context.waker())).await
+        let mut room = Room::of(self.shared());
+        poll_fn(|context| room.poll(context)).await
     }
 
     /// Calls that still fit before the queue is full; not above 0 when full.
@@ -392,8 +388,8 @@ pub(super) fn record(calls: impl FnOnce(&Gpu)) -> Gpu {
     // Plans do not depend on the device, and a session of its own keeps
     // apart what other threads ask for meanwhile.
     let device = AnyDevice::Cpu(Cpu::default());
-    let shared = Shared::new(device, None, Preset::default().config(), Purpose::Explain)
-        .expect("presets are valid");
+    let config = Config::from(Preset::default());
+    let shared = Shared::new(device, None, &config, Purpose::Explain).expect("presets are valid");
     let aside = Gpu::new(Arc::new(shared), None);
     calls(&aside);
     aside

@@ -10,9 +10,9 @@ use futures_core::Stream;
 
 use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
-use super::outside::block_on;
+use super::outside::{self, block_on};
 use super::stream::{Ready, Results, waited};
-use crate::device::{Adapter, AdapterKind, adapters};
+use crate::device::{self, Adapter, AdapterKind};
 use crate::error::Error;
 use crate::session::Stats;
 
@@ -148,6 +148,36 @@ impl AsRef<[Gpu]> for Gpus {
 impl Debug for Gpus {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.sessions.iter()).finish()
+    }
+}
+
+/// The adapters of this machine, those in software included, in the order of
+/// the graphics APIs and drivers. Empty where there are none.
+///
+/// ```
+/// # pollster::block_on(async {
+/// use framebatch::{Config, EngineChoice, Gpu, adapters};
+///
+/// let adapters = adapters().await;
+/// for adapter in &adapters {
+///     println!("{}: {} by {}", adapter.index, adapter.name, adapter.backend);
+/// }
+/// let last = adapters.last().cloned();
+/// let name = last.as_ref().map(|adapter| adapter.name.clone());
+/// let config = Config {
+///     engine: EngineChoice::Gpu, // Even if it is one in software.
+///     adapter: last,
+///     ..Config::default()
+/// };
+/// let gpu = Gpu::open(config).await?;
+/// assert_eq!(Some(gpu.info().adapter), name);
+/// # Ok::<(), framebatch::Error>(())
+/// # }).unwrap();
+/// ```
+pub async fn adapters() -> Vec<Adapter> {
+    match outside::enter(|| block_on(device::adapters())).await {
+        Ok(adapters) => adapters,
+        Err(_) => device::adapters().await, // There is no thread to spare.
     }
 }
 

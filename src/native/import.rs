@@ -8,7 +8,7 @@ use super::blocking::Blocking;
 use super::builder::{Batch, Value};
 use super::gpu::Gpu;
 use super::outside;
-use super::shared::Purpose;
+use super::shared::{Purpose, Shared};
 use super::tensor::{Resident, Residents, Source, Tensor};
 use crate::error::Error;
 use crate::graph::shape::Shape;
@@ -111,42 +111,44 @@ impl Gpu {
     /// bound whole; [`Error::DeviceLost`] where the device is gone;
     /// [`Error::Disposed`]. What reads it after the loss of its device fails
     /// with [`Error::DeviceLost`].
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the tensor shares the buffer from then on"
-    )]
     pub fn import_buffer(&self, buffer: Arc<wgpu::Buffer>, dims: &[u32]) -> Result<Tensor, Error> {
         let shape = Shape::new(dims)?;
-        let shared = self.shared();
-        let mut state = shared.open()?;
-        if let Some(known) = state.residents.import((&buffer, shape)) {
-            drop(state); // Which the tensor locks, should it be dropped at once.
-            return Ok(Tensor::of(known));
-        }
-        if state.session.is_lost() {
-            return Err(Error::DeviceLost(
-                "import a buffer of the next one, which `wgpu_device` gives".into(),
-            ));
-        }
-        let number = state.session.hold();
-        let place = |device: &mut _| outside::import(device, number, (&buffer, shape.count()));
-        // What is only explained is not on any device.
-        if shared.purpose != Purpose::Explain
-            && let Err(error) = state.session.place_with(number, None, place)
-        {
-            state.session.release(number);
-            return Err(error);
-        }
-        state.residents.sources.insert(number, Source::Imported);
-        let tensor = Tensor::new(shared, number, (shape, None));
-        state.residents.imports.known.push(Import {
-            buffer: (*buffer).clone(),
-            shape,
-            number,
-            tensor: Arc::downgrade(tensor.resident()),
-        });
-        Ok(tensor)
+        let shared = Arc::clone(self.shared());
+        self.shared()
+            .on_driver_thread(move |_| import(&shared, &buffer, shape))
     }
+}
+
+/// Makes a buffer a tensor, or finds the one that it is.
+fn import(shared: &Arc<Shared>, buffer: &wgpu::Buffer, shape: Shape) -> Result<Tensor, Error> {
+    let mut state = shared.open()?;
+    if let Some(known) = state.residents.import((buffer, shape)) {
+        drop(state); // Which the tensor locks, should it be dropped at once.
+        return Ok(Tensor::of(known));
+    }
+    if state.session.is_lost() {
+        return Err(Error::DeviceLost(
+            "import a buffer of the next one, which `wgpu_device` gives".into(),
+        ));
+    }
+    let number = state.session.hold();
+    let place = |device: &mut _| outside::import(device, number, (buffer, shape.count()));
+    // What is only explained is not on any device.
+    if shared.purpose != Purpose::Explain
+        && let Err(error) = state.session.place_with(number, None, place)
+    {
+        state.session.release(number);
+        return Err(error);
+    }
+    state.residents.sources.insert(number, Source::Imported);
+    let tensor = Tensor::new(shared, number, (shape, None));
+    state.residents.imports.known.push(Import {
+        buffer: buffer.clone(),
+        shape,
+        number,
+        tensor: Arc::downgrade(tensor.resident()),
+    });
+    Ok(tensor)
 }
 
 impl Blocking {

@@ -12,7 +12,7 @@ use super::call::Call;
 use super::gpu::Gpu;
 use super::outside::{AnyDevice, Mutex, MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
-use super::shared::{Shared, State, free};
+use super::shared::{Guard, Shared, free};
 use crate::error::Error;
 use crate::graph::searching::NOBODY;
 use crate::ops::search::{Change, IndexConfig, Metric, Vectors, check_count};
@@ -147,11 +147,10 @@ impl Index {
         filter: Filter<'_>,
     ) -> Result<Call<f32>, Error> {
         let allowed = self.allowed(filter);
-        let (mut state, mut held) = self.entry.open()?;
+        let (state, held) = self.entry.told()?;
         check_count(count, held.vectors.count())?;
         let queries = held.vectors.config().queries(queries)?;
         let mask = held.mask(allowed);
-        held.tell(&mut state.session)?;
         let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
         let searching = held.vectors.searching(words(count), words(mask.len()));
         let tensors = held.pages[..searching.pages() as usize].to_vec();
@@ -197,7 +196,7 @@ impl Entry {
     }
 
     /// The session, if it is open, and the index.
-    fn open(&self) -> Result<(MutexGuard<'_, State>, MutexGuard<'_, Held>), Error> {
+    fn open(&self) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
             let state = self.shared.open()?;
             if let Some(held) = free(self.held.try_lock()) {
@@ -208,6 +207,24 @@ impl Entry {
             if let Some(state) = self.shared.try_open()? {
                 return Ok((state, held));
             }
+        }
+    }
+}
+
+impl Entry {
+    /// The session, and the index once the device knows what changed.
+    fn told(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
+        loop {
+            let (state, held) = self.open()?;
+            if held.is_told(&state.session) {
+                return Ok((state, held));
+            }
+            drop((state, held));
+            let entry = Arc::clone(self);
+            self.shared.on_driver_thread(move |_| {
+                let (mut state, mut held) = entry.open()?;
+                held.tell(&mut state.session)
+            })?;
         }
     }
 }
@@ -223,6 +240,7 @@ impl Drop for Entry {
         for page in pages {
             state.session.release(page);
         }
+        self.shared.wake_worker(state);
     }
 }
 
@@ -238,6 +256,12 @@ impl Held {
                 mask
             }
         }
+    }
+
+    /// Whether the device knows all, or is told all when there is one again.
+    fn is_told(&self, session: &Session<AnyDevice>) -> bool {
+        let has_pages = self.pages.len() == self.vectors.pages();
+        has_pages && (session.is_lost() || self.vectors.is_told())
     }
 
     /// Tells the device what changed.

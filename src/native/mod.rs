@@ -8,7 +8,9 @@ mod builder;
 mod calibration;
 mod call;
 mod clips;
+mod compiles;
 mod config;
+mod driver_threads;
 mod embedder;
 mod gpu;
 mod gpus;
@@ -18,6 +20,7 @@ mod places;
 mod recent;
 mod recovery;
 mod request;
+mod room;
 mod shared;
 mod shown;
 mod storage;
@@ -44,7 +47,7 @@ pub use embedder::{
     Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, LongTexts, ModelFiles,
 };
 pub use gpu::Gpu;
-pub use gpus::Gpus;
+pub use gpus::{Gpus, adapters};
 pub use index::{Filter, Hit, Index, Search};
 pub use request::Parameter;
 pub use shown::TensorBuffer;

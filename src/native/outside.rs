@@ -9,13 +9,47 @@ pub(super) use std::thread;
 
 pub(super) use pollster::block_on;
 
+pub(super) use super::driver_threads::{Task, enter, run, spawn};
 pub(super) use crate::device::{AnyDevice, Gpu};
 
+use std::future::poll_fn;
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use crate::batch::Millis;
+use crate::device::Device;
 use crate::error::Error;
+
+/// Frees a device that is no longer used, once it is idle. Of one that stays at work for
+/// longer than `patience` a thread of its own takes care: the driver waits for work without
+/// an end when a device is freed.
+pub(super) fn free(device: AnyDevice, patience: Duration) {
+    let AnyDevice::Gpu(mut gpu) = device else {
+        return;
+    };
+    let mut idle = Box::pin(gpu.idle());
+    gpu.destroy();
+    let clock = Clock::start();
+    let is_idle = block_on(poll_fn(|context| match idle.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(true),
+        Poll::Pending if clock.has_passed(patience) => Poll::Ready(false),
+        Poll::Pending => Poll::Pending,
+    }));
+    if is_idle {
+        return;
+    }
+    // Where there is no thread for it, both are dropped with the job, here.
+    let _ = spawn(move || {
+        let mut pause = Duration::from_millis(1);
+        block_on(poll_fn(|context| {
+            thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_secs(1));
+            idle.as_mut().poll(context)
+        }));
+        drop(gpu);
+    });
+}
 
 /// The device itself; `None` on the processor.
 pub(super) fn wgpu_device(device: &AnyDevice) -> Option<wgpu::Device> {
@@ -81,5 +115,9 @@ impl Clock {
 
     pub(super) fn now(&self) -> Millis {
         Millis(self.start.elapsed().as_secs_f64() * 1e3)
+    }
+
+    fn has_passed(&self, time: Duration) -> bool {
+        self.start.elapsed() >= time
     }
 }

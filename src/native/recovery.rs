@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use super::config::{Config, open_device};
-use super::outside::{AnyDevice, block_on, thread};
+use super::outside::{self, AnyDevice, block_on, thread};
 use super::shared::Shared;
 use super::tensor::lost_with_device;
-use crate::device::{Cpu, Device};
+use crate::device::Cpu;
 use crate::session::LOSSES;
 
 /// Milliseconds before each request for a device: a driver that restarts has
@@ -42,18 +42,21 @@ impl Recovery {
         }
         self.losses += 1;
         shared.hand_over();
-        let mut device = self.find_device(shared);
+        let device = self.find_device(shared);
         let mut state = shared.lock();
         if state.closed.is_some() {
-            device.destroy();
+            drop(state);
+            outside::free(device, Duration::ZERO);
         } else {
             let is_sound = matches!(device, AnyDevice::Gpu(_));
-            state.session.replace_device(device);
+            let old = state.session.replace_device(device);
             let unreadable = state.restore();
             shared.tell_waiting(state);
             for answer in unreadable {
                 answer.send(Err(lost_with_device()));
             }
+            // One that is stalled may be at work for ever.
+            outside::free(old, Duration::ZERO);
             match is_sound {
                 true => shared.recovered(),
                 false => shared.hand_over(),

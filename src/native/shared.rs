@@ -5,24 +5,30 @@
 //! tensors where they lie. Only the worker sends.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, TryLockError, TryLockResult};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
 use super::clips::Entry;
+use super::compiles::Compiles;
+use super::config::Config;
 use super::embedder::Burden;
 use super::index::Indexes;
-use super::outside::{AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
+use super::outside::{self, AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
 use super::recent::Recent;
 use super::request::{Request, Structure};
+use super::room::{Waiter, Waiters};
 use super::store::Clips;
 use super::tensor::Residents;
 use super::watch::Watchers;
 use super::words::Spare;
-use crate::batch::{BatchConfig, Due, Overflow, Ticket};
+use crate::batch::{Due, Overflow, Ticket};
 use crate::device::{Cpu, Engine};
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -45,6 +51,8 @@ pub(super) struct Shared {
     sound: Arc<AtomicBool>,
     overflow: Overflow,
     pub(super) purpose: Purpose,
+    /// The longest that the device may owe an answer.
+    pub(super) stall: Duration,
 }
 
 /// What a handle says of its calls.
@@ -77,9 +85,12 @@ pub(super) struct State {
     /// Memory for results.
     pub(super) spare: Spare,
     /// Tasks that wait for room in the queue.
-    waiting: Vec<Waker>,
+    pub(super) waiting: Waiters,
+    pub(super) compiles: Compiles,
     /// Why no more calls are taken.
     pub(super) closed: Option<Error>,
+    /// Whether a thread panicked with the state locked and left it half changed.
+    is_broken: bool,
     /// Whether the worker sleeps. Waking a thread that is awake still costs a
     /// system call.
     pub(super) asleep: bool,
@@ -89,9 +100,10 @@ impl Shared {
     pub(super) fn new(
         device: AnyDevice,
         routing: Option<Model>,
-        batch: BatchConfig,
+        config: &Config,
         purpose: Purpose,
     ) -> Result<Self, Error> {
+        let batch = config.batch.clone();
         let overflow = batch.overflow;
         // The worker is nobody's main thread: it may take its time.
         let routing = routing.map(|model| (model, f64::INFINITY));
@@ -110,8 +122,10 @@ impl Shared {
                 clips: Clips::default(),
                 indexes: Indexes::default(),
                 spare: Spare::default(),
-                waiting: Vec::new(),
+                waiting: Waiters::default(),
+                compiles: Compiles::default(),
                 closed: None,
+                is_broken: false,
                 asleep: false,
             }),
             work: Condvar::new(),
@@ -121,22 +135,43 @@ impl Shared {
             sound: Arc::new(AtomicBool::new(true)),
             overflow,
             purpose,
+            stall: config.stall(),
         })
     }
 
-    /// A panic elsewhere leaves the state closed, not unreadable.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The state. After a panic elsewhere it is closed, not unreadable.
+    pub(super) fn lock(&self) -> Guard<'_> {
+        let locked = self.state.lock();
+        self.guard(locked.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The state of a session that is not closed.
-    pub(super) fn open(&self) -> Result<MutexGuard<'_, State>, Error> {
+    pub(super) fn open(&self) -> Result<Guard<'_>, Error> {
         check_open(self.lock())
     }
 
     /// The same, if nobody has it now.
-    pub(super) fn try_open(&self) -> Result<Option<MutexGuard<'_, State>>, Error> {
-        free(self.state.try_lock()).map(check_open).transpose()
+    pub(super) fn try_open(&self) -> Result<Option<Guard<'_>>, Error> {
+        let unlocked = free(self.state.try_lock());
+        let guarded = unlocked.map(|state| self.guard(state));
+        guarded.map(check_open).transpose()
+    }
+
+    fn guard<'a>(&'a self, state: MutexGuard<'a, State>) -> Guard<'a> {
+        Guard {
+            shared: self,
+            state: Some(state),
+            was_panicking: std::thread::panicking(),
+        }
+    }
+
+    /// Has a thread that may enter the driver do this with the session, and waits for it.
+    pub(super) fn on_driver_thread<T: Send + 'static>(
+        self: &Arc<Self>,
+        job: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let shared = Arc::clone(self);
+        outside::run(move || job(&shared))?
     }
 
     /// Takes a call. Its answer comes through the call, a refusal too.
@@ -290,16 +325,19 @@ impl Shared {
         }
     }
 
-    /// Rejects what is pending and takes no more calls. The first reason stays.
+    /// Rejects what is pending and takes no more calls. The first reason stays. The worker
+    /// frees the device.
     pub(super) fn close(&self, reason: &Error) {
         let mut state = self.lock();
-        if state.closed.is_some() {
-            return;
+        if state.is_broken && matches!(reason, Error::Fatal(_)) {
+            state.closed = Some(reason.clone()); // It says what the panic said.
         }
-        state.closed = Some(reason.clone());
+        let reason = state.closed.get_or_insert_with(|| reason.clone()).clone();
         self.sound.store(false, Ordering::Relaxed);
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
-        state.session.dispose();
+        // What is half changed may panic again; the calls are answered all the same.
+        let given_up = catch_unwind(AssertUnwindSafe(|| state.session.give_up_all()));
+        debug_assert!(given_up.is_ok() || state.is_broken, "it is not broken");
         let residents = std::mem::take(&mut state.residents);
         let spare = std::mem::take(&mut state.spare);
         self.work.notify_all();
@@ -310,6 +348,13 @@ impl Shared {
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
         }
+    }
+
+    /// Frees the device of a session that is closed, on a thread that may enter the driver.
+    pub(super) fn free_device(&self) {
+        let instead = AnyDevice::Cpu(Cpu::default());
+        let device = self.lock().session.take_device(instead);
+        outside::free(device, self.stall);
     }
 
     /// Whether the device is what it was at first, to be looked at at any time.
@@ -347,8 +392,12 @@ impl Shared {
         }
     }
 
-    /// Whether the queue has room; if not, `waker` is told when it may have.
-    pub(super) fn poll_ready(&self, waker: &Waker) -> Poll<Result<(), Error>> {
+    /// Whether the queue has room; if not, the waiter's task is told when it may have.
+    pub(super) fn poll_room(
+        &self,
+        waiter: &mut Waiter,
+        context: &Context<'_>,
+    ) -> Poll<Result<(), Error>> {
         let mut state = self.lock();
         if let Some(reason) = &state.closed {
             return Poll::Ready(Err(reason.clone()));
@@ -356,7 +405,7 @@ impl Shared {
         if !state.is_full() {
             return Poll::Ready(Ok(()));
         }
-        state.waiting.push(waker.clone());
+        state.waiting.wait(waiter, context.waker());
         Poll::Pending
     }
 
@@ -367,30 +416,87 @@ impl Shared {
         }
         let mut state = self.lock();
         while state.closed.is_none() && state.is_full() {
-            state = self
-                .room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = state.sleep(&self.room, None);
         }
     }
 
     /// Tells everyone who waits for room that there may be some. All of them:
     /// one of two woken tasks may never be polled again.
-    pub(super) fn tell_waiting(&self, mut state: MutexGuard<'_, State>) {
-        let waiting = std::mem::take(&mut state.waiting);
+    pub(super) fn tell_waiting(&self, mut state: Guard<'_>) {
+        let waiting = state.waiting.take();
         drop(state);
         self.room.notify_all();
-        for waker in waiting {
+        for (_, waker) in waiting {
             waker.wake();
         }
     }
 
-    fn wake_worker(&self, state: MutexGuard<'_, State>) {
-        let wanted =
-            state.asleep && (state.is_full() || state.session.due(self.clock.now()) != Due::Idle);
+    /// Wakes the worker if it sleeps and has something to do.
+    pub(super) fn wake_worker(&self, state: Guard<'_>) {
+        let wanted = state.asleep
+            && (state.is_full()
+                || state.session.has_released()
+                || state.session.due(self.clock.now()) != Due::Idle);
         drop(state);
         if wanted {
             self.work.notify_one();
+        }
+    }
+}
+
+/// The state of a session, locked.
+///
+/// Invariant: a panic of the thread that has it closes the session, for what is half
+/// changed is used by nobody. The worker, which is woken, answers the calls.
+#[derive(Debug)]
+pub(super) struct Guard<'a> {
+    shared: &'a Shared,
+    /// `None` once it is let go of.
+    state: Option<MutexGuard<'a, State>>,
+    /// Whether the thread had panicked before, and takes the lock as it unwinds.
+    was_panicking: bool,
+}
+
+impl<'a> Guard<'a> {
+    /// Lets go of the state until `woken` is notified, or the time is over.
+    pub(super) fn sleep(mut self, woken: &Condvar, longest: Option<Duration>) -> Guard<'a> {
+        let state = self.state.take().expect("held until it is dropped");
+        let state = match longest {
+            None => woken.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(longest) => {
+                let waited = woken.wait_timeout(state, longest);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        self.shared.guard(state)
+    }
+}
+
+impl Deref for Guard<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state.as_ref().expect("held until it is dropped")
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state.as_mut().expect("held until it is dropped")
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let Some(state) = self.state.as_mut().filter(|_| !self.was_panicking) else {
+            return;
+        };
+        if std::thread::panicking() {
+            let why = "a thread panicked with the session locked";
+            state.closed.get_or_insert_with(|| Error::Fatal(why.into()));
+            state.is_broken = true;
+            self.shared.work.notify_all();
+            self.shared.room.notify_all();
         }
     }
 }
@@ -443,7 +549,7 @@ impl State {
     }
 }
 
-fn check_open(state: MutexGuard<'_, State>) -> Result<MutexGuard<'_, State>, Error> {
+fn check_open(state: Guard<'_>) -> Result<Guard<'_>, Error> {
     match &state.closed {
         Some(reason) => Err(reason.clone()),
         None => Ok(state),

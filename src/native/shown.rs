@@ -62,14 +62,16 @@ impl Tensor {
     /// ```
     pub fn wgpu_buffer(&self) -> Option<TensorBuffer> {
         let (shared, number) = self.place();
-        let mut state = shared.lock();
-        if state.closed.is_some() || state.session.is_lost() {
-            return None;
-        }
-        state.session.bring(number).ok()?;
-        let buffer = outside::show(state.session.device_mut(), number)?;
+        let shown = shared.on_driver_thread(move |shared| {
+            let mut state = shared.open()?;
+            if state.session.is_lost() {
+                return Ok(None);
+            }
+            state.session.bring(number)?;
+            Ok(outside::show(state.session.device_mut(), number))
+        });
         Some(TensorBuffer {
-            buffer,
+            buffer: shown.ok()??,
             offset: 0,
             size: self.bytes(),
         })

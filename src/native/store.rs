@@ -65,11 +65,16 @@ impl Clips {
         *self.number.get_or_insert_with(|| session.hold())
     }
 
-    /// Sees to it that the device has all clips; with no device they are filled
-    /// when there is one.
+    /// Whether there is nothing to do to have all clips on the device; with no device they
+    /// are filled when there is one.
+    pub(super) fn is_stored(&self, session: &Session<AnyDevice>) -> bool {
+        self.is_there || self.words.is_empty() || session.is_lost()
+    }
+
+    /// Sees to it that the device has all clips.
     pub(super) fn store(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
         let number = self.number(session);
-        if !self.is_there && !self.words.is_empty() && !session.is_lost() {
+        if !self.is_stored(session) {
             session.fill(number, &self.words)?;
             self.is_there = true;
         }

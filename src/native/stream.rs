@@ -15,6 +15,7 @@ use futures_core::Stream;
 use super::blocking::Blocking;
 use super::gpu::Gpu;
 use super::outside::block_on;
+use super::room::Room;
 
 /// One that is uploaded, one that is computed, one that is read back.
 const LEAST: u64 = 3;
@@ -40,6 +41,8 @@ pub struct Results<S: Stream, F, R: Future> {
     depth: Option<usize>,
     /// Bytes of operands and results of the newest chunk whose calls were seen.
     bytes_each: u64,
+    /// Room in the queues of the sessions.
+    rooms: Vec<Room>,
     chunks: VecDeque<Chunk<R>>,
 }
 
@@ -107,6 +110,7 @@ where
 {
     pub(super) fn new(gpus: Arc<[Gpu]>, source: S, call: F) -> Self {
         Results {
+            rooms: gpus.iter().map(|gpu| Room::of(gpu.shared())).collect(),
             gpus,
             source: Some(Box::pin(source)),
             call,
@@ -163,15 +167,15 @@ where
 
     /// Whether one more chunk may be taken; if not, `context` hears of room in
     /// the queue.
-    fn has_room(&self, context: &Context<'_>) -> bool {
+    fn has_room(&mut self, context: &Context<'_>) -> bool {
         let chunks = self.chunks.len();
         if chunks == 0 {
             return true;
         }
         let depth = self.depth.unwrap_or_else(|| self.usual_depth());
         // Of a session that is closed the calls say so.
-        let is_ready = |gpu: &Gpu| gpu.shared().poll_ready(context.waker()).is_ready();
-        chunks < depth && self.gpus.iter().any(is_ready)
+        let mut rooms = self.rooms.iter_mut();
+        chunks < depth && rooms.any(|room| room.poll(context).is_ready())
     }
 
     fn usual_depth(&self) -> usize {

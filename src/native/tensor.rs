@@ -104,7 +104,7 @@ impl Tensor {
     }
 
     /// Its session, and its number there.
-    pub(super) fn place(&self) -> (&Shared, u32) {
+    pub(super) fn place(&self) -> (&Arc<Shared>, u32) {
         (&self.resident.shared, self.resident.number)
     }
 
@@ -139,7 +139,7 @@ impl Drop for Resident {
         state.session.release(self.number);
         let source = state.residents.sources.remove(&self.number);
         let import = state.residents.forget_import(self.number);
-        drop(state);
+        self.shared.wake_worker(state);
         drop((source, import)); // Outside the lock: they may be large.
     }
 }
@@ -261,7 +261,15 @@ impl Gpu {
         };
         let shared = self.shared();
         let packing = contents.packing;
-        let mut state = shared.open()?;
+        let number = shared.on_driver_thread(|shared| shared.keep(contents))?;
+        Ok(Tensor::new(shared, number, (shape, packing)))
+    }
+}
+
+impl Shared {
+    /// The number of a new tensor of this data.
+    fn keep(&self, contents: Contents) -> Result<u32, Error> {
+        let mut state = self.open()?;
         let number = state.session.hold();
         // With no device it is filled when there is one.
         if !state.session.is_lost()
@@ -272,8 +280,7 @@ impl Gpu {
         }
         let source = Source::Kept(contents);
         state.residents.sources.insert(number, source);
-        drop(state);
-        Ok(Tensor::new(shared, number, (shape, packing)))
+        Ok(number)
     }
 }
 

@@ -5,20 +5,22 @@
 //! sending. When to send is not decided here.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use super::calibration::Calibration;
 use super::call::Answer;
-use super::outside::{block_on, thread};
+use super::outside::{block_on, spawn, thread};
 use super::recovery::Recovery;
 use super::shared::{Shared, State};
 use super::watch;
 use super::words::Words;
 use crate::batch::{BatchId, Due, Millis};
-use crate::device::{Compile, Flight, Generation, Readback};
+use crate::device::{Flight, Generation, Readback};
 use crate::error::Error;
 use crate::session::{self, Facts, Launch, Settlement};
 
@@ -32,38 +34,51 @@ const IDLE_MS: f64 = 2000.0;
 /// Seconds of the longest sleep: a day.
 const LONGEST_S: f64 = 86_400.0;
 
-/// Works until the session is closed.
-pub(super) fn run(shared: &Arc<Shared>, mut recovery: Recovery) {
-    supervise(shared, || {
-        let mut flights = VecDeque::new();
-        let mut begun = None;
-        let mut calibration = Calibration::new(shared);
-        while wait_for_work(shared, &mut calibration) {
-            recovery.look_after(shared);
+/// Works until the session is closed, and frees its device then.
+pub(super) fn run(shared: &Arc<Shared>, recovery: Recovery) {
+    supervise(shared, || work(shared, recovery));
+    // Whatever ended the work, each call is told, and what is broken is closed.
+    supervise(shared, || shared.close(&Error::Disposed));
+    wait_for_compilers(shared);
+    shared.free_device();
+}
+
+fn work(shared: &Arc<Shared>, mut recovery: Recovery) {
+    let mut flights = VecDeque::new();
+    let mut begun = None;
+    let mut calibration = Calibration::new(shared);
+    while wait_for_work(shared, &mut calibration) {
+        recovery.look_after(shared);
+        send(shared, &mut flights);
+        while let Some(piece) = flights.pop_front() {
+            let mut landed = land(shared, piece);
+            flights.extend(landed.next.drain(..));
+            if landed.proves {
+                recovery.works();
+            }
+            if landed.outcome.is_ok() {
+                calibration.answered(shared);
+            }
+            // Sent first: the device computes while results are copied.
             send(shared, &mut flights);
-            while let Some(piece) = flights.pop_front() {
-                let mut landed = land(shared, piece);
-                flights.extend(landed.next.drain(..));
-                if landed.proves {
-                    recovery.works();
-                }
-                if landed.outcome.is_ok() {
-                    calibration.answered(shared);
-                }
-                // Sent first: the device computes while results are copied.
-                send(shared, &mut flights);
-                let facts = landed.facts;
-                landed.deliver(&mut begun);
-                if let Some(facts) = facts {
-                    watch::tell(shared, &facts);
-                }
+            let facts = landed.facts;
+            landed.deliver(&mut begun);
+            if let Some(facts) = facts {
+                watch::tell(shared, &facts);
             }
         }
-    });
+    }
+}
+
+/// How work came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    WithItsWork,
+    InPanic,
 }
 
 /// Closes the session if `work` panics, so that no call waits for ever.
-pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) {
+fn supervise(shared: &Shared, work: impl FnOnce()) -> Ended {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let said = panic
             .downcast_ref::<&str>()
@@ -71,7 +86,9 @@ pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) {
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("no message");
         shared.close(&Error::Fatal(format!("the worker panicked: {said}")));
+        return Ended::InPanic;
     }
+    Ended::WithItsWork
 }
 
 /// Sleeps until something is due; `false` once the session is closed.
@@ -82,10 +99,17 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
         if state.session.is_lost() {
             return true; // There may be nothing to send until it is replaced.
         }
+        state.session.free_released();
         if state.is_full() {
             state.session.flush();
         }
         let now = shared.clock.now();
+        let stalls = stalls_at(shared, &state);
+        if stalls.is_some_and(|stalls| stalls <= now) {
+            let generation = state.session.generation();
+            state.session.lose(generation);
+            return true;
+        }
         let pause = match state.session.due(now) {
             Due::Now => return true,
             Due::TaskEnd => {
@@ -109,20 +133,22 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
             }
             Due::Idle => None,
         };
-        state.asleep = true;
-        state = match pause {
-            None => shared
-                .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner),
-            Some(pause) => {
-                let woken = shared.work.wait_timeout(state, pause);
-                woken.unwrap_or_else(PoisonError::into_inner).0
-            }
+        let pause = match (pause, stalls.map(|stalls| self::pause(now, stalls))) {
+            (Some(pause), Some(stalls)) => Some(pause.min(stalls)),
+            (pause, stalls) => pause.or(stalls),
         };
+        state.asleep = true;
+        state = state.sleep(&shared.work, pause);
         state.asleep = false;
     }
     false
+}
+
+/// When what the device owes, a kernel that is being compiled for it included, will have
+/// taken too long.
+fn stalls_at(shared: &Shared, state: &State) -> Option<Millis> {
+    let oldest = state.session.oldest_in_flight()?;
+    Some(Millis(oldest.0 + shared.stall.as_secs_f64() * 1e3))
 }
 
 /// The native end of a task: a burst of calls is over when none has come for a
@@ -162,10 +188,22 @@ fn send(shared: &Arc<Shared>, flights: &mut VecDeque<Sent>) {
     launch(shared, flights);
     let mut state = shared.lock();
     let (works, generation) = (state.session.compiles(), state.session.generation());
+    if works.is_empty() {
+        return;
+    }
+    let compilers = state.compiles.add(generation, works);
     drop(state);
-    if !works.is_empty() {
-        let shared = Arc::clone(shared);
-        thread::spawn(move || supervise(&shared, || compile(&shared, generation, works)));
+    for _ in 0..compilers {
+        let own = Arc::clone(shared);
+        let job = move || {
+            if supervise(&own, || compile(&own, generation)) == Ended::InPanic {
+                own.lock().compiles.give_up(generation);
+                own.work.notify_all();
+            }
+        };
+        if let Err(error) = spawn(job) {
+            shared.close(&error);
+        }
     }
 }
 
@@ -183,20 +221,42 @@ fn answer_warmups(shared: &Shared) {
     }
 }
 
-/// Compiles kernels, and tells the worker of each. On a thread of its own, for
-/// drivers take their time.
-fn compile(shared: &Shared, generation: Generation, works: Vec<Compile>) {
-    for work in works {
+/// Compiles kernels as long as there are some, and tells the worker of each. On a thread
+/// of its own, for drivers take their time.
+fn compile(shared: &Shared, generation: Generation) {
+    loop {
+        let next = shared.lock().compiles.next(generation);
+        let Some(work) = next else {
+            shared.work.notify_all();
+            return;
+        };
         let compiled = block_on(work);
         let mut state = shared.lock();
-        if state.closed.is_some() {
-            return;
+        if state.closed.is_none() {
+            let now = shared.clock.now();
+            state.session.compiled(generation, compiled, now);
+            drop(state);
+            shared.work.notify_one();
         }
-        let now = shared.clock.now();
-        state.session.compiled(generation, compiled, now);
-        drop(state);
-        shared.work.notify_one();
     }
+}
+
+/// Waits until no kernel is being compiled for the device, which its compilers use. One that
+/// takes longer than a device may keeps it until it is done.
+fn wait_for_compilers(shared: &Shared) {
+    let start = shared.clock.now();
+    let mut state = shared.lock();
+    let waiting = state.compiles.clear();
+    while state.compiles.is_at_work() {
+        let waited = shared.clock.now().0 - start.0;
+        let waited = Duration::from_secs_f64(waited.max(0.0) / 1e3);
+        let Some(left) = shared.stall.checked_sub(waited) else {
+            break;
+        };
+        state = state.sleep(&shared.work, Some(left));
+    }
+    drop(state);
+    drop(waiting);
 }
 
 fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
@@ -235,9 +295,35 @@ fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
     }
 }
 
+/// Waits for what a device owes. One that takes too long is a lost one. `None` once the
+/// session is closed: nobody waits for anything then.
+pub(super) fn arrive(shared: &Shared, mut flight: Flight) -> Option<Result<Readback, Error>> {
+    let start = shared.clock.now();
+    // The flight of a GPU looks at it for a moment each time that it is polled.
+    block_on(poll_fn(|context| {
+        if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
+            return Poll::Ready(Some(outcome));
+        }
+        let mut state = shared.lock();
+        if state.closed.is_some() {
+            return Poll::Ready(None);
+        }
+        state.session.free_released();
+        drop(state);
+        let waited = shared.clock.now().0 - start.0;
+        if waited > shared.stall.as_secs_f64() * 1e3 {
+            let why = format!("it answered nothing for {waited:.0} ms");
+            return Poll::Ready(Some(Err(Error::DeviceLost(why))));
+        }
+        Poll::Pending
+    }))
+}
+
 /// Waits for a piece and takes the calls that it completes off the session.
 fn land(shared: &Shared, sent: Sent) -> Landed {
-    let outcome = block_on(sent.flight);
+    let Some(outcome) = arrive(shared, sent.flight) else {
+        return Landed::nothing();
+    };
     let mut state = shared.lock();
     let now = shared.clock.now();
     let (batch, generation) = (sent.batch, sent.generation);
@@ -253,13 +339,7 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     }) = settlement
     else {
         // Closed in the meantime, which rejected the calls, or to be sent again.
-        return Landed {
-            parts: Vec::new(),
-            outcome: Err(Error::Disposed),
-            proves: false,
-            facts: None,
-            next: Vec::new(),
-        };
+        return Landed::nothing();
     };
     let State {
         answers: callers,
@@ -317,6 +397,17 @@ struct Part {
 }
 
 impl Landed {
+    /// No call has anything of it.
+    fn nothing() -> Landed {
+        Landed {
+            parts: Vec::new(),
+            outcome: Err(Error::Disposed),
+            proves: false,
+            facts: None,
+            next: Vec::new(),
+        }
+    }
+
     /// Gives each call its own copy of its result, or the piece's error. `begun` is
     /// the result of a call of which not all pieces are back: one at most, because
     /// the GPU's pieces arrive in order and only their ends are cut.

@@ -59,9 +59,9 @@ impl<D: Device> Session<D> {
         self.generation
     }
 
-    /// Goes on with another device. Everything in flight on the old one is sent
-    /// again; what the old one still answers is ignored.
-    pub fn replace_device(&mut self, device: D) {
+    /// Goes on with another device, and hands the old one back. Everything in flight on it
+    /// is sent again; what it still answers is ignored.
+    pub fn replace_device(&mut self, device: D) -> D {
         for at in (0..self.in_flight.len()).rev() {
             if self.in_flight[at].needs_device() {
                 self.requeue(at);
@@ -72,7 +72,7 @@ impl<D: Device> Session<D> {
         self.gone = self.device.counters().after(self.gone);
         self.device.destroy();
         self.engine = device.info().engine;
-        self.device = device;
+        let old = std::mem::replace(&mut self.device, device);
         self.structures.forget_taken();
         self.device.allow(self.budget.0);
         self.has_answered = false;
@@ -90,6 +90,7 @@ impl<D: Device> Session<D> {
         self.spare.clear();
         self.generation = Generation(self.generation.0 + 1);
         self.lost = false;
+        old
     }
 
     /// Gives up the queued calls that read a tensor which went with the last

@@ -206,6 +206,17 @@ impl<D: Device> Session<D> {
     /// Gives up everything pending and frees the device. The tickets, oldest
     /// first, wait for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
+        let tickets = self.give_up_all();
+        self.device.destroy();
+        if let Some(beside) = &mut self.beside {
+            beside.destroy();
+        }
+        tickets
+    }
+
+    /// Gives up everything pending, oldest first, and leaves the device as it is, for
+    /// [`Session::take_device`].
+    pub fn give_up_all(&mut self) -> Vec<Ticket> {
         let mut tickets = self.batcher.drain();
         self.counts.rejected += tickets.len() as u64;
         let warmups = self.waiting.warmups.drain(..);
@@ -216,11 +227,25 @@ impl<D: Device> Session<D> {
         self.spare.clear();
         self.calibration = None;
         self.open = Load::new(self.batcher.open_batch(), Arena::default());
-        self.device.destroy();
-        if let Some(beside) = &mut self.beside {
-            beside.destroy();
-        }
         tickets
+    }
+
+    /// Takes the device out of a session that is over, for whoever frees it where that may
+    /// wait; `instead` stands in its place.
+    pub fn take_device(&mut self, instead: D) -> D {
+        self.gone = self.device.counters().after(self.gone);
+        self.beside = None; // Its tensors go with it.
+        std::mem::replace(&mut self.device, instead)
+    }
+
+    /// Whether the device is still to free memory of tensors that were given up.
+    pub fn has_released(&self) -> bool {
+        self.device.has_released()
+    }
+
+    /// Frees the memory of tensors that were given up.
+    pub fn free_released(&mut self) {
+        self.device.free_released();
     }
 
     /// Calls that still fit before the queue is full; not above 0 when full.

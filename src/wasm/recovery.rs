@@ -113,7 +113,7 @@ impl Inner {
             return;
         }
         let is_gpu = matches!(device, AnyDevice::Gpu(_));
-        self.session.borrow_mut().replace_device(device);
+        drop(self.session.borrow_mut().replace_device(device));
         if is_gpu {
             self.notify("restored", "a new GPU device is in use");
         } else {

@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// A GPU, or a program that stands in for one, as one graphics API offers it.
 ///
-/// [`adapters`] lists them; a session is opened on one by
+/// [`adapters`](crate::adapters) lists them; a session is opened on one by
 /// [`Config::adapter`](crate::Config::adapter).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -43,29 +43,8 @@ pub enum AdapterKind {
     Other,
 }
 
-/// The adapters of this machine, those in software included, in the order of
-/// the graphics APIs and drivers. Empty where there are none.
-///
-/// ```
-/// # pollster::block_on(async {
-/// use framebatch::{Config, EngineChoice, Gpu, adapters};
-///
-/// let adapters = adapters().await;
-/// for adapter in &adapters {
-///     println!("{}: {} by {}", adapter.index, adapter.name, adapter.backend);
-/// }
-/// let last = adapters.last().cloned();
-/// let name = last.as_ref().map(|adapter| adapter.name.clone());
-/// let config = Config {
-///     engine: EngineChoice::Gpu, // Even if it is one in software.
-///     adapter: last,
-///     ..Config::default()
-/// };
-/// let gpu = Gpu::open(config).await?;
-/// assert_eq!(Some(gpu.info().adapter), name);
-/// # Ok::<(), framebatch::Error>(())
-/// # }).unwrap();
-/// ```
+/// The adapters of this machine; [`crate::adapters`] says more. This enters the drivers on
+/// the thread that polls.
 pub async fn adapters() -> Vec<Adapter> {
     adapters_of(&enumerate().await)
 }

@@ -21,6 +21,8 @@ pub(super) struct Memory {
     /// Small buffers of tensors that are gone, by their numbers. One comes back with
     /// all that binds it, so that what is small and new each frame creates nothing.
     idle: Vec<(u32, wgpu::Buffer)>,
+    /// Buffers to be freed by [`Memory::free_released`], by the numbers of their tensors.
+    released: Vec<(u32, Kept)>,
 }
 
 /// The buffer of a tensor.
@@ -50,6 +52,7 @@ impl Memory {
             slots: Vec::new(),
             tensors: Vec::new(),
             idle: Vec::new(),
+            released: Vec::new(),
         }
     }
 
@@ -165,30 +168,40 @@ impl Memory {
         self.tensors[index] = Some(kept);
     }
 
-    /// A tensor is gone: its buffer is freed, or waits in the place of another. The
-    /// number whose buffer is no more.
-    pub(super) fn release(&mut self, tensor: u32) -> Option<u32> {
+    /// A tensor is gone: its buffer waits for [`Memory::free_released`], or for the next
+    /// tensor of its number. This changes records only, and enters no driver.
+    pub(super) fn release(&mut self, tensor: u32) {
         let kept = self.tensors.get_mut(tensor as usize).and_then(Option::take);
-        let Kept {
-            buffer,
-            is_lent,
-            is_shown,
-        } = kept?;
-        if is_lent {
-            return Some(tensor);
+        let Some(kept) = kept else {
+            return;
+        };
+        if kept.is_lent || kept.is_shown || kept.buffer.size() > SMALL {
+            self.released.push((tensor, kept));
+            return;
         }
-        if is_shown || buffer.size() > SMALL {
-            self.pool.destroy(&buffer);
-            return Some(tensor);
+        self.idle.push((tensor, kept.buffer));
+        if self.idle.len() > IDLE {
+            let (oldest, buffer) = self.idle.remove(0);
+            self.released.push((oldest, Kept::own(buffer)));
         }
-        self.idle.push((tensor, buffer));
-        let is_full = self.idle.len() > IDLE;
-        let (oldest, buffer) = is_full.then(|| self.idle.remove(0))?;
-        self.pool.destroy(&buffer);
-        Some(oldest)
     }
 
-    fn drop_kept(&mut self, kept: Option<Kept>) {
+    /// Whether a buffer waits to be freed.
+    pub(super) fn has_released(&self) -> bool {
+        !self.released.is_empty()
+    }
+
+    /// Frees the buffers of tensors that are gone; their numbers.
+    pub(super) fn free_released(&mut self) -> Vec<u32> {
+        let released = std::mem::take(&mut self.released);
+        let free = |(tensor, kept)| {
+            self.drop_kept(Some(kept));
+            tensor
+        };
+        released.into_iter().map(free).collect()
+    }
+
+    fn drop_kept(&self, kept: Option<Kept>) {
         if let Some(Kept {
             buffer,
             is_lent: false,
@@ -210,6 +223,7 @@ impl Memory {
 
     pub(super) fn destroy(&mut self) {
         self.trim();
+        self.free_released();
         for kept in std::mem::take(&mut self.tensors) {
             self.drop_kept(kept);
         }

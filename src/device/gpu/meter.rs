@@ -15,6 +15,8 @@ pub(super) const STAMPS: u64 = 16;
 pub(super) struct Meter {
     pool: Pool,
     clock: Option<Clock>,
+    /// Whether the device writes moments.
+    has_moments: bool,
     /// Made when they are first needed, and kept; `None` where there are none.
     queries: Option<Queries>,
 }
@@ -37,22 +39,22 @@ pub(super) struct Stamps {
 }
 
 impl Meter {
-    pub(super) fn new(pool: Pool) -> Self {
+    pub(super) fn new(pool: Pool, features: wgpu::Features) -> Self {
         Meter {
             pool,
             clock: None,
+            has_moments: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             queries: None,
         }
     }
 
-    pub(super) fn listen(
-        &mut self,
-        clock: Option<Clock>,
-        (device, queue): (&wgpu::Device, &wgpu::Queue),
-    ) {
+    pub(super) fn listen(&mut self, clock: Option<Clock>) {
         self.clock = clock;
-        let has = device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
-        if clock.is_none() || self.queries.is_some() || !has {
+    }
+
+    /// Makes what the next launch is measured with, where somebody listens.
+    pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
+        if self.clock.is_none() || self.queries.is_some() || !self.has_moments {
             return;
         }
         let uses = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;

@@ -65,6 +65,13 @@ mod poll;
 mod raw;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "release_native.rs"]
+mod release;
+#[cfg(target_arch = "wasm32")]
+#[path = "release_web.rs"]
+mod release;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "scopes_native.rs"]
 mod scopes;
 #[cfg(target_arch = "wasm32")]
@@ -198,13 +205,24 @@ impl Device for Gpu {
     }
 
     fn release(&mut self, tensor: u32) {
-        if let Some(gone) = self.memory.release(tensor) {
-            self.pipelines.forget_bind_groups_of(Slot::resident(gone));
+        self.memory.release(tensor);
+        if release::IS_AT_ONCE {
+            self.free_released();
+        }
+    }
+
+    fn has_released(&self) -> bool {
+        self.memory.has_released()
+    }
+
+    fn free_released(&mut self) {
+        for tensor in self.memory.free_released() {
+            self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         }
     }
 
     fn measure(&mut self, clock: Option<Clock>) {
-        self.meter.listen(clock, (&self.device, &self.queue));
+        self.meter.listen(clock);
     }
 
     fn allow(&mut self, bytes: u64) {
@@ -231,6 +249,8 @@ impl Gpu {
     fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.faults.check()?;
         self.drop_suspects();
+        self.free_released();
+        self.meter.prepare(&self.device, &self.queue);
         let failed = |work: &Dispatch| self.pipelines.take_failure(&work.kernel);
         if let Some(error) = plan.dispatches().find_map(failed) {
             return Err(error);
@@ -330,6 +350,7 @@ impl Gpu {
     /// Trims until the budget has room for what `lack` says is to be made.
     fn find_room(&mut self, lack: &dyn Fn(&Self) -> u64) -> Result<(), Error> {
         if lack(self) > self.pool.room() {
+            self.free_released();
             self.reads.ring.trim();
             self.uploads.trim();
         }

@@ -150,7 +150,7 @@ impl Gpu {
             memory: Memory::new(pool.clone()),
             reads: Reads::new(pool.clone()),
             uploads: Uploads::new(pool.clone()),
-            meter: Meter::new(pool.clone()),
+            meter: Meter::new(pool.clone(), features),
             pool,
             counters: Counters::default(),
         })

@@ -17,6 +17,7 @@ use super::{Embedder, Embedding};
 use crate::device::cores;
 use crate::error::Error;
 use crate::native::outside::{block_on, now_ms};
+use crate::native::room::Room;
 
 /// Tokens on their way to each device: at first, at least and at most.
 const FIRST: usize = 2048;
@@ -39,6 +40,8 @@ const FEW: usize = 16;
 #[must_use = "nothing is embedded unless it is polled"]
 pub struct Embeddings<I> {
     embedder: Embedder,
+    /// Room in the queues of its sessions.
+    rooms: Vec<Room>,
     texts: Option<I>,
     waiting: VecDeque<Waiting>,
     /// Tokens of those.
@@ -74,6 +77,7 @@ impl Embedder {
     {
         Embeddings {
             embedder: self.clone(),
+            rooms: self.sessions().map(|gpu| Room::of(gpu.shared())).collect(),
             texts: Some(texts.into_iter()),
             waiting: VecDeque::new(),
             tokens: 0,
@@ -84,27 +88,17 @@ impl Embedder {
     }
 }
 
+/// Calls that the sessions' queues take; those that are full tell when they have room.
+fn room(rooms: &mut [Room], context: &Context<'_>) -> usize {
+    let rooms = rooms.iter_mut().map(|room| match room.poll(context) {
+        Poll::Ready(Ok(())) => room.shared().lock().session.desired_size(),
+        Poll::Ready(Err(_)) => 1, // Its calls say what is wrong.
+        Poll::Pending => 0,
+    });
+    usize::try_from(rooms.sum::<i64>()).unwrap_or(0)
+}
+
 impl Embedder {
-    /// Calls that the sessions' queues take; those that are full tell when they have
-    /// room.
-    fn room(&self, context: &Context<'_>) -> usize {
-        let rooms = self.sessions().map(|gpu| {
-            let shared = gpu.shared();
-            match shared.poll_ready(context.waker()) {
-                Poll::Ready(Ok(())) => shared.lock().session.desired_size(),
-                Poll::Ready(Err(_)) => 1, // Its calls say what is wrong.
-                Poll::Pending => 0,
-            }
-        });
-        usize::try_from(rooms.sum::<i64>()).unwrap_or(0)
-    }
-
-    /// Whether all queues would take a call; those that are full tell when they would.
-    fn has_room(&self, context: &Context<'_>) -> bool {
-        let mut sessions = self.sessions();
-        sessions.all(|gpu| gpu.shared().poll_ready(context.waker()).is_ready())
-    }
-
     /// Texts that went to another device so far.
     fn handed_over(&self) -> u64 {
         let loads = self.model.loads.iter();
@@ -178,7 +172,7 @@ where
             return Vec::new();
         };
         let longest = self.embedder.config().max_tokens as usize;
-        let room = self.embedder.room(context);
+        let room = room(&mut self.rooms, context);
         let room = room.max(usize::from(self.waiting.is_empty()));
         let (mut taken, mut sum) = (Vec::new(), 0);
         while taken.len() < room && sum < tokens.max(1) {
@@ -200,7 +194,8 @@ where
     fn follow(&mut self, context: &mut Context<'_>) {
         if self.handed_over != self.embedder.handed_over() {
             for waiting in &mut self.waiting {
-                if !self.embedder.has_room(context) {
+                let mut rooms = self.rooms.iter_mut();
+                if !rooms.all(|room| room.poll(context).is_ready()) {
                     return; // Queues may refuse more; they tell when they would not.
                 }
                 waiting.go_on(context);

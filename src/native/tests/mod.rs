@@ -10,7 +10,9 @@ mod places;
 mod tensors;
 mod words;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::RandomScheduler;
@@ -96,6 +98,7 @@ fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(
         let config = Config {
             engine,
             batch: batch.clone(),
+            stall_ms: 20.0, // A model's clock goes on by a tenth with each look at it.
             ..Config::default()
         };
         let gpu = block_on(Gpu::open(config)).unwrap();
@@ -331,6 +334,98 @@ fn the_processor_takes_over_from_devices_that_never_answer() {
         check(2, ask(&gpu, 2).wait(), &[Code::DeviceLost]);
         check(3, ask(&gpu, 3).wait(), &[]);
         assert_eq!(gpu.info().engine, Engine::Cpu);
+    });
+}
+
+#[test]
+fn devices_that_answer_nothing_count_as_lost() {
+    let world = World {
+        flights: &[Fate::Arrives, Fate::Stalls],
+        ..KIND
+    };
+    explore(world, eager(), |gpu| {
+        let asking = |gpu: &Gpu, n| three_calls(gpu, n, &[Code::DeviceLost]);
+        join(threads(2, &gpu, asking));
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn the_last_handle_waits_for_no_device_that_answers_nothing() {
+    let world = World {
+        flights: &[Fate::Stalls],
+        ..KIND
+    };
+    explore(world, eager(), |gpu| {
+        let call = ask(&gpu, 1);
+        let waiting = thread::spawn(move || check(1, call.wait(), &[Code::Disposed]));
+        if thread_rng().r#gen() {
+            thread::yield_now();
+        }
+        drop(gpu);
+        join(vec![waiting]);
+    });
+}
+
+#[test]
+fn a_panic_under_the_lock_ends_the_session_and_answers_everyone() {
+    explore(KIND, manual(), |gpu| {
+        let calls = [1, 2].map(|value| (value, ask(&gpu, value)));
+        let panicking = threads(1, &gpu, |gpu, _| {
+            let shared = gpu.shared();
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                let _state = shared.lock();
+                panic!("planned, with the session locked");
+            }));
+            assert!(caught.is_err());
+        });
+        for (value, call) in calls {
+            let error = call.wait().expect_err("nobody sends it");
+            assert_eq!(error.code(), Code::Fatal, "{value}");
+        }
+        join(panicking);
+        assert_eq!(ask(&gpu, 3).wait().unwrap_err().code(), Code::Fatal);
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn a_lock_that_is_taken_while_a_thread_unwinds_ends_nothing() {
+    explore(KIND, manual(), |gpu| {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let _call = ask(&gpu, 1); // Given up as the thread unwinds.
+            panic!("planned, by the program");
+        }));
+        assert!(caught.is_err());
+        let call = ask(&gpu, 2);
+        gpu.flush();
+        check(2, call.wait(), &[]);
+    });
+}
+
+#[test]
+fn who_waits_for_room_is_registered_once_however_often_it_looks() {
+    let stalled = World {
+        flights: &[Fate::Stalls],
+        ..KIND
+    };
+    let queue = BatchConfig {
+        max_in_flight: 1,
+        ..two(Overflow::Wait)
+    };
+    explore(stalled, queue, |gpu| {
+        // Nothing comes back, so what is made now stays.
+        let calls: Vec<Call<f32>> = (0..8).map(|value| ask(&gpu, value)).collect();
+        let registered = || gpu.shared().lock().waiting.len();
+        let mut ready = Box::pin(gpu.ready());
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..100 {
+            let polled = ready.as_mut().poll(&mut context);
+            assert!(registered() <= 1, "{polled:?}");
+        }
+        drop(ready);
+        assert_eq!(registered(), 0);
+        drop(calls);
     });
 }
 

@@ -12,6 +12,7 @@ pub(super) use shuttle::thread;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use shuttle::future::yield_now;
 use shuttle::rand::{Rng, thread_rng};
@@ -61,6 +62,8 @@ pub(super) enum Fate {
     PanicsAtLaunch,
     /// The same while the worker waits for the batch.
     PanicsInFlight,
+    /// The device never answers.
+    Stalls,
 }
 
 thread_local! {
@@ -99,6 +102,48 @@ impl Clock {
     pub(super) fn now(&self) -> Millis {
         Millis(f64::from(self.looks.fetch_add(1, Ordering::Relaxed)) / 10.0)
     }
+}
+
+/// A job, to be waited for.
+#[derive(Debug)]
+pub(super) struct Task(Mutex<Option<thread::JoinHandle<()>>>, thread::ThreadId);
+
+impl Task {
+    pub(super) fn is_current(&self) -> bool {
+        thread::current().id() == self.1
+    }
+
+    /// A model has no time to be over.
+    pub(super) fn wait(&self, _: Duration) {
+        let thread = self.0.lock().unwrap().take();
+        if let Some(thread) = thread {
+            let _ = thread.join(); // Its panic is its own.
+        }
+    }
+}
+
+/// Threads of a model end with its run, so each job has one of its own.
+pub(super) fn spawn(job: impl FnOnce() + Send + 'static) -> Result<Task, Error> {
+    let thread = thread::spawn(job);
+    let id = thread.thread().id();
+    Ok(Task(Mutex::new(Some(thread)), id))
+}
+
+/// No driver is entered in the model.
+#[expect(clippy::unnecessary_wraps, reason = "it has the signature of its twin")]
+pub(super) fn run<T>(job: impl FnOnce() -> T) -> Result<T, Error> {
+    Ok(job())
+}
+
+/// Nor here.
+#[expect(clippy::unused_async, reason = "it has the signature of its twin")]
+pub(super) async fn enter<T>(job: impl FnOnce() -> T) -> Result<T, Error> {
+    Ok(job())
+}
+
+/// Nor is a model's device ever at work on its own.
+pub(super) fn free(device: AnyDevice, _: Duration) {
+    drop(device);
 }
 
 /// No wgpu runs in the model.
@@ -189,6 +234,9 @@ async fn compile(kernel: Kernel, lost: Arc<AtomicBool>) -> Compiled {
     }
     let fate = draw(WORLD.get().kernels);
     assert!(fate != Fate::PanicsInFlight, "the driver fell over");
+    while fate == Fate::Stalls && !lost.load(Ordering::Relaxed) {
+        yield_now().await;
+    }
     if fate == Fate::LostWith {
         lost.store(true, Ordering::Relaxed);
     }
@@ -255,6 +303,9 @@ impl Device for Gpu {
                 yield_now().await;
             }
             assert!(fate != Fate::PanicsInFlight, "the driver fell over");
+            while fate == Fate::Stalls {
+                yield_now().await;
+            }
             if fate == Fate::Fails {
                 return Err(Error::OutOfMemory("model".into()));
             }

@@ -179,6 +179,14 @@ impl Vectors {
         self.places.keys().copied()
     }
 
+    /// Whether there is nothing to tell.
+    pub fn is_told(&self) -> bool {
+        let told = |(page, told): (&Vec<u32>, &usize)| page.len() == *told;
+        self.changed.is_empty()
+            && self.told.len() == self.pages.len()
+            && self.pages.iter().zip(&self.told).all(told)
+    }
+
     /// What changed since the device was told everything, told to it.
     ///
     /// # Errors
