@@ -13,11 +13,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engines::{both, both_manual, in_time, manual, open};
 use framebatch::device::Engine;
-use framebatch::{Blocking, Call, Config, EngineChoice, Error, Gpu, Preset};
+use framebatch::{Axes, Blocking, Call, Code, Config, EngineChoice, Error, Gpu, Preset, Tensor};
 use samples::Samples;
 use stall::Stall;
 
@@ -289,5 +289,92 @@ fn the_last_handle_may_be_dropped_by_the_worker_itself() {
             call.wait().as_deref(),
             Ok([1.0]) | Err(Error::Disposed)
         ));
+    });
+}
+
+/// Keeps a GPU in software at work for a good part of a second.
+fn long_work(gpu: &Blocking, matrix: &Tensor) -> Result<Vec<f32>, Error> {
+    let mut batch = gpu.batch();
+    let matrix = batch.tensor(matrix)?;
+    let product = batch.matmul(matrix, matrix)?;
+    let sum = batch.sum(product, Axes::ALL)?;
+    batch.execute()?;
+    batch.read(sum)
+}
+
+#[test]
+fn callers_wait_for_no_work_of_the_gpu() {
+    const SIDE: u16 = 1024;
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
+        let dims = [u32::from(SIDE); 2];
+        let matrix = gpu.tensor(&vec![0.5; usize::from(SIDE) * usize::from(SIDE)], &dims);
+        let matrix = matrix.expect("4 MiB");
+        let side = f32::from(SIDE);
+        let sum = [side * side * side / 4.0];
+        let blocking = gpu.blocking();
+        assert_eq!(long_work(&blocking, &matrix).unwrap(), sum); // Compiled.
+        let tensors: Vec<Tensor> = (0..100)
+            .map(|_| gpu.tensor(&[1.0; 1 << 14], &[1 << 14]).unwrap())
+            .collect();
+        let before = gpu.stats().device.dispatches;
+        let is_at_work = || gpu.stats().device.dispatches > before;
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let working = scope.spawn(|| {
+                let outcome = long_work(&blocking, &matrix);
+                (outcome, start.elapsed())
+            });
+            while !is_at_work() {
+                thread::yield_now();
+            }
+            let mut longest = Duration::ZERO;
+            for tensor in tensors {
+                let start = Instant::now();
+                drop(tensor);
+                let call = gpu.lerp(&[0.0; 64], &[1.0; 64], 0.5);
+                longest = longest.max(start.elapsed());
+                drop(call);
+            }
+            let (outcome, all) = working.join().unwrap();
+            assert_eq!(outcome.unwrap(), sum);
+            // One wait for the work would be nearly all of it.
+            assert!(4 * longest < all, "{longest:?} of {all:?}");
+        });
+    });
+}
+
+#[test]
+fn a_stall_limit_is_a_time_above_zero() {
+    for stall_ms in [0.0, -1.0, f64::NAN] {
+        let config = Config {
+            engine: EngineChoice::Cpu,
+            stall_ms,
+            ..Config::default()
+        };
+        let error = Blocking::open(config).expect_err("no limit");
+        assert!(matches!(error, Error::InvalidInput(_)), "{error}");
+        assert!(error.to_string().contains("stall_ms"), "{error}");
+    }
+}
+
+#[test]
+fn work_beyond_the_stall_limit_is_a_lost_device_and_ends_with_the_last_handle() {
+    in_time(|| {
+        let config = Config {
+            engine: EngineChoice::Gpu,
+            stall_ms: 1.0, // Less than the product takes, on any machine that tests run on.
+            ..Config::default()
+        };
+        let gpu = Blocking::open(config).unwrap();
+        let matrix = gpu.tensor(&vec![0.5; 1 << 22], &[1 << 11; 2]).unwrap();
+        let outcome = long_work(&gpu, &matrix);
+        // The processor takes over from devices that answer nothing, or the batch is refused
+        // before.
+        match outcome {
+            Ok(sum) => assert_eq!(gpu.info().engine, Engine::Cpu, "{sum:?}"),
+            Err(error) => assert_eq!(error.code(), Code::DeviceLost, "{error}"),
+        }
+        drop((gpu, matrix));
     });
 }
