@@ -15,6 +15,13 @@ const PER_SECOND = BROWSER === "firefox" ? 200 : 2000;
 /** The longest time without an answer, asked of an unshared machine only. */
 const LONGEST_GAP_MS = times(Infinity, 2000);
 
+/** Makes every adapter pass for hardware: `auto` chooses no other. */
+const pretend = () => {
+  const { prototype } = GPUDevice;
+  const info = { vendor: "some", architecture: "hardware" };
+  Object.defineProperty(prototype, "adapterInfo", { get: () => info });
+};
+
 /** Opens `gpu`, and `news`, `lose` and `sleep` with it. */
 const opened = (page, options) =>
   page.evaluate(async (options) => {
@@ -152,6 +159,21 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
     assert.deepEqual(news, []);
     assert.ok(same, "the other's device changed");
   }));
+
+const SESSIONS = times(12, 600);
+
+test(`${SESSIONS} sessions at every load lose devices at every moment, and leave nothing waiting`, () =>
+  site.page(
+    async (page) => {
+      const report = await page.evaluate(async (count) => {
+        const { losingOften } = await import("/losing.js");
+        return losingOften({ first: 1, count, engines: ["auto", "gpu"] });
+      }, SESSIONS);
+      assert.deepEqual(report.bad, []);
+      assert.ok(report.calls > SESSIONS, `only ${report.calls} calls`);
+    },
+    { prepare: pretend },
+  ));
 
 test("a device that never stays: the CPU takes over, with right answers", () =>
   site.page(async (page) => {
