@@ -15,7 +15,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 export PATH := $(HOME)/.cargo/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
-CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders -type f)
+CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders core-web -type f)
 EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
@@ -60,20 +60,20 @@ check: target/face/index.js
 	tsc -p www
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
-	cargo clippy --target wasm32-unknown-unknown -p framebatch-embeddings -- -D warnings
+	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
 	node tools/test.mjs unit
 
 clean:
 	rm -rf pkg www/dist node_modules target
 
 target/glue/framebatch_bg.wasm: $(CORE) | setup
-	wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue --out-name framebatch
+	wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue --out-name framebatch
 	touch $@
 
 # The same where WebAssembly has no vectors.
 target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
 	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
-	  wasm-pack build --target web --release --no-opt --no-pack --out-dir target/glue-scalar --out-name framebatch
+	  wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-scalar --out-name framebatch
 	touch $@
 
 # What embeddings need besides; it computes nothing, so one build without vectors is enough,

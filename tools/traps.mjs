@@ -44,8 +44,6 @@ export const TRAPS = {
     /^<(?!wasm_bindgen::JsValue ).* as core::fmt::Debug>::fmt$/,
     /^<core::fmt::builders::PadAdapter /,
     /^<wgpu::api::buffer::Subrange /,
-    // A log that nobody listens to.
-    /^log::/,
   ],
   // A small crate, in which not everything can fail.
   embeddings: [new RegExp(PANICS.map(({ source }) => source).join("|"))],
