@@ -18,8 +18,8 @@ export PATH := $(HOME)/.cargo/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders core-web -type f)
 EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
-PAPERS := pkg-template/package.json pkg-template/README.md LICENSE-MIT LICENSE-APACHE
-PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package factory optimize order places sections shorten traps))
+PAPERS := pkg-template/package.json pkg-template/README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(wildcard tools/licenses/*.txt)
+PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address factory notices optimize order places sections shorten traps))
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 

@@ -6,8 +6,9 @@
 // that of what embeddings need besides, FACE is tsc's. The scripts become one minified
 // file each, the WebAssembly loses what only says why it traps, is optimised for size
 // and put in an order that compresses, and the glue of both builds must be the same;
-// wasm-pack's own package.json, README and .gitignore stay behind. It fails when a page
-// would load more than its budget, with embeddings or without.
+// wasm-pack's own package.json, README and .gitignore stay behind. The manifest gets the
+// address of the repository, and beside it lie the notices of what others wrote. It fails
+// when a page would load more than its budget, with embeddings or without.
 
 import { execFileSync } from "node:child_process";
 import {
@@ -20,7 +21,9 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
+import { npmFields, repositoryAddress } from "./address.mjs";
 import { factory } from "./factory.mjs";
+import { notices } from "./notices.mjs";
 import { optimize } from "./optimize.mjs";
 import { order } from "./order.mjs";
 import { blankPlaces } from "./places.mjs";
@@ -49,8 +52,8 @@ const BUDGET = 242_500;
 const EMBEDDINGS_BUDGET = 297_000;
 
 const PAPERS = {
-  "pkg-template/package.json": "package.json",
   "pkg-template/README.md": "README.md",
+  "CHANGELOG.md": "CHANGELOG.md",
   "LICENSE-MIT": "LICENSE-MIT",
   "LICENSE-APACHE": "LICENSE-APACHE",
 };
@@ -85,7 +88,18 @@ for (const name of readdirSync(face, { recursive: true })) {
 }
 
 for (const [from, to] of Object.entries(PAPERS)) cpSync(from, join(target, to));
+writeFileSync(join(target, "THIRD-PARTY-NOTICES.txt"), notices());
+writeFileSync(join(target, "package.json"), manifest());
 checkSize();
+
+/** The manifest of the package: its template, and where the repository is. */
+function manifest() {
+  const template = JSON.parse(
+    readFileSync("pkg-template/package.json", "utf8"),
+  );
+  const whole = { ...template, ...npmFields(repositoryAddress(".")) };
+  return `${JSON.stringify(whole, null, 2)}\n`;
+}
 
 /** Optimises what a build of `crate` left in `folder`; the glue that fits it. */
 function assemble(folder, crate, name, features) {

@@ -81,7 +81,7 @@ export function emptied(wasm, patterns) {
 }
 
 /** The functions' names by their number, without the hashes of crates and of themselves. */
-function functionNames(wasm) {
+export function functionNames(wasm) {
   const FUNCTIONS = 1;
   const names = new Map();
   for (const { id, body } of sections(wasm)) {

@@ -1,46 +1,32 @@
 // The package as a user gets it: packed, installed elsewhere, and used.
 //
-// Nothing here reads the sources of the package; the fixtures are copied to a
-// folder outside the repository, so that nothing is found by accident.
+// Nothing here reads the sources of the package. Which files it holds is told by
+// lists.test.mjs, how its types are found by types.test.mjs.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
 import { build, createServer, preview } from "vite";
 import { WITHOUT_VECTORS, launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
+import { packed, run } from "./packed.mjs";
 
-const run = promisify(execFile);
 const CORES = ["framebatch_bg.wasm", "framebatch_bg_scalar.wasm"];
 const LOOPBACK = { host: "127.0.0.1", port: 0 };
 
 let folder;
-let packed;
+let remove;
 let browser;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "framebatch-"));
-  const { stdout } = await run("npm", [
-    ...["pack", resolve("pkg"), "--json", "--silent"],
-    ...["--pack-destination", folder],
-  ]);
-  packed = JSON.parse(stdout)[0];
-  for (const app of ["vite-app", "plain-page"]) {
-    await cp(`tests/packaging/${app}`, join(folder, app), { recursive: true });
-    const tarball = join(folder, packed.filename);
-    const options = { cwd: join(folder, app) };
-    await run("npm", ["install", "--offline", "--no-audit", tarball], options);
-  }
+  ({ folder, remove } = await packed(["vite-app", "plain-page"]));
   browser = await launch();
 });
 
 after(async () => {
   await browser?.close();
-  if (folder) await rm(folder, { recursive: true });
+  await remove?.();
 });
 
 /** Opens a page and compares what it reports with what it should. */
@@ -70,42 +56,6 @@ async function assertPageWorks(url, { within = browser, loads } = {}) {
   assert.deepEqual(complaints, []);
   if (loads) assert.deepEqual(files, [loads]);
 }
-
-test("the package holds what it needs and nothing else", () => {
-  const files = packed.files.map(({ path }) => path);
-  for (const needed of [
-    "package.json",
-    "README.md",
-    "LICENSE-MIT",
-    "LICENSE-APACHE",
-    "dist/index.js",
-    "dist/index.d.ts",
-    "dist/shared.js",
-    "dist/animation.js",
-    "dist/animation/index.d.ts",
-    "dist/react.js",
-    "dist/react/index.d.ts",
-    "dist/search.js",
-    "dist/search/index.d.ts",
-    "dist/embeddings.js",
-    "dist/embeddings/index.d.ts",
-    "wasm/framebatch.js",
-    "wasm/framebatch_bg.wasm",
-    "wasm/framebatch_bg_scalar.wasm",
-    "wasm/embeddings.js",
-    "wasm/embeddings_bg.wasm",
-  ]) {
-    assert.ok(files.includes(needed), `${needed} is missing`);
-  }
-  const allowed = /^(dist|wasm)\/[\w./-]+\.(js|d\.ts|wasm)$/;
-  const rest = files.filter((file) => !allowed.test(file));
-  assert.deepEqual(rest.sort(), [
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "README.md",
-    "package.json",
-  ]);
-});
 
 test("one WebAssembly file has vectors, and the other runs where there are none", async () => {
   const isValid = async (name, ...switches) => {

@@ -5,7 +5,8 @@
 //! with: categories as in `unicode_categories`, decompositions as in
 //! `unicode-normalization-alignments`, which Hugging Face's tokenizers use. They
 //! lie in `unicode.bin`; `tests/tokenizer/tables.rs` writes it, and compares it
-//! with both. White space and case are the standard library's, as there.
+//! with both. `LICENSE-UNICODE` is Unicode's for its data. White space and case are
+//! the standard library's, as there.
 
 const TABLE: &[u8] = include_bytes!("unicode.bin");
 
