@@ -9,6 +9,7 @@
 #   make bench    framebatch beside its rivals, headless; keeps a record
 #   make model    the model that tests, bench and demo embed with (91 MB, by pip)
 #   make check    the quick loop: formats, lints, types, unit tests
+#   make release  holds that both packages are ready, and says what to publish; publishes nothing
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -26,7 +27,7 @@ PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.jso
 # As in .cargo/config.toml, one word each.
 SMALL := $(addprefix -Cllvm-args=,-inline-threshold=50 -unroll-runtime=false -unroll-allow-partial=false -unroll-threshold=60 -interleave-loops=false)
 
-.PHONY: help setup build model demo bench test long check clean
+.PHONY: help setup build model demo bench test long check release clean
 .DEFAULT_GOAL := help
 
 help:
@@ -62,6 +63,9 @@ check: target/face/index.js
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
 	node tools/test.mjs unit
+
+release: build
+	@node tools/release.mjs
 
 clean:
 	rm -rf pkg www/dist node_modules target
