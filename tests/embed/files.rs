@@ -1,9 +1,12 @@
 //! What is wrong with the files of a model is told by file, field and tensor, and
 //! leaves nothing behind.
 
+use std::path::Path;
+
 use framebatch::embed::Config;
 use framebatch::{Code, Embedder, EmbedderOptions, EngineChoice, Gpu, Preset, Storage};
 use safetensors::tensor::Dtype;
+use serde_json::{Value, json};
 
 use crate::engines::open;
 use crate::model::{Files, Part, TINY, data, folder, ids, parts, safetensors};
@@ -223,6 +226,73 @@ fn a_folder_is_read_as_its_files_are() {
     );
     let error = open("no-model").unwrap_err().to_string();
     assert!(error.contains("no-model/config.json"), "{error}");
+}
+
+/// By the table of paths that tests of the browser's face read too.
+#[test]
+fn only_files_below_a_folder_are_read() {
+    let gpu = gpu();
+    let table = std::fs::read_to_string(data("paths.json")).unwrap();
+    let table: Value = serde_json::from_str(&table).unwrap();
+    let paths = |name: &str| {
+        let paths = table[name].as_array().unwrap().iter();
+        let paths = paths.map(|path| path.as_str().unwrap().to_string());
+        paths.collect::<Vec<String>>()
+    };
+    let root = std::env::temp_dir().join(format!("framebatch-paths-{}", std::process::id()));
+    let model = root.join("model");
+    let write = |folder: &Path, name: &str, content: &[u8]| {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    };
+    let files = folder(&TINY, Dtype::F32);
+    for (name, content) in &files.0 {
+        write(&model, name, content);
+    }
+    let pooling = files.get("1_Pooling/config.json");
+    // What a path that leaves the folder would find.
+    for outside in [&root, &root.join("outside")] {
+        write(outside, "config.json", pooling);
+    }
+    let open = |path: &str| {
+        let kinds = [("", "Transformer"), (path, "Pooling")];
+        let modules = kinds.map(|(path, kind)| json!({ "type": kind, "path": path }));
+        write(
+            &model,
+            "modules.json",
+            json!(modules).to_string().as_bytes(),
+        );
+        Embedder::open(&gpu, &model, EmbedderOptions::default())
+    };
+    for path in paths("taken") {
+        write(&model.join(&path), "config.json", pooling);
+        open(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    }
+    let outside = root.join("outside").to_str().unwrap().to_string();
+    for path in paths("refused").into_iter().chain([outside]) {
+        let error = open(&path).expect_err(&path);
+        assert_eq!(error.code(), Code::InvalidInput, "{path:?}");
+        let error = error.to_string();
+        assert!(
+            error.contains("modules.json: [1]: path"),
+            "{path:?}: {error}"
+        );
+    }
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+/// A folder stands for a pipe as well, which nobody would ever write to.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let gpu = gpu();
+    let model = std::env::temp_dir().join(format!("framebatch-pipe-{}", std::process::id()));
+    std::fs::create_dir_all(model.join("config.json")).unwrap();
+    let opened = Embedder::open(&gpu, &model, EmbedderOptions::default());
+    let error = opened.unwrap_err().to_string();
+    let expected = "config.json: is a folder or a device, not a file";
+    assert!(error.contains(expected), "{error}");
+    std::fs::remove_dir_all(&model).unwrap();
 }
 
 #[test]

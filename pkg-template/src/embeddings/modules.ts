@@ -19,6 +19,12 @@ export interface Modules {
 /** Where modules stand. */
 export const MODULES = "modules.json";
 
+/**
+ * Names of folders, each in the one before. Anything else could be an address of its own,
+ * or lead out of the model's folder.
+ */
+const PLAIN = /^[\w-]+([./][\w-]+)*$/;
+
 /** What becomes of vectors of so many floats, by the value of that file. */
 export async function modulesOf(
   folder: Folder,
@@ -33,7 +39,14 @@ export async function modulesOf(
   const modules = value.map((module: unknown, i) => {
     const fields = Fields.of(`${MODULES}: [${i}]`, module);
     const type = fields.text("type").split(".").at(-1)!;
-    return [type, fields.text("path", "")] as const;
+    const path = fields.text("path", "");
+    if (path !== "" && !PLAIN.test(path)) {
+      throw fields.wrong(
+        "path",
+        `must name a folder below by letters, digits, '_', '-' and '.', got ${shown(path)}`,
+      );
+    }
+    return [type, path] as const;
   });
   const known = ["Transformer", "Pooling", "Normalize"];
   const [transformer, pooling] = modules;

@@ -87,9 +87,13 @@ impl<'a> ModelFiles<'a> {
 }
 
 fn open_file(path: &Path) -> std::io::Result<(File, u64)> {
-    let file = File::open(path)?;
-    let len = file.metadata()?.len();
-    Ok((file, len))
+    let metadata = std::fs::metadata(path)?;
+    // Opening a pipe would wait for whoever writes to it.
+    if !metadata.is_file() {
+        let problem = "is a folder or a device, not a file";
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, problem));
+    }
+    Ok((File::open(path)?, metadata.len()))
 }
 
 /// One file.

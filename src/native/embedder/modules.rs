@@ -8,23 +8,27 @@ use super::folder::Json;
 use crate::embed::Pooling;
 use crate::error::Error;
 
+const MODULES: &str = "modules.json";
+
 /// How tokens become a vector, and whether that is normalized. Of a folder without a
 /// list of modules sentence-transformers takes the mean as it is.
 pub(super) fn modules(files: &ModelFiles<'_>, hidden: u32) -> Result<(Pooling, bool), Error> {
-    const MODULES: &str = "modules.json";
     let Some(modules) = Json::find(files, MODULES)? else {
         return Ok((Pooling::Mean, false));
     };
     let Some(list) = modules.value.as_array() else {
         return Err(refuse(MODULES, "must be a list"));
     };
-    let modules = list.iter().map(|module| {
-        let text = |field| module.get(field).and_then(Value::as_str);
-        let kind = text("type").and_then(|kind| kind.rsplit('.').next());
-        (kind.unwrap_or_default(), text("path").unwrap_or_default())
-    });
-    let modules: Vec<(&str, &str)> = modules.collect();
-    let (path, normalize) = match modules[..] {
+    let modules = list
+        .iter()
+        .enumerate()
+        .map(|(at, module)| module_of(at, module));
+    let modules = modules.collect::<Result<Vec<(String, String)>, Error>>()?;
+    let named: Vec<(&str, &str)> = modules
+        .iter()
+        .map(|(kind, path)| (&kind[..], &path[..]))
+        .collect();
+    let (path, normalize) = match named[..] {
         [("Transformer", ""), ("Pooling", path)] => (path, false),
         [("Transformer", ""), ("Pooling", path), ("Normalize", _)] => (path, true),
         _ => ("", false),
@@ -33,11 +37,35 @@ pub(super) fn modules(files: &ModelFiles<'_>, hidden: u32) -> Result<(Pooling, b
         return Err(refuse(
             MODULES,
             &format!(
-                "modules {modules:?} are not supported; Transformer in the folder itself, Pooling in one below and perhaps Normalize are, in this order"
+                "modules {named:?} are not supported; Transformer in the folder itself, Pooling in one below and perhaps Normalize are, in this order"
             ),
         ));
     }
     Ok((pooling_of(files, path, hidden)?, normalize))
+}
+
+/// The kind of a module, and the folder that it lies in.
+fn module_of(at: usize, module: &Value) -> Result<(String, String), Error> {
+    let place = format!("{MODULES}: [{at}]");
+    let fields = Json::of(&place, module.clone());
+    let Some(kind) = fields.text("type")? else {
+        return Err(refuse(&place, "type is missing"));
+    };
+    let kind = kind.rsplit('.').next().unwrap_or_default().to_string();
+    let path = fields.text("path")?.unwrap_or_default();
+    if !(path.is_empty() || is_plain(path)) {
+        let rule = "must name a folder below by letters, digits, '_', '-' and '.'";
+        return Err(fields.refuse("path", &path.into(), rule));
+    }
+    Ok((kind, path.into()))
+}
+
+/// Whether a path is names of folders, each in the one before. Anything else could be a
+/// root of its own, or lead out of the model's folder.
+fn is_plain(path: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let mut parts = path.split(['.', '/']);
+    parts.all(|part| !part.is_empty() && part.bytes().all(is_plain))
 }
 
 fn pooling_of(files: &ModelFiles<'_>, path: &str, hidden: u32) -> Result<Pooling, Error> {
