@@ -110,7 +110,19 @@ export class Fields {
 }
 
 /** A file's text; undefined where the folder has none of that name. */
-export async function readText(
+export function readText(
+  folder: Folder,
+  name: string,
+): Promise<string | undefined> {
+  let text = folder.texts.get(name);
+  if (text === undefined) {
+    text = takeText(folder, name);
+    folder.texts.set(name, text);
+  }
+  return text;
+}
+
+async function takeText(
   folder: Folder,
   name: string,
 ): Promise<string | undefined> {

@@ -15,12 +15,12 @@ import { Bytes } from "./bytes.js";
 import { ask, encoderOf, loadChunk, tokenizerOf } from "./chunk.js";
 import { type Config, readConfig } from "./config.js";
 import { Embedder } from "./embedder.js";
+import { folderOf } from "./folder.js";
 import { Model } from "./model.js";
 import { FILE, headerLength, tensorsOf } from "./safetensors.js";
 import {
   ABOUT,
   type Folder,
-  folderOf,
   missing,
   type ModelSource,
   type OpenFile,
@@ -50,7 +50,8 @@ export interface EmbedderOptions {
   signal?: AbortSignal;
   /**
    * Whether files from the web are kept in the browser's cache, `framebatch-models`, as
-   * far as it has room. Default: true.
+   * far as it has room. A kept folder is revalidated by each load, and serves as it is
+   * where the server is out of reach. Default: true.
    */
   cache?: boolean;
   /**
@@ -85,14 +86,14 @@ export async function loadEmbedder(
   signal?.addEventListener("abort", abort);
   const folder = folderOf(source, given.signal, cache);
   try {
-    return await bring(calls, folder, options, given.signal);
+    const embedder = await bring(calls, folder, options, given.signal);
+    folder.keep();
+    return embedder;
   } catch (error) {
     // Nothing is wanted any more: what is under way ends.
     given.abort(error);
+    await folder.abandon(error);
     signal?.throwIfAborted();
-    const isWrong =
-      error instanceof FramebatchError && error.code === "invalid-input";
-    if (isWrong) await folder.forget();
     throw error;
   } finally {
     signal?.removeEventListener("abort", abort);
@@ -126,6 +127,7 @@ async function bring(
     const lines = ask(ABOUT, () => encoder.weights());
     const nodes = await upload(calls, file, lines, options, signal);
     try {
+      await folder.confirm();
       const tokenizer =
         words instanceof FramebatchError
           ? words
