@@ -25,12 +25,17 @@ const TYPES = {
 
 /**
  * Starts a server for `mounts`, URL prefix to folder; the longest prefix wins.
- * `headers(path)` adds response headers, such as a content security policy.
+ * `headers(path)` adds response headers, such as a content security policy;
+ * `answer(request, response)` may answer in place of the folders, and says whether it did.
  */
-export async function serve(mounts, { port = 0, headers = () => ({}) } = {}) {
+export async function serve(
+  mounts,
+  { port = 0, headers = () => ({}), answer = () => false } = {},
+) {
   const prefixes = Object.keys(mounts).sort((a, b) => b.length - a.length);
 
   const server = createServer(async (request, response) => {
+    if (answer(request, response)) return;
     const path = decodeURIComponent(
       new URL(request.url, "http://loopback").pathname,
     );

@@ -282,7 +282,8 @@ fn only_files_below_a_folder_are_read() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// A folder stands for a pipe as well, which nobody would ever write to.
+/// The test has a folder in place of a pipe: opening a pipe that nobody writes to would
+/// end neither the test nor a program.
 #[test]
 fn what_is_no_file_is_not_opened() {
     let gpu = gpu();
