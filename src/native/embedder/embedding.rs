@@ -9,10 +9,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use futures_util::FutureExt;
-use futures_util::future::{Shared, WeakShared};
-
 use super::load::{Burden, Places, least};
+use super::sharing::{SharedFuture, WeakFuture};
 use super::{Embedder, Model};
 use crate::error::{Code, Error};
 use crate::native::call::Call;
@@ -25,7 +23,7 @@ use crate::native::shared::{Purpose, Terms};
 /// somebody else asked for an equal text meanwhile.
 #[derive(Clone, Debug)]
 #[must_use = "dropping an embedding gives it up"]
-pub struct Embedding(pub(super) Result<Shared<Attempt>, Error>);
+pub struct Embedding(pub(super) Result<SharedFuture<Attempt>, Error>);
 
 impl Embedding {
     /// Blocks this thread until the answer is there.
@@ -54,7 +52,7 @@ impl Future for Embedding {
 #[derive(Default)]
 pub(super) struct Pending([Mutex<Table>; 16]);
 
-type Table = HashMap<Box<[u32]>, WeakShared<Attempt>>;
+type Table = HashMap<Box<[u32]>, WeakFuture<Attempt>>;
 
 /// Equal texts are looked for among so many of a table that wait, or twice as many
 /// as still do.
@@ -71,13 +69,13 @@ impl Pending {
 
 impl Embedder {
     /// Takes a call, or shares one of equal ids that is still waited for.
-    pub(super) fn enter(&self, ids: &[u32]) -> Shared<Attempt> {
+    pub(super) fn enter(&self, ids: &[u32]) -> SharedFuture<Attempt> {
         if !self.shares() {
-            return self.deal(ids).shared();
+            return SharedFuture::new(self.deal(ids));
         }
         let mut pending = self.model.pending.table(ids);
-        let known = pending.get(ids).and_then(WeakShared::upgrade);
-        if let Some(call) = known.filter(|call| call.peek().is_none()) {
+        let known = pending.get(ids).and_then(WeakFuture::upgrade);
+        if let Some(call) = known.filter(|call| !call.is_done()) {
             return call;
         }
         if pending.len() >= PENDING && pending.len() == pending.capacity() {
@@ -85,10 +83,10 @@ impl Embedder {
         }
         let attempt = self.deal(ids);
         if !attempt.call.is_pending() {
-            return attempt.shared(); // It was refused: the next one may not be.
+            return SharedFuture::new(attempt); // It was refused: the next one may not be.
         }
-        let attempt = attempt.shared();
-        pending.extend(attempt.downgrade().map(|weak| (ids.into(), weak)));
+        let attempt = SharedFuture::new(attempt);
+        pending.insert(ids.into(), attempt.downgrade());
         attempt
     }
 

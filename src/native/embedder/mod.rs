@@ -11,6 +11,7 @@ mod load;
 mod many;
 mod modules;
 mod replica;
+mod sharing;
 mod vocabulary;
 mod weights;
 
@@ -23,6 +24,9 @@ pub use files::ModelFiles;
 pub(super) use load::Burden;
 pub use load::EmbedderStats;
 pub use many::Embeddings;
+
+#[cfg(test)]
+pub(super) use sharing::SharedFuture;
 
 use self::embedding::Pending;
 use self::folder::describe;

@@ -7,6 +7,7 @@
 
 mod indexes;
 mod places;
+mod sharing;
 mod tensors;
 mod words;
 
