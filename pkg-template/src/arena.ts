@@ -1,8 +1,10 @@
 // The open batch's memory, as TypeScript writes to it and reads from it.
 //
 // Views and copies only: what lies where is the core's decision, which it tells
-// through two words of its memory. Short arrays are copied by a loop and long
-// ones by `set`, because a built-in costs as much as a dozen assignments.
+// through two words of its memory. Whatever enters the core may grow that memory, which
+// detaches every view of it; so views are asked for each time, and never kept across an
+// entry. Short arrays are copied by a loop and long ones by `set`, because a built-in
+// costs as much as a dozen assignments.
 
 import type { Operand, Result } from "./check.js";
 import { checked, type Core } from "./core.js";
@@ -11,20 +13,64 @@ import type { Data } from "./tensor/leaf.js";
 /** Beyond this many elements, `set` and `slice` are faster than a loop. */
 const LOOP_LIMIT = 16;
 
+/** What has a buffer, and may have another one later: WebAssembly memory that grows. */
+export interface Memory {
+  readonly buffer: ArrayBuffer;
+}
+
+const NO_WORDS = new Uint32Array(0);
+const NO_FLOATS = new Float32Array(0);
+const NO_BYTES = new Uint8Array(0);
+
+/**
+ * Memory as words, floats and bytes, whatever became of its buffer since: growing detaches
+ * a buffer, and a view of it then has no length.
+ */
+class Views {
+  private asWords = NO_WORDS;
+  private asFloats = NO_FLOATS;
+  private asBytes = NO_BYTES;
+
+  constructor(private readonly memory: Memory) {}
+
+  get words(): Uint32Array {
+    if (this.asWords.length === 0) {
+      this.asWords = new Uint32Array(this.memory.buffer);
+    }
+    return this.asWords;
+  }
+
+  get floats(): Float32Array {
+    if (this.asFloats.length === 0) {
+      this.asFloats = new Float32Array(this.memory.buffer);
+    }
+    return this.asFloats;
+  }
+
+  get bytes(): Uint8Array {
+    if (this.asBytes.length === 0) {
+      this.asBytes = new Uint8Array(this.memory.buffer);
+    }
+    return this.asBytes;
+  }
+}
+
 /** Wasm memory seen as the core's arena. */
 export class Arena {
-  /** Wasm memory as words. Read it after {@link refresh}, and do not keep it. */
-  words!: Uint32Array;
-  private floats!: Float32Array;
-  private bytes!: Uint8Array;
+  private readonly views: Views;
   private readonly header: number;
 
   constructor(
     private readonly core: Core,
-    private readonly memory: WebAssembly.Memory,
+    readonly memory: Memory,
   ) {
     this.header = core.header();
-    this.view();
+    this.views = new Views(memory);
+  }
+
+  /** Wasm memory as words, until the core is entered next. */
+  get words(): Uint32Array {
+    return this.views.words;
   }
 
   /**
@@ -48,47 +94,33 @@ export class Arena {
       for (let k = 0; k < rest.length; k += 1)
         this.put(rest[k], at + each * (k + 2));
     }
-    if (t !== undefined) copyFloats(t, this.floats, at + words);
-  }
-
-  /** Makes the views whole again after wasm memory has grown. */
-  refresh(): void {
-    // Growing detaches the old buffer, and a view of it then has no length.
-    if (this.words.length === 0) this.view();
+    if (t !== undefined) copyFloats(t, this.views.floats, at + words);
   }
 
   /** Batches on their way, as the core last said. */
   get flights(): number {
-    this.refresh();
     return this.words[this.header + 2];
   }
 
   /** Those of them that a GPU has something of. */
   get owed(): number {
-    this.refresh();
     return this.words[this.header + 3];
-  }
-
-  /** The memory that holds results which the core did not map. */
-  get buffer(): ArrayBuffer {
-    return this.memory.buffer;
   }
 
   /** Makes room for this many words; returns the cursor. */
   room(words: number): number {
-    this.refresh();
-    const cursor = this.words[this.header];
-    if (cursor + words <= this.words[this.header + 1]) return cursor;
+    const { words: before } = this;
+    const cursor = before[this.header];
+    if (cursor + words <= before[this.header + 1]) return cursor;
     checked(this.core, this.core.reserve(words));
-    this.refresh();
     return this.words[this.header];
   }
 
   /** Copies an operand to word `word`. The room for it is made. */
   put(operand: Operand, word: number): void {
     if (operand.BYTES_PER_ELEMENT === 4)
-      copyFloats(operand as Float32Array, this.floats, word);
-    else copyBytes(operand as Uint8Array, this.bytes, word * 4);
+      copyFloats(operand as Float32Array, this.views.floats, word);
+    else copyBytes(operand as Uint8Array, this.views.bytes, word * 4);
   }
 
   /** Copies a tensor's data to word `word`, its bits as they are. */
@@ -98,45 +130,37 @@ export class Arena {
     } else if (words > LOOP_LIMIT) {
       const isWhole = words === memory.length;
       const part = isWhole ? memory : memory.subarray(start, start + words);
-      this.floats.set(part, word);
+      this.views.floats.set(part, word);
     } else {
-      const { floats } = this;
+      const { floats } = this.views;
       for (let i = 0; i < words; i += 1) floats[word + i] = memory[start + i];
     }
   }
 
   /** Writes a number as a float. */
   putNumber(number: number, word: number): void {
-    this.floats[word] = number;
+    this.views.floats[word] = number;
   }
 
   /** Writes the first `count` numbers as floats. */
   putNumbers(numbers: readonly number[], count: number, word: number): void {
-    for (let i = 0; i < count; i += 1) this.floats[word + i] = numbers[i];
-  }
-
-  private view(): void {
-    const { buffer } = this.memory;
-    this.words = new Uint32Array(buffer);
-    this.floats = new Float32Array(buffer);
-    this.bytes = new Uint8Array(buffer);
+    const { floats } = this.views;
+    for (let i = 0; i < count; i += 1) floats[word + i] = numbers[i];
   }
 }
 
-/** The results of one batch, wherever they lie. */
+/** The results of one batch, wherever they lie: in a mapped range, or in wasm memory. */
 export class Results {
-  private readonly floats: Float32Array;
-  private readonly bytes: Uint8Array;
+  private readonly views: Views;
 
-  constructor(source: ArrayBuffer) {
-    this.floats = new Float32Array(source);
-    this.bytes = new Uint8Array(source);
+  constructor(source: Memory) {
+    this.views = new Views(source);
   }
 
   /** A new array with the `words` from word `offset` on. */
   floatsAt(offset: number, words: number): Float32Array {
-    if (words > LOOP_LIMIT) return this.floats.slice(offset, offset + words);
-    const from = this.floats;
+    const from = this.views.floats;
+    if (words > LOOP_LIMIT) return from.slice(offset, offset + words);
     const result = new Float32Array(words);
     for (let i = 0; i < words; i += 1) result[i] = from[offset + i];
     return result;
@@ -144,7 +168,7 @@ export class Results {
 
   /** A new array with the bytes of the `words` from word `offset` on. */
   bytesAt(offset: number, words: number): Uint8Array {
-    return this.bytes.slice(offset * 4, (offset + words) * 4);
+    return this.views.bytes.slice(offset * 4, (offset + words) * 4);
   }
 
   /** Fills an array, whose length is that of the result, from word `offset` on. */
@@ -154,9 +178,10 @@ export class Results {
 
   /** Copies `words` from word `offset` on to word `at` of an array. */
   copy(to: Result, offset: number, words: number, at: number): void {
+    const { views } = this;
     if (to.BYTES_PER_ELEMENT === 4)
-      to.set(this.floats.subarray(offset, offset + words), at);
-    else to.set(this.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
+      to.set(views.floats.subarray(offset, offset + words), at);
+    else to.set(views.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
   }
 }
 

@@ -43,8 +43,6 @@ import { Tickets } from "./tickets.js";
 /** An open core and what the session needs beside it. */
 export interface Running extends Pace {
   readonly core: Core;
-  /** What the core lives on. */
-  readonly loaded: Loaded;
   /** Whether the core asks for keys (`overflow: "latest"`). */
   readonly keyed: boolean;
 }
@@ -78,9 +76,10 @@ export class Calls {
   private readonly tickets = new Tickets(
     this.reader,
     this.residents,
-    (thrown) => this.fail("submit", thrown),
+    (doing, thrown) => this.fail(doing, thrown),
   );
   private sending!: Sending;
+  /** What the core lives on; undefined until that is loaded. */
   private loaded: Loaded | undefined;
   /** The calls made inside `explain` or `warmup`, while it runs. */
   private explained: Explained | undefined;
@@ -197,8 +196,15 @@ export class Calls {
     if (this.core !== undefined) companion.open(this.core);
   }
 
+  /** The session opens on this instance from here on, and ends with it. */
+  moveIn(loaded: Loaded): void {
+    if (this.ended !== undefined) return;
+    this.loaded = loaded;
+    loaded.add(this);
+  }
+
   /** The core is up: enters what was waiting for it, in order. */
-  run({ core, loaded, keyed, ...pace }: Running): void {
+  run({ core, keyed, ...pace }: Running): void {
     const { tickets } = this;
     const sending = new Sending(core, tickets, pace, (doing, thrown) =>
       this.fail(doing, thrown),
@@ -210,9 +216,7 @@ export class Calls {
     }
     this.core = core;
     this.sending = sending;
-    this.loaded = loaded;
-    loaded.add(this);
-    tickets.open(core, loaded.memory, keyed);
+    tickets.open(core, this.loaded!.memory, keyed);
     this.residents.open(core);
     this.metrics.open(core);
     for (const companion of this.companions) companion.open(core);
@@ -264,12 +268,17 @@ export class Calls {
   /** Answers the calls of a batch. The core calls this. */
   readonly settle: Settle = (table, count, source, message, last) => {
     const { sending } = this;
-    sending.returning();
-    settle(this.tickets, sending.preparer, { table, count, source, message });
-    if (this.ended !== undefined) return;
-    this.room.offer(this.core!);
-    sending.returned(last);
-    if (last && this.metrics.isOn) this.metrics.collect();
+    try {
+      sending.returning();
+      settle(this.tickets, sending.preparer, { table, count, source, message });
+      if (this.ended !== undefined) return;
+      this.room.offer(this.core!);
+      sending.returned(last);
+      if (last && this.metrics.isOn) this.metrics.collect();
+    } catch (thrown) {
+      // The core hears of nothing that is thrown here, and calls would wait for ever.
+      this.fail("settle", thrown);
+    }
   };
 
   /** Hears what becomes of the device. The core calls this. */
@@ -429,14 +438,14 @@ export class Calls {
   private giveUp(call: Call, reason: unknown): void {
     const { ticket } = call;
     if (ticket === ANSWERED) return;
-    if (call.terms?.onMetrics !== undefined) this.metrics.drop(call);
     const entered = this.tickets.pending.take(ticket) !== undefined;
     this.tickets.release(call);
     call.reject(reason);
-    if (!entered) return;
     try {
-      this.core!.abort(ticket);
-      this.room.offer(this.core!);
+      if (call.terms?.onMetrics !== undefined) this.metrics.drop(call);
+      if (!entered || this.core === undefined) return;
+      this.core.abort(ticket);
+      this.room.offer(this.core);
     } catch (thrown) {
       this.fail("abort", thrown);
     }

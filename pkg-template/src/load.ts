@@ -38,7 +38,7 @@ export class Loaded {
     }
   }
 
-  /** A session moved in. */
+  /** A session moved in; it may still be opening. */
   add(resident: Resident): void {
     this.residents.add(resident);
   }

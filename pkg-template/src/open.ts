@@ -106,6 +106,7 @@ async function bringUp(
   checkOpenOptions(name, options);
   if (options.engine === "gpu") checkPlatform();
   const loaded = await loadCore(options.wasm);
+  calls.moveIn(loaded);
   const core = await loaded.Core.open(
     coreConfig(options),
     calls.settle,
@@ -137,7 +138,6 @@ async function bringUp(
   const paced = policy === "frame" || policy === "eager";
   calls.run({
     core,
-    loaded,
     around,
     clock: clockFor(policy, around, {
       flush: () => calls.flushByClock(),

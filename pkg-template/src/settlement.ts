@@ -26,17 +26,22 @@ export function settle(
   { table, count, source, message }: Settlement,
 ): void {
   const { arena } = tickets;
-  arena.refresh();
-  const words = arena.words;
-  const results = new Results(source ?? arena.buffer);
+  const results = new Results(
+    source === null ? arena.memory : { buffer: source },
+  );
   const end = table + count * 4;
   for (let at = table; at < end; at += 4) {
+    // Each entry is read before its call is taken: what a call gives back enters the
+    // core, whose memory may grow.
+    const { words } = arena;
     const status = words[at + 3];
     if (status === PART) {
       addPart(tickets, results, words, at);
       at += 4;
       continue;
     }
+    const offset = words[at + 1];
+    const length = words[at + 2];
     const call = tickets.takeAnswered(words[at]);
     if (call === undefined) continue;
     if (status !== 0) {
@@ -44,9 +49,8 @@ export function settle(
       continue;
     }
     preparer.supply(call);
-    if (call.reading !== undefined)
-      deliverReading(call, results, words[at + 1]);
-    else deliver(call, results, words[at + 1], words[at + 2]);
+    if (call.reading !== undefined) deliverReading(call, results, offset);
+    else deliver(call, results, offset, length);
   }
 }
 

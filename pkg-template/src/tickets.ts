@@ -33,8 +33,8 @@ export class Tickets {
   constructor(
     private readonly reader: Reader,
     private readonly residents: Residents,
-    /** Hears what the core throws where it should not. */
-    private readonly fail: (thrown: unknown) => void,
+    /** Hears what is thrown where nothing should be, and while doing what. */
+    private readonly fail: (doing: string, thrown: unknown) => void,
   ) {}
 
   /** The session is open; `keyed` says whether its core asks for keys. */
@@ -117,13 +117,20 @@ export class Tickets {
     return call;
   }
 
-  /** A call gives back what it held. */
+  /**
+   * A call gives back what it held, which may enter the core. Never throws: this call, and
+   * others behind it, are about to be settled.
+   */
   release(call: Call): void {
     call.release();
     this.keys?.release(call.terms?.key);
-    call.laid?.release();
-    if (call.reading?.pinned === undefined) return;
-    for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
+    try {
+      call.laid?.release();
+      if (call.reading?.pinned === undefined) return;
+      for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
+    } catch (thrown) {
+      this.fail("release", thrown);
+    }
   }
 
   // Gives the core a call whose operands lie at the cursor.
@@ -147,7 +154,7 @@ export class Tickets {
   private turnAway(call: Call, thrown: unknown): void {
     this.release(call);
     call.reject(fromCore(about(call), thrown));
-    if (!isCoreFailure(thrown)) this.fail(thrown);
+    if (!isCoreFailure(thrown)) this.fail("submit", thrown);
   }
 
   // Released with the call, however it goes.

@@ -94,6 +94,8 @@ class Core {
     this.gpuMs = null;
     /** Answers inside `flush`, as the CPU does. */
     this.answersAtOnce = false;
+    /** Whether wasm memory grows whenever something is given back. */
+    this.growsOnRelease = false;
     /** Calls after which `submit` flushes by itself. */
     this.full = Infinity;
     /** What `due` answers. */
@@ -148,6 +150,8 @@ class Core {
   }
 
   forget(structures) {
+    this.fail("forget");
+    if (this.growsOnRelease) memory.grow(1);
     for (const number of structures) {
       if (!(number in this.structures)) throw new Error("no structure");
       delete this.structures[number];
@@ -180,6 +184,7 @@ class Core {
 
   release(tensor) {
     this.fail("release");
+    if (this.growsOnRelease) memory.grow(1);
     this.counts.releases += 1;
     if (!this.tensors.delete(tensor)) throw new Error(`no tensor ${tensor}`);
   }

@@ -4,7 +4,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fake, manual, settled, stateOf } from "./face.mjs";
+import { face, fake, manual, module, settled, stateOf } from "./face.mjs";
+
+await module("search/index");
 
 const f32 = (...values) => new Float32Array(values);
 
@@ -120,6 +122,79 @@ test("a core that traps while it is disposed of leaves no call and no neighbor w
   await disposed;
   await manual();
   assert.equal(fake.instances, instances + 1);
+});
+
+/** Calls whose answer gives something back to the core, by what was disposed of. */
+const HOLDERS = {
+  "a tensor": (gpu) => {
+    const tensor = gpu.tensor(new Float32Array(1 << 14));
+    const read = tensor.slice([0, 2]).read();
+    tensor.dispose();
+    return read;
+  },
+  "an index": (gpu) => {
+    const index = gpu.index(f32(1, 0, 0, 1), { dim: 2 });
+    const search = index.search(f32(1, 0), 2);
+    index.dispose();
+    return search;
+  },
+};
+for (const [name, ask] of Object.entries(HOLDERS)) {
+  for (const way of ["is answered", "is refused"]) {
+    test(`a core that traps where it gives up ${name} whose call ${way}: no call hangs`, async () => {
+      const { gpu, core } = await manual();
+      const before = gpu.lerp(f32(1), f32(3), 0.5);
+      const held = ask(gpu);
+      const behind = gpu.lerp(f32(1), f32(3), 0.5);
+      const next = gpu.lerp(f32(1), f32(3), 0.5);
+      gpu.flush();
+      core.failures.release = new WebAssembly.RuntimeError("unreachable");
+      if (way === "is answered") core.answer();
+      else core.answer({ failure: { code: "limit-exceeded", message: "" } });
+      const calls = [before, held, behind, next];
+      const states = await Promise.all(calls.map(stateOf));
+      for (const state of states) assert.notEqual(state, "pending");
+      assert.equal(states[3].reason.code, "fatal");
+      await assert.rejects(gpu.ready, { code: "fatal" });
+    });
+  }
+}
+
+test("a core that traps while answers are handed out ends the session", async () => {
+  const { gpu, core } = await manual();
+  const answered = gpu.lerp(f32(1), f32(3), 0.5);
+  gpu.flush();
+  const queued = gpu.lerp(f32(1), f32(3), 0.5);
+  core.room = 0;
+  void gpu.ready; // Who waits for room has the core asked again.
+  core.desired_size = () => {
+    throw new WebAssembly.RuntimeError("unreachable");
+  };
+  core.answer();
+  assert.deepEqual(await answered, f32(2));
+  assert.equal((await stateOf(queued)).reason?.code, "fatal");
+});
+
+test("a trap ends a session that is still opening, too", async () => {
+  const first = await manual();
+  let open;
+  fake.opening = new Promise((done) => (open = done));
+  const second = face.shared({ flush: "manual" });
+  const waiting = second.lerp(f32(1), f32(1), 0);
+  await settled();
+  first.core.failures.submit = new WebAssembly.RuntimeError("unreachable");
+  await assert.rejects(first.gpu.lerp(f32(1), f32(1), 0), { code: "fatal" });
+  // What opens it is on the instance too, and comes to nothing.
+  assert.equal((await stateOf(waiting)).reason?.code, "fatal");
+  assert.equal((await stateOf(second.ready)).reason?.code, "fatal");
+  fake.opening = Promise.resolve();
+  const { gpu, core } = await manual();
+  const sound = gpu.lerp(f32(1), f32(3), 0.5);
+  open();
+  await settled();
+  gpu.flush();
+  core.answer();
+  assert.deepEqual(await sound, f32(2));
 });
 
 test("a refusal is no trap: the session and its neighbors go on", async () => {

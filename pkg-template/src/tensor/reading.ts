@@ -4,7 +4,7 @@
 // a reading gets to the core is in `reader.ts`, its promise in `call.ts`.
 
 import { about, lostInto, noMemory } from "../answer.js";
-import { aligned, Results } from "../arena.js";
+import { aligned, type Memory, Results } from "../arena.js";
 import type { Call } from "../call.js";
 import type { Result } from "../check.js";
 import { checkInto, type Receiver } from "../check-array.js";
@@ -139,7 +139,7 @@ export function deliverReading(
 /** Resolves a call with a result that was put together in its room. */
 export function finishReading(call: Call, result: Result): void {
   if (call.reading!.isWhole(result.length)) call.resolve(result);
-  else deliverReading(call, new Results(result.buffer as ArrayBuffer), 0);
+  else deliverReading(call, new Results(result as Memory), 0);
 }
 
 /** The answer where no tensor holds anything. */
