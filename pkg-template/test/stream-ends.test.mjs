@@ -177,6 +177,62 @@ test("a chunk that rejects ends the iterator that gave it", async () => {
   assert.deepEqual([seen, error.message, isOver], [[0], "chunk", true]);
 });
 
+const WAYS_TO_LEAVE = {
+  "by return": (results) => results.return(),
+  "by its signal": (_, controller) => controller.abort("enough"),
+  "by an error of another chunk": (results, _, fail) => {
+    fail(new Error("chunk"));
+    return results.next().catch(() => {});
+  },
+};
+for (const [way, leave] of Object.entries(WAYS_TO_LEAVE)) {
+  test(`a stream that is left ${way} while its function never settles: calls wait for their frame again`, async () => {
+    const { gpu, core } = await manual();
+    const controller = new AbortController();
+    const { signal } = controller;
+    let fail;
+    const broken = new Promise((_, reject) => (fail = reject));
+    // The first chunk is handed over, one may fail, and the others never end.
+    const works = [1, broken, new Promise(() => {}), new Promise(() => {})];
+    const work = (_, { index }) => works[index];
+    const results = gpu.stream([0, 1, 2, 3], work, { depth: 4, signal });
+    await results.next();
+    await settled();
+    const during = gpu.lerp(chunk(1), chunk(1), 0);
+    await settled();
+    assert.equal(core.queued.length, 0, "meanwhile no call waits for a frame");
+    await leave(results, controller, fail);
+    await settled();
+    const after = gpu.lerp(chunk(1), chunk(1), 0);
+    await settled();
+    assert.equal(core.queued.length, 1);
+    // Whatever ends late counts no chunk twice.
+    fail(new Error("late"));
+    const next = gpu.stream([0], () => new Promise(() => {}));
+    void next.next();
+    await settled();
+    gpu.lerp(chunk(1), chunk(1), 0);
+    await settled();
+    assert.equal(core.queued.length, 0);
+    while (core.flights.length > 0) core.answer();
+    await Promise.all([during, after]);
+    await next.return();
+  });
+}
+
+test("a result whose size cannot be told is handed over all the same", async () => {
+  const { gpu } = await answering();
+  const odd = {
+    get bytes() {
+      throw new Error("getter");
+    },
+  };
+  const seen = [];
+  for await (const result of gpu.stream([odd, odd], (chunk) => chunk))
+    seen.push(result);
+  assert.deepEqual([seen.length, seen[0] === odd], [2, true]);
+});
+
 test("an aborted signal takes nothing", async () => {
   const { gpu } = await answering();
   const source = counter();

@@ -33,10 +33,14 @@ export function bytesOf(value: unknown): number {
   const own = sizeOf(value);
   if (own !== undefined) return own;
   if (typeof value !== "object" || value === null) return 0;
-  return Object.values(value).reduce<number>(
-    (sum, part) => sum + (sizeOf(part) ?? 0),
-    0,
-  );
+  try {
+    return Object.values(value).reduce<number>(
+      (sum, part) => sum + (sizeOf(part) ?? 0),
+      0,
+    );
+  } catch {
+    return 0; // A getter of the caller's threw, which is no error of the stream.
+  }
 }
 
 function sizeOf(value: unknown): number | undefined {

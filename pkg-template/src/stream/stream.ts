@@ -49,7 +49,7 @@ export type ChunkFunction<Chunk, Result> = (
 
 /** What a stream asks of its session. */
 export interface Streaming {
-  /** While more chunks began than ended, calls wait for no frame. */
+  /** While more chunks began than ended, calls wait for no frame. One that is left ends too. */
   begin(): void;
   end(): void;
   /** Sends what was called so far. */
@@ -70,6 +70,8 @@ const LARGE = 1 << 20;
 /** A chunk on its way. */
 class Entry<Result> implements ChunkContext {
   result!: Promise<Result>;
+  /** Whether the session counts it among the chunks whose calls wait for no frame. */
+  isCounted = false;
   private controller: AbortController | undefined;
 
   constructor(
@@ -177,7 +179,11 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
     this.entries = [];
     this.options.signal?.removeEventListener("abort", this);
     this.interrupt(DONE);
-    for (const entry of entries) entry.abort(reason);
+    for (const entry of entries) {
+      // Its function may never end, and other people's calls wait for their frames again.
+      this.uncount(entry);
+      entry.abort(reason);
+    }
     if (this.isSpent) return Promise.resolve();
     const canceled = this.chunks.cancel(reason);
     canceled.catch(() => {});
@@ -249,6 +255,7 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
     const bytes = bytesOf(chunk);
     const entry = this.enter(bytes);
     const { session } = this;
+    entry.isCounted = true;
     session.begin();
     entry.result = new Promise<Awaited<Result>>((resolve) => {
       resolve(this.work(chunk, entry) as Awaited<Result>);
@@ -256,17 +263,22 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
     if (bytes >= LARGE) session.flush();
     entry.result.then(
       (value) => {
-        session.end();
+        this.uncount(entry);
         this.bytesEach = bytes + bytesOf(value);
         void this.fill();
       },
       () => {
-        session.end();
+        this.uncount(entry);
         // The results before it still come; what is behind it is of no use.
         this.isDry = true;
       },
     );
     this.arrived();
+  }
+
+  private uncount(entry: Entry<Awaited<Result>>): void {
+    if (entry.isCounted) this.session.end();
+    entry.isCounted = false;
   }
 
   private fail(error: unknown): void {
