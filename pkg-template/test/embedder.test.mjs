@@ -543,18 +543,6 @@ test("a session that ends ends its embedders' calls", async () => {
   embedder.dispose();
 });
 
-test("a trap of the tokenizer is told, and the session goes on", async () => {
-  const { gpu, core, embedder } = await made();
-  chunk.failures.encode = new Error("unreachable");
-  await assert.rejects(embedder.embed("a"), {
-    code: "fatal",
-    message: /^embed: the WebAssembly of embeddings stopped/,
-  });
-  const sum = gpu.lerp(new Float32Array(1), new Float32Array(1), 0);
-  answer({ gpu, core });
-  await sum;
-});
-
 test("an embedder says where it runs", async () => {
   for (const engine of ["gpu", "cpu"]) {
     fake.device = { engine, software: true };

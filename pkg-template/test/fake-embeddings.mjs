@@ -4,11 +4,14 @@
 // embedding is the mean of its tokens' rows plus one vector. The fused matrix is taken
 // along and not computed with, so that its parts can be looked at.
 
+import assert from "node:assert/strict";
 import { compiling } from "./framebatch.js";
 
 /** What tests read and turn. */
 export const chunk = {
   instances: 0,
+  /** Those that trapped and were cut off, by number. */
+  abandoned: new Set(),
   /** Awaited by `init`; rejects to make it fail. */
   loading: Promise.resolve(),
   /** What `init` was given. */
@@ -29,7 +32,16 @@ export const chunk = {
 /** The glue, as the package's tools wrap it. */
 export function instantiate() {
   chunk.instances += 1;
-  return { init, Tokenizer, Encoder };
+  const number = chunk.instances;
+  return {
+    ...{ init, abandon: () => chunk.abandoned.add(number) },
+    Tokenizer: class extends Tokenizer {
+      instance = number;
+    },
+    Encoder: class extends Encoder {
+      instance = number;
+    },
+  };
 }
 
 async function init(input) {
@@ -38,8 +50,24 @@ async function init(input) {
   compiling.isQuick = true;
 }
 
-class Tokenizer {
+/** What lives on an instance, which it enters with every method. */
+class Resident {
+  enter(method) {
+    assert.ok(!chunk.abandoned.has(this.instance), "it trapped before");
+    fail(method);
+  }
+
+  free() {
+    this.enter("free");
+    assert.ok(!this.isFree, "it is freed once");
+    this.isFree = true;
+    chunk.freed += 1;
+  }
+}
+
+class Tokenizer extends Resident {
   constructor(words, names, flags, maxChars) {
+    super();
     fail("Tokenizer");
     this.added = [];
     const { added } = this;
@@ -53,7 +81,7 @@ class Tokenizer {
   }
 
   encode(text, limit) {
-    fail("encode");
+    this.enter("encode");
     chunk.split.push(text);
     const words = text.split(" ").filter((word) => word !== "");
     const id = (word) => {
@@ -65,20 +93,18 @@ class Tokenizer {
     chunk.encoded.push(ids);
     return Uint32Array.from(ids);
   }
-
-  free() {
-    chunk.freed += 1;
-  }
 }
 
-class Encoder {
+class Encoder extends Resident {
   constructor(sizes, epsilon) {
+    super();
     fail("Encoder");
     chunk.encoders.push({ sizes: [...sizes], epsilon });
     [this.hidden, , , , this.vocabulary] = sizes;
   }
 
   weights() {
+    this.enter("weights");
     const { hidden, vocabulary } = this;
     const part = (name) => `1 0 ${hidden},${hidden} layer.${name}.weight`;
     return [
@@ -89,7 +115,7 @@ class Encoder {
   }
 
   forward(tokens, homes) {
-    fail("forward");
+    this.enter("forward");
     chunk.asked.push(tokens);
     const { hidden, vocabulary } = this;
     const input = (dtype, home, ...dims) => [
@@ -111,11 +137,8 @@ class Encoder {
   }
 
   numbers() {
+    this.enter("numbers");
     return Float32Array.of(0.5);
-  }
-
-  free() {
-    chunk.freed += 1;
   }
 }
 

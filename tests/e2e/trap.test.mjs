@@ -85,3 +85,50 @@ test("a trap in the background, where nobody calls the core, ends them as well",
     },
     { prepare: remember },
   ));
+
+test("a trap of the embeddings' WebAssembly ends the embedders on it, and no session", () =>
+  pages.page(
+    async (page) => {
+      const outcome = await page.evaluate(async () => {
+        const code = (call) =>
+          call.then(
+            () => "answered",
+            ({ code }) => code,
+          );
+        const gpu = await framebatch.open({ engine: "cpu", flush: "eager" });
+        const address = "/data/tiny-model/";
+        const first = await gpu.embedder(address);
+        const beside = await gpu.embedder(address);
+        const before = await beside.embed("ab ba");
+        const ids = [2, 5, 6, 3];
+        await beside.embedIds(ids);
+        // What the core has already does not enter that WebAssembly.
+        const asked = beside.embedIds(ids);
+        const [, memory] = memories;
+        new Uint8Array(memory.buffer).fill(0xff);
+        const codes = await Promise.all([
+          code(first.embed("what finds it")),
+          code(first.embedIds([2, 3])),
+          code(beside.embed("ab ba")),
+          code(beside.embedIds(ids)),
+          code(asked),
+        ]);
+        const third = await gpu.embedder(address);
+        const again = await third.embed("ab ba");
+        first.dispose();
+        beside.dispose();
+        return {
+          codes,
+          isSame: before.every((x, i) => x === again[i]),
+          instances: memories.length,
+          pending: gpu.stats().pending,
+        };
+      });
+      const ended = ["fatal", "fatal", "fatal", "fatal"];
+      assert.deepEqual(outcome.codes, [...ended, "answered"]);
+      assert.ok(outcome.isSame);
+      assert.equal(outcome.instances, 3);
+      assert.equal(outcome.pending, 0);
+    },
+    { prepare: remember, may: /404/ },
+  ));

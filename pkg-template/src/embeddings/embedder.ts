@@ -15,7 +15,7 @@ import { checkNames, checkObject } from "../check-options.js";
 import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
 import type { LaidMethod } from "../laid.js";
 import type { StreamSource } from "../stream/source.js";
-import { ask, type Tokenizer } from "./chunk.js";
+import type { Tokenizer } from "./chunk.js";
 import { EMBED, EMBED_IDS, EMBED_MANY, Embedding } from "./embedding.js";
 import type {
   EmbedderInfo,
@@ -241,7 +241,7 @@ export class Embedder {
     const limit = truncate ? maxTokens : 2 ** 31;
     const tokenizer = this.#tokenizer;
     if (tokenizer instanceof FramebatchError) throw tokenizer;
-    const ids = ask(about, () => tokenizer.encode(whole, limit));
+    const ids = tokenizer.encode(about, whole, limit);
     if (ids.length > maxTokens) {
       throw invalid(
         about,

@@ -12,7 +12,7 @@ import { PACKED } from "../tensor/codes.js";
 import type { Node } from "../tensor/node.js";
 import type { StorageType } from "../tensor/input.js";
 import { Bytes } from "./bytes.js";
-import { ask, encoderOf, loadChunk, tokenizerOf } from "./chunk.js";
+import { Encoder, loadChunk, Tokenizer } from "./chunk.js";
 import { type Config, readConfig } from "./config.js";
 import { Embedder } from "./embedder.js";
 import { folderOf } from "./folder.js";
@@ -122,21 +122,19 @@ async function bring(
     throw missing(FILE);
   }
   checkWords(words, config);
-  const encoder = encoderOf(chunk, config);
+  const encoder = new Encoder(chunk, config);
   try {
-    const lines = ask(ABOUT, () => encoder.weights());
+    const lines = encoder.weights();
     const nodes = await upload(calls, file, lines, options, signal);
     try {
       await folder.confirm();
       const tokenizer =
         words instanceof FramebatchError
           ? words
-          : tokenizerOf(chunk, words, config.lowered);
+          : new Tokenizer(chunk, words, config.lowered);
       const model = new Model(calls, config, encoder, nodes);
       const embedder = new Embedder(calls, model, tokenizer);
-      // The first text finds its kernels compiled; all lengths have the same.
-      const id = config.firstPosition === 1 ? 1 : 0; // Whatever is no padding.
-      await calls.warmup(() => embedder.embedIds([id]));
+      await warm(calls, embedder, config);
       return embedder;
     } catch (error) {
       dropAll(calls, nodes);
@@ -147,6 +145,21 @@ async function bring(
     throw error;
   } finally {
     file.cancel();
+  }
+}
+
+/** The first text finds its kernels compiled; all lengths have the same. */
+async function warm(
+  calls: Calls,
+  embedder: Embedder,
+  { firstPosition }: Config,
+): Promise<void> {
+  const id = firstPosition === 1 ? 1 : 0; // Whatever is no padding.
+  try {
+    await calls.warmup(() => embedder.embedIds([id]));
+  } catch (error) {
+    embedder.dispose();
+    throw error;
   }
 }
 

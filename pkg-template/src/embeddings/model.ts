@@ -13,7 +13,7 @@ import { PACKED } from "../tensor/codes.js";
 import type { Leaf } from "../tensor/leaf.js";
 import type { Node } from "../tensor/node.js";
 import type { StorageType } from "../tensor/input.js";
-import { ask, type Encoder } from "./chunk.js";
+import type { Encoder } from "./chunk.js";
 import type { Config } from "./config.js";
 
 /** Lengths whose structures are kept. */
@@ -26,6 +26,8 @@ export class Model {
   /** Calls that need it. */
   private pins = 0;
   private isDropped = false;
+  /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
+  private ended: FramebatchError | undefined;
   private readonly leaves: readonly Leaf[];
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
@@ -42,6 +44,10 @@ export class Model {
     this.leaves = nodes.map(({ leaf }) => leaf!);
     this.homes = Uint32Array.from(this.leaves, ({ home }) => home);
     this.numbers = [...encoder.numbers()];
+    encoder.ended = (error) => {
+      this.ended = error;
+      this.drop();
+    };
   }
 
   /** How its matrices are kept. */
@@ -92,7 +98,8 @@ export class Model {
   /** Throws unless calls can be made of it. */
   refuseIfOver(about: string): void {
     const { ended } = this.calls;
-    if (ended !== undefined) throw endedError(about, ended);
+    const end = ended ?? this.ended;
+    if (end !== undefined) throw endedError(about, end);
     if (!this.isDropped) return;
     throw new FramebatchError(
       "disposed",
@@ -105,7 +112,7 @@ export class Model {
     const core = this.calls.core!;
     let number = structures.get(tokens);
     if (number === undefined) {
-      const words = ask(about, () => this.encoder.forward(tokens, this.homes));
+      const words = this.encoder.forward(about, tokens, this.homes);
       number = checked(core, core.chain(words));
       if (structures.size === LENGTHS) {
         const [[oldest, dropped]] = structures;
