@@ -3,8 +3,10 @@
 // Their arguments are already checked, and are copied here, so the caller may
 // change its arrays at once. It keeps order; entering is done in `calls.ts`.
 
+import { about } from "./answer.js";
 import type { Fraction, Operand } from "./check.js";
 import { type Call, UNENTERED } from "./call.js";
+import { allocate } from "./memory.js";
 
 /** A call and its own copies of what it was given. */
 export interface Waiting {
@@ -25,7 +27,7 @@ export class Backlog {
     return this.calls().length;
   }
 
-  /** Adds a call with copies of its arguments. */
+  /** Adds a call with copies of its arguments. Throws where there is no memory for them. */
   add(
     call: Call,
     a: Operand,
@@ -33,12 +35,13 @@ export class Backlog {
     t: Fraction | undefined,
     rest: readonly Operand[] | undefined,
   ): void {
+    const copy = <Kind extends Operand>(of: Kind): Kind => copyOf(call, of);
     this.entries.push({
       call,
-      a: copyOf(a),
-      b: b && copyOf(b),
-      t: typeof t === "object" ? new Float32Array(t) : t,
-      rest: rest?.map(copyOf),
+      a: copy(a),
+      b: b && copy(b),
+      t: typeof t === "object" ? copy(t) : t,
+      rest: rest?.map(copy),
     });
   }
 
@@ -83,7 +86,12 @@ export class Backlog {
 }
 
 // Of Node's buffers, `slice` is a view.
-function copyOf(operand: Operand): Operand {
+function copyOf<Kind extends Operand>(call: Call, operand: Kind): Kind {
   const Kind = operand.BYTES_PER_ELEMENT === 4 ? Float32Array : Uint8Array;
-  return new Kind(operand);
+  const { byteLength: bytes } = operand;
+  const instead = "await gpu.ready, so that it need not be kept";
+  return allocate(
+    { about: about(call), bytes, instead },
+    () => new Kind(operand) as Kind,
+  );
 }

@@ -3,6 +3,7 @@
 import type { Calls } from "../calls.js";
 import { detached, isDetached } from "../check-array.js";
 import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
+import { allocate } from "../memory.js";
 import { type SampledLayer, WRAPS } from "./sampling.js";
 import type { Moment } from "./moment.js";
 import type { Place } from "./store.js";
@@ -156,7 +157,10 @@ function modeOf(
 ): number | Uint8Array {
   if (!Array.isArray(wrap)) return wrapOf(about, wrap);
   if (wrap.length === rows) {
-    return Uint8Array.from(wrap, (mode) => wrapOf(about, mode));
+    const want = { about, bytes: rows, instead: "give fewer times" };
+    const modes = allocate(want, () => new Uint8Array(rows));
+    for (let i = 0; i < rows; i += 1) modes[i] = wrapOf(about, wrap[i]);
+    return modes;
   }
   throw invalid(
     about,

@@ -8,6 +8,7 @@
 import type { Calls } from "../calls.js";
 import type { FramebatchError } from "../errors.js";
 import type { Companion } from "../laid.js";
+import { floatsFor } from "./arrays.js";
 import { makeTensor, readTensors } from "../tensor/entry.js";
 import type { Tensor } from "../tensor/tensor.js";
 
@@ -308,7 +309,7 @@ class Packed {
   private pack(motions: readonly Motion[], width: number): Group {
     const shape = [motions.length, width];
     const rows = (of: (motion: Motion) => Float32Array | undefined): Tensor => {
-      const data = new Float32Array(motions.length * width);
+      const data = floatsFor("motion", motions.length * width);
       motions.forEach((motion, row) => {
         const part = of(motion);
         if (part !== undefined) data.set(part, row * width);
@@ -324,7 +325,7 @@ class Packed {
         rows(({ to }) => to),
         moves ? rows(({ velocity }) => velocity) : undefined,
       ],
-      into: new Float32Array(motions.length * width),
+      into: floatsFor("motion", motions.length * width),
     };
   }
 

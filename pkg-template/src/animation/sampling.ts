@@ -11,6 +11,7 @@ import type { Terms } from "../call-options.js";
 import type { Leaf } from "../tensor/leaf.js";
 import type { Node } from "../tensor/node.js";
 import type { Residents } from "../tensor/residents.js";
+import { copyOf } from "./arrays.js";
 import type { Encoded } from "./tracks.js";
 import type { Place, Store } from "./store.js";
 
@@ -86,9 +87,11 @@ export class Sampling implements Laid {
   }
 
   keep(): void {
+    const { name } = this.method;
     for (const layer of this.layers) {
-      if (typeof layer.times !== "number") layer.times = layer.times.slice();
-      if (typeof layer.weight !== "number") layer.weight = layer.weight.slice();
+      const { times, weight } = layer;
+      if (typeof times !== "number") layer.times = copyOf(name, times);
+      if (typeof weight !== "number") layer.weight = copyOf(name, weight);
     }
   }
 

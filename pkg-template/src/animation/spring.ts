@@ -6,6 +6,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Calls } from "../calls.js";
+import { copyOf, floatsFor, mapped } from "./arrays.js";
 import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
 import {
   checkLengths,
@@ -79,7 +80,7 @@ export class Spring<Value extends MotionValue = number> {
     this.#isNumber = typeof from === "number";
     const speed =
       options.velocity === undefined
-        ? new Float32Array(start.length)
+        ? floatsFor(about, start.length)
         : floatsOf(about, "velocity", options.velocity);
     if (speed.length !== start.length) checkLengths(about, start, speed);
     this.#stepper = stepperOf(calls);
@@ -187,7 +188,7 @@ class Pull implements Motion {
     this.from = from;
     this.to = to;
     this.velocity = velocity;
-    this.value = from.slice();
+    this.value = copyOf("spring", from);
     this.engine = terms.engine;
     this.updated = terms.updated;
     this.ended = terms.ended;
@@ -213,16 +214,20 @@ class Pull implements Motion {
 
   /** Where it is after so many seconds, whoever computes it; the value as it was left. */
   place(seconds: number | undefined): Float32Array {
-    if (seconds === undefined) return this.value.slice();
+    if (seconds === undefined) return copyOf("spring", this.value);
     const { a, b, c } = this.at(seconds);
     const { from, to, velocity } = this;
-    return from.map((x, i) => x * a + to[i] * b + velocity[i] * c);
+    return mapped(
+      "spring",
+      from,
+      (x, i) => x * a + to[i] * b + velocity[i] * c,
+    );
   }
 
   /** The velocity then; by itself when it was last asked where it is. */
   speed(seconds = this.seconds): Float32Array {
     const { da, dc } = this.oscillator.at(seconds);
-    return this.velocity.map((v, i) =>
+    return mapped("spring", this.velocity, (v, i) =>
       this.isOver ? 0 : (this.from[i] - this.to[i]) * da + v * dc,
     );
   }

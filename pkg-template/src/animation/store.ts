@@ -8,6 +8,7 @@ import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
 import type { Companion } from "../laid.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { Recent } from "../recent.js";
+import { wordsOf } from "./arrays.js";
 import { Places } from "./places.js";
 
 /** Words of the first store; it doubles when it is full. */
@@ -57,7 +58,7 @@ export class Store implements Companion<Core> {
     if (end > before.length) {
       let size = before.length;
       while (size < end) size *= 2;
-      this.words = new Uint32Array(size);
+      this.words = this.room(at, words.length, size);
       this.words.set(before);
     }
     this.words.set(words, at);
@@ -126,6 +127,20 @@ export class Store implements Companion<Core> {
 
   close(): void {
     this.core = undefined;
+  }
+
+  /** Words of a larger store; without memory for them, a place in it is given back. */
+  private room(
+    at: number,
+    words: number,
+    size: number,
+  ): Uint32Array<ArrayBuffer> {
+    try {
+      return wordsOf("clip", size);
+    } catch (error) {
+      this.places.give(at, words);
+      throw error;
+    }
   }
 
   private fill(core: Core): void {

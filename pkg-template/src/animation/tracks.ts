@@ -2,8 +2,10 @@
 //
 // `src/ops/clips.rs` says what the words are and writes the same natively.
 
+import { aligned } from "../arena.js";
 import { checkNames } from "../check-options.js";
 import { invalid, kindOf } from "../errors.js";
+import { wordsOf } from "./arrays.js";
 import { type Eased, type Easing, parseEasing } from "./easing.js";
 
 /** Numbers that are copied: an array of them, or any array of floats. */
@@ -108,11 +110,12 @@ export function encode(
   const signature = checked
     .map(({ isQuaternion, width }) => (isQuaternion ? "q" : width))
     .join();
-  const words = write(checked, lanes, seconds);
+  const words = write(about, checked, lanes, seconds);
   return { words, lanes, width, duration: seconds, signature };
 }
 
 function write(
+  about: string,
   tracks: readonly Checked[],
   lanes: number,
   duration: number,
@@ -131,7 +134,7 @@ function write(
     const values = take(given.values.length);
     return { times, values, easing: eased.flag === 0 ? 0 : take(4) };
   });
-  const words = new Uint32Array((end + 3) & ~3);
+  const words = wordsOf(about, aligned(end));
   const floats = new Float32Array(words.buffer);
   floats[0] = duration;
   words[1] = lanes;

@@ -3,6 +3,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Calls } from "../calls.js";
+import { copyOf } from "./arrays.js";
 import { ease, type Eased, type Easing, parseEasing } from "./easing.js";
 import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
 import {
@@ -118,7 +119,7 @@ class Moving implements Motion {
     readonly to: Float32Array,
     private readonly terms: Terms,
   ) {
-    this.value = from.slice();
+    this.value = copyOf("tween", from);
     this.engine = terms.engine;
     this.updated = terms.updated;
     this.ended = terms.ended;

@@ -9,6 +9,7 @@ import {
   checkSignal,
 } from "../check-options.js";
 import { type FramebatchError, invalid, kindOf, subject } from "../errors.js";
+import { copyOf } from "./arrays.js";
 
 /** Numbers that move together. */
 export type Several = Float32Array | readonly number[];
@@ -84,7 +85,7 @@ export function floatsOf(
     (value as Float32Array)[Symbol.toStringTag] === "Float32Array";
   const isSeveral = isFloats || Array.isArray(value);
   if (isSeveral) {
-    const floats = Float32Array.from(value as Float32Array);
+    const floats = copyOf(about, value as Float32Array);
     if (!floats.some(Number.isNaN)) return floats;
   }
   const isNone = isSeveral || typeof value === "number";

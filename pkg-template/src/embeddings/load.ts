@@ -26,7 +26,7 @@ import {
   type OpenFile,
 } from "./source.js";
 import { readVocabulary, type Words } from "./vocabulary.js";
-import { type Keeping, weightsOf } from "./weights.js";
+import { bytesFor, type Keeping, weightsOf } from "./weights.js";
 
 /** How much of a model is there. */
 export interface EmbedderProgress {
@@ -198,7 +198,7 @@ async function upload(
   signal: AbortSignal,
 ): Promise<Node[]> {
   const bytes = new Bytes(file, signal);
-  const header = new Uint8Array(headerLength(await bytes.take(8), file.size));
+  const header = bytesFor(headerLength(await bytes.take(8), file.size));
   await bytes.fill(header);
   const tensors = tensorsOf(header, file.size);
   const { weights, parts } = weightsOf(lines, tensors);

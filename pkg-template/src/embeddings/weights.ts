@@ -4,6 +4,7 @@
 // is the matter of `load.ts`; queries, keys and values of a layer are one tensor.
 
 import { FramebatchError } from "../errors.js";
+import { allocate, type Want } from "../memory.js";
 import { PACKED, RESIDENT } from "../tensor/codes.js";
 import { AUTO, Leaf } from "../tensor/leaf.js";
 import { shapeOf, text } from "../tensor/shape.js";
@@ -51,9 +52,9 @@ export class Weight {
       halvesOf(dtype, home, keeping.isHardware);
     const { count } = shapeOf(ABOUT, this.dims);
     if (this.leaf === undefined) {
-      const memory = isHalves
-        ? new Uint16Array(count)
-        : new Float32Array(count);
+      const Kind = isHalves ? Uint16Array : Float32Array;
+      const bytes = count * Kind.BYTES_PER_ELEMENT;
+      const memory = allocate(wantOf(bytes), () => new Kind(count));
       const packed = dtype === "F16" ? PACKED.f16 : PACKED.bf16;
       this.leaf = new Leaf(
         { memory, start: 0, words: count },
@@ -65,7 +66,7 @@ export class Weight {
       );
     }
     const { length, at, memory } = this.place(part);
-    if (!isHalves && dtype !== "F32") return new Uint8Array(length * 2);
+    if (!isHalves && dtype !== "F32") return bytesFor(length * 2);
     const size = memory.BYTES_PER_ELEMENT;
     return new Uint8Array(memory.buffer, at * size, length * size);
   }
@@ -92,6 +93,15 @@ export class Weight {
     if (dtype !== "auto") return PACKED[dtype];
     return isHardware ? AUTO : RESIDENT;
   }
+}
+
+/** So many bytes of a file. Throws where the page has no memory for them. */
+export function bytesFor(bytes: number): Uint8Array {
+  return allocate(wantOf(bytes), () => new Uint8Array(bytes));
+}
+
+function wantOf(bytes: number): Want {
+  return { about: ABOUT, bytes, instead: "load a smaller model" };
 }
 
 /**

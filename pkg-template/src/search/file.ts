@@ -2,6 +2,7 @@
 // `src/ops/search/file.rs`.
 
 import { type FramebatchError, invalid } from "../errors.js";
+import { allocate } from "../memory.js";
 import {
   ELEMENTS,
   scaleOf,
@@ -23,7 +24,10 @@ const MAX_SCALE = scaleOf(Float32Array.of(MAX_FLOAT));
 /** All of an index. */
 export function save(vectors: Vectors): Uint8Array<ArrayBuffer> {
   const { dim, metric, dtype } = vectors.kind;
-  const ids = Uint32Array.from(vectors.places.keys()).sort();
+  const ids = wordsOf(vectors.places.size);
+  let known = 0;
+  for (const id of vectors.places.keys()) ids[known++] = id;
+  ids.sort();
   const each = 1 + 4 * vectors.quads;
   const words = wordsOf(HEADER + ids.length * (1 + each));
   words.set([MAGIC, VERSION, METRICS.indexOf(metric), TYPES.indexOf(dtype)]);
@@ -42,7 +46,7 @@ export function load(bytes: Uint8Array): Vectors {
   const whole = Math.floor(bytes.length / 4);
   // Large ones are not copied for this: what a file was read to begins at a word.
   const { buffer, byteOffset } =
-    bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
+    bytes.byteOffset % 4 === 0 ? bytes : copyOf(bytes);
   const words = new Uint32Array(buffer, byteOffset, whole);
   if (words.length < HEADER || words[0] !== MAGIC) {
     throw wrong("they are no index that was saved");
@@ -80,6 +84,15 @@ export function load(bytes: Uint8Array): Vectors {
   }
   vectors.next = next;
   return vectors;
+}
+
+function copyOf(given: Uint8Array): Uint8Array {
+  const { length: bytes } = given;
+  const instead = "give bytes that begin at a word of their buffer";
+  return allocate(
+    { about: "index", bytes, instead },
+    () => new Uint8Array(given),
+  );
 }
 
 /** Throws unless vectors may be so wide. */

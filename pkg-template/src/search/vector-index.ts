@@ -8,6 +8,7 @@ import type { Calls } from "../calls.js";
 import { detached, isDetached } from "../check-array.js";
 import { checkOptions, labeled } from "../check-options.js";
 import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
+import { allocate } from "../memory.js";
 import { checkDim, load, save } from "./file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { Searching } from "./searching.js";
@@ -20,6 +21,7 @@ import {
   METRICS,
   NOBODY,
   Vectors,
+  wordsOf,
 } from "./vectors.js";
 
 /** What `gpu.index` takes. */
@@ -119,8 +121,11 @@ export class VectorIndex {
     this.#check("index.add");
     checkFloats("index.add", "vectors", vectors);
     const held = this.#store.vectors;
+    // Made before anything is added: there may be no memory for it.
+    const ids = wordsOf(Math.floor(vectors.length / this.dim));
     const first = held.add(vectors);
-    return Uint32Array.from({ length: held.next - first }, (_, i) => first + i);
+    for (let i = 0; i < ids.length; i += 1) ids[i] = first + i;
+    return ids;
   }
 
   /** Removes vectors. Throws `invalid-input` for an id of none; then none is removed. */
@@ -173,7 +178,12 @@ export class VectorIndex {
     const { vectors } = this.#store;
     const rows = checkVectors(about, "query", queries, this.dim, MAX_FLOAT);
     checkCount(about, k, this.size);
-    const padded = new Float32Array(rows * vectors.padded);
+    const fewer = { about, instead: "search for fewer queries at a time" };
+    const floats = rows * vectors.padded;
+    const padded = allocate(
+      { ...fewer, bytes: 4 * floats },
+      () => new Float32Array(floats),
+    );
     for (let i = 0; i < rows; i += 1) {
       vectors.scale(queries, i * this.dim, padded, i * vectors.padded);
     }
@@ -186,8 +196,8 @@ export class VectorIndex {
       options && rest,
     );
     const isDistance = this.metric === "l2";
-    return Array.from({ length: rows }, (_, i) =>
-      foundIn(bytes, i, k, isDistance),
+    return allocate({ ...fewer, bytes: bytes.length }, () =>
+      Array.from({ length: rows }, (_, i) => foundIn(bytes, i, k, isDistance)),
     );
   }
 

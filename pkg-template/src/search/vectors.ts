@@ -5,6 +5,7 @@
 // can be told again. Nothing here knows the core.
 
 import { FramebatchError, invalid } from "../errors.js";
+import { allocate } from "../memory.js";
 import {
   ELEMENTS,
   scaleOf,
@@ -105,7 +106,9 @@ export class Vectors {
         this.put(id, this.pack(vector));
       }
     } catch (error) {
-      while (id > first) this.remove([(id -= 1)]);
+      // The one that failed has no place, or is as whole as those before it.
+      if (!this.places.has(id)) id -= 1;
+      for (; id >= first; id -= 1) this.remove([id]);
       throw error;
     }
     this.next = id;
@@ -151,7 +154,7 @@ export class Vectors {
 
   /** A mask that allows nothing: a bit for each id. */
   emptyMask(): Uint32Array {
-    return new Uint32Array(rounded(Math.ceil(this.next / 32)));
+    return wordsOf(rounded(Math.ceil(this.next / 32)));
   }
 
   /** The floats that stand for a vector: by its angle, those of length 1. */
@@ -228,6 +231,7 @@ export class Vectors {
     const place = this.free.at(-1) ?? this.end;
     const block = Math.floor(place / BLOCK);
     const page = this.grow(block);
+    this.know(id, place);
     // Taken only now: there may have been no memory for it.
     if (this.free.pop() === undefined) this.end += 1;
     const lane = place % BLOCK;
@@ -239,7 +243,20 @@ export class Vectors {
       for (let k = 0; k < 4; k += 1) page[to + k] = words[1 + 4 * quad + k];
     }
     this.changed.set(block, true);
-    this.places.set(id, place);
+  }
+
+  // Engines bound how much a map holds.
+  private know(id: number, place: number): void {
+    const { places } = this;
+    try {
+      places.set(id, place);
+    } catch (cause) {
+      throw new FramebatchError(
+        "limit-exceeded",
+        `index: the page holds no more than the places of ${places.size} vectors; divide them between several indexes`,
+        { cause },
+      );
+    }
   }
 
   /** A vector's scale and its words; they are gone with the next one's. */
@@ -324,15 +341,11 @@ export function checkVectors(
 
 /** So many words. Throws where the page has no memory for them. */
 export function wordsOf(count: number): Uint32Array<ArrayBuffer> {
-  try {
-    return new Uint32Array(count);
-  } catch (cause) {
-    throw new FramebatchError(
-      "out-of-memory",
-      `index: the page has no memory for ${4 * count} bytes; keep fewer vectors in it, or as int8`,
-      { cause },
-    );
-  }
+  const instead = "keep fewer vectors in it, or as int8";
+  return allocate(
+    { about: "index", bytes: 4 * count, instead },
+    () => new Uint32Array(count),
+  );
 }
 
 /** Rounds a count up, so that one that grows takes few values. */

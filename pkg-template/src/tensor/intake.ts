@@ -5,7 +5,8 @@
 
 import { detached, isDetached } from "../check-array.js";
 import { invalid, kindOf } from "../errors.js";
-import { type Data, LARGE } from "./leaf.js";
+import { allocate, outOfMemory } from "../memory.js";
+import { type Data, FEWER, LARGE } from "./leaf.js";
 import { isSame, type Shape, shapeOf, text } from "./shape.js";
 import { SHORT, type Shelf } from "./shelf.js";
 
@@ -35,7 +36,11 @@ export function takeIn(
   if (!ArrayBuffer.isView(data)) {
     const { numbers, rows } = numbersOf(about, data);
     const shape = shapeFor(about, dims ?? rows, numbers.length);
-    const memory = new Float32Array(numbers);
+    const bytes = numbers.length * 4;
+    const memory = allocate(
+      { about, bytes, instead: FEWER },
+      () => new Float32Array(numbers),
+    );
     return { shape, data: { memory, start: 0, words: memory.length } };
   }
   checkArray(about, data);
@@ -43,7 +48,12 @@ export function takeIn(
     dims === undefined
       ? vectorOf(about, data.length)
       : shapeFor(about, dims, data.length);
-  return { shape, data: dataOf(shelf, data) };
+  try {
+    return { shape, data: dataOf(shelf, data) };
+  } catch (cause) {
+    const { byteLength: bytes } = data;
+    throw outOfMemory({ about, bytes, instead: FEWER }, cause);
+  }
 }
 
 /** The shape before, which the next tensor often has too. */

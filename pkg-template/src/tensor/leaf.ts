@@ -10,6 +10,9 @@ import { RESIDENT } from "./codes.js";
 /** Words from which on data lies on the device at once, and is not copied. */
 export const LARGE = 16_384;
 
+/** What to do where the page has no memory for a tensor. */
+export const FEWER = "dispose of tensors, or make this one of fewer elements";
+
 /** The core's number of a tensor that lies nowhere yet. */
 export const NOWHERE = -1;
 

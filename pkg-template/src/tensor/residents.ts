@@ -17,8 +17,9 @@ import {
   isCoreFailure,
   subject,
 } from "../errors.js";
+import { allocate, type Want } from "../memory.js";
 import { PACKED, RESIDENT } from "./codes.js";
-import { AUTO, type Data, type Leaf, NOWHERE } from "./leaf.js";
+import { AUTO, type Data, FEWER, type Leaf, NOWHERE } from "./leaf.js";
 import type { Node } from "./node.js";
 
 /** The resident tensors of one session. */
@@ -122,7 +123,7 @@ export class Residents {
   }
 
   private fill(leaf: Leaf): void {
-    const source = leaf.own();
+    const source = allocate(wantOf(leaf), () => leaf.own());
     if (source === undefined) {
       throw new FramebatchError("device-lost", "it was made with keep: false");
     }
@@ -131,7 +132,7 @@ export class Residents {
     }
     const home =
       source instanceof Uint16Array ? leaf.home | AS_GIVEN : leaf.home;
-    const words = wordsOf(source);
+    const words = allocate(wantOf(leaf), () => wordsOf(source));
     this.ask(() =>
       checked(this.core!, this.core!.fill(leaf.number, words, home, leaf.row)),
     );
@@ -142,7 +143,8 @@ export class Residents {
   private suitsF16(leaf: Leaf): boolean {
     const { engine, software } = this.core!.info();
     const fits = (x: number): boolean => Math.abs(x) < 65520 || !isFinite(x);
-    return engine === "gpu" && !software && (leaf.own()?.every(fits) ?? false);
+    if (engine !== "gpu" || software) return false;
+    return allocate(wantOf(leaf), () => leaf.own())?.every(fits) ?? false;
   }
 
   // The core settles calls that name a released tensor as `device-lost`.
@@ -180,6 +182,11 @@ export class Residents {
       throw fromCore("tensor", thrown);
     }
   }
+}
+
+/** Copies of a tensor's data. */
+function wantOf({ label, words }: Leaf): Want {
+  return { about: subject("tensor", label), bytes: words * 4, instead: FEWER };
 }
 
 /** The bits: an array of floats would be converted where it is copied. */
