@@ -2,10 +2,9 @@
 // memory: those of four keys are made, and what was summed before is scaled to the largest so far (Dao, Fu, Ermon, Rudra
 // and Re, FlashAttention, 2022, algorithm 1; Milakov and Gimelshein, Online normalizer calculation for softmax, 2018,
 // algorithm 3).
-// Grid: one workgroup per 32 queries of a head, by the segment table; `direct_attention.wgsl` is the same for
-// processors. Two threads have a query in registers, and each goes through every other four of the keys, which all
-// threads read from workgroup memory at the same time; at the end the two sums become one. What is added to what
-// depends on the number of keys alone.
+// Grid: one workgroup per 32 queries of a head, by the segment table. Two threads have a query in registers, and each
+// goes through every other four of the keys, which all threads read from workgroup memory at the same time; at the end
+// the two sums become one. What is added to what depends on the number of keys alone.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;

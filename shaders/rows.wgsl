@@ -1,6 +1,5 @@
 // Rows folded to values that are used for their elements, generated: fusion fills the hole.
-// Grid: one thread per row of a call, by the segment table. How a row is summed depends on its length (`lib/sum.wgsl`
-// and, where a GPU has no `wide_rows.wgsl` for long ones, `lib/sums.wgsl`).
+// Grid: one thread per row of a call, by the segment table, which folds value by value; `wide_rows.wgsl` is for long rows.
 
 alias F = f32;
 alias U = u32;
@@ -8,6 +7,7 @@ alias B = bool;
 
 const LANES = 1u;
 
+fn fold_sum(lane: u32, value: f32) -> f32 { return value; }
 fn fold_max(lane: u32, value: u32) -> u32 { return value; }
 fn fold_min(lane: u32, value: u32) -> u32 { return value; }
 
@@ -22,9 +22,9 @@ const WORDS = 4u; // Words of an entry behind the result's.
 fn compute(entry: u32, row: u32, lane: u32) {
     let n = operand(entry, 1u);
     let b0 = operand(entry, 0u) + row * operand(entry, 2u);
-    var a0 = Sums();
+    var a0 = 0.0;
     for (var j = lane; j < n; j += LANES) {
-        add(&a0, j, bitcast<f32>(in0[b0 + j * operand(entry, 3u)]));
+        a0 += bitcast<f32>(in0[b0 + j * operand(entry, 3u)]);
     }
     let r0 = fold_sum(lane, a0);
     if lane == 0u { output[result(entry) + row] = bitcast<u32>(r0); }

@@ -1,7 +1,7 @@
 // A product of matrices in tiles of 64 x 64, generated: fusion fills the holes.
 // Grid: one workgroup per tile, by the segment table, where a tile counts as 64 threads; `small_tile.wgsl` is the
-// same for what has few of these, and `direct_tile.wgsl` for processors. A thread sums 8 rows of 4 columns, each
-// element from the first step to the last, as the others do: so they give the same bits.
+// same for what has few of these. A thread sums 8 rows of 4 columns, each element from the first step to the last, as
+// the other kernel does: so both give the same bits.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;

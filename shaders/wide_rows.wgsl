@@ -6,17 +6,13 @@ alias F = f32;
 alias U = u32;
 alias B = bool;
 
-alias Sums = f32;
-
 const LANES = WORKGROUP;
 
 var<workgroup> parts: array<f32, LANES>;
 var<workgroup> keys: array<u32, LANES>;
 
-fn add(sums: ptr<function, Sums>, j: u32, value: f32) { *sums += value; }
-
-fn fold_sum(lane: u32, sums: Sums) -> f32 {
-    parts[lane] = sums;
+fn fold_sum(lane: u32, value: f32) -> f32 {
+    parts[lane] = value;
     workgroupBarrier();
     for (var half = LANES / 2u; half > 0u; half /= 2u) {
         if lane < half { parts[lane] += parts[lane + half]; }
@@ -52,9 +48,9 @@ const WORDS = 4u; // Words of an entry behind the result's.
 fn compute(entry: u32, row: u32, lane: u32) {
     let n = operand(entry, 1u);
     let b0 = operand(entry, 0u) + row * operand(entry, 2u);
-    var a0 = Sums();
+    var a0 = 0.0;
     for (var j = lane; j < n; j += LANES) {
-        add(&a0, j, bitcast<f32>(in0[b0 + j * operand(entry, 3u)]));
+        a0 += bitcast<f32>(in0[b0 + j * operand(entry, 3u)]);
     }
     let r0 = fold_sum(lane, a0);
     if lane == 0u { output[result(entry) + row] = bitcast<u32>(r0); }

@@ -196,8 +196,7 @@ fn limits_may_be_any_number_of_bytes() {
 fn what_needs_too_many_workgroups_at_once_says_so() {
     let gpu = with_limit("maxComputeWorkgroupsPerDimension", 1);
     let long = vec![1.0; 300_000];
-    // Its sum is one of parts, of 4096 elements each: a workgroup for each part, or a
-    // thread where the GPU is software, and a workgroup has 64 of those.
+    // Its sum is one of parts, of 4096 elements each: a workgroup for each part.
     let error = block_on(gpu.dot(&long, &long)).expect_err("74 parts");
     assert_eq!(error.code(), Code::LimitExceeded, "{error}");
     let said = error.to_string();

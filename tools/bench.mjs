@@ -12,8 +12,9 @@
 // posted with `?report`) instead of measuring. NAME says which machine that was: a
 // browser may tell no more of a GPU than who made it. WHAT ends the record's name,
 // "rivals" unless given; a part of the bench, or a quick one, is kept only under a name
-// of its own. It fails where a system answered wrongly or not at all. On a software
-// adapter only ratios mean something.
+// of its own. It fails where a system answered wrongly or not at all. No goal is set in
+// milliseconds for a software adapter: there only ratios to `one-batch`, one batch by hand
+// on the same adapter, count.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";

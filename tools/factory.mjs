@@ -12,16 +12,6 @@ const ABANDON = `function abandon() {
   wasm = Object.fromEntries(Object.entries(wasm).map(([name, of]) => [name, nothing(of)]));
 }`;
 
-/**
- * What wgpu asks of an adapter, with subgroups where they are offered: wgpu has no name
- * for them in browsers.
- */
-const ASKED = `function asked(adapter, descriptor) {
-  if (adapter.features.has("subgroups")) descriptor.requiredFeatures.push("subgroups");
-  return descriptor;
-}`;
-const REQUEST = /\b(\w+)\.requestDevice\((\w+)\)/;
-
 /** The text of a module that exports `instantiate(): { init, abandon, Core }`. */
 export function factory(glue) {
   const classes = [];
@@ -30,8 +20,7 @@ export function factory(glue) {
       classes.push(name);
       return `class ${name}`;
     })
-    .replace(/^export \{ initSync, __wbg_init as default \};$/m, "")
-    .replace(REQUEST, "$1.requestDevice(asked($1, $2))");
+    .replace(/^export \{ initSync, __wbg_init as default \};$/m, "");
   const left = /^(import|export)\b.*$/m.exec(body);
   if (left || body === glue) {
     throw new Error(
@@ -41,7 +30,6 @@ export function factory(glue) {
   if (!/^let .*\bwasm;$/m.test(body)) {
     throw new Error("the glue calls its instance something else");
   }
-  const own = REQUEST.test(glue) ? [ABANDON, ASKED] : [ABANDON];
   const made = ["init: __wbg_init", "abandon", ...classes].join(", ");
-  return `export function instantiate() {\n${body}\n${own.join("\n")}\nreturn { ${made} };\n}\n`;
+  return `export function instantiate() {\n${body}\n${ABANDON}\nreturn { ${made} };\n}\n`;
 }

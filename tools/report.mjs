@@ -14,7 +14,7 @@ export function report(result) {
       (result.rows.some(({ rounds }) => rounds)
         ? " Of rounds that systems took turns for, the one in the middle."
         : "") +
-      (software ? " Software adapter: only ratios mean something." : ""),
+      (software ? " Software adapter: only ratios to one batch by hand count." : ""),
     markdown(times(result)),
     ...inRounds(result),
     "## What times are made of",

@@ -13,12 +13,8 @@ import { EndOfTask, type Environment } from "./environment.js";
  */
 export type Hurry = "none" | "echo" | "loop";
 
-/**
- * Questions are asked for so long, in milliseconds from the batch. A GPU in software needs
- * the cores that answer them, and long work would take longer.
- */
+/** Questions are asked for so long, in milliseconds from the batch. */
 const ECHO_MS = 8;
-const SOFTWARE_ECHO_MS = 4;
 
 /** A `loop` takes every task for so long, in milliseconds, and then a timer's pace. */
 const EVERY_TASK_MS = 20;
@@ -36,8 +32,6 @@ const WORTH = {
   // They cost next to nothing. Batches that follow each other at once can be noticed
   // 2.5 ms late where those that are learned from, further apart, are not.
   echo: 1.5,
-  // Where they take the GPU's own cores.
-  echoInSoftware: 1.1,
   // A load on a small machine.
   loop: 0.85,
 };
@@ -51,8 +45,6 @@ export interface Hurried {
   nudge(): void;
   /** Asks something that needs no GPU; resolves with the browser's answer. Undefined where there is nobody to ask. */
   echo(): Promise<unknown> | undefined;
-  /** Whether the GPU is the processor. */
-  isSoftware(): boolean;
   /** Batches on their way that the GPU has something of; exact while one is answered. */
   owed(): number;
 }
@@ -142,8 +134,7 @@ export class Nudger {
 
   // What share of the unhurried time the way that was measured may take.
   private get worth(): number {
-    if (this.hurry === "loop") return WORTH.loop;
-    return this.target.isSoftware() ? WORTH.echoInSoftware : WORTH.echo;
+    return this.hurry === "loop" ? WORTH.loop : WORTH.echo;
   }
 
   private get active(): boolean {
@@ -163,8 +154,7 @@ export class Nudger {
     if (this.echoing) return;
     this.echoing = true;
     try {
-      const most = this.target.isSoftware() ? SOFTWARE_ECHO_MS : ECHO_MS;
-      while (this.active && this.environment.now() - this.since < most) {
+      while (this.active && this.environment.now() - this.since < ECHO_MS) {
         const answer = this.target.echo();
         if (answer === undefined) break;
         await answer;

@@ -115,21 +115,12 @@ async function bringUp(
   const around = surroundings();
   // What opened, and what calls it, are two tasks: each compiles much of the core.
   await nextTask(around);
-  let asked: GPUDevice | undefined;
-  let software = false;
   const nudger = new Nudger(around, {
     nudge: () => core.nudge(),
     echo() {
       const device = core.raw_device();
       device?.pushErrorScope("validation");
       return device?.popErrorScope();
-    },
-    isSoftware() {
-      const device = core.raw_device();
-      // Another one since a loss, or none.
-      if (device !== asked) software = core.info().software;
-      asked = device;
-      return software;
     },
     owed: () => calls.owed,
   });

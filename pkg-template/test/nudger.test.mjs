@@ -17,8 +17,6 @@ function hurried() {
     /** What was asked, and answers: a function each. */
     asked: [],
     echo: () => new Promise((...answer) => target.asked.push(answer)),
-    software: false,
-    isSoftware: () => target.software,
     owed: () => target.batches,
   };
   const nudger = new Nudger(world.environment, target);
@@ -55,25 +53,10 @@ const cases = [
     "none",
     500,
   ],
-  [
-    "in software questions hardly hurt",
-    { none: 3, echo: 3.2, loop: 3 },
-    "echo",
-    0,
-    true,
-  ],
-  [
-    "in software they take cores",
-    { none: 3, echo: 3.4, loop: 3 },
-    "none",
-    0,
-    true,
-  ],
 ];
-for (const [name, times, expected, cold, software = false] of cases) {
+for (const [name, times, expected, cold] of cases) {
   test(`chosen when ${name}: ${expected}`, () => {
-    const { world, target, nudger, send, settle } = hurried();
-    target.software = software;
+    const { world, nudger, send, settle } = hurried();
     for (let batch = 0; nudger.measuring; batch += 1) {
       assert.ok(batch < 30, "it never makes up its mind");
       send();
@@ -167,26 +150,20 @@ test("echo: a question behind each answer, for as long as a batch is on its way"
   assert.equal(target.nudges, 0);
 });
 
-for (const [software, most] of [
-  [false, 8],
-  [true, 4],
-]) {
-  test(`echo: ends after ${most} milliseconds, software: ${software}`, async () => {
-    const { world, target, send } = decided("echo");
-    target.software = software;
-    send();
-    for (let n = 1; n < 30; n += 1) await answer(target);
-    assert.equal(target.asked.length, 30);
-    world.pass(most - 1);
-    await answer(target);
-    assert.equal(target.asked.length, 31);
-    world.pass(1);
-    await answer(target);
-    assert.equal(target.asked.length, 31);
-    send();
-    assert.equal(target.asked.length, 32);
-  });
-}
+test("echo: ends after 8 milliseconds", async () => {
+  const { world, target, send } = decided("echo");
+  send();
+  for (let n = 1; n < 30; n += 1) await answer(target);
+  assert.equal(target.asked.length, 30);
+  world.pass(7);
+  await answer(target);
+  assert.equal(target.asked.length, 31);
+  world.pass(1);
+  await answer(target);
+  assert.equal(target.asked.length, 31);
+  send();
+  assert.equal(target.asked.length, 32);
+});
 
 test("echo: ends where nobody answers", async () => {
   const { target, send } = decided("echo");

@@ -20,7 +20,7 @@ pub use host::{HostPool, HostWords};
 use std::pin::Pin;
 
 use crate::error::Error;
-use crate::kernel::{Kernel, Target};
+use crate::kernel::Kernel;
 use crate::plan::{PieceSizes, Plan};
 use crate::tensor::{Arena, Packing};
 
@@ -47,8 +47,6 @@ pub struct DeviceLimits {
     pub pieces: PieceSizes,
     /// Threads of one dispatch.
     pub max_threads: u64,
-    /// What runs its kernels.
-    pub target: Target,
 }
 
 /// A face's clock, in milliseconds.

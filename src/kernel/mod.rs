@@ -109,17 +109,6 @@ pub struct Settings {
     pub mode: u32,
 }
 
-/// What runs a kernel: most are the same for both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A GPU, whose workgroups share fast memory.
-    Gpu,
-    /// A processor that passes for a GPU, where barriers cost more than they save.
-    Processor,
-    /// The same, of which four threads beside each other can exchange registers.
-    Quads,
-}
-
 impl Kernel {
     /// Every kernel that is written by hand.
     pub const ALL: [Kernel; 11] = [
@@ -157,7 +146,7 @@ impl Kernel {
     }
 
     /// Complete WGSL source, libraries included.
-    pub fn source(&self, target: Target) -> String {
+    pub fn source(&self) -> String {
         let (field, scan);
         let (library, body) = match self {
             Kernel::Lerp => ("", shader!("lerp")),
@@ -182,8 +171,8 @@ impl Kernel {
                 (shader!("lists"), scan.as_str())
             }
             Kernel::Best => (shader!("lists"), shader!("best")),
-            Kernel::Fused(stage) => return generated::source(stage, target, Tiles::Large),
-            Kernel::Product(stage, _, tiles) => return generated::source(stage, target, *tiles),
+            Kernel::Fused(stage) => return generated::source(stage, Tiles::Large),
+            Kernel::Product(stage, _, tiles) => return generated::source(stage, *tiles),
         };
         [SEGMENTS_LIBRARY, library, body].join("\n")
     }
@@ -204,9 +193,9 @@ impl Kernel {
     }
 
     /// Threads that must stay in one workgroup.
-    pub fn group(&self, target: Target) -> u32 {
+    pub fn group(&self) -> u32 {
         match self {
-            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(target),
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
             Kernel::Scan(_) | Kernel::Best => LANES,
             _ => 1,
         }

@@ -2,7 +2,7 @@
 
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::kernel::{Kernel, Target};
+use crate::kernel::Kernel;
 use crate::plan::fuse::Tiles;
 use crate::plan::{Call, NumbersId, Piece, Recipe, RecipeId, SetId, Table, assemble};
 use crate::tensor::{DType, Span};
@@ -25,13 +25,12 @@ fn product(rows: u32) -> Recipe {
 
 #[test]
 fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
-    // Calls, rows of each, whether tiles are small, their threads, and those of a processor
-    // alone and by fours.
-    for (calls, rows, is_small, threads, lone, together) in [
-        (1, 8, true, 64, 4, 4 * 2),
-        (3, 8, true, 2 * 64, 3 * 4, 4 * 2 * 2),
-        (1, 64 * 48, true, 192 * 64, 384 * 4, 4 * 192 * 2),
-        (500, 20, false, 157 * 64, 1250 * 4, 4 * 625 * 2),
+    // Calls, rows of each, whether tiles are small, and their threads.
+    for (calls, rows, is_small, threads) in [
+        (1, 8, true, 64),
+        (3, 8, true, 2 * 64),
+        (1, 64 * 48, true, 192 * 64),
+        (500, 20, false, 157 * 64),
     ] {
         let recipes = [product(rows)];
         let call = |number: u32| Call {
@@ -66,15 +65,9 @@ fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
             "a new length compiles nothing"
         );
         // Blocks of threads end behind the last one.
-        for (target, threads) in [
-            (Target::Gpu, threads),
-            (Target::Processor, lone),
-            (Target::Quads, together),
-        ] {
-            let table = Table::of(work, target);
-            let behind = table.threads - threads;
-            assert!(behind < 1 << table.params.shift, "{what} for {target:?}");
-        }
+        let table = Table::of(work);
+        let behind = table.threads - threads;
+        assert!(behind < 1 << table.params.shift, "{what}");
         assert_eq!(
             plan.to_string().contains("dispatch small tiles("),
             is_small,

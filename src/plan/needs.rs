@@ -1,7 +1,6 @@
 //! Whether a device can hold a plan, and plans that it can.
 
 use super::{Call, Parted, Piece, Plan, Recipe, Slot, Table};
-use crate::kernel::Target;
 use crate::tensor::WORD;
 
 /// Threads that a dispatch may have, whatever the device: kernels count them in 32 bits,
@@ -20,8 +19,6 @@ pub struct PieceLimits {
     pub copies: u64,
     /// Threads of one dispatch.
     pub threads: u64,
-    /// What runs its kernels.
-    pub target: Target,
 }
 
 /// What a batch is planned from.
@@ -93,7 +90,7 @@ impl Plan {
         }
         let mut tables = 0;
         for work in self.dispatches() {
-            let table = Table::of(work, limits.target);
+            let table = Table::of(work);
             if table.threads > threads {
                 return false;
             }

@@ -14,7 +14,6 @@ fn limits() -> PieceLimits {
         bytes: 1 << 33,
         copies: 6,
         threads: most_threads(65535),
-        target: Target::Gpu,
     }
 }
 
@@ -107,7 +106,7 @@ fn threads_that_no_number_counts_do_not_wrap() {
         let (recipe, calls) = products(shapes, largest_of_all, 1);
         let plan = assemble(&[recipe], &calls, &[], &Piece::all(&calls));
         let product = plan.dispatches().next().expect("the first of two");
-        let threads = Table::of(product, Target::Gpu).threads;
+        let threads = Table::of(product).threads;
         assert!(threads > most_threads(65535), "{threads} threads");
     }
 }

@@ -6,7 +6,7 @@
 use super::Dispatch;
 use super::fuse::Tiles;
 use crate::graph::Timing;
-use crate::kernel::{Kernel, Target, WORKGROUP};
+use crate::kernel::{Kernel, WORKGROUP};
 
 /// Largest block, as a power of two: keeps the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;
@@ -37,7 +37,7 @@ impl Params {
     pub const FIELDS: [&'static str; 6] = ["table", "shift", "blocks", "width", "each", "mode"];
 }
 
-/// How a dispatch is laid out for a GPU, or what passes for one.
+/// How a dispatch is laid out for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The uniform; `table` is still 0.
@@ -46,15 +46,14 @@ pub struct Table {
     pub words: u32,
     /// Threads to start.
     pub threads: u64,
-    target: Target,
 }
 
 impl Table {
     /// The layout of a dispatch.
-    pub fn of(dispatch: &Dispatch, target: Target) -> Table {
+    pub fn of(dispatch: &Dispatch) -> Table {
         let settings = &dispatch.settings;
-        let counts = (0..dispatch.segments.len()).map(|call| threads(dispatch, call, target));
-        let (shift, blocks) = choose_shift(counts, dispatch.kernel.group(target));
+        let counts = (0..dispatch.segments.len()).map(|call| threads(dispatch, call));
+        let (shift, blocks) = choose_shift(counts, dispatch.kernel.group());
         let params = Params {
             table: 0,
             shift,
@@ -67,7 +66,6 @@ impl Table {
             params,
             words: blocks * entry_words(dispatch),
             threads: u64::from(blocks) << shift,
-            target,
         }
     }
 
@@ -82,7 +80,7 @@ impl Table {
             } else {
                 &dispatch.entries[call * behind..][..behind]
             };
-            let count = threads(dispatch, call, self.target);
+            let count = threads(dispatch, call);
             // Such a map needs it to the element.
             let length = match &dispatch.kernel {
                 Kernel::Fused(stage) if stage.is_flat_map() => segment.rows,
@@ -102,20 +100,13 @@ impl Table {
 }
 
 /// Threads of a call of a dispatch.
-fn threads(dispatch: &Dispatch, call: usize, target: Target) -> u32 {
+fn threads(dispatch: &Dispatch, call: usize) -> u32 {
     let rows = dispatch.segments[call].rows;
-    let (products, tiles) = match &dispatch.kernel {
-        Kernel::Product(_, products, tiles) => (products, tiles),
-        Kernel::Fused(stage) if !stage.is_flat_map() => return stage.threads(rows, target),
-        kernel => return kernel.threads(rows, &dispatch.settings),
+    let Kernel::Product(_, products, Tiles::Small) = &dispatch.kernel else {
+        return dispatch.kernel.threads(rows, &dispatch.settings);
     };
     let words = dispatch.entries.len() / dispatch.segments.len();
-    let words = &dispatch.entries[call * words..][..words];
-    match (target, tiles) {
-        (Target::Processor | Target::Quads, _) => products.lone_threads(rows, words, target),
-        (Target::Gpu, Tiles::Large) => rows,
-        (Target::Gpu, Tiles::Small) => products.small_threads(rows, words),
-    }
+    products.small_threads(rows, &dispatch.entries[call * words..][..words])
 }
 
 fn entry_words(dispatch: &Dispatch) -> u32 {

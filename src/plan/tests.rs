@@ -6,7 +6,6 @@ use super::*;
 use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, Graph, Mode, Op, Timing};
-use crate::kernel::Target::Gpu;
 use crate::ops;
 use crate::tensor::{DType, Format};
 
@@ -322,12 +321,11 @@ fn threads_that_no_number_counts_are_cut_or_refused() {
             bytes: u64::MAX,
             copies: 1,
             threads: u64::MAX,
-            target: Gpu,
         };
         let mut covered = 0;
         while let Some((piece, plan)) = assemble_next(asked, &mut rest, &limits) {
             let rows = piece.part(&case.calls, 0).rows;
-            let mut threads = plan.dispatches().map(|work| Table::of(work, Gpu).threads);
+            let mut threads = plan.dispatches().map(|work| Table::of(work).threads);
             assert_eq!(threads.next(), Some(64 * u64::from(rows)));
             assert!(64 * u64::from(rows) <= MOST_THREADS && threads.next().is_none());
             covered += rows;
@@ -409,7 +407,7 @@ proptest! {
         }
         let plan = case.plan();
         let dispatch = plan.dispatches().next().expect("one dispatch");
-        let table = Table::of(dispatch, Gpu);
+        let table = Table::of(dispatch);
         let mut words = vec![0; table.words as usize];
         table.write(dispatch, &mut words);
         let block = 1_u32 << table.params.shift;

@@ -73,7 +73,6 @@ impl<D: Device> Session<D> {
             bytes: self.budget.live() / COPIES / 2,
             copies: 1,
             threads: limits.max_threads,
-            target: limits.target,
         };
         let mut rest = vec![Piece::all(calls)];
         let mut plans = Vec::new();

@@ -269,7 +269,6 @@ impl<D: Device> Session<D> {
             bytes: bytes >> shortages,
             copies,
             threads: limits.max_threads,
-            target: limits.target,
         }
     }
 

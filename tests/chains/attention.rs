@@ -9,7 +9,7 @@ use framebatch::tensor::DType;
 
 use crate::bounded::{Q, U};
 use crate::by_example::hold;
-use crate::gpu::{Harness, TARGETS};
+use crate::gpu::Harness;
 use crate::oracle::{Tensor, largest, places, products};
 use crate::processor::process;
 use crate::random::{Sample, values};
@@ -85,17 +85,14 @@ fn attention(chain: &mut Chain, count: u32, operands: [NodeId; 3]) -> NodeId {
     chain.attention(heads, operands, scale).unwrap()
 }
 
-/// Holds a chain to the oracle, on both devices, and on the GPU in both ways.
+/// Holds a chain to the oracle, on both devices.
 fn check(harness: &mut Harness, what: &str, record: impl Fn(&mut Chain) -> NodeId) {
     let mut chain = Chain::default();
     let result = record(&mut chain);
     chain.output(result).unwrap();
     let call = values(&chain, 7);
     let sample = Sample { chain, call };
-    for target in TARGETS {
-        harness.target = target;
-        hold(harness, &format!("{what} for {target:?}"), &sample);
-    }
+    hold(harness, what, &sample);
 }
 
 #[test]
@@ -216,10 +213,7 @@ fn large_scores_overflow_nothing() {
         }
         call.constants[0] = 1_f32.to_bits();
         let sample = Sample { chain, call };
-        for target in TARGETS {
-            harness.target = target;
-            hold(&mut harness, &format!("from {first} by {step}"), &sample);
-        }
+        hold(&mut harness, &format!("from {first} by {step}"), &sample);
     }
 }
 
@@ -240,37 +234,34 @@ fn block(rows: u32) -> Chain {
 
 #[test]
 fn texts_of_any_length_share_its_passes_and_change_no_bit() {
-    for target in TARGETS {
-        let mut harness = Harness::open();
-        harness.target = target;
-        let (program, _) = fuse(&block(7));
-        // One product, which is read where it lies.
-        assert_eq!(program.stages.len(), 2, "{program}");
-        let Body::Attention(of) = &program.stages[1].body else {
-            panic!("{program}");
-        };
-        assert!(of.is_quads, "{program}");
-        let shared = values(&block(1), 5).inputs;
-        let calls: Vec<_> = (1..=40)
-            .chain([64, 65, 130])
-            .map(|rows| {
-                let chain = block(rows);
-                let (own, sizes) = fuse(&chain);
-                assert!(own == program, "{rows} rows: {own}\ninstead of\n{program}");
-                let mut call = values(&chain, u64::from(rows));
-                call.inputs[1..].clone_from_slice(&shared[1..]);
-                call.constants[0] = 0.3_f32.to_bits();
-                (sizes, call)
-            })
-            .collect();
-        let all: Vec<_> = calls.iter().map(|(sizes, call)| (sizes, call)).collect();
-        let together = harness.run(&program, &all);
-        for (i, call) in all.iter().enumerate() {
-            let alone = harness.run(&program, &[*call]);
-            assert!(alone[0] == together[i], "call {i} for {target:?}");
-        }
-        assert_eq!(harness.compiled(), program.stages.len());
+    let mut harness = Harness::open();
+    let (program, _) = fuse(&block(7));
+    // One product, which is read where it lies.
+    assert_eq!(program.stages.len(), 2, "{program}");
+    let Body::Attention(of) = &program.stages[1].body else {
+        panic!("{program}");
+    };
+    assert!(of.is_quads, "{program}");
+    let shared = values(&block(1), 5).inputs;
+    let calls: Vec<_> = (1..=40)
+        .chain([64, 65, 130])
+        .map(|rows| {
+            let chain = block(rows);
+            let (own, sizes) = fuse(&chain);
+            assert!(own == program, "{rows} rows: {own}\ninstead of\n{program}");
+            let mut call = values(&chain, u64::from(rows));
+            call.inputs[1..].clone_from_slice(&shared[1..]);
+            call.constants[0] = 0.3_f32.to_bits();
+            (sizes, call)
+        })
+        .collect();
+    let all: Vec<_> = calls.iter().map(|(sizes, call)| (sizes, call)).collect();
+    let together = harness.run(&program, &all);
+    for (i, call) in all.iter().enumerate() {
+        let alone = harness.run(&program, &[*call]);
+        assert!(alone[0] == together[i], "call {i}");
     }
+    assert_eq!(harness.compiled(), program.stages.len());
 }
 
 /// Shapes of queries, keys and values, how many heads, whether it is causal, and what is
@@ -373,11 +364,8 @@ fn no_queries_are_answered_with_nothing() {
         chain.output(y).unwrap();
         let call = values(&chain, 7);
         let (program, sizes) = fuse(&chain);
-        for target in TARGETS {
-            harness.target = target;
-            let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
-            assert!(results[0].is_empty());
-        }
+        let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
+        assert!(results[0].is_empty());
         assert!(process(&program, &sizes, &call)[0].is_empty());
     }
 }

@@ -9,7 +9,7 @@ use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;
 use framebatch::{Code, Error};
 
-use crate::gpu::{Harness, TARGETS};
+use crate::gpu::Harness;
 use crate::processor::{Call, process};
 use crate::random::{Sample, values};
 use crate::under_random::{Tally, check};
@@ -102,15 +102,7 @@ fn long_rows_are_trees() {
         chain.output(y).unwrap();
         let call = values(&chain, u64::from(count));
         let sample = Sample { chain, call };
-        let [shared, lone, _] = TARGETS.map(|target| {
-            harness.target = target;
-            hold(&mut harness, &format!("rows of {count}"), &sample);
-            both(&mut harness, &sample)[1].clone()
-        });
-        assert_eq!(
-            shared, lone,
-            "rows of {count}, by threads and by workgroups"
-        );
+        hold(&mut harness, &format!("rows of {count}"), &sample);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use framebatch::kernel::generated::source;
-use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target, WORKGROUP};
+use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
 use framebatch::plan::Params;
 use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes, Tiles};
 use framebatch::tensor::{Packing, aligned};
@@ -15,16 +15,8 @@ use crate::processor::Call;
 /// Threads of a block in the segment tables, as a power of two: a workgroup.
 const SHIFT: u32 = WORKGROUP.ilog2();
 
-/// What kernels are printed for.
-pub(crate) const TARGETS: [Target; 3] = [Target::Gpu, Target::Processor, Target::Quads];
-
-/// What kernels of products are printed for, and how large their tiles are.
-pub(crate) const KINDS: [(Target, Tiles); 4] = [
-    (Target::Gpu, Tiles::Large),
-    (Target::Gpu, Tiles::Small),
-    (Target::Processor, Tiles::Large), // Which has none.
-    (Target::Quads, Tiles::Large),
-];
+/// How large tiles of products are.
+pub(crate) const SIZES: [Tiles; 2] = [Tiles::Large, Tiles::Small];
 
 /// A device and the pipelines it has compiled.
 pub(crate) struct Harness {
@@ -32,9 +24,7 @@ pub(crate) struct Harness {
     queue: wgpu::Queue,
     layout: wgpu::BindGroupLayout,
     pipelines: HashMap<String, wgpu::ComputePipeline>,
-    /// What kernels are printed for.
-    pub(crate) target: Target,
-    /// How large tiles of products are on a GPU.
+    /// How large tiles of products are.
     pub(crate) tiles: Tiles,
 }
 
@@ -43,11 +33,8 @@ impl Harness {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapter = block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))
             .expect("a Vulkan adapter, at least a software one");
-        let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor {
-            required_features: wgpu::Features::SUBGROUP,
-            ..Default::default()
-        }))
-        .expect("a device with the default limits, and subgroups");
+        let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor::default()))
+            .expect("a device with the default limits");
         let storage = |binding: u32, read_only| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -73,7 +60,6 @@ impl Harness {
             queue,
             layout,
             pipelines: HashMap::new(),
-            target: Target::Gpu,
             tiles: Tiles::Large,
         }
     }
@@ -126,7 +112,7 @@ impl Harness {
                     Source::Resident(_) => 0,
                     Source::Buffer(buffer) => homes[c][buffer.0 as usize],
                 };
-                let entry = (home, constants[c], (self.target, self.tiles));
+                let entry = (home, constants[c], self.tiles);
                 blocks += push_entries(&mut words, (stage, numbers), entry);
             }
             let params = Params {
@@ -226,7 +212,7 @@ impl Harness {
     }
 
     fn pipeline(&mut self, stage: &Stage) -> wgpu::ComputePipeline {
-        let text = for_naga(&source(stage, self.target, self.tiles));
+        let text = source(stage, self.tiles);
         if let Some(known) = self.pipelines.get(&text) {
             return known.clone();
         }
@@ -308,13 +294,6 @@ impl Harness {
     }
 }
 
-/// A kernel without what browsers want in front: naga goes by the device's features.
-pub(crate) fn for_naga(text: &str) -> String {
-    let is_asked = |line: &&str| line.starts_with("enable ") || line.starts_with("diagnostic(");
-    let lines = text.lines().filter(|line| !is_asked(line));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 /// How an input is packed, if it is.
 fn packing(program: &Program, input: u32) -> Option<Packing> {
     let mut loads = program.stages.iter().flat_map(|stage| &stage.loads);
@@ -326,7 +305,7 @@ fn packing(program: &Program, input: u32) -> Option<Packing> {
 fn push_entries(
     words: &mut Vec<u32>,
     (stage, numbers): (&Stage, &StageSizes),
-    (home, constants, (target, tiles)): (impl Fn(Source) -> u32, u32, (Target, Tiles)),
+    (home, constants, tiles): (impl Fn(Source) -> u32, u32, Tiles),
 ) -> u32 {
     let mut rest = vec![home(Source::Buffer(stage.buffer)) + numbers.result];
     for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
@@ -336,14 +315,9 @@ fn push_entries(
         rest.push(constants);
     }
     rest.extend(&numbers.words);
-    let (threads, of_call) = (numbers.threads, &rest[1..]);
-    let threads = match (Products::of(stage), target, tiles) {
-        (Some(products), Target::Processor | Target::Quads, _) => {
-            products.lone_threads(threads, of_call, target)
-        }
-        (Some(products), Target::Gpu, Tiles::Small) => products.small_threads(threads, of_call),
-        (None, ..) => stage.threads(threads, target),
-        _ => threads,
+    let threads = match (Products::of(stage), tiles) {
+        (Some(products), Tiles::Small) => products.small_threads(numbers.threads, &rest[1..]),
+        _ => numbers.threads,
     };
     let blocks = threads.div_ceil(1 << SHIFT);
     for block in 0..blocks {

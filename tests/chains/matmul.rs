@@ -6,13 +6,12 @@ use std::ops::Range;
 use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
-use framebatch::kernel::Target;
 use framebatch::plan::fuse::Tiles;
 use framebatch::plan::fuse::fuse;
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
-use crate::gpu::{Harness, KINDS};
+use crate::gpu::{Harness, SIZES};
 use crate::processor::Call;
 use crate::random::{Sample, values};
 
@@ -35,9 +34,9 @@ fn check(
     chain.output(result).unwrap();
     let call = values(&chain, 7);
     let sample = Sample { chain, call };
-    for kind in KINDS {
-        (harness.target, harness.tiles) = kind;
-        hold(harness, &format!("{what} for {kind:?}"), &sample);
+    for tiles in SIZES {
+        harness.tiles = tiles;
+        hold(harness, &format!("{what} for {tiles:?}"), &sample);
     }
 }
 
@@ -199,9 +198,9 @@ fn network(rows: u32) -> Chain {
 
 #[test]
 fn callers_of_one_network_share_its_passes_and_change_no_bit() {
-    for kind in KINDS {
+    for tiles in SIZES {
         let mut harness = Harness::open();
-        (harness.target, harness.tiles) = kind;
+        harness.tiles = tiles;
         let (program, _) = fuse(&network(7));
         assert_eq!(program.stages.len(), 3, "{program}");
         let shared = values(&network(1), 5).inputs;
@@ -220,7 +219,7 @@ fn callers_of_one_network_share_its_passes_and_change_no_bit() {
         let together = harness.run(&program, &all);
         for (i, call) in all.iter().enumerate() {
             let alone = harness.run(&program, &[*call]);
-            assert!(alone[0] == together[i], "call {i} for {kind:?}");
+            assert!(alone[0] == together[i], "call {i} for {tiles:?}");
         }
         assert_eq!(harness.compiled(), program.stages.len());
     }
@@ -312,7 +311,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
             [whole([m, k]), floats(k * n)],
             [floats(m * k), whole([k, n])],
         ];
-        let mut product = |kind: (Target, Tiles), packed: usize, (lies, home): (Lies, Home)| {
+        let mut product = |tiles: Tiles, packed: usize, (lies, home): (Lies, Home)| {
             let mut chain = Chain::default();
             let ways = [0, 1].map(|side| match side == packed {
                 true => (home, lies),
@@ -328,7 +327,7 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
                 constants: vec![],
             };
             let (program, sizes) = fuse(&chain);
-            (harness.target, harness.tiles) = kind;
+            harness.tiles = tiles;
             let mut results = harness.run(&program, &[(&sizes, &call)]);
             results.remove(0).remove(0)
         };
@@ -340,12 +339,12 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
             (Lies::Rows, Home::Packed(Packing::Int8)),
             (Lies::Columns, Home::Packed(Packing::Int8)),
         ];
-        for kind in KINDS {
+        for tiles in SIZES {
             for side in [0, 1] {
-                let expected = product(kind, side, (Lies::Rows, Home::Call));
+                let expected = product(tiles, side, (Lies::Rows, Home::Call));
                 for way in ways {
-                    let is_same = expected == product(kind, side, way);
-                    assert!(is_same, "side {side}, {way:?} for {kind:?}");
+                    let is_same = expected == product(tiles, side, way);
+                    assert!(is_same, "side {side}, {way:?} for {tiles:?}");
                 }
             }
         }
@@ -369,10 +368,10 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
         let scale = if is_tiny { 1e-30 } else { 1.0 };
         let floats = |count: u32| (0..count).map(move |i| (float(i) * scale).to_bits());
         let [left, right]: [Vec<u32>; 2] = [m * k, k * n].map(|count| floats(count).collect());
-        for (target, (lies, home), left_lies) in [Target::Gpu, Target::Processor, Target::Quads]
+        for ((lies, home), left_lies) in ways
+            .map(|way| (way, Lies::Rows))
             .into_iter()
-            .flat_map(|target| ways.map(|way| (target, way, Lies::Rows)))
-            .chain([(Target::Gpu, ways[0], Lies::Columns)])
+            .chain([(ways[0], Lies::Columns)])
         {
             let mut product = |rows: Range<u32>, tiles: Tiles| {
                 let mut chain = Chain::default();
@@ -387,17 +386,17 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
                     constants: vec![],
                 };
                 let (program, sizes) = fuse(&chain);
-                (harness.target, harness.tiles) = (target, tiles);
+                harness.tiles = tiles;
                 let mut results = harness.run(&program, &[(&sizes, &call)]);
                 results.remove(0).remove(0)
             };
             let all = product(0..m, Tiles::Large);
             for rows in [0..1, 5..27, 640..700, 656..700] {
                 let own = &all[(rows.start * n) as usize..(rows.end * n) as usize];
-                for (_, tiles) in KINDS.into_iter().filter(|(of, _)| *of == target) {
+                for tiles in SIZES {
                     assert!(
                         product(rows.clone(), tiles) == own,
-                        "{rows:?} of {k} steps, {lies:?}, {home:?}, {left_lies:?} for {target:?} in {tiles:?} tiles"
+                        "{rows:?} of {k} steps, {lies:?}, {home:?}, {left_lies:?} in {tiles:?} tiles"
                     );
                 }
             }
@@ -422,12 +421,12 @@ fn products_of_nothing_are_nothing_or_zero() {
             chain.output(y).unwrap();
             let call = values(&chain, 7);
             let (program, sizes) = fuse(&chain);
-            for kind in KINDS {
-                (harness.target, harness.tiles) = kind;
+            for tiles in SIZES {
+                harness.tiles = tiles;
                 let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
                 assert_eq!(results[0].len(), (m * n) as usize);
                 let is_zero = |word: &u32| f32::from_bits(*word) == 0.0;
-                assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {kind:?}");
+                assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {tiles:?}");
             }
             let results = crate::processor::process(&program, &sizes, &call);
             assert_eq!(results[0].len(), (m * n) as usize);

@@ -41,7 +41,7 @@ export interface Result {
   /** When it started, ISO 8601. */
   date: string;
   adapter: string;
-  /** The software adapter's times are good for ratios only. */
+  /** Of a software adapter's times only ratios to one batch by hand count. */
   software: boolean;
   browser: string;
   cores: number;

@@ -20,7 +20,7 @@ use self::program::Output;
 use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
-use crate::kernel::{Kernel, Target};
+use crate::kernel::Kernel;
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
@@ -42,7 +42,6 @@ impl Device for Cpu {
             max_side_bytes: MAX_SIDE_BYTES,
             pieces: PieceSizes::WHOLE, // There is nothing to overlap with.
             max_threads: u64::MAX,
-            target: Target::Processor,
         }
     }
 

@@ -142,7 +142,6 @@ impl Device for Gpu {
             max_side_bytes: self.max_buffer_bytes(),
             pieces: PIECES,
             max_threads: plan::most_threads(self.limits.max_compute_workgroups_per_dimension),
-            target: self.pipelines.target(),
         }
     }
 

@@ -8,6 +8,5 @@ pub(super) fn adapter(_device: &wgpu::Device, adapter: &wgpu::Adapter) -> Adapte
         adapter: info.name,
         driver: info.driver,
         software: info.device_type == wgpu::DeviceType::Cpu,
-        quads: false, // Not asked for.
     }
 }

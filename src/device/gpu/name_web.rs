@@ -1,6 +1,6 @@
 //! An adapter's name in the browser, from the raw device: wgpu leaves it empty.
 
-use js_sys::{Reflect, Set};
+use js_sys::Reflect;
 use wasm_bindgen::prelude::*;
 
 use super::AdapterName;
@@ -30,10 +30,5 @@ pub(super) fn adapter(device: &wgpu::Device, _adapter: &wgpu::Adapter) -> Adapte
         adapter: told.join(" "),
         driver: text("architecture"),
         software: field("isFallbackAdapter").is_truthy(),
-        // The feature was asked for in the glue (tools/factory.mjs).
-        quads: field("subgroupMaxSize").as_f64() == Some(4.0)
-            && of(&raw, "features")
-                .unchecked_ref::<Set>()
-                .has(&"subgroups".into()),
     }
 }

@@ -6,7 +6,6 @@ use super::pool::SMALLEST;
 use super::{Faults, Gpu, Memory, Meter, Pipelines, Poller, Pool, Reads, Uploads, instance, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
-use crate::kernel::Target;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "name_native.rs"]
@@ -20,8 +19,6 @@ struct AdapterName {
     adapter: String,
     driver: String,
     software: bool,
-    /// Whether four threads beside each other run in step and can exchange registers.
-    quads: bool,
 }
 
 /// Which adapter to prefer where there are several.
@@ -130,19 +127,13 @@ impl Gpu {
             .await
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let name = name::adapter(&device, &adapter);
-        let has_quads = name.quads;
         let info = info(name, features, &limits);
-        let target = match info.software {
-            true if has_quads => Target::Quads,
-            true => Target::Processor,
-            false => Target::Gpu,
-        };
         let pool = Pool::default();
         let faults = Faults::watch(&device);
         Ok(Gpu {
             poller: Poller::new(&device, &queue, &faults),
             faults,
-            pipelines: Pipelines::new(&device, target),
+            pipelines: Pipelines::new(&device),
             info,
             device,
             queue,

@@ -11,7 +11,7 @@ use super::kept::Kept;
 use super::memory::Memory;
 use crate::device::{Compiled, Readiness};
 use crate::error::Error;
-use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, Target};
+use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS};
 use crate::plan::{Params, Slot};
 
 /// Pipelines kept for calls to come: each of a structure that is in use takes a
@@ -35,7 +35,6 @@ impl Pipeline {
 pub(super) struct Source {
     pub(super) kernel: Kernel,
     layout: wgpu::PipelineLayout,
-    target: Target,
 }
 
 impl Source {
@@ -43,7 +42,7 @@ impl Source {
     pub(super) fn module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
         device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(self.kernel.name()),
-            source: wgpu::ShaderSource::Wgsl(self.kernel.source(self.target).into()),
+            source: wgpu::ShaderSource::Wgsl(self.kernel.source().into()),
         })
     }
 
@@ -69,7 +68,6 @@ impl Source {
 pub(super) struct Pipelines {
     group_layout: wgpu::BindGroupLayout,
     layout: wgpu::PipelineLayout,
-    target: Target,
     pipelines: Kept<(Kernel, wgpu::ComputePipeline)>,
     /// Kernels that a compiler is at work on.
     compiling: Vec<Kernel>,
@@ -90,7 +88,7 @@ struct Group {
 }
 
 impl Pipelines {
-    pub(super) fn new(device: &wgpu::Device, target: Target) -> Self {
+    pub(super) fn new(device: &wgpu::Device) -> Self {
         let group_layout = group_layout(device);
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
@@ -100,7 +98,6 @@ impl Pipelines {
         Pipelines {
             group_layout,
             layout,
-            target,
             pipelines: Kept::new(PIPELINES),
             compiling: Vec::new(),
             failed: Vec::new(),
@@ -117,24 +114,15 @@ impl Pipelines {
         (device, faults): (&wgpu::Device, &Faults),
         kernel: &Kernel,
     ) -> Readiness {
-        let target = self.target;
         // Of the coming launch, so that none makes room for another one of it.
-        let is_made = |(known, _): &(Kernel, _)| same(known, kernel, target);
+        let is_made = |(known, _): &(Kernel, _)| same(known, kernel);
         if self.pipelines.touch(self.launches + 1, is_made) {
             return Readiness::Ready;
         }
-        if let Some((_, error)) = self
-            .failed
-            .iter()
-            .find(|(known, _)| same(known, kernel, target))
-        {
+        if let Some((_, error)) = self.failed.iter().find(|(known, _)| same(known, kernel)) {
             return Readiness::Failed(error.clone());
         }
-        if self
-            .compiling
-            .iter()
-            .any(|known| same(known, kernel, target))
-        {
+        if self.compiling.iter().any(|known| same(known, kernel)) {
             return Readiness::Compiling(None);
         }
         self.compiling.push(kernel.clone());
@@ -144,11 +132,10 @@ impl Pipelines {
 
     /// Takes what became of a kernel.
     pub(super) fn adopt(&mut self, Compiled { kernel, outcome }: Compiled) {
-        let target = self.target;
-        self.compiling.retain(|known| !same(known, &kernel, target));
+        self.compiling.retain(|known| !same(known, &kernel));
         match outcome {
             Ok(Some(Pipeline(pipeline))) => {
-                let is_made = |(known, _): &(Kernel, _)| same(known, &kernel, target);
+                let is_made = |(known, _): &(Kernel, _)| same(known, &kernel);
                 let make = || (kernel.clone(), pipeline);
                 self.pipelines
                     .find_or_make(self.launches + 1, is_made, make);
@@ -161,9 +148,8 @@ impl Pipelines {
 
     /// Why a kernel did not compile. Asked once: then it may try again.
     pub(super) fn take_failure(&mut self, kernel: &Kernel) -> Option<Error> {
-        let target = self.target;
         let mut failed = self.failed.iter();
-        let at = failed.position(|(known, _)| same(known, kernel, target))?;
+        let at = failed.position(|(known, _)| same(known, kernel))?;
         Some(self.failed.swap_remove(at).1)
     }
 
@@ -171,7 +157,6 @@ impl Pipelines {
         Source {
             kernel: kernel.clone(),
             layout: self.layout.clone(),
-            target: self.target,
         }
     }
 
@@ -182,10 +167,10 @@ impl Pipelines {
         memory: &Memory,
         (kernel, operands, output): (&Kernel, [Slot; MAX_OPERANDS], Slot),
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
-        let (source, target) = (self.source(kernel), self.target);
+        let source = self.source(kernel);
         let (pipeline, is_new) = self.pipelines.find_or_make(
             self.launches,
-            |(known, _)| same(known, kernel, target),
+            |(known, _)| same(known, kernel),
             || {
                 let pipeline = source.pipeline(device, &source.module(device));
                 (source.kernel, pipeline)
@@ -223,9 +208,8 @@ impl Pipelines {
         operands: [Slot; MAX_OPERANDS],
         output: Slot,
     ) -> bool {
-        let target = self.target;
         let bound = |known: &Group| known.operands == operands && known.output == output;
-        self.pipelines.has(|(known, _)| same(known, kernel, target)) && self.groups.has(bound)
+        self.pipelines.has(|(known, _)| same(known, kernel)) && self.groups.has(bound)
     }
 
     /// Makes everything anew when it is needed next.
@@ -245,11 +229,6 @@ impl Pipelines {
         self.groups.clear();
     }
 
-    /// What runs them.
-    pub(super) fn target(&self) -> Target {
-        self.target
-    }
-
     pub(super) fn compiled(&self) -> u64 {
         self.compiled
     }
@@ -261,12 +240,11 @@ impl Pipelines {
 
 /// Whether one pipeline is that of both.
 #[inline(never)]
-fn same(a: &Kernel, b: &Kernel, target: Target) -> bool {
+fn same(a: &Kernel, b: &Kernel) -> bool {
     match (a, b) {
         (Kernel::Fused(a), Kernel::Fused(b)) => a.shares_kernel(b),
-        // A processor's has no tiles.
         (Kernel::Product(a, _, of_a), Kernel::Product(b, _, of_b)) => {
-            (of_a == of_b || target != Target::Gpu) && a.shares_kernel(b)
+            of_a == of_b && a.shares_kernel(b)
         }
         _ => a == b,
     }

@@ -47,7 +47,7 @@ impl Gpu {
     ) -> Result<(Vec<Ready<'a>>, Upload), Error> {
         let tables: Vec<(&Dispatch, Table)> = plan
             .dispatches()
-            .map(|work| (work, Table::of(work, self.pipelines.target())))
+            .map(|work| (work, Table::of(work)))
             .collect();
         let params_words = u32::try_from(tables.len()).expect("few dispatches") * PARAMS_STRIDE;
         let entries: u64 = tables.iter().map(|(_, table)| u64::from(table.words)).sum();

@@ -10,7 +10,7 @@ use crate::plan::fuse::{Attention, Layout, QUERIES, Scalar, Stage};
 /// through its keys again.
 const PART: u32 = 16;
 
-/// The hole of the template for GPUs; that of the other ends with the operands.
+/// The hole of the template.
 pub(super) fn body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let mut text = operands(stage, layout, of);
     let quads = of.size.div_ceil(4);
@@ -162,7 +162,7 @@ fn sums(text: &mut String, part: u32) {
 
 /// Where things lie, and what reads and stores four floats of a head of which
 /// so many are left: a vector of words, or each by itself.
-pub(super) fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
+fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let (reads, result) = match of.is_quads {
         true => (Reads::Quads, "vec4<u32>"),
         false => (Reads::Single, "u32"),
@@ -223,16 +223,11 @@ pub(super) fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String
     }
     text += match of.is_quads {
         true => {
-            "fn load(at: u32, count: u32) -> F { return bitcast<F>(output[at / 4u]); }\n\
-             fn store(at: u32, count: u32, values: F) { output[at / 4u] = bitcast<U>(values); }\n"
+            "fn store(at: u32, count: u32, values: F) { output[at / 4u] = bitcast<U>(values); }\n"
         }
         // What lies behind a head is another thread's.
         false => {
-            "fn load(at: u32, count: u32) -> F {\n\
-             let i = at + min(LANE, U(count - 1u));\n\
-             return bitcast<F>(U(output[i.x], output[i.y], output[i.z], output[i.w]));\n\
-             }\n\
-             fn store(at: u32, count: u32, values: F) {\n\
+            "fn store(at: u32, count: u32, values: F) {\n\
              for (var i = 0u; i < min(count, 4u); i++) { output[at + i] = bitcast<u32>(values[i]); }\n\
              }\n"
         }

@@ -53,7 +53,7 @@ mod rows;
 mod tile;
 
 use self::operands::Reads;
-use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY, Target};
+use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
 use crate::plan::fuse::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;
@@ -63,76 +63,41 @@ const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");
 const ROWS: &str = shader!("rows");
 const WIDE_ROWS: &str = shader!("wide_rows");
-const SUM: &str = shader!("sum");
-const SUMS: &str = shader!("sums");
 const FACTORS: &str = shader!("factors");
 const QUADS: &str = shader!("quads");
 const TILE: &str = shader!("tile");
 const SMALL_TILE: &str = shader!("small_tile");
-const DIRECT_TILE: &str = shader!("direct_tile");
-const LONE: &str = shader!("lone");
-const SWAPS: &str = shader!("swaps");
-
-/// In front of a kernel whose threads exchange registers: where they do depends on the
-/// call's entry, which those of a block share.
-const EXCHANGE: &str = "enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n";
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
-const DIRECT_ATTENTION: &str = shader!("direct_attention");
 
-/// Complete WGSL source of a stage's kernel; the size of tiles matters to products on
-/// GPUs alone. Besides these it depends on nothing but the stage's program.
-pub fn source(stage: &Stage, target: Target, tiles: Tiles) -> String {
+/// Complete WGSL source of a stage's kernel; the size of tiles matters to products
+/// alone. Besides these it depends on nothing but the stage's program.
+pub fn source(stage: &Stage, tiles: Tiles) -> String {
     let layout = Layout::of(stage);
-    let (mut head, mut products) = ("", String::new());
+    let mut products = String::new();
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
-        Body::Attention(of) => match target {
-            Target::Gpu => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
-            Target::Processor | Target::Quads => {
-                let hole = attention::operands(stage, &layout, of);
-                (HEADS, DIRECT_ATTENTION, hole)
-            }
-        },
+        Body::Attention(of) => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
         Body::Rows(rows) => match rows.width {
-            Width::Thread | Width::Group => {
-                let (template, sums) = match (rows.width, target) {
-                    (Width::Thread, _) => (ROWS, SUM),
-                    (_, Target::Gpu) => (WIDE_ROWS, ""),
-                    (_, Target::Processor | Target::Quads) => (ROWS, SUMS),
-                };
-                let hole = rows::body(stage, &layout, rows) + sums;
-                (FOLDS, template, hole)
-            }
+            Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
+            Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),
             Width::Tile(tile) => {
-                let mut hole = tile::body(stage, &layout, (rows, tile));
-                let template = match (target, tiles) {
-                    (Target::Gpu, Tiles::Large) => {
+                let hole = tile::body(stage, &layout, (rows, tile)) + QUADS;
+                let template = match tiles {
+                    Tiles::Large => {
                         products = tile::products();
                         TILE
                     }
-                    (Target::Gpu, Tiles::Small) => {
+                    Tiles::Small => {
                         products = tile::few_products();
                         SMALL_TILE
                     }
-                    (Target::Processor | Target::Quads, _) => DIRECT_TILE,
                 };
-                hole += match target {
-                    Target::Gpu => QUADS,
-                    Target::Processor => LONE,
-                    Target::Quads => SWAPS,
-                };
-                if target != Target::Gpu {
-                    tile::direct(&mut hole);
-                }
-                if target == Target::Quads {
-                    head = EXCHANGE;
-                }
                 (FACTORS, template, hole)
             }
         },
     };
-    let mut text = [head, SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, library].join("\n");
+    let mut text = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, library].join("\n");
     for (number, part) in template.split('$').enumerate() {
         text += "\n";
         match number {

@@ -125,7 +125,7 @@ impl Printer<'_> {
 
     fn fold(&self, text: &mut String, step: usize, (fold, value): (Fold, &Expr)) {
         let start = match fold {
-            Fold::Sum => "Sums()",
+            Fold::Sum => "0.0",
             Fold::Max => "0u",
             Fold::Min | Fold::First | Fold::Least => "0xffffffffu",
         };
@@ -133,7 +133,7 @@ impl Printer<'_> {
         let value = self.each(text, value, "t");
         let (taken, folded) = match fold {
             Fold::Sum => (
-                format!("add(&a{step}, j, {value})"),
+                format!("a{step} += {value}"),
                 format!("fold_sum(lane, a{step})"),
             ),
             Fold::Max => (

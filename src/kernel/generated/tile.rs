@@ -94,7 +94,7 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     address
 }
 
-/// The second hole of large tiles on GPUs: 16 steps of a thread.
+/// The second hole of large tiles: 16 steps of a thread.
 pub(super) fn products() -> String {
     let mut text = String::new();
     for k in 0..16 {
@@ -136,79 +136,4 @@ pub(super) fn few_products() -> String {
         }
     }
     text
-}
-
-/// The rest of the hole in the template for processors: a thread's 8 rows of 8
-/// columns, written out. `place` is that of the thread among those of its block; it
-/// begins with the four rows and columns that it reads for the others. Rows and columns
-/// behind the last are the last once more, and not stored. Little is inlined here,
-/// because software GPUs inline all of it.
-pub(super) fn direct(text: &mut String) {
-    *text += "fn sum(entry: u32, at: Tile, place: vec2<u32>) {\n\
-        let count = operand(entry, COUNT);\n\
-        let last = at.size - 1u - vec2<u32>(at.row, at.column);\n\
-        let rows = place.x * 8u + vec2<u32>(place.y * 4u, 4u - place.y * 4u);\n\
-        let columns = place.y * 8u + vec2<u32>(place.x * 4u, 4u - place.x * 4u);\n";
-    for i in 0..8 {
-        let (half, at) = (["x", "y"][i / 4], i % 4);
-        put!(
-            text,
-            "let a{i} = at.left + min(rows.{half} + {at}u, last.x) * at.left_step.x;\n\
-             let b{i} = at.right + min(columns.{half} + {at}u, last.y) * at.right_step.x;\n\
-             var s{i} = F(); var u{i} = F();\n"
-        );
-    }
-    // Threads that share take the same way. Addresses are counted in quads: to work
-    // them out anew takes a twelfth of all.
-    *text += "var step = 0u;\n\
-        let odd = at.left | at.left_step.x | at.right | at.right_step.y | at.size.y;\n\
-        if at.left_step.y == 1u && at.right_step.x == 1u && odd % 4u == 0u {\n\
-        let next = at.right_step.y / 4u;\n\
-        let ends = (at.right + min(columns, vec2<u32>(last.y - 3u))) / 4u;\n\
-        let other = ends.y - ends.x;\n\
-        var q = ends.x;\n";
-    for i in 0..8 {
-        put!(text, "let l{i} = a{i} / 4u;\n");
-    }
-    *text += "for (var quad = 0u; quad < count / 4u; quad++) {\n";
-    for i in 0..4 {
-        put!(
-            text,
-            "let x{i} = bitcast<F>(left_quad(l{i} + quad)); let x{} = other_left(x{i}, l{} + quad);\n",
-            i + 4,
-            i + 4
-        );
-    }
-    for (k, lane) in ["x", "y", "z", "w"].iter().enumerate() {
-        put!(
-            text,
-            "let p{k} = bitcast<F>(right_quad(q)); let r{k} = other_right(p{k}, q + other); q += next;\n"
-        );
-        for i in 0..8 {
-            put!(
-                text,
-                "s{i} = fma(F(x{i}.{lane}), p{k}, s{i}); u{i} = fma(F(x{i}.{lane}), r{k}, u{i});\n"
-            );
-        }
-    }
-    *text += "}\nstep = count - count % 4u;\n}\n\
-        for (; step < count; step++) {\n\
-        let l = step * at.left_step.y; let r = step * at.right_step.y;\n\
-        let p = bitcast<F>(right(U(b0, b1, b2, b3) + r)); let q = bitcast<F>(right(U(b4, b5, b6, b7) + r));\n\
-        let x = bitcast<F>(left(U(a0, a1, a2, a3) + l)); let y = bitcast<F>(left(U(a4, a5, a6, a7) + l));\n";
-    for i in 0..8 {
-        let (half, lane) = (["x", "y"][i / 4], ["x", "y", "z", "w"][i % 4]);
-        put!(
-            text,
-            "s{i} = fma(F({half}.{lane}), p, s{i}); u{i} = fma(F({half}.{lane}), q, u{i});\n"
-        );
-    }
-    *text += "}\n\
-        var sums = array(s0, u0, s1, u1, s2, u2, s3, u3, s4, u4, s5, u5, s6, u6, s7, u7);\n\
-        for (var i = 0u; i < 16u; i++) {\n\
-        let row = rows[i / 8u] + i / 2u % 4u;\n\
-        let column = columns[i % 2u];\n\
-        if row <= last.x && column <= last.y {\n\
-        finish(entry, at.stack, at.row + row, at.column + column, sums[i]);\n\
-        }\n}\n}\n";
 }

@@ -8,7 +8,7 @@
 use super::attention::Attention;
 use crate::graph::Expr;
 use crate::graph::shape::Shape;
-use crate::kernel::{RESULT, Target};
+use crate::kernel::RESULT;
 use crate::tensor::{DType, Packing};
 
 /// Most values that one reduction takes; more become a tree of reductions.
@@ -22,10 +22,7 @@ pub const NARROW: u32 = 32;
 /// tokens of texts, is one program up to here.
 pub const TALL: u32 = 512;
 
-/// Threads that share a block of a product where they exchange registers.
-pub(super) const SHARERS: u32 = 4;
-
-/// Threads that share a row, and partial sums that a long row is folded to.
+/// Threads that share a row, a tile of a product or a block of queries.
 pub const LANES: u32 = 64;
 
 /// A result or an intermediate of a program.
@@ -313,26 +310,11 @@ impl Stage {
     }
 
     /// Threads that must stay in one workgroup.
-    pub fn group(&self, target: Target) -> u32 {
+    pub fn group(&self) -> u32 {
         match &self.body {
             Body::Map(_) => 1,
-            Body::Attention(_) => LANES,
-            Body::Rows(rows) => match (rows.width, target) {
-                (Width::Thread, _) | (_, Target::Processor) | (Width::Group, Target::Quads) => 1,
-                (Width::Tile(_), Target::Quads) => SHARERS,
-                (_, Target::Gpu) => LANES,
-            },
-        }
-    }
-
-    /// Threads of a call that takes so many on a GPU. Of products
-    /// [`Products`](super::Products) says it.
-    pub fn threads(&self, on_gpu: u32, target: Target) -> u32 {
-        match &self.body {
-            Body::Rows(rows) if rows.width == Width::Group && target != Target::Gpu => {
-                on_gpu / LANES
-            }
-            _ => on_gpu,
+            Body::Rows(rows) if rows.width == Width::Thread => 1,
+            Body::Rows(_) | Body::Attention(_) => LANES,
         }
     }
 }

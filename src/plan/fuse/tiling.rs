@@ -4,10 +4,9 @@
 //! is made for a whole dispatch, when all its calls are known.
 
 use super::Layout;
-use super::program::{Body, LANES, SHARERS, Stage, Width};
-use crate::kernel::Target;
+use super::program::{Body, LANES, Stage, Width};
 
-/// How large the tiles of a product are that workgroups of a GPU compute.
+/// How large the tiles of a product are that workgroups compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tiles {
     /// [`TILE`] rows and columns.
@@ -22,13 +21,6 @@ pub const TILE: u32 = 64;
 /// The same where there are few: more workgroups share the work, and each brings
 /// more steps at once.
 pub const SMALL_TILE: [u32; 2] = [16, 32];
-
-/// Rows and columns that a thread of a processor computes by itself: no memory is shared
-/// there, and what is left of a workgroup's tile at the end of each call costs as much.
-const BLOCK: u32 = 8;
-
-/// The same of [`SHARERS`] threads, two by two.
-const SHARED_BLOCK: u32 = 2 * BLOCK;
 
 /// Dispatches of at most so many tiles have small ones instead. On an H200 both take as
 /// long for about 100, and a smaller GPU has enough to do with fewer.
@@ -69,25 +61,9 @@ impl Products {
 
     /// Threads of a call in small tiles that takes so many in large ones.
     pub fn small_threads(self, threads: u32, words: &[u32]) -> u32 {
-        self.shared(threads, words, SMALL_TILE)
-    }
-
-    /// Threads of it on a processor, where they compute blocks by themselves or four
-    /// together.
-    pub fn lone_threads(self, threads: u32, words: &[u32], target: Target) -> u32 {
-        let (side, sharers) = match target {
-            Target::Quads => (SHARED_BLOCK, SHARERS),
-            _ => (BLOCK, 1),
-        };
-        let blocks = self.shared(threads / LANES, words, [side; 2]);
-        blocks.saturating_mul(sharers)
-    }
-
-    // As many for each part of this size as there were for each large tile.
-    fn shared(self, all: u32, words: &[u32], part: [u32; 2]) -> u32 {
         let size = [words[self.rows], words[self.rows + 1]];
-        let for_matrix = all / count([TILE; 2], size).max(1);
-        for_matrix.saturating_mul(count(part, size))
+        let for_matrix = threads / count([TILE; 2], size).max(1);
+        for_matrix.saturating_mul(count(SMALL_TILE, size))
     }
 
     /// Whether a dispatch of calls that take so many threads has small tiles; `entries`

@@ -21,7 +21,7 @@ use super::*;
 use crate::batch::{Accepted, BatchId, Policy, Preset};
 use crate::device::{Compiled, Counters, Cpu, DeviceLimits, Flight, Readback, Readiness};
 use crate::graph::Timing;
-use crate::kernel::{Kernel, Target};
+use crate::kernel::Kernel;
 use crate::ops;
 use crate::plan::{self, PieceSizes, RecipeId};
 use crate::tensor::{Packing, Span};
@@ -113,7 +113,6 @@ impl Device for Frail {
             max_side_bytes: self.max_side_bytes,
             pieces: self.pieces,
             max_threads: u64::MAX,
-            target: Target::Gpu,
         }
     }
 

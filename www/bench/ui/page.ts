@@ -70,7 +70,7 @@ async function start<System extends Named>(
       `${cancelled ? "Stopped" : "Done"} after ${rounded(seconds)} s, ${rows.length} rows.`,
     );
     element("machine").textContent =
-      `${result.adapter}${result.software ? " (software: only ratios mean something)" : ""} · ${result.cores} cores · ${result.browser}`;
+      `${result.adapter}${result.software ? " (software: only ratios to one batch by hand count)" : ""} · ${result.cores} cores · ${result.browser}`;
     if (query.has("report")) await post("/report", JSON.stringify(result));
   } finally {
     setRunning(false);
