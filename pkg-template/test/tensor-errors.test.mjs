@@ -153,6 +153,18 @@ const CASES = [
     "dot: shapes [] and [] have no axis to sum along",
   ],
   [
+    () => x.matmul(x.sum()),
+    "matmul: shapes [3, 4] and [] must have 1 to 7 dimensions each; multiply by a number with mul",
+  ],
+  [
+    () => y.matmul(y.slice([1])),
+    "matmul: shapes [5] and [4] must agree in their last dimensions",
+  ],
+  [
+    () => y.matmul(x),
+    "matmul: shapes [5] and [3, 4] must agree in the last dimension of the first and the one before the last of the second",
+  ],
+  [
     () => x.gelu({ approximate: "erf" }),
     "gelu: approximate must be 'tanh' or left out, got 'erf'",
   ],

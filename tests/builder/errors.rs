@@ -15,7 +15,7 @@ fn of_another(gpu: &Gpu) -> Value {
     gpu.batch().upload(&[1.0])
 }
 
-const MISTAKES: [(&str, Mistake, &str); 18] = [
+const MISTAKES: [(&str, Mistake, &str); 20] = [
     (
         "add",
         |_, batch, [_, matrix]| {
@@ -41,9 +41,25 @@ const MISTAKES: [(&str, Mistake, &str); 18] = [
         "dot: axis -1 is outside of shape []",
     ),
     (
-        "matmul of a vector",
-        |_, batch, [vector, matrix]| batch.matmul(matrix, vector).map(|_| ()),
-        "matmul: shapes [3, 4] and [4] must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]",
+        "matmul of a number",
+        |_, batch, [vector, matrix]| {
+            let number = batch.dot(vector, vector)?;
+            batch.matmul(matrix, number).map(|_| ())
+        },
+        "matmul: shapes [3, 4] and [] must have 1 to 7 dimensions each; multiply by a number with mul",
+    ),
+    (
+        "matmul of a row",
+        |_, batch, [vector, matrix]| batch.matmul(vector, matrix).map(|_| ()),
+        "matmul: shapes [4] and [3, 4] must agree in the last dimension of the first and the one before the last of the second",
+    ),
+    (
+        "matmul of a column",
+        |_, batch, [vector, _]| {
+            let five = batch.upload(&[0.0; 5]);
+            batch.matmul(vector, five).map(|_| ())
+        },
+        "matmul: shapes [4] and [5] must agree in their last dimensions",
     ),
     (
         "matmul",

@@ -360,6 +360,102 @@ fn products_of_matrices_and_what_follows() {
     }
 }
 
+/// `numpy.matmul` in float64, element by element; each with the sum of absolute products.
+fn numpy_matmul(a: (&[f32], &[u32]), b: (&[f32], &[u32])) -> (Vec<u32>, Vec<[f64; 2]>) {
+    // The axis that NumPy puts before a vector on the left, and behind one on the right.
+    let ofs_a = if a.1.len() == 1 {
+        [&[1], a.1].concat()
+    } else {
+        a.1.to_vec()
+    };
+    let ofs_b = if b.1.len() == 1 {
+        [b.1, &[1]].concat()
+    } else {
+        b.1.to_vec()
+    };
+    let (stack_a, of_a) = ofs_a.split_at(ofs_a.len() - 2);
+    let (stack_b, of_b) = ofs_b.split_at(ofs_b.len() - 2);
+    let rank = stack_a.len().max(stack_b.len());
+    let dim = |stack: &[u32], axis: usize| match (axis + stack.len()).checked_sub(rank) {
+        Some(own) => stack[own],
+        None => 1,
+    };
+    let stack: Vec<u32> = (0..rank)
+        .map(|axis| match (dim(stack_a, axis), dim(stack_b, axis)) {
+            (1, other) => other,
+            (own, _) => own,
+        })
+        .collect();
+    let ([rows, inner], [_, columns]) = ([of_a[0], of_a[1]], [of_b[0], of_b[1]]);
+    let matrix = |own: &[u32], number: u32| {
+        let (mut at, mut rest, mut step) = (0, number, 1);
+        for axis in (0..rank).rev() {
+            let place = rest % stack[axis];
+            rest /= stack[axis];
+            at += place.min(dim(own, axis) - 1) * step;
+            step *= dim(own, axis);
+        }
+        at
+    };
+    let mut values = Vec::new();
+    for number in 0..stack.iter().product() {
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |c| (row, c))) {
+            let products = (0..inner).map(|k| {
+                let left = (matrix(stack_a, number) * rows + row) * inner + k;
+                let right = (matrix(stack_b, number) * inner + k) * columns + column;
+                f64::from(a.0[left as usize]) * f64::from(b.0[right as usize])
+            });
+            values.push([products.clone().sum(), products.map(f64::abs).sum()]);
+        }
+    }
+    let mut dims = stack;
+    dims.extend((a.1.len() > 1).then_some(rows));
+    dims.extend((b.1.len() > 1).then_some(columns));
+    (dims, values)
+}
+
+#[test]
+fn products_of_vectors_matrices_and_stacks_are_those_of_numpy() {
+    // The first seven are the cases of ONNX's MatMul, by their names there.
+    let cases: [(&str, &[u32], &[u32]); 14] = [
+        ("1d_1d", &[3], &[3]),
+        ("1d_3d", &[4], &[2, 4, 1]),
+        ("4d_1d", &[3, 1, 4, 2], &[2]),
+        ("2d", &[3, 4], &[4, 3]),
+        ("3d", &[2, 3, 4], &[2, 4, 3]),
+        ("4d", &[1, 2, 3, 4], &[1, 2, 4, 3]),
+        ("bcast", &[3, 1, 3, 4], &[1, 2, 4, 2]),
+        ("a row of weights", &[33], &[33, 70]),
+        ("a column", &[70, 33], &[33]),
+        ("long vectors", &[5000], &[5000]),
+        ("one element", &[1], &[1]),
+        ("a row and one matrix of a stack", &[5], &[1, 1, 5, 2]),
+        ("nothing", &[3], &[3, 0]),
+        ("a stack of nothing", &[2, 0, 3], &[3]),
+    ];
+    let mut samples = Samples(12);
+    for (name, of_a, of_b) in cases {
+        let [a, b] = [of_a, of_b].map(|dims| samples.floats(dims.iter().product::<u32>() as usize));
+        let (dims, expected) = numpy_matmul((&a, of_a), (&b, of_b));
+        let bound = f64::from(of_a[of_a.len() - 1]) * U;
+        for gpu in both() {
+            let mut batch = gpu.batch();
+            let x = batch.upload_shaped(&a, of_a).unwrap();
+            let w = batch.upload_shaped(&b, of_b).unwrap();
+            let y = batch.matmul(x, w).unwrap();
+            assert_eq!(batch.shape(y).unwrap(), dims, "{name}");
+            assert_eq!(batch.num_operations(), 1);
+            block_on(batch.execute()).unwrap();
+            let got = block_on(batch.read(y)).unwrap();
+            assert_eq!(got.len(), expected.len(), "{name}");
+            for (i, (got, [sum, size])) in got.iter().zip(&expected).enumerate() {
+                let off = (f64::from(*got) - sum).abs();
+                assert!(off <= bound * size, "{name}: element {i} is off by {off:e}");
+            }
+        }
+    }
+}
+
 #[test]
 fn attention_of_several_heads() {
     let (heads, size, queries, keys) = (3_usize, 5_usize, 40_usize, 37_usize);

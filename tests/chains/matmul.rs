@@ -134,6 +134,44 @@ fn stacks_broadcast() {
 }
 
 #[test]
+fn a_vector_is_one_row_or_column_that_the_result_has_not() {
+    let mut harness = Harness::open();
+    let cases: [([&[u32]; 2], &[u32]); 11] = [
+        ([&[3], &[3]], &[]),
+        ([&[0], &[0]], &[]),
+        ([&[4100], &[4100]], &[]),
+        ([&[5], &[5, 7]], &[7]),
+        ([&[66], &[66, 67]], &[67]),
+        ([&[4], &[2, 4, 1]], &[2, 1]),
+        ([&[4], &[1, 3, 4, 6]], &[1, 3, 6]),
+        ([&[7, 5], &[5]], &[7]),
+        ([&[130, 33], &[33]], &[130]),
+        ([&[3, 1, 4, 2], &[2]], &[3, 1, 4]),
+        ([&[3, 0, 4, 2], &[2]], &[3, 0, 4]),
+    ];
+    for (shapes, expected) in cases {
+        let what = format!("{shapes:?}");
+        check(&mut harness, (&what, shapes), |chain, [a, b]| {
+            let y = chain.matmul(a, b).unwrap();
+            assert_eq!(chain.node(y).shape.dims(), expected, "{what}");
+            y
+        });
+    }
+    // Looked at from the side, and with something behind.
+    check(
+        &mut harness,
+        ("every other one", [&[40], &[20, 18]]),
+        |chain, [a, b]| {
+            let a = chain.slice(a, &[(0, 40, 2)]).unwrap();
+            let bias = input(chain, &[18], Home::Resident);
+            let y = chain.matmul(a, b).unwrap();
+            let y = chain.binary(BinaryFn::Add, y, bias).unwrap();
+            chain.unary(UnaryFn::Gelu, y).unwrap()
+        },
+    );
+}
+
+#[test]
 fn what_follows_is_fused_behind() {
     let mut harness = Harness::open();
     check(
@@ -229,7 +267,7 @@ fn callers_of_one_network_share_its_passes_and_change_no_bit() {
 fn what_does_not_fit_is_refused_with_both_shapes() {
     let cases: [([&[u32]; 2], &str); 4] = [
         ([&[2, 3], &[4, 5]], "must agree"),
-        ([&[3], &[3, 5]], "reshape a vector"),
+        ([&[], &[3, 5]], "multiply by a number with mul"),
         ([&[2, 5, 3], &[3, 3, 4]], "do not broadcast"),
         ([&[1 << 15, 1 << 15], &[1 << 15, 1 << 16]], "has more"),
     ];

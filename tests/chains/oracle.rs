@@ -177,14 +177,14 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
 
 /// One element of a product of matrices, summed from the first product to the last.
 fn product(a: &Tensor, b: &Tensor, place: &[usize]) -> Q {
-    let (stack, [row, column]) = place.split_at(place.len() - 2) else {
-        unreachable!("a product has rows and columns");
-    };
+    // A vector has no axis of its own in the result.
+    let (rest, column) = place.split_at(place.len() - usize::from(b.shape.rank() > 1));
+    let (stack, row) = rest.split_at(rest.len() - usize::from(a.shape.rank() > 1));
     let count = a.shape.dims()[a.shape.rank() - 1] as usize;
     let products: Vec<Q> = (0..count)
         .map(|k| {
-            let left = a.broadcast(&[stack, &[*row, k]].concat());
-            left.mul(b.broadcast(&[stack, &[k, *column]].concat()))
+            let left = a.broadcast(&[stack, row, &[k]].concat());
+            left.mul(b.broadcast(&[stack, &[k], column].concat()))
         })
         .collect();
     self::products(&products)

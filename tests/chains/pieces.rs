@@ -144,6 +144,12 @@ fn network(words: &[u32], rows: u32) -> Sample {
         chain.output(sum).unwrap();
         chain.output(words.pick(&layers)).unwrap();
     }
+    if words.below(3) == 0 {
+        let columns = chain.node(last).shape.dims()[1];
+        let vector = input(&mut words, &mut chain, &[columns]);
+        let weighed = chain.matmul(last, vector).unwrap();
+        chain.output(weighed).unwrap();
+    }
     chain.output(last).unwrap();
     let call = values(&chain, u64::from(rows) << 8 | words.below(256) as u64);
     Sample { chain, call }

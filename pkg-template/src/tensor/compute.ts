@@ -80,39 +80,44 @@ export function dot(a: Node, b: Node): Node {
   return operation(CODE.dot, [a, b], NOTHING, shape, FLOATS);
 }
 
-/** The product of matrices: the last two axes of each; those in front broadcast. */
+/**
+ * The product of matrices: the last two axes of each; those in front broadcast. A vector
+ * is one row on the left and one column on the right, for which the result has no axis.
+ */
 export function matmul(a: Node, b: Node): Node {
   if (a.dtype !== FLOATS || b.dtype !== FLOATS) throw notFloats("matmul");
   const left = a.shape.dims;
   const right = b.shape.dims;
-  if (!isMatrices(left) || !isMatrices(right)) {
+  if (!isFactor(left) || !isFactor(right)) {
     throw mismatch(
       "matmul",
       a.shape,
       b.shape,
-      "must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]",
+      "must have 1 to 7 dimensions each; multiply by a number with mul",
     );
   }
-  if (left[left.length - 1] !== right[right.length - 2]) {
+  if (left[left.length - 1] !== right[Math.max(right.length - 2, 0)]) {
     throw mismatch(
       "matmul",
       a.shape,
       b.shape,
-      "must agree in the last dimension of the first and the one before the last of the second",
+      right.length === 1
+        ? "must agree in their last dimensions"
+        : "must agree in the last dimension of the first and the one before the last of the second",
     );
   }
-  const rows = left[left.length - 2];
-  const columns = right[right.length - 1];
   const stacked =
-    left.length === 2 && right.length === 2
+    left.length <= 2 && right.length <= 2
       ? NOTHING
       : broadcast("matmul", stackOf(a.shape), stackOf(b.shape)).dims;
-  const shape = shapeOf("matmul", [...stacked, rows, columns]);
+  const rows = left.slice(-2, -1);
+  const columns = right.length > 1 ? right.slice(-1) : NOTHING;
+  const shape = shapeOf("matmul", [...stacked, ...rows, ...columns]);
   return operation(CODE.matmul, [a, b], NOTHING, shape, FLOATS);
 }
 
-const isMatrices = ({ length }: readonly number[]): boolean =>
-  length >= 2 && length < MAX_RANK;
+const isFactor = ({ length }: readonly number[]): boolean =>
+  length >= 1 && length < MAX_RANK;
 
 export function notFloats(op: string): Error {
   return invalid(op, "an operand must hold floats, not indexes");

@@ -180,6 +180,14 @@ export class Tensor<Kind extends Elements = Float32Array> {
    * `[.., m, n]`. Each element is summed from the first product to the last, off
    * by at most k·2⁻²⁴ of the sum of absolute values. What follows element by
    * element (a bias, an activation, a residual) is computed in the same pass.
+   *
+   * A vector is one row on the left and one column on the right, and the result has no
+   * axis for that, as in NumPy: `[k]` and `[.., k, n]` give `[.., n]`, `[.., m, k]` and
+   * `[k]` give `[.., m]`, two vectors one number. What follows a product with a vector is
+   * a pass of its own.
+   *
+   * @throws {FramebatchError} `invalid-input` for numbers, shapes of 8 dimensions, and
+   * those that do not agree in `k`.
    */
   matmul(other: Tensor): Tensor {
     const x = this.#own("matmul");

@@ -131,9 +131,10 @@ fn dot(operands: &[&Node]) -> Result<Shape, Error> {
     Ok(shape.map(|axis, dim| (axis != last).then_some(dim)))
 }
 
-/// Rows of the first times columns of the second, by NumPy's rules for matrices.
+/// Rows of the first times columns of the second, by NumPy's rules: the result has no
+/// axis for the one row or column that a vector is.
 fn matmul(a: Shape, b: Shape) -> Result<Shape, Error> {
-    let suits = |shape: Shape| (2..MAX_RANK).contains(&shape.rank());
+    let suits = |shape: Shape| (1..MAX_RANK).contains(&shape.rank());
     let both = |what: &str| {
         Err(refuse(|| {
             let (a, b) = (a.to_string(), b.to_string());
@@ -141,20 +142,42 @@ fn matmul(a: Shape, b: Shape) -> Result<Shape, Error> {
         }))
     };
     if !suits(a) || !suits(b) {
-        return both(" must have 2 to 7 dimensions each; reshape a vector to [1, n] or [n, 1]");
+        return both(" must have 1 to 7 dimensions each; multiply by a number with mul");
     }
-    let (stack_a, [rows, inner]) = matrix(a);
-    let (stack_b, [same, columns]) = matrix(b);
+    let (stack_a, [rows, inner]) = matrix(as_row(a));
+    let (stack_b, [same, columns]) = matrix(as_column(b));
     if inner != same {
-        return both(
-            " must agree in the last dimension of the first and the one before the last of the second",
-        );
+        return both(match b.rank() {
+            1 => " must agree in their last dimensions",
+            _ => {
+                " must agree in the last dimension of the first and the one before the last of the second"
+            }
+        });
     }
     let stack = stack_a.broadcast(stack_b, "matmul")?;
-    let dims = [stack.dims(), &[rows, columns]].concat();
-    match Shape::new(&dims) {
+    let rows = [rows];
+    let rows = if a.rank() > 1 { &rows[..] } else { &[] };
+    let columns = [columns];
+    let columns = if b.rank() > 1 { &columns[..] } else { &[] };
+    match Shape::new(&[stack.dims(), rows, columns].concat()) {
         Ok(shape) => Ok(shape),
         Err(_) => both(" give more than 2^30 elements"),
+    }
+}
+
+/// The left factor of a product as matrices: a vector is one row.
+pub fn as_row(shape: Shape) -> Shape {
+    match *shape.dims() {
+        [inner] => Shape::SCALAR.with_inner(1).with_inner(inner),
+        _ => shape,
+    }
+}
+
+/// The right one: a vector is one column.
+pub fn as_column(shape: Shape) -> Shape {
+    match shape.rank() {
+        1 => shape.with_inner(1),
+        _ => shape,
     }
 }
 

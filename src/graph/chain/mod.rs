@@ -16,6 +16,7 @@ mod record;
 mod rows;
 mod wire;
 
+pub use infer::{as_column, as_row};
 pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduction};
 pub use record::OPEN;
 pub use rows::ByRows;

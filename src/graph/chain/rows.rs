@@ -101,8 +101,15 @@ impl Chain {
             Op::Unary(_) => Some(Seen::Rows),
             Op::Binary(_) | Op::Clamp => Some(broadcast(own.rank())),
             Op::Dot => Some(broadcast(own.rank() + 1)),
-            Op::Matmul if own.rank() == 2 => Some([Seen::Rows, Seen::Whole][place]),
-            Op::Matmul => Some(broadcast(own.rank())),
+            Op::Matmul => {
+                // The rank that the result has where vectors are matrices.
+                let ranks = [0, 1].map(|place| self.node(node.operands[place]).shape.rank());
+                match own.rank() + ranks.iter().filter(|rank| **rank == 1).count() {
+                    2 if ranks[0] == 1 => None, // Its first axis is that of the columns.
+                    2 => Some([Seen::Rows, Seen::Whole][place]),
+                    rank => Some(broadcast(rank)),
+                }
+            }
             Op::Attention(_) if own.rank() > 2 && place < 3 => Some(broadcast(own.rank())),
             // Where a causal query looks depends on its place among the others.
             Op::Attention(heads) if place == 0 => only(!heads.is_causal),

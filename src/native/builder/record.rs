@@ -84,9 +84,14 @@ impl<'a, G> Batch<'a, G> {
     /// `[.., k, n]` give `[.., m, n]`; axes in front broadcast. What follows
     /// element by element is computed in the same pass.
     ///
+    /// A vector is one row on the left and one column on the right, and the result
+    /// has no axis for that, as in NumPy: `[k]` and `[.., k, n]` give `[.., n]`,
+    /// `[.., m, k]` and `[k]` give `[.., m]`, two vectors one number. What follows
+    /// a product with a vector is a pass of its own.
+    ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for shapes without rows and columns, or
+    /// Those of [`Batch::relu`], and for numbers, shapes of 8 dimensions, and those
     /// which do not agree in `k`; both are named.
     pub fn matmul(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         let [a, b] = self.operands("matmul", [a, b])?;

@@ -7,7 +7,7 @@
 
 use super::cut::base;
 use super::program::{CHUNK, Fold};
-use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction};
+use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction, as_column, as_row};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
@@ -95,10 +95,7 @@ impl Lowered {
                 let last = self.values[products].shape.rank() - 1;
                 return self.reduce(Fold::Sum, products, (1 << last, false));
             }
-            Op::Matmul => {
-                let rows = self.values[operands[0]].shape;
-                Primitive::Product(shape.with_inner(rows.dims()[rows.rank() - 1]))
-            }
+            Op::Matmul => return self.product(operands, (shape, dtype)),
             Op::Attention(heads) => {
                 let [q, k, v] = [0, 1, 2].map(|place| self.in_memory(operands[place]));
                 let operands = [q, k, v, operands[3]];
@@ -117,6 +114,32 @@ impl Lowered {
             Op::Concat { axis } => Primitive::Concat(usize::from(*axis)),
         };
         self.push(primitive, operands, (shape, dtype))
+    }
+
+    /// Of vectors as of matrices with one row or column, which the result has not.
+    fn product(&mut self, operands: &[usize], (shape, dtype): (Shape, DType)) -> usize {
+        let [a, b] = [0, 1].map(|place| self.values[operands[place]].shape);
+        let factors = [as_row(a), as_column(b)];
+        let mut dims = shape.dims().to_vec();
+        if b.rank() == 1 {
+            dims.push(1);
+        }
+        if a.rank() == 1 {
+            dims.insert(dims.len() - 1, 1);
+        }
+        let made = Shape::new(&dims).expect("as many elements as the result");
+        let domain = made.with_inner(a.dims()[a.rank() - 1]);
+        let factors = [0, 1].map(|place| self.reshape(operands[place], factors[place]));
+        let product = self.push(Primitive::Product(domain), &factors, (made, dtype));
+        self.reshape(product, shape)
+    }
+
+    fn reshape(&mut self, x: usize, to: Shape) -> usize {
+        let Value { shape, dtype, .. } = self.values[x];
+        match shape == to {
+            true => x,
+            false => self.push(Primitive::Reshape, &[x], (to, dtype)),
+        }
     }
 
     fn reduction(&mut self, reduction: Reduction, x: usize, over: (u8, bool)) -> usize {
@@ -197,10 +220,7 @@ impl Lowered {
         let partial = self.push(Primitive::Partial { fold, axes }, &[x], (chunks, dtype));
         let last = 1 << kept.rank();
         let reduced = self.reduce(fold.of_partials(), partial, (last, false));
-        match keep {
-            true => self.push(Primitive::Reshape, &[reduced], (result, dtype)),
-            false => reduced,
-        }
+        self.reshape(reduced, result)
     }
 
     /// The value, or a copy of it if it is a number of the call.

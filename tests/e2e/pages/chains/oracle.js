@@ -101,16 +101,22 @@ export function dot(a, b) {
 }
 
 export function matmul(a, b) {
-  const suits = ({ dims }) => dims.length >= 2 && dims.length < 8;
+  const suits = ({ dims }) => dims.length >= 1 && dims.length < 8;
   if (!suits(a) || !suits(b)) return undefined;
   const count = a.dims.at(-1);
   const stack = broadcast(a.dims.slice(0, -2), b.dims.slice(0, -2));
-  if (count !== b.dims.at(-2) || stack === undefined) return undefined;
-  return make([...stack, a.dims.at(-2), b.dims.at(-1)], (place) => {
-    const [row, column] = place.slice(-2);
-    const front = place.slice(0, -2);
+  const isVector = b.dims.length === 1;
+  if (count !== b.dims.at(isVector ? -1 : -2) || stack === undefined) {
+    return undefined;
+  }
+  const rows = a.dims.slice(-2, -1);
+  const columns = isVector ? [] : b.dims.slice(-1);
+  return make([...stack, ...rows, ...columns], (place) => {
+    const front = place.slice(0, stack.length);
+    const row = place.slice(stack.length, stack.length + rows.length);
+    const column = place.slice(stack.length + rows.length);
     const product = (k) =>
-      mul(at(a, [...front, row, k]), at(b, [...front, k, column]));
+      mul(at(a, [...front, ...row, k]), at(b, [...front, k, ...column]));
     return inOrder(Array.from({ length: count }, (_, k) => product(k)));
   });
 }
