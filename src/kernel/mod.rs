@@ -203,7 +203,8 @@ impl Kernel {
 
     /// Threads that a call of `rows` rows takes. What fusion made counts its
     /// rows in threads, but for flat maps: in vectors of four elements. Samplings
-    /// of clips and searches count them in threads too.
+    /// of clips and searches count them in threads too. More than have numbers are as
+    /// many as have, which no device starts.
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
@@ -212,10 +213,10 @@ impl Kernel {
             | Kernel::Clip
             | Kernel::Scan(_)
             | Kernel::Best => rows,
-            Kernel::Lerp | Kernel::Bezier => (rows * settings.width).div_ceil(4),
-            Kernel::StateSequence => rows * settings.width,
-            Kernel::StateGradients => rows * 8,
-            Kernel::StateField(_) => rows * 16,
+            Kernel::Lerp | Kernel::Bezier => rows.saturating_mul(settings.width).div_ceil(4),
+            Kernel::StateSequence => rows.saturating_mul(settings.width),
+            Kernel::StateGradients => rows.saturating_mul(8),
+            Kernel::StateField(_) => rows.saturating_mul(16),
             Kernel::Slerp
             | Kernel::StateInterpolate
             | Kernel::StateBezier

@@ -115,7 +115,7 @@ impl Collected {
             at: self.result_words,
             words: recipe.words_of(part.rows),
         };
-        self.result_words += aligned(result.words);
+        self.result_words = self.result_words.saturating_add(aligned(result.words));
         self.results.push(result);
         match &recipe.work {
             Work::Stages(stages) => {

@@ -67,12 +67,12 @@ impl Recipe {
             }
             // A lane blends up to four floats of two keys, and looks for these.
             Work::Sampled(Sampling { layers, lanes, .. }) => {
-                let lanes = f64::from(layers * lanes);
+                let lanes = f64::from(*layers) * f64::from(*lanes);
                 effort.add(&Effort::of(Kind::Blend, 8.0 * lanes), 1.0);
             }
             // A vector is read once for several queries, and little is computed of it.
             Work::Searched(searching, _) => {
-                let vectors = f64::from(searching.blocks * BLOCK);
+                let vectors = f64::from(searching.blocks) * f64::from(BLOCK);
                 let products = vectors * f64::from(searching.query());
                 effort.add(&Effort::of(Kind::Product, products), 1.0);
             }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::searching::{Scan, Searching};
 use crate::graph::shape::Shape;
 use crate::graph::{NodeId, Timing};
 use crate::ops;
@@ -72,6 +73,33 @@ fn long_rows_cost_what_they_hold() {
         let share = terms / f64::from(length);
         assert!((2.0..2.2).contains(&share), "{length}: {share} an element");
     }
+}
+
+#[test]
+fn what_32_bits_do_not_count_is_counted() {
+    let searching = Searching {
+        scan: Scan {
+            packing: None,
+            is_distance: false,
+            is_short: true,
+        },
+        quads: 1,
+        count: 1,
+        blocks: 1 << 26,
+        page: 1 << 10,
+        mask: 0,
+    };
+    let found = Recipe::search(&searching).effort().0[Kind::Product as usize];
+    assert_eq!(found, 2_f64.powi(34), "2^32 vectors of 4 floats");
+    let sampling = Sampling {
+        layers: 1 << 8,
+        lanes: 1 << 24,
+        width: 1 << 26,
+        row: 1,
+        is_stored: true,
+    };
+    let found = Recipe::sample(&sampling).effort().0[Kind::Blend as usize];
+    assert_eq!(found, 2_f64.powi(35), "8 for each of 2^32 lanes");
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Shaped {
         let mut next = 0;
         let outputs = fused.program.outputs.iter().map(|output| {
             let at = next;
-            next += aligned(sizes.buffers[output.0 as usize]);
+            next = aligned(sizes.buffers[output.0 as usize]).saturating_add(next);
             at
         });
         let outputs = outputs.collect();
@@ -314,7 +314,7 @@ impl Shaped {
     /// The word where a run's result begins; `homes` are the buffers' words.
     pub(super) fn target(&self, run: Run, placed: &Placed<'_>, homes: &[u32]) -> u32 {
         let start = match run.output {
-            Some(output) => placed.result + self.outputs[output],
+            Some(output) => placed.result.saturating_add(self.outputs[output]),
             None => homes[self.fused.program.stages[run.stage].buffer.0 as usize],
         };
         // Only of a plan that no device holds does an address wrap.

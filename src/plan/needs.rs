@@ -95,7 +95,7 @@ impl Plan {
                 return false;
             }
             // Its entries, and its params at their alignment.
-            tables += u64::from(table.words) * u64::from(WORD) + 256;
+            tables += table.words * u64::from(WORD) + 256;
         }
         // They lie behind the operands, in the first slot.
         let room = |slot| {

@@ -1,9 +1,12 @@
 //! Plans that no device holds: they are known as such, and halved.
 
 use super::*;
-use crate::graph::NodeId;
 use crate::graph::chain::{Chain, Home, Reduction};
 use crate::graph::shape::Shape;
+use crate::graph::{BinaryFn, NodeId};
+use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+use crate::ops;
+use crate::plan::{Dispatch, Operand, Segment};
 use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
 use crate::tensor::{DType, Span};
 
@@ -109,4 +112,114 @@ fn threads_that_no_number_counts_do_not_wrap() {
         let threads = Table::of(product).threads;
         assert!(threads > most_threads(65535), "{threads} threads");
     }
+}
+
+/// A dispatch of calls of so many rows each.
+fn dispatch(kernel: Kernel, width: u32, (calls, rows): (usize, u32)) -> Dispatch {
+    let segment = Segment {
+        rows,
+        result: 0,
+        operands: [0; MAX_OPERANDS],
+    };
+    Dispatch {
+        kernel,
+        settings: Settings {
+            width,
+            ..Settings::default()
+        },
+        operands: vec![Operand::Scalar; 2],
+        output: Slot::RESULTS,
+        row_words: 1,
+        calls: u32::try_from(calls).expect("few"),
+        segments: vec![segment; calls],
+        entries: Vec::new(),
+    }
+}
+
+#[test]
+fn threads_of_ops_that_no_number_counts_do_not_wrap() {
+    let field = "rho".parse().expect("a formula");
+    let field = Recipe::new(&ops::field_gradients(&field)).expect("an op");
+    let field = field.kernels().next().expect("one").clone();
+    for (kernel, width, rows) in [
+        (Kernel::Lerp, 1 << 16, 1 << 16),
+        (Kernel::Bezier, 1 << 31, 2),
+        (Kernel::StateSequence, 3, 1 << 31),
+        (Kernel::StateGradients, 1, 1 << 29),
+        (field, 1, 1 << 28),
+    ] {
+        let work = dispatch(kernel, width, (1, rows));
+        let Table { threads, words, .. } = Table::of(&work);
+        let floats = matches!(work.kernel, Kernel::Lerp | Kernel::Bezier);
+        let least = if floats { 1 << 30 } else { MOST_THREADS + 1 };
+        assert!(
+            threads >= least,
+            "{}: {threads} threads",
+            work.kernel.name()
+        );
+        assert!(words > 0);
+    }
+}
+
+#[test]
+fn entries_of_more_words_than_32_bits_count_are_counted() {
+    // 2^16 blocks of 2^16 threads for each call, of 5 words each.
+    let table = Table::of(&dispatch(Kernel::Slerp, 4, (14_000, u32::MAX)));
+    assert_eq!(table.words, 14_000 * (1 << 16) * 5);
+    assert_eq!(table.threads, 14_000 << 32);
+}
+
+/// A chain of a column and a row, with so many results of 2^30 elements, and calls of it.
+fn sums(results: usize, count: u32) -> (Recipe, Vec<Call>) {
+    let mut chain = Chain::default();
+    let [column, row] = [[1 << 15, 1], [1, 1 << 15]].map(|dims| {
+        let shape = Shape::new(&dims).expect("a shape");
+        chain.input(shape, DType::F32, Home::Call).expect("room")
+    });
+    for _ in 0..results {
+        let sum = chain.binary(BinaryFn::Add, column, row);
+        result(&mut chain, sum.expect("they broadcast"));
+    }
+    let recipe = Recipe::fuse(&chain, &[]);
+    let rows = recipe.rows().expect("a chain knows them");
+    let words = u32::try_from(recipe.input_words(rows)).expect("few");
+    let call = |call| Call {
+        recipe: RecipeId(0),
+        rows,
+        inputs: Span {
+            at: call * words,
+            words,
+        },
+        scalar: 0,
+        set: SetId::default(),
+        numbers: NumbersId::default(),
+    };
+    (recipe, (0..count).map(call).collect())
+}
+
+#[test]
+fn results_of_more_words_than_there_are_addresses_are_halved() {
+    // Each result has 4 GiB, and the words of four have no addresses.
+    for count in [4, 5] {
+        let (recipe, calls) = sums(1, count);
+        let whole = assemble(
+            std::slice::from_ref(&recipe),
+            &calls,
+            &[],
+            &Piece::all(&calls),
+        );
+        let large = PieceLimits {
+            slot_bytes: (1 << 34) - 32,
+            bytes: u64::MAX / 8,
+            ..limits()
+        };
+        assert!(!whole.fits(&large), "{} words", whole.words(Slot::RESULTS));
+        assert!(pieces(&(recipe, calls)).len() >= count as usize);
+    }
+}
+
+#[test]
+fn results_of_one_call_are_counted_beyond_32_bits() {
+    let (recipe, calls) = sums(5, 1);
+    assert_eq!(recipe.result_words(calls[0].rows), 5 << 30);
 }

@@ -98,9 +98,10 @@ pub(super) struct Stage {
 impl Stage {
     /// Where a row of the result lies while it is not yet the call's: every
     /// row-wise intermediate keeps the calls end to end in steps of 16 bytes a
-    /// row, so an address follows from the rows before it.
+    /// row, so an address follows from the rows before it. More words than have addresses
+    /// are as many as have, which no device holds.
     pub(super) fn scratch(&self, rows_before: u32) -> u32 {
-        rows_before * aligned(self.row_words)
+        rows_before.saturating_mul(aligned(self.row_words))
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn segment(
         *operand = place;
     }
     Segment {
-        rows: rows * sampling.lanes,
+        rows: rows.saturating_mul(sampling.lanes),
         // The header says where in a tensor.
         result: if sampling.is_stored { 0 } else { result },
         operands,

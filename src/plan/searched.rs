@@ -40,7 +40,7 @@ pub(super) fn segments(
         operands[1] = mask;
         Segment {
             rows: 1,
-            result: result + row * 2 * searching.count,
+            result: result.saturating_add(row * 2 * searching.count),
             operands,
         }
     })

@@ -43,7 +43,7 @@ pub struct Table {
     /// The uniform; `table` is still 0.
     pub params: Params,
     /// Words of the entries.
-    pub words: u32,
+    pub words: u64,
     /// Threads to start.
     pub threads: u64,
 }
@@ -57,15 +57,16 @@ impl Table {
         let params = Params {
             table: 0,
             shift,
-            blocks,
+            // More than have numbers are more than a device starts.
+            blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
             width: settings.width,
             each: u32::from(settings.timing == Timing::Row),
             mode: settings.mode,
         };
         Table {
             params,
-            words: blocks * entry_words(dispatch),
-            threads: u64::from(blocks) << shift,
+            words: blocks * u64::from(entry_words(dispatch)),
+            threads: blocks << shift,
         }
     }
 
@@ -141,7 +142,7 @@ pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {
 /// The block size with the least waste, and how many blocks there are of it:
 /// small ones need more entries, large ones leave more threads idle behind the
 /// end of each call.
-fn choose_shift(counts: impl Iterator<Item = u32> + Clone, group: u32) -> (u32, u32) {
+fn choose_shift(counts: impl Iterator<Item = u32> + Clone, group: u32) -> (u32, u64) {
     let (calls, threads) = counts.clone().fold((0_u64, 0_u64), |(n, sum), count| {
         (n + 1, sum + u64::from(count))
     });
@@ -150,13 +151,13 @@ fn choose_shift(counts: impl Iterator<Item = u32> + Clone, group: u32) -> (u32, 
     let least = group.ilog2();
     let highest = (mean.ilog2() + 1).clamp(least, LARGEST_SHIFT);
     let lowest = highest.saturating_sub(3).max(least);
-    let mut blocks = [0_u32; 4];
+    let mut blocks = [0_u64; 4];
     for count in counts {
         for (shift, blocks) in (lowest..=highest).zip(&mut blocks) {
-            *blocks += count.div_ceil(1 << shift);
+            *blocks += u64::from(count.div_ceil(1 << shift));
         }
     }
-    let waste = |(shift, blocks): &(u32, u32)| u64::from(*blocks) * ((1 << shift) + ENTRY_COST);
+    let waste = |(shift, blocks): &(u32, u64)| *blocks * ((1 << shift) + ENTRY_COST);
     let choices = (lowest..=highest).zip(blocks);
     choices.min_by_key(waste).unwrap_or((0, 0))
 }

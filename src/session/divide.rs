@@ -188,7 +188,7 @@ fn group(
             calls, up, down, ..
         } = &mut all.groups[*place].sum;
         *calls += 1.0;
-        *up += f64::from(call.inputs.words * WORD);
+        *up += f64::from(call.inputs.words) * f64::from(WORD);
         *down += recipe.result_words(call.rows) as f64 * f64::from(WORD);
         if let Some(router) = router {
             let (effort, dispatches) = router.effort(call.recipe, recipe);

@@ -322,7 +322,7 @@ impl<D: Device> Session<D> {
         let flying = self.in_flight.iter().map(|flying| &flying.load);
         let loads = flying.chain(&self.sealed).chain([&self.open]);
         let arenas = loads.map(|load| &load.arena).chain(&self.spare);
-        let words: u64 = arenas.map(|arena| u64::from(arena.capacity())).sum();
+        let words: u64 = arenas.map(Arena::capacity).sum();
         let beside = self.beside.as_ref().map(Device::counters);
         words * u64::from(WORD)
             + self.device.counters().host_bytes

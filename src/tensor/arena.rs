@@ -45,10 +45,12 @@ struct Chunk {
 }
 
 impl Chunk {
+    /// Words that can still be taken: those that have memory and an address.
     fn room(&self) -> u32 {
+        let addresses = u32::MAX / ALIGN * ALIGN - self.base;
         match self.is_shared() {
             true => 0,
-            false => self.capacity() - self.used,
+            false => self.capacity().min(addresses) - self.used,
         }
     }
 
@@ -96,10 +98,10 @@ impl Arena {
     }
 
     /// Words allocated; its part of those that it shares.
-    pub fn capacity(&self) -> u32 {
+    pub fn capacity(&self) -> u64 {
         let own = |chunk: &Chunk| {
-            let holders = u32::try_from(Arc::strong_count(&chunk.memory));
-            chunk.capacity() / holders.expect("few arenas")
+            let holders = Arc::strong_count(&chunk.memory) as u64;
+            u64::from(chunk.capacity()) / holders
         };
         self.chunks.iter().chain(&self.spare).map(own).sum()
     }
@@ -133,7 +135,8 @@ impl Arena {
     #[must_use]
     pub fn reserve(&mut self, words: u32) -> bool {
         let base = self.len();
-        let Some(words) = words.checked_next_multiple_of(ALIGN) else {
+        let words = words.checked_next_multiple_of(ALIGN);
+        let Some(words) = words.filter(|words| base.checked_add(*words).is_some()) else {
             return false;
         };
         if self
@@ -149,7 +152,7 @@ impl Arena {
             .position(|chunk| chunk.capacity() >= words);
         let memory = match spare {
             Some(spare) => Some(self.spare.swap_remove(spare).memory),
-            None => base.checked_add(words).and_then(|_| allocate(words)),
+            None => allocate(words),
         };
         let Some(memory) = memory else {
             return false;
@@ -275,13 +278,13 @@ impl Arena {
             self.kept = either;
         }
         let mut kept = 0;
-        let most = self.kept;
+        let most = u64::from(self.kept);
         self.chunks.append(&mut self.spare);
         self.chunks.retain(|chunk| {
             let is_too_large = chunk.capacity() / 4 > either.max(CHUNK / 4);
             let is_wanted = kept == 0 || kept < most;
             let is_kept = is_wanted && !is_too_large && !chunk.is_shared();
-            kept += if is_kept { chunk.capacity() } else { 0 };
+            kept += u64::from(if is_kept { chunk.capacity() } else { 0 });
             is_kept
         });
         for chunk in &mut self.chunks {
@@ -343,9 +346,9 @@ mod tests {
 
         // What one forgets is the other's alone.
         arena.clear();
-        assert_eq!(arena.capacity(), CHUNK, "its own chunk");
+        assert_eq!(arena.capacity(), u64::from(CHUNK), "its own chunk");
         assert_eq!(arena.push(&[5; 8]).at, 0);
-        assert_eq!(other.capacity(), held + CHUNK);
+        assert_eq!(other.capacity(), held + u64::from(CHUNK));
         assert!(other.read(first).iter().all(|word| *word == 1));
         other.truncate(others.at);
         other.trim();
@@ -373,7 +376,32 @@ mod tests {
             assert!(!arena.reserve(words));
             assert_eq!(arena.free().len(), room);
         }
-        assert_eq!((arena.push(&[2; 8]).at, arena.capacity()), (8, CHUNK));
+        assert_eq!(arena.push(&[2; 8]).at, 8);
+        assert_eq!(arena.capacity(), u64::from(CHUNK));
+    }
+
+    #[test]
+    fn the_last_words_that_have_addresses_are_taken_and_none_behind() {
+        let end = u32::MAX - 3;
+        let chunk = |base, words| Chunk {
+            memory: allocate(words).expect("memory"),
+            base,
+            used: 0,
+        };
+        // The chunk at the end and the spare one both have memory behind the last address.
+        for left in [8, CHUNK - 8, CHUNK + 8] {
+            let mut arena = Arena {
+                chunks: vec![chunk(end - left, CHUNK)],
+                spare: vec![chunk(0, 2 * CHUNK)],
+                ..Arena::default()
+            };
+            assert!(!arena.reserve(left + 4), "{left} words are left");
+            assert!(arena.reserve(left));
+            let span = arena.take(left);
+            assert_eq!((span.at, arena.len()), (end - left, end));
+            assert!(!arena.reserve(4));
+        }
+        assert_eq!([end - 1, end, u32::MAX].map(super::aligned), [end; 3]);
     }
 
     #[test]
@@ -390,7 +418,8 @@ mod tests {
             let held = arena.capacity() + next.capacity();
             arena.hand_over(8, &mut next);
             assert_eq!(arena.capacity() + next.capacity(), held);
-            assert_eq!(arena.capacity(), before.next_multiple_of(CHUNK));
+            let own = u64::from(before.next_multiple_of(CHUNK));
+            assert_eq!(arena.capacity(), own);
             let span = next.take(8);
             assert_eq!((span.at, next.read(span)), (0, &[2; 8][..]));
             assert_eq!(arena.push(&[3; 4]).at, before);
@@ -398,7 +427,7 @@ mod tests {
     }
 
     /// Fills and clears an arena for each count of words; what it holds then.
-    fn capacity_after(counts: &[u32]) -> u32 {
+    fn capacity_after(counts: &[u32]) -> u64 {
         let mut arena = Arena::default();
         for count in counts {
             for _ in 0..count / 100_000 {
@@ -416,7 +445,7 @@ mod tests {
         arena.push(&vec![1; 10 * CHUNK as usize]);
         for held in [10 * CHUNK, 10 * CHUNK, 0, CHUNK] {
             arena.clear();
-            assert_eq!(arena.capacity(), held);
+            assert_eq!(arena.capacity(), u64::from(held));
             arena.push(&[2; 4]);
         }
     }
@@ -435,7 +464,7 @@ mod tests {
             (&[LARGE, LARGE, SMALL, SMALL], CHUNK),
         ];
         for (counts, expected) in cases {
-            assert_eq!(capacity_after(counts), expected, "{counts:?}");
+            assert_eq!(capacity_after(counts), u64::from(expected), "{counts:?}");
         }
     }
 }

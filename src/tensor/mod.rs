@@ -15,7 +15,8 @@ pub const WORD: u32 = 4;
 /// Operands and results start at multiples of this many words (16 bytes).
 pub const ALIGN: u32 = 4;
 
-/// The next multiple of [`ALIGN`] at or after `words`.
+/// The next multiple of [`ALIGN`] at or after `words`; of the last words that have
+/// addresses the multiple before, since there is none after.
 pub const fn aligned(words: u32) -> u32 {
-    words.next_multiple_of(ALIGN)
+    words.saturating_add(ALIGN - 1) / ALIGN * ALIGN
 }

@@ -50,12 +50,15 @@ impl Gpu {
             .map(|work| (work, Table::of(work)))
             .collect();
         let params_words = u32::try_from(tables.len()).expect("few dispatches") * PARAMS_STRIDE;
-        let entries: u64 = tables.iter().map(|(_, table)| u64::from(table.words)).sum();
+        let entries: u64 = tables.iter().map(|(_, table)| table.words).sum();
         let operands = plan.words(Slot::INPUTS);
-        let start = operands.next_multiple_of(PARAMS_STRIDE);
-        let padding = start - operands;
+        let padding = operands.wrapping_neg() % PARAMS_STRIDE;
         let words = u64::from(padding + params_words) + entries;
-        let words = u32::try_from(words).map_err(|_| self.too_large("a batch", words))?;
+        let all = u64::from(operands) + words;
+        if all * u64::from(WORD) > self.max_buffer_bytes() {
+            return Err(self.too_large("what a call reads", all));
+        }
+        let words = u32::try_from(words).expect("no more than a buffer has");
         // One run, so that the end of the operands and what follows are one write
         // where the operands are all that the arena holds.
         if !arena.reserve(words) {
@@ -75,10 +78,10 @@ impl Gpu {
             let fields: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&params));
             target[at..at + fields.len()].copy_from_slice(fields);
             let grid = self.grid(work, table.threads)?;
-            let end = next + table.words;
+            let end = next + u32::try_from(table.words).expect("counted above");
             table.write(work, &mut target[next as usize..end as usize]);
             next = end;
-            let params = (operands + u32::try_from(at).expect("checked above")) * WORD;
+            let params = (operands + u32::try_from(at).expect("counted above")) * WORD;
             ready.push(Ready { work, params, grid });
         }
         let tail = Run {
@@ -100,3 +103,7 @@ impl Gpu {
         })
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "tables_tests.rs"]
+mod tests;

@@ -286,8 +286,8 @@ fn memory_is_used_again() {
     let mut session = session(64 << 20);
     let held = |session: &Session<Frail>| {
         let arenas = session.spare.iter().chain([&session.open.arena]);
-        let sizes: Vec<u32> = arenas.map(Arena::capacity).collect();
-        (sizes.len(), sizes.iter().sum::<u32>())
+        let sizes: Vec<u64> = arenas.map(Arena::capacity).collect();
+        (sizes.len(), sizes.iter().sum::<u64>())
     };
     let round = |session: &mut Session<Frail>| {
         for k in 0..50 {

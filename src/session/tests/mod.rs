@@ -336,7 +336,8 @@ fn held(session: &Session<impl Device>) -> u32 {
     let flying = session.in_flight.iter().map(|flying| &flying.load);
     let loads = flying.chain(&session.sealed).chain([&session.open]);
     let arenas = loads.map(|load| &load.arena).chain(&session.spare);
-    arenas.map(Arena::capacity).sum()
+    let words: u64 = arenas.map(Arena::capacity).sum();
+    u32::try_from(words).expect("few words")
 }
 
 /// Operands take no more memory than two chunks for each of the most batches there ever

@@ -2,7 +2,7 @@
 //! calls when the GPU is lost.
 
 use super::*;
-use crate::plan::KINDS;
+use crate::plan::{Call, KINDS, NumbersId, SetId};
 use crate::tensor::Packing;
 
 /// A model of milliseconds: the GPU's flush, and a float on the processor.
@@ -93,6 +93,31 @@ fn what_the_processor_answers_sooner_never_sees_the_gpu() {
     let sent = launch(&mut session);
     land(&mut session, sent);
     assert_eq!((launches(&session), ran_on(&session)), ((1, 3), (1, 3)));
+}
+
+#[test]
+fn operands_of_more_bytes_than_32_bits_count_go_to_the_gpu() {
+    for words in [(1 << 30) - 4, 1 << 30, u32::MAX - 3] {
+        let mut session = routed(10.0, 0.1);
+        let ticket = put(&mut session, 1.0, 4);
+        let recipe = session.open.calls[0].recipe;
+        let mut load = Load::new(session.open.id, Arena::default());
+        // Only numbers: nobody reads the operands.
+        load.calls.push(Call {
+            recipe,
+            rows: words / 2,
+            inputs: Span { at: 0, words },
+            scalar: 0,
+            set: SetId::default(),
+            numbers: NumbersId::default(),
+        });
+        load.tickets.push(ticket);
+        let [group] = session.routed(&load).groups[..] else {
+            panic!("one call is one group");
+        };
+        assert_eq!(group.sum.up, 4.0 * f64::from(words));
+        assert_eq!(group.fixed, Some(Engine::Gpu), "{words} words");
+    }
 }
 
 #[test]
