@@ -32,12 +32,13 @@ const VALUES = [
   ...["builder", "clips", "search", "embed"],
 ];
 
-// A store of clips, a page of an index and a weight of a model are each one buffer;
+// A store of clips, what they write, a page of an index and a weight of a model are each one buffer;
 // and the last says in how many pieces it goes.
 const BEYOND_SMALL = [
   "the_store_grows_between_calls_of_one_batch",
   "a_clip_beyond_the_budget_leaves_the_others_as_they_were",
   "ten_thousand_random_tracks",
+  "what_is_given_up_writes_the_clip_that_it_was_asked_for",
   "several_pages_are_searched_as_one",
   "a_hundred_thousand_vectors_are_searched_as_a_sort_does",
   "minilm::",

@@ -82,6 +82,13 @@ export interface Core {
    * those that were pending when it was lost, which then settle as `device-lost`.
    */
   release(tensor: number): void;
+  /** A moment behind every call taken so far. */
+  fence(): number;
+  /**
+   * Whether every batch with a call from before that moment has ended, calls that were
+   * given up included: no piece of it is still to be sent.
+   */
+  has_passed(fence: number): boolean;
   /** The buffer that a tensor fills; undefined on the CPU. */
   locate(tensor: number): GPUBuffer | undefined;
   /** Word index of three words that never move: the cursor, the limit, the batches on their way. */

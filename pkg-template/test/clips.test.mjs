@@ -282,6 +282,78 @@ test("a place is given again when no pending call reads it", async () => {
   assert.deepEqual(places(), [0]);
 });
 
+test("a place is not given again while a batch may still sample it", async () => {
+  const tracks = [{ times: [0], values: [1, 2] }];
+  /** Where the only call that is queued looks for its clip. */
+  const placeOf = (core, at) => core.view()[core.queued.at(-1).at + at];
+  const ways = {
+    async signal({ gpu, first, core }) {
+      const stop = new AbortController();
+      const call = first.sample(3, { signal: stop.signal });
+      gpu.flush();
+      stop.abort();
+      await assert.rejects(call, { name: "AbortError" });
+      return () => core.answer();
+    },
+    async deadline({ gpu, first, core }) {
+      const call = first.sample(3, { deadlineMs: 1 });
+      gpu.flush();
+      await assert.rejects(call, { code: "timeout" });
+      return () => core.answer();
+    },
+    async piece({ gpu, first, core, meanwhile }) {
+      const call = first.sample(Float32Array.of(1, 2, 3, 4));
+      gpu.flush();
+      const failure = { code: "out-of-memory", message: "full" };
+      // Four pieces, of which the second fails, and with it the call.
+      const behind = (piece) => piece === 1 && meanwhile();
+      core.answerInPieces(2, { failing: 1, failure, behind });
+      await assert.rejects(call, { code: "out-of-memory" });
+    },
+  };
+  for (const [name, giveUp] of Object.entries(ways)) {
+    const { gpu, core } = await manual();
+    const first = gpu.clip({ tracks });
+    const meanwhile = () => {
+      first.dispose();
+      void gpu.clip({ tracks }).sample(0);
+      assert.equal(placeOf(core, 8), 16, name);
+    };
+    const land = await giveUp({ gpu, first, core, meanwhile });
+    if (land !== undefined) {
+      meanwhile();
+      land();
+    }
+    void gpu.clip({ tracks }).sample(0);
+    assert.equal(placeOf(core, 8), 0, `${name}: when the batch has ended`);
+  }
+});
+
+test("a clip dropped while the session opens keeps its place for its calls", async () => {
+  const gpu = face.shared({ flush: "manual" });
+  const clip = (value) =>
+    gpu.clip({ tracks: [{ times: [0], values: [value] }] });
+  const first = clip(1);
+  const call = first.sample(0);
+  first.dispose();
+  void clip(2).sample(0);
+  await gpu.ready;
+  await settled();
+  const { core } = fake;
+  void clip(3).sample(0);
+  const places = () => core.queued.map(({ at }) => core.view()[at + 8]);
+  assert.deepEqual(places(), [0, 16, 32]);
+  gpu.flush();
+  core.answer();
+  await call;
+  const last = clip(4).sample(0);
+  assert.deepEqual(places(), [0]);
+  gpu.flush();
+  core.answer();
+  await last;
+  await gpu.dispose();
+});
+
 test("the store is one tensor, written in parts and filled when it grows", async () => {
   const { gpu, core } = await manual();
   const small = { tracks: [TRACK] };

@@ -84,6 +84,8 @@ class Core {
     this.lastTensor = 0;
     this.queued = [];
     this.flights = [];
+    /** The number of the batch that is open. */
+    this.batch = 0;
     /** The tickets of warm-ups that are not over. */
     this.warmups = [];
     this.explained = undefined;
@@ -189,6 +191,18 @@ class Core {
     if (!this.tensors.delete(tensor)) throw new Error(`no tensor ${tensor}`);
   }
 
+  fence() {
+    this.fail("fence");
+    return this.queued.length > 0 ? this.batch : this.batch - 1;
+  }
+
+  has_passed(fence) {
+    this.fail("has_passed");
+    const pending = this.flights.map(({ batch }) => batch);
+    if (this.queued.length > 0) pending.push(this.batch);
+    return pending.every((batch) => batch > fence);
+  }
+
   locate(tensor) {
     return `buffer ${tensor}`;
   }
@@ -247,7 +261,8 @@ class Core {
     this.counts.flushes += 1;
     this.counts.atOnce += Number(atOnce);
     if (this.queued.length === 0) return;
-    this.flights.push(this.queued);
+    this.flights.push(Object.assign(this.queued, { batch: this.batch }));
+    this.batch += 1;
     this.queued = [];
     if (this.answersAtOnce) this.answer();
   }
@@ -374,7 +389,7 @@ class Core {
    * `failing` comes back with `failure`.
    */
   answerInPieces(words, { behind = () => {}, failing, failure } = {}) {
-    let calls = this.flights.shift();
+    let calls = this.flights[0];
     const batch = calls;
     let next = 0;
     for (const call of calls) {
@@ -404,7 +419,10 @@ class Core {
       const source = all.slice(start, end).buffer;
       const message = fails ? failure.message : undefined;
       const last = end === all.length;
-      if (last) this.note(batch);
+      if (last) {
+        this.flights.shift();
+        this.note(batch);
+      }
       this.send(TABLE, table.length / 4, source, message, last);
       structuredClone(source, { transfer: [source] });
       behind(piece);

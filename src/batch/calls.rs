@@ -19,6 +19,14 @@ impl Ticket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchId(pub u32);
 
+impl BatchId {
+    /// Whether a batch was opened before another, both of this session: numbers wrap as
+    /// those of tickets do.
+    pub fn is_before(self, other: BatchId) -> bool {
+        Ticket(self.0).is_before(Ticket(other.0))
+    }
+}
+
 /// What a call weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

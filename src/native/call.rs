@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot::{Receiver, Sender};
 
-use super::clips::Entry;
 use super::embedder::Burden;
 use super::outside::block_on;
 use super::shared::Shared;
@@ -123,8 +122,6 @@ pub(super) enum Answer {
     /// At most so many floats: behind those of a chain there may be padding.
     Floats(Sender<Result<Vec<f32>, Error>>, usize),
     States(Sender<Result<Vec<State>, Error>>),
-    /// Floats, and the clips that they are made of.
-    Sampled(Sender<Result<Vec<f32>, Error>>, Vec<Arc<Entry>>),
     /// At most so many floats of a text, and what the device is eased of with it.
     Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
 }
@@ -150,9 +147,7 @@ impl Answer {
     /// What its result of `total` words is to be put in.
     pub(super) fn words(&self, spare: &mut Spare, total: u32) -> Words {
         match self {
-            Answer::Floats(..) | Answer::Sampled(..) | Answer::Embedded(..) => {
-                Words::Floats(spare.take(total as usize))
-            }
+            Answer::Floats(..) | Answer::Embedded(..) => Words::Floats(spare.take(total as usize)),
             Answer::States(_) => Words::States(Vec::new()),
         }
     }
@@ -168,10 +163,6 @@ impl Answer {
                     floats
                 });
                 let _ = sender.send(floats);
-            }
-            Answer::Sampled(sender, clips) => {
-                Answer::Floats(sender, usize::MAX).send(outcome);
-                drop(clips); // Their places may be given to others now.
             }
             Answer::Embedded(sender, most, burden) => {
                 match &outcome {

@@ -122,7 +122,9 @@ impl Debug for Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.shared.lock().clips.give(self.at, self.words);
+        let mut state = self.shared.lock();
+        let State { session, clips, .. } = &mut *state;
+        clips.release(self.at, self.words, session);
     }
 }
 
@@ -271,8 +273,7 @@ impl Gpu {
                 tensors,
             },
         };
-        let entries = layers.iter().map(|layer| Arc::clone(&layer.clip.entry));
-        Ok(shared.submit_sampling(&request, self.terms(), entries.collect()))
+        Ok(shared.submit(Ok(request), self.terms()))
     }
 }
 

@@ -15,7 +15,6 @@ use std::time::Duration;
 use futures_channel::oneshot;
 
 use super::call::{Answer, Call};
-use super::clips::Entry;
 use super::compiles::Compiles;
 use super::config::Config;
 use super::embedder::Burden;
@@ -206,22 +205,6 @@ impl Shared {
     ) -> Call<f32> {
         let answer = |sender| Answer::Embedded(sender, floats, burden);
         self.submit_to(Ok(request), terms, answer)
-    }
-
-    /// Takes a call that samples clips, which keep their places until it is
-    /// settled.
-    pub(super) fn submit_sampling(
-        self: &Arc<Self>,
-        request: &Request<'_>,
-        terms: Terms,
-        clips: Vec<Arc<Entry>>,
-    ) -> Call<f32> {
-        let (sender, receiver) = oneshot::channel();
-        match self.enqueue(request, terms, Answer::Sampled(sender, clips)) {
-            Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
-            Ok(None) => Call::known(Ok(Vec::new())),
-            Err(error) => Call::known(Err(error)),
-        }
     }
 
     fn submit_to<T>(

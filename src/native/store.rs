@@ -3,19 +3,31 @@
 //!
 //! What the words mean is not looked at.
 
+use std::collections::VecDeque;
+
 use super::outside::AnyDevice;
 use super::places::Places;
 use crate::error::Error;
-use crate::session::Session;
+use crate::session::{Fence, Session};
 
 /// Words of the first store; it doubles when it is full.
 const SMALLEST: usize = 1 << 16;
+
+/// A place that no call from behind a fence samples.
+#[derive(Debug)]
+struct DroppedPlace {
+    fence: Fence,
+    at: u32,
+    words: u32,
+}
 
 /// The store of one session.
 #[derive(Debug, Default)]
 pub(super) struct Clips {
     words: Vec<u32>,
     places: Places,
+    /// Places of clips that are gone, oldest first. Batches may sample some of these yet.
+    dropped: VecDeque<DroppedPlace>,
     /// The store's tensor, once there is a clip.
     number: Option<u32>,
     /// Whether the device has all of the words; where it had no room for them, or is
@@ -30,6 +42,7 @@ impl Clips {
         words: &[u32],
         session: &mut Session<AnyDevice>,
     ) -> Result<u32, Error> {
+        self.reclaim(session);
         let need = words_of(words.len());
         let at = self.places.take(need);
         let place = at as usize..at as usize + words.len();
@@ -55,9 +68,20 @@ impl Clips {
         Ok(at)
     }
 
-    /// Gives a clip's place to others.
-    pub(super) fn give(&mut self, at: u32, words: u32) {
-        self.places.give(at, words);
+    /// Gives a clip's place to others, as soon as no batch can sample it.
+    pub(super) fn release(&mut self, at: u32, words: u32, session: &Session<AnyDevice>) {
+        let fence = session.fence();
+        self.dropped.push_back(DroppedPlace { fence, at, words });
+    }
+
+    fn reclaim(&mut self, session: &Session<AnyDevice>) {
+        // In the order in which they were dropped: a later fence seldom passes earlier.
+        while let Some(DroppedPlace { fence, at, words }) = self.dropped.front()
+            && session.has_passed(*fence)
+        {
+            self.places.give(*at, *words);
+            self.dropped.pop_front();
+        }
     }
 
     /// The tensor that clips lie in.

@@ -11,6 +11,9 @@ use crate::tensor::{Arena, Format, Span, aligned};
 #[derive(Debug)]
 pub(super) struct Load {
     pub(super) id: BatchId,
+    /// The first batch that took one of its calls: another than its own where it was
+    /// divided from that one.
+    pub(super) oldest: BatchId,
     pub(super) arena: Arena,
     /// Its calls, and the ticket of each.
     pub(super) calls: Vec<Call>,
@@ -61,6 +64,7 @@ impl Load {
     pub(super) fn of(id: BatchId, arena: Arena, calls: usize) -> Self {
         Load {
             id,
+            oldest: id,
             arena,
             calls: Vec::with_capacity(calls),
             tickets: Vec::with_capacity(calls),
@@ -236,6 +240,9 @@ impl Load {
         let is_first = other.calls.is_empty();
         if is_first {
             other.arena = self.arena.share();
+        }
+        if self.oldest.is_before(other.oldest) {
+            other.oldest = self.oldest;
         }
         other.is_sent = self.is_sent;
         other.losses = self.losses;

@@ -11,6 +11,7 @@ mod cut;
 mod divide;
 mod explain;
 mod facts;
+mod fence;
 mod flights;
 mod given_up;
 mod load;
@@ -36,6 +37,7 @@ mod budget;
 
 pub use answers::Answer;
 pub use facts::{Facts, Measured};
+pub use fence::Fence;
 pub use flights::{Launch, Settlement};
 pub(crate) use loss::LOSSES;
 pub use model::{FACTS, Model};

@@ -34,7 +34,7 @@ use crate::graph::sampling::Sampling;
 use crate::graph::searching::{FEW_RESULTS, Scan, Searching};
 use crate::ops;
 use crate::plan::RecipeId;
-use crate::session::{Filling, Model, Session, Submission};
+use crate::session::{Fence, Filling, Model, Session, Submission};
 use crate::tensor::Packing;
 
 /// With the number of a home: the data is in its format already.
@@ -208,6 +208,16 @@ impl Core {
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&self, tensor: u32) {
         self.inner.session.borrow_mut().release(tensor);
+    }
+
+    /// A moment behind every call taken so far.
+    pub fn fence(&self) -> u32 {
+        self.inner.session.borrow().fence().0
+    }
+
+    /// Whether every batch with a call from before that moment has ended.
+    pub fn has_passed(&self, fence: u32) -> bool {
+        self.inner.session.borrow().has_passed(Fence(fence))
     }
 
     /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.

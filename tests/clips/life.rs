@@ -7,6 +7,7 @@ use framebatch::clips::{Easing, Interpolation, Kind, Track, Wrap};
 use framebatch::{BatchConfig, Clip, Code, EngineChoice, Gpu, Preset, Storage, Tensor};
 
 use crate::engines;
+use crate::stall::Stall;
 
 /// From a value at 0 s to another at 1 s.
 pub(crate) fn ramp(gpu: &Gpu, from: f32, to: f32) -> Clip {
@@ -156,6 +157,97 @@ fn places_are_given_again_when_no_call_needs_them() {
         let held = gpu.stats().device.pool_bytes;
         assert!(held < 4 << 20, "{held} bytes for two clips");
     }
+}
+
+/// A clip of so many lanes, whose words are more than a ramp's.
+fn wide(gpu: &Gpu, value: f32) -> Clip {
+    let track = Track {
+        times: &[0.0],
+        values: &[value; 64],
+        kind: Kind::Vector,
+        interpolation: Interpolation::Linear,
+        easing: Easing::Linear,
+    };
+    gpu.clip(&[track], None).unwrap()
+}
+
+/// Both engines, with one piece of a batch on its way at a time. The kernels are
+/// compiled: calls that wait for one would be a batch of their own.
+fn both_in_pieces() -> [Gpu; 2] {
+    [EngineChoice::Cpu, EngineChoice::Gpu].map(|engine| {
+        let batch = BatchConfig {
+            max_pieces_in_flight: Some(1),
+            memory_budget: Some(16 << 20),
+            ..engines::manual()
+        };
+        let gpu = engines::open(engine, batch);
+        let calls = [
+            ramp(&gpu, 0.0, 1.0).sample(&[0.0], Wrap::Clamp),
+            gpu.lerp(&[0.0], &[0.0], 0.5),
+        ];
+        gpu.flush();
+        assert_eq!(calls.map(|call| call.wait().unwrap()), [[0.0], [0.0]]);
+        gpu
+    })
+}
+
+#[test]
+fn a_place_is_not_given_away_while_a_batch_samples_it() {
+    engines::in_time(|| {
+        for gpu in both_in_pieces() {
+            let old = wide(&gpu, 1.0);
+            let first = gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5);
+            let given_up = old.sample(&vec![0.0; 12_000], Wrap::Clamp);
+            // The worker has answered what the first piece holds; others are still to come.
+            let stall = Stall::behind(&gpu, first);
+            let pieces = gpu.stats().pieces;
+            drop((given_up, old));
+            // Its words would be taken for addresses of the old one's lanes.
+            let values = vec![1e30; 256];
+            let track = Track {
+                times: &values,
+                values: &values,
+                kind: Kind::Vector,
+                interpolation: Interpolation::Step,
+                easing: Easing::Linear,
+            };
+            let new = gpu.clip(&[track], None).unwrap();
+            drop(stall);
+            let sampled = new.sample(&[0.0], Wrap::Clamp);
+            gpu.flush();
+            assert_eq!(sampled.wait().unwrap(), [1e30]);
+            let more = gpu.stats().pieces - pieces;
+            assert!(more > 1, "{more} pieces were to come");
+        }
+    });
+}
+
+#[test]
+fn what_is_given_up_writes_the_clip_that_it_was_asked_for() {
+    engines::in_time(|| {
+        for gpu in both_in_pieces() {
+            const HALF: u32 = 300_000;
+            let times = vec![0.0; HALF as usize];
+            let tensor = gpu.tensor(&times.repeat(2), &[2, HALF]).unwrap();
+            let old = ramp(&gpu, 1.0, 1.0);
+            let first = ramp(&gpu, 1.0, 1.0).sample_to(&tensor, 0, &[0.0], Wrap::Clamp);
+            // Each half is a piece.
+            let given_up = [0, HALF].map(|at| old.sample_to(&tensor, at, &times, Wrap::Clamp));
+            let stall = Stall::behind(&gpu, first);
+            let pieces = gpu.stats().pieces;
+            drop((given_up, old));
+            let new = ramp(&gpu, 2.0, 2.0);
+            drop(stall);
+            let sampled = new.sample(&[0.0], Wrap::Clamp);
+            gpu.flush();
+            assert_eq!(sampled.wait().unwrap(), [2.0]);
+            let more = gpu.stats().pieces - pieces;
+            assert!(more > 1, "{more} pieces were to come");
+            let written = read(&gpu, &tensor);
+            let wrong = written.iter().position(|float| *float != 1.0);
+            assert_eq!(wrong, None);
+        }
+    });
 }
 
 #[test]

@@ -25,6 +25,9 @@ mod samplers;
 #[path = "../samples/mod.rs"]
 mod samples;
 mod shown;
+#[allow(dead_code, reason = "each test target uses its own part")]
+#[path = "../stall/mod.rs"]
+mod stall;
 mod words;
 
 /// How far a float may be from the oracle's.

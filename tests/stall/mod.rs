@@ -32,13 +32,18 @@ impl Wake for Blocker {
 impl Stall {
     /// Stalls the worker of a handle that has nothing pending.
     pub(crate) fn new(gpu: &Gpu) -> Stall {
+        Stall::behind(gpu, gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5))
+    }
+
+    /// Stalls it as soon as it has answered a call.
+    pub(crate) fn behind(gpu: &Gpu, call: Call<f32>) -> Stall {
         let (release, released) = sync_channel(0);
         let (reached, is_reached) = sync_channel(1);
         let waker = Waker::from(Arc::new(Blocker {
             reached,
             released: Mutex::new(released),
         }));
-        let mut call = Box::pin(gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5));
+        let mut call = Box::pin(call);
         let state = call.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(
             matches!(state, Poll::Pending),

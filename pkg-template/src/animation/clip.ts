@@ -180,7 +180,7 @@ export class Clip {
     });
   }
 
-  /** Gives its memory back as soon as no pending call needs it. Using it after that rejects. */
+  /** Gives its memory back as soon as no batch needs it. Using it after that rejects. */
   dispose(): void {
     collected.unregister(this);
     const { calls, place } = this.#inside;

@@ -34,13 +34,9 @@ export class Moment implements Laid {
 
   keep(): void {} // The session is open.
 
-  hold(): void {
-    this.place.pins += 1;
-  }
+  hold(): void {} // The store is there as long as the session.
 
-  release(): void {
-    this.store.unpin(this.place);
-  }
+  release(): void {}
 
   lay(arena: Arena): number {
     const { store, place } = this;

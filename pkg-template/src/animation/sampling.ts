@@ -96,14 +96,12 @@ export class Sampling implements Laid {
   }
 
   hold(): void {
-    for (const { place } of this.layers) place.pins += 1;
     if (this.target === undefined) return;
     this.leaf = this.target.node.leaf!;
     this.leaf.pins += 1;
   }
 
   release(): void {
-    for (const { place } of this.layers) this.store.unpin(place);
     if (this.leaf !== undefined) this.target!.residents.unpin(this.leaf);
   }
 

@@ -17,17 +17,19 @@ const SMALLEST = 2 ** 14;
 /** The core has no tensor of it. */
 const NOWHERE = -1;
 
-/** A place in the store, and who needs it. */
-export class Place {
-  /** Calls that still read it. */
-  pins = 0;
+/** A place in the store. */
+export interface Place {
+  readonly at: number;
+  readonly words: number;
   /** Nobody will use it in another call. */
-  dropped = false;
+  dropped: boolean;
+}
 
-  constructor(
-    readonly at: number,
-    readonly words: number,
-  ) {}
+/** A place that was dropped. */
+interface DroppedPlace {
+  readonly place: Place;
+  /** Behind its calls; undefined while the session that takes these opens. */
+  fence: number | undefined;
 }
 
 /** The store of one session. */
@@ -39,6 +41,8 @@ export class Store implements Companion<Core> {
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
   private readonly places = new Places();
+  /** Oldest first. Batches may sample some of these yet. */
+  private readonly dropped: DroppedPlace[] = [];
   /** How many of the words the device has. */
   private held = 0;
   private isLost = false;
@@ -52,6 +56,7 @@ export class Store implements Companion<Core> {
 
   /** Finds a place for words and writes them there. Throws where there is no room. */
   put(words: Uint32Array): Place {
+    if (this.core !== undefined) this.reclaim(this.core);
     const at = this.places.take(words.length);
     const before = this.words;
     const end = at + words.length;
@@ -62,7 +67,7 @@ export class Store implements Companion<Core> {
       this.words.set(before);
     }
     this.words.set(words, at);
-    const place = new Place(at, words.length);
+    const place = { at, words: words.length, dropped: false };
     if (this.core === undefined || this.isLost) return place;
     try {
       if (end > this.held) this.fill(this.core);
@@ -76,18 +81,14 @@ export class Store implements Companion<Core> {
     return place;
   }
 
-  /** Nobody will use a place in another call. */
+  /** Nobody will use a place in another call: others get it once no batch can sample it. */
   drop(place: Place): void {
     if (place.dropped) return;
     place.dropped = true;
-    if (place.pins === 0) this.places.give(place.at, place.words);
-  }
-
-  /** A call that read a place was answered. */
-  unpin(place: Place): void {
-    place.pins -= 1;
-    if (place.dropped && place.pins === 0) {
-      this.places.give(place.at, place.words);
+    try {
+      this.dropped.push({ place, fence: this.core?.fence() });
+    } catch (thrown) {
+      this.trapped(thrown);
     }
   }
 
@@ -121,8 +122,9 @@ export class Store implements Companion<Core> {
   hear(event: "lost" | "restored" | "fallback"): void {
     this.isLost = event === "lost";
     this.held = 0;
-    if (this.isLost || this.core === undefined || this.places.end === 0) return;
-    this.fillOrLose(this.core);
+    if (this.isLost || this.core === undefined) return;
+    this.reclaim(this.core);
+    if (this.places.end > 0) this.fillOrLose(this.core);
   }
 
   close(): void {
@@ -141,6 +143,21 @@ export class Store implements Companion<Core> {
       this.places.give(at, words);
       throw error;
     }
+  }
+
+  private reclaim(core: Core): void {
+    this.ask(() => {
+      // The calls that were made while the session opened have entered it by now.
+      for (const dropped of this.dropped) dropped.fence ??= core.fence();
+      // In the order in which they were dropped: a later fence seldom passes earlier.
+      let passed = 0;
+      for (const { place, fence } of this.dropped) {
+        if (!core.has_passed(fence!)) break;
+        this.places.give(place.at, place.words);
+        passed += 1;
+      }
+      this.dropped.splice(0, passed);
+    });
   }
 
   private fill(core: Core): void {

@@ -6,6 +6,7 @@ mod by_example;
 mod chains;
 mod deferred;
 mod facts;
+mod fences;
 mod in_pieces;
 mod on_both;
 mod on_the_way;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::fences::Fences;
 use super::*;
 use crate::Code;
 use crate::batch::{Capacity, Overflow};
@@ -160,6 +161,7 @@ proptest! {
         // Flights before this one were disposed of.
         let (mut launches, mut disposed) = (0, 0);
         let mut peak = loads(&session);
+        let (mut fences, mut newest) = (Fences::default(), None);
         for (value, event) in (0_u16..).map(f32::from).zip(events) {
             match event {
                 Event::Submit { rows, key, engine } => match ask_of(
@@ -170,6 +172,7 @@ proptest! {
                 ) {
                     Ok(accepted) => {
                         model.calls += 1;
+                        newest = Some(accepted.ticket);
                         model.pending.insert(accepted.ticket, vec![value + 1.0; rows as usize]);
                         if let Some(older) = accepted.superseded {
                             prop_assert!(model.pending.remove(&older).is_some());
@@ -244,6 +247,8 @@ proptest! {
                 }
                 Event::Abort(_) | Event::Land { .. } => {}
             }
+            fences.put(&session, newest);
+            fences.check(&session);
             peak = peak.max(loads(&session));
             assert_held(&session, peak);
             prop_assert_eq!(session.pending(), model.pending.len());
@@ -254,5 +259,6 @@ proptest! {
         }
         model.give_up(session.dispose())?;
         prop_assert_eq!((session.pending(), session.batcher.pending_bytes()), (0, 0));
+        fences.assert_passed(&session);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::fences::Fences;
 use super::super::writing::{Pose, fill};
 use super::*;
 
@@ -244,6 +245,7 @@ proptest! {
             found: BTreeMap::new(),
             peak,
         };
+        let (mut fences, mut newest) = (Fences::default(), None);
         for (value, event) in (0_u16..).map(f32::from).zip(events) {
             match event {
                 Event::Submit { op, key } => {
@@ -256,6 +258,7 @@ proptest! {
                         if let Some(older) = accepted.superseded {
                             prop_assert!(run.pending.remove(&older).is_some());
                         }
+                        newest = Some(accepted.ticket);
                         run.pending.insert(accepted.ticket, (op, value));
                     }
                 }
@@ -280,6 +283,8 @@ proptest! {
                 Event::Replace => run.replace(),
                 Event::Abort(_) | Event::Land(..) | Event::Compile(..) => {}
             }
+            fences.put(&run.session, newest);
+            fences.check(&run.session);
             run.peak = run.peak.max(loads(&run.session));
             assert_held(&run.session, run.peak);
             prop_assert_eq!(run.session.pending(), run.pending.len());
@@ -288,5 +293,6 @@ proptest! {
         let session = &mut run.session;
         prop_assert_eq!((session.pending(), session.batcher.pending_bytes()), (0, 0));
         prop_assert_eq!(loads(session), 1);
+        fences.assert_passed(session);
     }
 }

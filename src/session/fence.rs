@@ -1,0 +1,36 @@
+//! Fences: until when batches may still read what nobody asks for any more.
+//!
+//! A face that gives ranges of one tensor to many owners, as it does for clips, puts a
+//! fence when an owner leaves and gives the range to another one once the fence has
+//! passed. Calls do not count here, batches do: a call that is given up, refused or
+//! late is still in its batch, whose later pieces compute it. What lies in the ranges is
+//! the face's matter.
+
+use super::Session;
+use super::load::Load;
+use crate::batch::BatchId;
+use crate::device::Device;
+
+/// A moment between two calls of a session: behind those of the batch of this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fence(pub u32);
+
+impl<D: Device> Session<D> {
+    /// A fence behind every call taken so far.
+    pub fn fence(&self) -> Fence {
+        let open = self.open.id.0;
+        match self.open.calls.is_empty() {
+            true => Fence(open.wrapping_sub(1)),
+            false => Fence(open),
+        }
+    }
+
+    /// Whether every batch with a call from before a fence has ended: no piece of it is
+    /// still to be sent, for the first time or again after a loss.
+    pub fn has_passed(&self, fence: Fence) -> bool {
+        let open = (!self.open.calls.is_empty()).then_some(&self.open);
+        let flying = self.in_flight.iter().map(|flying| &flying.load);
+        let is_behind = |load: &Load| BatchId(fence.0).is_before(load.oldest);
+        flying.chain(&self.sealed).chain(open).all(is_behind)
+    }
+}
