@@ -201,7 +201,10 @@ mod tests {
     #[test]
     fn a_wait_for_a_job_that_goes_on_ends_with_its_time() {
         let (sender, receiver) = channel::<()>();
-        let task = spawn(move || drop(receiver.recv())).expect("a thread");
+        let task = spawn(move || {
+            let _ = receiver.recv(); // Until the sender goes.
+        });
+        let task = task.expect("a thread");
         task.wait(Duration::from_millis(10));
         assert_ne!(*task.state.lock(), Progress::Ended);
         drop(sender);
