@@ -14,7 +14,9 @@ export function report(result) {
       (result.rows.some(({ rounds }) => rounds)
         ? " Of rounds that systems took turns for, the one in the middle."
         : "") +
-      (software ? " Software adapter: only ratios to one batch by hand count." : ""),
+      (software
+        ? " Software adapter: only ratios to one batch by hand count."
+        : ""),
     markdown(times(result)),
     ...inRounds(result),
     "## What times are made of",

@@ -190,12 +190,20 @@ test("products have the shapes that NumPy gives them", async () => {
   const { gpu } = await manual();
   for (const [a, b, expected] of [
     [[24], [24], []],
-    [[4, 6], [6, 4], [4, 4]],
+    [
+      [4, 6],
+      [6, 4],
+      [4, 4],
+    ],
     [[24], [24, 1], [1]],
     [[1, 24], [24], [1]],
     [[4], [2, 4, 3], [2, 3]],
     [[3, 1, 2, 4], [4], [3, 1, 2]],
-    [[3, 1, 2, 4], [2, 4, 3], [3, 2, 2, 3]],
+    [
+      [3, 1, 2, 4],
+      [2, 4, 3],
+      [3, 2, 2, 3],
+    ],
   ]) {
     const made = [a, b].map((dims) => {
       const count = dims.reduce((product, dim) => product * dim, 1);
