@@ -64,7 +64,10 @@ check: target/face/index.js
 	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
 	node tools/test.mjs unit
 
-release: build
+# What a person has to mend first is told before anything is built.
+release:
+	@node tools/release.mjs papers tree
+	@$(MAKE) --no-print-directory build
 	@node tools/release.mjs
 
 clean:

@@ -3,6 +3,25 @@
 //! Small independent GPU calls, made anywhere, become one upload, one
 //! submission and one read-back. The same core runs in the browser (wasm32
 //! over WebGPU) and natively. `ARCHITECTURE.md` says how it is laid out.
+//!
+//! ```
+//! use framebatch::{Config, Error, Gpu};
+//!
+//! async fn example() -> Result<(), Error> {
+//!     let gpu = Gpu::open(Config::default()).await?;
+//!     // Made before they are awaited, both calls are one submission.
+//!     let near = gpu.lerp(&[0.0, 1.0], &[1.0, 3.0], 0.25);
+//!     let far = gpu.lerp(&[0.0, 1.0], &[1.0, 3.0], 0.75);
+//!     println!("{:?} {:?}", near.await?, far.await?);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Natively a `Gpu` is a session, for any async runtime; `Gpu::blocking` is for plain
+//! threads. A `Batch` records several operations as one call, a `Tensor` keeps data on
+//! the device, an `Index` finds the nearest of many vectors, an `Embedder` makes vectors
+//! of texts. For the browser there is the npm package of the same name, which this crate
+//! is the core of.
 
 #![cfg_attr(
     test,

@@ -51,18 +51,18 @@ function npmProblems(crate, npm) {
 }
 
 function changelogProblems(crate, changelog, today) {
-  const found = [];
   const [unreleased, newest] = newestSections(changelog);
+  const section = `"## [${crate}] - ${today}"`;
+  if (newest === undefined) {
+    return [
+      `CHANGELOG.md names no version: begin a section ${section}, with what is [Unreleased]`,
+    ];
+  }
+  const found = [];
   if (/^[-*] /m.test(unreleased?.body ?? "")) {
     found.push(
-      `CHANGELOG.md has lines under [Unreleased], which would be released unnamed: move them below "## [${crate}] - ${today}"`,
+      `CHANGELOG.md has lines under [Unreleased], which would be released unnamed: move them below ${section}`,
     );
-  }
-  if (newest === undefined) {
-    found.push(
-      `CHANGELOG.md names no version: begin a section "## [${crate}] - ${today}"`,
-    );
-    return found;
   }
   if (newest.title !== crate) {
     found.push(

@@ -43,7 +43,7 @@ const PARTS = {
 
   npm() {
     run("node", [
-      ...["--test", "--test-reporter=dot"],
+      ...["--test", "--test-reporter=spec"],
       "tests/packaging/lists.test.mjs",
       "tests/packaging/types.test.mjs",
     ]);
