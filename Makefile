@@ -62,6 +62,8 @@ check: target/face/index.js
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --target wasm32-unknown-unknown
 	node tools/test.mjs unit
 
 # What a person has to mend first is told before anything is built.

@@ -76,8 +76,8 @@ impl Batcher {
     ///
     /// # Errors
     ///
-    /// [`Error::QueueFull`] under [`Overflow::Reject`], and under
-    /// [`Overflow::Latest`] when no queued call has the same key. Nothing
+    /// [`Error::QueueFull`] under [`Overflow::Reject`](super::Overflow::Reject), and under
+    /// [`Overflow::Latest`](super::Overflow::Latest) when no queued call has the same key. Nothing
     /// changes then.
     pub fn push(&mut self, request: Request, now: Millis) -> Result<Accepted, Error> {
         let superseded = self.make_room(&request)?;

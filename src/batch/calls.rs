@@ -32,7 +32,7 @@ impl BatchId {
 pub struct Request {
     /// Items, as the op counts them.
     pub items: u64,
-    /// What it takes of [`BatchConfig::max_batch_cost`], as the op counts it.
+    /// What it takes of [`BatchConfig::max_batch_cost`](super::BatchConfig::max_batch_cost), as the op counts it.
     pub cost: u64,
     /// Bytes of operands and results.
     pub bytes: u64,

@@ -43,7 +43,7 @@ pub struct Config {
     pub pooling: Pooling,
     /// Whether that is divided by its length.
     pub normalize: bool,
-    /// Tokens of a text at most, [CLS] and [SEP] included.
+    /// Tokens of a text at most, `[CLS]` and `[SEP]` included.
     pub max_tokens: u32,
 }
 

@@ -17,7 +17,7 @@ pub struct Submission {
     /// Its structure.
     pub recipe: RecipeId,
     /// Its rows; at least one. Of a structure that knows its rows, a chain, what
-    /// the call takes of [`BatchConfig::max_batch_cost`].
+    /// the call takes of [`BatchConfig::max_batch_cost`](crate::BatchConfig::max_batch_cost).
     pub rows: u32,
     /// The bits of its scalar, where the structure has one.
     pub scalar: u32,

@@ -301,7 +301,7 @@ impl Embedder {
         }
     }
 
-    /// Embeds a text that any tokenizer made ids of, [CLS] and [SEP] included: so
+    /// Embeds a text that any tokenizer made ids of, `[CLS]` and `[SEP]` included: so
     /// many floats as [`Config::hidden`].
     ///
     /// Out of the future comes [`Error::InvalidInput`] for no ids, for more than

@@ -1,7 +1,7 @@
 //! The stages that fusion makes, on the processor: the same numbers in as
 //! `kernel::generated`, and an order of sums that depends on sizes alone.
 //!
-//! Works through blocks of [`BLOCK`] elements, so that what lies between two
+//! Works through blocks of `BLOCK` elements, so that what lies between two
 //! operations stays in the nearest cache. Where operands lie is the caller's
 //! business, and so is who computes which lines of a result.
 
