@@ -111,7 +111,7 @@ function tellWhatToDo() {
 Both packages are ready. Nothing is published yet; with \`make test\` and \`make long\` green on this commit:
 
   cargo publish --locked
-  npm publish ${PACKED}/framebatch-${released}.tgz --access public
+  npm publish ./${PACKED}/framebatch-${released}.tgz --access public
   git tag --annotate ${tag} --message "framebatch ${released}"
   git push origin ${tag}
 
