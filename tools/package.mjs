@@ -92,12 +92,13 @@ writeFileSync(join(target, "THIRD-PARTY-NOTICES.txt"), notices());
 writeFileSync(join(target, "package.json"), manifest());
 checkSize();
 
-/** The manifest of the package: its template, and where the repository is. */
+/** The manifest of the package: its template without scripts, and where the repository is. */
 function manifest() {
   const template = JSON.parse(
     readFileSync("pkg-template/package.json", "utf8"),
   );
-  const whole = { ...template, ...npmFields(repositoryAddress(".")) };
+  const fields = npmFields(repositoryAddress("."));
+  const whole = { ...template, scripts: undefined, ...fields };
   return `${JSON.stringify(whole, null, 2)}\n`;
 }
 

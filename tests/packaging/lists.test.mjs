@@ -140,6 +140,7 @@ test("the papers of the npm package are the repository's", () => {
   const manifest = JSON.parse(read("package.json"));
   const workspace = JSON.parse(readFileSync("package.json", "utf8"));
   assert.deepEqual(manifest.engines, workspace.engines);
+  assert.equal(manifest.scripts, undefined, "scripts run files of tests");
   assert.equal(manifest.license, "MIT OR Apache-2.0");
 });
 
