@@ -187,6 +187,28 @@ test("each work in the notices has the text of its license", () => {
   }
 });
 
+test("who depends on the crate links no dynamic library for it", async () => {
+  const { stdout } = await run(
+    "cargo",
+    ["metadata", "--locked", "--no-deps", "--format-version", "1"],
+    { maxBuffer: 2 ** 26 },
+  );
+  const published = JSON.parse(stdout).packages.filter(
+    ({ publish }) => publish === null,
+  );
+  assert.deepEqual(
+    published.map(({ name }) => name),
+    ["framebatch"],
+  );
+  const libraries = published[0].targets.filter(
+    ({ name, kind }) => name === "framebatch" && !kind.includes("custom-build"),
+  );
+  assert.deepEqual(
+    libraries.map((target) => target.crate_types),
+    [["lib"]],
+  );
+});
+
 test("no crate that is linked asks for a newer Rust than the manifest names", async () => {
   const { stdout: about } = await run("rustc", ["-vV"]);
   const host = /^host: (.*)$/m.exec(about)[1];
