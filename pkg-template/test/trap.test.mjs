@@ -5,7 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { face, fake, manual, module, settled, stateOf } from "./face.mjs";
+import { folder } from "./folder.mjs";
 
+await module("embeddings/index");
 await module("search/index");
 
 const f32 = (...values) => new Float32Array(values);
@@ -158,6 +160,32 @@ for (const [name, ask] of Object.entries(HOLDERS)) {
       await assert.rejects(gpu.ready, { code: "fatal" });
     });
   }
+}
+
+for (const [name, method, make] of [
+  ["a tensor", "release", (gpu) => gpu.tensor(new Float32Array(1 << 14))],
+  [
+    "an index",
+    "release",
+    async (gpu, core) => {
+      const index = gpu.index(f32(1, 0, 0, 1), { dim: 2 });
+      const search = index.search(f32(1, 0), 2);
+      gpu.flush();
+      core.answer();
+      await search;
+      return index;
+    },
+  ],
+  ["an embedder", "forget", (gpu) => gpu.embedder(folder())],
+]) {
+  test(`disposing of ${name} where the core traps ends the session, and throws nothing`, async () => {
+    const { gpu, core } = await manual();
+    const disposable = await make(gpu, core);
+    const waiting = gpu.lerp(f32(1), f32(1), 0);
+    core.failures[method] = new WebAssembly.RuntimeError("unreachable");
+    disposable.dispose();
+    assert.equal((await stateOf(waiting)).reason?.code, "fatal");
+  });
 }
 
 test("a core that traps while answers are handed out ends the session", async () => {

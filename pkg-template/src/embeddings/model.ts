@@ -125,11 +125,16 @@ export class Model {
   }
 
   private free(): void {
-    const { core, residents } = this.calls;
-    for (const leaf of this.leaves) residents.drop(leaf);
-    // A session that has ended has given everything up.
-    if (core !== undefined) forget(core, [...this.structures.values()]);
+    const { calls } = this;
+    for (const leaf of this.leaves) calls.residents.drop(leaf);
+    const numbers = [...this.structures.values()];
     this.structures.clear();
     this.encoder.free();
+    try {
+      // A session that has ended has given everything up.
+      if (calls.core !== undefined) forget(calls.core, numbers);
+    } catch (thrown) {
+      calls.fail("embedder", thrown);
+    }
   }
 }

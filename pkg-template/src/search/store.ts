@@ -74,9 +74,7 @@ export class Store implements Listener {
     this.dropped = true;
     if (this.pins > 0) return;
     this.stores.all.delete(this);
-    for (const number of this.numbers.splice(0)) {
-      this.stores.core?.release(number);
-    }
+    for (const number of this.numbers.splice(0)) this.stores.release(number);
   }
 
   /** A search of it was answered. */
@@ -132,6 +130,15 @@ export class Stores implements Companion<Core> {
   close(): void {
     this.core = undefined;
     this.all.clear();
+  }
+
+  /** Frees the tensor of a page. */
+  release(number: number): void {
+    try {
+      this.core?.release(number);
+    } catch (thrown) {
+      this.trapped(thrown);
+    }
   }
 
   /** Asks the core, and tells what it throws. */
