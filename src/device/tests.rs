@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::Code;
 use crate::graph::{Graph, Mode, Timing};
 use crate::ops;
 use crate::plan::{Call, NumbersId, Piece, PieceSizes, Recipe, RecipeId, SetId, assemble, pieces};
@@ -62,4 +63,12 @@ proptest! {
         let parts = run(&recipes, &calls, &mut arena, &cut);
         prop_assert_eq!(parts, whole, "{} pieces", cut.len());
     }
+}
+
+#[test]
+fn a_tensor_that_the_processor_has_no_memory_for_is_an_error() {
+    let error = Cpu::room(usize::MAX >> 3).expect_err("more than is addressed");
+    assert_eq!(error.code(), Code::OutOfMemory);
+    let text = error.to_string();
+    assert!(text.contains(" bytes; "), "{text}");
 }

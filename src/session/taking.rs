@@ -46,7 +46,7 @@ impl<D: Device> Session<D> {
         };
         let load = self.explained.as_mut().unwrap_or(&mut self.open);
         if !load.arena.reserve(words) {
-            return Err(no_memory());
+            return Err(no_memory(words));
         }
         Ok(load.arena.free())
     }
@@ -132,7 +132,7 @@ impl<D: Device> Session<D> {
             key,
         };
         if self.batcher.closes_for(&request) && !self.prepare_next(words) {
-            return Err(no_memory());
+            return Err(no_memory(words));
         }
         let accepted = self.batcher.push(request, now)?;
         if let Some(tensor) = written {
@@ -185,7 +185,9 @@ impl<D: Device> Session<D> {
     }
 }
 
-fn no_memory() -> Error {
-    let why = "there is none for the call's operands; stream them in chunks";
-    Error::OutOfMemory(why.into())
+fn no_memory(words: u32) -> Error {
+    let bytes = u64::from(words) * u64::from(WORD);
+    Error::OutOfMemory(format!(
+        "there is none for the call's operands of {bytes} bytes; stream them in chunks"
+    ))
 }

@@ -190,7 +190,14 @@ impl Core {
             match device {
                 AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
                 AnyDevice::Cpu(cpu) => {
-                    let words = data.to_vec();
+                    let count = data.length() as usize;
+                    // What is kept packed is there three times for a moment.
+                    if packing.is_some() {
+                        Cpu::room(3 * count)?;
+                    }
+                    let mut words = Cpu::room(count)?;
+                    words.resize(count, 0);
+                    data.copy_to(&mut words);
                     match to_pack {
                         Some(to_pack) => cpu.fill(tensor, &to_pack.pack(&words)?, packing),
                         None if packing.is_some() => cpu.fill(tensor, &words, packing),

@@ -77,6 +77,10 @@ impl Device for Cpu {
             *results = self.results.take(plan.words(Slot::RESULTS) as usize);
         }
         for step in &plan.steps {
+            // The memory of a page may not grow: this launch fails then, and nothing else.
+            if let Err(error) = reserve_for(step, plan, arena, &mut slots) {
+                return Box::pin(std::future::ready(Err(error)));
+            }
             match step {
                 Step::Dispatch(work) => match &work.kernel {
                     Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
@@ -122,7 +126,9 @@ impl Device for Cpu {
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
                 Step::Upload { slot, runs, .. } => {
-                    slots[slot.0 as usize] = gather(runs, arena, plan);
+                    if !is_read_in_place(runs, arena, plan) {
+                        gather(runs, arena, &mut slots[slot.0 as usize]);
+                    }
                 }
                 // The results are handed over where they lie.
                 Step::Download { .. } => {}
@@ -141,8 +147,7 @@ impl Device for Cpu {
             // Once: it costs memory, and spares every call the work.
             Some(packing) => packing.unpack(words),
             None => {
-                // With room for what `keep` adds.
-                let mut own = Vec::with_capacity(words.len().next_multiple_of(4));
+                let mut own = Cpu::room(words.len())?;
                 own.extend_from_slice(words);
                 own
             }
@@ -190,6 +195,17 @@ impl Device for Cpu {
 }
 
 impl Cpu {
+    /// Memory for so many words of a tensor, and for what [`Cpu::keep`] adds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] where there is no memory for them.
+    pub fn room(words: usize) -> Result<Vec<u32>, Error> {
+        let mut room = Vec::new();
+        grow(&mut room, words.max(1).next_multiple_of(4))?;
+        Ok(room)
+    }
+
     /// Takes a tensor's data over.
     pub fn keep(&mut self, tensor: u32, mut words: Vec<u32>) {
         let index = tensor as usize;
@@ -201,6 +217,36 @@ impl Cpu {
         words.resize(words.len().max(1).next_multiple_of(4), 0);
         self.tensors[index] = words;
     }
+}
+
+/// Makes room for what a step writes to a slot.
+fn reserve_for(
+    step: &Step,
+    plan: &Plan,
+    arena: &Arena,
+    slots: &mut [Vec<u32>],
+) -> Result<(), Error> {
+    let (slot, words) = match step {
+        Step::Dispatch(work) if work.output.tensor().is_none() => {
+            (work.output, plan.words(work.output) as usize)
+        }
+        Step::Upload { slot, runs, .. } if !is_read_in_place(runs, arena, plan) => {
+            (*slot, runs.iter().map(|run| run.words as usize).sum())
+        }
+        _ => return Ok(()),
+    };
+    grow(&mut slots[slot.0 as usize], words)
+}
+
+/// Makes room for so many words in all.
+fn grow(memory: &mut Vec<u32>, words: usize) -> Result<(), Error> {
+    let more = words.saturating_sub(memory.len());
+    memory.try_reserve_exact(more).map_err(|_| {
+        let bytes = words as u64 * u64::from(WORD);
+        Error::OutOfMemory(format!(
+            "the processor has none for {bytes} bytes; give it less at a time, or dispose of tensors"
+        ))
+    })
 }
 
 /// What a dispatch reads besides slots.
@@ -223,8 +269,8 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The operands in one place; empty for a single run, which is read where it lies.
-fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
+/// Whether the operands are a single run, which is read where it lies.
+fn is_read_in_place(runs: &[Run], arena: &Arena, plan: &Plan) -> bool {
     // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
     let is_fused = |work: &Dispatch| {
         let kernel = &work.kernel;
@@ -236,10 +282,12 @@ fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
     let in_place = |run: &Run| {
         !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize
     };
-    if runs.len() < 2 && runs.iter().all(in_place) {
-        return Vec::new();
-    }
-    let mut gathered = Vec::new();
+    runs.len() < 2 && runs.iter().all(in_place)
+}
+
+/// Copies the operands to one place.
+fn gather(runs: &[Run], arena: &Arena, gathered: &mut Vec<u32>) {
+    gathered.clear();
     for run in runs {
         let span = Span {
             at: run.from,
@@ -247,7 +295,6 @@ fn gather(runs: &[Run], arena: &Arena, plan: &Plan) -> Vec<u32> {
         };
         arena.each_slice(span, &mut |words| gathered.extend_from_slice(words));
     }
-    gathered
 }
 
 fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>]) {
