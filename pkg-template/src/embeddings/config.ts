@@ -50,7 +50,7 @@ export async function readConfig(folder: Folder): Promise<Config> {
     throw missing(MODEL);
   }
   const sizes = sizesOf(Fields.of(MODEL, model));
-  const texts = Fields.of(SENTENCE, sentence ?? {});
+  const texts = Fields.ofFile(SENTENCE, sentence);
   const places = sizes.positions - sizes.firstPosition;
   const [behind, maxTokens] = await Promise.all([
     modulesOf(folder, modules, sizes.hidden),
@@ -61,7 +61,7 @@ export async function readConfig(folder: Folder): Promise<Config> {
     ...behind,
     maxTokens,
     lowered: texts.flag("do_lower_case", false),
-    ...promptsOf(Fields.of(PROMPTS, prompts ?? {})),
+    ...promptsOf(Fields.ofFile(PROMPTS, prompts)),
   };
 }
 
@@ -135,8 +135,8 @@ async function limitOf(
   const limit = texts.limit("max_seq_length");
   if (limit !== undefined) return Math.min(limit, positions);
   // Otherwise the tokenizer's own limit counts, as in sentence-transformers.
-  const settings = (await readJson(folder, SETTINGS)) ?? {};
-  const own = Fields.of(SETTINGS, settings).limit("model_max_length");
+  const settings = Fields.ofFile(SETTINGS, await readJson(folder, SETTINGS));
+  const own = settings.limit("model_max_length");
   return Math.min(own ?? positions, positions);
 }
 

@@ -9,6 +9,9 @@ import { ABOUT, type Folder, type OpenFile } from "./source.js";
 /** Bytes that a file of JSON or of words may have. */
 const MOST = 64 << 20;
 
+/** Objects and lists within each other. */
+const MOST_DEPTH = 127;
+
 /** An object in a file. */
 export class Fields {
   constructor(
@@ -23,6 +26,11 @@ export class Fields {
       return new Fields(place, value as Record<string, unknown>);
     }
     throw invalid(ABOUT, `${place} must be an object, got ${kindOf(value)}`);
+  }
+
+  /** The object of a file that a folder need not have: no fields where it has none. */
+  static ofFile(name: string, value: unknown): Fields {
+    return Fields.of(name, value === undefined ? {} : value);
   }
 
   names(): string[] {
@@ -135,7 +143,7 @@ async function takeText(
     file.cancel();
   }
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return decode(bytes);
   } catch {
     throw invalid(ABOUT, `${name} is not UTF-8`);
   }
@@ -164,16 +172,40 @@ export async function readJson(folder: Folder, name: string): Promise<unknown> {
   return text === undefined ? undefined : parse(name, text);
 }
 
-/** What JSON says. Throws `invalid-input` for what is none. */
+/** A text as it stands, a mark of its byte order included. Throws for what is not UTF-8. */
+export function decode(bytes: Uint8Array): string {
+  const how = { fatal: true, ignoreBOM: true };
+  return new TextDecoder("utf-8", how).decode(bytes);
+}
+
+/** What JSON says, where every reader says the same. Throws `invalid-input` otherwise. */
 export function parse(place: string, text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(text) as unknown;
+    checkJson(value, 0);
+    return value;
   } catch (cause) {
     throw new FramebatchError(
       "invalid-input",
       `${ABOUT}: ${place} is no JSON (${(cause as Error).message})`,
       { cause },
     );
+  }
+}
+
+/** Refuses what `JSON.parse` takes and readers with texts of Unicode and finite numbers do not. */
+function checkJson(value: unknown, depth: number): void {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new RangeError("a number is too large");
+  }
+  if (typeof value === "string" && /\p{Surrogate}/u.test(value)) {
+    throw new RangeError("a text has half of a surrogate pair");
+  }
+  if (typeof value !== "object" || value === null) return;
+  if (depth === MOST_DEPTH) throw new RangeError("it is nested too deeply");
+  for (const [name, field] of Object.entries(value)) {
+    if (!Array.isArray(value)) checkJson(name, depth + 1);
+    checkJson(field, depth + 1);
   }
 }
 

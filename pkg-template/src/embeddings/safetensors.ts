@@ -4,20 +4,25 @@
 // model needs is said in `weights.ts`.
 
 import { type FramebatchError, invalid } from "../errors.js";
-import { Fields, parse, shown } from "./fields.js";
+import { decode, Fields, parse, shown } from "./fields.js";
 import { ABOUT } from "./source.js";
 
 /** The file. */
 export const FILE = "model.safetensors";
+
+/** What a header says of the file, beside its tensors. */
+const METADATA = "__metadata__";
 
 /** Bytes that the format allows a header. */
 const MOST = 100e6;
 
 /** Bytes of an element. */
 const SIZES: Readonly<Record<string, number>> = {
+  ...{ F4: 0.5, F6_E2M3: 0.75, F6_E3M2: 0.75 },
   ...{ BOOL: 1, U8: 1, I8: 1, F8_E4M3: 1, F8_E5M2: 1 },
+  ...{ F8_E8M0: 1, F8_E4M3FNUZ: 1, F8_E5M2FNUZ: 1 },
   ...{ U16: 2, I16: 2, F16: 2, BF16: 2 },
-  ...{ U32: 4, I32: 4, F32: 4, U64: 8, I64: 8, F64: 8 },
+  ...{ U32: 4, I32: 4, F32: 4, U64: 8, I64: 8, F64: 8, C64: 8 },
 };
 
 /** A tensor of the file. */
@@ -56,18 +61,15 @@ export function headerLength(first: Uint8Array, size?: number): number {
 export function tensorsOf(header: Uint8Array, size?: number): Stored[] {
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(header);
+    text = decode(header);
   } catch {
     throw wrongFile("its header is not UTF-8");
   }
-  const fields = parse(`${FILE}: its header`, text);
-  const tensors: Stored[] = [];
-  const all = Object.entries(
-    Fields.of(`${FILE}: its header`, fields) && (fields as object),
-  );
-  for (const [name, value] of all) {
-    if (name !== "__metadata__") tensors.push(tensorOf(name, value));
-  }
+  const value = parse(`${FILE}: its header`, text);
+  const fields = Fields.of(`${FILE}: its header`, value);
+  checkMetadata(fields.object(METADATA));
+  const names = fields.names().filter((name) => name !== METADATA);
+  const tensors = names.map((name) => tensorOf(name, fields.get(name)));
   tensors.sort((a, b) => a.begin - b.begin || a.end - b.end);
   let end = 0;
   for (const tensor of tensors) {
@@ -85,6 +87,11 @@ export function tensorsOf(header: Uint8Array, size?: number): Stored[] {
   );
 }
 
+/** The format allows texts by name there, and nothing else. */
+function checkMetadata(metadata: Fields | undefined): void {
+  metadata?.names().forEach((name) => metadata.text(name));
+}
+
 function tensorOf(name: string, value: unknown): Stored {
   const fields = Fields.of(`${FILE}: tensor '${name}'`, value);
   const dtype = fields.text("dtype");
@@ -96,7 +103,10 @@ function tensorOf(name: string, value: unknown): Stored {
       `is '${dtype}', which the format does not have`,
     );
   }
-  const elements = shape.reduce((product, dim) => product * dim, 1);
+  const elements = shape.reduce((product, dim) => {
+    if (Number.isSafeInteger(product * dim)) return product * dim;
+    throw fields.wrong("shape", `has too many elements, got ${shown(shape)}`);
+  }, 1);
   const bytes = elements * SIZES[dtype];
   const [begin, end] = offsets;
   if (offsets.length === 2 && end - begin === bytes) {
@@ -109,7 +119,10 @@ function tensorOf(name: string, value: unknown): Stored {
 }
 
 function wholes(fields: Fields, name: string): number[] {
-  const list = fields.list(name);
+  const list = fields.get(name);
+  if (!Array.isArray(list)) {
+    throw fields.wrong(name, `must be a list, got ${shown(list)}`);
+  }
   for (const number of list) {
     if (Number.isSafeInteger(number) && (number as number) >= 0) continue;
     throw fields.wrong(

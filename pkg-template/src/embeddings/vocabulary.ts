@@ -43,6 +43,8 @@ const WORDS = "vocab.txt";
 /** What says how a tokenizer is used. */
 export const SETTINGS = "tokenizer_config.json";
 const MOST = 2 ** 24;
+/** Ids below others that no token has. */
+const MOST_HOLES = 2 ** 16;
 
 /** A model's words, or why it takes the numbers of another tokenizer alone. */
 export type Words = Vocabulary | FramebatchError;
@@ -67,8 +69,8 @@ export async function readVocabulary(folder: Folder): Promise<Words> {
       `${WHOLE} and ${WORDS} are missing; add the one that the model has, or ${ONLY_NUMBERS}`,
     );
   }
-  const settings = (await readJson(folder, SETTINGS)) ?? {};
-  return ofWords(words, Fields.of(SETTINGS, settings));
+  const settings = await readJson(folder, SETTINGS);
+  return ofWords(words, Fields.ofFile(SETTINGS, settings));
 }
 
 function ofWords(text: string, settings: Fields): Vocabulary {
@@ -98,9 +100,9 @@ function ofTokenizer(fields: Fields): Vocabulary {
   const model = part(fields, "model", "WordPiece");
   const normalizer = part(fields, "normalizer", "BertNormalizer");
   part(fields, "pre_tokenizer", "BertPreTokenizer");
+  const [first, last] = endsOf(fields.get("post_processor"));
   const words = model.object("vocab");
   if (words === undefined) throw model.wrong("vocab", "is missing");
-  const [first, last] = endsOf(fields);
   return {
     ...linesOf(model, model.get("vocab") as Record<string, unknown>),
     prefix: model.text("continuing_subword_prefix", "##"),
@@ -123,13 +125,28 @@ function ofTokenizer(fields: Fields): Vocabulary {
 
 /** A part of a tokenizer, which must be of the type that BERT has. */
 function part(fields: Fields, name: string, type: string): Fields {
-  const found = fields.object(name);
+  const found = fields.get(name);
+  const has = within(found, "type") ?? undefined;
   // Older files leave the type of the model out.
-  const has = found?.get("type") ?? (name === "model" && found ? type : found);
-  if (has === type) return found!;
+  const isOld = name === "model" && has === undefined && isObject(found);
+  if (has === type || isOld) return fields.object(name)!;
   throw unsupported(
-    `${WHOLE}: ${name} is ${shown(has)}, and only '${type}' is known; ${ONLY_NUMBERS}`,
+    `${WHOLE}: ${name} is ${shown(has ?? found)}, and only '${type}' is known; ${ONLY_NUMBERS}`,
   );
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What stands somewhere within a value that may be anything. */
+function within(value: unknown, ...path: (string | number)[]): unknown {
+  for (const key of path) {
+    const has =
+      typeof key === "number" ? Array.isArray(value) : isObject(value);
+    if (!has || !Object.hasOwn(value as object, key)) return undefined;
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return value;
 }
 
 function accentsOf(fields: Fields): boolean | undefined {
@@ -142,11 +159,14 @@ function linesOf(
   words: Record<string, unknown>,
 ): Pick<Vocabulary, "lines" | "tokens"> {
   const lines: string[] = [];
-  for (const [token, id] of Object.entries(words)) {
-    if (!Number.isInteger(id) || (id as number) < 0 || (id as number) >= MOST) {
+  const all = Object.entries(words);
+  // Ids without a token take a line each.
+  const most = Math.min(MOST, all.length + MOST_HOLES);
+  for (const [token, id] of all) {
+    if (!Number.isInteger(id) || (id as number) < 0 || (id as number) >= most) {
       throw model.wrong(
         `vocab['${token}']`,
-        `must be a whole number below ${MOST}, got ${shown(id)}`,
+        `must be a whole number below ${most}, got ${shown(id)}`,
       );
     }
     // What has a space in it is no word of any text.
@@ -156,30 +176,27 @@ function linesOf(
   return { lines: Array.from(lines).join("\n"), tokens: lines.length };
 }
 
-/** Where the text itself stands. */
-const TEXT = Symbol();
-
-/** What the file puts before and behind one text. */
-function endsOf(fields: Fields): [string, string] {
-  const processor = fields.object("post_processor");
-  const type = processor?.get("type");
+/** What a file puts before and behind one text. */
+function endsOf(processor: unknown): [string, string] {
+  const type = within(processor, "type");
   let ends: unknown[] = [];
   if (type === "BertProcessing") {
-    ends = ["cls", "sep"].map((name) => processor!.list(name)[0]);
+    ends = ["cls", "sep"].map((name) => within(processor, name, 0));
   } else if (type === "TemplateProcessing") {
-    const single = processor!.list("single").map((piece, i) => {
-      const at = Fields.of(`${WHOLE}: post_processor.single[${i}]`, piece);
-      const text = at.object("Sequence")?.get("id") === "A";
-      return text ? TEXT : at.object("SpecialToken")?.get("id");
-    });
-    if (single.length === 3 && single[1] === TEXT)
-      ends = [single[0], single[2]];
+    const single = within(processor, "single");
+    const isOne =
+      Array.isArray(single) &&
+      single.length === 3 &&
+      within(single, 1, "Sequence", "id") === "A";
+    if (isOne) {
+      ends = [0, 2].map((at) => within(single, at, "SpecialToken", "id"));
+    }
   }
   if (ends.length === 2 && ends.every((end) => typeof end === "string")) {
     return ends as [string, string];
   }
   throw unsupported(
-    `${WHOLE}: post_processor is ${shown(type)}, and only a token before a text and one behind it is known; ${ONLY_NUMBERS}`,
+    `${WHOLE}: post_processor is ${shown(type ?? processor)}, and only a token before a text and one behind it is known; ${ONLY_NUMBERS}`,
   );
 }
 

@@ -9,8 +9,40 @@ use super::modules::modules;
 use crate::embed::{Config, Pooling};
 use crate::error::Error;
 
+/// Tokens that a model may know.
+const MOST_TOKENS: u32 = 1 << 24;
+
 /// What says how a tokenizer is used.
 pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+
+/// What JSON says, in which 64.0 and 64 are one number, as in most languages.
+pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::from_slice(bytes)?;
+    make_whole(&mut value);
+    Ok(value)
+}
+
+fn make_whole(value: &mut Value) {
+    /// Whole numbers up to here are themselves in 64-bit floats.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(make_whole),
+        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            if (0.0..MOST).contains(&float) && float.fract() == 0.0 {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "it is whole and below 2^53"
+                )]
+                let whole = float as u64;
+                *value = whole.into();
+            }
+        }
+        _ => {}
+    }
+}
 
 /// A JSON file.
 #[derive(Debug)]
@@ -20,15 +52,26 @@ pub(super) struct Json<'n> {
 }
 
 impl<'n> Json<'n> {
-    /// A file's content; `None` where there is no such file.
+    /// A file's object; `None` where there is no such file.
     pub(super) fn find(files: &ModelFiles<'_>, name: &'n str) -> Result<Option<Json<'n>>, Error> {
+        let json = Json::find_any(files, name)?;
+        match json {
+            Some(json) if !json.value.is_object() => Err(refuse(name, "must be an object")),
+            json => Ok(json),
+        }
+    }
+
+    /// A file's content, whatever it is; `None` where there is no such file.
+    pub(super) fn find_any(
+        files: &ModelFiles<'_>,
+        name: &'n str,
+    ) -> Result<Option<Json<'n>>, Error> {
         let Some(text) = files.text(name)? else {
             return Ok(None);
         };
-        match serde_json::from_str(&text) {
-            Ok(value) => Ok(Some(Json::of(name, value))),
-            Err(error) => Err(refuse(name, &format!("is no JSON: {error}"))),
-        }
+        let value = parse(text.as_bytes());
+        let value = value.map_err(|error| refuse(name, &format!("is no JSON: {error}")))?;
+        Ok(Some(Json::of(name, value)))
     }
 
     /// A part of the file `name`.
@@ -84,7 +127,9 @@ impl<'n> Json<'n> {
         };
         // Tokenizers without a limit say 10^30.
         match value.as_f64() {
-            Some(limit) if limit >= f64::from(u32::MAX) => Ok(Some(positions)),
+            Some(limit) if limit >= f64::from(u32::MAX) && limit.fract() == 0.0 => {
+                Ok(Some(positions))
+            }
             Some(limit) if limit >= 2.0 && limit.fract() == 0.0 => {
                 #[expect(clippy::cast_possible_truncation, reason = "it is below 2^32")]
                 let limit = limit as u32;
@@ -94,9 +139,19 @@ impl<'n> Json<'n> {
         }
     }
 
-    fn size(&self, field: &str) -> Result<u32, Error> {
-        let size = self.count(field)?;
+    /// A count that must be there, up to what a model of any use has.
+    fn size(&self, field: &str, most: u32) -> Result<u32, Error> {
+        let size = self.count_below(field, most)?;
         size.ok_or_else(|| refuse(self.name, &format!("{field} is missing")))
+    }
+
+    fn count_below(&self, field: &str, most: u32) -> Result<Option<u32>, Error> {
+        match self.count(field)? {
+            Some(count) if count > most => {
+                Err(self.refuse(field, &count.into(), &format!("must be at most {most}")))
+            }
+            count => Ok(count),
+        }
     }
 
     /// Refuses a field that says something other than this, if it says anything.
@@ -139,8 +194,8 @@ pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
     ] {
         json.only(field, &accepted)?;
     }
-    let hidden = json.size("hidden_size")?;
-    let positions = json.size("max_position_embeddings")?;
+    let hidden = json.size("hidden_size", 1 << 16)?;
+    let positions = json.size("max_position_embeddings", 1 << 16)?;
     let (max_tokens, lowercase) = texts(files, positions.saturating_sub(first_position))?;
     let epsilon = match json.get("layer_norm_eps") {
         None => 1e-12,
@@ -151,13 +206,13 @@ pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
     };
     let sizes = Config {
         hidden,
-        layers: json.size("num_hidden_layers")?,
-        heads: json.size("num_attention_heads")?,
-        intermediate: json.size("intermediate_size")?,
-        vocab: json.size("vocab_size")?,
+        layers: json.size("num_hidden_layers", 1 << 16)?,
+        heads: json.size("num_attention_heads", 1 << 16)?,
+        intermediate: json.size("intermediate_size", 1 << 18)?,
+        vocab: json.size("vocab_size", MOST_TOKENS)?,
         positions,
         first_position,
-        types: json.count("type_vocab_size")?.unwrap_or(2),
+        types: json.count_below("type_vocab_size", 1024)?.unwrap_or(2),
         #[expect(clippy::cast_possible_truncation, reason = "checked to be finite")]
         epsilon: epsilon as f32,
         pooling: Pooling::Mean,
@@ -203,7 +258,9 @@ fn first_position(config: &Json<'_>) -> Result<u32, Error> {
     match config.text("model_type")? {
         Some("bert") => Ok(0),
         Some("roberta" | "xlm-roberta") => {
-            let padding = config.count("pad_token_id")?.unwrap_or(1);
+            let padding = config
+                .count_below("pad_token_id", MOST_TOKENS)?
+                .unwrap_or(1);
             Ok(padding.saturating_add(1))
         }
         other => Err(refuse(

@@ -13,7 +13,7 @@ const MODULES: &str = "modules.json";
 /// How tokens become a vector, and whether that is normalized. Of a folder without a
 /// list of modules sentence-transformers takes the mean as it is.
 pub(super) fn modules(files: &ModelFiles<'_>, hidden: u32) -> Result<(Pooling, bool), Error> {
-    let Some(modules) = Json::find(files, MODULES)? else {
+    let Some(modules) = Json::find_any(files, MODULES)? else {
         return Ok((Pooling::Mean, false));
     };
     let Some(list) = modules.value.as_array() else {

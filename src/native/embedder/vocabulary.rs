@@ -13,6 +13,9 @@ use crate::error::Error;
 const JSON: &str = "tokenizer.json";
 const LINES: &str = "vocab.txt";
 
+/// Ids below others that no token has.
+const MOST_HOLES: u32 = 1 << 16;
+
 /// A tokenizer, or why the model takes ids alone.
 pub(super) type Split = Result<Tokenizer, Error>;
 
@@ -141,9 +144,16 @@ fn lines(tokens: Option<&Value>, vocab: u32) -> Result<String, Error> {
     let Some(tokens) = tokens.and_then(Value::as_object) else {
         return Err(refuse(JSON, "model has no vocab"));
     };
+    // Ids without a token take a line each.
+    let most = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
+    let most = most.saturating_add(MOST_HOLES);
     let mut lines = Vec::new();
     for (token, id) in tokens {
         let id = id_of(id, vocab)?;
+        if id >= most as usize {
+            let problem = format!("id {id} leaves more than {MOST_HOLES} ids without a token");
+            return Err(refuse(JSON, &problem));
+        }
         if lines.len() <= id {
             lines.resize(id + 1, "");
         }

@@ -4,6 +4,7 @@
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use super::files::{Blob, ModelFiles, refuse};
+use super::folder::parse;
 use crate::device::DeviceInfo;
 use crate::embed::{PREFIXES, Role, Weight};
 use crate::error::Error;
@@ -57,8 +58,10 @@ impl<'a> WeightFile<'a> {
         let mut header = vec![0; usize::try_from(length).unwrap_or(0)];
         blob.read(8, &mut header)?;
         // Names, offsets without gaps or overlaps, and sizes that suit the shapes.
-        let header: Metadata = serde_json::from_slice(&header)
-            .map_err(|error| refuse(FILE, &format!("its header is not good: {error}")))?;
+        let header = parse(&header).and_then(serde_json::from_value::<Metadata>);
+        let header =
+            header.map_err(|error| refuse(FILE, &format!("its header is not good: {error}")))?;
+        check_shapes(&header)?;
         let (data, wanted) = (8 + length, header.data_len() as u64);
         if blob.len() - data != wanted {
             return Err(refuse(
@@ -187,6 +190,28 @@ impl<'a> WeightFile<'a> {
             }
         }
     }
+}
+
+/// Refuses numbers of elements that not every reader can count, where one dimension is 0.
+fn check_shapes(header: &Metadata) -> Result<(), Error> {
+    const MOST: usize = (1 << 53) - 1;
+    for name in header.offset_keys() {
+        let Some(info) = header.info(&name) else {
+            continue;
+        };
+        let mut elements = Some(1_usize);
+        for dim in &info.shape {
+            elements = elements
+                .filter(|_| *dim <= MOST)
+                .and_then(|elements| elements.checked_mul(*dim))
+                .filter(|elements| *elements <= MOST);
+        }
+        if elements.is_none() {
+            let problem = format!("has too many elements in shape {:?}", info.shape);
+            return Err(refuse(FILE, &named(&name, &problem)));
+        }
+    }
+    Ok(())
 }
 
 fn widen(packing: Packing, halves: &[u16], floats: &mut Vec<f32>) {
