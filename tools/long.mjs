@@ -4,7 +4,8 @@
 //   LONG_MINUTES=2 node tools/long.mjs             with one of two
 //   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
-// First the property tests in large runs, random graphs among them, then devices
+// First the property tests in large runs, random graphs among them, and files of strangers
+// for as many minutes a kind and face as the soak has, then devices
 // destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
 // losses, hiding and disposal at high rates, in rounds. After its first minute nothing
 // may grow. At last as long of streams of all kinds under a memory budget, which they
@@ -46,6 +47,38 @@ const PARTS = {
       /test result: ok\. (\d+) passed/,
     );
     return Number(FUZZED_TEXTS);
+  },
+  // Natively first: what is tried there the face in a page is asked for as well.
+  fuzzedFiles() {
+    const FUZZ_SECONDS = String(Math.round(MINUTES * 60));
+    const env = { FUZZ_SECONDS, FUZZ_SEED: SEED };
+    const facts = /fuzzed (\w+): (\d+) inputs/g;
+    const native = run(
+      [
+        "cargo",
+        "test",
+        "--test",
+        "fuzz",
+        "--",
+        "--nocapture",
+        "--test-threads=1",
+      ],
+      env,
+      facts,
+    );
+    const page = run(
+      ["npm", "test", "--silent", "--prefix", "pkg-template", "--", "fuzz"],
+      env,
+      facts,
+      // A page's parser that hangs cannot be asked to end.
+      (5 * MINUTES + 15) * 60_000,
+    );
+    const inputs = (found) =>
+      Object.fromEntries(found.map(([, name, count]) => [name, Number(count)]));
+    return {
+      ...{ minutes: MINUTES, seed: SEED },
+      ...{ native: inputs(native), page: inputs(page) },
+    };
   },
   // Most of their time is the driver's, which compiles: no build of their own for it.
   graphs() {
@@ -99,7 +132,11 @@ const PARTS = {
   },
   streams: () => inBrowser(streams),
 };
-const NAMES = { losses: "longestGapMs", pages: "graphsInPages" };
+const NAMES = {
+  fuzz: "fuzzedFiles",
+  losses: "longestGapMs",
+  pages: "graphsInPages",
+};
 
 let site;
 let browser;
@@ -113,8 +150,9 @@ record.machine = machine();
 console.log(`record: ${keep(record)}`);
 
 /** Runs a command to its good end; what `facts` finds in what it printed. */
-function run([command, ...rest], env, facts) {
+function run([command, ...rest], env, facts, timeout) {
   const { status, stdout } = spawnSync(command, rest, {
+    timeout,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",

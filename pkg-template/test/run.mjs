@@ -1,5 +1,6 @@
 // Compiles the face into a temporary folder, beside a core written in JavaScript,
-// and runs the tests there. `npm test` runs this; `npm test -- cost` measures.
+// and runs the tests there. `npm test` runs this; `npm test -- cost` measures, and
+// `npm test -- fuzz` gives strangers' files to the face, within little memory.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -16,15 +17,18 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { tsc } from "./tsc.mjs";
 
+const CHOICES = {
+  cost: ["cost.mjs"],
+  fuzz: ["--max-old-space-size=512", "fuzz.test.mjs"],
+};
+
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "framebatch-face-"));
 // Laid out as an application has it, so that types resolve as they will there.
 const installed = join(folder, "node_modules", "framebatch");
 try {
   build();
-  process.exitCode = run(
-    process.argv[2] === "cost" ? ["cost.mjs"] : ["--test", ...tests()],
-  );
+  process.exitCode = run(CHOICES[process.argv[2]] ?? ["--test", ...tests()]);
 } finally {
   rmSync(folder, { recursive: true });
 }
