@@ -136,7 +136,7 @@ const WRONG = [
   ],
   [
     { "tokenizer.json": json({ ...TOKENIZER, model: { vocab: { a: -1 } } }) },
-    "vocab['a'] must be a whole number below 16777216, got -1",
+    "vocab['a'] must be a whole number below 65537, got -1",
   ],
   [
     {
