@@ -16,6 +16,11 @@
     reason = "tests count in small numbers"
 )]
 #![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "targets go on for a time, and an input that hangs is found by one"
+)]
+#![allow(clippy::print_stdout, reason = "`make long` records what was tried")]
 
 mod corpora;
 mod memory;
