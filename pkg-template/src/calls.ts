@@ -355,7 +355,8 @@ export class Calls {
   end(error: FramebatchError): void {
     if (this.ended !== undefined) return;
     this.ended = error;
-    if (this.core !== undefined) this.stop(this.core);
+    const { core } = this;
+    if (core !== undefined) this.stop(core);
     this.residents.close();
     for (const companion of this.companions) companion.close();
     // After its own dispose the core has left none; after a defect it left all.
@@ -370,7 +371,9 @@ export class Calls {
     this.streams.close();
     this.metrics.close();
     this.loaded?.remove(this);
-    if (error.code === "fatal") this.loaded?.condemn(error);
+    // What fails before there is a core says nothing of the other sessions' cores.
+    if (core !== undefined && error.code === "fatal")
+      this.loaded!.condemn(error);
   }
 
   /** Throws what the core throws when it has trapped. */

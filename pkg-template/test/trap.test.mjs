@@ -225,6 +225,17 @@ test("a trap ends a session that is still opening, too", async () => {
   assert.deepEqual(await sound, f32(2));
 });
 
+test("an opening that fails by a defect leaves the other sessions alone", async () => {
+  const { gpu, core } = await manual();
+  fake.opening = Promise.reject(new TypeError("a browser's own"));
+  await assert.rejects(face.open({ flush: "manual" }), { code: "fatal" });
+  fake.opening = Promise.resolve();
+  const sound = gpu.lerp(f32(1), f32(3), 0.5);
+  gpu.flush();
+  core.answer();
+  assert.deepEqual(await sound, f32(2));
+});
+
 test("a refusal is no trap: the session and its neighbors go on", async () => {
   const first = await manual();
   const second = await manual();
