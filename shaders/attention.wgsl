@@ -38,6 +38,7 @@ const TILE       = 32u; // and keys in workgroup memory.
 var<workgroup> keys:   array<vec4<f32>, 64>;
 var<workgroup> values: array<vec4<f32>, 64>;
 
+fn quads_of_keys() -> u32 { return arrayLength(&in0); }
 fn find_stack(entry: u32, stack: u32) -> vec3<u32> {
     return vec3<u32>(operand(entry, 0u), operand(entry, 1u), operand(entry, 2u));
 }

@@ -27,8 +27,8 @@ fn main(
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
     if thread.idle { return; }
     let entry = thread.entry;
-    let kept = operand(entry, KEPT);
-    let count = operand(entry, CHUNKS) * kept;
+    let kept = min(operand(entry, KEPT), LIST - OFFERS * WORKGROUP);
+    let count = min(operand(entry, CHUNKS) * kept, arrayLength(&chunks) / 2u);
     clear(lane, 0u);
     for (var first = 0u; first < count; first += OFFERS * WORKGROUP) {
         for (var k = 0u; k < OFFERS; k++) {

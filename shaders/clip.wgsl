@@ -13,6 +13,7 @@ const HEADER  = 4u;
 const LAYER   = 4u;
 const WEIGHTS = 65536u;  // Rows have a weight for each layer,
 const WRAPS   = 131072u; // and a wrap mode.
+const LAYERS  = 63u;     // A call has no more layers.
 
 // A clip's header, and its lanes behind it.
 const CLIP = 4u;
@@ -68,10 +69,11 @@ fn ease(u: f32, flags: u32, at: u32) -> f32 {
 fn sample(clip: u32, lane: u32, t: f32) -> vec4<f32> {
     let at = clip + CLIP + lane * LANE;
     let times = clip + store[at];
-    let count = store[at + 1u];
+    // What is no clip has no more keys than the store has words, so that the search ends.
+    let count = min(store[at + 1u], arrayLength(&store));
     let flags = store[at + 4u];
     let width = store[at + 7u];
-    let floats = store[at + 6u];
+    let floats = min(store[at + 6u], 4u);
     let mode = flags & INTERPOLATION;
     // The first key behind t: of equal keys the last one counts.
     var next = 0u;
@@ -129,7 +131,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let lanes = calls[header];
     let lane = thread.index % lanes;
     let row = thread.index / lanes;
-    let layers = calls[header + 1u] & 65535u;
+    let layers = min(calls[header + 1u] & 65535u, LAYERS);
     let has_weights = (calls[header + 1u] & WEIGHTS) != 0u;
     let has_wraps = (calls[header + 1u] & WRAPS) != 0u;
     let fields = layers * (1u + u32(has_weights) + u32(has_wraps));
@@ -169,5 +171,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         }
     }
     let to = result(thread.entry) + calls[header + 2u] + row * calls[header + 3u] + (store[place + 4u] >> 8u);
-    for (var j = 0u; j < store[place + 6u]; j += 1u) { output[to + j] = blended[j]; }
+    let floats = min(store[place + 6u], 4u);
+    for (var j = 0u; j < floats; j += 1u) { output[to + j] = blended[j]; }
 }

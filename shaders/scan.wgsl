@@ -21,6 +21,9 @@ const HEADER  = 32u; // Quads in front of a block's: scales, then ids.
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
 
+// Quads of a vector: no more than the page has for each vector of a block.
+fn quads_of(entry: u32) -> u32 { return min(operand(entry, QUADS), arrayLength(&page) / BLOCK); }
+
 // A thread's own, of each query.
 var<workgroup> scores: array<f32, LISTS * WORKGROUP>;
 
@@ -28,7 +31,7 @@ var<workgroup> scores: array<f32, LISTS * WORKGROUP>;
 const LISTS = 1u;
 const LIST  = 128u;
 fn compare(entry: u32, at: u32, lane: u32) {
-    let quads = operand(entry, QUADS);
+    let quads = quads_of(entry);
     let q0 = operand(entry, QUERY) / 4u;
     var s0 = F();
     for (var j = 0u; j < quads; j++) {
@@ -59,13 +62,15 @@ fn main(
     if thread.idle { return; }
     let entry = thread.entry;
     let chunk = thread.index / WORKGROUP;
-    let kept = operand(entry, KEPT);
-    let queries = operand(entry, COUNT);
+    let kept = min(operand(entry, KEPT), LIST - BLOCK);
+    let queries = min(operand(entry, COUNT), LISTS);
+    let size = HEADER + BLOCK * quads_of(entry);
+    let blocks = min(operand(entry, BLOCKS), arrayLength(&page) / size);
     let first = chunk * operand(entry, CHUNK);
-    let end = min(first + operand(entry, CHUNK), operand(entry, BLOCKS));
+    let end = min(first + operand(entry, CHUNK), blocks);
     clear(lane, 0u);
     for (var block = first; block < end; block++) {
-        let at = block * (HEADER + BLOCK * operand(entry, QUADS));
+        let at = block * size;
         compare(entry, at, lane);
         let id = page[at + HEADER / 2u + lane / 4u][lane % 4u];
         for (var query = 0u; query < queries; query++) {

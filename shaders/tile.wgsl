@@ -37,6 +37,7 @@ const RIGHT_ACROSS  = true;  // along the columns.
 fn read0(at: U) -> U {
     return U(in0[at.x / 4u][at.x % 4u], in0[at.y / 4u][at.y % 4u], in0[at.z / 4u][at.z % 4u], in0[at.w / 4u][at.w % 4u]);
 }
+fn quads_of_factors() -> u32 { return arrayLength(&in0); }
 fn left_start(entry: u32, stack: u32) -> u32 { return operand(entry, 0u); }
 fn right_start(entry: u32, stack: u32) -> u32 { return operand(entry, 1u); }
 fn left(at: U) -> U { return read0(at); }
@@ -64,7 +65,7 @@ fn put(factor: u32, is_across: bool, at: vec2<u32>, values: F) {
 }
 
 fn compute(entry: u32, tile: u32, thread: u32) {
-    let count = operand(entry, COUNT);
+    let count = at_most(operand(entry, COUNT), quads_of_factors());
     let at = find_tile(entry, tile, vec2<u32>(TILE));
     // Quads of its columns and of its rows, of which the other one is 32 rows below.
     let tx = thread % QUADS;

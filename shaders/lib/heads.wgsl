@@ -21,7 +21,7 @@ fn steps(entry: u32, word: u32) -> vec2<u32> { return vec2<u32>(operand(entry, w
 fn find_head(entry: u32, number: u32) -> Head {
     var at: Head;
     at.rows = operand(entry, ROWS);
-    at.keys = operand(entry, KEYS);
+    at.keys = at_most(operand(entry, KEYS), quads_of_keys());
     at.query_step = steps(entry, QUERY_STEP);
     at.key_step = steps(entry, KEY_STEP);
     at.value_step = steps(entry, VALUE_STEP);

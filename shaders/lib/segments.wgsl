@@ -19,6 +19,9 @@ const OPERANDS = 3u;
 
 const WORKGROUP = 64u;
 
+// Elements that a tensor may have.
+const MOST_ELEMENTS = 1073741824u;
+
 struct Thread {
     index: u32,  // Counted within the call.
     entry: u32,  // Word of `segments` where the call's entry begins.
@@ -37,6 +40,10 @@ fn find_thread(id: vec3<u32>, groups: vec3<u32>, operands: u32) -> Thread {
 
 // Word where operand `k` of the entry begins, or the scalar itself.
 fn operand(entry: u32, k: u32) -> u32 { return segments[entry + OPERANDS + k]; }
+
+// A count that an entry holds, or that of all elements of as many quads where this is less: the loop that counts so far
+// ends whatever the buffers hold. There are no more elements than are counted without a carry, so far apart steps may be.
+fn at_most(count: u32, quads: u32) -> u32 { return min(count, min(quads, MOST_ELEMENTS / 4u) * 4u); }
 
 // Word where the result begins.
 fn result(entry: u32) -> u32 { return segments[entry + RESULT]; }

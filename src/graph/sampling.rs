@@ -11,6 +11,9 @@ pub const HEADER: u32 = 4;
 /// Words of a layer.
 pub const LAYER: u32 = 4;
 
+/// Layers of a call at most.
+pub const MOST_LAYERS: u32 = 63;
+
 /// Set in the second word of a header: rows have a weight for each layer.
 pub const WEIGHTS: u32 = 1 << 16;
 

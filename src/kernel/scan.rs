@@ -19,7 +19,7 @@ fn compare(scan: &Scan) -> String {
         &mut text,
         "const LISTS = {queries}u;\nconst LIST = {}u;\n\
         fn compare(entry: u32, at: u32, lane: u32) {{\n\
-        let quads = operand(entry, QUADS);\n\
+        let quads = quads_of(entry);\n\
         let scale = bitcast<f32>(page[at + lane / 4u][lane % 4u]);\n",
         scan.list()
     );

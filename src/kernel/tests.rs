@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::graph::ExprBuilder;
+use crate::graph::shape::MAX_ELEMENTS;
 use crate::plan::Params;
 use crate::tensor::Packing;
 
@@ -140,6 +141,23 @@ fn tables_are_the_same_in_both_languages_and_what_they_say() {
         assert!((f64::from(COSINES[k]) - cosine).abs() < 3e-8, "theta {i}");
         // So a product with a rate of 31 bits is never half of 2^54.
         assert!(k == 0 || FINE_SLOPES[k].trailing_zeros() < 22);
+    }
+}
+
+#[test]
+fn what_loops_count_to_is_what_callers_may_ask_for() {
+    for (kernel, name, most) in [
+        (Kernel::Clip, "LAYERS", sampling::MOST_LAYERS),
+        (Kernel::Lerp, "MOST_ELEMENTS", MAX_ELEMENTS),
+    ] {
+        let module = module(&kernel);
+        let mut constants = module.constants.iter();
+        let (_, constant) = constants
+            .find(|(_, constant)| constant.name.as_deref() == Some(name))
+            .unwrap_or_else(|| panic!("{} has no {name}", kernel.name()));
+        let value = &module.global_expressions[constant.init];
+        let expected = naga::Expression::Literal(naga::Literal::U32(most));
+        assert_eq!(format!("{value:?}"), format!("{expected:?}"), "{name}");
     }
 }
 

@@ -14,11 +14,8 @@ use super::shared::{Purpose, Shared, State};
 use super::store::words_of;
 use super::tensor::Tensor;
 use crate::error::Error;
-use crate::graph::sampling::{LAYER, Sampling, WEIGHTS};
+use crate::graph::sampling::{LAYER, MOST_LAYERS, Sampling, WEIGHTS};
 use crate::ops::clips::{self, Encoded, Track, Wrap};
-
-/// Layers that are blended at most.
-const MOST_LAYERS: usize = 63;
 
 /// Keyframe tracks that lie on the device until the last clone is dropped. Made
 /// by [`Gpu::clip`].
@@ -335,7 +332,7 @@ fn check(layers: &[Layer<'_>], shared: &Arc<Shared>) -> Result<usize, Error> {
     let Some(first) = layers.first() else {
         return Err(invalid("give at least 1 layer"));
     };
-    if layers.len() > MOST_LAYERS {
+    if layers.len() > MOST_LAYERS as usize {
         return Err(invalid(&format!(
             "{} layers are more than {MOST_LAYERS}",
             layers.len()

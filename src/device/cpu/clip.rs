@@ -2,16 +2,12 @@
 
 use super::Memory;
 use super::kernels::slerp::slerp_one;
-use crate::kernel::sampling::{self, WEIGHTS, WRAPS};
+use crate::kernel::sampling::{HEADER, LAYER, MOST_LAYERS, WEIGHTS, WRAPS};
 use crate::plan::{Dispatch, Operand, Slot};
 
 /// A clip's header, and its lanes behind it.
-const CLIP: usize = 4;
-const LANE: usize = 8;
-
-/// A call's header, and its layers behind it.
-const HEADER: usize = sampling::HEADER as usize;
-const LAYER: usize = sampling::LAYER as usize;
+const CLIP: u32 = 4;
+const LANE: u32 = 8;
 
 const LOOP: u32 = 1;
 const PING_PONG: u32 = 2;
@@ -40,62 +36,89 @@ pub(super) fn dispatch(
     for segment in &work.segments {
         let [rows, header, ..] = segment.operands;
         let call = Call {
-            store,
-            header: &inputs[header as usize..],
-            rows: &inputs[rows as usize..],
+            store: Words(store),
+            header: Words(&inputs[header as usize..]),
+            rows: Words(&inputs[rows as usize..]),
         };
-        call.sample(
-            segment.rows as usize,
-            &mut output[segment.result as usize..],
-        );
+        call.sample(segment.rows, &mut output[segment.result as usize..]);
+    }
+}
+
+/// Words that are read at addresses from other words. As on a GPU, addresses wrap and
+/// what is behind the end is some number, so that nothing fails whatever a store holds.
+#[derive(Clone, Copy)]
+struct Words<'a>(&'a [u32]);
+
+impl<'a> Words<'a> {
+    fn at(self, address: u32) -> u32 {
+        self.0.get(address as usize).copied().unwrap_or(0)
+    }
+
+    fn number(self, address: u32) -> f32 {
+        f32::from_bits(self.at(address))
+    }
+
+    /// The words from an address on, at most so many.
+    fn some(self, address: u32, count: u32) -> &'a [u32] {
+        let rest = self.0.get(address as usize..).unwrap_or(&[]);
+        &rest[..rest.len().min(count as usize)]
+    }
+
+    /// The words from an address on.
+    fn from(self, address: u32) -> Words<'a> {
+        Words(self.some(address, u32::MAX))
     }
 }
 
 /// One call.
 struct Call<'a> {
-    store: &'a [u32],
-    header: &'a [u32],
-    rows: &'a [u32],
+    store: Words<'a>,
+    header: Words<'a>,
+    rows: Words<'a>,
 }
 
 impl Call<'_> {
     /// Computes so many lanes.
-    fn sample(&self, threads: usize, output: &mut [u32]) {
-        let [lanes, layers, target, width] = [0, 1, 2, 3].map(|k| self.header[k] as usize);
-        let flags = self.header[1];
-        let layers = layers & 0xffff;
-        let more = usize::from(flags & WEIGHTS != 0) + usize::from(flags & WRAPS != 0);
+    fn sample(&self, threads: u32, output: &mut [u32]) {
+        let [lanes, layers, target, width] = std::array::from_fn(|k| self.header.0[k]);
+        let (flags, layers) = (layers, (layers & 0xffff).min(MOST_LAYERS));
+        let more = u32::from(flags & WEIGHTS != 0) + u32::from(flags & WRAPS != 0);
         let row_words = layers * (1 + more);
-        let first = self.header[HEADER] as usize + CLIP;
+        let lanes = lanes.max(1);
+        let first = self.header.at(HEADER).wrapping_add(CLIP);
         for thread in 0..threads {
             let (row, lane) = (thread / lanes, thread % lanes);
-            let place = &self.store[first + lane * LANE..][..LANE];
-            let row_fields = &self.rows[row * row_words..][..row_words];
-            let blended = self.blend(lane, place[4], (row_fields, layers));
-            let to = target + row * width + (place[4] >> 8) as usize;
-            let floats = place[6] as usize;
-            for (out, float) in output[to..to + floats].iter_mut().zip(blended) {
+            let place = self.store.from(first.wrapping_add(lane * LANE));
+            let fields = self.rows.from(row.wrapping_mul(row_words));
+            let blended = self.blend(lane, place.at(4), (fields, layers));
+            let to = target
+                .wrapping_add(row.wrapping_mul(width))
+                .wrapping_add(place.at(4) >> 8);
+            let floats = blended.iter().take(place.at(6) as usize);
+            let outputs = output.get_mut(to as usize..).unwrap_or_default();
+            for (out, float) in outputs.iter_mut().zip(floats) {
                 *out = float.to_bits();
             }
         }
     }
 
     /// The floats of a lane, of all layers.
-    fn blend(&self, lane: usize, flags: u32, (fields, layers): (&[u32], usize)) -> Lane {
+    fn blend(&self, lane: u32, flags: u32, (fields, layers): (Words<'_>, u32)) -> Lane {
         let mut mean = Mean::default();
         let mut blended = None;
+        let has_weights = self.header.at(1) & WEIGHTS != 0;
+        let modes = layers * (1 + u32::from(has_weights));
         for k in 0..layers {
-            let layer = &self.header[HEADER + LAYER * k..][..LAYER];
-            let amount = match self.header[1] & WEIGHTS {
-                0 => layer[3],
-                _ => fields[layers + k],
+            let layer = self.header.from(HEADER + LAYER * k);
+            let amount = match has_weights {
+                false => layer.number(3),
+                true => fields.number(layers + k),
             };
-            let amount = f32::from_bits(amount);
-            let wrap = match self.header[1] & WRAPS {
-                0 => layer[1],
-                _ => fields[fields.len() - layers + k],
+            let wrap = match self.header.at(1) & WRAPS {
+                0 => layer.at(1),
+                _ => fields.at(modes + k),
             };
-            let is_added = layer[2] != 0;
+            let is_added = layer.at(2) != 0;
             if is_added && blended.is_none() {
                 blended = Some(mean.taken(layers, flags));
             }
@@ -103,9 +126,9 @@ impl Call<'_> {
                 continue;
             }
             let clip = Clip {
-                words: &self.store[layer[0] as usize..],
+                words: self.store.from(layer.at(0)),
             };
-            let t = fold(f32::from_bits(fields[k]), clip.number(0), wrap);
+            let t = fold(fields.number(k), clip.words.number(0), wrap);
             let value = clip.sample(lane, t);
             match &mut blended {
                 None => mean.add(value, amount, flags),
@@ -131,7 +154,7 @@ impl Mean {
         self.total += amount;
     }
 
-    fn taken(&self, layers: usize, flags: u32) -> Lane {
+    fn taken(&self, layers: u32, flags: u32) -> Lane {
         if flags & QUATERNION != 0 && (layers > 1 || self.total == 0.0) {
             unit(self.sum)
         } else if self.total != 0.0 && self.total != 1.0 {
@@ -158,38 +181,39 @@ fn added(blended: Lane, value: Lane, amount: f32, flags: u32) -> Lane {
 
 /// A clip in the store.
 struct Clip<'a> {
-    words: &'a [u32],
+    words: Words<'a>,
 }
 
 impl Clip<'_> {
-    fn number(&self, at: usize) -> f32 {
-        f32::from_bits(self.words[at])
-    }
-
-    fn sample(&self, lane: usize, t: f32) -> Lane {
-        let lane = &self.words[CLIP + lane * LANE..][..LANE];
+    fn sample(&self, lane: u32, t: f32) -> Lane {
+        let words = self.words;
+        let lane = words.from(CLIP.wrapping_add(lane.wrapping_mul(LANE)));
         let [times, count, values, stride, flags, easing, floats, width] =
-            std::array::from_fn(|k| lane[k] as usize);
-        let flags = u32::try_from(flags).unwrap_or(0);
+            std::array::from_fn(|k| lane.0.get(k).copied().unwrap_or(0));
         let mode = flags & INTERPOLATION;
-        let next =
-            self.words[times..times + count].partition_point(|key| f32::from_bits(*key) <= t);
-        let key = next.max(1) - 1;
-        let first = values + key * stride + if mode == CUBIC { width } else { 0 };
-        let term = |k: usize| -> Lane {
-            std::array::from_fn(|j| match j < floats {
-                true => self.number(first + k * width + j),
-                false => 0.0,
-            })
+        let keys = words.some(times, count);
+        let next = keys.partition_point(|key| f32::from_bits(*key) <= t);
+        let is_between = next > 0 && next < keys.len() && mode != STEP;
+        #[expect(clippy::cast_possible_truncation, reason = "a store has 2^30 words")]
+        let key = next.max(1) as u32 - 1;
+        let tangent = if mode == CUBIC { width } else { 0 };
+        let first = values
+            .wrapping_add(key.wrapping_mul(stride))
+            .wrapping_add(tangent);
+        let term = |k: u32| -> Lane {
+            let at = first.wrapping_add(k.wrapping_mul(width));
+            let found = words.some(at, floats);
+            std::array::from_fn(|j| found.get(j).map_or(0.0, |word| f32::from_bits(*word)))
         };
-        if next == 0 || next == count || mode == STEP {
+        if !is_between {
             return term(0);
         }
-        let start = self.number(times + key);
-        let span = self.number(times + next) - start;
+        let [start, end] = [next - 1, next].map(|key| f32::from_bits(keys[key]));
+        let span = end - start;
         let mut u = (t - start) / span;
         if flags & EASING != 0 {
-            u = ease(u, flags, std::array::from_fn(|k| self.number(easing + k)));
+            let easing = words.from(easing);
+            u = ease(u, flags, [0, 1, 2, 3].map(|k| easing.number(k)));
         }
         let is_quaternion = flags & QUATERNION != 0;
         if mode == CUBIC {
@@ -201,7 +225,7 @@ impl Clip<'_> {
                 3.0 * uu - 2.0 * uuu,
             ];
             let mut value = [0.0; 4];
-            for (k, weight) in weights.into_iter().enumerate() {
+            for (k, weight) in (0..).zip(weights) {
                 value = zip(value, term(k), |sum, x| sum + weight * x);
             }
             return if is_quaternion { unit(value) } else { value };

@@ -1,7 +1,7 @@
 //! Attention as WGSL: what reads queries, keys and values, and what is done to each
 //! quad of a head, which lie in registers. Weights are in the templates.
 
-use super::operands::{Reads, quad, single};
+use super::operands::{Reads, quad, quads, single};
 use super::{coordinates, declare};
 use crate::kernel::WORKGROUP;
 use crate::plan::fuse::{Attention, Layout, QUERIES, Scalar, Stage};
@@ -192,6 +192,8 @@ fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
             _ => unreachable!("a scale is a number of the call"),
         }
     );
+    let [_, k, v] = of.loads.map(|load| stage.loads[load as usize].binding);
+    text += &quads("quads_of_keys", [k, v]);
     text += "fn find_stack(entry: u32, stack: u32) -> vec3<u32> {\n";
     coordinates(&mut text, ("c", "stack"), (stack, layout.outer));
     text += "return vec3<u32>(";

@@ -42,6 +42,12 @@ pub(super) fn readers(text: &mut String, stage: &Stage, reads: Reads) {
     }
 }
 
+/// A function that gives how many quads the smaller of two bindings has at most: what is
+/// read at once holds up to four elements, however they are packed.
+pub(super) fn quads(name: &str, [a, b]: [u32; 2]) -> String {
+    format!("fn {name}() -> u32 {{ return min(arrayLength(&in{a}), arrayLength(&in{b})); }}\n")
+}
+
 /// The bits of four neighbors, the quad of this number.
 pub(super) fn quad(load: &Load, number: &str) -> String {
     let binding = load.binding;

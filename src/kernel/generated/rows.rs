@@ -23,7 +23,10 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
         put!(&mut text, "let n = min({CHUNK}u, count - first);\n");
         text += "let place = row / chunks;\n";
     } else {
-        text += "let first = 0u;\nlet n = count;\nlet place = row;\n";
+        text += "let first = 0u;\n";
+        // No fold has more values: fusion cuts those that had.
+        put!(&mut text, "let n = min({CHUNK}u, count);\n");
+        text += "let place = row;\n";
     }
     coordinates(&mut text, ("o", "place"), (rows.outer, layout.outer));
     let printer = Printer {

@@ -2,7 +2,7 @@
 //! element. The sums themselves are in the templates.
 
 use super::super::expr;
-use super::operands::{Reads, quad};
+use super::operands::{Reads, quad, quads};
 use super::{coordinates, declare, map, scalars};
 use crate::plan::fuse::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
@@ -26,6 +26,8 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
     for (name, word) in words {
         put!(&mut text, "const {name} = {word}u;\n");
     }
+    let [a, b] = tile.factors.map(|load| stage.loads[load as usize].binding);
+    text += &quads("quads_of_factors", [a, b]);
     for (place, name) in ["left", "right"].iter().enumerate() {
         let load = tile.factors[place];
         let of = &stage.loads[load as usize];
