@@ -304,7 +304,12 @@ impl Shared {
         let answer = state.answers.remove(&ticket);
         if answer.is_some() {
             state.session.abort(ticket);
+            // Others may have waited for what the call would have written.
+            let wanted = self.wants_worker(&state);
             self.tell_waiting(state);
+            if wanted {
+                self.work.notify_one();
+            }
         }
     }
 
@@ -416,14 +421,18 @@ impl Shared {
 
     /// Wakes the worker if it sleeps and has something to do.
     pub(super) fn wake_worker(&self, state: Guard<'_>) {
-        let wanted = state.asleep
-            && (state.is_full()
-                || state.session.has_released()
-                || state.session.due(self.clock.now()) != Due::Idle);
+        let wanted = self.wants_worker(&state);
         drop(state);
         if wanted {
             self.work.notify_one();
         }
+    }
+
+    fn wants_worker(&self, state: &State) -> bool {
+        state.asleep
+            && (state.is_full()
+                || state.session.has_released()
+                || state.session.due(self.clock.now()) != Due::Idle)
     }
 }
 

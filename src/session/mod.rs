@@ -178,9 +178,9 @@ impl<D: Device> Session<D> {
         self.batcher.is_open_empty()
     }
 
-    /// Whether a batch waits for [`Session::launch`].
+    /// Whether a batch waits for [`Session::launch`], or calls that were set aside do.
     pub fn is_ready(&self) -> bool {
-        self.batcher.is_ready()
+        self.batcher.is_ready() || self.is_kernel_due()
     }
 
     /// What should happen next, and when.

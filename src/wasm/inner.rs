@@ -165,14 +165,31 @@ impl Inner {
                 session.compiled(generation, compiled, now);
                 drop(session);
                 inner.recover();
-                let before = inner.session.borrow().in_flight();
-                inner.pump();
-                // Nobody's `flush` did, so nobody else knows.
-                if inner.session.borrow().in_flight() > before {
-                    inner.notify("sent", "");
-                }
+                inner.pump_unasked();
             });
         }
+    }
+
+    /// Sends what can go by now, though no call and no `flush` came.
+    fn pump_unasked(self: &Rc<Self>) {
+        let before = self.session.borrow().in_flight();
+        self.pump();
+        // Nobody else knows.
+        if self.session.borrow().in_flight() > before {
+            self.notify("sent", "");
+        }
+    }
+
+    /// Gives a call up; `true` if it was pending.
+    pub(super) fn abort(self: &Rc<Self>, ticket: Ticket) -> bool {
+        let found = self.session.borrow_mut().abort(ticket);
+        self.follow_room();
+        // Others may have waited for what the call would have written.
+        if found && self.session.borrow().is_ready() {
+            let inner = Rc::clone(self);
+            recovery::start(async move { inner.pump_unasked() });
+        }
+        found
     }
 
     pub(super) fn land(

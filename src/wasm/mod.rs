@@ -300,9 +300,7 @@ impl Core {
 
     /// Gives up a call; `true` if it was pending.
     pub fn abort(&self, ticket: u32) -> bool {
-        let found = self.inner.session.borrow_mut().abort(Ticket(ticket));
-        self.inner.follow_room();
-        found
+        self.inner.abort(Ticket(ticket))
     }
 
     /// Calls that still fit before the queue is full; not above 0 when full.

@@ -118,6 +118,40 @@ test("a call that waits for a compiler is given up, late, or disposed of", () =>
     assert.deepEqual(seen, ["given up", "timeout", ...end]);
   }));
 
+test("readers of a write that is given up while it compiles wait for nothing else", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const seen = await page.evaluate(async () => {
+      const clip = gpu.clip({ tracks: [{ times: [0], values: [8] }] });
+      const pose = gpu.tensor(new Float32Array(16_384).fill(3));
+      const read = async () => (await pose.mul(2).read())[0];
+      const warm = read();
+      await sleep(50);
+      compile();
+      const values = [await warm];
+      const times = new Float32Array(16_384);
+      const options = [
+        () => {
+          const controller = new AbortController();
+          setTimeout(() => controller.abort("given up"), 100);
+          return { signal: controller.signal };
+        },
+        () => ({ deadlineMs: 100 }),
+      ];
+      for (const option of options) {
+        const write = state(clip.sampleTo(pose, times, option()));
+        gpu.flush();
+        const reader = read();
+        gpu.flush();
+        const meanwhile = await state(reader);
+        values.push(meanwhile, await reader, compiling());
+        await write;
+      }
+      return values;
+    });
+    assert.deepEqual(seen, [6, "waiting", 6, 1, "waiting", 6, 1]);
+  }));
+
 test("a device lost while it compiles costs no call", () =>
   site.page(async (page) => {
     await opened(page);

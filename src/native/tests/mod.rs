@@ -22,15 +22,17 @@ use shuttle::{FailurePersistence, Runner};
 use super::outside::thread::{self, JoinHandle};
 use super::outside::{AnyDevice, Fate, Opens, World, block_on};
 use super::shared::Shared;
-use super::{Call, Config, EngineChoice, Gpu};
+use super::{Call, Config, EngineChoice, Gpu, Tensor};
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 use crate::device::{DeviceInfo, Engine};
+use crate::ops::clips::{Track, Wrap};
 use crate::{Code, Error, Model};
 
 /// Nothing ever fails.
 const KIND: World = World {
     flights: &[Fate::Arrives],
     kernels: &[Fate::Arrives],
+    clips: &[Fate::Arrives],
     opens: &[Opens::Hardware],
 };
 
@@ -45,6 +47,7 @@ const ROUGH: World = World {
         Fate::LostAfter,
     ],
     kernels: &[Fate::Arrives, Fate::Arrives, Fate::Fails, Fate::LostWith],
+    clips: &[Fate::Arrives],
     opens: &[Opens::Hardware, Opens::Hardware, Opens::Nothing],
 };
 
@@ -288,8 +291,8 @@ fn what_devices_take_is_measured_once_in_a_process() {
 fn the_processor_takes_over_where_no_other_device_opens() {
     let world = World {
         flights: &[Fate::LostWith],
-        kernels: &[Fate::Arrives],
         opens: &[Opens::Nothing],
+        ..KIND
     };
     // A batch is sent twice, and the second time to the processor.
     explore(world, eager(), |gpu| {
@@ -325,8 +328,7 @@ fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
 fn the_processor_takes_over_from_devices_that_never_answer() {
     let world = World {
         flights: &[Fate::LostBefore, Fate::LostWith],
-        kernels: &[Fate::Arrives],
-        opens: &[Opens::Hardware],
+        ..KIND
     };
     explore(world, eager(), |gpu| {
         let asking = |gpu: &Gpu, n| three_calls(gpu, n, &[Code::DeviceLost]);
@@ -551,12 +553,49 @@ fn warm_ups_are_answered_whatever_becomes_of_kernels_and_devices() {
     });
 }
 
+#[test]
+fn readers_of_a_write_that_is_given_up_wait_for_nothing_else() {
+    fn read(gpu: &Gpu, tensor: &Tensor) -> Result<Vec<f32>, Error> {
+        let mut batch = gpu.batch();
+        let x = batch.tensor(tensor)?;
+        let y = batch.scale(x, 2.0)?;
+        let done = batch.execute();
+        block_on(done)?;
+        batch.read(y).wait()
+    }
+    let world = World {
+        clips: &[Fate::Stalls],
+        ..KIND
+    };
+    explore(world, eager(), |gpu| {
+        let tensor = gpu.tensor(&[4.0; 4], &[4]).unwrap();
+        let track = Track {
+            times: &[0.0],
+            values: &[1.0],
+            kind: Default::default(),
+            interpolation: Default::default(),
+            easing: Default::default(),
+        };
+        let clip = gpu.clip(&[track], None).unwrap();
+        assert_eq!(read(&gpu, &tensor).unwrap(), [8.0; 4]);
+        // Its kernel is never compiled, and what reads the tensor waits with it.
+        let write = clip.sample_to(&tensor, 0, &[0.0; 4], Wrap::Clamp);
+        let reader = gpu.clone();
+        let reading = thread::spawn(move || read(&reader, &tensor).unwrap());
+        for _ in 0..thread_rng().gen_range(0..20) {
+            thread::yield_now();
+        }
+        drop(write);
+        assert_eq!(reading.join().unwrap(), [8.0; 4]);
+    });
+}
+
 /// Devices that bring the worker down now and then.
 fn falls_over(flights: &'static [Fate], kernels: &'static [Fate]) {
     let world = World {
         flights,
         kernels,
-        opens: &[Opens::Hardware],
+        ..KIND
     };
     explore(world, eager(), |gpu| {
         join(threads(2, &gpu, |gpu, n| {

@@ -34,6 +34,8 @@ pub(super) struct World {
     pub(super) flights: &'static [Fate],
     /// What becomes of kernels.
     pub(super) kernels: &'static [Fate],
+    /// The same of the one that samples clips.
+    pub(super) clips: &'static [Fate],
     /// What opens in the place of a lost device; the first one is always in hardware.
     pub(super) opens: &'static [Opens],
 }
@@ -54,6 +56,8 @@ pub(super) enum Fate {
     Fails,
     /// The device is lost before it is sent.
     LostBefore,
+    /// Nothing, as long as there is the device.
+    Stalls,
     /// The device is lost with it.
     LostWith,
     /// The device is lost once it is done.
@@ -62,12 +66,10 @@ pub(super) enum Fate {
     PanicsAtLaunch,
     /// The same while the worker waits for the batch.
     PanicsInFlight,
-    /// The device never answers.
-    Stalls,
 }
 
 thread_local! {
-    static WORLD: Cell<World> = const { Cell::new(World { flights: &[], kernels: &[], opens: &[] }) };
+    static WORLD: Cell<World> = const { Cell::new(World { flights: &[], kernels: &[], clips: &[], opens: &[] }) };
     static OPENED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -187,8 +189,8 @@ pub(super) struct Gpu {
     cpu: Cpu,
     software: bool,
     lost: Arc<AtomicBool>,
-    /// Whether the kernel is compiled; there is one in these stories.
-    kernel: Option<Known>,
+    /// Which kernels are compiled.
+    kernels: Vec<(Kernel, Known)>,
 }
 
 impl Gpu {
@@ -206,13 +208,19 @@ impl Gpu {
             cpu: Cpu::default(),
             software: opens == Opens::Software,
             lost: Arc::default(),
-            kernel: None,
+            kernels: Vec::new(),
         })
     }
 
     /// The model has one adapter.
     pub(super) async fn open_on(_: &Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
         Gpu::open(options).await
+    }
+
+    fn known(&self, kernel: &Kernel) -> Option<Known> {
+        let mut kernels = self.kernels.iter();
+        let known = kernels.find(|(known, _)| known == kernel);
+        known.map(|(_, known)| *known)
     }
 
     /// Takes the device away from whoever uses it.
@@ -232,11 +240,16 @@ async fn compile(kernel: Kernel, lost: Arc<AtomicBool>) -> Compiled {
     for _ in 0..thread_rng().gen_range(0..3) {
         yield_now().await;
     }
-    let fate = draw(WORLD.get().kernels);
-    assert!(fate != Fate::PanicsInFlight, "the driver fell over");
-    while fate == Fate::Stalls && !lost.load(Ordering::Relaxed) {
+    let World { kernels, clips, .. } = WORLD.get();
+    let fate = draw(if kernel == Kernel::Clip {
+        clips
+    } else {
+        kernels
+    });
+    while fate == Fate::Stalls && check(&lost).is_ok() {
         yield_now().await;
     }
+    assert!(fate != Fate::PanicsInFlight, "the driver fell over");
     if fate == Fate::LostWith {
         lost.store(true, Ordering::Relaxed);
     }
@@ -264,12 +277,12 @@ impl Device for Gpu {
     }
 
     fn prepare(&mut self, kernel: &Kernel) -> Readiness {
-        match self.kernel {
+        match self.known(kernel) {
             Some(Known::Works) => Readiness::Ready,
             Some(Known::Fails) => Readiness::Failed(Error::Shader("model".into())),
             Some(Known::Compiling) => Readiness::Compiling(None),
             None => {
-                self.kernel = Some(Known::Compiling);
+                self.kernels.push((kernel.clone(), Known::Compiling));
                 let work = compile(kernel.clone(), Arc::clone(&self.lost));
                 Readiness::Compiling(Some(Box::pin(work)))
             }
@@ -277,15 +290,20 @@ impl Device for Gpu {
     }
 
     fn adopt(&mut self, compiled: Compiled) {
-        self.kernel = Some(match compiled.outcome {
+        let mut kernels = self.kernels.iter_mut();
+        let kernel = kernels.find(|(kernel, _)| *kernel == compiled.kernel);
+        kernel.expect("asked for").1 = match compiled.outcome {
             Ok(_) => Known::Works,
             Err(_) => Known::Fails,
-        });
+        };
     }
 
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
-        if matches!(self.kernel, Some(Known::Fails)) {
-            self.kernel = None;
+        let mut kernels = plan.dispatches().map(|work| &work.kernel);
+        if let Some(failed) =
+            kernels.find(|kernel| matches!(self.known(kernel), Some(Known::Fails)))
+        {
+            self.kernels.retain(|(kernel, _)| kernel != failed);
             return Box::pin(std::future::ready(Err(Error::Shader("model".into()))));
         }
         let fate = draw(WORLD.get().flights);
