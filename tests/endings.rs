@@ -29,7 +29,7 @@ use framebatch::graph::sampling::Sampling;
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, Term, UnaryFn};
 use framebatch::kernel::searching::Scan;
-use framebatch::kernel::{Kernel, PARAMS, RESULT, SEGMENTS, Target, generated};
+use framebatch::kernel::{Kernel, PARAMS, RESULT, SEGMENTS, generated};
 use framebatch::plan::Params;
 use framebatch::plan::fuse::{Products, Tiles, fuse};
 use framebatch::session::{Session, Submission};
@@ -81,7 +81,7 @@ impl Subject {
     fn of(kernel: &Kernel) -> Subject {
         Subject {
             name: format!("{kernel:?}"),
-            text: kernel.source(Target::Gpu),
+            text: kernel.source(),
             operands: kernel.operands(),
         }
     }
@@ -102,7 +102,7 @@ fn fused(record: impl Fn(&mut Chain) -> Vec<NodeId>) -> Vec<Subject> {
             None => &[Tiles::Large],
         };
         for tiles in tiles {
-            let text = generated::source(stage, Target::Gpu, *tiles);
+            let text = generated::source(stage, *tiles);
             if known.insert(text.clone()) {
                 subjects.push(Subject {
                     name: format!("{tiles:?} {:?}", stage.body),

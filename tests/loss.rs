@@ -8,10 +8,12 @@ mod engines;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use engines::{in_time, manual, open};
 use framebatch::device::Engine;
-use framebatch::{Call, Code, EngineChoice, Error, Gpu, Preset};
+use framebatch::{BatchConfig, Call, Code, EngineChoice, Error, Gpu, Preset};
+use pollster::block_on;
 
 /// Long enough to be more than a moment on its way.
 const FLOATS: usize = 4096;
@@ -106,7 +108,7 @@ fn losses_at_any_moment_leave_right_values_or_a_typed_error() {
 }
 
 #[test]
-fn devices_that_never_answer_give_way_to_the_processor() {
+fn devices_that_never_answer_give_way_to_the_processor_for_a_while() {
     in_time(|| {
         let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
         thread::scope(|scope| {
@@ -124,5 +126,42 @@ fn devices_that_never_answer_give_way_to_the_processor() {
             is_right(2, ask(&gpu, 2).wait()),
             "nothing goes away any more"
         );
+        // What the processor alone has seen is there when a GPU has taken over again.
+        let tensor = gpu.tensor(&[3.0; 4], &[4]).expect("room");
+        while gpu.info().engine == Engine::Cpu {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut batch = gpu.on(EngineChoice::Gpu).batch();
+        let x = batch.tensor(&tensor).expect("a tensor of the session");
+        let y = batch.scale(x, 2.0).expect("floats");
+        block_on(batch.execute()).expect("a GPU");
+        assert_eq!(batch.read(y).wait().expect("computed"), [6.0; 4]);
+        assert!(is_right(4, ask(&gpu, 4).wait()));
+    });
+}
+
+#[test]
+fn a_lost_gpu_is_opened_again_while_the_processor_has_batches_all_the_time() {
+    const CALLS: u16 = 4000;
+    in_time(|| {
+        // A batch has one call, so that one follows another as long as calls are queued.
+        let single = BatchConfig {
+            max_batch_size: Some(FLOATS as u64),
+            ..Preset::Eager.config()
+        };
+        let gpu = open(EngineChoice::Gpu, single);
+        assert!(is_right(1, ask(&gpu, 1).wait()));
+        let processor = gpu.on(EngineChoice::Cpu);
+        let queue = |calls| -> Vec<Call<f32>> { (0..calls).map(|n| ask(&processor, n)).collect() };
+        destroy(&gpu);
+        // The loss is found out in the midst of them.
+        let older = queue(CALLS / 4);
+        let call = ask(&gpu, 2);
+        let newer = queue(CALLS);
+        assert!(is_right(2, call.wait()));
+        let stats = gpu.stats();
+        assert!(stats.pending > 0, "the processor had to be idle first");
+        drop((older, newer));
+        assert_eq!(gpu.info().engine, Engine::Gpu);
     });
 }

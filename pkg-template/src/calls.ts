@@ -285,10 +285,12 @@ export class Calls {
   readonly notify: Notify = (event, message) => {
     if (event === "sent") return this.sending.sent();
     if (event === "returned") return this.sending.returned(false);
-    if (event === "relieved") {
-      // One batch did: the device stays. A call may be entering just now, and what
-      // listeners call must not enter inside of it.
-      return queueMicrotask(() => this.listeners.tell("fallback", message));
+    if (event === "relieved" || event === "regained") {
+      // No tensor is filled again: one batch left the device, or the core has brought
+      // all of them to another one. A call may be entering just now, and what listeners
+      // call must not enter inside of it.
+      const news = event === "relieved" ? "fallback" : "restored";
+      return queueMicrotask(() => this.listeners.tell(news, message));
     }
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);

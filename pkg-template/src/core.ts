@@ -182,11 +182,12 @@ export function forget(core: Core, structures: readonly number[]): void {
  * every tensor on the device is filled again, or released, before this returns; what
  * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
  * kernels are compiled by now. And that the GPU was `relieved` of one batch, for which it
- * had no memory. And that something `returned` without an answer: if it goes again, it is
+ * had no memory; that a GPU was `regained`, with all tensors, from the processor that had
+ * its place. And that something `returned` without an answer: if it goes again, it is
  * on its way by now.
  */
 export type Notify = (
-  event: DeviceEvent | "sent" | "relieved" | "returned",
+  event: DeviceEvent | "sent" | "relieved" | "regained" | "returned",
   message: string,
 ) => void;
 

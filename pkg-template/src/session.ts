@@ -299,9 +299,10 @@ export class Session {
   /**
    * Calls `listener` when the device is `lost`, when another one took its place
    * (`restored`: `device` and `info` have changed), or when the CPU did because no
-   * GPU stayed, or for one batch that the GPU had no memory for (`fallback`; on a session
-   * of `shared` also when it opens without a GPU in hardware). Pending calls wait meanwhile
-   * and are answered either way. Returns a function that ends it.
+   * GPU stayed, until one is found and `restored`, or for one batch that the GPU had no
+   * memory for (`fallback`; on a session of `shared` also when it opens without a GPU in
+   * hardware). Pending calls wait meanwhile and are answered either way. Returns a
+   * function that ends it.
    *
    * The event `batch` tells what each batch was, and where its time went, when all of it is
    * back. Batches are measured only while somebody listens.

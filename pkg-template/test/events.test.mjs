@@ -48,6 +48,21 @@ test("a listener may make calls, whenever the core tells it", async () => {
   assert.deepEqual(states, [{ value: f32(6) }, { value: f32(2) }]);
 });
 
+test("a GPU that takes over from the CPU brings every tensor, and is told as restored", async () => {
+  const { gpu, core } = await manual();
+  const heard = [];
+  gpu.on("restored", ({ type, message }) => heard.push(type, message));
+  const data = new Float32Array(16_384);
+  const tensor = gpu.tensor(data, undefined, { keep: false });
+  const { fills } = core.counts;
+  core.tell("regained", "a GPU again");
+  assert.deepEqual(heard, [], "not inside of a call that may be entering");
+  await settled();
+  assert.deepEqual(heard, ["restored", "a GPU again"]);
+  assert.equal(core.counts.fills, fills);
+  tensor.dispose();
+});
+
 test("an unknown event is named, with the known ones", async () => {
   const { gpu } = await manual();
   assert.throws(() => gpu.on("gone", () => {}), {

@@ -18,7 +18,10 @@ pub enum EngineChoice {
     #[default]
     Auto,
     /// On a GPU, a software adapter included, but for calls that ask for the
-    /// processor; without one opening fails.
+    /// processor; without one opening fails. Here as under
+    /// [`Auto`](EngineChoice::Auto) the processor takes over when no GPU stays, and
+    /// gives way to one again that is found later: it is looked for after a second,
+    /// and then in pauses that grow to a minute.
     Gpu,
     /// On the processor.
     Cpu,

@@ -71,7 +71,7 @@ impl Drop for Owner {
             // A GPU that answers nothing keeps the worker, but not this thread.
             Some(worker) => worker.wait(self.shared.stall),
             // Nothing was ever sent: the device is the processor.
-            None => self.shared.free_device(),
+            None => drop(self.shared.take_devices()),
         }
     }
 }

@@ -28,8 +28,8 @@ pub(super) fn free(device: AnyDevice, patience: Duration) {
     let AnyDevice::Gpu(mut gpu) = device else {
         return;
     };
-    let mut idle = Box::pin(gpu.idle());
     gpu.destroy();
+    let mut idle = Box::pin(gpu.idle());
     let clock = Clock::start();
     let is_idle = block_on(poll_fn(|context| match idle.as_mut().poll(context) {
         Poll::Ready(()) => Poll::Ready(true),

@@ -28,7 +28,7 @@ use super::tensor::Residents;
 use super::watch::Watchers;
 use super::words::Spare;
 use crate::batch::{Due, Overflow, Ticket};
-use crate::device::{Cpu, Engine};
+use crate::device::{Cpu, Device, Engine};
 use crate::error::Error;
 use crate::plan::RecipeId;
 use crate::session::{Kernels, Model, Session, Submission};
@@ -338,11 +338,13 @@ impl Shared {
         }
     }
 
-    /// Frees the device of a session that is closed, on a thread that may enter the driver.
-    pub(super) fn free_device(&self) {
+    /// Takes the devices of a session that is closed, for a thread that may enter the driver
+    /// to free. They work on nothing new.
+    pub(super) fn take_devices(&self) -> Vec<AnyDevice> {
         let instead = AnyDevice::Cpu(Cpu::default());
-        let device = self.lock().session.take_device(instead);
-        outside::free(device, self.stall);
+        let mut devices = self.lock().session.take_devices(instead);
+        devices.iter_mut().for_each(Device::destroy);
+        devices
     }
 
     /// Whether the device is what it was at first, to be looked at at any time.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::calibration::Calibration;
 use super::call::Answer;
-use super::outside::{block_on, spawn, thread};
+use super::outside::{self, block_on, spawn, thread};
 use super::recovery::Recovery;
 use super::shared::{Shared, State};
 use super::watch;
@@ -39,8 +39,11 @@ pub(super) fn run(shared: &Arc<Shared>, recovery: Recovery) {
     supervise(shared, || work(shared, recovery));
     // Whatever ended the work, each call is told, and what is broken is closed.
     supervise(shared, || shared.close(&Error::Disposed));
+    let devices = shared.take_devices();
     wait_for_compilers(shared);
-    shared.free_device();
+    for device in devices {
+        outside::free(device, shared.stall);
+    }
 }
 
 fn work(shared: &Arc<Shared>, mut recovery: Recovery) {
@@ -53,12 +56,11 @@ fn work(shared: &Arc<Shared>, mut recovery: Recovery) {
         while let Some(piece) = flights.pop_front() {
             let mut landed = land(shared, piece);
             flights.extend(landed.next.drain(..));
-            if landed.proves {
-                recovery.works();
-            }
             if landed.outcome.is_ok() {
                 calibration.answered(shared);
             }
+            // Here too: while the processor has work, this loop may never end.
+            recovery.look_after(shared);
             // Sent first: the device computes while results are copied.
             send(shared, &mut flights);
             let facts = landed.facts;
@@ -68,17 +70,18 @@ fn work(shared: &Arc<Shared>, mut recovery: Recovery) {
             }
         }
     }
+    recovery.join(shared.stall);
 }
 
 /// How work came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+pub(super) enum Ended {
     WithItsWork,
     InPanic,
 }
 
 /// Closes the session if `work` panics, so that no call waits for ever.
-fn supervise(shared: &Shared, work: impl FnOnce()) -> Ended {
+pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) -> Ended {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let said = panic
             .downcast_ref::<&str>()
@@ -96,9 +99,6 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
     let mut idle = None;
     let mut state = shared.lock();
     while state.closed.is_none() {
-        if state.session.is_lost() {
-            return true; // There may be nothing to send until it is replaced.
-        }
         state.session.free_released();
         if state.is_full() {
             state.session.flush();
@@ -108,7 +108,10 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
         if stalls.is_some_and(|stalls| stalls <= now) {
             let generation = state.session.generation();
             state.session.lose(generation);
-            return true;
+        }
+        let next_look = state.session.next_look();
+        if state.session.is_unheard() || next_look.is_some_and(|moment| moment <= now) {
+            return true; // Somebody is to look for a device.
         }
         let pause = match state.session.due(now) {
             Due::Now => return true,
@@ -133,10 +136,9 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
             }
             Due::Idle => None,
         };
-        let pause = match (pause, stalls.map(|stalls| self::pause(now, stalls))) {
-            (Some(pause), Some(stalls)) => Some(pause.min(stalls)),
-            (pause, stalls) => pause.or(stalls),
-        };
+        let moments = [next_look, stalls].into_iter().flatten();
+        let pauses = moments.map(|moment| self::pause(now, moment));
+        let pause = pauses.chain(pause).min();
         state.asleep = true;
         state = state.sleep(&shared.work, pause);
         state.asleep = false;
@@ -147,6 +149,9 @@ fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
 /// When what the device owes, a kernel that is being compiled for it included, will have
 /// taken too long.
 fn stalls_at(shared: &Shared, state: &State) -> Option<Millis> {
+    if state.session.is_lost() {
+        return None; // It owes nothing any more.
+    }
     let oldest = state.session.oldest_in_flight()?;
     Some(Millis(oldest.0 + shared.stall.as_secs_f64() * 1e3))
 }
@@ -263,6 +268,9 @@ fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
     let mut state = shared.lock();
     loop {
         let start = shared.clock.now();
+        if state.session.take_over(start) {
+            shared.recovered();
+        }
         match state.session.due(start) {
             Due::TaskEnd => state.session.flush(),
             Due::Now => {
@@ -333,7 +341,6 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     let Some(Settlement {
         answers,
         outcome,
-        proves,
         next,
         ..
     }) = settlement
@@ -369,7 +376,6 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
     Landed {
         parts,
         outcome,
-        proves,
         facts,
         next: next.collect(),
     }
@@ -379,8 +385,6 @@ fn land(shared: &Shared, sent: Sent) -> Landed {
 struct Landed {
     parts: Vec<Part>,
     outcome: Result<Readback, Error>,
-    /// Whether it shows that the device works.
-    proves: bool,
     /// What the batch was, with its last piece, if anybody listens.
     facts: Option<Facts>,
     /// Pieces of the batch that were sent in its place.
@@ -402,7 +406,6 @@ impl Landed {
         Landed {
             parts: Vec::new(),
             outcome: Err(Error::Disposed),
-            proves: false,
             facts: None,
             next: Vec::new(),
         }

@@ -109,7 +109,7 @@ impl<D: Device> Session<D> {
     /// device lost. Nothing else should be on its way meanwhile.
     pub fn next_sample(&mut self) -> Option<Flight> {
         let calibration = self.calibration.as_mut()?;
-        if self.lost {
+        if self.lost.is_some() {
             self.calibration = None;
             return None;
         }
@@ -139,6 +139,11 @@ impl<D: Device> Session<D> {
             calibration.note(ms);
         }
     }
+}
+
+/// Has a device compute a few floats: one that answers works.
+pub(crate) fn try_out(device: &mut impl Device) -> Flight {
+    Calibration::default().run(SAMPLES[0], device)
 }
 
 impl Default for Calibration {

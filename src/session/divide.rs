@@ -80,12 +80,12 @@ impl<D: Device> Session<D> {
         let Groups { mut groups, of } = self.routed(load);
         if let Some(router) = &mut self.router {
             // What the GPU would get and cannot have yet, the processor may have.
-            let mut is_ready = true;
+            let (mut is_ready, is_lost) = (true, self.lost.is_some());
             for group in groups.iter_mut().filter(|group| group.may_leave()) {
                 let kernels = self.structures.recipes()[group.recipe.0 as usize].kernels();
                 let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
                 group.is_ready =
-                    !self.lost && !matches!(state(device, compiles, kernels), State::Compiling);
+                    !is_lost && !matches!(state(device, compiles, kernels), State::Compiling);
                 is_ready &= group.is_ready;
             }
             if !is_ready {

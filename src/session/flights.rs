@@ -42,10 +42,6 @@ pub struct Settlement {
     pub outcome: Result<Readback, Error>,
     /// Whether the batch has no more pieces on their way.
     pub is_last: bool,
-    /// Whether it shows that the device works: a call was answered with results of it.
-    /// Nothing comes back of one that writes to a tensor: such calls show it when the
-    /// device was not lost for a minute.
-    pub proves: bool,
     /// Pieces of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,
 }
@@ -147,7 +143,7 @@ impl<D: Device> Session<D> {
     /// on their way or the device is lost. Encoding and submission happen here,
     /// synchronously.
     pub fn launch(&mut self, now: Millis) -> Option<Launch> {
-        if self.lost && !self.goes_on() || self.is_held_back() {
+        if self.is_stopped() {
             return None;
         }
         let resumed = self.resume(now);
@@ -357,10 +353,16 @@ impl<D: Device> Session<D> {
             Ok(_) => {
                 let done = answers.iter().filter(|answer| answer.is_last()).count();
                 self.counts.settled(done, sent.engine);
+                // A call that was answered with results shows that the device works. Nothing
+                // comes back of one that writes to a tensor: such calls show it when the
+                // device was not lost for a minute.
                 let is_old = flying.sent.0 - self.first_sent.unwrap_or(flying.sent).0 > PROVEN_MS;
                 let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
                 proves = done > 0 && !is_aside && is_result;
                 self.has_answered |= proves;
+                if proves {
+                    self.recovery.proved();
+                }
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
@@ -385,14 +387,13 @@ impl<D: Device> Session<D> {
             answers,
             outcome,
             is_last,
-            proves,
             next,
         })
     }
 
     /// Sends more of a batch that has more.
     fn go_on(&mut self, index: usize) -> Vec<Flight> {
-        if self.lost || self.in_flight[index].rest.is_empty() {
+        if self.is_lost() || self.in_flight[index].rest.is_empty() {
             return Vec::new(); // With its device all of it is sent again.
         }
         let mut flying = self.in_flight.remove(index);

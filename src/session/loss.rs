@@ -3,7 +3,9 @@
 //!
 //! Finding another device is a face's matter.
 
-use super::Session;
+use super::flights::Flying;
+use super::recovery::{Loss, Remedy};
+use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
 
@@ -12,19 +14,24 @@ use crate::device::{Device, Engine, Generation};
 /// in the queue, have lost nothing.
 pub(super) const ATTEMPTS: u32 = 3;
 
-/// Losses without an answer in between after which a face gives the GPU up: more
-/// than a single batch survives, so that one which brings every device down is
-/// refused and the others keep the GPU.
-pub(crate) const LOSSES: u32 = ATTEMPTS + 1;
-
 impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
     /// is queued and in flight waits for [`Session::replace_device`].
     pub fn lose(&mut self, generation: Generation) {
-        if generation != self.generation || self.lost {
+        let is_at_work =
+            self.in_flight.iter().any(Flying::needs_device) || self.batcher.has_aside();
+        let loss = match is_at_work {
+            true => Loss::AtWork,
+            false => Loss::Idle,
+        };
+        self.lose_by(loss, generation);
+    }
+
+    pub(super) fn lose_by(&mut self, loss: Loss, generation: Generation) {
+        if generation != self.generation || self.is_lost() {
             return;
         }
-        self.lost = true;
+        self.lost = Some(loss);
         // What is sent from here on is not what is still on its way.
         self.generation = Generation(self.generation.0 + 1);
         // A device takes batches in order: it was at work on the oldest.
@@ -51,7 +58,95 @@ impl<D: Device> Session<D> {
 
     /// Whether the device is lost and waits for its replacement.
     pub fn is_lost(&self) -> bool {
-        self.lost
+        self.lost.is_some()
+    }
+
+    /// Whether nothing is sent for now: the device is lost and the processor beside it
+    /// has nothing to do, another one is about to take over, or what is on its way goes
+    /// first.
+    pub(super) fn is_stopped(&self) -> bool {
+        let has_device = self.lost.is_none() || self.goes_on();
+        !has_device || self.successor.is_some() || self.is_held_back()
+    }
+
+    /// What a face is to do about the device. To be asked after everything that may have
+    /// lost it, and at [`Session::next_look`].
+    pub(crate) fn remedy(&mut self, now: Millis) -> Option<Remedy> {
+        if let Some(loss) = self.lost {
+            self.recovery.lost(loss, now);
+        }
+        self.recovery.due(now)
+    }
+
+    /// Whether the device is lost and no face has asked for a [`Session::remedy`] since.
+    pub fn is_unheard(&self) -> bool {
+        self.is_lost() && self.recovery.is_in_use()
+    }
+
+    /// When a face is to ask for the next [`Session::remedy`], though nothing happens.
+    pub fn next_look(&self) -> Option<Millis> {
+        self.recovery.next_look()
+    }
+
+    /// A face has looked for a GPU, and found none.
+    pub fn missed(&mut self, now: Millis) {
+        self.recovery.fell_back(now);
+    }
+
+    /// Takes a GPU that a face has found, while the processor is in its place. It takes
+    /// over as soon as nothing is on its way; see [`Session::take_over`]. One that cannot
+    /// hold every tensor there is, is destroyed.
+    pub fn welcome(&mut self, mut gpu: D, now: Millis) {
+        if self.tensors_fit(&gpu) {
+            self.successor = Some(gpu);
+        } else {
+            gpu.destroy();
+            self.missed(now);
+        }
+    }
+
+    /// Whether a GPU waits for its turn, and it is there.
+    pub(super) fn has_successor(&self) -> bool {
+        self.successor.is_some() && self.in_flight.is_empty()
+    }
+
+    /// Has the GPU that a face has found take over from the processor, which stays beside
+    /// it, if nothing is on its way: `true` where it did. No tensor has to be filled again.
+    /// To be asked whenever [`Session::launch`] is.
+    pub fn take_over(&mut self, now: Millis) -> bool {
+        if !self.in_flight.is_empty() {
+            return false;
+        }
+        let Some(gpu) = self.successor.take() else {
+            return false;
+        };
+        self.gone = self.device.counters().after(self.gone);
+        self.beside = Some(std::mem::replace(&mut self.device, gpu));
+        self.router = self.resting.take();
+        self.begin_life(now);
+        self.defer_tensors();
+        self.leave_to_gpu();
+        true
+    }
+
+    /// What queued calls write, the processor is not to have; and calls that asked for it
+    /// while there was nothing else go to the GPU where it has not got all their tensors.
+    fn leave_to_gpu(&mut self) {
+        let recipes = self.structures.recipes();
+        for load in self.sealed.iter().chain([&self.open]) {
+            for call in &load.calls {
+                let set = &load.sets[call.set.0 as usize];
+                if let Some(written) = recipes[call.recipe.0 as usize].written(set) {
+                    self.tensors.unmirror(written);
+                }
+            }
+        }
+        for load in self.sealed.iter_mut().chain([&mut self.open]) {
+            let mut read = load.sets.iter().flatten();
+            if !read.all(|tensor| self.tensors.is_mirrored(*tensor)) {
+                load.asked.clear();
+            }
+        }
     }
 
     /// Which life of the device this is.
@@ -59,38 +154,46 @@ impl<D: Device> Session<D> {
         self.generation
     }
 
-    /// Goes on with another device, and hands the old one back. Everything in flight on it
-    /// is sent again; what it still answers is ignored.
-    pub fn replace_device(&mut self, device: D) -> D {
+    /// Goes on with another device in the place of one that is lost, and hands that one
+    /// back. Everything in flight on it is sent again; what it still answers is ignored.
+    pub fn replace_device(&mut self, device: D, now: Millis) -> D {
         for at in (0..self.in_flight.len()).rev() {
             if self.in_flight[at].needs_device() {
                 self.requeue(at);
             }
         }
         self.batcher.resume_all();
-        self.waiting.forget();
         self.gone = self.device.counters().after(self.gone);
         self.device.destroy();
-        self.engine = device.info().engine;
         let old = std::mem::replace(&mut self.device, device);
-        self.structures.forget_taken();
-        self.device.allow(self.budget.0);
-        self.has_answered = false;
-        self.first_sent = None;
-        self.is_exhausted = false;
+        self.begin_life(now);
         if self.engine == Engine::Cpu {
             self.beside = None; // It is the device itself now.
-            self.router = None;
+            self.resting = self.router.take().or(self.resting.take());
             self.calibration = None;
         }
-        self.device.measure(self.meter.renew());
         self.tensors.lose();
         self.fit_batches();
         // They may be as large as the batches that grew while nothing was sent.
         self.spare.clear();
-        self.generation = Generation(self.generation.0 + 1);
-        self.lost = false;
         old
+    }
+
+    /// The device is another one from now on.
+    fn begin_life(&mut self, now: Millis) {
+        self.engine = self.device.info().engine;
+        match self.engine {
+            Engine::Gpu => self.recovery.found(now),
+            Engine::Cpu => self.recovery.fell_back(now),
+        }
+        self.waiting.forget();
+        self.structures.forget_taken();
+        self.device.allow(self.budget.0);
+        self.device.measure(self.meter.renew());
+        self.has_answered = false;
+        self.first_sent = None;
+        self.generation = Generation(self.generation.0 + 1);
+        self.lost = None;
     }
 
     /// Gives up the queued calls that read a tensor which went with the last

@@ -18,6 +18,7 @@ mod load;
 mod loss;
 mod model;
 mod parts;
+mod recovery;
 mod route;
 mod scarce;
 mod stats;
@@ -36,12 +37,13 @@ mod budget;
 mod budget;
 
 pub use answers::Answer;
+pub(crate) use calibrate::try_out;
 pub use facts::{Facts, Measured};
 pub use fence::Fence;
 pub use flights::{Launch, Settlement};
-pub(crate) use loss::LOSSES;
 pub use model::{FACTS, Model};
 pub use parts::Filling;
+pub(crate) use recovery::Remedy;
 pub use stats::{Stats, TensorBytes};
 pub use taking::Submission;
 pub use warmup::Kernels;
@@ -51,6 +53,7 @@ use self::calibrate::Calibration;
 use self::facts::Meter;
 use self::flights::Flying;
 use self::load::Load;
+use self::recovery::{Loss, Recovery};
 use self::route::Router;
 use self::stats::Waits;
 use self::structures::Structures;
@@ -79,17 +82,21 @@ pub struct Session<D> {
     is_elsewhere: bool,
     /// Says which of them do, where that is not for the calls to say.
     router: Option<Router>,
+    /// The router of a GPU whose place the processor has taken.
+    resting: Option<Router>,
+    /// A GPU that takes the processor's place as soon as nothing is on its way.
+    successor: Option<D>,
     calibration: Option<Box<Calibration>>,
     generation: Generation,
-    /// Whether the device is lost and not replaced yet. Nothing is sent then.
-    lost: bool,
+    /// How the device was lost, if it is and was not replaced yet. Nothing is sent to it.
+    lost: Option<Loss>,
+    recovery: Recovery,
     /// Whether this device has answered a call.
     has_answered: bool,
     /// When a device last answered something that can be read.
     heard: Millis,
     /// When this device was sent its first batch.
     first_sent: Option<Millis>,
-    is_exhausted: bool,
     /// Launches when memory was freed last.
     trimmed: u64,
     has_fallen_back: bool,
@@ -143,13 +150,15 @@ impl<D: Device> Session<D> {
             beside: None,
             is_elsewhere: false,
             router: None,
+            resting: None,
+            successor: None,
             calibration: None,
             generation: Generation::default(),
-            lost: false,
+            lost: None,
+            recovery: Recovery::new(device.info().engine),
             has_answered: false,
             heard: Millis::default(),
             first_sent: None,
-            is_exhausted: false,
             trimmed: 0,
             has_fallen_back: false,
             gone: Counters::default(),
@@ -185,7 +194,10 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
-        if self.is_held_back() {
+        if self.has_successor() {
+            return Due::Now;
+        }
+        if self.is_stopped() {
             return Due::Idle;
         }
         if self.is_kernel_due() {
@@ -210,14 +222,16 @@ impl<D: Device> Session<D> {
     pub fn dispose(&mut self) -> Vec<Ticket> {
         let tickets = self.give_up_all();
         self.device.destroy();
-        if let Some(beside) = &mut self.beside {
-            beside.destroy();
+        for other in [&mut self.beside, &mut self.successor] {
+            if let Some(other) = other {
+                other.destroy();
+            }
         }
         tickets
     }
 
     /// Gives up everything pending, oldest first, and leaves the device as it is, for
-    /// [`Session::take_device`].
+    /// [`Session::take_devices`].
     pub fn give_up_all(&mut self) -> Vec<Ticket> {
         let mut tickets = self.batcher.drain();
         self.counts.rejected += tickets.len() as u64;
@@ -232,12 +246,15 @@ impl<D: Device> Session<D> {
         tickets
     }
 
-    /// Takes the device out of a session that is over, for whoever frees it where that may
-    /// wait; `instead` stands in its place.
-    pub fn take_device(&mut self, instead: D) -> D {
+    /// Takes the devices out of a session that is over, for whoever frees them where that may
+    /// wait; `instead` stands in their place.
+    pub fn take_devices(&mut self, instead: D) -> Vec<D> {
         self.gone = self.device.counters().after(self.gone);
         self.beside = None; // Its tensors go with it.
-        std::mem::replace(&mut self.device, instead)
+        let device = std::mem::replace(&mut self.device, instead);
+        let mut devices: Vec<D> = self.successor.take().into_iter().collect();
+        devices.push(device);
+        devices
     }
 
     /// Whether the device is still to free memory of tensors that were given up.

@@ -6,6 +6,7 @@
 
 use super::Session;
 use super::load::Load;
+use super::recovery::Loss;
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
 use crate::plan::PieceSizes;
@@ -37,8 +38,7 @@ impl<D: Device> Session<D> {
             let leaves = load.is_some_and(|load| self.may_leave(load));
             if gives_up && !leaves {
                 // Its tensors are nowhere else: the processor takes everything over.
-                self.is_exhausted = true;
-                self.lose(self.generation);
+                self.lose_by(Loss::Exhausted, self.generation);
             }
         }
         true
@@ -71,12 +71,6 @@ impl<D: Device> Session<D> {
             whole: whole >> shortages,
             target: target >> shortages,
         }
-    }
-
-    /// Whether the device has no memory for what only it can compute: the next device
-    /// is to be the processor.
-    pub fn is_exhausted(&self) -> bool {
-        self.is_exhausted
     }
 
     /// Whether the processor took a batch that the device had no memory for; said once.

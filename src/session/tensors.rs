@@ -144,14 +144,51 @@ impl<D: Device> Session<D> {
         let Some(words) = self.tensors.deferred(tensor) else {
             return Ok(());
         };
-        let beside = self.beside.as_ref().expect("it has what is deferred");
-        let all = beside.tensor_words(tensor).expect("filled there");
+        let packing = self.tensors.packing(tensor);
+        let beside = self.beside.as_mut().expect("it has what is deferred");
+        let all = &beside.tensor_words(tensor).expect("filled there")[..words];
         let before = self.device.tensor_bytes(tensor);
-        let placed = self.device.fill(tensor, &all[..words], None);
+        let placed = match packing {
+            None => self.device.fill(tensor, all, None),
+            Some(to_pack) => to_pack
+                .pack(all)
+                .and_then(|packed| self.device.fill(tensor, &packed, packing)),
+        };
+        if placed.is_ok() && words > MIRRORED {
+            beside.release(tensor); // No call reads it there.
+        }
         self.placed(tensor, before);
         placed?;
-        self.tensors.fill(tensor, None);
+        self.tensors.fill(tensor, packing);
         Ok(())
+    }
+
+    /// Every tensor lies on the processor beside the device alone, which was the device
+    /// before.
+    pub(super) fn defer_tensors(&mut self) {
+        let beside = self.beside.as_ref().expect("it was the device");
+        self.tensors.resident = 0;
+        for tensor in self.tensors.numbers() {
+            if let Some(words) = beside.tensor_words(tensor) {
+                self.tensors.unmirror(tensor);
+                self.tensors.mirror(tensor, words.len());
+                self.tensors.defer(tensor, words.len());
+            }
+        }
+        self.fit_batches();
+    }
+
+    /// Whether each tensor, as the processor has it, fits a buffer of this device.
+    pub(super) fn tensors_fit(&self, device: &D) -> bool {
+        let most = device.limits().max_side_bytes;
+        let bytes = |tensor| {
+            let words = self.device.tensor_words(tensor).map_or(0, <[u32]>::len);
+            let words = u32::try_from(words).unwrap_or(u32::MAX);
+            let packing = self.tensors.packing(tensor);
+            let words = packing.map_or(words, |packing| packing.words(words));
+            u64::from(words) * u64::from(WORD)
+        };
+        self.tensors.numbers().all(|tensor| bytes(tensor) <= most)
     }
 
     // What is refused midway has taken memory too, or freed what was there.
@@ -180,7 +217,9 @@ impl<D: Device> Session<D> {
         let mut bytes = TensorBytes::default();
         for (tensor, held) in (0..).zip(&self.tensors.held) {
             // What the device does not have yet counts as what it will take.
-            let coming = u64::from(WORD) * held.deferred.unwrap_or(0) as u64;
+            let coming = u32::try_from(held.deferred.unwrap_or(0)).unwrap_or(u32::MAX);
+            let coming = held.packing.map_or(coming, |packing| packing.words(coming));
+            let coming = u64::from(coming) * u64::from(WORD);
             *bytes.of(held.packing) += self.device.tensor_bytes(tensor).max(coming);
         }
         bytes
@@ -269,6 +308,16 @@ impl Tensors {
             ..Held::default()
         };
         number
+    }
+
+    /// The numbers that tensors have, or had.
+    fn numbers(&self) -> std::ops::Range<u32> {
+        0..u32::try_from(self.held.len()).expect("fewer than 2^31 tensors")
+    }
+
+    /// How the device keeps a tensor's floats, if they are packed.
+    fn packing(&self, tensor: u32) -> Option<Packing> {
+        self.held[tensor as usize].packing
     }
 
     /// How many numbers there are.

@@ -64,7 +64,7 @@ impl<D: Device> Session<D> {
 
     /// The oldest of the batches set aside that can go by now, as far as it can.
     pub(super) fn resume(&mut self, now: Millis) -> Option<Load> {
-        if !self.waiting.is_due || self.lost {
+        if !self.waiting.is_due || self.is_lost() {
             return None;
         }
         for id in self.batcher.aside() {
@@ -84,7 +84,7 @@ impl<D: Device> Session<D> {
     pub(super) fn sift(&mut self, mut load: Load, now: Millis) -> Option<Load> {
         // What has cost devices so often goes as it is, so that it is this batch
         // that loses the next one.
-        if load.losses + 1 >= ATTEMPTS && !self.lost {
+        if load.losses + 1 >= ATTEMPTS && !self.is_lost() {
             return Some(load);
         }
         let states = self.states(&load);
@@ -250,7 +250,7 @@ impl<D: Device> Session<D> {
             let at = call.recipe.0 as usize;
             if states[at].is_none() && !load.is_aside(number) {
                 let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
-                states[at] = Some(match self.lost {
+                states[at] = Some(match self.lost.is_some() {
                     true => State::Compiling,
                     false => state(device, compiles, recipes[at].kernels()),
                 });

@@ -33,7 +33,7 @@ impl<D: Device> Session<D> {
     /// A warm-up that is over: its kernels are compiled, or one of them does not
     /// compile. To be asked whenever [`Session::launch`] is.
     pub fn warmed(&mut self) -> Option<(Ticket, Result<(), Error>)> {
-        if self.lost {
+        if self.is_lost() {
             return None;
         }
         let waiting = &mut self.waiting;
@@ -53,9 +53,8 @@ impl<D: Device> Session<D> {
     /// Whether somebody waits for kernels, and may have them by now.
     pub(super) fn is_kernel_due(&self) -> bool {
         let waiting = &self.waiting;
-        let may_go = self.batcher.may_resume();
-        // A lost device is replaced by whoever comes to launch.
-        may_go && (waiting.is_due || self.lost)
-            || !waiting.warmups.is_empty() && (waiting.is_warmup_due || self.lost)
+        !self.is_lost()
+            && (waiting.is_due && self.batcher.may_resume()
+                || waiting.is_warmup_due && !waiting.warmups.is_empty())
     }
 }

@@ -114,6 +114,12 @@ impl Inner {
         loop {
             let start = report::now();
             let mut session = self.session.borrow_mut();
+            if session.take_over(start) {
+                drop(session);
+                self.watch();
+                self.notify("regained", "a GPU device is in use again");
+                continue;
+            }
             let Some(launch) = session.launch(start) else {
                 break;
             };
@@ -206,9 +212,6 @@ impl Inner {
         drop(session);
         let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
-            if settlement.proves {
-                self.recovery.works();
-            }
             self.answer(&settlement);
             settlement.next
         });

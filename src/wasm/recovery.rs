@@ -1,11 +1,14 @@
-//! What happens when a device is lost: another one is asked for, with growing
-//! pauses; after too many losses in a row the processor takes over.
+//! What happens when a device is lost: another one is asked for, with growing pauses,
+//! and where none comes the processor takes over until one does.
 //!
-//! Batches on their way are the session's matter; it sends them again.
+//! When that is due is the session's matter, and so are batches on their way, which it
+//! sends again.
 
 use std::cell::Cell;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::Poll;
 
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
@@ -13,9 +16,9 @@ use wasm_bindgen_futures::{JsFuture, spawn_local};
 use super::config::open_device;
 use super::inner::Inner;
 use super::report;
-use crate::device::{AnyDevice, Cpu, Generation};
+use crate::device::{AnyDevice, Cpu, Device, Generation};
 use crate::error::Error;
-use crate::session::LOSSES;
+use crate::session::{Remedy, try_out};
 
 /// Milliseconds before each request for an adapter. The first requests after a
 /// loss may find none: the browser is still cleaning up.
@@ -27,21 +30,10 @@ const LOOK: f64 = 1000.0;
 /// How a session stands with its device.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
-    /// Invariant: one recovery at a time.
-    running: Cell<bool>,
-    /// Losses since the last batch that a device answered.
-    losses: Cell<u32>,
     /// Whether the batches in flight are being looked at.
     looking: Cell<bool>,
     /// The session is over; a device that goes away now was sent away.
     pub(super) disposed: Cell<bool>,
-}
-
-impl Recovery {
-    /// The device has answered a batch, so it works.
-    pub(super) fn works(&self) {
-        self.losses.set(0);
-    }
 }
 
 #[wasm_bindgen]
@@ -71,55 +63,93 @@ impl Inner {
         self.recover();
     }
 
-    /// Finds another device if the session has lost its own.
+    /// Does what is due about the device.
     pub(super) fn recover(self: &Rc<Self>) {
-        let needed = !self.recovery.disposed.get() && self.session.borrow().is_lost();
-        if !needed || self.recovery.running.replace(true) {
+        if self.recovery.disposed.get() {
             return;
         }
-        self.recovery.losses.set(self.recovery.losses.get() + 1);
-        self.notify(
-            "lost",
-            "the GPU device was lost; pending calls wait for the next one",
-        );
+        let remedy = self.session.borrow_mut().remedy(report::now());
+        let pauses = match remedy {
+            None => return,
+            Some(Remedy::Look) => &PAUSES[..1],
+            Some(remedy) => {
+                self.notify(
+                    "lost",
+                    "the GPU device was lost; pending calls wait for the next one",
+                );
+                if remedy == Remedy::FallBack {
+                    return self.go_on_with(AnyDevice::Cpu(Cpu::default()));
+                }
+                &PAUSES[..]
+            }
+        };
         let inner = Rc::clone(self);
         start(async move {
-            let device = inner.find_device().await;
-            inner.recovery.running.set(false);
-            inner.go_on_with(device);
+            let found = inner.find_device(pauses).await;
+            if inner.session.borrow().is_lost() {
+                return inner.go_on_with(found.unwrap_or(AnyDevice::Cpu(Cpu::default())));
+            }
+            let mut session = inner.session.borrow_mut();
+            match found {
+                Some(mut gpu) if inner.recovery.disposed.get() => gpu.destroy(),
+                Some(gpu) => session.welcome(gpu, report::now()),
+                None => session.missed(report::now()),
+            }
+            drop(session);
+            inner.pump();
+            inner.look_later();
         });
     }
 
-    async fn find_device(&self) -> AnyDevice {
-        if self.recovery.losses.get() < LOSSES && !self.session.borrow().is_exhausted() {
-            for pause in PAUSES {
-                sleep(pause).await;
-                if self.recovery.disposed.get() {
-                    break;
-                }
-                // Where the options would not have chosen a GPU at first, it is none now.
-                let found = open_device(self.engine, &self.gpu_options).await;
-                if let Ok(device @ AnyDevice::Gpu(_)) = found {
-                    return device;
-                }
+    /// A GPU that works, if there is one.
+    async fn find_device(&self, pauses: &[f64]) -> Option<AnyDevice> {
+        for pause in pauses {
+            sleep(*pause).await;
+            if self.recovery.disposed.get() {
+                break;
+            }
+            // A browser, or a GPU, may leave a request without an answer.
+            let mut opened = pin!(self.open_gpu());
+            let mut late = pin!(sleep(self.stall_ms));
+            let found = poll_fn(|context| match opened.as_mut().poll(context) {
+                Poll::Pending => late.as_mut().poll(context).map(|()| None),
+                ready => ready,
+            });
+            let found = found.await;
+            if found.is_some() {
+                return found;
             }
         }
-        AnyDevice::Cpu(Cpu::default())
+        None
+    }
+
+    async fn open_gpu(&self) -> Option<AnyDevice> {
+        let found = open_device(self.engine, &self.gpu_options).await;
+        // Where the options would not have chosen a GPU at first, it is none now.
+        let mut device = found
+            .ok()
+            .filter(|device| matches!(device, AnyDevice::Gpu(_)))?;
+        if try_out(&mut device).await.is_ok() {
+            return Some(device);
+        }
+        device.destroy();
+        None
     }
 
     fn go_on_with(self: &Rc<Self>, mut device: AnyDevice) {
         if self.recovery.disposed.get() {
-            crate::device::Device::destroy(&mut device);
+            device.destroy();
             return;
         }
         let is_gpu = matches!(device, AnyDevice::Gpu(_));
-        drop(self.session.borrow_mut().replace_device(device));
+        let now = report::now();
+        drop(self.session.borrow_mut().replace_device(device, now));
         if is_gpu {
             self.notify("restored", "a new GPU device is in use");
         } else {
             self.notify(
                 "fallback",
-                "no GPU device could be kept; calls run on the CPU now",
+                "no GPU device could be kept; calls run on the CPU until there is one",
             );
         }
         // The face has filled the tensors that it could.
@@ -128,6 +158,22 @@ impl Inner {
         self.refuse(&lost, &Error::DeviceLost(why.into()));
         self.watch();
         self.pump();
+        self.look_later();
+    }
+
+    /// Looks for a GPU when that is due, if it is.
+    fn look_later(self: &Rc<Self>) {
+        let Some(moment) = self.session.borrow().next_look() else {
+            return;
+        };
+        // A session that nobody has any more is not kept until then.
+        let inner = Rc::downgrade(self);
+        start(async move {
+            sleep(moment.0 - report::now().0).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.recover();
+            }
+        });
     }
 
     /// Looks at the batches in flight from time to time, as long as there are

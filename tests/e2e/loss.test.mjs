@@ -175,23 +175,69 @@ test(`${SESSIONS} sessions at every load lose devices at every moment, and leave
     { prepare: pretend },
   ));
 
-test("a device that never stays: the CPU takes over, with right answers", () =>
+test("a device that never stays: the CPU takes over, until there is one again", () =>
   site.page(async (page) => {
     await opened(page, { flush: "manual" });
-    const { report, news, engine, device } = await page.evaluate(async () => {
+    const seen = await page.evaluate(async () => {
+      const { requestAdapter } = GPU.prototype;
+      // As soon as the CPU has taken over, there is no adapter for a while.
+      gpu.on("fallback", () => {
+        GPU.prototype.requestAdapter = async () => null;
+      });
       // Nothing is answered between the losses.
       while (gpu.device !== undefined) await lose();
-      const traffic = new Traffic(gpu);
-      await sleep(200);
-      const report = await traffic.stop();
-      const { device, info } = gpu;
-      return { report, news, engine: info.engine, device: typeof device };
+      const served = async () => {
+        const traffic = new Traffic(gpu);
+        await sleep(200);
+        const report = await traffic.stop();
+        return { report, engine: gpu.info.engine, device: typeof gpu.device };
+      };
+      const meanwhile = await served();
+      // What the CPU alone has seen.
+      const once = gpu.tensor(new Float32Array(20_000).fill(3), undefined, {
+        keep: false,
+      });
+      const half = gpu.tensor(new Float32Array(64).fill(5), undefined, {
+        dtype: "f16",
+        keep: false,
+      });
+      const before = [...news];
+      const restored = new Promise((resolve) => gpu.on("restored", resolve));
+      GPU.prototype.requestAdapter = requestAdapter;
+      await restored;
+      const sums = [once.mul(2).sum(), half.sum()].map((sum) => sum.read());
+      gpu.flush();
+      const values = (await Promise.all(sums)).map(([value]) => value);
+      const shown = once.gpuBuffer() !== undefined;
+      return { meanwhile, before, news, values, shown, after: await served() };
     });
+    const { meanwhile, before, news, values, shown, after } = seen;
+    for (const { report } of [meanwhile, after]) assertServed(report);
+    assert.deepEqual(
+      [meanwhile.engine, meanwhile.device],
+      ["cpu", "undefined"],
+    );
+    assert.equal(before.at(-1), "fallback");
+    assert.deepEqual([after.engine, after.device], ["gpu", "object"]);
+    assert.deepEqual(news, [...before, "restored"]);
+    assert.deepEqual([values, shown], [[120_000, 320], true]);
+  }));
+
+test("devices that had nothing to do are replaced as often as they go, whatever the CPU does", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const losses = 6; // More in a row than a GPU is given.
+    const { report, news } = await page.evaluate(async (losses) => {
+      const options = () => ({ engine: "cpu" });
+      const traffic = new Traffic(gpu, { options });
+      for (let loss = 0; loss < losses; loss++) {
+        await sleep(1500);
+        await lose();
+      }
+      return { report: await traffic.stop(), news };
+    }, losses);
     assertServed(report);
-    assert.equal(engine, "cpu");
-    assert.equal(device, "undefined");
-    assert.equal(news.at(-1), "fallback");
-    assert.equal(news.filter((type) => type === "fallback").length, 1);
+    assert.deepEqual(news, Array(losses).fill(["lost", "restored"]).flat());
   }));
 
 test("calls made as the device goes are answered, whether or not anything is compiled", () =>

@@ -94,7 +94,7 @@ impl Run<'_> {
         }
         for _ in 0..100 {
             if self.session.is_lost() {
-                self.session.replace_device(Frail::new(1 << 20));
+                self.session.replace_device(Frail::new(1 << 20), NOW);
                 self.held = loads(&self.session);
             }
             // Two on their way at a time.
@@ -293,7 +293,7 @@ fn a_batch_lost_too_often_is_told_so() {
             let (batch, generation) = (sent.batch, sent.generation);
             let outcome = pollster::block_on(flight(sent));
             assert!(session.settle(batch, generation, outcome).is_none());
-            session.replace_device(Frail::new(1 << 20));
+            session.replace_device(Frail::new(1 << 20), NOW);
         }
         session.device.fault = Some(error(end));
         let again = session.launch(NOW).expect("sent again");

@@ -64,7 +64,7 @@ fn a_lost_device_costs_no_call() {
         session.launch(NOW).is_none(),
         "nothing is sent to a lost device"
     );
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     let again = session.launch(NOW).expect("the first batch again");
     assert_eq!(values(&land(&mut session, again)), [(first, vec![2.0; 3])]);
     let next = session.launch(NOW).expect("then the one behind it");
@@ -77,7 +77,7 @@ fn a_lost_device_costs_no_call() {
 fn lose_with(session: &mut Session<Frail>, sent: &Launch) -> Option<Settlement> {
     let loss = Err(Error::DeviceLost("test".into()));
     let told = session.settle(sent.batch, sent.generation, loss);
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     told
 }
 
@@ -134,7 +134,7 @@ fn what_is_behind_another_batch_has_all_its_attempts() {
                 let told = session.settle(sent.batch, sent.generation, loss());
                 assert!(told.is_none(), "each is sent again");
             }
-            session.replace_device(Frail::new(1 << 20));
+            session.replace_device(Frail::new(1 << 20), NOW);
             flying = std::iter::from_fn(|| session.launch(NOW)).collect();
         }
         let answered = land(&mut session, flying.remove(0));
@@ -148,7 +148,7 @@ fn nothing_of_another_life_of_the_device_settles_a_batch() {
     let ticket = put(&mut session, 1.0, 1);
     let old = launch(&mut session);
     session.lose(old.generation);
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     let new = session.launch(NOW).expect("sent again");
     assert_eq!(old.batch, new.batch, "the same batch in another life");
     let stale = session.settle(

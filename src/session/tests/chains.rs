@@ -131,7 +131,7 @@ fn what_went_with_the_device_is_filled_again_or_given_up() {
     }
     let [kept, gone] = tensors.map(|tensor| read(&mut session, 7, 2.0, Err(tensor)).ticket);
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     session
         .fill(tensors[0], &[6.0_f32.to_bits(); 7])
         .expect("held");

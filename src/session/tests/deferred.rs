@@ -83,7 +83,7 @@ fn a_tensor_that_is_written_or_shown_is_on_the_gpu_with_what_it_was() {
 fn what_only_the_processor_has_is_filled_anew_after_a_loss() {
     let (mut session, pose) = elsewhere(Frail::new(1 << 20));
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20).gpu());
+    session.replace_device(Frail::new(1 << 20).gpu(), NOW);
     session.bring(pose.target).expect("nothing to bring");
     assert_eq!(on_gpu(&session, pose), [false, false]);
     writing::fill(&mut session, pose);

@@ -88,7 +88,7 @@ fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts(), None);
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     send(&mut session);
     assert_eq!(session.take_facts().expect("it is back").calls, 1);
 }

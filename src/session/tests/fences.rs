@@ -118,7 +118,7 @@ fn a_batch_that_goes_again_keeps_a_fence() {
     assert!(session.abort(given_up));
     let fence = session.fence();
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     assert!(!session.has_passed(fence), "it waits to go again");
     let again = session.launch(NOW).expect("sent again");
     assert!(!session.has_passed(fence));

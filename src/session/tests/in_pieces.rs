@@ -158,10 +158,13 @@ fn a_loss_between_two_pieces_answers_nobody_twice() {
         assert!(session.is_lost() && before < ROWS.len(), "piece {lost}");
         assert_eq!(session.pending(), ROWS.len() - before);
         // The next device may cut the batch in another way, or not at all.
-        session.replace_device(match lost % 2 {
-            0 => Frail::in_pieces(1 << 20, 100),
-            _ => Frail::new(1 << 20),
-        });
+        session.replace_device(
+            match lost % 2 {
+                0 => Frail::in_pieces(1 << 20, 100),
+                _ => Frail::new(1 << 20),
+            },
+            NOW,
+        );
         let again = session.launch(NOW).expect("sent again");
         assert_eq!(session.in_flight[0].load.tickets, tickets[before..]);
         answers.land(&mut session, again, None);
@@ -190,7 +193,7 @@ fn a_batch_of_which_each_attempt_answers_some_is_answered_whole() {
             let told = session.settle(sent.batch, sent.generation, loss);
             assert!(told.is_none(), "lost {losses} times before");
             losses += 1;
-            session.replace_device(Frail::in_pieces(1 << 20, 16));
+            session.replace_device(Frail::in_pieces(1 << 20, 16), NOW);
         }
     }
     assert!(losses >= ATTEMPTS, "{losses} losses");
@@ -213,7 +216,7 @@ fn a_cut_call_that_is_never_whole_is_an_error_at_last() {
         if let Some(told) = told {
             assert_eq!(told.answers[0].ticket, ticket);
         }
-        session.replace_device(Frail::in_pieces(1 << 20, 256));
+        session.replace_device(Frail::in_pieces(1 << 20, 256), NOW);
     }
     assert_eq!(session.pending(), 0);
 }

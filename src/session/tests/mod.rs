@@ -12,6 +12,7 @@ mod on_both;
 mod on_the_way;
 mod out_of_memory;
 mod structures;
+mod takeover;
 mod under_random_events;
 mod while_compiling;
 mod writing;

@@ -209,7 +209,7 @@ fn calls_on_the_processor_go_on_while_the_gpu_is_lost() {
         assert_eq!(values(&settled), [(own, vec![4.0; 3])]);
     }
     assert_eq!(session.pending(), 1 + waiting);
-    session.replace_device(gpu());
+    session.replace_device(gpu(), NOW);
     let mut answered = 0;
     while let Some(sent) = session.launch(NOW) {
         for settled in land_all(&mut session, sent) {
@@ -245,7 +245,7 @@ fn the_processor_takes_over_what_was_on_a_lost_gpu() {
     put(&mut session, 1.0, 1000);
     session.flush();
     assert!(session.launch(NOW).is_none());
-    session.replace_device(gpu());
+    session.replace_device(gpu(), NOW);
     let sent = session.launch(NOW).expect("sent again");
     assert!(land(&mut session, sent).is_last);
     assert_eq!(ran_on(&session), (1, 1));
@@ -284,7 +284,7 @@ fn the_processor_that_takes_over_for_good_answers_everybody() {
     put_on(&mut session, Engine::Gpu, 1.0);
     put_on(&mut session, Engine::Cpu, 1.0);
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     put_on(&mut session, Engine::Cpu, 1.0);
     let sent = launch(&mut session);
     assert_eq!(values(&land(&mut session, sent)).len(), 3);
@@ -385,7 +385,7 @@ fn a_processor_that_takes_over_is_not_measured() {
     assert!(session.next_sample().is_some());
     session.note_sample(1.0);
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     // The samples of the GPU come first, then those of the processor beside it.
     for _ in 0..20 {
         assert!(session.next_sample().is_none());

@@ -152,10 +152,10 @@ fn a_device_without_memory_for_its_tensors_is_given_up() {
     };
     let ticket = session.submit(&submission, NOW).expect("taken").ticket;
     assert!(finish(&mut session).is_empty());
-    assert!(session.is_lost() && session.is_exhausted());
+    assert_eq!(session.lost, Some(recovery::Loss::Exhausted));
 
-    session.replace_device(Frail::new(1 << 24));
-    assert!(!session.is_exhausted());
+    session.replace_device(Frail::new(1 << 24), NOW);
+    assert!(!session.is_lost());
     session.fill(tensor, &words).expect("held");
     assert!(session.give_up_unreadable().is_empty());
     let results = finish(&mut session);
@@ -203,7 +203,7 @@ fn batches_leave_tensors_their_memory() {
     session.release(refused);
     assert_eq!(most(&session), (live - 16) / COPIES);
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 28));
+    session.replace_device(Frail::new(1 << 28), NOW);
     assert_eq!(session.device.allowed, 64 * MIB);
     assert_eq!(most(&session), live / COPIES);
 }

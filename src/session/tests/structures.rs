@@ -74,7 +74,7 @@ fn a_number_is_good_until_its_last_holder_and_its_last_call() {
     // Also where the device is lost meanwhile.
     let lost = launch(&mut session);
     session.lose(lost.generation);
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     let newcomer = structure(&mut session, 7);
     assert_ne!(newcomer, twice[1], "they are sent again");
     let sent = launch(&mut session);
@@ -129,7 +129,7 @@ fn a_call_as_large_as_the_last_is_refused_where_it_no_longer_fits() {
     let sent = session.launch(NOW).expect("a batch to send");
     land(&mut session, sent);
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 13));
+    session.replace_device(Frail::new(1 << 13), NOW);
     let again = Submission {
         recipe: large,
         rows: 1,

@@ -229,7 +229,7 @@ proptest! {
                     }
                 }
                 Event::Replace => {
-                    session.replace_device(device());
+                    session.replace_device(device(), NOW);
                     prop_assert!(!session.is_lost() && session.spare.is_empty());
                     peak = loads(&session);
                 }

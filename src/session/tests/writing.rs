@@ -200,7 +200,7 @@ fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
                 break;
             }
         }
-        session.replace_device(in_pieces());
+        session.replace_device(in_pieces(), NOW);
         fill(&mut session, pose);
         let again = session.launch(NOW).expect("sent again");
         let left = calls.iter().filter(|call| !answered.contains(call));

@@ -18,11 +18,15 @@ fn only_results_of_the_gpu_prove_that_it_works() {
     let proves = |session: &mut Session<Frail>, now: f64| {
         session.flush();
         let sent = session.launch(Millis(now)).expect("a batch to send");
-        let settled = land_all(session, sent);
-        settled
-            .iter()
-            .map(|part| part.proves)
-            .collect::<Vec<bool>>()
+        let own = (sent.batch, sent.generation);
+        let flights = flights(session, sent).into_iter();
+        let proofs = flights.map(|flight| {
+            session.recovery.losses = 1;
+            let outcome = pollster::block_on(flight);
+            assert!(session.settle(own.0, own.1, outcome).is_some());
+            session.recovery.losses == 0
+        });
+        proofs.collect::<Vec<bool>>()
     };
     // What the processor computes, and what is never read back.
     asked(&mut session, pose, Some(Engine::Cpu));
@@ -44,7 +48,7 @@ fn only_results_of_the_gpu_prove_that_it_works() {
     written(&mut session, pose, 1.0);
     assert_eq!(proves(&mut session, 62_000.0), [true]);
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20).gpu());
+    session.replace_device(Frail::new(1 << 20).gpu(), NOW);
     fill(&mut session, pose);
     written(&mut session, pose, 1.0);
     assert_eq!(proves(&mut session, 70_000.0), [false]);
@@ -128,7 +132,7 @@ fn the_processors_copy_is_old_once_a_write_is_taken() {
     assert!(!may_leave(&mut session, pose));
     // Nor is what the next device is filled with what the write makes of it.
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20).gpu());
+    session.replace_device(Frail::new(1 << 20).gpu(), NOW);
     fill(&mut session, pose);
     let sent = launch(&mut session);
     land(&mut session, sent);
@@ -160,7 +164,7 @@ fn what_waited_whole_goes_to_the_processor_that_takes_over() {
     session.flush();
     assert!(session.launch(NOW).is_none(), "both wait for a kernel");
     session.lose(session.generation());
-    session.replace_device(Frail::new(1 << 20));
+    session.replace_device(Frail::new(1 << 20), NOW);
     fill(&mut session, pose);
     let sent = session.launch(NOW).expect("sent again");
     let settlement = land(&mut session, sent);

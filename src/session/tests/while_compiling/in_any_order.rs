@@ -189,7 +189,8 @@ impl Run {
     }
 
     fn replace(&mut self) {
-        self.session.replace_device(Frail::new(1 << 20).compiling());
+        self.session
+            .replace_device(Frail::new(1 << 20).compiling(), NOW);
         fill(&mut self.session, self.pose);
         self.content = 0.0;
         self.newest = Default::default();

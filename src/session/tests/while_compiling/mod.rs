@@ -334,7 +334,7 @@ fn what_brings_devices_down_while_it_compiles_is_refused() {
         assert!(session.launch(NOW).is_none(), "it compiles first");
         assert_eq!(session.compiles().len(), 1);
         session.lose(session.generation());
-        session.replace_device(Frail::new(1 << 20).compiling());
+        session.replace_device(Frail::new(1 << 20).compiling(), NOW);
     }
     session.device.fault = Some(Error::DeviceLost("test".into()));
     let sent = session.launch(NOW).expect("whatever comes");
@@ -362,7 +362,7 @@ fn a_warm_up_is_answered_when_its_kernels_are_compiled() {
     // The next device begins anew.
     session.lose(session.generation());
     assert!(session.warmed().is_none());
-    session.replace_device(Frail::new(1 << 20).compiling());
+    session.replace_device(Frail::new(1 << 20).compiling(), NOW);
     works.clear();
     assert!(session.warmed().is_none());
     works.extend(session.compiles());

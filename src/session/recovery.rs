@@ -1,0 +1,180 @@
+//! How a session stands with its GPU: when a face opens another one, when the
+//! processor takes over, and when a face looks for a GPU again.
+//!
+//! Pure: it has no clock and opens nothing. A face asks what there is to do, does it,
+//! and says what came of it. What becomes of calls meanwhile is `loss`'s matter.
+
+use super::loss::ATTEMPTS;
+use crate::batch::Millis;
+use crate::device::Engine;
+
+/// Losses in a row after which the processor takes over: more than a single batch
+/// survives, so that one which brings every device down is refused and the others keep
+/// the GPU.
+const LOSSES: u32 = ATTEMPTS + 1;
+
+/// Losses that are more milliseconds apart do not add up.
+const FAR_MS: f64 = 60_000.0;
+
+/// The loss of a device that was idle and had been there for so many milliseconds says
+/// nothing about the next one: a driver was updated, or somebody destroyed the device.
+const STAYED_MS: f64 = 1000.0;
+
+/// Milliseconds until a face first looks for a GPU after the processor took over. Each
+/// pause is twice as long as the one before, up to the longest.
+const FIRST_PAUSE_MS: f64 = 1000.0;
+const LONGEST_PAUSE_MS: f64 = 60_000.0;
+
+/// What a face is to do about the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// Open a GPU and replace the lost one with it: calls wait. Where none opens, the
+    /// processor is to replace it.
+    Reopen,
+    /// Replace the lost device with the processor.
+    FallBack,
+    /// Try once to open a GPU, while the processor answers: [`Session::welcome`] takes
+    /// it, [`Session::missed`] hears that there is none.
+    ///
+    /// [`Session::welcome`]: super::Session::welcome
+    /// [`Session::missed`]: super::Session::missed
+    Look,
+}
+
+/// How a device was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Nothing of the session was on its way.
+    Idle,
+    /// It was at work on a batch, or compiled kernels for calls.
+    AtWork,
+    /// It is sent away: it has no memory for what only a GPU or a processor alone can
+    /// compute.
+    Exhausted,
+}
+
+/// The states of a session's GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// The session was opened without one, and stays so.
+    Without,
+    /// It is in use since this moment.
+    InUse { since: Millis },
+    /// It is lost, and no face has heard of it.
+    Lost,
+    /// A face opens another one.
+    Reopening,
+    /// The processor has taken over until a face looks for a GPU.
+    FellBack { until: Millis },
+    /// A face looks for a GPU, and the processor answers.
+    Looking,
+}
+
+/// What is remembered of a session's losses.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    state: State,
+    /// Losses in a row: no device answered a call in between.
+    pub(super) losses: u32,
+    /// When the last of them was.
+    last: Millis,
+    /// The next pause until a face looks for a GPU, in milliseconds.
+    pause: f64,
+}
+
+impl Recovery {
+    /// Of a session that is opened on such a device.
+    pub(super) fn new(engine: Engine) -> Self {
+        let since = Millis::default();
+        Recovery {
+            state: match engine {
+                Engine::Gpu => State::InUse { since },
+                Engine::Cpu => State::Without,
+            },
+            losses: 0,
+            last: Millis::default(),
+            pause: FIRST_PAUSE_MS,
+        }
+    }
+
+    /// The GPU has answered a call, so it works.
+    pub(super) fn proved(&mut self) {
+        self.losses = 0;
+        self.pause = FIRST_PAUSE_MS;
+    }
+
+    /// The device in use is lost. Heard once of each.
+    pub(super) fn lost(&mut self, loss: Loss, now: Millis) {
+        let since = match self.state {
+            State::InUse { since } => since,
+            // The processor is never lost, but a session may be told so.
+            State::Without => now,
+            _ => return,
+        };
+        self.state = State::Lost;
+        if now.0 - self.last.0 > FAR_MS {
+            self.proved();
+        }
+        match loss {
+            Loss::Idle if now.0 - since.0 > STAYED_MS => return,
+            Loss::Idle | Loss::AtWork => self.losses += 1,
+            Loss::Exhausted => {
+                // Another one has hardly more memory, and to fill it takes long.
+                self.losses = LOSSES;
+                self.pause = LONGEST_PAUSE_MS;
+            }
+        }
+        self.last = now;
+    }
+
+    /// What a face is to do now; it is told of each opening once.
+    pub(super) fn due(&mut self, now: Millis) -> Option<Remedy> {
+        match self.state {
+            State::Lost if self.losses >= LOSSES => Some(Remedy::FallBack),
+            State::Lost => {
+                self.state = State::Reopening;
+                Some(Remedy::Reopen)
+            }
+            State::FellBack { until } if until <= now => {
+                self.state = State::Looking;
+                Some(Remedy::Look)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is known of a loss.
+    pub(super) fn is_in_use(&self) -> bool {
+        matches!(self.state, State::InUse { .. } | State::Without)
+    }
+
+    /// When a face is to look for a GPU, if it is.
+    pub(super) fn next_look(&self) -> Option<Millis> {
+        match self.state {
+            State::FellBack { until } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// A GPU is in use from now on.
+    pub(super) fn found(&mut self, now: Millis) {
+        if self.state == State::Looking {
+            // It has to prove itself: if it goes as those before did, the processor is
+            // back at once.
+            self.losses = LOSSES - 1;
+            self.last = now;
+        }
+        self.state = State::InUse { since: now };
+    }
+
+    /// The processor is in use from now on, because no GPU is.
+    pub(super) fn fell_back(&mut self, now: Millis) {
+        let until = Millis(now.0 + self.pause);
+        self.state = State::FellBack { until };
+        self.pause = (self.pause * 2.0).min(LONGEST_PAUSE_MS);
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "tests/recovery.rs"]
+mod tests;
