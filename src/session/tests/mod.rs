@@ -13,6 +13,7 @@ mod on_the_way;
 mod out_of_memory;
 mod structures;
 mod takeover;
+mod under_losses;
 mod under_random_events;
 mod while_compiling;
 mod writing;
