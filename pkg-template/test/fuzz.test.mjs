@@ -148,8 +148,8 @@ function refusal(error) {
 /** Judges an input; a finding is kept, with what it did. */
 async function judge(name, session, input) {
   const file = join(FOUND, `finding-${name}-page`);
-  // A process that dies leaves it behind.
-  if (SECONDS !== undefined) writeFileSync(file, input);
+  // A process that hangs or dies leaves this behind.
+  if (SECONDS !== undefined) writeFileSync(join(FOUND, `last-${name}`), input);
   const start = process.cpuUsage();
   try {
     const said = await TARGETS[name].judge(session, input);
