@@ -303,6 +303,10 @@ fn long_work(gpu: &Blocking, matrix: &Tensor) -> Result<Vec<f32>, Error> {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a caller's wait is compared with the work that it must not wait for"
+)]
 fn callers_wait_for_no_work_of_the_gpu() {
     const SIDE: u16 = 1024;
     in_time(|| {
@@ -363,16 +367,17 @@ fn work_beyond_the_stall_limit_is_a_lost_device_and_ends_with_the_last_handle() 
     in_time(|| {
         let config = Config {
             engine: EngineChoice::Gpu,
-            stall_ms: 1.0, // Less than the product takes, on any machine that tests run on.
+            stall_ms: 1.0, // Less than the product takes a GPU in software.
             ..Config::default()
         };
         let gpu = Blocking::open(config).unwrap();
         let matrix = gpu.tensor(&vec![0.5; 1 << 22], &[1 << 11; 2]).unwrap();
-        let outcome = long_work(&gpu, &matrix);
-        // The processor takes over from devices that answer nothing, or the batch is refused
-        // before.
-        match outcome {
-            Ok(sum) => assert_eq!(gpu.info().engine, Engine::Cpu, "{sum:?}"),
+        // The batch is refused, or one of the next devices is faster, or the processor.
+        match long_work(&gpu, &matrix) {
+            Ok(sum) => assert!(
+                (sum[0] / (1_u64 << 31) as f32 - 1.0).abs() < 1e-5,
+                "{sum:?}"
+            ),
             Err(error) => assert_eq!(error.code(), Code::DeviceLost, "{error}"),
         }
         drop((gpu, matrix));

@@ -57,5 +57,11 @@ pub use tensor::Tensor;
 pub use warmup::Warmup;
 pub use watch::Watch;
 
+/// Runs a test that uses a device without a session: the test's own thread ends.
+#[cfg(test)]
+pub(crate) fn on_driver_thread(test: impl FnOnce() + Send + 'static) {
+    driver_threads::run(test).expect("a thread");
+}
+
 #[cfg(test)]
 mod tests;

@@ -223,9 +223,7 @@ impl<D: Device> Session<D> {
         let tickets = self.give_up_all();
         self.device.destroy();
         for other in [&mut self.beside, &mut self.successor] {
-            if let Some(other) = other {
-                other.destroy();
-            }
+            other.iter_mut().for_each(Device::destroy);
         }
         tickets
     }

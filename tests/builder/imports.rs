@@ -96,7 +96,12 @@ fn a_buffer_is_let_go_of_with_its_last_tensor() {
     let size = held(&device, label);
     assert!(size >= 1 << 18, "a clone has it still: {size}");
     drop(clone);
-    assert_eq!(held(&device, label), 0);
+    // The session's worker lets go of it.
+    in_time(move || {
+        while held(&device, label) > 0 {
+            std::thread::yield_now();
+        }
+    });
 }
 
 #[test]

@@ -42,9 +42,14 @@ impl Gpu {
 mod tests {
     use super::*;
     use crate::device::{Device, GpuOptions};
+    use crate::native::on_driver_thread;
 
     #[test]
     fn a_tensor_that_cannot_be_made_is_an_error_and_leaves_nothing() {
+        on_driver_thread(make_too_much);
+    }
+
+    fn make_too_much() {
         let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
         let mut gpu = opened.expect("an adapter, if in software");
         gpu.fill(0, &[1; 4096], None).expect("room");

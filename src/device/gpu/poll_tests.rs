@@ -11,6 +11,7 @@ use super::*;
 use crate::Code;
 use crate::device::GpuOptions;
 use crate::error::Error;
+use crate::native::on_driver_thread;
 
 /// What a look does.
 #[derive(Clone, Copy)]
@@ -73,9 +74,12 @@ fn every_wait_ends_in_work_done_or_a_lost_device_or_goes_on() {
     assert_eq!(wait(Script::Works), (None, None));
 }
 
-fn open() -> Gpu {
-    let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
-    opened.expect("an adapter, if in software")
+/// Runs a test with a device, on a thread that may enter the driver.
+fn with_device(test: fn(Gpu)) {
+    on_driver_thread(move || {
+        let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
+        test(opened.expect("an adapter, if in software"));
+    });
 }
 
 /// Submits a copy to a buffer and maps it; `hear` is called when it is mapped.
@@ -102,36 +106,41 @@ fn submit(gpu: &Gpu, hear: impl FnOnce() + Send + 'static) -> wgpu::SubmissionIn
     submission
 }
 
+/// A way of looking at a device.
+type Look = fn((&wgpu::Device, &wgpu::Queue), &Patience) -> Looked;
+
 #[test]
 fn both_ways_of_looking_bring_what_a_device_tells() {
-    let gpu = open();
-    let both: [fn((&wgpu::Device, &wgpu::Queue), &Patience) -> Looked; 2] =
-        [look::look, look_abort::look];
-    for look in both {
-        let (sender, told) = channel();
-        let submission = submit(&gpu, || sender.send(7).expect("it is waited for"));
-        let look = |patience| look((&gpu.device, &gpu.queue), &patience);
-        let outcome = finish(look, Some(submission), told, &gpu.faults);
-        assert_eq!(pollster::block_on(outcome), Ok(7));
-    }
-    pollster::block_on(gpu.idle());
+    with_device(|gpu| {
+        let both: [Look; 2] = [look::look, look_abort::look];
+        for look in both {
+            let (sender, told) = channel();
+            let submission = submit(&gpu, || sender.send(7).expect("it is waited for"));
+            let look = |patience| look((&gpu.device, &gpu.queue), &patience);
+            let outcome = finish(look, Some(submission), told, &gpu.faults);
+            assert_eq!(pollster::block_on(outcome), Ok(7));
+        }
+        pollster::block_on(gpu.idle());
+    });
 }
 
 #[test]
 fn a_poll_that_panics_is_a_lost_device() {
-    let gpu = open();
-    let (sender, told) = channel::<u32>();
-    let submission = submit(&gpu, || panic!("planned, in a callback of the program"));
-    let outcome = pollster::block_on(gpu.poller.finish(Some(submission), told));
-    assert_eq!(outcome, Err(Canceled));
-    drop(sender);
-    let lost = gpu.faults.check();
-    assert!(matches!(lost, Err(Error::DeviceLost(_))), "{lost:?}");
+    with_device(|gpu| {
+        let (sender, told) = channel::<u32>();
+        let submission = submit(&gpu, || panic!("planned, in a callback of the program"));
+        let outcome = pollster::block_on(gpu.poller.finish(Some(submission), told));
+        assert_eq!(outcome, Err(Canceled));
+        drop(sender);
+        let lost = gpu.faults.check();
+        assert!(matches!(lost, Err(Error::DeviceLost(_))), "{lost:?}");
+    });
 }
 
 #[test]
 fn a_device_that_is_gone_is_idle() {
-    let gpu = open();
-    gpu.device.destroy();
-    pollster::block_on(gpu.idle());
+    with_device(|gpu| {
+        gpu.device.destroy();
+        pollster::block_on(gpu.idle());
+    });
 }

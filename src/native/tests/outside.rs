@@ -321,8 +321,10 @@ impl Device for Gpu {
                 yield_now().await;
             }
             assert!(fate != Fate::PanicsInFlight, "the driver fell over");
-            while fate == Fate::Stalls {
-                yield_now().await;
+            if fate == Fate::Stalls {
+                loop {
+                    yield_now().await;
+                }
             }
             if fate == Fate::Fails {
                 return Err(Error::OutOfMemory("model".into()));
