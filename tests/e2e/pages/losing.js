@@ -16,6 +16,9 @@ const RATES = [1, 10, 100, 1000, 5000, 20_000];
 /** No more calls are pending at a time, so that the page itself is not what is slow. */
 const AT_MOST = 20_000;
 
+/** Longer than a session waits for a GPU that answers nothing, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
 /**
  * A session of its own that makes calls for `ms` and loses its device `losses` times
  * meanwhile. Resolves to what became of the calls and what the session told.
@@ -29,7 +32,8 @@ export async function losing({ seed, engine, losses = 3, ms = 600 }) {
   for (const event of ["lost", "restored", "fallback"]) {
     gpu.on(event, ({ type }) => news.push(type));
   }
-  const traffic = new Traffic(gpu, { perSecond, atMost: AT_MOST });
+  const terms = { perSecond, atMost: AT_MOST, patienceMs: PATIENCE_MS };
+  const traffic = new Traffic(gpu, terms);
   // Some devices go with the first call, when the session still measures them; some go
   // while the one before is still being replaced.
   const moments = Array.from({ length: losses }, () => chance() * ms);
@@ -42,8 +46,10 @@ export async function losing({ seed, engine, losses = 3, ms = 600 }) {
   await sleep(Math.max(0, ms - (performance.now() - start)));
   const report = await traffic.stop();
   const { info } = gpu;
+  const stats = report.unsettled > 0 ? gpu.stats() : undefined;
   await gpu.dispose();
-  return { seed, engine, perSecond, flush, moments, news, on: info, ...report };
+  const told = { on: info.engine, moments, news, stats };
+  return { seed, engine, perSecond, flush, ...told, ...report };
 }
 
 /** So many of them, `atOnce` at a time; those that did not come to a good end. */

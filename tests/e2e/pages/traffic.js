@@ -24,8 +24,8 @@ export class Traffic {
   /** `options(i)` are the options of call number i; `atMost` are pending at a time. */
   constructor(gpu, terms = {}) {
     const { perSecond = 2000, atMost = Infinity } = terms;
-    const { options = () => undefined } = terms;
-    Object.assign(this, { gpu, perSecond, atMost, options });
+    const { options = () => undefined, patienceMs = PATIENCE_MS } = terms;
+    Object.assign(this, { gpu, perSecond, atMost, options, patienceMs });
     this.made = 0;
     this.right = 0;
     this.wrong = 0;
@@ -45,7 +45,7 @@ export class Traffic {
   /** Ends the stream and waits for the answers. */
   async stop() {
     this.pause();
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + this.patienceMs;
     while (this.settled < this.made && performance.now() < until) {
       // Under `manual` nobody else would; a session that is over has nothing to send.
       if (this.gpu.info !== undefined) this.gpu.flush();
