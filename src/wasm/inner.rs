@@ -225,30 +225,31 @@ impl Inner {
 
     /// Measures the model while nothing is on its way.
     pub(super) async fn calibrate(self: &Rc<Self>, done: &Function) {
-        let is_over = Rc::new(Cell::new(false));
-        let (inner, flag) = (Rc::clone(self), Rc::clone(&is_over));
-        // Some browsers notice late that a sample is done, unless they are hurried.
-        recovery::start(async move {
-            while !flag.get() {
-                recovery::sleep(1.0).await;
-                inner.nudge();
-            }
-        });
         loop {
             while self.session.borrow().in_flight() > 0 {
                 recovery::sleep(IDLE).await;
             }
             let start = report::now();
+            let generation = self.session.borrow().generation();
             let sample = self.session.borrow_mut().next_sample();
-            let Some(sample) = sample else { break };
-            let outcome = sample.await;
+            let Some(mut sample) = sample else { break };
+            let outcome = loop {
+                if let Some(outcome) = recovery::within(1.0, &mut sample).await {
+                    break outcome;
+                }
+                if report::now().0 - start.0 > self.stall_ms {
+                    self.lose(generation);
+                    break Err(Error::DeviceLost(String::new()));
+                }
+                // Some browsers notice late that a sample is done, unless they are hurried.
+                self.nudge();
+            };
             let took = report::now().0 - start.0;
             let is_well = outcome.is_ok() && self.session.borrow().in_flight() == 0;
             let took = if is_well { took } else { f64::INFINITY };
             self.session.borrow_mut().note_sample(took);
             recovery::sleep(0.0).await; // The page comes first.
         }
-        is_over.set(true);
         // As in `settle`.
         if let Err(thrown) = done.call0(&JsValue::UNDEFINED) {
             report::complain(&thrown);

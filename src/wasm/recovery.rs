@@ -109,15 +109,9 @@ impl Inner {
                 break;
             }
             // A browser, or a GPU, may leave a request without an answer.
-            let mut opened = pin!(self.open_gpu());
-            let mut late = pin!(sleep(self.stall_ms));
-            let found = poll_fn(|context| match opened.as_mut().poll(context) {
-                Poll::Pending => late.as_mut().poll(context).map(|()| None),
-                ready => ready,
-            });
-            let found = found.await;
-            if found.is_some() {
-                return found;
+            let found = within(self.stall_ms, pin!(self.open_gpu())).await;
+            if let Some(found) = found.flatten() {
+                return Some(found);
             }
         }
         None
@@ -163,15 +157,20 @@ impl Inner {
 
     /// Looks for a GPU when that is due, if it is.
     fn look_later(self: &Rc<Self>) {
-        let Some(moment) = self.session.borrow().next_look() else {
-            return;
-        };
         // A session that nobody has any more is not kept until then.
-        let inner = Rc::downgrade(self);
+        let session = Rc::downgrade(self);
         start(async move {
-            sleep(moment.0 - report::now().0).await;
-            if let Some(inner) = inner.upgrade() {
-                inner.recover();
+            while let Some(inner) = session.upgrade() {
+                let Some(moment) = inner.session.borrow().next_look() else {
+                    return;
+                };
+                let left = moment.0 - report::now().0;
+                if left <= 0.0 {
+                    return inner.recover();
+                }
+                drop(inner);
+                // Timers ring a fraction of a millisecond early.
+                sleep(left.max(1.0)).await;
             }
         });
     }
@@ -217,6 +216,16 @@ pub(super) fn start(work: impl Future<Output = ()> + 'static) {
     let work: Pin<Box<dyn Future<Output = ()>>> = Box::pin(work);
     #[expect(clippy::disallowed_methods, reason = "this is the JavaScript face")]
     spawn_local(work);
+}
+
+/// What comes of work, if it comes within so many milliseconds.
+pub(super) async fn within<T>(ms: f64, mut work: impl Future<Output = T> + Unpin) -> Option<T> {
+    let mut late = pin!(sleep(ms));
+    let first = poll_fn(|context| match Pin::new(&mut work).poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => late.as_mut().poll(context).map(|()| None),
+    });
+    first.await
 }
 
 pub(super) async fn sleep(ms: f64) {

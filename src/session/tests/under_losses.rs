@@ -76,7 +76,7 @@ fn event() -> impl Strategy<Value = Event> {
         25 => (index(), fate()).prop_map(|(which, fate)| Event::Land(which, fate)),
         15 => (index(), fate()).prop_map(|(which, fate)| Event::Compile(which, fate)),
         12 => found.prop_map(Event::Opened),
-        10 => fate().prop_map(Event::Calibrate),
+        4 => fate().prop_map(Event::Calibrate),
         8 => Just(Event::Lose),
         10 => ms.prop_map(Event::Pass),
     ]
@@ -100,6 +100,7 @@ enum Calibrating {
     Measures {
         sample: Flight,
         generation: Generation,
+        since: Millis,
         hangs: bool,
     },
 }
@@ -333,6 +334,7 @@ impl Face {
                     Some(sample) => Calibrating::Measures {
                         sample,
                         generation: self.session.generation(),
+                        since: self.now,
                         hangs: false,
                     },
                     None => Calibrating::No,
@@ -341,16 +343,22 @@ impl Face {
             Calibrating::Measures {
                 sample,
                 generation,
+                since,
                 hangs,
             } => {
                 let hangs = hangs || fate == Fate::Hangs;
-                if hangs && !self.is_gone(generation) {
+                let is_late = self.now.0 - since.0 > STALL_MS;
+                if hangs && !is_late && !self.is_gone(generation) {
                     self.calibrating = Calibrating::Measures {
                         sample,
                         generation,
+                        since,
                         hangs,
                     };
                     return;
+                }
+                if hangs && is_late {
+                    self.lose(generation);
                 }
                 let is_well = fate == Fate::Arrives && pollster::block_on(sample).is_ok();
                 let took = if is_well { 1.0 } else { f64::INFINITY };
@@ -426,8 +434,7 @@ impl Face {
                 // A face looks every 20 ms whether it can measure.
                 match self.calibrating {
                     Calibrating::No => self.pass(1000.0),
-                    Calibrating::Waits => self.pass(20.0),
-                    Calibrating::Measures { .. } => {}
+                    _ => self.pass(20.0),
                 }
                 if !matches!(self.calibrating, Calibrating::No) {
                     self.calibrate(Fate::Arrives);
