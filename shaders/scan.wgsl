@@ -7,11 +7,12 @@ alias F = vec4<f32>;
 // Words of an entry behind the result's; then an address of each query and of its mask.
 const QUADS   = 0u; // Quads of a vector,
 const KEPT    = 1u; // results of a query,
-const MASK    = 2u; // words of a mask,
+const MASK    = 2u; // words of a mask: a bit for each id, or, from LISTED on, the ids, rising;
 const BLOCKS  = 3u; // blocks of the page,
 const CHUNK   = 4u; // of a chunk,
 const COUNT   = 5u; // and queries of the group.
 const QUERY   = 6u;
+const LISTED  = 0x80000000u;
 const BLOCK   = 64u;
 const HEADER  = 32u; // Quads in front of a block's: scales, then ids.
 
@@ -43,13 +44,24 @@ fn compare(entry: u32, at: u32, lane: u32) {
 // END
 
 fn is_allowed(entry: u32, query: u32, id: u32) -> bool {
-    let words = operand(entry, MASK);
-    if words == 0u { return true; }
-    let word = id / 32u;
-    if word >= words { return false; }
-    let at = operand(entry, QUERY + 2u * query + 1u) + word;
-    return ((calls[at / 4u][at % 4u] >> (id % 32u)) & 1u) != 0u;
+    let mask = operand(entry, MASK);
+    if mask == 0u { return true; }
+    let start = operand(entry, QUERY + 2u * query + 1u);
+    if mask < LISTED {
+        let word = id / 32u;
+        return word < mask && ((word_of_call(start + word) >> (id % 32u)) & 1u) != 0u;
+    }
+    let words = at_most(mask - LISTED, arrayLength(&calls));
+    var low = 0u;
+    var high = words;
+    while low < high {
+        let middle = (low + high) / 2u;
+        if word_of_call(start + middle) < id { low = middle + 1u; } else { high = middle; }
+    }
+    return low < words && word_of_call(start + low) == id;
 }
+
+fn word_of_call(at: u32) -> u32 { return calls[at / 4u][at % 4u]; }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

@@ -132,7 +132,7 @@ fn counting(text: &str) -> (String, usize) {
         }}\n"
     );
     let (mut rest, mut loops) = (text, 0);
-    while let Some(at) = ["for(", "while ", "loop{"]
+    while let Some(at) = ["for", "while", "loop"]
         .iter()
         .filter_map(|keyword| find_word(rest, keyword))
         .min()
@@ -147,12 +147,13 @@ fn counting(text: &str) -> (String, usize) {
     (counted + rest, loops)
 }
 
-/// Where a keyword is that is not the end of a name.
+/// Where a keyword is that is no part of a name.
 fn find_word(text: &str, keyword: &str) -> Option<usize> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut places = text.match_indices(keyword).map(|(at, _)| at);
     places.find(|at| {
-        let before = text[..*at].chars().next_back();
-        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+        let (before, behind) = (&text[..*at], &text[at + keyword.len()..]);
+        !before.ends_with(is_name) && !behind.starts_with(is_name)
     })
 }
 

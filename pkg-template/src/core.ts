@@ -59,8 +59,8 @@ export interface Core {
   /**
    * The number under which searches of an index are submitted: how its vectors are
    * packed, 1 if scores are distances, results of a query, quads of a vector, blocks of
-   * the index and of a page, words of the mask. `search/searching.ts` says what lies at
-   * the cursor.
+   * the index and of a page, words of the mask, and 2^31 more if it lists ids.
+   * `search/searching.ts` says what lies at the cursor.
    */
   searching(sizes: Uint32Array): number;
   /**

@@ -147,7 +147,18 @@ class Core {
     const [packing, isDistance, count, quads, blocks, page, mask] = sizes;
     const row = quads * [4, 8, 8, 16][packing];
     const pages = Math.ceil(blocks / page);
-    const spec = { op: "searching", row, count, mask, pages, isDistance };
+    // Where it lists ids there are 2^31 more.
+    const words = mask % 2 ** 31;
+    const isListed = mask >= 2 ** 31;
+    const spec = {
+      op: "searching",
+      row,
+      count,
+      mask: words,
+      isListed,
+      pages,
+      isDistance,
+    };
     return this.structures.push(spec) - 1;
   }
 

@@ -220,6 +220,49 @@ test("what a filter or ids cannot be is said, and a filter may dispose", async (
   assert.equal(core.tensors.size, 0);
 });
 
+test("what a filter takes grows with vectors and not with ids", async () => {
+  const { gpu, core } = await manual();
+  const bytes = gpu.index(GIVEN, { dim: 5 }).save();
+  const words = new Uint32Array(bytes.buffer);
+  // Six of the header, the next id, the ids.
+  const last = 2 ** 32 - 3;
+  words.set([last + 1, 0, 2 ** 31, last], 6);
+  const index = gpu.loadIndex(bytes);
+  const query = GIVEN.subarray(0, 5);
+  /** The words of the mask of the call that is queued. */
+  const maskOf = (filter) => {
+    void index.search(query, 1, { filter }).catch(() => {});
+    const { at, spec } = core.queued.at(-1);
+    assert.ok(spec.isListed);
+    return [...core.view().subarray(at + spec.row, at + spec.row + spec.mask)];
+  };
+  const nobody = 2 ** 32 - 1;
+  const cases = [
+    [Uint32Array.of(last, 0, 7, 0), [0, last, nobody]],
+    [{ mask: Uint32Array.of(0b1001) }, [0, nobody, nobody]],
+    [(id) => id > 0, [2 ** 31, last, nobody]],
+    [new Uint32Array(0), [nobody, nobody, nobody]],
+  ];
+  for (const [filter, mask] of cases) assert.deepEqual(maskOf(filter), mask);
+  assert.throws(() => index.add(query), { code: "invalid-input" });
+  words[6] = nobody;
+  assert.throws(() => gpu.loadIndex(bytes), {
+    code: "invalid-input",
+    message: "index: the bytes: the next id is too large",
+  });
+  await gpu.dispose();
+});
+
+test("masks have a bit for each id where these are few words", () => {
+  const vectors = new Vectors({ dim: 1, metric: "dot", dtype: "f32" });
+  vectors.add(new Float32Array(100));
+  const bits = vectors.mask([0, 33, 99, 100, 2 ** 32 - 2]);
+  assert.ok(!bits.isListed);
+  assert.deepEqual([...bits.words], [1, 2, 0, 8 | 16]);
+  const same = vectors.maskOfBits(Uint32Array.of(1, 2, 0, 8, 5));
+  assert.deepEqual([...same.words], [1, 2, 0, 8]);
+});
+
 test("a distance of nothing is 0", async () => {
   const { gpu, core } = await manual();
   const index = gpu.index(GIVEN, { dim: 5, metric: "l2" });

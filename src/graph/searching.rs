@@ -36,8 +36,8 @@ pub struct Scan {
 
 /// The structure of a search.
 ///
-/// A call's operands are its queries, padded to a vector's quads, and its mask: a
-/// bit for each id, or nothing where all are allowed. The pages follow. A row of
+/// A call's operands are its queries, padded to a vector's quads, and its mask, or
+/// nothing where all ids are allowed. The pages follow. A row of
 /// the result is `count` ids and as many scores, best first, of equals the lower
 /// id; [`NOBODY`] behind the last that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,8 +52,35 @@ pub struct Searching {
     pub blocks: u32,
     /// Blocks of each page but the last.
     pub page: u32,
-    /// Words of the mask.
-    pub mask: u32,
+    /// How the ids that are allowed are given.
+    pub mask: Mask,
+}
+
+/// How a call gives the ids that are allowed; without words all are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mask {
+    /// Words of a call; fewer than 2^31.
+    pub words: u32,
+    /// Whether these are the ids, rising, and [`NOBODY`] behind the last; otherwise they
+    /// hold a bit for each id, the lowest first.
+    pub is_listed: bool,
+}
+
+impl Mask {
+    const LISTED: u32 = 1 << 31;
+
+    /// Both in one word, as entries and TypeScript have it.
+    pub const fn code(self) -> u32 {
+        self.words | if self.is_listed { Mask::LISTED } else { 0 }
+    }
+
+    /// The mask of a code.
+    pub const fn decode(code: u32) -> Mask {
+        Mask {
+            words: code & !Mask::LISTED,
+            is_listed: code & Mask::LISTED != 0,
+        }
+    }
 }
 
 /// Elements of a vector in a quad of words.

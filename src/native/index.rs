@@ -14,7 +14,7 @@ use super::outside::{AnyDevice, Mutex, MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
 use super::shared::{Guard, Shared, free};
 use crate::error::Error;
-use crate::graph::searching::NOBODY;
+use crate::graph::searching::{Mask, NOBODY};
 use crate::ops::search::{Change, IndexConfig, Metric, Vectors, check_count};
 use crate::session::Session;
 
@@ -116,7 +116,8 @@ impl Index {
     /// eight queries, of more than 32 results for every two. A score is off by at
     /// most `dim` · 2⁻²⁴ of the sum of absolute products (of squares, by distance),
     /// besides what packing costs. A filter takes a bit for each id that was ever
-    /// given, which goes to the device with the call.
+    /// given, or four bytes for each vector where that is less, which go to the device
+    /// with the call.
     ///
     /// The vectors that were added since go to the device with the search, which fails
     /// with [`Error::OutOfMemory`] where the memory budget or the GPU has no room for
@@ -151,8 +152,12 @@ impl Index {
         check_count(count, held.vectors.count())?;
         let queries = held.vectors.config().queries(queries)?;
         let mask = held.mask(allowed);
+        let form = match mask.is_empty() {
+            true => Mask::default(),
+            false => held.vectors.form_of_masks(),
+        };
         let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
-        let searching = held.vectors.searching(words(count), words(mask.len()));
+        let searching = held.vectors.searching(words(count), form);
         let tensors = held.pages[..searching.pages() as usize].to_vec();
         drop((held, state));
         let request = Request {
@@ -250,11 +255,7 @@ impl Held {
         match allowed {
             Allowed::All => Vec::new(),
             Allowed::Ids(ids) => vectors.mask(ids.iter().copied()),
-            Allowed::Mask(mask) => {
-                let mut mask = mask.to_vec();
-                mask.resize(vectors.mask_words() as usize, 0);
-                mask
-            }
+            Allowed::Mask(mask) => vectors.mask_of_bits(mask),
         }
     }
 

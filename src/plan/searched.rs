@@ -18,7 +18,7 @@ const ROUND: u32 = 1 << 22;
 pub(super) fn operands(searching: &Searching) -> Vec<Extent> {
     vec![
         Extent::rows(searching.query()),
-        Extent::fixed(searching.mask),
+        Extent::fixed(searching.mask.words),
     ]
 }
 
@@ -125,7 +125,7 @@ impl Steps<'_> {
             entries.extend([
                 searching.quads,
                 searching.count,
-                searching.mask,
+                searching.mask.code(),
                 blocks,
                 searching.chunk(),
                 count,

@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::sampling::Sampling;
-use crate::graph::searching::{FEW_RESULTS, Scan, Searching};
+use crate::graph::searching::{FEW_RESULTS, Mask, Scan, Searching};
 use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Fence, Filling, Model, Session, Submission};
@@ -146,7 +146,7 @@ impl Core {
             count,
             blocks,
             page,
-            mask,
+            mask: Mask::decode(mask),
         };
         f64::from(self.inner.session.borrow_mut().searching(searching).0)
     }

@@ -147,6 +147,7 @@ fn bytes_that_are_no_index_are_refused() {
             "there are 75, but 2 vectors of 2 floats take 76",
         ),
         (with(6, 1), "the ids do not rise, or one is too large"),
+        (with(6, u32::MAX), "the next id is too large"),
         (with(8, 0), "the ids do not rise, or one is too large"),
         (with(10, nan), "the vector of id 0 holds what is no number"),
         (
@@ -164,6 +165,83 @@ fn bytes_that_are_no_index_are_refused() {
             error.to_string(),
             format!("index: dim is {dim}, but vectors have 1 to 4096 floats")
         );
+    }
+}
+
+/// Whatever ids a file gives its vectors, a filter takes no more than four bytes for
+/// each of these.
+#[test]
+fn what_a_filter_takes_grows_with_vectors_and_not_with_ids() {
+    for gpu in engines::both_manual() {
+        let config = config(2, Metric::Dot);
+        let floats = [1.0, 0.0, 2.0, 0.0, 3.0, 0.0];
+        let mut bytes = gpu.index(&floats, config).unwrap().save();
+        let mut put = |word: usize, value: u32| {
+            bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
+        };
+        // Words: six of the header, the next id, the ids.
+        put(6, u32::MAX - 1);
+        put(8, 1 << 31);
+        put(9, u32::MAX - 2);
+        let index = gpu.load_index(&bytes).unwrap();
+        assert_eq!(index.save(), bytes);
+        send(&gpu, vec![index.search(&[1.0, 0.0], 3, Filter::All)]);
+        let before = gpu.stats().device.bytes_up;
+        let high = [u32::MAX - 2, 0, 7, 0];
+        let is_high = |id| id > 0;
+        let searches = [
+            Filter::All,
+            Filter::Ids(&high),
+            Filter::Mask(&[1]),
+            Filter::Where(&is_high),
+            Filter::Ids(&[]),
+        ];
+        let searches = searches.map(|filter| index.search(&[1.0, 0.0], 3, filter));
+        let found = send(&gpu, searches.into());
+        let ids = found
+            .iter()
+            .map(|hits| hits.iter().map(|hit| hit.id).collect());
+        let ids: Vec<Vec<u32>> = ids.collect();
+        let [last, middle] = [u32::MAX - 2, 1 << 31];
+        let expected: [&[u32]; 5] = [&[last, middle, 0], &[last, 0], &[0], &[last, middle], &[]];
+        assert_eq!(ids, expected);
+        let up = gpu.stats().device.bytes_up - before;
+        assert!(up < 4096, "{up} bytes went up");
+        // No id is given twice.
+        let error = index.add(&[1.0, 0.0]).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput, "{error}");
+    }
+}
+
+#[test]
+fn a_filter_finds_the_same_however_its_mask_is_kept() {
+    let samples = &mut Samples(23);
+    for gpu in engines::both_manual() {
+        let config = config(9, Metric::L2);
+        let floats = vectors(samples, 3000, 9);
+        let dense = gpu.index(&floats, config).unwrap();
+        let sparse = gpu.index(&floats, config).unwrap();
+        // A tenth is left of one of them, of the other all: ids and bits.
+        let gone: Vec<u32> = (0..3000).filter(|id| id % 40 != 7).collect();
+        sparse.remove(&gone).unwrap();
+        let left: Vec<u32> = (0..3000).filter(|id| id % 40 == 7).collect();
+        let is_allowed = |id: u32| id % 3 != 0;
+        let allowed: Vec<u32> = left.iter().copied().filter(|id| is_allowed(*id)).collect();
+        let mut bits = vec![0_u32; 94];
+        for id in &allowed {
+            bits[*id as usize / 32] |= 1 << (id % 32);
+        }
+        let query = vectors(samples, 1, 9);
+        let filters = [
+            Filter::Ids(&allowed),
+            Filter::Mask(&bits),
+            Filter::Where(&is_allowed),
+        ];
+        let mut searches = vec![dense.search(&query, 20, Filter::Ids(&allowed))];
+        searches.extend(filters.map(|filter| sparse.search(&query, 20, filter)));
+        let found = send(&gpu, searches);
+        assert_eq!(found[0].len(), 20);
+        assert!(found.iter().all(|hits| *hits == found[0]));
     }
 }
 

@@ -10,7 +10,14 @@ import {
   TYPES,
   type VectorType,
 } from "./packing.js";
-import { MAX_DIM, MAX_FLOAT, METRICS, Vectors, wordsOf } from "./vectors.js";
+import {
+  MAX_DIM,
+  MAX_FLOAT,
+  METRICS,
+  NOBODY,
+  Vectors,
+  wordsOf,
+} from "./vectors.js";
 
 const MAGIC = 0x7869_6266; // "fbix"
 const VERSION = 1;
@@ -70,6 +77,7 @@ export function load(bytes: Uint8Array): Vectors {
       `there are ${bytes.length}, but ${count} vectors of ${dim} floats take ${need}`,
     );
   }
+  if (next === NOBODY) throw wrong("the next id is too large");
   const ids = words.subarray(HEADER, HEADER + count);
   for (let i = 0; i < count; i += 1) {
     if (ids[i] >= next || (i > 0 && ids[i] <= ids[i - 1])) {

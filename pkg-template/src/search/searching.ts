@@ -8,6 +8,7 @@ import type { Terms } from "../call-options.js";
 import { invalid } from "../errors.js";
 import type { Laid, LaidMethod } from "../laid.js";
 import type { Store } from "./store.js";
+import type { Mask } from "./vectors.js";
 
 /** How searches are named. */
 const SEARCH: LaidMethod = {
@@ -16,6 +17,9 @@ const SEARCH: LaidMethod = {
   width: 1,
   option: undefined,
 };
+
+/** Added to the words of a mask that lists ids. */
+const LISTED = 2 ** 31;
 
 /** A search, from its method until its answer. */
 export class Searching implements Laid {
@@ -27,7 +31,7 @@ export class Searching implements Laid {
     /** Padded, and nobody else's. */
     private readonly queries: Float32Array,
     private readonly count: number,
-    private readonly mask: Uint32Array | undefined,
+    private readonly mask: Mask | undefined,
   ) {
     this.rows = queries.length / store.vectors.padded;
   }
@@ -61,12 +65,13 @@ export class Searching implements Laid {
   lay(arena: Arena): number {
     const { store, queries, count, mask } = this;
     store.tell();
-    const sizes = store.sizes(count, mask?.length ?? 0);
+    const words = mask?.words.length ?? 0;
+    const sizes = store.sizes(count, words + (mask?.isListed ? LISTED : 0));
     const allowed = aligned(queries.length);
-    const names = allowed + aligned(mask?.length ?? 0);
+    const names = allowed + aligned(words);
     const at = arena.room(names + aligned(sizes.pages));
     arena.put(queries, at);
-    if (mask !== undefined) arena.words.set(mask, at + allowed);
+    if (mask !== undefined) arena.words.set(mask.words, at + allowed);
     for (let page = 0; page < sizes.pages; page += 1) {
       arena.words[at + names + page] = store.numbers[page];
     }

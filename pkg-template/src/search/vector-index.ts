@@ -16,6 +16,7 @@ import { Store, Stores } from "./store.js";
 import {
   checkVectors,
   type Kind,
+  type Mask,
   MAX_FLOAT,
   type Metric,
   METRICS,
@@ -47,8 +48,8 @@ export interface IndexOptions {
 /**
  * Which vectors may be found: those of these ids; those whose bit is set in a mask, the
  * lowest id in the lowest bit; or those that a function says yes to, which is asked once
- * for every vector of the index. Whichever, a bit for each id that was ever given goes to
- * the device with the call.
+ * for every vector of the index. Whichever, a bit for each id that was ever given, or four
+ * bytes for each vector where that is less, go to the device with the call.
  */
 export type Filter =
   Uint32Array | { readonly mask: Uint32Array } | ((id: number) => boolean);
@@ -291,7 +292,7 @@ function foundIn(
   return { ids: ids.slice(0, count), scores: scores.slice(0, count) };
 }
 
-function maskOf(about: string, vectors: Vectors, filter: Filter): Uint32Array {
+function maskOf(about: string, vectors: Vectors, filter: Filter): Mask {
   if (typeof filter === "function") {
     const allowed = [...vectors.places.keys()].filter((id) => filter(id));
     return vectors.mask(allowed);
@@ -306,10 +307,7 @@ function maskOf(about: string, vectors: Vectors, filter: Filter): Uint32Array {
     );
   }
   if (isDetached(words)) throw invalid(about, detached("the filter's array"));
-  if (words === filter) return vectors.mask(words);
-  const own = vectors.emptyMask();
-  own.set(words.subarray(0, own.length));
-  return own;
+  return words === filter ? vectors.mask(words) : vectors.maskOfBits(words);
 }
 
 function checkCount(about: string, k: unknown, vectors: number): void {

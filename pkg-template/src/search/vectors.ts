@@ -46,6 +46,13 @@ export interface Kind {
   readonly dtype: VectorType;
 }
 
+/** The ids that a search may give, as words of its call. */
+export interface Mask {
+  /** A bit for each id, the lowest first; or the ids, rising, and {@link NOBODY} behind. */
+  readonly words: Uint32Array;
+  readonly isListed: boolean;
+}
+
 /** Who is told what changed. */
 export interface Listener {
   /** A whole page: it is new, or has grown. */
@@ -143,18 +150,45 @@ export class Vectors {
     return full + Math.min(rounded(used - full), last);
   }
 
-  /** A mask with the bits of these ids. */
-  mask(ids: Iterable<number>): Uint32Array {
+  /** A mask of these ids. */
+  mask(ids: Iterable<number>): Mask {
     const mask = this.emptyMask();
+    const { words, isListed } = mask;
+    if (isListed) {
+      const known = [...new Set(ids)].filter((id) => this.places.has(id));
+      words.set(Uint32Array.from(known).sort());
+      return mask;
+    }
     for (const id of ids) {
-      if (id < 32 * mask.length) mask[id >>> 5] |= 1 << (id & 31);
+      if (id < 32 * words.length) words[id >>> 5] |= 1 << (id & 31);
     }
     return mask;
   }
 
-  /** A mask that allows nothing: a bit for each id. */
-  emptyMask(): Uint32Array {
-    return wordsOf(rounded(Math.ceil(this.next / 32)));
+  /** A mask of the ids whose bits are set. */
+  maskOfBits(bits: Uint32Array): Mask {
+    const mask = this.emptyMask();
+    const { words, isListed } = mask;
+    if (isListed) {
+      const isSet = (id: number) => ((bits[id >>> 5] >>> (id & 31)) & 1) === 1;
+      return this.mask([...this.places.keys()].filter(isSet));
+    }
+    words.set(bits.subarray(0, words.length));
+    return mask;
+  }
+
+  /**
+   * A mask that allows nothing: a bit for each id that was given, unless these are more
+   * words than there are vectors. So a mask grows with vectors, however high ids are.
+   */
+  private emptyMask(): Mask {
+    const bits = rounded(Math.ceil(this.next / 32));
+    const ids = rounded(this.places.size);
+    const isListed = ids < bits;
+    const words = isListed
+      ? wordsOf(ids).fill(NOBODY)
+      : wordsOf(bits);
+    return { words, isListed };
   }
 
   /** The floats that stand for a vector: by its angle, those of length 1. */

@@ -176,14 +176,21 @@ impl Memory {
             return;
         };
         if kept.is_lent || kept.is_shown || kept.buffer.size() > SMALL {
-            self.released.push((tensor, kept));
-            return;
+            return self.leave(tensor, kept);
         }
         self.idle.push((tensor, kept.buffer));
         if self.idle.len() > IDLE {
             let (oldest, buffer) = self.idle.remove(0);
-            self.released.push((oldest, Kept::own(buffer)));
+            self.leave(oldest, Kept::own(buffer));
         }
+    }
+
+    /// Leaves a buffer to [`Memory::free_released`]. It counts as freed from here on.
+    fn leave(&mut self, tensor: u32, kept: Kept) {
+        if !kept.is_lent {
+            self.pool.forget(&kept.buffer);
+        }
+        self.released.push((tensor, kept));
     }
 
     /// Whether a buffer waits to be freed.
@@ -194,14 +201,16 @@ impl Memory {
     /// Frees the buffers of tensors that are gone; their numbers.
     pub(super) fn free_released(&mut self) -> Vec<u32> {
         let released = std::mem::take(&mut self.released);
-        let free = |(tensor, kept)| {
-            self.drop_kept(Some(kept));
+        let free = |(tensor, kept): (u32, Kept)| {
+            if !kept.is_lent {
+                kept.buffer.destroy();
+            }
             tensor
         };
         released.into_iter().map(free).collect()
     }
 
-    fn drop_kept(&self, kept: Option<Kept>) {
+    fn drop_kept(&mut self, kept: Option<Kept>) {
         if let Some(Kept {
             buffer,
             is_lent: false,

@@ -91,6 +91,11 @@ impl Pool {
     /// Frees a buffer: a drop would not in the browser.
     pub(super) fn destroy(&self, buffer: &wgpu::Buffer) {
         buffer.destroy();
+        self.forget(buffer);
+    }
+
+    /// Counts a buffer no more, which is about to be destroyed.
+    pub(super) fn forget(&self, buffer: &wgpu::Buffer) {
         let mut state = self.lock();
         let rounded = state.rounded.iter().position(|(known, _)| known == buffer);
         let unasked = rounded.map_or(0, |at| state.rounded.swap_remove(at).1);

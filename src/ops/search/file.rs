@@ -8,7 +8,7 @@
 use super::vectors::scale_of;
 use super::{IndexConfig, MAX_FLOAT, Metric, Vectors, invalid};
 use crate::error::Error;
-use crate::graph::searching::elements;
+use crate::graph::searching::{NOBODY, elements};
 use crate::tensor::Packing;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"fbix");
@@ -81,6 +81,9 @@ impl Vectors {
                 "there are {}, but {count} vectors of {dim} floats take {need}",
                 bytes.len()
             )));
+        }
+        if next == NOBODY {
+            return Err(wrong("the next id is too large"));
         }
         let (ids, rest) = words[HEADER..].split_at(count);
         let is_rising = ids.windows(2).all(|pair| pair[0] < pair[1]);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{IndexConfig, invalid, rounded};
 use crate::error::Error;
-use crate::graph::searching::{BLOCK, BLOCK_HEADER, NOBODY, Scan, Searching};
+use crate::graph::searching::{BLOCK, BLOCK_HEADER, Mask, NOBODY, Scan, Searching};
 use crate::graph::searching::{FEW_RESULTS, elements};
 use crate::ops::search::Metric;
 use crate::tensor::Packing;
@@ -136,9 +136,8 @@ impl Vectors {
         Ok(())
     }
 
-    /// The structure of a search; `None` of an empty index. The mask has so many
-    /// words.
-    pub fn searching(&self, count: u32, mask: u32) -> Searching {
+    /// The structure of a search.
+    pub fn searching(&self, count: u32, mask: Mask) -> Searching {
         let used = self.end.div_ceil(BLOCK).max(1);
         let page = self.page_blocks();
         let full = (used - 1) / page * page;
@@ -158,19 +157,48 @@ impl Vectors {
         }
     }
 
-    /// Words of a mask: a bit for each id.
-    pub fn mask_words(&self) -> u32 {
-        rounded(self.next.div_ceil(32))
+    /// How a mask gives ids: by a bit for each that was given, unless these are more
+    /// words than there are vectors. So a mask grows with vectors, however high ids are.
+    pub fn form_of_masks(&self) -> Mask {
+        let bits = rounded(self.next.div_ceil(32));
+        let ids = rounded(u32::try_from(self.places.len()).unwrap_or(NOBODY));
+        Mask {
+            words: bits.min(ids),
+            is_listed: ids < bits,
+        }
     }
 
-    /// A mask with the bits of these ids.
+    /// A mask of these ids.
     pub fn mask(&self, ids: impl Iterator<Item = u32>) -> Vec<u32> {
-        let mut mask = vec![0; self.mask_words() as usize];
+        let form = self.form_of_masks();
+        if form.is_listed {
+            let mut mask: Vec<u32> = ids.filter(|id| self.places.contains_key(id)).collect();
+            mask.sort_unstable();
+            mask.dedup();
+            mask.resize(form.words as usize, NOBODY);
+            return mask;
+        }
+        let mut mask = vec![0; form.words as usize];
         for id in ids {
             if let Some(word) = mask.get_mut(id as usize / 32) {
                 *word |= 1 << (id % 32);
             }
         }
+        mask
+    }
+
+    /// A mask of the ids whose bits are set.
+    pub fn mask_of_bits(&self, bits: &[u32]) -> Vec<u32> {
+        let form = self.form_of_masks();
+        if form.is_listed {
+            let is_set = |id: &u32| {
+                let word = bits.get(*id as usize / 32);
+                word.is_some_and(|word| word >> (id % 32) & 1 != 0)
+            };
+            return self.mask(self.all().filter(is_set));
+        }
+        let mut mask = bits[..bits.len().min(form.words as usize)].to_vec();
+        mask.resize(form.words as usize, 0);
         mask
     }
 

@@ -15,7 +15,7 @@ use self::scores::compare;
 use super::Memory;
 use super::program::Output;
 use super::share::{Size, Task, Work, share};
-use crate::kernel::searching::{BLOCK, BLOCK_HEADER, NOBODY, Scan, elements};
+use crate::kernel::searching::{BLOCK, BLOCK_HEADER, Mask, NOBODY, Scan, elements};
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::tensor::Packing;
 
@@ -118,7 +118,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Quads, results, words of a mask, blocks, blocks of a chunk, queries.
+    /// Quads, results, the code of a mask, blocks, blocks of a chunk, queries.
     fn sizes(&self) -> [usize; QUERY] {
         std::array::from_fn(|k| self.entry[k] as usize)
     }
@@ -135,7 +135,8 @@ impl Group<'_> {
     }
 
     fn scan(&self, chunk: usize, output: &mut [u32]) {
-        let [quads, count, mask, blocks, blocks_of_chunk, queries] = self.sizes();
+        let [quads, count, _, blocks, blocks_of_chunk, queries] = self.sizes();
+        let mask = Mask::decode(self.entry[2]);
         let block_words = BLOCK_HEADER as usize + 4 * VECTORS * quads;
         let floats = quads * elements(self.scan.packing) as usize;
         let mut best = vec![Item::MAX; count * queries];
@@ -161,10 +162,10 @@ impl Group<'_> {
             for (query, best) in best.chunks_exact_mut(count).enumerate() {
                 let [at, allowed] = [0, 1].map(|k| self.entry[QUERY + 2 * query + k] as usize);
                 let query = bytemuck::cast_slice(&self.inputs[at..at + floats]);
-                let allowed = &self.inputs[allowed..][..mask];
+                let allowed = &self.inputs[allowed..][..mask.words as usize];
                 let scores = compare(&self.scan, vectors, query);
                 for (id, score) in ids.iter().zip(scores) {
-                    if *id != NOBODY && is_allowed(allowed, *id) {
+                    if *id != NOBODY && is_allowed(mask, allowed, *id) {
                         offer(best, Item::from(key_of(score)) << 32 | Item::from(*id));
                     }
                 }
@@ -212,8 +213,12 @@ fn scale(scales: &[u32], floats: &mut [f32]) {
     }
 }
 
-fn is_allowed(mask: &[u32], id: u32) -> bool {
-    mask.is_empty() || (mask.get(id as usize / 32)).is_some_and(|word| word >> (id % 32) & 1 != 0)
+fn is_allowed(mask: Mask, words: &[u32], id: u32) -> bool {
+    if mask.is_listed {
+        return words.binary_search(&id).is_ok();
+    }
+    let word = words.get(id as usize / 32);
+    words.is_empty() || word.is_some_and(|word| word >> (id % 32) & 1 != 0)
 }
 
 /// Puts an item in its place among the best, if it is one.
