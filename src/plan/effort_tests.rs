@@ -1,6 +1,6 @@
 use super::*;
 use crate::graph::chain::{Chain, Home, Reduction};
-use crate::graph::searching::{Scan, Searching};
+use crate::graph::searching::{Mask, Scan, Searching};
 use crate::graph::shape::Shape;
 use crate::graph::{NodeId, Timing};
 use crate::ops;
@@ -87,7 +87,7 @@ fn what_32_bits_do_not_count_is_counted() {
         count: 1,
         blocks: 1 << 26,
         page: 1 << 10,
-        mask: 0,
+        mask: Mask::default(),
     };
     let found = Recipe::search(&searching).effort().0[Kind::Product as usize];
     assert_eq!(found, 2_f64.powi(34), "2^32 vectors of 4 floats");
