@@ -225,7 +225,7 @@ fn a_filter_finds_the_same_however_its_mask_is_kept() {
         let gone: Vec<u32> = (0..3000).filter(|id| id % 40 != 7).collect();
         sparse.remove(&gone).unwrap();
         let left: Vec<u32> = (0..3000).filter(|id| id % 40 == 7).collect();
-        let is_allowed = |id: u32| id % 3 != 0;
+        let is_allowed = |id: u32| !id.is_multiple_of(3);
         let allowed: Vec<u32> = left.iter().copied().filter(|id| is_allowed(*id)).collect();
         let mut bits = vec![0_u32; 94];
         for id in &allowed {

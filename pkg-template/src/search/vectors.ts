@@ -185,9 +185,7 @@ export class Vectors {
     const bits = rounded(Math.ceil(this.next / 32));
     const ids = rounded(this.places.size);
     const isListed = ids < bits;
-    const words = isListed
-      ? wordsOf(ids).fill(NOBODY)
-      : wordsOf(bits);
+    const words = isListed ? wordsOf(ids).fill(NOBODY) : wordsOf(bits);
     return { words, isListed };
   }
 
