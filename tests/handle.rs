@@ -367,7 +367,7 @@ fn work_beyond_the_stall_limit_is_a_lost_device_and_ends_with_the_last_handle() 
     in_time(|| {
         let config = Config {
             engine: EngineChoice::Gpu,
-            stall_ms: 1.0, // Less than the product takes a GPU in software.
+            stall_ms: 100.0, // Less than the product takes a GPU in software.
             ..Config::default()
         };
         let gpu = Blocking::open(config).unwrap();

@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -142,7 +143,7 @@ fn devices_that_never_answer_give_way_to_the_processor_for_a_while() {
 
 #[test]
 fn a_lost_gpu_is_opened_again_while_the_processor_has_batches_all_the_time() {
-    const CALLS: u16 = 4000;
+    const QUEUED: u16 = 256;
     in_time(|| {
         // A batch has one call, so that one follows another as long as calls are queued.
         let single = BatchConfig {
@@ -152,16 +153,22 @@ fn a_lost_gpu_is_opened_again_while_the_processor_has_batches_all_the_time() {
         let gpu = open(EngineChoice::Gpu, single);
         assert!(is_right(1, ask(&gpu, 1).wait()));
         let processor = gpu.on(EngineChoice::Cpu);
-        let queue = |calls| -> Vec<Call<f32>> { (0..calls).map(|n| ask(&processor, n)).collect() };
+        let mut queued: VecDeque<Call<f32>> = (0..QUEUED).map(|n| ask(&processor, n)).collect();
+        let is_over = AtomicBool::new(false);
         destroy(&gpu);
-        // The loss is found out in the midst of them.
-        let older = queue(CALLS / 4);
-        let call = ask(&gpu, 2);
-        let newer = queue(CALLS);
-        assert!(is_right(2, call.wait()));
-        let stats = gpu.stats();
-        assert!(stats.pending > 0, "the processor had to be idle first");
-        drop((older, newer));
+        thread::scope(|scope| {
+            // The processor is never idle: its next call is made before its oldest returns.
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    queued.push_back(ask(&processor, 3));
+                    let oldest = queued.pop_front().expect("there are many");
+                    oldest.wait().expect("the processor is not lost");
+                }
+            });
+            let answer = ask(&gpu, 2).wait();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(is_right(2, answer));
+        });
         assert_eq!(gpu.info().engine, Engine::Gpu);
     });
 }

@@ -22,11 +22,12 @@ use crate::device::Device;
 use crate::error::Error;
 
 /// Frees a device that is no longer used, once it is idle. Of one that stays at work for
-/// longer than `patience` a thread of its own takes care: the driver waits for work without
-/// an end when a device is freed.
-pub(super) fn free(device: AnyDevice, patience: Duration) {
+/// longer than `patience` a thread of its own takes care, which is to be waited for before
+/// the program ends, for so long as anybody cares: the driver waits for work without an end
+/// when a device is freed.
+pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
     let AnyDevice::Gpu(mut gpu) = device else {
-        return;
+        return None;
     };
     gpu.destroy();
     let mut idle = Box::pin(gpu.idle());
@@ -37,10 +38,10 @@ pub(super) fn free(device: AnyDevice, patience: Duration) {
         Poll::Pending => Poll::Pending,
     }));
     if is_idle {
-        return;
+        return None;
     }
     // Where there is no thread for it, both are dropped with the job, here.
-    let _ = spawn(move || {
+    let freeing = spawn(move || {
         let mut pause = Duration::from_millis(1);
         block_on(poll_fn(|context| {
             thread::sleep(pause);
@@ -49,6 +50,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) {
         }));
         drop(gpu);
     });
+    freeing.ok()
 }
 
 /// The device itself; `None` on the processor.

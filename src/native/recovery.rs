@@ -77,8 +77,7 @@ fn open(shared: &Shared, config: &Config, pauses: &[u64]) {
     let mut state = shared.lock();
     if state.closed.is_some() {
         drop(state);
-        let free = |gpu| outside::free(gpu, Duration::ZERO);
-        return found.into_iter().for_each(free);
+        return found.into_iter().for_each(|gpu| shared.free(gpu));
     }
     let now = shared.clock.now();
     if state.session.is_lost() {
@@ -99,7 +98,7 @@ fn go_on_with(shared: &Shared, device: AnyDevice) {
     let mut state = shared.lock();
     if state.closed.is_some() {
         drop(state);
-        return outside::free(device, Duration::ZERO);
+        return shared.free(device);
     }
     let is_gpu = matches!(device, AnyDevice::Gpu(_));
     let old = state.session.replace_device(device, shared.clock.now());
@@ -114,8 +113,7 @@ fn go_on_with(shared: &Shared, device: AnyDevice) {
     if !is_gpu {
         shared.hand_over();
     }
-    // One that is stalled may be at work for ever.
-    outside::free(old, Duration::ZERO);
+    shared.free(old);
 }
 
 /// A GPU that works, if there is one.
@@ -131,7 +129,7 @@ fn find_device(shared: &Shared, config: &Config, pauses: &[u64]) -> Option<AnyDe
             if let Some(Ok(_)) = arrive(shared, answer) {
                 return Some(device);
             }
-            outside::free(device, Duration::ZERO);
+            shared.free(device);
         }
     }
     None

@@ -19,7 +19,7 @@ use super::compiles::Compiles;
 use super::config::Config;
 use super::embedder::Burden;
 use super::index::Indexes;
-use super::outside::{self, AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard};
+use super::outside::{self, AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard, Task};
 use super::recent::Recent;
 use super::request::{Request, Structure};
 use super::room::{Waiter, Waiters};
@@ -86,6 +86,8 @@ pub(super) struct State {
     /// Tasks that wait for room in the queue.
     pub(super) waiting: Waiters,
     pub(super) compiles: Compiles,
+    /// Devices of before that are being freed.
+    pub(super) freeing: Vec<Task>,
     /// Why no more calls are taken.
     pub(super) closed: Option<Error>,
     /// Whether a thread panicked with the state locked and left it half changed.
@@ -123,6 +125,7 @@ impl Shared {
                 spare: Spare::default(),
                 waiting: Waiters::default(),
                 compiles: Compiles::default(),
+                freeing: Vec::new(),
                 closed: None,
                 is_broken: false,
                 asleep: false,
@@ -336,6 +339,12 @@ impl Shared {
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
         }
+    }
+
+    /// Frees a device that the session no longer uses, which may be at work for ever.
+    pub(super) fn free(&self, device: AnyDevice) {
+        let freeing = outside::free(device, Duration::ZERO);
+        self.lock().freeing.extend(freeing);
     }
 
     /// Takes the devices of a session that is closed, for a thread that may enter the driver

@@ -44,6 +44,11 @@ pub(super) fn run(shared: &Arc<Shared>, recovery: Recovery) {
     for device in devices {
         outside::free(device, shared.stall);
     }
+    // A program that ends while a thread of it is in a driver may end badly.
+    let freeing = std::mem::take(&mut shared.lock().freeing);
+    for device in freeing {
+        device.wait(shared.stall);
+    }
 }
 
 fn work(shared: &Arc<Shared>, mut recovery: Recovery) {

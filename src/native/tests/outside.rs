@@ -144,8 +144,9 @@ pub(super) async fn enter<T>(job: impl FnOnce() -> T) -> Result<T, Error> {
 }
 
 /// Nor is a model's device ever at work on its own.
-pub(super) fn free(device: AnyDevice, _: Duration) {
+pub(super) fn free(device: AnyDevice, _: Duration) -> Option<Task> {
     drop(device);
+    None
 }
 
 /// No wgpu runs in the model.
