@@ -18,7 +18,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::batch::Millis;
-use crate::device::Device;
+use crate::device::{Device, pass};
 use crate::error::Error;
 
 /// Frees a device that is no longer used, once it is idle. Of one that stays at work for
@@ -38,6 +38,8 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
         Poll::Pending => Poll::Pending,
     }));
     if is_idle {
+        let _gate = pass();
+        drop(gpu);
         return None;
     }
     // Where there is no thread for it, both are dropped with the job, here.
@@ -48,6 +50,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
             pause = (2 * pause).min(Duration::from_secs(1));
             idle.as_mut().poll(context)
         }));
+        let _gate = pass();
         drop(gpu);
     });
     freeing.ok()

@@ -29,6 +29,13 @@ mod compile;
 mod compile;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "gate_native.rs"]
+mod gate;
+#[cfg(target_arch = "wasm32")]
+#[path = "gate_web.rs"]
+mod gate;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
 mod import;
 
@@ -85,6 +92,8 @@ mod show;
 #[cfg(not(target_arch = "wasm32"))]
 pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
+#[cfg(not(any(test, target_arch = "wasm32")))]
+pub(crate) use gate::pass;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;

@@ -3,7 +3,8 @@
 use wgpu::Features;
 
 use super::pool::SMALLEST;
-use super::{Faults, Gpu, Memory, Meter, Pipelines, Poller, Pool, Reads, Uploads, instance, poll};
+use super::{Faults, Gpu, Memory, Meter, Pipelines, Poller, Pool, Reads, Uploads};
+use super::{gate, instance, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 
@@ -117,13 +118,13 @@ impl Gpu {
         check_limits(&options.required_limits, &limits)?;
         lower_limits(&options.max_limits, &mut limits)?;
         let features = WANTED & offered | required;
-        let (device, queue) = adapter
-            .request_device(&wgpu::DeviceDescriptor {
-                label: Some("framebatch"),
-                required_features: features,
-                required_limits: limits.clone(),
-                ..Default::default()
-            })
+        let desc = wgpu::DeviceDescriptor {
+            label: Some("framebatch"),
+            required_features: features,
+            required_limits: limits.clone(),
+            ..Default::default()
+        };
+        let (device, queue) = gate::request(&adapter, &desc)
             .await
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let name = name::adapter(&device, &adapter);
