@@ -48,7 +48,7 @@ pub(super) enum Loss {
     Idle,
     /// It was at work on a batch, or compiled kernels for calls.
     AtWork,
-    /// It is sent away: it has no memory for what only a GPU or a processor alone can
+    /// The device is sent away: it has no memory for what only a GPU or a processor alone can
     /// compute.
     Exhausted,
 }
@@ -58,7 +58,7 @@ pub(super) enum Loss {
 enum State {
     /// The session was opened without one, and stays so.
     Without,
-    /// It is in use since this moment.
+    /// A GPU is in use since this moment.
     InUse { since: Millis },
     /// It is lost, and no face has heard of it.
     Lost,

@@ -190,7 +190,7 @@ pub(super) struct Gpu {
     cpu: Cpu,
     software: bool,
     lost: Arc<AtomicBool>,
-    /// Which kernels are compiled.
+    /// The kernels that were asked for, and how far each is.
     kernels: Vec<(Kernel, Known)>,
 }
 
