@@ -18,7 +18,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::batch::Millis;
-use crate::device::{Device, pass};
+use crate::device::{self, Device};
 use crate::error::Error;
 
 /// Frees a device that is no longer used, once it is idle. Of one that stays at work for
@@ -38,8 +38,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
         Poll::Pending => Poll::Pending,
     }));
     if is_idle {
-        let _gate = pass();
-        drop(gpu);
+        device::free(gpu);
         return None;
     }
     // Where there is no thread for it, both are dropped with the job, here.
@@ -50,8 +49,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
             pause = (2 * pause).min(Duration::from_secs(1));
             idle.as_mut().poll(context)
         }));
-        let _gate = pass();
-        drop(gpu);
+        device::free(gpu);
     });
     freeing.ok()
 }

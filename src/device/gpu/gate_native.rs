@@ -5,6 +5,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::Gpu;
+
 static GATE: Mutex<()> = Mutex::new(());
 
 /// Makes a device.
@@ -13,12 +15,28 @@ pub(super) async fn request(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
 ) -> Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {
-    let _gate = pass();
+    let _gate = lock();
     // Natively the device is made while this is called: nobody waits here for long.
     pollster::block_on(adapter.request_device(desc))
 }
 
-/// Held while a device is made or freed.
-pub(crate) fn pass() -> MutexGuard<'static, ()> {
+/// Frees a device.
+pub(crate) fn free(gpu: Gpu) {
+    let _gate = lock();
+    drop(gpu);
+}
+
+/// Runs a test with a device that no session owns, on a thread that may enter the driver.
+#[cfg(test)]
+pub(super) fn with_device(test: fn(&mut Gpu)) {
+    crate::native::on_driver_thread(move || {
+        let opened = pollster::block_on(Gpu::open(&super::GpuOptions::default()));
+        let mut gpu = opened.expect("an adapter, if in software");
+        test(&mut gpu);
+        free(gpu);
+    });
+}
+
+fn lock() -> MutexGuard<'static, ()> {
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

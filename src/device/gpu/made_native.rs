@@ -41,17 +41,15 @@ impl Gpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{Device, GpuOptions};
-    use crate::native::on_driver_thread;
+    use crate::device::Device;
+    use crate::device::gpu::gate::with_device;
 
     #[test]
     fn a_tensor_that_cannot_be_made_is_an_error_and_leaves_nothing() {
-        on_driver_thread(make_too_much);
+        with_device(make_too_much);
     }
 
-    fn make_too_much() {
-        let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
-        let mut gpu = opened.expect("an adapter, if in software");
+    fn make_too_much(gpu: &mut Gpu) {
         gpu.fill(0, &[1; 4096], None).expect("room");
         let before = gpu.counters();
         // The device refuses what is beyond its limits, as it does without memory.
@@ -72,7 +70,7 @@ mod tests {
             })
         };
         for tensor in [1, 0] {
-            let error = huge(&mut gpu, tensor).expect_err("there is no such memory");
+            let error = huge(gpu, tensor).expect_err("there is no such memory");
             assert!(matches!(error, Error::Fatal(_)), "{error}");
             assert!(gpu.memory.tensor(tensor).is_none());
         }
@@ -82,6 +80,6 @@ mod tests {
         gpu.fill(1, &[1; 4], None).expect("room");
         // Of a lost device that says nothing: the next one gets the data.
         gpu.device.destroy();
-        assert_eq!(huge(&mut gpu, 2), Ok(()));
+        assert_eq!(huge(gpu, 2), Ok(()));
     }
 }

@@ -93,7 +93,7 @@ mod show;
 pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
-pub(crate) use gate::pass;
+pub(crate) use gate::free;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;

@@ -9,9 +9,8 @@ use futures_channel::oneshot::channel;
 
 use super::*;
 use crate::Code;
-use crate::device::GpuOptions;
+use crate::device::gpu::gate::with_device;
 use crate::error::Error;
-use crate::native::on_driver_thread;
 
 /// What a look does.
 #[derive(Clone, Copy)]
@@ -74,14 +73,6 @@ fn every_wait_ends_in_work_done_or_a_lost_device_or_goes_on() {
     assert_eq!(wait(Script::Works), (None, None));
 }
 
-/// Runs a test with a device, on a thread that may enter the driver.
-fn with_device(test: fn(Gpu)) {
-    on_driver_thread(move || {
-        let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
-        test(opened.expect("an adapter, if in software"));
-    });
-}
-
 /// Submits a copy to a buffer and maps it; `hear` is called when it is mapped.
 fn submit(gpu: &Gpu, hear: impl FnOnce() + Send + 'static) -> wgpu::SubmissionIndex {
     let buffer = |usage| {
@@ -115,7 +106,7 @@ fn both_ways_of_looking_bring_what_a_device_tells() {
         let both: [Look; 2] = [look::look, look_abort::look];
         for look in both {
             let (sender, told) = channel();
-            let submission = submit(&gpu, || sender.send(7).expect("it is waited for"));
+            let submission = submit(gpu, || sender.send(7).expect("it is waited for"));
             let look = |patience| look((&gpu.device, &gpu.queue), &patience);
             let outcome = finish(look, Some(submission), told, &gpu.faults);
             assert_eq!(pollster::block_on(outcome), Ok(7));
@@ -128,7 +119,7 @@ fn both_ways_of_looking_bring_what_a_device_tells() {
 fn a_poll_that_panics_is_a_lost_device() {
     with_device(|gpu| {
         let (sender, told) = channel::<u32>();
-        let submission = submit(&gpu, || panic!("planned, in a callback of the program"));
+        let submission = submit(gpu, || panic!("planned, in a callback of the program"));
         let outcome = pollster::block_on(gpu.poller.finish(Some(submission), told));
         assert_eq!(outcome, Err(Canceled));
         drop(sender);

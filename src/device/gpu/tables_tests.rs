@@ -2,14 +2,16 @@
 //! numbers: the operands themselves are not there.
 
 use super::*;
-use crate::device::GpuOptions;
+use crate::device::gpu::gate::with_device;
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::plan::{Operand, Segment, Step};
 
 #[test]
 fn what_lies_behind_operands_of_four_gibibytes_is_refused_with_the_bytes() {
-    let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
-    let mut gpu = opened.expect("an adapter, if in software");
+    with_device(refuses_what_lies_behind_them);
+}
+
+fn refuses_what_lies_behind_them(gpu: &mut Gpu) {
     gpu.limits.max_buffer_size = u64::MAX;
     gpu.limits.max_storage_buffer_binding_size = u64::MAX;
     let plan = |operands| Plan {
