@@ -5,12 +5,13 @@
 //   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
 // First the property tests in large runs, random graphs among them, and files of strangers
-// for as many minutes a kind and face as the soak has, then devices
+// for as many minutes a kind and face as the soak has, both faces at once, then devices
 // destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
 // losses, hiding and disposal at high rates, in rounds. Once it is warm nothing may grow. At last as long of streams of all kinds under a memory budget, which they
 // never exceed. Everything fails loudly, and nothing is recorded of a run that failed.
 
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { launch, openPage } from "./browser.mjs";
@@ -19,6 +20,7 @@ import { assertFlat, assertNothingLost, assertWithin, held } from "./soak.mjs";
 
 const MINUTES = Number(process.env.LONG_MINUTES ?? 10);
 const ROUND_SECONDS = 15;
+const WARM_MINUTES = 3;
 const FOLDER = "benches/record";
 
 const CASES = "10000";
@@ -26,8 +28,8 @@ const CASES = "10000";
 const SEED = process.env.PROPTEST_RNG_SEED ?? String(Date.now());
 
 const PARTS = {
-  properties() {
-    const [[, tests]] = run(
+  async properties() {
+    const [[, tests]] = await run(
       ["cargo", "test", "--release", "--lib"],
       {
         PROPTEST_CASES: CASES,
@@ -38,17 +40,16 @@ const PARTS = {
     );
     return { cases: Number(CASES), seed: SEED, tests: Number(tests) };
   },
-  fuzzedTexts() {
+  async fuzzedTexts() {
     const FUZZED_TEXTS = "100000";
-    run(
+    await run(
       ["cargo", "test", "--test", "tokenizer"],
       { FUZZED_TEXTS },
       /test result: ok\. (\d+) passed/,
     );
     return Number(FUZZED_TEXTS);
   },
-  // Natively first: what is tried there the face in a page is asked for as well.
-  fuzzedFiles() {
+  async fuzzedFiles() {
     const FUZZ_SECONDS = String(Math.round(MINUTES * 60));
     const env = { FUZZ_SECONDS, FUZZ_SEED: SEED };
     const facts = /fuzzed (\w+): (\d+) inputs/g;
@@ -72,16 +73,16 @@ const PARTS = {
       // A page's parser that hangs cannot be asked to end.
       (5 * MINUTES + 15) * 60_000,
     );
-    const inputs = (found) =>
-      Object.fromEntries(found.map(([, name, count]) => [name, Number(count)]));
-    return {
-      ...{ minutes: MINUTES, seed: SEED },
-      ...{ native: inputs(native), page: inputs(page) },
-    };
+    const inputs = async (found) =>
+      Object.fromEntries(
+        (await found).map(([, name, count]) => [name, Number(count)]),
+      );
+    const faces = await Promise.all([native, page].map(inputs));
+    return { minutes: MINUTES, seed: SEED, native: faces[0], page: faces[1] };
   },
   // Most of their time is the driver's, which compiles: no build of their own for it.
-  graphs() {
-    const [[, devices]] = run(
+  async graphs() {
+    const [[, devices]] = await run(
       ["cargo", "test", "--test", "chains", "under_random::random_graphs"],
       {
         PROPTEST_CASES: CASES,
@@ -93,9 +94,9 @@ const PARTS = {
     return { cases: Number(CASES), seed: SEED, devices: Number(devices) };
   },
   // Cut into pieces: each is compiled for many sizes, so fewer of them.
-  graphsInPieces() {
+  async graphsInPieces() {
     const GRAPHS = "1000";
-    run(
+    await run(
       ["cargo", "test", "--test", "chains", "pieces::random_graphs"],
       {
         PROPTEST_CASES: GRAPHS,
@@ -106,18 +107,20 @@ const PARTS = {
     );
     return { cases: Number(GRAPHS), seed: SEED };
   },
-  graphsInPages() {
-    const pages = ["chromium", "firefox"].map((BROWSER) =>
-      run(
+  async graphsInPages() {
+    const counts = [];
+    for (const BROWSER of ["chromium", "firefox"]) {
+      const found = await run(
         ["node", "--test", "--test-reporter=spec", "tests/e2e/chains.test.mjs"],
         { LONG: "1", BROWSER },
         /(\d+) random graphs, on the \w+/g,
-      ),
-    );
-    return pages.flat().map(([, count]) => Number(count));
+      );
+      counts.push(...found.map(([, count]) => Number(count)));
+    }
+    return counts;
   },
-  longestGapMs() {
-    const [[, destroyed], [, crashed]] = run(
+  async longestGapMs() {
+    const [[, destroyed], [, crashed]] = await run(
       ["node", "--test", "--test-reporter=spec", "tests/e2e/loss.test.mjs"],
       { LONG: "1" },
       /longest gap (\d+) ms/g,
@@ -149,15 +152,19 @@ record.machine = machine();
 console.log(`record: ${keep(record)}`);
 
 /** Runs a command to its good end; what `facts` finds in what it printed. */
-function run([command, ...rest], env, facts, timeout) {
-  const { status, stdout } = spawnSync(command, rest, {
+async function run([command, ...rest], env, facts, timeout) {
+  const child = spawn(command, rest, {
     timeout,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
-    encoding: "utf8",
-    maxBuffer: 2 ** 26,
   });
-  process.stdout.write(stdout);
+  const ended = once(child, "close");
+  let stdout = "";
+  for await (const text of child.stdout.setEncoding("utf8")) {
+    process.stdout.write(text);
+    stdout += text;
+  }
+  const [status] = await ended;
   if (status !== 0) throw new Error(`${command} failed with ${status}`);
   const found = facts.global
     ? [...stdout.matchAll(facts)]
@@ -258,17 +265,10 @@ async function trouble(page, other, seed) {
   }
 }
 
-/**
- * What the page held when it was warm: after a minute, its WebAssembly memory after three.
- * That memory keeps the size that it once needed: a round whose burst finds a small
- * allocation in the hole that a chunk of an earlier burst left takes one chunk more.
- * Such rounds become rare within minutes, and do not end within one.
- */
+/** What the page held when it was warm. */
 function warm(looks) {
   // Of a soak too short to have such a look, the first one counts.
-  const after = (minutes) =>
-    looks.find(({ minute }) => minute >= minutes) ?? looks[0];
-  return { ...after(1), wasm: after(3).wasm };
+  return looks.find(({ minute }) => minute >= WARM_MINUTES) ?? looks[0];
 }
 
 function machine() {

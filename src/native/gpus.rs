@@ -175,9 +175,9 @@ impl Debug for Gpus {
 /// # }).unwrap();
 /// ```
 pub async fn adapters() -> Vec<Adapter> {
-    match outside::enter(|| block_on(device::adapters())).await {
+    match outside::enter(device::adapters).await {
         Ok(adapters) => adapters,
-        Err(_) => device::adapters().await, // There is no thread to spare.
+        Err(_) => device::adapters(), // There is no thread to spare.
     }
 }
 

@@ -2,7 +2,7 @@
 //! browser has one adapter and names no others.
 
 use super::open::names_software;
-use super::{Gpu, GpuOptions, instance};
+use super::{Gpu, GpuOptions, gate};
 use crate::error::Error;
 
 /// A GPU, or a program that stands in for one, as one graphics API offers it.
@@ -45,8 +45,8 @@ pub enum AdapterKind {
 
 /// The adapters of this machine; [`crate::adapters`] says more. This enters the drivers on
 /// the thread that polls.
-pub async fn adapters() -> Vec<Adapter> {
-    adapters_of(&enumerate().await)
+pub fn adapters() -> Vec<Adapter> {
+    adapters_of(&gate::enumerate())
 }
 
 impl Gpu {
@@ -56,7 +56,7 @@ impl Gpu {
     ///
     /// [`Error::NoAdapter`] where it is gone; otherwise those of [`Gpu::open`].
     pub async fn open_on(adapter: &Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
-        let all = enumerate().await;
+        let all = gate::enumerate();
         let found = place(adapter, &adapters_of(&all));
         match found.and_then(|at| all.into_iter().nth(at)) {
             Some(found) => Gpu::on(found, options).await,
@@ -84,12 +84,6 @@ fn place(adapter: &Adapter, all: &[Adapter]) -> Option<usize> {
     let mut alike = all.iter().filter(is_like);
     let known = alike.clone().find(|other| other.index == adapter.index);
     known.or_else(|| alike.next()).map(|other| other.index)
-}
-
-async fn enumerate() -> Vec<wgpu::Adapter> {
-    instance::instance()
-        .enumerate_adapters(wgpu::Backends::all())
-        .await
 }
 
 fn adapters_of(all: &[wgpu::Adapter]) -> Vec<Adapter> {

@@ -1,7 +1,16 @@
 //! In the browser devices are made as the browser likes.
 
+use super::instance::instance;
+
+/// An adapter like this.
+pub(super) async fn request_adapter(
+    options: &wgpu::RequestAdapterOptions<'_, '_>,
+) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
+    instance().request_adapter(options).await
+}
+
 /// Makes a device.
-pub(super) async fn request(
+pub(super) async fn request_device(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
 ) -> Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {

@@ -4,7 +4,7 @@ use wgpu::Features;
 
 use super::pool::SMALLEST;
 use super::{Faults, Gpu, Memory, Meter, Pipelines, Poller, Pool, Reads, Uploads};
-use super::{gate, instance, poll};
+use super::{gate, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 
@@ -96,15 +96,15 @@ impl Gpu {
     /// [`Error::NoAdapter`], or [`Error::InvalidInput`] for a feature or limit
     /// that is unknown or not offered.
     pub async fn open(options: &GpuOptions) -> Result<Gpu, Error> {
-        let adapter = instance::instance()
-            .request_adapter(&wgpu::RequestAdapterOptions {
-                power_preference: match options.power {
-                    PowerPreference::None => wgpu::PowerPreference::None,
-                    PowerPreference::LowPower => wgpu::PowerPreference::LowPower,
-                    PowerPreference::HighPerformance => wgpu::PowerPreference::HighPerformance,
-                },
-                ..Default::default()
-            })
+        let wanted = wgpu::RequestAdapterOptions {
+            power_preference: match options.power {
+                PowerPreference::None => wgpu::PowerPreference::None,
+                PowerPreference::LowPower => wgpu::PowerPreference::LowPower,
+                PowerPreference::HighPerformance => wgpu::PowerPreference::HighPerformance,
+            },
+            ..Default::default()
+        };
+        let adapter = gate::request_adapter(&wanted)
             .await
             .map_err(|error| none("no GPU adapter was found", error, "'cpu' or 'auto'"))?;
         Gpu::on(adapter, options).await
@@ -124,7 +124,7 @@ impl Gpu {
             required_limits: limits.clone(),
             ..Default::default()
         };
-        let (device, queue) = gate::request(&adapter, &desc)
+        let (device, queue) = gate::request_device(&adapter, &desc)
             .await
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let name = name::adapter(&device, &adapter);
