@@ -193,6 +193,11 @@ fn index(bench: &Bench, input: &[u8]) -> (&'static str, String) {
     }
     let found = index.search(&query, count, Filter::All).wait().unwrap();
     assert_eq!(found[0].len(), count);
+    let filter = Filter::Ids(&[0, u32::MAX]);
+    let listed = index.search(&query, count, filter).wait().unwrap();
+    assert!(
+        listed[0].len() <= count && listed[0].iter().all(|hit| [0, u32::MAX].contains(&hit.id))
+    );
     ("taken", format!("taken, {count} found"))
 }
 
