@@ -13,7 +13,7 @@ mod host;
 pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
 #[cfg(not(any(test, target_arch = "wasm32")))]
-pub(crate) use gpu::free;
+pub(crate) use gpu::free_device;
 #[cfg(not(target_arch = "wasm32"))]
 pub use gpu::{Adapter, AdapterKind, adapters};
 pub use gpu::{Compile, Gpu, GpuOptions, Mapped, Pipeline, PowerPreference};

@@ -38,7 +38,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
         Poll::Pending => Poll::Pending,
     }));
     if is_idle {
-        device::free(gpu);
+        device::free_device(gpu);
         return None;
     }
     // Where there is no thread for it, both are dropped with the job, here.
@@ -49,7 +49,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
             pause = (2 * pause).min(Duration::from_secs(1));
             idle.as_mut().poll(context)
         }));
-        device::free(gpu);
+        device::free_device(gpu);
     });
     freeing.ok()
 }

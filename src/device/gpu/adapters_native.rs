@@ -2,7 +2,7 @@
 //! browser has one adapter and names no others.
 
 use super::open::names_software;
-use super::{Gpu, GpuOptions, gate};
+use super::{Gpu, GpuOptions, driver_lock};
 use crate::error::Error;
 
 /// A GPU, or a program that stands in for one, as one graphics API offers it.
@@ -46,7 +46,7 @@ pub enum AdapterKind {
 /// The adapters of this machine; [`crate::adapters`] says more. This enters the drivers on
 /// the thread that polls.
 pub fn adapters() -> Vec<Adapter> {
-    adapters_of(&gate::enumerate())
+    adapters_of(&driver_lock::enumerate())
 }
 
 impl Gpu {
@@ -56,7 +56,7 @@ impl Gpu {
     ///
     /// [`Error::NoAdapter`] where it is gone; otherwise those of [`Gpu::open`].
     pub async fn open_on(adapter: &Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
-        let all = gate::enumerate();
+        let all = driver_lock::enumerate();
         let found = place(adapter, &adapters_of(&all));
         match found.and_then(|at| all.into_iter().nth(at)) {
             Some(found) => Gpu::on(found, options).await,

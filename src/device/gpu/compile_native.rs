@@ -1,24 +1,24 @@
-//! Compiles a kernel natively, on the thread that awaits it.
+//! Compiles a kernel natively, on the thread that polls the future.
 
 use std::pin::Pin;
 
-use super::faults::Faults;
+use super::device_errors::DeviceErrors;
+use super::error_scopes::ErrorScopes;
 use super::pipelines::{Pipeline, Source};
-use super::scopes::Scopes;
 use crate::device::Compiled;
 use crate::error::Error;
 
-/// A kernel being compiled. Await it, and give what comes out to
+/// A kernel that is being compiled. Await it, and give the outcome to
 /// [`Device::adopt`](crate::device::Device::adopt).
 pub type Compile = Pin<Box<dyn Future<Output = Compiled> + Send>>;
 
-pub(super) fn compile(device: &wgpu::Device, faults: &Faults, source: Source) -> Compile {
-    let (device, faults) = (device.clone(), faults.clone());
+pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Source) -> Compile {
+    let (device, errors) = (device.clone(), errors.clone());
     Box::pin(async move {
-        let scopes = Scopes::open(&device);
+        let scopes = ErrorScopes::open(&device);
         let pipeline = source.pipeline(&device, &source.module(&device));
         let caught = scopes.close(Error::Shader).await;
-        let outcome = faults.check().and(caught);
+        let outcome = errors.check().and(caught);
         Compiled {
             kernel: source.kernel,
             outcome: outcome.map(|()| Some(Pipeline::new(pipeline))),

@@ -1,9 +1,10 @@
-//! Compiles a kernel in the browser, beside the page and what it submits.
+//! Compiles a kernel in the browser without blocking the page or its submissions.
 //!
-//! wgpu has no way to `createComputePipelineAsync`, nor to a pipeline that somebody
-//! else made. So another function stands in place of the device's own
-//! `createComputePipeline` while wgpu calls it: first one that keeps what wgpu asks
-//! for, and later one that has the result. Nothing else runs meanwhile.
+//! Workaround: wgpu 30 has no `createComputePipelineAsync`, and cannot adopt a pipeline that
+//! somebody else created. So a function of ours stands in for the device's
+//! `createComputePipeline` while wgpu calls it: first one that records the descriptor, and
+//! later one that returns the finished pipeline. Both calls are synchronous, so no other code
+//! of the page ever sees the stand-in.
 
 use std::pin::Pin;
 
@@ -11,19 +12,19 @@ use js_sys::{Array, Function, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use super::faults::Faults;
+use super::device_errors::DeviceErrors;
+use super::error_scopes::{self, ErrorScopes};
 use super::pipelines::{Pipeline, Source};
-use super::scopes::{self, Scopes};
 use crate::device::Compiled;
 use crate::error::Error;
 
-/// A kernel being compiled. Await it, and give what comes out to
+/// A kernel that is being compiled. Await it, and give the outcome to
 /// [`Device::adopt`](crate::device::Device::adopt).
 pub type Compile = Pin<Box<dyn Future<Output = Compiled>>>;
 
 #[wasm_bindgen]
 extern "C" {
-    /// What this needs of a `GPUDevice`.
+    /// The methods of a `GPUDevice` that are used here.
     type Compiler;
     #[wasm_bindgen(method, js_name = createComputePipelineAsync)]
     fn create_compute_pipeline_async(this: &Compiler, asked: &JsValue) -> Promise;
@@ -36,13 +37,13 @@ extern "C" {
     fn define_property(device: &JsValue, name: &str, property: &JsValue) -> bool;
 }
 
-/// What wgpu calls.
+/// The method that wgpu calls.
 const CREATE: &str = "createComputePipeline";
 
-pub(super) fn compile(device: &wgpu::Device, faults: &Faults, source: Source) -> Compile {
-    let (device, faults) = (device.clone(), faults.clone());
+pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Source) -> Compile {
+    let (device, errors) = (device.clone(), errors.clone());
     let raw: Compiler = raw(&device).unchecked_into();
-    let scopes = Scopes::open(&device);
+    let scopes = ErrorScopes::open(&device);
     let module = source.module(&device);
     let caught = scopes.close(Error::Shader);
     let asked = Array::new();
@@ -51,7 +52,7 @@ pub(super) fn compile(device: &wgpu::Device, faults: &Faults, source: Source) ->
     Box::pin(async move {
         let made = made.await;
         let caught = caught.await;
-        let outcome = match (faults.check().and(caught), made) {
+        let outcome = match (errors.check().and(caught), made) {
             (Err(error), _) => Err(error),
             (Ok(()), Ok(made)) => {
                 let made = Array::of1(&made);
@@ -59,8 +60,8 @@ pub(super) fn compile(device: &wgpu::Device, faults: &Faults, source: Source) ->
                 Ok(Some(Pipeline::new(pipeline)))
             }
             (Ok(()), Err(why)) => {
-                let error = Error::Shader(scopes::message(&why));
-                Err(scopes::judge_on(&device, error).await)
+                let error = Error::Shader(error_scopes::message(&why));
+                Err(error_scopes::judge_on(&device, error).await)
             }
         };
         Compiled {
@@ -70,9 +71,9 @@ pub(super) fn compile(device: &wgpu::Device, faults: &Faults, source: Source) ->
     })
 }
 
-/// Has something made while a list's method is the device's.
+/// Runs `make` while the method of a list stands in for the device's.
 fn in_place<T>(device: &JsValue, (list, method): (&Array, &str), make: impl FnOnce() -> T) -> T {
-    // Where the page has put one of its own there, it gets it back.
+    // A page may have replaced the method itself: put the page's back afterwards.
     let before = own_property(device, CREATE);
     let method: Function = Reflect::get(list, &method.into())
         .unwrap_or_default()

@@ -1,18 +1,19 @@
-//! Buffers of other users of the device as tensors. Native only: in the browser
-//! a buffer made outside of wgpu cannot be named.
+//! Buffers of other users of the device as tensors. Native only: in the browser wgpu cannot
+//! adopt a buffer that it has not created.
 
-use super::memory::Kept;
-use super::{Gpu, Scopes, bytes_of};
+use super::buffers::TensorBuffer;
+use super::error_scopes::ErrorScopes;
+use super::{Gpu, bytes_of};
 use crate::error::Error;
 use crate::plan::Slot;
 use crate::tensor::aligned;
 
-/// What a buffer must be made for: kernels bind it, and results are copied of it.
+/// The usages that an imported buffer must have: kernels bind it, and it is copied from.
 const USAGES: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC);
 
 impl Gpu {
-    /// Makes the first words of somebody's buffer a tensor. It is bound where it
-    /// lies, and never destroyed here.
+    /// Makes the first words of a buffer of the program's a tensor. The buffer is bound where
+    /// it lies, and never destroyed here.
     ///
     /// # Errors
     ///
@@ -42,19 +43,15 @@ impl Gpu {
         }
         self.try_to_bind(buffer)?;
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
-        let kept = Kept {
-            buffer: buffer.clone(),
-            is_lent: true,
-            is_shown: true,
-        };
-        self.memory.put(tensor, kept);
+        self.buffers
+            .put(tensor, TensorBuffer::imported(buffer.clone()));
         Ok(())
     }
 
-    /// Finds out whether the buffer is of this device, and still there.
+    /// Refuses a buffer of another device, or one that is destroyed.
     fn try_to_bind(&self, buffer: &wgpu::Buffer) -> Result<(), Error> {
-        self.faults.check()?;
-        let scopes = Scopes::open(&self.device);
+        self.errors.check()?;
+        let scopes = ErrorScopes::open(&self.device);
         let layout = self
             .device
             .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
@@ -78,7 +75,7 @@ impl Gpu {
                 resource: buffer.as_entire_binding(),
             }],
         });
-        // Natively what scopes caught is known when they close.
+        // Natively the future of closed scopes is ready at once.
         pollster::block_on(scopes.close(Error::InvalidInput)).map_err(|error| match error {
             Error::InvalidInput(why) => refuse(&format!(
                 "the buffer cannot be bound, it is destroyed or of another device than `wgpu_device`'s: {why}"

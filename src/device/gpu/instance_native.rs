@@ -1,7 +1,7 @@
-//! wgpu natively: one for the process.
+//! The wgpu instance natively: one for the whole process.
 //!
-//! wgpu tells buffers of two devices apart only within an instance; in another
-//! one their numbers mean other buffers, or none, at which it panics.
+//! Within an instance wgpu notices a buffer that belongs to another device. Across instances
+//! its ids collide, which means another buffer or a panic; so there is only one instance.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! wgpu in the browser: a new one each time, it is only a name for the page's.
+//! The wgpu instance in the browser: only a handle for `navigator.gpu`, made anew each time.
 
 /// An instance.
 pub(super) fn instance() -> wgpu::Instance {

@@ -1,20 +1,20 @@
 //! A mapped range natively: a slice of host-visible memory.
 
-use super::meter::Stamps;
-use super::reads::Staged;
+use super::launch_timer::Timestamps;
+use super::read_back::Staged;
 
-/// Results of a batch, mapped until dropped.
+/// Results of a launch, mapped until dropped.
 #[derive(Debug)]
 pub struct Mapped {
-    // Dropped before the buffer that it is a view of goes back to the ring.
+    // Fields drop in this order: the view goes before its buffer returns to the ring.
     view: wgpu::BufferView,
     _staged: Staged,
-    stamps: Option<Stamps>,
+    stamps: Option<Timestamps>,
 }
 
 impl Mapped {
     /// `None` where the platform has no memory for the range.
-    pub(super) fn new(staged: Staged, bytes: u64, stamps: Option<Stamps>) -> Option<Self> {
+    pub(super) fn new(staged: Staged, bytes: u64, stamps: Option<Timestamps>) -> Option<Self> {
         let view = staged.buffer().get_mapped_range(0..bytes).ok()?;
         Some(Mapped {
             view,
@@ -23,7 +23,7 @@ impl Mapped {
         })
     }
 
-    /// When the kernels began and ended, if that was measured.
+    /// When the kernels began and ended, in nanoseconds of the device's clock, if measured.
     pub(crate) fn stamps_ns(&self) -> Option<[u64; 2]> {
         let stamps = self.stamps?;
         let at = usize::try_from(stamps.at).ok()? / 4;

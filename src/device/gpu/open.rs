@@ -2,9 +2,11 @@
 
 use wgpu::Features;
 
-use super::pool::SMALLEST;
-use super::{Faults, Gpu, Memory, Meter, Pipelines, Poller, Pool, Reads, Uploads};
-use super::{gate, poll};
+use super::buffer_pool::SMALLEST;
+use super::{
+    BufferPool, Buffers, DeviceErrors, Gpu, LaunchTimer, Pipelines, Poller, ReadBack, Uploads,
+};
+use super::{driver_lock, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 
@@ -104,7 +106,7 @@ impl Gpu {
             },
             ..Default::default()
         };
-        let adapter = gate::request_adapter(&wanted)
+        let adapter = driver_lock::request_adapter(&wanted)
             .await
             .map_err(|error| none("no GPU adapter was found", error, "'cpu' or 'auto'"))?;
         Gpu::on(adapter, options).await
@@ -124,25 +126,25 @@ impl Gpu {
             required_limits: limits.clone(),
             ..Default::default()
         };
-        let (device, queue) = gate::request_device(&adapter, &desc)
+        let (device, queue) = driver_lock::request_device(&adapter, &desc)
             .await
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let name = name::adapter(&device, &adapter);
         let info = info(name, features, &limits);
-        let pool = Pool::default();
-        let faults = Faults::watch(&device);
+        let pool = BufferPool::default();
+        let errors = DeviceErrors::watch(&device);
         Ok(Gpu {
-            poller: Poller::new(&device, &queue, &faults),
-            faults,
-            pipelines: Pipelines::new(&device),
+            poller: Poller::new(&device, &queue, &errors),
+            pipelines: Pipelines::new(&device, &errors),
+            errors,
             info,
             device,
             queue,
             limits,
-            memory: Memory::new(pool.clone()),
-            reads: Reads::new(pool.clone()),
+            buffers: Buffers::new(pool.clone()),
+            read_back: ReadBack::new(pool.clone()),
             uploads: Uploads::new(pool.clone()),
-            meter: Meter::new(pool.clone(), features),
+            timer: LaunchTimer::new(pool.clone(), features),
             pool,
             counters: Counters::default(),
         })
@@ -150,7 +152,7 @@ impl Gpu {
 
     /// Resolves when the device is lost, destruction included.
     pub fn lost(&self) -> impl Future<Output = ()> + 'static {
-        self.faults.lost()
+        self.errors.lost()
     }
 
     /// The device itself, to share with other users of it.

@@ -1,24 +1,24 @@
 //! Pipelines by kernel, bind groups by buffers.
 //!
-//! Lengths, offsets and scalars are in neither, so a new one of those creates
+//! Lengths, offsets and scalars are in neither, so other lengths, offsets and scalars create
 //! nothing.
 
 use std::num::NonZeroU64;
 
+use super::buffers::Buffers;
 use super::compile::compile;
-use super::faults::Faults;
-use super::kept::Kept;
-use super::memory::Memory;
+use super::device_errors::DeviceErrors;
+use super::lru::Lru;
 use crate::device::{Compiled, Readiness};
 use crate::error::Error;
 use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS};
 use crate::plan::{Params, Slot};
 
-/// Pipelines kept for calls to come: each of a structure that is in use takes a
-/// few, and a browser holds some hundred kilobytes for one.
+/// The most pipelines that are kept. A structure in use needs a few, and a browser holds some
+/// hundred kilobytes for each.
 const PIPELINES: usize = 256;
 
-/// Bind groups kept: one for each set of tensors that calls read together.
+/// The most bind groups that are kept: one for each set of tensors that calls read together.
 const GROUPS: usize = 1024;
 
 /// A compiled kernel.
@@ -38,7 +38,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    #[inline(never)] // Each copy costs the package bytes, as below.
+    #[inline(never)] // An inlined copy at each caller costs the package bytes, as below.
     pub(super) fn module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
         device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(self.kernel.name()),
@@ -66,29 +66,37 @@ impl Source {
 /// Everything that is compiled or bound once.
 #[derive(Debug)]
 pub(super) struct Pipelines {
+    device: wgpu::Device,
+    errors: DeviceErrors,
     group_layout: wgpu::BindGroupLayout,
     layout: wgpu::PipelineLayout,
-    pipelines: Kept<(Kernel, wgpu::ComputePipeline)>,
-    /// Kernels that a compiler is at work on.
+    pipelines: Lru<(Kernel, wgpu::ComputePipeline)>,
+    /// Kernels that are being compiled.
     compiling: Vec<Kernel>,
-    /// Those that did not compile, until a launch has said so.
+    /// Kernels that did not compile, until a launch has reported the error.
     failed: Vec<(Kernel, Error)>,
-    groups: Kept<Group>,
+    groups: Lru<Group>,
     launches: u64,
     compiled: u64,
     reused: u64,
 }
 
-/// Slots keep their buffers until one grows, when all groups are forgotten.
+/// A bind group. Slots keep their buffers until one grows, and then all groups are forgotten.
 #[derive(Debug)]
 struct Group {
-    operands: [Slot; MAX_OPERANDS],
-    output: Slot,
+    slots: Bindings,
     group: wgpu::BindGroup,
 }
 
+/// The slots that a dispatch binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bindings {
+    pub(super) operands: [Slot; MAX_OPERANDS],
+    pub(super) output: Slot,
+}
+
 impl Pipelines {
-    pub(super) fn new(device: &wgpu::Device) -> Self {
+    pub(super) fn new(device: &wgpu::Device, errors: &DeviceErrors) -> Self {
         let group_layout = group_layout(device);
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
@@ -96,25 +104,23 @@ impl Pipelines {
             immediate_size: 0,
         });
         Pipelines {
+            device: device.clone(),
+            errors: errors.clone(),
             group_layout,
             layout,
-            pipelines: Kept::new(PIPELINES),
+            pipelines: Lru::new(PIPELINES),
             compiling: Vec::new(),
             failed: Vec::new(),
-            groups: Kept::new(GROUPS),
+            groups: Lru::new(GROUPS),
             launches: 0,
             compiled: 0,
             reused: 0,
         }
     }
 
-    /// Whether a kernel has its pipeline; if not, it gets one.
-    pub(super) fn prepare(
-        &mut self,
-        (device, faults): (&wgpu::Device, &Faults),
-        kernel: &Kernel,
-    ) -> Readiness {
-        // Of the coming launch, so that none makes room for another one of it.
+    /// Whether a kernel has its pipeline; if not, its compilation begins.
+    pub(super) fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        // Marked as used by the coming launch, so that no pipeline of that launch is evicted.
         let is_made = |(known, _): &(Kernel, _)| same(known, kernel);
         if self.pipelines.touch(self.launches + 1, is_made) {
             return Readiness::Ready;
@@ -126,11 +132,11 @@ impl Pipelines {
             return Readiness::Compiling(None);
         }
         self.compiling.push(kernel.clone());
-        let work = compile(device, faults, self.source(kernel));
+        let work = compile(&self.device, &self.errors, self.source(kernel));
         Readiness::Compiling(Some(work))
     }
 
-    /// Takes what became of a kernel.
+    /// Takes the outcome of a compilation.
     pub(super) fn adopt(&mut self, Compiled { kernel, outcome }: Compiled) {
         self.compiling.retain(|known| !same(known, &kernel));
         match outcome {
@@ -146,7 +152,8 @@ impl Pipelines {
         }
     }
 
-    /// Why a kernel did not compile. Asked once: then it may try again.
+    /// Why a kernel did not compile. The error is returned once: after that the kernel may be
+    /// compiled again.
     pub(super) fn take_failure(&mut self, kernel: &Kernel) -> Option<Error> {
         let mut failed = self.failed.iter();
         let at = failed.position(|(known, _)| same(known, kernel))?;
@@ -163,15 +170,16 @@ impl Pipelines {
     /// The pipeline of a kernel and the bind group of its slots.
     pub(super) fn bind(
         &mut self,
-        device: &wgpu::Device,
-        memory: &Memory,
-        (kernel, operands, output): (&Kernel, [Slot; MAX_OPERANDS], Slot),
+        buffers: &Buffers,
+        kernel: &Kernel,
+        slots: Bindings,
     ) -> (&wgpu::ComputePipeline, &wgpu::BindGroup) {
         let source = self.source(kernel);
         let (pipeline, is_new) = self.pipelines.find_or_make(
             self.launches,
             |(known, _)| same(known, kernel),
             || {
+                let device = &self.device;
                 let pipeline = source.pipeline(device, &source.module(device));
                 (source.kernel, pipeline)
             },
@@ -183,11 +191,10 @@ impl Pipelines {
         }
         let (group, _) = self.groups.find_or_make(
             self.launches,
-            |known| known.operands == operands && known.output == output,
+            |known| known.slots == slots,
             || Group {
-                operands,
-                output,
-                group: bind_group(device, memory, &self.group_layout, (operands, output)),
+                slots,
+                group: bind_group(&self.device, buffers, &self.group_layout, slots),
             },
         );
         (
@@ -196,35 +203,30 @@ impl Pipelines {
         )
     }
 
-    /// What is bound until the next one is kept until then.
+    /// Begins a launch: pipelines and groups that are bound from now on stay until the next one.
     pub(super) fn begin_launch(&mut self) {
         self.launches += 1;
     }
 
-    /// Whether a dispatch would find all it needs.
-    pub(super) fn is_ready(
-        &self,
-        kernel: &Kernel,
-        operands: [Slot; MAX_OPERANDS],
-        output: Slot,
-    ) -> bool {
-        let bound = |known: &Group| known.operands == operands && known.output == output;
+    /// Whether a dispatch creates neither a pipeline nor a bind group.
+    pub(super) fn is_ready(&self, kernel: &Kernel, slots: Bindings) -> bool {
+        let bound = |known: &Group| known.slots == slots;
         self.pipelines.has(|(known, _)| same(known, kernel)) && self.groups.has(bound)
     }
 
-    /// Makes everything anew when it is needed next.
+    /// Forgets all pipelines and bind groups.
     pub(super) fn forget(&mut self) {
         self.groups.clear();
         self.pipelines.clear();
     }
 
-    /// To be called when one slot has a new buffer, or none any more.
+    /// Forgets the bind groups of a slot whose buffer has changed or is gone.
     pub(super) fn forget_bind_groups_of(&mut self, slot: Slot) {
         self.groups
-            .retain(|group| !group.operands.contains(&slot) && group.output != slot);
+            .retain(|group| !group.slots.operands.contains(&slot) && group.slots.output != slot);
     }
 
-    /// To be called when any slot has a new buffer.
+    /// Forgets all bind groups.
     pub(super) fn forget_bind_groups(&mut self) {
         self.groups.clear();
     }
@@ -238,7 +240,7 @@ impl Pipelines {
     }
 }
 
-/// Whether one pipeline is that of both.
+/// Whether two kernels share a pipeline.
 #[inline(never)]
 fn same(a: &Kernel, b: &Kernel) -> bool {
     match (a, b) {
@@ -250,7 +252,7 @@ fn same(a: &Kernel, b: &Kernel) -> bool {
     }
 }
 
-/// One layout for all kernels; each reads a part of it.
+/// One layout for all kernels, each of which uses some of the bindings.
 fn group_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     let entry = |binding, ty, has_dynamic_offset, min_binding_size| wgpu::BindGroupLayoutEntry {
         binding,
@@ -287,18 +289,18 @@ const PARAMS_SIZE: Option<NonZeroU64> = NonZeroU64::new(size_of::<Params>() as u
 
 fn bind_group(
     device: &wgpu::Device,
-    memory: &Memory,
+    buffers: &Buffers,
     layout: &wgpu::BindGroupLayout,
-    (operands, output): ([Slot; MAX_OPERANDS], Slot),
+    slots: Bindings,
 ) -> wgpu::BindGroup {
     let storage = |binding, slot| wgpu::BindGroupEntry {
         binding,
-        resource: memory.buffer(slot).as_entire_binding(),
+        resource: buffers.buffer(slot).as_entire_binding(),
     };
     let params = || wgpu::BindGroupEntry {
         binding: PARAMS,
         resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-            buffer: memory.buffer(Slot::INPUTS),
+            buffer: buffers.buffer(Slot::INPUTS),
             offset: 0,
             size: PARAMS_SIZE,
         }),
@@ -306,8 +308,8 @@ fn bind_group(
     let entries = BINDINGS.map(|place| match place {
         PARAMS => params(),
         SEGMENTS => storage(SEGMENTS, Slot::INPUTS),
-        RESULT => storage(RESULT, output),
-        binding => storage(binding, operands[binding as usize]),
+        RESULT => storage(RESULT, slots.output),
+        binding => storage(binding, slots.operands[binding as usize]),
     });
     device.create_bind_group(&wgpu::BindGroupDescriptor {
         label: None,

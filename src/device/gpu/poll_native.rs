@@ -1,8 +1,8 @@
-//! How work on the device is waited for natively: callbacks run inside of a poll, and
-//! nobody else polls.
+//! Waits for work on the device natively: callbacks run inside of a poll, and only this
+//! module polls.
 //!
-//! A look at the device never panics and never blocks for longer than [`SLICE`]: wgpu
-//! holds a lock while it waits, and everything that destroys a buffer needs that lock.
+//! A poll never panics and never blocks for longer than [`SLICE`]: wgpu holds a lock while it
+//! waits, and everything that destroys a buffer needs that lock.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,78 +10,83 @@ use std::time::{Duration, Instant};
 
 use futures_channel::oneshot::{Canceled, Receiver};
 
-use super::{Faults, Gpu};
+use super::{DeviceErrors, Gpu};
+use crate::error::Error;
 
 #[cfg(panic = "abort")]
-#[path = "look_abort.rs"]
-mod look;
+#[path = "poll_once_abort.rs"]
+mod poll_once;
 #[cfg(panic = "unwind")]
-#[path = "look_unwind.rs"]
-mod look;
+#[path = "poll_once_unwind.rs"]
+mod poll_once;
 
-// Tests unwind, so the other twin is compiled for them by itself.
+// Tests unwind, so the twin for aborting programs is compiled for tests besides.
 #[cfg(all(test, panic = "unwind"))]
-#[path = "look_abort.rs"]
-mod look_abort;
+#[path = "poll_once_abort.rs"]
+mod poll_once_abort;
 
-/// How long to spin before sleeping until the GPU interrupts. A sleep costs some
-/// hundred microseconds on a server, which is more than a small batch takes.
+/// How long to spin before sleeping until the GPU interrupts. A sleep costs some hundred
+/// microseconds on a server, which is longer than a small batch takes.
 const SPIN: Duration = Duration::from_micros(1000);
 
-/// The longest that one look blocks.
+/// The longest that one poll blocks.
 const SLICE: Duration = Duration::from_millis(2);
 
-/// What a look at the device brings. Whether the awaited work is done, its callback says.
+/// What a poll finds out. Whether the awaited work is done is told by its callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Looked {
+enum Polled {
     Working,
     Lost,
 }
 
-/// How long a look may block.
+/// How long a poll may block.
 #[derive(Clone, Debug)]
 enum Patience {
     /// Not at all.
     None,
-    /// Until this submission, or the last one if none is named, is done or the time is over.
+    /// Until a submission is done, the last one if none is named, or the time is over.
     Until(Option<wgpu::SubmissionIndex>, Duration),
 }
 
-/// Waits for the work of one device; clones wait for the same device.
+/// Waits for the work of one device. Clones wait for the same device.
 #[derive(Clone, Debug)]
 pub(super) struct Poller {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    faults: Faults,
+    errors: DeviceErrors,
 }
 
 impl Poller {
-    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, faults: &Faults) -> Self {
+    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, errors: &DeviceErrors) -> Self {
         Poller {
             device: device.clone(),
             queue: queue.clone(),
-            faults: faults.clone(),
+            errors: errors.clone(),
         }
     }
 
-    /// The device whose work it is.
+    /// `DeviceLost` once the device is lost.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.errors.check()
+    }
+
+    /// The device that is polled.
     pub(super) fn device(&self) -> &wgpu::Device {
         &self.device
     }
 
-    /// Waits until a submission, or the last one if none is named, is done and the callback
-    /// that it lets run has told. `Err` where nothing will be told; with the loss of the
-    /// device, its [`Faults`] know that.
+    /// Waits until a submission is done, the last one if none is named, and its callback has
+    /// sent `told`. `Err` where the callback never comes, after a loss of the device.
     ///
-    /// Each poll of this future blocks for a slice at most, so whoever drives it can look
-    /// at other things in between.
+    /// Each poll of this future blocks for a slice at most, so that its driver can do other
+    /// work in between.
     pub(super) async fn finish<T>(
         &self,
         submission: Option<wgpu::SubmissionIndex>,
         told: Receiver<T>,
     ) -> Result<T, Canceled> {
-        let look = |patience| look::look((&self.device, &self.queue), &patience);
-        finish(look, submission, told, &self.faults).await
+        let poll = |patience| poll_once::poll_once(self, &patience);
+        finish(poll, submission, told, &self.errors).await
     }
 }
 
@@ -90,21 +95,21 @@ impl Gpu {
     pub fn idle(&self) -> impl Future<Output = ()> + Send + 'static {
         let (sender, receiver) = futures_channel::oneshot::channel();
         let poller = self.poller.clone();
-        self.queue.on_submitted_work_done(move || {
-            let _ = sender.send(()); // Nobody may wait any more.
+        poller.queue.on_submitted_work_done(move || {
+            let _ = sender.send(()); // The future may have been dropped.
         });
         async move {
-            // What is lost does nothing more, either.
+            // A lost device is idle, too.
             let _ = poller.finish(None, receiver).await;
         }
     }
 }
 
 async fn finish<T>(
-    look: impl Fn(Patience) -> Looked,
+    poll: impl Fn(Patience) -> Polled,
     submission: Option<wgpu::SubmissionIndex>,
     mut told: Receiver<T>,
-    faults: &Faults,
+    errors: &DeviceErrors,
 ) -> Result<T, Canceled> {
     #[expect(
         clippy::disallowed_methods,
@@ -113,18 +118,18 @@ async fn finish<T>(
     let start = Instant::now();
     loop {
         let spins = start.elapsed() < SPIN;
-        let looked = look(match spins {
+        let polled = poll(match spins {
             true => Patience::None,
             false => Patience::Until(submission.clone(), SLICE),
         });
         if let Some(result) = told.try_recv()? {
             return Ok(result);
         }
-        if looked == Looked::Lost {
-            faults.lose("the driver reports a lost device");
+        if polled == Polled::Lost {
+            errors.lose("the driver reports a lost device");
         }
-        // Callbacks for work are run before the one for the loss: none comes any more.
-        if faults.check().is_err() {
+        // Callbacks for work run before the callback for the loss, so none comes any more.
+        if errors.check().is_err() {
             return Err(Canceled);
         }
         if spins {
@@ -135,7 +140,7 @@ async fn finish<T>(
     }
 }
 
-/// Lets whoever drives a future look at other things, and is woken at once.
+/// Returns to the future's driver once, and is woken at once.
 #[derive(Default)]
 struct Turn {
     is_over: bool,
@@ -153,7 +158,7 @@ impl Future for Turn {
     }
 }
 
-/// Why the platform refused something.
+/// The platform's reason for a refusal.
 pub(super) fn reason(error: impl std::error::Error) -> String {
     error.to_string()
 }

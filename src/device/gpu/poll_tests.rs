@@ -1,5 +1,5 @@
-//! Polls that fail, stall and panic, by looks that a test makes up; and both ways of
-//! looking at a real device.
+//! Waits whose polls fail, stall and panic, by polls that the test makes up; and both ways
+//! of polling a real device.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -9,10 +9,10 @@ use futures_channel::oneshot::channel;
 
 use super::*;
 use crate::Code;
-use crate::device::gpu::gate::with_device;
+use crate::device::gpu::driver_lock::with_device;
 use crate::error::Error;
 
-/// What a look does.
+/// What a poll does.
 #[derive(Clone, Copy)]
 enum Script {
     Tells,
@@ -23,42 +23,42 @@ enum Script {
     Works,
 }
 
-/// What comes of a wait whose looks work three times and then do this, and whether the
+/// What comes of a wait whose polls find work three times and then do this, and whether the
 /// device is lost then. `None` where a thousand more turns bring nothing.
 fn wait(script: Script) -> (Option<Result<u32, Canceled>>, Option<Code>) {
-    let faults = Faults::default();
+    let errors = DeviceErrors::default();
     let (sender, told) = channel();
-    let (sender, looks) = (Cell::new(Some(sender)), Cell::new(0));
+    let (sender, polls) = (Cell::new(Some(sender)), Cell::new(0));
     let tell = || {
         let sender = sender.take();
         sender.map(|sender| sender.send(7))
     };
-    let look = |_| {
-        looks.set(looks.get() + 1);
-        if looks.get() <= 3 {
-            return Looked::Working;
+    let poll = |_| {
+        polls.set(polls.get() + 1);
+        if polls.get() <= 3 {
+            return Polled::Working;
         }
         match script {
             Script::Tells => drop(tell()),
             Script::TellsAndLoses => {
                 tell();
-                return Looked::Lost;
+                return Polled::Lost;
             }
             Script::Forgets => drop(sender.take()),
-            Script::Loses => return Looked::Lost,
-            Script::Panics => return look::caught(|| panic!("the driver fell over")),
+            Script::Loses => return Polled::Lost,
+            Script::Panics => return poll_once::caught(|| panic!("the driver fell over")),
             Script::Works => {}
         }
-        Looked::Working
+        Polled::Working
     };
-    let mut waiting = pin!(finish(look, None, told, &faults));
+    let mut waiting = pin!(finish(poll, None, told, &errors));
     let mut context = Context::from_waker(Waker::noop());
     let mut turns = (0..1000).map(|_| waiting.as_mut().poll(&mut context));
     let outcome = turns.find_map(|turn| match turn {
         Poll::Ready(outcome) => Some(outcome),
         Poll::Pending => None,
     });
-    (outcome, faults.check().err().map(|error| error.code()))
+    (outcome, errors.check().err().map(|error| error.code()))
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn every_wait_ends_in_work_done_or_a_lost_device_or_goes_on() {
     assert_eq!(wait(Script::Forgets), (Some(Err(Canceled)), None));
     assert_eq!(wait(Script::Loses), (Some(Err(Canceled)), lost));
     assert_eq!(wait(Script::Panics), (Some(Err(Canceled)), lost));
-    // A GPU that answers nothing leaves every turn to whoever waits.
+    // A GPU that answers nothing returns to the future's driver with every turn.
     assert_eq!(wait(Script::Works), (None, None));
 }
 
@@ -97,18 +97,18 @@ fn submit(gpu: &Gpu, hear: impl FnOnce() + Send + 'static) -> wgpu::SubmissionIn
     submission
 }
 
-/// A way of looking at a device.
-type Look = fn((&wgpu::Device, &wgpu::Queue), &Patience) -> Looked;
+/// A way of polling a device.
+type PollOnce = fn(&Poller, &Patience) -> Polled;
 
 #[test]
-fn both_ways_of_looking_bring_what_a_device_tells() {
+fn both_ways_of_polling_run_the_callbacks_of_a_device() {
     with_device(|gpu| {
-        let both: [Look; 2] = [look::look, look_abort::look];
-        for look in both {
+        let both: [PollOnce; 2] = [poll_once::poll_once, poll_once_abort::poll_once];
+        for poll_once in both {
             let (sender, told) = channel();
             let submission = submit(gpu, || sender.send(7).expect("it is waited for"));
-            let look = |patience| look((&gpu.device, &gpu.queue), &patience);
-            let outcome = finish(look, Some(submission), told, &gpu.faults);
+            let poll = |patience| poll_once(&gpu.poller, &patience);
+            let outcome = finish(poll, Some(submission), told, &gpu.errors);
             assert_eq!(pollster::block_on(outcome), Ok(7));
         }
         pollster::block_on(gpu.idle());
@@ -123,7 +123,7 @@ fn a_poll_that_panics_is_a_lost_device() {
         let outcome = pollster::block_on(gpu.poller.finish(Some(submission), told));
         assert_eq!(outcome, Err(Canceled));
         drop(sender);
-        let lost = gpu.faults.check();
+        let lost = gpu.errors.check();
         assert!(matches!(lost, Err(Error::DeviceLost(_))), "{lost:?}");
     });
 }

@@ -6,13 +6,13 @@ use super::{Gpu, bytes_of};
 use crate::error::Error;
 use crate::tensor::{Packing, WORD};
 
-/// Words of a part of a tensor: most tensors are one. A browser clears a buffer
-/// before it is filled by halves.
-const PART: u32 = (4 << 20) / WORD;
+/// Words that are copied at a time; most tensors are one such chunk. A browser clears a buffer
+/// that is filled in several writes.
+const CHUNK: u32 = (4 << 20) / WORD;
 
 #[wasm_bindgen]
 extern "C" {
-    /// What this needs of a `GPUQueue`.
+    /// The method of a `GPUQueue` that is used here.
     type Writer;
     #[wasm_bindgen(method, js_name = writeBuffer)]
     fn write_buffer(this: &Writer, buffer: &JsValue, offset: f64, data: &js_sys::Uint32Array);
@@ -29,9 +29,9 @@ fn copy(words: &js_sys::Uint32Array, to: &wgpu::Buffer) -> Result<(), wgpu::MapR
 }
 
 impl Gpu {
-    /// Copies a tensor's data to the device, past the memory of WebAssembly unless
-    /// it is to be packed: in parts, through mapped buffers where there are some,
-    /// so that the browser takes up one part while the next is copied.
+    /// Copies a tensor's data to the device, past the memory of WebAssembly unless the data is to
+    /// be packed: in chunks, through mapped buffers where there are some, so that the browser
+    /// sends one chunk while the next is copied.
     ///
     /// # Errors
     ///
@@ -46,34 +46,34 @@ impl Gpu {
         let count = data.length();
         let words = to_pack.map_or(count, |to_pack| to_pack.words(count));
         self.keep(tensor, words.into())?;
-        let Some(buffer) = self.memory.tensor(tensor) else {
+        let Some(buffer) = self.buffers.tensor(tensor) else {
             return Ok(());
         };
         let mut from = 0;
         let mut filled = 0;
         while from < count {
-            let end = count.min(from + PART);
-            let mut part = data.subarray(from, end);
+            let end = count.min(from + CHUNK);
+            let mut chunk = data.subarray(from, end);
             if let Some(to_pack) = to_pack {
-                part = js_sys::Uint32Array::from(&to_pack.pack(&part.to_vec())?[..]);
+                chunk = js_sys::Uint32Array::from(&to_pack.pack(&chunk.to_vec())?[..]);
             }
             let at = filled;
-            filled += bytes_of(part.length());
-            let bytes = bytes_of(part.length());
+            filled += bytes_of(chunk.length());
+            let bytes = bytes_of(chunk.length());
             match self
                 .uploads
-                .write_with(bytes, &|staged| copy(&part, staged))
+                .write_with(bytes, &|staged| copy(&chunk, staged))
             {
                 Some(written) => {
                     let mut encoder = self.encoder();
-                    written.copy_to(&mut encoder, (buffer, at));
+                    written.copy_to(&mut encoder, buffer, at);
                     self.queue.submit([encoder.finish()]);
                     self.uploads.reclaim(written);
                 }
                 None => {
-                    self.write_raw(&raw(self.memory.tensor(tensor)), at as f64, &part);
+                    self.write_raw(&raw(self.buffers.tensor(tensor)), at as f64, &chunk);
                     let limit = self.max_buffer_bytes();
-                    self.uploads.prepare(&self.device, (bytes, limit));
+                    self.uploads.prepare(&self.device, bytes, limit);
                 }
             }
             from = end;
@@ -92,12 +92,9 @@ impl Gpu {
 
     /// The `GPUBuffer` of a tensor for the page, or undefined where there is none.
     pub fn show_buffer(&mut self, tensor: u32) -> JsValue {
-        let tensors = &mut self.memory.tensors;
-        let kept = tensors.get_mut(tensor as usize).and_then(Option::as_mut);
-        raw(kept.map(|kept| {
-            kept.is_shown = true;
-            &kept.buffer
-        }))
+        let tensors = &mut self.buffers.tensors;
+        let entry = tensors.get_mut(tensor as usize).and_then(Option::as_mut);
+        raw(entry.map(|entry| entry.export()))
     }
 
     /// The device as the browser's own object.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// Leaves them to whoever made them. Without a handler wgpu panics.
+/// Ignores these errors: they belong to other users of the device. Without a handler wgpu
+/// panics.
 pub(super) fn leave(device: &wgpu::Device) {
     device.on_uncaptured_error(Arc::new(|_: wgpu::Error| {}));
 }

@@ -1,5 +1,5 @@
-//! Errors that no scope catches, in the browser: it reports them to the console,
-//! and to whoever listens on the device.
+//! Errors that no scope catches, in the browser, which reports them to the console and to
+//! listeners on the device.
 
-/// Leaves them to whoever made them.
+/// Does nothing: these errors belong to other users of the device.
 pub(super) fn leave(_device: &wgpu::Device) {}

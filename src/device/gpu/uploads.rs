@@ -1,64 +1,67 @@
-//! How operands reach the device: large ones through buffers that stay mapped
-//! between pieces, because a queue's own write copies them once more.
+//! How operands reach the device: large uploads through staging buffers that are mapped
+//! between launches, because the queue's own write copies the words once more.
 //!
-//! Nothing here ever waits. A piece that finds no mapped buffer goes through the
-//! queue, and leaves a buffer for the next one of its size.
+//! Nothing here ever waits. An upload that finds no mapped buffer goes through the queue, and
+//! has a buffer mapped for the next upload of its size.
 
 use std::cell::Cell;
 
-use super::pool::{Pool, SMALLEST};
-use super::ring::Ring;
+use super::buffer_pool::{BufferPool, SMALLEST, Size};
+use super::staging_ring::StagingRing;
 use crate::plan::Run;
 use crate::tensor::{Arena, Span, WORD};
 
 #[cfg(not(target_arch = "wasm32"))]
-#[path = "fill_native.rs"]
-mod fill;
+#[path = "mapped_write_native.rs"]
+mod mapped_write;
 #[cfg(target_arch = "wasm32")]
-#[path = "fill_web.rs"]
-mod fill;
+#[path = "mapped_write_web.rs"]
+mod mapped_write;
 
-/// Bytes from which a mapped buffer is worth its map.
+/// Bytes from which writing to a mapped buffer is faster than the queue's write.
 const STAGED: u64 = 192 << 10;
 
-/// So many pieces later a buffer is mapped no further than they needed.
-const PIECES: u32 = 8;
+/// Uploads after which a shorter range is mapped, if none of them needed more.
+const WINDOW: u32 = 8;
 
-/// Bytes of mapped buffers that are kept at most.
-const KEPT: u64 = 32 << 20;
+/// The most bytes of staging buffers for uploads.
+const MOST: u64 = 32 << 20;
 
-/// The mapped buffers. Invariant: an idle one is mapped as far as the ring knows.
+/// The staging buffers of uploads. Invariant: of an idle buffer as many bytes are mapped as the
+/// ring says are usable.
 #[derive(Debug)]
 pub(super) struct Uploads {
-    pool: Pool,
-    ring: Ring,
+    pool: BufferPool,
+    ring: StagingRing,
     extent: Cell<Extent>,
 }
 
-/// How far buffers are mapped: a browser sends all that was, written to or not.
+/// How many bytes of a buffer are mapped: a browser sends the whole mapped range to the GPU's
+/// process, whether it was written or not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
-    /// Bytes of the largest of the last pieces, and of those before them.
+    /// Bytes of the largest upload of this window.
     most: u64,
+    /// The same of the window before.
     before: u64,
-    /// How many the last ones are.
-    pieces: u32,
+    /// Uploads in this window so far.
+    count: u32,
 }
 
 impl Extent {
-    /// With one more piece.
+    /// The extent after one more upload.
     fn and(self, bytes: u64) -> Extent {
-        if self.pieces < PIECES {
+        if self.count < WINDOW {
             return Extent {
                 most: self.most.max(bytes),
-                pieces: self.pieces + 1,
+                count: self.count + 1,
                 ..self
             };
         }
         Extent {
             most: bytes,
             before: self.most,
-            pieces: 1,
+            count: 1,
         }
     }
 
@@ -67,33 +70,35 @@ impl Extent {
     }
 }
 
-/// Writes to a mapped buffer.
+/// A function that writes to a mapped buffer.
 type Fill<'a> = dyn Fn(&wgpu::Buffer) -> Result<(), wgpu::MapRangeError> + 'a;
 
-/// Operands that were written to a mapped buffer.
-#[must_use = "its copy is to be encoded, and its buffer mapped again"]
+/// A staging buffer that holds an upload.
+#[must_use = "the copy is to be encoded, and the buffer mapped again"]
 pub(super) struct Written {
     buffer: wgpu::Buffer,
     bytes: u64,
 }
 
 impl Uploads {
-    pub(super) fn new(pool: Pool) -> Self {
+    pub(super) fn new(pool: BufferPool) -> Self {
         let usage = wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC;
         Uploads {
-            ring: Ring::new(pool.clone(), usage),
+            ring: StagingRing::new(pool.clone(), usage),
             pool,
             extent: Cell::default(),
         }
     }
 
-    /// Copies runs of the arena to the start of a mapped buffer, if they are many
-    /// bytes and there is such a buffer.
+    /// Copies runs of the arena to the start of a mapped buffer. `None` where the bytes are few,
+    /// or no buffer is mapped.
     pub(super) fn write(&self, arena: &Arena, runs: &[Run], bytes: u64) -> Option<Written> {
-        self.write_with(bytes, &|buffer| fill::fill((buffer, bytes), (arena, runs)))
+        self.write_with(bytes, &|buffer| {
+            mapped_write::copy(buffer, bytes, arena, runs)
+        })
     }
 
-    /// The same for what lies elsewhere: `fill` copies it to the buffer.
+    /// The same for words outside of an arena, which `fill` copies to the buffer.
     pub(super) fn write_with(&self, bytes: u64, fill: &Fill<'_>) -> Option<Written> {
         if bytes < STAGED {
             return None;
@@ -108,9 +113,9 @@ impl Uploads {
         Some(Written { buffer, bytes })
     }
 
-    /// Maps a buffer for the next such piece, where this one found none; a new one, if
-    /// need be. No buffer has more bytes than `limit`.
-    pub(super) fn prepare(&self, device: &wgpu::Device, (bytes, limit): (u64, u64)) {
+    /// Maps a buffer for the next upload of `bytes`, after one that found none; creates the
+    /// buffer if need be. No buffer may have more than `limit` bytes.
+    pub(super) fn prepare(&self, device: &wgpu::Device, bytes: u64, limit: u64) {
         if bytes < STAGED {
             return;
         }
@@ -118,35 +123,38 @@ impl Uploads {
             buffer.unmap();
             self.map(buffer);
         } else if self.wants(bytes) {
-            let size = bytes.next_multiple_of(SMALLEST).min(limit);
-            self.map(self.ring.make(device, (bytes, size)));
+            let size = Size {
+                needed: bytes,
+                allocated: bytes.next_multiple_of(SMALLEST).min(limit),
+            };
+            self.map(self.ring.make(device, size));
         }
     }
 
-    /// Whether a piece of so many bytes makes nothing.
+    /// Whether an upload of `bytes` creates no buffer.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         self.ring.fits(bytes) || !self.wants(bytes)
     }
 
-    /// Destroys what is not in use.
+    /// Destroys the idle buffers.
     pub(super) fn trim(&self) {
         self.ring.trim();
     }
 
-    /// Destroys what is not in use, and the rest when it returns.
+    /// Destroys the idle buffers, and the others as they come back.
     pub(super) fn destroy(&self) {
         self.ring.destroy();
     }
 
-    /// Takes back what was submitted.
+    /// Takes back a buffer whose copy was submitted.
     pub(super) fn reclaim(&self, written: Written) {
         self.map(written.buffer);
     }
 
-    /// Whether a buffer of so many bytes may be made.
+    /// Whether a buffer of `bytes` may be created.
     fn wants(&self, bytes: u64) -> bool {
-        let most = KEPT.min(self.pool.spare());
-        // What is made for speed alone leaves room for what is needed.
+        let most = MOST.min(self.pool.spare());
+        // Staging buffers only spare copies, so they leave most of the budget to others.
         bytes >= STAGED && self.ring.bytes() + bytes <= most && 4 * bytes <= self.pool.room()
     }
 
@@ -166,17 +174,18 @@ impl Uploads {
 }
 
 impl Written {
-    /// Encodes the copy to where the operands belong.
+    /// Encodes the copy to byte `at` of `target`.
     pub(super) fn copy_to(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-        (target, at): (&wgpu::Buffer, u64),
+        target: &wgpu::Buffer,
+        at: u64,
     ) {
         encoder.copy_buffer_to_buffer(&self.buffer, 0, target, at, self.bytes);
     }
 }
 
-/// Shows `visit` what of the arena goes where, in bytes of the target.
+/// Calls `visit` with the bytes of each run, and their place in the target.
 pub(super) fn each_slice(arena: &Arena, runs: &[Run], visit: &mut dyn FnMut(u32, &[u8])) {
     for run in runs {
         let mut to = run.to;

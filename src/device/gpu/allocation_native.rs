@@ -1,24 +1,25 @@
-//! Whether there is memory for tensors, natively: that is known when one is made.
+//! The allocation check of tensors, natively: whether there is memory for a tensor is known
+//! when its buffer is made.
 
 use super::Gpu;
-use super::scopes::{Scopes, judge};
+use super::error_scopes::{ErrorScopes, judge};
 use crate::error::Error;
 use crate::plan::Slot;
 
-/// What a launch that reads tensors fails of if it is invalid: tensors are sound.
+/// The error of a launch that reads tensors and is invalid. Tensors themselves are valid here,
+/// or do not exist.
 pub(super) const INVALID: fn(String) -> Error = Error::Fatal;
 
 impl Gpu {
-    /// Makes and fills a tensor by `make`. Where there is no memory for it, there is no
-    /// such tensor.
+    /// Makes and fills a tensor by `make`. After an error the tensor does not exist.
     pub(super) fn make(
         &mut self,
         tensor: u32,
         make: impl FnOnce(&mut Gpu) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let scopes = Scopes::open(&self.device);
+        let scopes = ErrorScopes::open(&self.device);
         let made = make(self);
-        // Natively what scopes caught is known when they close.
+        // Natively the future of closed scopes is ready at once.
         let caught = pollster::block_on(async {
             match scopes.close(Error::Fatal).await {
                 Err(error @ Error::Fatal(_)) => Err(judge(&self.poller, error).await),
@@ -27,10 +28,10 @@ impl Gpu {
         });
         made?;
         match caught {
-            // The next device gets its data.
+            // After a loss the next device is filled from the tensor's source.
             Ok(()) | Err(Error::DeviceLost(_)) => Ok(()),
             Err(error) => {
-                self.memory.discard(tensor);
+                self.buffers.discard(tensor);
                 self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
                 Err(error)
             }
@@ -42,7 +43,7 @@ impl Gpu {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::device::gpu::gate::with_device;
+    use crate::device::gpu::driver_lock::with_device;
 
     #[test]
     fn a_tensor_that_cannot_be_made_is_an_error_and_leaves_nothing() {
@@ -65,20 +66,20 @@ mod tests {
         assert!(matches!(error, Error::TooLarge { .. }), "{error}");
         let huge = |gpu: &mut Gpu, tensor| {
             gpu.make(tensor, |gpu| {
-                gpu.memory.keep(&gpu.device, tensor, 1 << 47);
+                gpu.buffers.allocate(&gpu.device, tensor, 1 << 47);
                 Ok(())
             })
         };
         for tensor in [1, 0] {
             let error = huge(gpu, tensor).expect_err("there is no such memory");
             assert!(matches!(error, Error::Fatal(_)), "{error}");
-            assert!(gpu.memory.tensor(tensor).is_none());
+            assert!(gpu.buffers.tensor(tensor).is_none());
         }
         let after = gpu.counters();
         assert_eq!(after.pool_buffers, before.pool_buffers - 1);
         assert_eq!(after.pool_bytes, before.pool_bytes - 4 * 4096);
         gpu.fill(1, &[1; 4], None).expect("room");
-        // Of a lost device that says nothing: the next one gets the data.
+        // On a lost device a failed allocation is no error: the next device gets the data.
         gpu.device.destroy();
         assert_eq!(huge(gpu, 2), Ok(()));
     }

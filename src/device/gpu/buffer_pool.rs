@@ -1,34 +1,61 @@
-//! The device's memory as a whole: every buffer is made and destroyed here, and
-//! none beyond the budget.
+//! All buffers of a device: each is created, counted and destroyed here, none beyond the
+//! memory budget.
 //!
-//! Sizes are of classes, four to a doubling, so that what is rounded is a fifth
-//! of a buffer at most, and a growing frame soon makes nothing. What a buffer is
-//! for is not known here.
+//! Sizes are rounded up to classes, four to a doubling: at most a fifth of a buffer is
+//! rounding, and frames that grow soon create no more buffers. What a buffer is used for is
+//! not known here.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Smallest buffer of a class, so that a growing frame settles at once.
+/// Bytes of the smallest class, so that small frames that grow create no buffers.
 pub(super) const SMALLEST: u64 = 1 << 16;
 
-/// Bytes and buffers held.
+/// What a pool holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
     pub(super) bytes: u64,
     pub(super) peak: u64,
     pub(super) buffers: u64,
-    /// Bytes that were asked for; the rest is rounding.
+    /// Bytes that were needed; the others are rounding.
     pub(super) live: u64,
 }
 
-/// The buffers of one device; its clones are the same pool.
+/// The bytes of a buffer to be created.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// Bytes that are needed.
+    pub(super) needed: u64,
+    /// Bytes that the buffer has: the same, or more by rounding.
+    pub(super) allocated: u64,
+}
+
+impl Size {
+    /// A buffer of exactly the bytes that are needed.
+    pub(super) const fn exact(bytes: u64) -> Size {
+        Size {
+            needed: bytes,
+            allocated: bytes,
+        }
+    }
+
+    /// A buffer of the class that holds `bytes`, and of at most `limit`.
+    pub(super) fn in_class(bytes: u64, limit: u64) -> Size {
+        Size {
+            needed: bytes,
+            allocated: class(bytes).min(limit),
+        }
+    }
+}
+
+/// The buffers of one device. Clones are the same pool.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pool(Arc<Mutex<State>>);
+pub(super) struct BufferPool(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     held: Held,
     budget: u64,
-    /// Buffers that are larger than what was asked for, and by how much.
+    /// Buffers that are larger than needed, and by how many bytes.
     rounded: Vec<(wgpu::Buffer, u64)>,
 }
 
@@ -42,19 +69,19 @@ impl Default for State {
     }
 }
 
-impl Pool {
-    /// Holds no more than so many bytes from here on.
+impl BufferPool {
+    /// Sets the memory budget, in bytes.
     pub(super) fn allow(&self, budget: u64) {
         self.lock().budget = budget;
     }
 
-    /// Bytes that may be made now.
+    /// Bytes that may be allocated now.
     pub(super) fn room(&self) -> u64 {
         let state = self.lock();
         state.budget.saturating_sub(state.held.bytes)
     }
 
-    /// The most bytes that buffers kept for speed alone may take.
+    /// The most bytes of buffers that only spare copies or allocations.
     pub(super) fn spare(&self) -> u64 {
         self.lock().budget / 8
     }
@@ -63,45 +90,46 @@ impl Pool {
         self.lock().held
     }
 
-    /// A buffer of `size` bytes, of which `asked` are needed.
+    /// Creates a buffer.
     pub(super) fn make(
         &self,
         device: &wgpu::Device,
-        (asked, size): (u64, u64),
+        size: Size,
         usage: wgpu::BufferUsages,
     ) -> wgpu::Buffer {
         let buffer = device.create_buffer(&wgpu::BufferDescriptor {
             label: None,
-            size,
+            size: size.allocated,
             usage,
             mapped_at_creation: false,
         });
         let mut state = self.lock();
-        if size > asked {
-            state.rounded.push((buffer.clone(), size - asked));
+        let rounding = size.allocated - size.needed;
+        if rounding > 0 {
+            state.rounded.push((buffer.clone(), rounding));
         }
         let held = &mut state.held;
-        held.bytes += size;
-        held.live += asked;
+        held.bytes += size.allocated;
+        held.live += size.needed;
         held.buffers += 1;
         held.peak = held.peak.max(held.bytes);
         buffer
     }
 
-    /// Frees a buffer: a drop would not in the browser.
+    /// Destroys a buffer. In the browser, dropping the handle would not free its memory.
     pub(super) fn destroy(&self, buffer: &wgpu::Buffer) {
         buffer.destroy();
         self.forget(buffer);
     }
 
-    /// Counts a buffer no more, which is about to be destroyed.
+    /// Stops counting a buffer that is about to be destroyed.
     pub(super) fn forget(&self, buffer: &wgpu::Buffer) {
         let mut state = self.lock();
         let rounded = state.rounded.iter().position(|(known, _)| known == buffer);
-        let unasked = rounded.map_or(0, |at| state.rounded.swap_remove(at).1);
+        let rounding = rounded.map_or(0, |at| state.rounded.swap_remove(at).1);
         let held = &mut state.held;
         held.bytes -= buffer.size();
-        held.live -= buffer.size() - unasked;
+        held.live -= buffer.size() - rounding;
         held.buffers -= 1;
     }
 
@@ -110,7 +138,7 @@ impl Pool {
     }
 }
 
-/// The size of the class that holds so many bytes.
+/// The bytes of the smallest class that holds `bytes`.
 pub(super) fn class(bytes: u64) -> u64 {
     let bytes = bytes.max(SMALLEST);
     bytes.next_multiple_of(bytes.next_power_of_two() / 8)

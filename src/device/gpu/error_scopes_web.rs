@@ -1,8 +1,8 @@
-//! Error scopes around what a launch creates, in the browser: on the raw device,
-//! because wgpu's own bring 6 KB gzip of error texts along.
+//! Error scopes around the objects that a launch creates, in the browser: on the `GPUDevice`
+//! itself, because wgpu's scopes add 6 KB gzip of error texts to the package.
 //!
-//! Only a launch that creates something can fail by itself, so a warm one has no
-//! scopes. Errors outside of scopes are somebody else's: pages share the device.
+//! A launch that creates nothing has nothing that could be invalid, and opens no scopes.
+//! Errors outside of scopes belong to other users of the device, the page among them.
 
 use std::future::Future;
 
@@ -15,7 +15,7 @@ use crate::error::Error;
 
 #[wasm_bindgen]
 extern "C" {
-    /// What scopes need of a `GPUDevice`.
+    /// The methods of a `GPUDevice` that scopes use.
     #[derive(Clone)]
     type ScopedDevice;
     #[wasm_bindgen(method, js_name = pushErrorScope)]
@@ -23,7 +23,7 @@ extern "C" {
     #[wasm_bindgen(method, js_name = popErrorScope)]
     fn pop_error_scope(this: &ScopedDevice) -> Promise;
 
-    /// What this needs of a `GPUBuffer`.
+    /// The method of a `GPUBuffer` that is used here.
     type MappedBuffer;
     #[wasm_bindgen(method, js_name = mapAsync)]
     fn map_async(this: &MappedBuffer, mode: u32) -> Promise;
@@ -32,13 +32,13 @@ extern "C" {
 /// `GPUMapMode.READ`.
 const READ: u32 = 1;
 
-/// Open scopes. Invariant: closed before anything else opens scopes.
-pub(super) struct Scopes {
+/// Open scopes. Invariant: they are closed before anything else opens scopes.
+pub(super) struct ErrorScopes {
     device: wgpu::Device,
     scoped: ScopedDevice,
 }
 
-impl Scopes {
+impl ErrorScopes {
     pub(super) fn open(device: &wgpu::Device) -> Self {
         let scopes = Self::of(device);
         scopes.scoped.push_error_scope("validation");
@@ -46,18 +46,18 @@ impl Scopes {
         scopes
     }
 
-    /// None are open yet.
+    /// The device's stack of scopes, none of them opened here.
     fn of(device: &wgpu::Device) -> Self {
         let raw = device
             .as_webgpu()
             .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
         let scoped: ScopedDevice = raw.unwrap_or_default().unchecked_into();
         let device = device.clone();
-        Scopes { device, scoped }
+        ErrorScopes { device, scoped }
     }
 
-    /// Closes them at once; what they caught comes later. `invalid` makes the
-    /// error of a validation that failed.
+    /// Closes the scopes at once; the future resolves to what they caught. `invalid` makes
+    /// the error for a failed validation.
     pub(super) fn close(
         self,
         invalid: fn(String) -> Error,
@@ -83,16 +83,17 @@ impl Scopes {
         }
     }
 
-    /// Listened to at once: after a loss both reject, and nobody may get to await them.
+    /// The promises get a listener at once: after a loss both reject, and an awaiting future
+    /// may be dropped before.
     fn pop(&self) -> [JsFuture; 2] {
         [(); 2].map(|()| JsFuture::from(self.scoped.pop_error_scope()))
     }
 
-    /// Rejects if the device is lost. Firefox tells of that up to 100 ms late, and until
-    /// then of errors: everything is invalid, also what cannot be. A device without
-    /// memory for four bytes is as good as lost.
+    /// A map that is rejected if the device is lost. Firefox reports a loss up to 100 ms late,
+    /// and until then reports every object as invalid. A device without memory for four bytes
+    /// counts as lost too.
     fn probe(&self) -> (Probe, JsFuture) {
-        let scopes = Scopes::open(&self.device);
+        let scopes = ErrorScopes::open(&self.device);
         let probe = Probe(self.device.create_buffer(&wgpu::BufferDescriptor {
             label: None,
             size: 4,
@@ -105,12 +106,12 @@ impl Scopes {
             .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
         let raw: MappedBuffer = raw.unwrap_or_default().unchecked_into();
         let mapped = raw.map_async(READ);
-        scopes.pop(); // What this causes is not the page's to hear of.
+        scopes.pop(); // Errors of this probe are not reported to the page.
         (probe, JsFuture::from(mapped))
     }
 }
 
-/// A buffer that is destroyed whether or not anybody waits for its map to the end.
+/// A buffer that is destroyed when it is dropped, its map awaited or not.
 struct Probe(wgpu::Buffer);
 
 impl Drop for Probe {
@@ -121,7 +122,7 @@ impl Drop for Probe {
 
 /// The message of an error.
 async fn caught(scope: JsFuture) -> Option<String> {
-    // A lost device rejects: its loss is seen elsewhere.
+    // A lost device rejects the promise; the loss is reported by `device_errors`.
     let error = scope.await.unwrap_or_default();
     if error.is_null() || error.is_undefined() {
         return None;
@@ -134,12 +135,12 @@ pub(super) fn message(error: &JsValue) -> String {
     message.as_string().unwrap_or_default()
 }
 
-/// This error, unless it is the device that is lost.
+/// `error`, or `DeviceLost` where the device is lost.
 pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
     judge_on(poller.device(), error).await
 }
 
-/// The same for who has the device alone.
+/// The same, for a device without its poller.
 pub(super) async fn judge_on(device: &wgpu::Device, error: Error) -> Error {
-    Scopes::of(device).judge(error).await
+    ErrorScopes::of(device).judge(error).await
 }

@@ -1,44 +1,42 @@
-//! Buffers that the host maps, each used by one piece at a time and kept for the
-//! next ones.
+//! Staging buffers: buffers that the host maps, each used by one launch at a time and kept for
+//! later ones.
 //!
-//! There are two rings: results are read through the one, operands written
-//! through the other.
+//! There are two rings: results are read through one, operands are written through the other.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::pool::Pool;
+use super::buffer_pool::{BufferPool, Size};
 
-/// A ring; its clones are the same ring.
+/// A ring of staging buffers. Clones are the same ring.
 #[derive(Clone, Debug)]
-pub(super) struct Ring {
-    pool: Pool,
+pub(super) struct StagingRing {
+    pool: BufferPool,
     usage: wgpu::BufferUsages,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Each with how many of its bytes can be used as it is.
+    /// Each with how many of its bytes are mapped, or need no map.
     idle: Vec<(wgpu::Buffer, u64)>,
-    /// Bytes of all its buffers.
+    /// Bytes of all buffers of the ring.
     bytes: u64,
-    destroyed: bool,
+    is_destroyed: bool,
 }
 
-impl Ring {
+impl StagingRing {
     /// A ring of buffers for one usage.
-    pub(super) fn new(pool: Pool, usage: wgpu::BufferUsages) -> Self {
+    pub(super) fn new(pool: BufferPool, usage: wgpu::BufferUsages) -> Self {
         let state = Arc::default();
-        Ring { pool, usage, state }
+        StagingRing { pool, usage, state }
     }
 
-    /// The idle buffer with the fewest bytes of use that are at least `bytes`, if there
-    /// is one.
+    /// The idle buffer with the fewest usable bytes that are at least `bytes`.
     pub(super) fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
         self.take_by(bytes, |(_, usable)| *usable)
     }
 
-    /// The smallest idle buffer of at least `bytes`, whatever of it can be used.
+    /// The smallest idle buffer of at least `bytes`, usable or not.
     pub(super) fn take_any(&self, bytes: u64) -> Option<wgpu::Buffer> {
         self.take_by(bytes, |(buffer, _)| buffer.size())
     }
@@ -59,30 +57,30 @@ impl Ring {
         best.map(|(_, index)| state.idle.swap_remove(index).0)
     }
 
-    /// A new buffer of `size` bytes, of which `asked` are needed. It is in use.
-    pub(super) fn make(&self, device: &wgpu::Device, (asked, size): (u64, u64)) -> wgpu::Buffer {
+    /// A new buffer, in use.
+    pub(super) fn make(&self, device: &wgpu::Device, size: Size) -> wgpu::Buffer {
         let mut state = self.lock();
-        // One that has become too small will not be needed again.
-        let is_small = |(buffer, _): &(wgpu::Buffer, u64)| buffer.size() < size;
+        // Launches have outgrown a smaller buffer: the new one takes its place.
+        let is_small = |(buffer, _): &(wgpu::Buffer, u64)| buffer.size() < size.allocated;
         if let Some(small) = state.idle.iter().position(is_small) {
             let (small, _) = state.idle.swap_remove(small);
             self.destroy_one(&mut state, &small);
         }
-        state.bytes += size;
-        self.pool.make(device, (asked, size), self.usage)
+        state.bytes += size.allocated;
+        self.pool.make(device, size, self.usage)
     }
 
-    /// Takes a buffer back, of which so many bytes can be used as it is.
+    /// Takes a buffer back, of which `usable` bytes are mapped, or need no map.
     pub(super) fn give(&self, buffer: wgpu::Buffer, usable: u64) {
         let mut state = self.lock();
-        if state.destroyed {
+        if state.is_destroyed {
             self.destroy_one(&mut state, &buffer);
         } else {
             state.idle.push((buffer, usable));
         }
     }
 
-    /// Destroys a buffer in use instead of taking it back.
+    /// Destroys a buffer that is in use, instead of taking it back.
     pub(super) fn discard(&self, buffer: &wgpu::Buffer) {
         self.destroy_one(&mut self.lock(), buffer);
     }
@@ -93,18 +91,18 @@ impl Ring {
         state.idle.iter().any(|(buffer, _)| buffer.size() >= bytes)
     }
 
-    /// Bytes of its buffers, in use or not.
+    /// Bytes of all buffers, in use or idle.
     pub(super) fn bytes(&self) -> u64 {
         self.lock().bytes
     }
 
-    /// Destroys what is not in use, and the rest when it returns.
+    /// Destroys the idle buffers, and the others as they come back.
     pub(super) fn destroy(&self) {
-        self.lock().destroyed = true;
+        self.lock().is_destroyed = true;
         self.trim();
     }
 
-    /// Destroys what is not in use.
+    /// Destroys the idle buffers.
     pub(super) fn trim(&self) {
         let mut state = self.lock();
         for (buffer, _) in std::mem::take(&mut state.idle) {

@@ -1,24 +1,25 @@
-//! Things that are made once and found again. Where there are many, those not
-//! used for longest make room; a drop is all that it takes to free one.
+//! A list of a bounded number of items, of which the least recently used makes room for a
+//! new one. The list knows nothing of its items: dropping one is all that frees it.
 
-/// A list that is searched, as few things are in it.
+/// A least-recently-used list. Lookups are linear: there are few items.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct Lru<T> {
+    /// Each item with the launch that used it last.
     items: Vec<(u64, T)>,
     most: usize,
 }
 
-impl<T> Kept<T> {
-    /// A list of at most so many, unless one launch needs more.
+impl<T> Lru<T> {
+    /// A list of at most `most` items, or of as many as one launch needs.
     pub(super) const fn new(most: usize) -> Self {
-        Kept {
+        Lru {
             items: Vec::new(),
             most,
         }
     }
 
-    /// The place of the item that fits, made if there is none, and whether it was.
-    /// Invariant: places found in one launch stay as they are while it lasts.
+    /// The index of the item that fits, and whether it was made just now.
+    /// Invariant: an index that was found in a launch stays valid until the launch ends.
     pub(super) fn find_or_make(
         &mut self,
         launch: u64,
@@ -30,8 +31,8 @@ impl<T> Kept<T> {
             return (at, false);
         }
         let item = (launch, make());
-        let places = self.items.iter().enumerate();
-        let oldest = places.min_by_key(|(_, (used, _))| *used);
+        let items = self.items.iter().enumerate();
+        let oldest = items.min_by_key(|(_, (used, _))| *used);
         match oldest {
             Some((at, (used, _))) if self.items.len() >= self.most && *used < launch => {
                 self.items[at] = item;
@@ -44,13 +45,13 @@ impl<T> Kept<T> {
         }
     }
 
-    /// Whether one fits, which is then used in `launch`.
+    /// Marks the item that fits as used in `launch`; `false` where none fits.
     pub(super) fn touch(&mut self, launch: u64, fits: impl Fn(&T) -> bool) -> bool {
         let found = self.items.iter_mut().find(|(_, item)| fits(item));
         found.map(|(used, _)| *used = launch).is_some()
     }
 
-    /// Whether one fits.
+    /// Whether an item fits.
     pub(super) fn has(&self, fits: impl Fn(&T) -> bool) -> bool {
         self.items.iter().any(|(_, item)| fits(item))
     }
@@ -73,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_stays() {
-        let mut kept = Kept::new(4);
+    fn the_least_recently_used_item_makes_room() {
+        let mut lru = Lru::new(4);
         let mut ask =
-            |launch, item: u32| kept.find_or_make(launch, |known| *known == item, || item).1;
+            |launch, item: u32| lru.find_or_make(launch, |known| *known == item, || item).1;
         let made = |asked: &[(u64, u32)], ask: &mut dyn FnMut(u64, u32) -> bool| {
             let made = asked.iter().filter(|(launch, item)| ask(*launch, *item));
             made.map(|(_, item)| *item).collect::<Vec<_>>()
@@ -87,7 +88,7 @@ mod tests {
         );
         // 2 was used longest ago, then 3 and 4.
         assert_eq!(made(&[(4, 5), (5, 1), (5, 5), (5, 2)], &mut ask), [5, 2]);
-        // One launch has all it needs, and what it has stays in its place.
+        // A launch that needs more than four items has them all, and their indices stay.
         assert_eq!(
             made(&[(6, 1), (6, 2), (6, 6), (6, 7), (6, 8), (6, 9)], &mut ask),
             [6, 7, 8, 9]
@@ -99,6 +100,6 @@ mod tests {
         for item in 100..1100 {
             ask(u64::from(item), item);
         }
-        assert_eq!(kept.items.len(), 6, "as many as one launch needed");
+        assert_eq!(lru.items.len(), 6, "as many as one launch needed");
     }
 }

@@ -10,13 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Gpu;
 use super::instance::instance;
 
-static GATE: Mutex<()> = Mutex::new(());
+static LOCK: Mutex<()> = Mutex::new(());
 
 // Natively wgpu answers these requests before it returns: waiting for them is no wait.
 
 /// The adapters of this machine.
 pub(super) fn enumerate() -> Vec<wgpu::Adapter> {
-    let _gate = lock();
+    let _lock = lock();
     pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()))
 }
 
@@ -25,7 +25,7 @@ pub(super) fn enumerate() -> Vec<wgpu::Adapter> {
 pub(super) async fn request_adapter(
     options: &wgpu::RequestAdapterOptions<'_, '_>,
 ) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
-    let _gate = lock();
+    let _lock = lock();
     pollster::block_on(instance().request_adapter(options))
 }
 
@@ -35,13 +35,13 @@ pub(super) async fn request_device(
     adapter: &wgpu::Adapter,
     desc: &wgpu::DeviceDescriptor<'_>,
 ) -> Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError> {
-    let _gate = lock();
+    let _lock = lock();
     pollster::block_on(adapter.request_device(desc))
 }
 
 /// Frees a device.
-pub(crate) fn free(gpu: Gpu) {
-    let _gate = lock();
+pub(crate) fn free_device(gpu: Gpu) {
+    let _lock = lock();
     drop(gpu);
 }
 
@@ -52,10 +52,10 @@ pub(super) fn with_device(test: fn(&mut Gpu)) {
         let opened = pollster::block_on(Gpu::open(&super::GpuOptions::default()));
         let mut gpu = opened.expect("an adapter, if in software");
         test(&mut gpu);
-        free(gpu);
+        free_device(gpu);
     });
 }
 
 fn lock() -> MutexGuard<'static, ()> {
-    GATE.lock().unwrap_or_else(PoisonError::into_inner)
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,29 +1,29 @@
-//! Error scopes around what a launch creates, natively.
+//! Error scopes around the objects that a launch creates, natively.
 //!
-//! Only a launch that creates something can fail by itself, so a warm one has no
-//! scopes. Errors outside of scopes are somebody else's: pages share the device.
+//! A launch that creates nothing has nothing that could be invalid, and opens no scopes.
+//! Errors outside of scopes belong to other users of the device.
 
 use std::future::Future;
 
 use super::poll::Poller;
 use crate::error::Error;
 
-/// Open scopes; dropped without [`Scopes::close`] they are closed unread.
-pub(super) struct Scopes {
-    // In the order of their closing: the last opened is the first.
+/// Open scopes; dropped without [`ErrorScopes::close`] they are closed unread.
+pub(super) struct ErrorScopes {
+    // Scopes are a stack: the one that was opened last is closed first.
     memory: wgpu::ErrorScopeGuard,
     validation: wgpu::ErrorScopeGuard,
 }
 
-impl Scopes {
+impl ErrorScopes {
     pub(super) fn open(device: &wgpu::Device) -> Self {
         let validation = device.push_error_scope(wgpu::ErrorFilter::Validation);
         let memory = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        Scopes { memory, validation }
+        ErrorScopes { memory, validation }
     }
 
-    /// Closes them at once; what they caught comes later. `invalid` makes the
-    /// error of a validation that failed.
+    /// Closes the scopes at once; the future resolves to what they caught. `invalid` makes
+    /// the error for a failed validation.
     pub(super) fn close(
         self,
         invalid: fn(String) -> Error,
@@ -41,11 +41,11 @@ impl Scopes {
     }
 }
 
-/// This error, unless it is the device that is lost: on a lost one not even four
-/// bytes are mapped.
+/// `error`, or `DeviceLost` where the device is lost: on a lost device not even four bytes
+/// can be mapped.
 pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
     let device = poller.device();
-    let scopes = Scopes::open(device);
+    let scopes = ErrorScopes::open(device);
     let buffer = device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
         size: 4,
@@ -54,9 +54,9 @@ pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
     });
     let (sender, receiver) = futures_channel::oneshot::channel();
     buffer.map_async(wgpu::MapMode::Read, .., move |result| {
-        let _ = sender.send(result); // It is awaited below.
+        let _ = sender.send(result); // The receiver is awaited below.
     });
-    drop(scopes); // What this causes is nobody's to hear of.
+    drop(scopes); // Errors of this probe are reported to nobody.
     match poller.finish(None, receiver).await {
         Ok(Ok(())) => error,
         Ok(Err(_)) | Err(_) => Error::DeviceLost("nothing on it is valid".into()),

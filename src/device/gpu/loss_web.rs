@@ -1,5 +1,5 @@
-//! The loss of a device in the browser: on the raw device's promise, because
-//! wgpu's callback leaves a function behind for every device there ever was.
+//! The loss of a device in the browser, heard on the `GPUDevice`'s own promise: wgpu's
+//! callback leaks a function for every device.
 
 use wasm_bindgen::prelude::*;
 
@@ -27,7 +27,7 @@ pub(super) fn on_loss(device: &wgpu::Device, hear: impl Fn(String) + 'static) {
         .as_webgpu()
         .map(|raw| AsRef::<JsValue>::as_ref(raw).clone());
     let device: MortalDevice = raw.unwrap_or_default().unchecked_into();
-    // Frees itself when it is called.
+    // `once_into_js` frees the closure when the promise calls it.
     let hear = Closure::once_into_js(move |info: LossInfo| hear(info.message()));
     device.lost().then(&hear);
 }

@@ -1,5 +1,5 @@
-//! What a plan uploads: its operands, and behind them the segment tables and
-//! params of its dispatches.
+//! The upload of a plan: the operands, and behind them the segment tables and params of the
+//! plan's dispatches.
 
 use super::{Gpu, bytes_of};
 use crate::error::Error;
@@ -10,22 +10,22 @@ use crate::tensor::{Arena, WORD};
 /// WebGPU's largest alignment of a dynamic uniform offset, in words.
 const PARAMS_STRIDE: u32 = 256 / WORD;
 
-/// A dispatch with its address in the upload, ready to be encoded.
+/// A dispatch that is ready to be encoded.
 pub(super) struct Ready<'a> {
     pub(super) work: &'a Dispatch,
-    /// Byte offset of its params.
+    /// Byte offset of the dispatch's params in the upload.
     pub(super) params: u32,
     pub(super) grid: (u32, u32),
 }
 
-/// What a plan uploads, tables included.
+/// The words that a plan uploads, tables included.
 pub(super) struct Upload {
     pub(super) runs: Vec<Run>,
     pub(super) bytes: u64,
 }
 
 impl Upload {
-    /// Operands, and what follows them.
+    /// The operands, and the tables behind them.
     fn new(operands: &[Run], tail: Run) -> Upload {
         let mut runs = operands.to_vec();
         match runs.last_mut() {
@@ -38,8 +38,8 @@ impl Upload {
 }
 
 impl Gpu {
-    /// Writes segment tables and params to the arena, to travel in the same
-    /// upload behind the operands.
+    /// Writes segment tables and params to the arena, so that they are uploaded behind the
+    /// operands.
     pub(super) fn append_tables<'a>(
         &self,
         plan: &'a Plan,
@@ -56,11 +56,11 @@ impl Gpu {
         let words = u64::from(padding + params_words) + entries;
         let all = u64::from(operands) + words;
         if all * u64::from(WORD) > self.max_buffer_bytes() {
-            return Err(self.too_large("what a call reads", all));
+            return Err(self.too_large("what a call read_back", all));
         }
         let words = u32::try_from(words).expect("no more than a buffer has");
-        // One run, so that the end of the operands and what follows are one write
-        // where the operands are all that the arena holds.
+        // One run of the arena: where the operands end the arena, operands and tables are
+        // one write.
         if !arena.reserve(words) {
             return Err(Error::OutOfMemory(
                 "there is none for a batch's tables".into(),
@@ -105,5 +105,5 @@ impl Gpu {
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-#[path = "tables_tests.rs"]
+#[path = "upload_tables_tests.rs"]
 mod tests;

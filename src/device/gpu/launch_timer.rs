@@ -1,23 +1,23 @@
-//! Times launches, while somebody listens: the writing of uploads by the face's
-//! clock, kernels by the device's.
+//! Times launches while a listener asks for it: uploads by the face's clock, kernels by the
+//! device's timestamps.
 //!
-//! A pass writes the moments of its begin and its end; they are copied behind the
-//! results and travel with them, so that measuring costs no map of its own.
+//! The compute pass writes timestamps of its begin and its end. They are copied behind the
+//! results and read back with them, so that measuring needs no map of its own.
 
-use super::pool::Pool;
+use super::buffer_pool::{BufferPool, Size};
 use crate::device::Clock;
 
-/// Bytes of the two moments of a pass.
-pub(super) const STAMPS: u64 = 16;
+/// Bytes of the two timestamps of a pass.
+pub(super) const TIMESTAMP_BYTES: u64 = 16;
 
-/// The clocks of one device.
+/// The timer of one device.
 #[derive(Debug)]
-pub(super) struct Meter {
-    pool: Pool,
+pub(super) struct LaunchTimer {
+    pool: BufferPool,
     clock: Option<Clock>,
-    /// Whether the device writes moments.
-    has_moments: bool,
-    /// Made when they are first needed, and kept; `None` where there are none.
+    /// Whether the device can write timestamps.
+    has_timestamps: bool,
+    /// Created when first needed, and kept.
     queries: Option<Queries>,
 }
 
@@ -29,21 +29,21 @@ struct Queries {
     period: f32,
 }
 
-/// Where moments lie in a mapped range.
+/// Where timestamps lie in a mapped range.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamps {
-    /// Bytes before them.
+pub(super) struct Timestamps {
+    /// Bytes in front of the timestamps.
     pub(super) at: u64,
     /// Nanoseconds of a tick.
     pub(super) period: f32,
 }
 
-impl Meter {
-    pub(super) fn new(pool: Pool, features: wgpu::Features) -> Self {
-        Meter {
+impl LaunchTimer {
+    pub(super) fn new(pool: BufferPool, features: wgpu::Features) -> Self {
+        LaunchTimer {
             pool,
             clock: None,
-            has_moments: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+            has_timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             queries: None,
         }
     }
@@ -52,9 +52,9 @@ impl Meter {
         self.clock = clock;
     }
 
-    /// Makes what the next launch is measured with, where somebody listens.
+    /// Creates what timestamps need, if a listener asks for them.
     pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
-        if self.clock.is_none() || self.queries.is_some() || !self.has_moments {
+        if self.clock.is_none() || self.queries.is_some() || !self.has_timestamps {
             return;
         }
         let uses = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
@@ -64,17 +64,17 @@ impl Meter {
                 ty: wgpu::QueryType::Timestamp,
                 count: 2,
             }),
-            resolved: self.pool.make(device, (STAMPS, STAMPS), uses),
+            resolved: self.pool.make(device, Size::exact(TIMESTAMP_BYTES), uses),
             period: queue.get_timestamp_period(),
         });
     }
 
-    /// Bytes that travel behind the results.
+    /// Bytes that are read back behind the results.
     pub(super) fn bytes(&self) -> u64 {
-        self.asked().map_or(0, |_| STAMPS)
+        self.asked().map_or(0, |_| TIMESTAMP_BYTES)
     }
 
-    /// What a pass is to write.
+    /// The timestamps that a pass is to write.
     pub(super) fn writes(&self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         self.asked()
             .map(|queries| wgpu::ComputePassTimestampWrites {
@@ -84,25 +84,25 @@ impl Meter {
             })
     }
 
-    /// Copies what the pass wrote behind the results.
+    /// Copies the timestamps of the pass behind the results, which end at `at`.
     pub(super) fn collect(
         &self,
         encoder: &mut wgpu::CommandEncoder,
         staged: &wgpu::Buffer,
         at: u64,
-    ) -> Option<Stamps> {
+    ) -> Option<Timestamps> {
         let Queries {
             set,
             resolved,
             period,
         } = self.asked()?;
         encoder.resolve_query_set(set, 0..2, resolved, 0);
-        encoder.copy_buffer_to_buffer(resolved, 0, staged, at, STAMPS);
+        encoder.copy_buffer_to_buffer(resolved, 0, staged, at, TIMESTAMP_BYTES);
         let period = *period;
-        Some(Stamps { at, period })
+        Some(Timestamps { at, period })
     }
 
-    /// Runs what writes an upload, and adds the nanoseconds that it took to `ns`.
+    /// Runs `write`, and adds the nanoseconds that it took to `ns`.
     pub(super) fn time<T>(&self, ns: &mut u64, write: impl FnOnce() -> T) -> T {
         let Some(clock) = self.clock else {
             return write();
@@ -130,8 +130,8 @@ impl Meter {
     }
 }
 
-impl Stamps {
-    /// Moments in nanoseconds, of four words.
+impl Timestamps {
+    /// The two timestamps in nanoseconds, from their four words.
     pub(super) fn in_ns(self, words: [u32; 4]) -> [u64; 2] {
         [[words[0], words[1]], [words[2], words[3]]].map(|[low, high]| {
             let ticks = u64::from(low) | u64::from(high) << 32;
@@ -139,7 +139,7 @@ impl Stamps {
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 clippy::float_cmp,
-                reason = "moments are not negative; browsers count nanoseconds, which stay exact"
+                reason = "timestamps are not negative; browsers count nanoseconds, which stay exact"
             )]
             if self.period == 1.0 {
                 ticks

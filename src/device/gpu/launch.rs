@@ -1,0 +1,212 @@
+//! Launches a plan: one upload, one compute pass, one copy to a staging buffer, one
+//! submission.
+//!
+//! What a launch has to create first, and whether the budget has room for that, is the
+//! business of `launch_needs`.
+
+use super::device_errors::{Created, Suspicion};
+use super::error_scopes::ErrorScopes;
+use super::pipelines::Bindings;
+use super::read_back::Copied;
+use super::upload_tables::{Ready, Upload};
+use super::uploads::Written;
+use super::{Gpu, allocation, bytes_of, uploads};
+use crate::device::{Device, Flight, HostWords, Readback};
+use crate::error::Error;
+use crate::plan::{Dispatch, Operand, Plan, Slot};
+use crate::tensor::Arena;
+
+/// The resident tensors of a plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tensors {
+    /// Whether there are any.
+    has_some: bool,
+    /// Whether one is an imported buffer, which the program may destroy at any time.
+    has_imported: bool,
+}
+
+impl Gpu {
+    pub(super) fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
+        self.errors.check()?;
+        self.drop_suspects();
+        self.free_released();
+        self.timer.prepare(&self.device, &self.queue);
+        let failed = |work: &Dispatch| self.pipelines.take_failure(&work.kernel);
+        if let Some(error) = plan.dispatches().find_map(failed) {
+            return Err(error);
+        }
+        let tensors = self.tensors_of(plan)?;
+        let (ready, upload) = self.append_tables(plan, arena)?;
+        let needs = self.needs(plan, upload.bytes)?;
+        let compiled = self.pipelines.compiled();
+        let is_warm = self.is_warm(plan, &needs);
+        self.check_budget(plan, &needs)?;
+        // An object that an earlier launch created may be invalid, and this submission with it.
+        let is_sound = is_warm && !tensors.has_imported && !self.errors.is_in_doubt();
+        let scopes = (!is_sound).then(|| ErrorScopes::open(&self.device));
+        self.make_room(&needs);
+        let mut encoder = self.encoder();
+        let written = self.upload(arena, &upload, &mut encoder);
+        self.encode(&mut encoder, &ready);
+        let flight = self.submit(encoder, written, bytes_of(plan.words(Slot::RESULTS)));
+        let Some(scopes) = scopes else {
+            return Ok(flight);
+        };
+        let caught = scopes.close(if tensors.has_imported {
+            Error::InvalidInput // Only a buffer of the program's can be invalid here.
+        } else if self.pipelines.compiled() > compiled {
+            Error::Shader
+        } else if tensors.has_some {
+            allocation::INVALID
+        } else {
+            Error::Fatal
+        });
+        let created = match is_warm {
+            true => Created::Nothing,
+            false => Created::Something,
+        };
+        let (errors, launched) = (self.errors.clone(), self.errors.launched(created));
+        Ok(Box::pin(async move {
+            let readback = flight.await;
+            // A lost device makes every object invalid, which is no fault of the launch.
+            errors.check()?;
+            // Before the read-back: an invalid staging buffer is refused a map as well.
+            launched.report(caught.await)?;
+            readback
+        }))
+    }
+
+    /// The resident tensors of a plan, which must exist.
+    fn tensors_of(&self, plan: &Plan) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::default();
+        for tensor in plan.tensors() {
+            let entry = self.buffers.entry(tensor);
+            let entry = entry.ok_or_else(Error::tensor_missing)?;
+            tensors.has_some = true;
+            tensors.has_imported |= entry.is_imported();
+        }
+        Ok(tensors)
+    }
+
+    /// Forgets the objects that may be invalid after an earlier launch.
+    pub(super) fn drop_suspects(&mut self) {
+        let Some(suspicion) = self.errors.take_suspicion() else {
+            return;
+        };
+        self.trim();
+        if suspicion == Suspicion::All {
+            self.pipelines.forget();
+        }
+    }
+
+    /// Writes operands and tables: to a mapped buffer, whose copy is encoded, or through the
+    /// queue.
+    fn upload(
+        &mut self,
+        arena: &Arena,
+        upload: &Upload,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Option<Written> {
+        let target = self.buffers.buffer(Slot::INPUTS);
+        let mut took = 0;
+        let written = self.timer.time(&mut took, || {
+            let written = self.uploads.write(arena, &upload.runs, upload.bytes);
+            if written.is_none() {
+                uploads::each_slice(arena, &upload.runs, &mut |to, bytes| {
+                    self.queue.write_buffer(target, to.into(), bytes);
+                });
+            }
+            written
+        });
+        match &written {
+            Some(written) => written.copy_to(encoder, target, 0),
+            None => {
+                let limit = self.max_buffer_bytes();
+                self.uploads.prepare(&self.device, upload.bytes, limit);
+            }
+        }
+        self.counters.upload_ns += took;
+        self.counters.uploads += 1;
+        self.counters.bytes_up += upload.bytes;
+        written
+    }
+
+    fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, ready: &[Ready<'_>]) {
+        self.pipelines.begin_launch();
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: None,
+            timestamp_writes: self.timer.writes(),
+        });
+        for Ready { work, params, grid } in ready {
+            let slots = bindings_of(work);
+            let (pipeline, group) = self.pipelines.bind(&self.buffers, &work.kernel, slots);
+            pass.set_pipeline(pipeline);
+            pass.set_bind_group(0, group, &[*params]);
+            pass.dispatch_workgroups(grid.0, grid.1, 1);
+            self.counters.dispatches += 1;
+        }
+    }
+
+    /// Copies the results' first `bytes` to a staging buffer, if there are any, submits, and
+    /// asks for the map.
+    fn submit(
+        &mut self,
+        mut encoder: wgpu::CommandEncoder,
+        written: Option<Written>,
+        bytes: u64,
+    ) -> Flight {
+        let all = bytes + self.timer.bytes();
+        let staged = (bytes > 0).then(|| {
+            self.read_back
+                .take(&self.device, all, self.limits.max_buffer_size)
+        });
+        let mut stamps = None;
+        if let Some(staged) = &staged {
+            let results = self.buffers.buffer(Slot::RESULTS);
+            encoder.copy_buffer_to_buffer(results, 0, staged.buffer(), 0, bytes);
+            stamps = self.timer.collect(&mut encoder, staged.buffer(), bytes);
+        }
+        let submission = self.queue.submit([encoder.finish()]);
+        self.counters.submits += 1;
+        if let Some(written) = written {
+            // Mapped before the results are, so that it is mapped when they have arrived.
+            self.uploads.reclaim(written);
+        }
+        let Some(staged) = staged else {
+            // All results stay on the device: there is nothing to wait for.
+            return Box::pin(std::future::ready(Ok(Readback::Host(HostWords::default()))));
+        };
+        self.counters.readbacks += 1;
+        self.counters.bytes_down += bytes;
+        let copied = Copied {
+            bytes: all,
+            stamps,
+            submission,
+        };
+        staged.read(copied, &self.poller)
+    }
+
+    /// Submits nothing, which makes some browsers notice sooner that earlier work is done.
+    pub fn nudge(&mut self) {
+        self.queue.submit([]);
+        self.counters.nudges += 1;
+    }
+
+    pub(super) fn encoder(&self) -> wgpu::CommandEncoder {
+        self.device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
+    }
+}
+
+/// The slots that a dispatch binds. Bindings that its kernel does not read get the operands'
+/// slot.
+pub(super) fn bindings_of(work: &Dispatch) -> Bindings {
+    let operand = |k| match work.operands.get(k) {
+        Some(Operand::Rows { slot, .. }) => *slot,
+        Some(Operand::Scalar) | None => Slot::INPUTS,
+    };
+    Bindings {
+        operands: std::array::from_fn(operand),
+        output: work.output,
+    }
+}
