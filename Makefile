@@ -20,7 +20,7 @@ CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell fi
 EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(wildcard tools/licenses/*.txt)
-PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address factory notices optimize order places sections shorten traps))
+PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address glue-factory notices optimize reorder-functions strip-locations wasm-sections shorten-imports strip-panics))
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 

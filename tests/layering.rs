@@ -85,7 +85,7 @@ fn violations(path: &str, source: &str) -> Vec<String> {
     let folder = folder(path);
     let is_native = folder == "native" || path.ends_with("_native.rs");
     if !is_native && code.contains(":?}") {
-        // The package's Debug is gone (tools/traps.mjs): it would end the page's session.
+        // The package's Debug is gone (tools/strip-panics.mjs): it would end the page's session.
         found.push("prints with Debug".into());
     }
     if SECLUDED.contains(&folder) {

@@ -20,7 +20,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { launch, openPage } from "./browser.mjs";
-import { report } from "./report.mjs";
+import { report } from "./bench-report.mjs";
 import { serve } from "./serve.mjs";
 
 /** Longer than the whole bench takes on two cores. */

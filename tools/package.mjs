@@ -22,13 +22,13 @@ import {
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { npmFields, repositoryAddress } from "./address.mjs";
-import { factory } from "./factory.mjs";
+import { factory } from "./glue-factory.mjs";
 import { notices } from "./notices.mjs";
 import { optimize } from "./optimize.mjs";
-import { order } from "./order.mjs";
-import { blankPlaces } from "./places.mjs";
-import { shorten } from "./shorten.mjs";
-import { emptied, TRAPS } from "./traps.mjs";
+import { order } from "./reorder-functions.mjs";
+import { blankPlaces } from "./strip-locations.mjs";
+import { shorten } from "./shorten-imports.mjs";
+import { emptied, TRAPS } from "./strip-panics.mjs";
 
 /** The scripts that applications import, and what each is made of. */
 const ENTRIES = {

@@ -4,7 +4,7 @@
 //   node tools/release.mjs                 all of it; needs `make build`
 //   node tools/release.mjs papers tree     those parts, by their names
 //
-// papers: versions, changelog and the repository's address agree (tools/papers.mjs)
+// papers: versions, changelog and the repository's address agree (tools/release-checks.mjs)
 // tree:   what would be published is committed, and its version has no tag yet
 // npm:    what npm packs: its list, publint, its types, its sizes
 // oldest: the crate compiles with the Rust that it names
@@ -15,7 +15,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { cargoField, repositoryAddress } from "./address.mjs";
-import { problems, version } from "./papers.mjs";
+import { problems, version } from "./release-checks.mjs";
 
 /** Where the npm package lies that was looked at and is to be published. */
 const PACKED = "target/published";

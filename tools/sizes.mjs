@@ -15,7 +15,7 @@ import {
   readNumber,
   readText,
   sections,
-} from "./sections.mjs";
+} from "./wasm-sections.mjs";
 
 const CRATES = {
   framebatch: ["glue", ["simd"]],

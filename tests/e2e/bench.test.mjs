@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { report } from "../../tools/report.mjs";
+import { report } from "../../tools/bench-report.mjs";
 import { openBuilt } from "./site.mjs";
 
 const SYSTEMS = [

@@ -12,7 +12,7 @@ import {
   section,
   sections,
   writeNumber,
-} from "../../tools/sections.mjs";
+} from "../../tools/wasm-sections.mjs";
 import { openSite } from "./site.mjs";
 
 const pages = openSite();

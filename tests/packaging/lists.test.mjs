@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { after, before, test } from "node:test";
-import { functionNames } from "../../tools/traps.mjs";
+import { functionNames } from "../../tools/strip-panics.mjs";
 import { packed, run } from "./packed.mjs";
 
 /** What npm's list has besides scripts, types and WebAssembly. */

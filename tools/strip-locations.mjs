@@ -2,9 +2,9 @@
 //
 // A place is four words: the address and length of a file's name, line and column.
 // Only what is exactly that is blanked, and the names with it; zeros compress to
-// nothing. Functions that would read them are traps by now (`traps.mjs`).
+// nothing. Functions that would read them are traps by now (`strip-panics.mjs`).
 
-import { readNumber, sections } from "./sections.mjs";
+import { readNumber, sections } from "./wasm-sections.mjs";
 
 const WORD = 4;
 const PLACE = 4 * WORD;

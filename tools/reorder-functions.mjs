@@ -15,7 +15,7 @@ import {
   sections,
   writeNumber,
   writeText,
-} from "./sections.mjs";
+} from "./wasm-sections.mjs";
 
 const [CUSTOM, IMPORTS, CODE] = [0, 2, 10];
 /** Bytes that are looked for together. */

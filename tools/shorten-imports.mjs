@@ -14,7 +14,7 @@ import {
   sections,
   writeNumber,
   writeText,
-} from "./sections.mjs";
+} from "./wasm-sections.mjs";
 
 /**
  * Renames the imports of `wasm` (bytes), its exported closures, and the same names in

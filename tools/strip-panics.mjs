@@ -15,7 +15,7 @@ import {
   section,
   sections,
   writeNumber,
-} from "./sections.mjs";
+} from "./wasm-sections.mjs";
 
 /** What checks call when they fail, in every crate, by the names without hashes. */
 const PANICS = [
