@@ -57,7 +57,7 @@ models/minilm/config.json: | setup
 test: build www/dist/index.html model
 	@node tools/test.mjs
 
-long: build model
+long: build www/dist/index.html model
 	@node tools/long.mjs
 
 check: target/face/index.js

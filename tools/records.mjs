@@ -11,8 +11,10 @@
 //
 //   - `small-1000x64, framebatch-gpu`: each call keeps its id, which a retry needs
 //
-// A note for a row that is not slower fails as well. Records from before
-// tools/records/limits.mjs says are not held: a table of one shows what differs, and passes.
+// A note for a row that is not slower fails as well, and so does a record that began while
+// the machine had more other work than processors: that one says nothing, and is not
+// compared with. Records from before the day in tools/records/limits.mjs are not held: the
+// table of one shows what differs, and passes.
 
 import { compare, isFailing } from "./records/comparison.mjs";
 import { earlier, history, load, newestPart } from "./records/history.mjs";
@@ -74,6 +76,11 @@ function show({ found, notes, ...record }, before) {
     return 0;
   }
   const failing = lines.filter(isFailing);
+  if (record.isBusy) {
+    const { load, machine } = record;
+    const name = `${record.file}, of ${machine.cores} cores with a load of ${load}`;
+    failing.push({ name, verdict: "busy", why: "measure again at rest" });
+  }
   for (const { name, verdict, why } of failing) {
     console.error(
       verdict === "slower"

@@ -216,6 +216,13 @@ test("no spread is less than a step of the page's clock", () => {
   assert.deepEqual([true, false].map(spread), [0.005, 0.1]);
 });
 
+test("a median of nothing or less is not compared", () => {
+  const { rows, unheld } = rowsOf(
+    page([timed("framebatch-gpu", -0.1), timed("framebatch-cpu", 0)]),
+  );
+  assert.deepEqual([rows.length, unheld.length], [0, 2]);
+});
+
 test("a problem is told, and no record of the bench is none", () => {
   const { failed } = rowsOf(
     page([timed("framebatch-gpu", 0, { problem: "x" })]),
@@ -324,6 +331,28 @@ test("records from before they were held are compared with, and pass", (t) => {
   const { status, text } = records("benches/record/b.json");
   assert.equal(status, 0);
   assert.match(text, /small, framebatch-gpu .* slower\n[^]*is not held/);
+});
+
+test("a record of a machine that did other work is none", (t) => {
+  const calm = (day, ms) => ({ ...on(day, { "framebatch-gpu": ms }), load: 9 });
+  const { of, records } = folder(t, {
+    "a.json": calm("2026-12-01", 3),
+    "b.json": { ...calm("2026-12-02", 9), load: 17 },
+  });
+  const { status, text } = records();
+  assert.equal(status, 1);
+  assert.match(
+    text,
+    /b\.json, of 16 cores with a load of 17, busy: measure again/,
+  );
+  rmSync(of("b.json"));
+  writeFileSync(of("c.json"), JSON.stringify(calm("2026-12-03", 3)));
+  assert.equal(records().status, 0);
+  writeFileSync(
+    of("b.json"),
+    JSON.stringify({ ...calm("2026-12-02", 1), load: 17 }),
+  );
+  assert.match(records("benches/record/c.json").text, /framebatch-gpu .* same/);
 });
 
 test("gradients of 1e7 states, twice as slow within two days, are found", (t) => {

@@ -23,6 +23,9 @@ export function load(file) {
     ...{ file, date, found },
     machine: machineOf(record),
     isHeld: date >= HELD_SINCE,
+    // Other work beside it slows its rows down, and not all of them alike.
+    isBusy: record.load > record.cores,
+    load: record.load,
     ...{ notesFile, notes: parseNotes(notes) },
   };
 }
@@ -43,12 +46,13 @@ export function history(folder) {
   };
 }
 
-/** The newest measurement of a row before this record, on the same kind of machine. */
+/** The newest measurement of a row before this record, on the same kind of machine at rest. */
 export function earlier(records, { file, date, machine }) {
   const before = records.filter(
     (record) =>
       record.file !== file &&
       record.date < date &&
+      !record.isBusy &&
       isSameKind(record.machine, machine),
   );
   return (name) => {
@@ -65,9 +69,10 @@ export function earlier(records, { file, date, machine }) {
  */
 export function newestPart(records, record) {
   const later = records.filter(
-    ({ file, date, machine }) =>
+    ({ file, date, isBusy, machine }) =>
       file !== record.file &&
       date > record.date &&
+      !isBusy &&
       isSameKind(machine, record.machine),
   );
   const again = new Set(

@@ -34,7 +34,7 @@ export function rowsOf(record) {
   const software = isSoftware(record);
   const byHand = new Map(
     measured
-      .filter(({ system, problem }) => system === BY_HAND && !problem)
+      .filter(({ system, median }) => system === BY_HAND && median > 0)
       .map((row) => [row.workload, row]),
   );
   const found = { rows: [], unheld: [], failed: [] };
@@ -46,6 +46,9 @@ export function rowsOf(record) {
     } else if (software && reference === undefined) {
       const why = "on a software adapter, without a batch by hand";
       found.unheld.push({ name, why });
+    } else if (!(row.median > 0)) {
+      // A difference of two times, or one below a step of the clock.
+      found.unheld.push({ name, why: `a median of ${row.median} is no time` });
     } else {
       const value = software ? ratio(row, reference) : itself(row);
       found.rows.push({ name, ...value, byHand: reference?.median });

@@ -1,8 +1,8 @@
 // What a run of the bench leaves behind: the shape of its JSON.
 //
 // Times are in milliseconds unless a workload says otherwise. The command line writes it
-// to benches/record, and the page offers it as a file; native benches write the same, with
-// a driver instead of a browser (benches/report). Nothing is measured here.
+// to benches/record, and the page offers it as a file; native benches write the same rows
+// and workloads, and a driver instead of a browser (benches/report). Nothing is measured here.
 
 /** One system on one workload; of several rounds the one in the middle. */
 export interface Row {
