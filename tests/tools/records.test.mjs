@@ -290,6 +290,8 @@ test("each row's newest measurement is held, against the one before", (t) => {
   });
   const { status, text } = records();
   assert.equal(status, 1, text);
+  // It is slower than a; that c was as slow later is another matter.
+  assert.equal(records("benches/record/b.json").status, 1);
   // What b lost was that record's matter.
   assert.match(text, /c\.json[^]*small, framebatch-gpu .* same/);
   assert.match(
