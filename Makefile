@@ -7,6 +7,7 @@
 #   make test     every suite; the last line counts the tests
 #   make long     before a release: large property runs, and ten minutes of trouble
 #   make bench    framebatch beside its rivals, headless; keeps a record
+#   make records  fails where a row of the bench is slower than in the record before
 #   make model    the model that tests, bench and demo embed with (91 MB, by pip)
 #   make check    the quick loop: formats, lints, types, unit tests
 #   make release  holds that both packages are ready, and says what to publish; publishes nothing
@@ -27,7 +28,7 @@ PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.jso
 # As in .cargo/config.toml, one word each.
 SMALL := $(addprefix -Cllvm-args=,-inline-threshold=50 -unroll-runtime=false -unroll-allow-partial=false -unroll-threshold=60 -interleave-loops=false)
 
-.PHONY: help setup build model demo bench test long check release clean
+.PHONY: help setup build model demo bench records test long check release clean
 .DEFAULT_GOAL := help
 
 help:
@@ -44,6 +45,10 @@ demo: www/dist/index.html
 bench: www/dist/index.html
 	@node tools/bench.mjs
 
+# It measures nothing, and needs nothing but what is kept.
+records:
+	@node tools/records.mjs
+
 model: models/minilm/config.json
 
 models/minilm/config.json: | setup
@@ -52,7 +57,7 @@ models/minilm/config.json: | setup
 test: build www/dist/index.html model
 	@node tools/test.mjs
 
-long: build model
+long: build www/dist/index.html model
 	@node tools/long.mjs
 
 check: target/face/index.js

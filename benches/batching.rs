@@ -1,14 +1,16 @@
 //! The synchronous per-call API, by hand, against calls that share batches.
 //!
-//!     cargo bench -- [batching] [gradients] [chains] [products] [networks] [--quick] [--runs N] [--largest COUNT] [--record FOLDER]
+//!     cargo bench -- [batching] [gradients] [chains] [products] [networks] [--quick]
+//!         [--runs N] [--rounds N] [--largest COUNT] [--record FOLDER]
 //!
 //! `batching`: many callers with one state each, by batch size, threads and
 //! preset. `gradients`: many states in calls of every size. `chains`: several
 //! operations on large arrays. `products`: of matrices, without transfers.
 //! `networks`: many callers of a small network. A plain program: the binary that cargo builds runs
 //! alone on a machine without cargo. Answers are compared before anything is
-//! timed, one way is timed after the other, and medians are shown. `--record`
-//! keeps them in the folder, dated and with the adapter's name.
+//! timed, one way is timed after the other, and medians are shown. With `--rounds`
+//! all of that is done so often, and a row is of the round in the middle. `--record`
+//! keeps the rows in the folder, dated and with the adapter's name.
 
 #![expect(clippy::print_stdout, reason = "it prints its tables")]
 
@@ -18,10 +20,12 @@ mod large;
 mod networks;
 mod per_call;
 mod products;
+mod report;
 mod small;
 
 use framebatch::{Config, EngineChoice, Gpu, State};
 use per_call::PerCall;
+use report::{Report, Table};
 
 /// Every table.
 const NAMES: [&str; 5] = [
@@ -39,59 +43,51 @@ struct Options {
     tables: Vec<String>,
     quick: bool,
     runs: Option<usize>,
+    rounds: Option<usize>,
     largest: Option<usize>,
     record: Option<String>,
 }
 
-/// A table's name, its rows as JSON, and how many runs each is the median of.
-struct Table {
-    name: &'static str,
-    runs: usize,
-    rows: Vec<String>,
-}
-
 fn main() {
     let options = options();
-    let old = PerCall::open();
+    let by_hand = PerCall::open();
     let info = open(Config::default()).info();
     println!("{} {}", info.adapter, info.driver);
+    let mut report = Report::begin();
+    report.quick = options.quick;
+    for _ in 0..options.rounds.unwrap_or(1) {
+        for table in measure(&by_hand, &options) {
+            report.add(table);
+        }
+    }
+    let Some(folder) = &options.record else {
+        return;
+    };
+    let mut what = vec!["native"];
+    what.extend(options.tables.iter().map(String::as_str));
+    report.write(folder, &info, &what.join("-"));
+}
+
+/// One round of the tables that were asked for.
+fn measure(by_hand: &PerCall, options: &Options) -> Vec<Table> {
     let wanted = |name: &str| options.tables.is_empty() || options.tables.iter().any(|t| t == name);
     let mut tables = Vec::new();
     if wanted(small::NAME) {
-        tables.push(small::measure(&old, &options));
+        tables.push(small::measure(by_hand, options));
     }
     if wanted(large::NAME) {
-        tables.push(large::measure(&old, &options));
+        tables.push(large::measure(by_hand, options));
     }
     if wanted(chains::NAME) {
-        tables.push(chains::measure(&options));
+        tables.push(chains::measure(options));
     }
     if wanted(products::NAME) {
-        tables.push(products::measure(&options));
+        tables.push(products::measure(options));
     }
     if wanted(networks::NAME) {
-        tables.push(networks::measure(&options));
+        tables.push(networks::measure(options));
     }
-    let Some(folder) = options.record else {
-        return;
-    };
-    for table in tables {
-        let path = format!(
-            "{folder}/{}-{}-native-{}.json",
-            clock::today(),
-            slug(&info.adapter),
-            table.name
-        );
-        let text = format!(
-            "{{\"adapter\":{:?},\"driver\":{:?},\"runs\":{},\"rows\":[\n{}\n]}}\n",
-            info.adapter,
-            info.driver,
-            table.runs,
-            table.rows.join(",\n")
-        );
-        std::fs::write(&path, text).unwrap_or_else(|error| panic!("{path}: {error}"));
-        println!("record: {path}");
-    }
+    tables
 }
 
 fn options() -> Options {
@@ -106,6 +102,7 @@ fn options() -> Options {
             "--quick" => options.quick = true,
             "--largest" => options.largest = Some(value().parse().expect("a number")),
             "--runs" => options.runs = Some(value().parse().expect("a number of runs")),
+            "--rounds" => options.rounds = Some(value().parse().expect("a number of rounds")),
             "--record" => options.record = Some(value()),
             "--bench" => {} // Cargo says so to every benchmark.
             table if NAMES.contains(&table) => options.tables.push(name),
@@ -130,11 +127,4 @@ fn states(count: usize) -> Vec<State> {
     (0..count)
         .map(|row| State(std::array::from_fn(|k| layer(16 * row + k))))
         .collect()
-}
-
-/// Letters and digits of a name, the rest as single dashes.
-fn slug(name: &str) -> String {
-    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join("-").to_lowercase()
 }

@@ -1,21 +1,26 @@
 //! Searches of an index, beside a plain loop on one core.
 //!
-//!     cargo bench --bench search -- [--vectors N] [--dim N] [--dtype f32|f16|int8] [--engine gpu|cpu] [--rounds N]
+//!     cargo bench --bench search -- [--vectors N] [--dim N] [--dtype f32|f16|int8] [--engine gpu|cpu]
+//!         [--rounds N] [--record FOLDER]
 //!
 //! Random vectors, the 10 most like a query by cosine. What is found for some of
 //! the queries is held to a sort of all scores in float64, within what rounding and
 //! packing cost: 10⁻⁵ for f32, 0.002 for f16, 0.02 for int8. Then one query
 //! is timed, and 64 that wait together; medians, with the queries' way to the device
-//! and the results' way back. The plain loop has 32-bit floats.
+//! and the results' way back. The plain loop has 32-bit floats. `--record` keeps the times
+//! in the folder.
 
 #![expect(clippy::print_stdout, reason = "it prints its table")]
-#![allow(clippy::disallowed_methods, reason = "a bench has a clock of its own")]
+
+mod clock;
+mod report;
 
 use std::env;
-use std::time::Instant;
 
+use clock::{Times, time, times_of};
 use framebatch::tensor::Packing;
 use framebatch::{Blocking, Config, EngineChoice, Filter, Index, IndexConfig};
+use report::{Report, Row, Table};
 
 /// Results of a query.
 const K: usize = 10;
@@ -37,10 +42,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "int8" => (Some(Packing::Int8), 2e-2),
         other => return Err(format!("--dtype is {other}; give f32, f16 or int8").into()),
     };
-    let engine = match option("--engine").as_deref() {
-        Some("cpu") => EngineChoice::Cpu,
-        _ => EngineChoice::Gpu,
+    let (engine, system) = match option("--engine").as_deref() {
+        Some("cpu") => (EngineChoice::Cpu, "framebatch-cpu"),
+        _ => (EngineChoice::Gpu, "framebatch"),
     };
+    let mut report = Report::begin();
     let gpu = Blocking::open(Config {
         engine,
         ..Config::default()
@@ -54,15 +60,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..IndexConfig::new(dim)
     };
 
-    let start = Instant::now();
     let index = gpu.index(&[], config)?;
-    for part in vectors.chunks(PART * width) {
-        index.add(part)?;
-    }
-    let added = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let found = index.search(&queries, K, Filter::All).wait()?;
-    let first = start.elapsed().as_secs_f64();
+    let added = time(|| {
+        for part in vectors.chunks(PART * width) {
+            index.add(part).expect("there is room");
+        }
+    });
+    let mut found = Vec::new();
+    let first = time(|| {
+        found = index
+            .search(&queries, K, Filter::All)
+            .wait()
+            .expect("found")
+    });
     let checked = queries.chunks_exact(width).zip(&found).take(CHECKED);
     for (query, hits) in checked {
         let scores = scores(&vectors, query);
@@ -77,20 +87,38 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
 
-    let one = median(rounds, || search(&index, &queries[..width]))?;
-    let many = median(rounds, || search(&index, &queries))?;
-    let plain = median(3, || Ok(plain(&vectors, &queries[..width])))?;
+    let one = times_of(rounds, || time(|| search(&index, &queries[..width])));
+    let many = times_of(rounds, || time(|| search(&index, &queries)));
+    let plain = times_of(3, || time(|| plain(&vectors, &queries[..width])));
     println!(
-        "{}: {{ \"vectors\": {count}, \"dim\": {dim}, \"dtype\": \"{dtype}\", \"k\": {K}, \"addSeconds\": {added:.2}, \"firstSearchMs\": {:.1}, \"oneQueryMs\": {one:.3}, \"queries{MANY}Ms\": {many:.3}, \"plainLoopMs\": {plain:.2} }}",
+        "{}: {count} vectors of {dim}, {dtype}, the {K} best: added in {added:.0} ms, first search {first:.1} ms, one query {:.3} ms, {MANY} queries {:.3} ms, plain loop {:.2} ms",
         gpu.info().adapter,
-        first * 1e3,
+        one.median(),
+        many.median(),
+        plain.median(),
     );
+    if let Some(folder) = option("--record") {
+        let rows = |queries: usize, ways: Vec<(&str, Times)>| -> Vec<Row> {
+            let workload = format!("search-{count}x{dim}-{dtype}-{queries}");
+            let rows = ways.into_iter();
+            rows.map(|(system, times)| Row::new(&workload, system, times))
+                .collect()
+        };
+        let mut all = rows(1, vec![(system, one), ("plain-loop", plain)]);
+        all.extend(rows(MANY, vec![(system, many)]));
+        report.add(Table {
+            about: "so many queries for the 10 vectors with the largest cosine",
+            unit: None,
+            rows: all,
+        });
+        report.write(&folder, &gpu.info(), &format!("native-search-{dtype}"));
+    }
     Ok(())
 }
 
-fn search(index: &Index, queries: &[f32]) -> Result<u32, framebatch::Error> {
-    let found = index.search(queries, K, Filter::All).wait()?;
-    Ok(found[0][0].id)
+fn search(index: &Index, queries: &[f32]) -> u32 {
+    let found = index.search(queries, K, Filter::All).wait();
+    found.expect("answered")[0][0].id
 }
 
 /// Every score in float64.
@@ -121,21 +149,6 @@ fn plain(vectors: &[f32], query: &[f32]) -> u32 {
         best.truncate(K);
     }
     best[0].1
-}
-
-/// The median time in milliseconds.
-fn median<T>(
-    rounds: usize,
-    mut work: impl FnMut() -> Result<T, framebatch::Error>,
-) -> Result<f64, framebatch::Error> {
-    let mut times = Vec::with_capacity(rounds);
-    for _ in 0..rounds.max(1) {
-        let start = Instant::now();
-        std::hint::black_box(work()?);
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
 }
 
 /// What follows a name on the command line.

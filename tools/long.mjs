@@ -7,8 +7,11 @@
 // First the property tests in large runs, random graphs among them, and files of strangers
 // for as many minutes a kind and face as the soak has, both faces at once, then devices
 // destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
-// losses, hiding and disposal at high rates, in rounds. Once it is warm nothing may grow. At last as long of streams of all kinds under a memory budget, which they
-// never exceed. Everything fails loudly, and nothing is recorded of a run that failed.
+// losses, hiding and disposal at high rates, in rounds. Once it is warm nothing may grow.
+// Then as long of streams of all kinds under a memory budget, which they never exceed. At
+// last the bench, natively and in a page, each in a record of its own that is compared with
+// the one before. Everything fails loudly, and nothing is recorded of a run that failed, but
+// those of the bench: a row that got slower needs a note beside its record.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,6 +25,11 @@ const MINUTES = Number(process.env.LONG_MINUTES ?? 10);
 const ROUND_SECONDS = 15;
 const WARM_MINUTES = 3;
 const FOLDER = "benches/record";
+/** How often the ways of the bench take their turn, and how it tells of its record. */
+const ROUNDS = "3";
+/** How long the bench waits for other work to end. */
+const REST_MINUTES = 10;
+const RECORD = /^record: (\S+\.json)/m;
 
 const CASES = "10000";
 // Other cases in each run, and the same again if it is set.
@@ -133,6 +141,34 @@ const PARTS = {
     return found;
   },
   streams: () => inBrowser(streams),
+  // In rounds, so that each row tells how far the same work differs.
+  async records() {
+    // Before the rest, because compiling is work as well.
+    await run(["cargo", "bench", "--bench", "batching", "--no-run"], {}, /^/);
+    await rest();
+    const [[, native]] = await run(
+      [
+        ...["cargo", "bench", "--bench", "batching", "--"],
+        ...["--rounds", ROUNDS, "--record", FOLDER],
+      ],
+      { NODEVICE_SELECT: "1" },
+      RECORD,
+    );
+    await rest();
+    const [[, page]] = await run(
+      [
+        ...["node", "tools/bench.mjs", "--rounds", ROUNDS, "--keep", "ours"],
+        ...["--systems", "one-batch,framebatch"],
+      ],
+      {},
+      RECORD,
+    );
+    const verdicts = await run(["node", "tools/records.mjs"], {}, /^\d+ .*$/gm);
+    return {
+      ...{ rounds: Number(ROUNDS), files: [native, page] },
+      verdicts: verdicts.map(([line]) => line),
+    };
+  },
 };
 const NAMES = {
   fuzz: "fuzzedFiles",
@@ -173,6 +209,17 @@ async function run([command, ...rest], env, facts, timeout) {
     throw new Error(`${command} did not print ${facts}`);
   }
   return found;
+}
+
+/** Waits until the work before is no longer in the load, which the bench keeps. */
+async function rest() {
+  const end = Date.now() + REST_MINUTES * 60_000;
+  while (loadavg()[0] > availableParallelism() / 2) {
+    if (Date.now() > end) {
+      throw new Error(`other work is running (load ${loadavg()[0]})`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+  }
 }
 
 async function inBrowser(use) {

@@ -74,6 +74,7 @@ const SUITES = [
     command: () => ["npm", "test", "--silent"],
     options: { cwd: "pkg-template" },
   },
+  { name: "tools", unit: true, command: nodeTest("tests/tools") },
   {
     name: "web",
     command: () => [

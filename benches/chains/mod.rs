@@ -3,8 +3,9 @@
 
 use framebatch::{Blocking, Config, Error};
 
-use crate::clock::{median_of, time};
-use crate::{Options, Table, open};
+use crate::clock::{Times, time, times_of};
+use crate::report::{Row, Table};
+use crate::{Options, open};
 
 pub(crate) const NAME: &str = "chains";
 
@@ -80,19 +81,19 @@ pub(crate) fn measure(options: &Options) -> Table {
             assert!(near(&answers[0], &answers[1]), "{name}: the two differ");
             let old = way(&gpu, one_by_one, &arrays, runs);
             let new = way(&gpu, recorded, &arrays, runs);
-            rows.push(row((size, name), &old, &new));
+            rows.extend(both((size, name), old, new));
         }
     }
     Table {
-        name: NAME,
-        runs,
+        about: "a chain over arrays of so many floats, each operation by itself or all in one batch",
+        unit: None,
         rows,
     }
 }
 
 /// What a way took.
 struct Took {
-    ms: f64,
+    times: Times,
     /// Uploads and read-backs of one run.
     transfers: u64,
     bytes: u64,
@@ -104,22 +105,25 @@ fn way(gpu: &Blocking, way: Way, arrays: &Arrays, runs: usize) -> Took {
     run();
     let after = gpu.stats().device;
     Took {
-        ms: median_of(runs, || time(run)),
+        times: times_of(runs, || time(run)),
         transfers: after.uploads + after.readbacks - before.uploads - before.readbacks,
         bytes: after.bytes_up + after.bytes_down - before.bytes_up - before.bytes_down,
     }
 }
 
-fn row((size, name): (usize, &str), old: &Took, new: &Took) -> String {
-    let less = 100.0 * (1.0 - new.ms / old.ms);
+fn both((size, name): (usize, &str), old: Took, new: Took) -> [Row; 2] {
+    let [old_ms, new_ms] = [&old, &new].map(|took| took.times.median());
+    let less = 100.0 * (1.0 - new_ms / old_ms);
     println!(
-        "{size:9}  {name:24} {:14.3} {:9.3} {less:12.0} {:10} {:8}",
-        old.ms, new.ms, old.transfers, new.transfers
+        "{size:9}  {name:24} {old_ms:14.3} {new_ms:9.3} {less:12.0} {:10} {:8}",
+        old.transfers, new.transfers
     );
-    format!(
-        "{{\"floats\":{size},\"chain\":\"{name}\",\"oneByOneMs\":{},\"batchMs\":{},\"lessTimePercent\":{less},\"oneByOneTransfers\":{},\"batchTransfers\":{},\"oneByOneBytes\":{},\"batchBytes\":{}}}",
-        old.ms, new.ms, old.transfers, new.transfers, old.bytes, new.bytes
-    )
+    let workload = format!("chain-{}-{size}", name.replace(' ', "-"));
+    [("one-by-one", old), ("batch", new)].map(|(way, took)| {
+        Row::new(&workload, &format!("framebatch-{way}"), took.times)
+            .with("transfers", took.transfers as f64)
+            .with("bytes", took.bytes as f64)
+    })
 }
 
 /// Floats of both signs, different in each array.

@@ -1,6 +1,6 @@
 //! How embedding a corpus, and a stream of gradients, gain from more GPUs.
 //!
-//!     cargo bench --bench gpus [-- --gpus N] [--same] [--texts N] [--tiny] [--record FILE]
+//!     cargo bench --bench gpus [-- --gpus N] [--same] [--texts N] [--tiny] [--record FOLDER]
 //!
 //! Texts of 128 tokens, all different, by an encoder of all-MiniLM-L6-v2's sizes
 //! with random weights in 16 bits: it takes as long as the real one. On 1, 2, 4 …
@@ -12,19 +12,22 @@
 //! to split it into tokens, which a corpus has done on all cores, and to enter it.
 
 #![expect(clippy::print_stdout, reason = "it prints its tables")]
-#![expect(clippy::disallowed_methods, reason = "a bench has a clock of its own")]
 #![expect(clippy::unwrap_used, reason = "what goes wrong ends it")]
 
+#[path = "../clock/mod.rs"]
+mod clock;
 mod model;
+#[path = "../report/mod.rs"]
+mod report;
 
-use std::time::Instant;
-
+use clock::{Times, time, times_of};
 use framebatch::{
     AdapterKind, BatchConfig, Config, Embedder, EmbedderOptions, EngineChoice, Gpu, Gpus, Policy,
     Preset, State, Storage, adapters,
 };
 use model::{MINILM, Model, TINY};
 use pollster::block_on;
+use report::{Report, Row, Table, Unit};
 
 /// States of a stream, and of a chunk of it.
 const STATES: usize = 20_000_000;
@@ -51,50 +54,72 @@ fn main() {
     if sessions.is_empty() {
         return println!("there is no GPU in hardware; try --same --tiny");
     }
-    let name = sessions[0].info().adapter;
-    println!("{name}, {} sessions", sessions.len());
-    let host = host(&model, &texts);
-    let [split, enter] = host;
-    println!("host: {split:.1} µs to split a text, {enter:.1} to enter it");
+    let mut report = Report::begin();
+    report.quick = options.tiny;
+    let info = sessions[0].info();
+    println!("{}, {} sessions", info.adapter, sessions.len());
+    report.add(host(&model, &texts));
+    report.add(embeddings(&model, &texts, &sessions));
+    report.add(gradients(&options, &sessions));
+    if let Some(folder) = options.record {
+        let what = format!("x{}-native-gpus", sessions.len());
+        report.write(&folder, &info, &what);
+    }
+}
+
+/// Texts a second, by how many sessions share them.
+fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu]) -> Table {
     println!("\nsessions   texts/s   tokens/s   × one   share of the busiest");
     let mut rows = Vec::new();
     let mut first: Option<(f64, Vec<f32>)> = None;
     for count in counts(sessions.len()) {
-        let embedder = open_model(&model, &sessions[..count], Storage::F16);
-        let (seconds, sample) = embed(&embedder, &texts);
-        let (alone, expected) = first.get_or_insert((seconds, sample.clone()));
+        let embedder = open_model(model, &sessions[..count], Storage::F16);
+        let (times, sample) = embed(&embedder, texts);
+        let ms = times.median();
+        let (alone, expected) = first.get_or_insert((ms, sample.clone()));
         assert!(*expected == sample, "vectors differ on {count} sessions");
-        let tokens = model.tokens() * texts.len();
+        let tokens = model.tokens() as f64;
         let stats = embedder.stats().into_iter().map(|one| one.tokens);
         let share = stats.clone().max().unwrap() as f64 / stats.sum::<u64>() as f64;
-        let (texts_rate, rate) = (texts.len() as f64 / seconds, tokens as f64 / seconds);
-        let gain = *alone / seconds;
-        println!("{count:8} {texts_rate:9.0} {rate:10.0} {gain:7.2} {share:22.2}");
-        rows.push(format!(
-            "{{\"table\":\"embeddings\",\"sessions\":{count},\"textsPerSecond\":{texts_rate:.0},\"tokensPerSecond\":{rate:.0},\"gain\":{gain:.3}}}"
-        ));
+        let rates = times.map(|ms| texts.len() as f64 * 1e3 / ms);
+        let (rate, gain) = (rates.median(), *alone / ms);
+        println!(
+            "{count:8} {rate:9.0} {:10.0} {gain:7.2} {share:22.2}",
+            rate * tokens
+        );
+        rows.push(row("embeddings", count, rates).with("gain", gain));
     }
+    Table {
+        about: "texts of 128 tokens, embedded by so many sessions",
+        unit: Some(Unit::Rate("texts a second")),
+        rows,
+    }
+}
+
+/// States a second, by how many sessions share a stream of them.
+fn gradients(options: &Options, sessions: &[Gpu]) -> Table {
     let states = if options.tiny { STATES / 10 } else { STATES };
     println!("\nsessions   states/s   × one");
+    let mut rows = Vec::new();
     let mut alone = None;
     for count in counts(sessions.len()) {
         let gpus = Gpus::new(&sessions[..count]).unwrap();
-        let seconds = stream(&gpus, states);
-        let gain = *alone.get_or_insert(seconds) / seconds;
-        let rate = states as f64 / seconds;
-        println!("{count:8} {rate:10.0} {gain:7.2}");
-        rows.push(format!(
-            "{{\"table\":\"gradients\",\"sessions\":{count},\"statesPerSecond\":{rate:.0},\"gain\":{gain:.3}}}"
-        ));
+        let times = stream(&gpus, states);
+        let ms = times.median();
+        let gain = *alone.get_or_insert(ms) / ms;
+        let rates = times.map(|ms| states as f64 * 1e3 / ms);
+        println!("{count:8} {:10.0} {gain:7.2}", rates.median());
+        rows.push(row("gradients", count, rates).with("gain", gain));
     }
-    if let Some(path) = options.record {
-        let rows = rows.join(",\n");
-        let text = format!(
-            "{{\"adapter\":{name:?},\"texts\":{},\"runs\":{RUNS},\"splitMicroseconds\":{split:.2},\"enterMicroseconds\":{enter:.2},\"rows\":[\n{rows}\n]}}\n",
-            texts.len()
-        );
-        std::fs::write(path, text).unwrap();
+    Table {
+        about: "a stream of gradients, dealt to so many sessions",
+        unit: Some(Unit::Rate("states a second")),
+        rows,
     }
+}
+
+fn row(what: &str, sessions: usize, rates: Times) -> Row {
+    Row::new(&format!("gpus-{what}-{sessions}"), "framebatch", rates)
 }
 
 fn options() -> Options {
@@ -156,19 +181,19 @@ fn open_model(model: &Model, gpus: &[Gpu], dtype: Storage) -> Embedder {
     Embedder::open(gpus, &model.files()[..], options).unwrap()
 }
 
-/// Seconds for the texts, and the first floats of their vectors.
-fn embed(embedder: &Embedder, texts: &[String]) -> (f64, Vec<f32>) {
+/// Milliseconds for the texts, and the first floats of their vectors.
+fn embed(embedder: &Embedder, texts: &[String]) -> (Times, Vec<f32>) {
     let mut sample = Vec::new();
-    let seconds = median(|| {
+    let times = runs(|| {
         let vectors = embedder.embed_many(texts).wait();
         sample = vectors.map(|vector| vector.unwrap()[0]).collect();
     });
-    (seconds, sample)
+    (times, sample)
 }
 
-/// Seconds for the gradients of so many states.
-fn stream(gpus: &Gpus, states: usize) -> f64 {
-    median(|| {
+/// Milliseconds for the gradients of so many states.
+fn stream(gpus: &Gpus, states: usize) -> Times {
+    runs(|| {
         let chunks = (0..states).step_by(CHUNK);
         let chunks = chunks.map(|at| vec![State([0x5a; 16]); CHUNK.min(states - at)]);
         let gradients = gpus.stream_blocking(chunks, |gpu, chunk| gpu.compute_gradients(&chunk));
@@ -179,7 +204,7 @@ fn stream(gpus: &Gpus, states: usize) -> f64 {
 
 /// Microseconds of this thread for a text, to split and to enter it, whatever the
 /// device.
-fn host(model: &Model, texts: &[String]) -> [f64; 2] {
+fn host(model: &Model, texts: &[String]) -> Table {
     let gpu = block_on(Gpu::open(Config {
         engine: EngineChoice::Cpu,
         batch: BatchConfig {
@@ -194,24 +219,30 @@ fn host(model: &Model, texts: &[String]) -> [f64; 2] {
     let embedder = open_model(model, std::slice::from_ref(&gpu), Storage::F32);
     let texts = &texts[..texts.len().min(1024)];
     let ids_of = || texts.iter().map(|text| embedder.ids(text).unwrap());
-    let split = median(|| assert!(ids_of().all(|ids| ids.len() == model.tokens())));
+    let split = runs(|| assert!(ids_of().all(|ids| ids.len() == model.tokens())));
     let ids: Vec<Vec<u32>> = ids_of().collect();
-    let enter = median(|| {
+    let enter = runs(|| {
         let calls: Vec<_> = ids.iter().map(|ids| embedder.embed_ids(ids)).collect();
         assert_eq!(gpu.stats().pending, texts.len() as u64);
         drop(calls); // Given up, not computed.
     });
-    [split, enter].map(|seconds| seconds * 1e6 / texts.len() as f64)
+    let a_text = |ms: f64| ms * 1e3 / texts.len() as f64;
+    let [split, enter] = [split, enter].map(|times| times.map(a_text));
+    println!(
+        "host: {:.1} µs to split a text, {:.1} to enter it",
+        split.median(),
+        enter.median()
+    );
+    Table {
+        about: "what one thread takes for a text, whatever the device",
+        unit: Some(Unit::Time("µs a text")),
+        rows: vec![
+            Row::new("gpus-host-split", "framebatch", split),
+            Row::new("gpus-host-enter", "framebatch", enter),
+        ],
+    }
 }
 
-fn median(mut run: impl FnMut()) -> f64 {
-    run();
-    let mut times = [0.0; RUNS];
-    for time in &mut times {
-        let start = Instant::now();
-        run();
-        *time = start.elapsed().as_secs_f64();
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    times[RUNS / 2]
+fn runs(mut run: impl FnMut()) -> Times {
+    times_of(RUNS, || time(&mut run))
 }

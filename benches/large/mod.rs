@@ -2,9 +2,10 @@
 
 use framebatch::{Call, Config, Gpu};
 
-use crate::clock::{median_of, time};
+use crate::clock::{time, times_of};
 use crate::per_call::PerCall;
-use crate::{Options, Table, open, states};
+use crate::report::{BY_HAND, Row, Table};
+use crate::{Options, open, states};
 
 pub(crate) const NAME: &str = "gradients";
 
@@ -31,25 +32,27 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
         usize::MAX
     };
     let largest = options.largest.unwrap_or(default);
-    println!("\n    states   calls   per call ms   batched ms   ratio   submissions");
+    println!("\n    states   calls   per call ms   by hand ms   batched ms   ratio   submissions");
     let cases = CASES.into_iter().filter(|(states, _)| *states <= largest);
-    let rows: Vec<String> = cases.map(|case| row(old, &gpu, case, runs)).collect();
-    if rows.len() < CASES.len() {
+    let rows: Vec<Row> = cases.flat_map(|case| rows(old, &gpu, case, runs)).collect();
+    if CASES.iter().any(|(states, _)| *states > largest) {
         println!("sizes above {largest} were left out");
     }
     Table {
-        name: NAME,
-        runs,
+        about: "gradients of so many states in calls of some, all made before the first answer",
+        unit: None,
         rows,
     }
 }
 
-fn row(old: &PerCall, gpu: &Gpu, (count, each): (usize, usize), runs: usize) -> String {
+fn rows(old: &PerCall, gpu: &Gpu, (count, each): (usize, usize), runs: usize) -> Vec<Row> {
+    let workload = format!("gradients-{count}-by-{each}");
     let states = states(count);
     let one_by_one = || -> Vec<Vec<f32>> {
         let calls = states.chunks(each);
         calls.map(|call| old.compute_gradients(call)).collect()
     };
+    let by_hand = || old.compute_gradients_of(states.chunks(each));
     let together = || -> Vec<Vec<f32>> {
         let calls: Vec<Call<f32>> = states
             .chunks(each)
@@ -58,17 +61,26 @@ fn row(old: &PerCall, gpu: &Gpu, (count, each): (usize, usize), runs: usize) -> 
         let answers = calls.into_iter().map(Call::wait);
         answers.collect::<Result<_, _>>().expect("answered")
     };
-    assert!(one_by_one() == together(), "the two ways differ");
-    let per_call = median_of(runs, || time(one_by_one));
+    let expected = one_by_one();
+    assert!(expected == together(), "the two ways differ");
+    assert!(expected == by_hand(), "one batch answers otherwise");
+    drop(expected);
+    let per_call = times_of(runs, || time(one_by_one));
+    let one_batch = times_of(runs, || time(by_hand));
     let before = gpu.stats();
-    let batched = median_of(runs, || time(together));
+    let batched = times_of(runs, || time(together));
     let after = gpu.stats();
     let calls = count.div_ceil(each);
     let submits = (after.device.submits - before.device.submits) as f64;
     let submits = submits * calls as f64 / (after.calls - before.calls) as f64;
-    let ratio = per_call / batched;
-    println!("{count:10} {calls:7} {per_call:13.3} {batched:12.3} {ratio:7.1} {submits:13.1}");
-    format!(
-        "{{\"states\":{count},\"calls\":{calls},\"perCallMs\":{per_call},\"batchedMs\":{batched},\"ratio\":{ratio},\"submits\":{submits}}}"
-    )
+    let [alone, hand, ours] = [&per_call, &one_batch, &batched].map(|times| times.median());
+    let ratio = alone / ours;
+    println!(
+        "{count:10} {calls:7} {alone:13.3} {hand:12.3} {ours:12.3} {ratio:7.1} {submits:13.1}"
+    );
+    vec![
+        Row::new(&workload, "per-call", per_call),
+        Row::new(&workload, BY_HAND, one_batch),
+        Row::new(&workload, "framebatch", batched).with("submits", submits),
+    ]
 }

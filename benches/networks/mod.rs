@@ -4,8 +4,9 @@
 use framebatch::{Batch, Error, Gpu, Preset, Tensor, Value};
 use pollster::block_on;
 
-use crate::clock::{median_of, time};
-use crate::{Options, Table, open};
+use crate::clock::{time, times_of};
+use crate::report::{Row, Table};
+use crate::{Options, open};
 
 pub(crate) const NAME: &str = "networks";
 
@@ -39,15 +40,14 @@ pub(crate) fn measure(options: &Options) -> Table {
         let before = gpu.stats().device.submits;
         assert!(run().expect("answered") == expected, "{name}: other bits");
         let submits = gpu.stats().device.submits - before;
-        let ms = median_of(runs, || time(run));
-        println!("  {name:24} {ms:8.3} {submits:12}");
-        format!(
-            "{{\"callers\":{CALLERS},\"rows\":{rows},\"way\":\"{name}\",\"ms\":{ms},\"submits\":{submits}}}"
-        )
+        let times = times_of(runs, || time(run));
+        println!("  {name:24} {:8.3} {submits:12}", times.median());
+        let system = format!("framebatch-{}", name.replace(' ', "-"));
+        Row::new(&format!("callers-{CALLERS}"), &system, times).with("submits", submits as f64)
     });
     Table {
-        name: NAME,
-        runs,
+        about: "callers of one small network, with 1 to 40 rows each",
+        unit: None,
         rows: measured.into(),
     }
 }

@@ -1,11 +1,13 @@
 //! The synchronous per-call way, by hand: buffers, one submission and one
-//! blocking map for every call. Its pipeline is compiled once, because whoever
+//! blocking map for every call, or for all of them as one batch. Its pipeline is compiled once, because whoever
 //! writes such code finds that out first.
 
 use framebatch::State;
 
 const KERNEL: &str = include_str!("gradients.wgsl");
 const THREADS: usize = 64;
+/// Floats of the gradients of a state.
+const FLOATS: usize = 32;
 /// Most workgroups in a dimension that every device takes.
 const ROW: usize = 65_535;
 
@@ -78,6 +80,21 @@ impl PerCall {
             buffer.destroy();
         }
         result
+    }
+
+    /// Of all calls as one batch; what each of them gets.
+    pub(crate) fn compute_gradients_of<'a>(
+        &self,
+        calls: impl Iterator<Item = &'a [State]> + Clone,
+    ) -> Vec<Vec<f32>> {
+        let states: Vec<State> = calls.clone().flatten().copied().collect();
+        let mut rest = &self.compute_gradients(&states)[..];
+        let each = calls.map(|call| {
+            let (own, others) = rest.split_at(FLOATS * call.len());
+            rest = others;
+            own.to_vec()
+        });
+        each.collect()
     }
 
     fn read(&self, staging: &wgpu::Buffer) -> Vec<f32> {

@@ -6,8 +6,9 @@
 
 use framebatch::{Blocking, Config, Error, Tensor};
 
-use crate::clock::{median_of, time};
-use crate::{Options, Table, open};
+use crate::clock::{Times, time, times_of};
+use crate::report::{Row, Table, Unit};
+use crate::{Options, open};
 
 pub(crate) const NAME: &str = "products";
 
@@ -24,11 +25,18 @@ struct Chain {
     on_device: [Tensor; 3],
 }
 
+/// Measures; on a software adapter only the smallest case, unless `--largest`
+/// says otherwise.
 pub(crate) fn measure(options: &Options) -> Table {
     let default_runs = if options.quick { QUICK_RUNS } else { RUNS };
     let runs = options.runs.unwrap_or(default_runs);
     let gpu = open(Config::default()).blocking();
-    let largest = options.largest.unwrap_or(usize::MAX);
+    let default = if gpu.info().software {
+        SIDES[0].0
+    } else {
+        usize::MAX
+    };
+    let largest = options.largest.unwrap_or(default);
     println!("\n  side  products   short ms    long ms  ms a product  TFLOP/s");
     let sides = SIDES.into_iter().filter(|(side, _)| *side <= largest);
     let rows = sides.map(|(side, counts)| {
@@ -36,13 +44,12 @@ pub(crate) fn measure(options: &Options) -> Table {
         for count in counts {
             chain.check(&chain.sums(&gpu, count).expect("answered"), count);
         }
-        let [short, long] =
-            counts.map(|count| median_of(runs, || time(|| chain.sums(&gpu, count))));
-        row(side, counts, [short, long])
+        let [short, long] = counts.map(|count| times_of(runs, || time(|| chain.sums(&gpu, count))));
+        row(side, counts, [&short, &long])
     });
     Table {
-        name: NAME,
-        runs,
+        about: "one product of matrices of that side that stay on the device: a long chain less a short one, over the products between",
+        unit: Some(Unit::Time("ms a product")),
         rows: rows.collect(),
     }
 }
@@ -100,16 +107,20 @@ impl Chain {
     }
 }
 
-fn row(side: usize, counts: [usize; 2], [short, long]: [f64; 2]) -> String {
-    let each = (long - short) / (counts[1] - counts[0]) as f64;
-    let teraflops = 2.0 * (side as f64).powi(3) / (each * 1e9);
+fn row(side: usize, counts: [usize; 2], [short, long]: [&Times; 2]) -> Row {
+    let more = (counts[1] - counts[0]) as f64;
+    let few = short.median();
+    let each = long.map(|many| (many - few) / more);
+    let teraflops = 2.0 * (side as f64).powi(3) / (each.median() * 1e9);
+    let (many, one) = (long.median(), each.median());
     println!(
-        "{side:6}  {:3} {:4} {short:10.3} {long:10.3} {each:13.4} {teraflops:8.3}",
+        "{side:6}  {:3} {:4} {few:10.3} {many:10.3} {one:13.4} {teraflops:8.3}",
         counts[0], counts[1]
     );
-    format!(
-        "{{\"side\":{side},\"products\":{counts:?},\"shortMs\":{short},\"longMs\":{long},\"msAProduct\":{each},\"teraflops\":{teraflops}}}"
-    )
+    Row::new(&format!("product-{side}"), "framebatch", each)
+        .with("teraflops", teraflops)
+        .with("shortChain", few)
+        .with("longChain", many)
 }
 
 /// Numbers from 0 to `most`.

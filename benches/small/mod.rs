@@ -6,9 +6,10 @@ use std::thread;
 
 use framebatch::{Call, Error, Gpu, Preset, State};
 
-use crate::clock::{median_of, time};
+use crate::clock::{Times, time, times_of};
 use crate::per_call::PerCall;
-use crate::{Options, Table, open, states};
+use crate::report::{BY_HAND, Row, Table};
+use crate::{Options, open, states};
 
 pub(crate) const NAME: &str = "batching";
 
@@ -47,33 +48,44 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
         }
     }
     Table {
-        name: NAME,
-        runs,
+        about: "so many calls of one state each, from one thread or several at a time",
+        unit: None,
         rows,
     }
 }
 
 /// One number of calls from so many threads: by hand, and under each preset.
-fn ways(old: &PerCall, (size, threads): (usize, usize), runs: usize) -> Vec<String> {
+fn ways(old: &PerCall, (size, threads): (usize, usize), runs: usize) -> Vec<Row> {
     let states = states(size);
     let alone = |part: &[State]| -> Answers {
         let calls = part.chunks(1);
         calls.map(|call| old.compute_gradients(call)).collect()
     };
+    let workload = format!("batching-{size}x{threads}");
     let expected = alone(&states);
-    let per_call = median_of(runs, || from_threads(&states, threads, &alone).0);
-    let mut rows = vec![row((size, threads), ("per-call", per_call), per_call, 1.0)];
+    let per_call = times_of(runs, || from_threads(&states, threads, &alone).0);
+    let all = || old.compute_gradients_of(states.chunks(1));
+    assert!(all() == expected, "one batch answers otherwise");
+    let one_batch = times_of(runs, || time(all));
+    let mut rows = Vec::new();
+    let mut add = |way: &str, system: &str, times: Times, mean: f64| {
+        let (ms, ratio) = (times.median(), per_call.median() / times.median());
+        println!("{size:7} {threads:8}  {way:10} {ms:9.3} {ratio:13.1} {mean:14.1}");
+        rows.push(Row::new(&workload, system, times).with("callsABatch", mean));
+    };
+    add("per-call", "per-call", per_call.clone(), 1.0);
+    add("by hand", BY_HAND, one_batch, size as f64);
     for (name, preset) in PRESETS {
         let gpu = open(preset.into());
         let together = |part: &[State]| batched(&gpu, preset, part);
         let (_, answers) = from_threads(&states, threads, &together);
         assert!(answers == expected, "{name} answers otherwise");
         let before = gpu.stats();
-        let took = median_of(runs, || from_threads(&states, threads, &together).0);
+        let took = times_of(runs, || from_threads(&states, threads, &together).0);
         let after = gpu.stats();
         let batches = (after.batches - before.batches) as f64;
         let mean = (after.calls - before.calls) as f64 / batches;
-        rows.push(row((size, threads), (name, took), per_call, mean));
+        add(name, &format!("framebatch-{name}"), took, mean);
         gpu.dispose();
     }
     rows
@@ -134,17 +146,4 @@ fn answer(gpu: &Gpu, state: &[State], call: Call<f32>) -> Vec<f32> {
 fn admitted(gpu: &Gpu, state: &[State]) -> Call<f32> {
     pollster::block_on(gpu.ready()).expect("the session goes on");
     gpu.compute_gradients(state)
-}
-
-fn row(
-    (calls, threads): (usize, usize),
-    (way, ms): (&str, f64),
-    per_call: f64,
-    mean: f64,
-) -> String {
-    let ratio = per_call / ms;
-    println!("{calls:7} {threads:8}  {way:10} {ms:9.3} {ratio:13.1} {mean:14.1}");
-    format!(
-        "{{\"calls\":{calls},\"threads\":{threads},\"way\":\"{way}\",\"ms\":{ms},\"ratio\":{ratio},\"callsABatch\":{mean}}}"
-    )
 }

@@ -227,7 +227,8 @@ test("a product by itself", () =>
         ...["teraflops", "chainOf4", "chainOf36"],
       ]);
       const both = parts.chainOf36 - parts.chainOf4;
-      assert.ok(Math.abs(median - both / 32) <= 1e-6 * both);
+      // On a busy machine the longer chain may take less.
+      assert.ok(Math.abs(median - both / 32) <= 1e-6 * Math.abs(both));
     },
   ));
 

@@ -1,7 +1,8 @@
 // What a run of the bench leaves behind: the shape of its JSON.
 //
 // Times are in milliseconds unless a workload says otherwise. The command line writes it
-// to benches/record, and the page offers it as a file; nothing is measured here.
+// to benches/record, and the page offers it as a file; native benches write the same rows
+// and workloads, and a driver instead of a browser (benches/report). Nothing is measured here.
 
 /** One system on one workload; of several rounds the one in the middle. */
 export interface Row {
@@ -15,6 +16,8 @@ export interface Row {
   median: number;
   p95: number;
   min: number;
+  /** A quarter of the runs took less than the first, a quarter more than the second. */
+  quartiles?: [number, number];
   /** The median over that of `one-batch`, where both have one. */
   ratio?: number;
   /** The medians of all rounds, in order, where there were several. */
@@ -32,6 +35,8 @@ export interface About {
   about: string;
   /** Of the times; milliseconds where it says nothing. */
   unit?: string;
+  /** Which of two values is the better one: the lower, where it says nothing. */
+  better?: "higher";
   /** Calls of a run, and items a call, where it has such. */
   calls?: number;
   items?: number;
@@ -67,13 +72,18 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
+type Timed = Required<
+  Pick<Row, "runs" | "median" | "p95" | "min" | "quartiles">
+>;
+
 /** A row of these times. */
-export function timed(times: readonly number[]) {
+export function timed(times: readonly number[]): Timed {
   return {
     runs: times.length,
     median: quantile(times, 0.5),
     p95: quantile(times, 0.95),
     min: Math.min(...times),
+    quartiles: [quantile(times, 0.25), quantile(times, 0.75)],
   };
 }
 

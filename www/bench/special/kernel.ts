@@ -29,6 +29,10 @@ export async function measureKernel(
     median,
     p95: each(long.p95),
     min: each(long.min),
+    quartiles: long.quartiles && [
+      each(long.quartiles[0]),
+      each(long.quartiles[1]),
+    ],
     error: Math.max(short.error!, long.error!),
     parts: {
       teraflops: (2 * side ** 3) / (median * 1e9),
