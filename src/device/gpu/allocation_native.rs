@@ -43,7 +43,7 @@ impl Gpu {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::device::gpu::driver_lock::with_device;
+    use crate::device::gpu::device_for_tests::with_device;
 
     #[test]
     fn a_tensor_that_cannot_be_made_is_an_error_and_leaves_nothing() {

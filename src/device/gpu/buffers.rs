@@ -31,12 +31,12 @@ pub(super) struct Buffers {
 #[derive(Clone, Debug)]
 pub(super) struct TensorBuffer {
     pub(super) buffer: wgpu::Buffer,
-    sharing: Sharing,
+    pub(super) sharing: Sharing,
 }
 
 /// Who else knows a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sharing {
+pub(super) enum Sharing {
     /// Nobody.
     Private,
     /// The program has a handle of it, so no other tensor may ever lie in it.
@@ -50,15 +50,6 @@ impl TensorBuffer {
         TensorBuffer {
             buffer,
             sharing: Sharing::Private,
-        }
-    }
-
-    /// A buffer that the program created.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn imported(buffer: wgpu::Buffer) -> TensorBuffer {
-        TensorBuffer {
-            buffer,
-            sharing: Sharing::Imported,
         }
     }
 

@@ -45,17 +45,6 @@ pub(crate) fn free_device(gpu: Gpu) {
     drop(gpu);
 }
 
-/// Runs a test with a device that no session owns, on a thread that may enter the driver.
-#[cfg(test)]
-pub(super) fn with_device(test: fn(&mut Gpu)) {
-    crate::native::on_driver_thread(move || {
-        let opened = pollster::block_on(Gpu::open(&super::GpuOptions::default()));
-        let mut gpu = opened.expect("an adapter, if in software");
-        test(&mut gpu);
-        free_device(gpu);
-    });
-}
-
 fn lock() -> MutexGuard<'static, ()> {
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Buffers of other users of the device as tensors. Native only: in the browser wgpu cannot
 //! adopt a buffer that it has not created.
 
-use super::buffers::TensorBuffer;
+use super::buffers::{Sharing, TensorBuffer};
 use super::error_scopes::ErrorScopes;
 use super::{Gpu, bytes_of};
 use crate::error::Error;
@@ -43,8 +43,11 @@ impl Gpu {
         }
         self.try_to_bind(buffer)?;
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
-        self.buffers
-            .put(tensor, TensorBuffer::imported(buffer.clone()));
+        let entry = TensorBuffer {
+            buffer: buffer.clone(),
+            sharing: Sharing::Imported,
+        };
+        self.buffers.put(tensor, entry);
         Ok(())
     }
 

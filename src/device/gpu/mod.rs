@@ -29,6 +29,9 @@ mod compile;
 #[path = "compile_web.rs"]
 mod compile;
 
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod device_for_tests;
+
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "driver_lock_native.rs"]
 mod driver_lock;

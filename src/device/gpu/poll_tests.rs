@@ -9,7 +9,7 @@ use futures_channel::oneshot::channel;
 
 use super::*;
 use crate::Code;
-use crate::device::gpu::driver_lock::with_device;
+use crate::device::gpu::device_for_tests::with_device;
 use crate::error::Error;
 
 /// What a poll does.

@@ -2,7 +2,7 @@
 //! numbers: the operands themselves are not there.
 
 use super::*;
-use crate::device::gpu::driver_lock::with_device;
+use crate::device::gpu::device_for_tests::with_device;
 use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
 use crate::plan::{Operand, Segment, Step};
 
