@@ -64,7 +64,15 @@ pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};
 pub use session::{Facts, Measured, Model, Stats, TensorBytes};
 
-/// Compiles what the README shows.
+/// Compiles what the README and the pages of `docs/` show.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/embeddings.md")]
+    struct Embeddings;
+    #[doc = include_str!("../docs/native.md")]
+    struct Native;
+    #[doc = include_str!("../docs/tensors.md")]
+    struct Tensors;
+}

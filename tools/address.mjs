@@ -18,7 +18,14 @@ export const DOCUMENTS = [
   "CONTRIBUTING.md",
   "SECURITY.md",
   "pkg-template/README.md",
+  "docs/animation.md",
 ];
+
+/** The pages of `docs/` that go into the npm package, in a folder of that name. */
+export const PAGES = [
+  ...["animation", "embeddings", "native", "operations", "search"],
+  ...["sessions", "tensors"],
+].map((name) => `docs/${name}.md`);
 
 /** Where npm's manifest and README lie in the repository. */
 const DIRECTORY = "pkg-template";

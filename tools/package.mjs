@@ -21,7 +21,7 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { rolldown } from "rolldown";
-import { npmFields, repositoryAddress } from "./address.mjs";
+import { npmFields, PAGES, repositoryAddress } from "./address.mjs";
 import { factory } from "./glue-factory.mjs";
 import { notices } from "./notices.mjs";
 import { optimize } from "./optimize.mjs";
@@ -56,6 +56,7 @@ const PAPERS = {
   "CHANGELOG.md": "CHANGELOG.md",
   "LICENSE-MIT": "LICENSE-MIT",
   "LICENSE-APACHE": "LICENSE-APACHE",
+  ...Object.fromEntries(PAGES.map((page) => [page, page])),
 };
 
 const [glue, scalar, embeddings, face, target] = process.argv

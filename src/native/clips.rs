@@ -79,6 +79,11 @@ impl Clip {
     ///
     /// Of values near 1 within 10⁻⁵ of the formulas of glTF 2.0, appendix C. A
     /// time that is folded by [`Wrap`] is off by at most 2⁻²² of itself.
+    ///
+    /// # Errors
+    ///
+    /// Out of the call comes what may befall any call, as of [`Gpu::lerp`]. [`Gpu::clip`]
+    /// has an example.
     pub fn sample(&self, times: &[f32], wrap: Wrap) -> Call<f32> {
         let layer = Layer {
             wrap,
@@ -89,7 +94,11 @@ impl Clip {
 
     /// The same, to the floats of a tensor from `offset` on; nothing comes back.
     /// Calls that are sent with it or later and read the tensor find what it wrote, and
-    /// so do the program's own commands in [`Tensor::wgpu_buffer`].
+    /// so do the program's own commands in [`Tensor::wgpu_buffer`], which has an example.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gpu::blend_to`].
     pub fn sample_to(&self, tensor: &Tensor, offset: u32, times: &[f32], wrap: Wrap) -> Call<f32> {
         let layer = Layer {
             wrap,
@@ -126,7 +135,8 @@ impl Drop for Entry {
 }
 
 impl Gpu {
-    /// Takes keyframe tracks to the device, where they stay.
+    /// Takes keyframe tracks to the device, where they stay until the clip's last clone is
+    /// dropped. `duration` is in seconds; by default it is the last key's time.
     ///
     /// ```
     /// # pollster::block_on(async {
@@ -181,16 +191,48 @@ impl Gpu {
         })
     }
 
-    /// Clips of equal tracks blended: the mean of the layers by weight, then the
-    /// additive ones on top. Quaternions are summed on one side and scaled to
+    /// Clips of equal tracks blended, a row for each time: the mean of the layers by weight,
+    /// then the additive ones on top. Quaternions are summed on one side and scaled to
     /// length 1 (nlerp); of an additive one the turn by its weight between none
     /// and all of it is multiplied from the right. Without any weight above 0 a
     /// vector is 0 and a quaternion no turn.
+    ///
+    /// # Errors
+    ///
+    /// Out of the call comes [`Error::InvalidInput`] naming the layer that is wrong: of
+    /// another session, with other tracks or another number of times than the first, with
+    /// NaN for a weight, or not additive behind one that is; for no layers and too many;
+    /// and what may befall any call, as of [`Gpu::lerp`].
+    ///
+    /// ```
+    /// # use framebatch::clips::Track;
+    /// # use framebatch::{Blocking, Config, EngineChoice, Layer};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let track = |values| Track {
+    /// #     times: &[0.0, 1.0],
+    /// #     values,
+    /// #     kind: Default::default(),
+    /// #     interpolation: Default::default(),
+    /// #     easing: Default::default(),
+    /// # };
+    /// let walk = gpu.clip(&[track(&[0.0, 2.0])], None)?;
+    /// let run = gpu.clip(&[track(&[0.0, 10.0])], None)?;
+    /// let times = [0.5];
+    /// let share = |weight: f32, layer| Layer { weight: weight.into(), ..layer };
+    /// let mixed = gpu.blend(&[share(0.25, walk.layer(&times)), share(0.75, run.layer(&times))])?;
+    /// assert_eq!(mixed, [4.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn blend(&self, layers: &[Layer<'_>]) -> Call<f32> {
         self.sample_layers(layers, None)
     }
 
-    /// The same, to the floats of a tensor from `offset` on.
+    /// The same, to the floats of a tensor from `offset` on, as [`Clip::sample_to`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Gpu::blend`], and [`Error::InvalidInput`] for a tensor that is too short,
+    /// imported, of another session or in fewer bits.
     pub fn blend_to(&self, tensor: &Tensor, offset: u32, layers: &[Layer<'_>]) -> Call<f32> {
         self.sample_layers(layers, Some((tensor, offset)))
     }

@@ -5,25 +5,21 @@ use std::sync::Arc;
 
 use super::blocking::Blocking;
 use super::builder::Batch;
-use super::call::Call;
 use super::config::{Config, EngineChoice, open_device};
 use super::outside::{self, AnyDevice, Task, block_on};
 use super::recovery::Recovery;
-use super::request::{self, Parameter};
 use super::room::Room;
 use super::shared::{Purpose, Shared, Terms};
 use super::worker;
 use crate::batch::Preset;
 use crate::device::{Cpu, DeviceInfo, Engine};
 use crate::error::Error;
-use crate::graph::{Measure, Mode};
-use crate::ops::{Field, State};
 use crate::session::{Model, Stats};
 
 /// A session on a device, shared by all clones of this handle.
 ///
 /// Calls from any thread join the same batches. Each method copies its inputs
-/// and returns at once with a [`Call`] to await; a wrong argument comes out of
+/// and returns at once with a [`Call`](super::Call) to await; a wrong argument comes out of
 /// the call as well. When the last handle is dropped, what is pending is
 /// rejected and the device freed.
 ///
@@ -106,7 +102,8 @@ impl Gpu {
         }
     }
 
-    /// The same session with methods that block until the answer is there.
+    /// The same session with methods that block until the answer is there, for plain
+    /// threads.
     pub fn blocking(&self) -> Blocking {
         Blocking::new(self.clone())
     }
@@ -126,6 +123,15 @@ impl Gpu {
 
     /// The same session with calls that run on a device of this kind: with
     /// [`Auto`](EngineChoice::Auto) where the session has them run, as at first.
+    ///
+    /// ```
+    /// use framebatch::{Blocking, Config, EngineChoice};
+    ///
+    /// let gpu = Blocking::open(Config::default())?;
+    /// let halfway = gpu.on(EngineChoice::Cpu).lerp(&[0.0], &[1.0], 0.5)?;
+    /// assert_eq!((halfway, gpu.stats().ran_on_cpu), (vec![0.5], 1));
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// On a session without a GPU such calls fail with [`Error::NoAdapter`]; on
     /// the processor they fail with [`Error::InvalidInput`] where they read a
@@ -149,122 +155,9 @@ impl Gpu {
         }
     }
 
-    /// Operations to be recorded and then sent together, as one call.
+    /// Operations to be recorded and then sent together, as one call; see [`Batch`].
     pub fn batch<'a>(&self) -> Batch<'a> {
         Batch::new(self.clone())
-    }
-
-    /// `(1 − t)·a + t·b`; t is one number, or one a float.
-    pub fn lerp<'a>(&self, a: &[f32], b: &[f32], t: impl Into<Parameter<'a>>) -> Call<f32> {
-        self.lerp_items(a, b, t, 1)
-    }
-
-    /// The same for items of `width` floats; t is one number, or one an item.
-    pub fn lerp_items<'a>(
-        &self,
-        a: &[f32],
-        b: &[f32],
-        t: impl Into<Parameter<'a>>,
-        width: u32,
-    ) -> Call<f32> {
-        self.shared()
-            .submit(request::lerp(a, b, t.into(), width), self.terms)
-    }
-
-    /// Spherical interpolation of unit quaternions, four floats (xyzw) each,
-    /// along the shorter arc.
-    pub fn slerp<'a>(&self, a: &[f32], b: &[f32], t: impl Into<Parameter<'a>>) -> Call<f32> {
-        self.shared()
-            .submit(request::slerp(a, b, t.into()), self.terms)
-    }
-
-    /// Floats on the cubic Bézier curves of four control points, each float by
-    /// itself; t is one number, or one a float. Exact at t = 0 and t = 1, and
-    /// nowhere farther from the curve than twelve times 2⁻²⁴ of the sum of the
-    /// weighted points' magnitudes.
-    pub fn bezier<'a>(&self, points: [&[f32]; 4], t: impl Into<Parameter<'a>>) -> Call<f32> {
-        self.bezier_items(points, t, 1)
-    }
-
-    /// The same for items of `width` floats; t is one number, or one an item.
-    pub fn bezier_items<'a>(
-        &self,
-        points: [&[f32]; 4],
-        t: impl Into<Parameter<'a>>,
-        width: u32,
-    ) -> Call<f32> {
-        self.shared()
-            .submit(request::bezier(points, t.into(), width), self.terms)
-    }
-
-    /// (∂m/∂ρ, ∂m/∂θ) of every layer: 32 floats a state.
-    pub fn compute_gradients(&self, states: &[State]) -> Call<f32> {
-        self.shared()
-            .submit(Ok(request::gradients(states)), self.terms)
-    }
-
-    /// (∂f/∂ρ, ∂f/∂θ) of every layer, f being a field of the caller's: central
-    /// differences over 2⁻¹⁰, one-sided at the ends of ρ, circular in θ. In
-    /// 32-bit floats, so they are good to 2⁻¹² of the largest value on the
-    /// field's way. The
-    /// first call of each field compiles a shader; calls of equal fields merge.
-    pub fn compute_field_gradients(&self, states: &[State], field: &Field) -> Call<f32> {
-        self.shared()
-            .submit(Ok(request::field_gradients(states, field)), self.terms)
-    }
-
-    /// States between states; t is clamped to [0, 1].
-    pub fn interpolate<'a>(
-        &self,
-        a: &[State],
-        b: &[State],
-        t: impl Into<Parameter<'a>>,
-        mode: Mode,
-    ) -> Call<State> {
-        self.shared()
-            .submit(request::interpolate(a, b, t.into(), mode), self.terms)
-    }
-
-    /// All states on the way from each `a` to its `b`: `steps` of them, both
-    /// ends included, step k being that of t = k / (steps − 1), one way after
-    /// the other. Any number of steps from 2 to 65,536.
-    pub fn sequence(&self, a: &[State], b: &[State], steps: u32, mode: Mode) -> Call<State> {
-        self.shared()
-            .submit(request::sequence(a, b, steps, mode), self.terms)
-    }
-
-    /// States on the cubic Bézier curves of four control points; t is clamped
-    /// to [0, 1]. De Casteljau's construction without rounding, phases along
-    /// the shorter arc at each level, and rounded at the end, half to even.
-    pub fn interpolate_bezier<'a>(
-        &self,
-        points: [&[State]; 4],
-        t: impl Into<Parameter<'a>>,
-    ) -> Call<State> {
-        self.shared()
-            .submit(request::interpolate_bezier(points, t.into()), self.terms)
-    }
-
-    /// Σ |z_a − z_b| over the layers of each pair, to 2⁻¹⁹ of the sum of
-    /// their magnitudes; 0 for equal states.
-    pub fn distance(&self, a: &[State], b: &[State]) -> Call<f32> {
-        self.shared()
-            .submit(request::distance(a, b, Measure::Straight), self.terms)
-    }
-
-    /// Σ √(Δρ² + Δθ²) over the layers of each pair, to 2⁻²⁰ of itself; Δθ goes
-    /// along the shorter arc, and null counts as ρ = −8.
-    pub fn geodesic_distance(&self, a: &[State], b: &[State]) -> Call<f32> {
-        self.shared()
-            .submit(request::distance(a, b, Measure::Geodesic), self.terms)
-    }
-
-    /// States one step down the gradient of the magnitude: ρ − rate·∂m/∂ρ,
-    /// rounded and clamped to −8..=7. Null stays null, and the phase as it is.
-    /// `rate` is one number, or one a state, in units of 2⁻²².
-    pub fn descend<'a>(&self, states: &[State], rate: impl Into<Parameter<'a>>) -> Call<State> {
-        self.shared()
-            .submit(request::descend(states, rate.into()), self.terms)
     }
 
     /// Lends the memory of a result that is no longer needed to results to come, of
@@ -309,7 +202,7 @@ impl Gpu {
         poll_fn(|context| room.poll(context)).await
     }
 
-    /// Calls that still fit before the queue is full; not above 0 when full.
+    /// Calls that still fit before the queue is full; 0 or less when it is.
     pub fn desired_size(&self) -> i64 {
         self.shared().lock().session.desired_size()
     }
@@ -328,16 +221,32 @@ impl Gpu {
     /// The plan of the calls that `calls` makes through the handle it is
     /// given, as text. They are not sent, and asking for their values is an
     /// error.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let plan = gpu.explain(|gpu| drop(gpu.lerp(&[0.0], &[1.0], 0.5)));
+    /// assert!(plan.contains("dispatch"));
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
         record(calls).shared().lock().session.end_explain()
     }
 
-    /// Counts since the session was opened.
+    /// Counts since the session was opened; times in milliseconds, sizes in bytes.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// gpu.lerp(&[0.0], &[1.0], 0.5)?;
+    /// assert_eq!(gpu.stats().calls, 1);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn stats(&self) -> Stats {
         self.shared().lock().session.stats()
     }
 
-    /// What the device is.
+    /// What the device is: its adapter, driver, features and limits.
     pub fn info(&self) -> DeviceInfo {
         self.shared().lock().session.info()
     }
@@ -364,7 +273,9 @@ impl Gpu {
         outside::wgpu_queue(self.shared().lock().session.device())
     }
 
-    /// Rejects what is pending and frees the device, for all handles.
+    /// Ends the session for all of its handles: what is pending fails with
+    /// [`Error::Disposed`], and so does every call from now on. The device is freed. Await
+    /// the calls first to keep their results; disposing twice is fine.
     pub fn dispose(&self) {
         self.shared().close(&Error::Disposed);
     }

@@ -80,6 +80,16 @@ impl Gpus {
 
     /// These sessions, which may be on one device as well.
     ///
+    /// ```
+    /// use framebatch::{Blocking, Config, EngineChoice, Gpus};
+    ///
+    /// let config = Config { engine: EngineChoice::Cpu, ..Config::default() };
+    /// let open = || Blocking::open(config.clone()).map(|gpu| gpu.gpu().clone());
+    /// let gpus = Gpus::new([open()?, open()?])?;
+    /// assert_eq!(gpus.stats().len(), 2);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for none.

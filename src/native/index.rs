@@ -87,6 +87,17 @@ impl Index {
     /// Adds vectors laid end to end; their ids, which rise from the first and are
     /// never given again.
     ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, IndexConfig};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let index = gpu.index(&[], IndexConfig::new(2))?;
+    /// assert_eq!(index.add(&[1.0, 0.0, 0.0, 1.0])?, [0, 1]);
+    /// index.remove(&[0])?;
+    /// assert_eq!(index.len(), 1);
+    /// assert_eq!(index.add(&[0.6, 0.8])?, [2]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for another width, and for what is no number of a
@@ -122,6 +133,22 @@ impl Index {
     /// The vectors that were added since go to the device with the search, which fails
     /// with [`Error::OutOfMemory`] where the memory budget or the GPU has no room for
     /// them.
+    ///
+    /// # Errors
+    ///
+    /// Out of the search comes [`Error::InvalidInput`] for queries of another width or with
+    /// what is no number, and for a `count` of 0, above 256 or above the number of vectors;
+    /// and what may befall any call, as of [`Gpu::lerp`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, Filter, IndexConfig};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let index = gpu.index(&[1.0, 0.0, 0.0, 1.0, 0.8, 0.6], IndexConfig::new(2))?;
+    /// let found = index.search(&[2.0, 0.0], 1, Filter::Where(&|id| id > 0)).wait()?;
+    /// assert_eq!(found[0][0].id, 2); // The list of the first query.
+    /// assert!((found[0][0].score - 0.8).abs() < 1e-6);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn search(&self, queries: &[f32], count: usize, filter: Filter<'_>) -> Search {
         let call = self.try_search(queries, count, filter);
         Search {
@@ -321,7 +348,15 @@ impl Gpu {
         self.make_index(index)
     }
 
-    /// The index that [`Index::save`] gave these bytes of.
+    /// The index that [`Index::save`] gave these bytes of, natively or in a browser.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, IndexConfig};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let index = gpu.index(&[1.0, 0.0], IndexConfig::new(2))?;
+    /// assert_eq!(gpu.load_index(&index.save())?.len(), 1);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -16,6 +16,7 @@ mod gpu;
 mod gpus;
 mod import;
 mod index;
+mod operations;
 mod places;
 mod recent;
 mod recovery;

@@ -13,7 +13,8 @@ use crate::graph::searching::Searching;
 use crate::graph::{Graph, Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 
-/// How far between the operands.
+/// How far between the operands: one number for all of a call, or one for each item. Made
+/// from an `f32`, or from a slice, a `Vec` or an array by reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Parameter<'a> {
     /// One t for the whole call.

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::tensor::Packing;
 
 /// What the device keeps a tensor's floats as. Sums are in 32-bit floats
-/// whatever it is.
+/// whatever it is. [`Gpu::tensor_as`](super::Gpu::tensor_as) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     /// 32-bit floats, as they are given.

@@ -120,7 +120,7 @@ where
         }
     }
 
-    /// Chunks taken from the source and not handed over as results yet, at
+    /// Sets how many chunks are taken from the source and not handed over as results yet, at
     /// most; at least one. By default as many as have 16 MiB of operands and
     /// results, from 3 to 64, and no more than fit the memory budget; so many for
     /// each session.

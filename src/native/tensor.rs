@@ -60,6 +60,13 @@ impl Tensor {
     }
 
     /// The dimensions, outermost first; none for a single number.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// assert_eq!(gpu.tensor(&[0.0; 6], &[2, 3])?.shape(), [2, 3]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn shape(&self) -> &[u32] {
         self.resident.shape.dims()
     }

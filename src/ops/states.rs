@@ -10,7 +10,9 @@ use crate::error::Error;
 use crate::graph::{Expr, Graph, Measure, Mode, Op, STATE, STEPS, Timing};
 use crate::tensor::DType;
 
-/// A state of 16 layers.
+/// A state of 16 layers of a byte each. The high nibble of a layer is ρ + 8, a
+/// log-magnitude from −7 to 7, and 0 for null; the low nibble is a phase θ in sixteenths of
+/// a turn. A layer stands for m·e^(iπθ/8) with m = 2^(ρ/4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct State(pub [u8; 16]);

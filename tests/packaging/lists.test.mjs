@@ -6,8 +6,9 @@
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, posix } from "node:path";
+import { join, posix } from "node:path";
 import { after, before, test } from "node:test";
+import { PAGES } from "../../tools/address.mjs";
 import { functionNames } from "../../tools/strip-panics.mjs";
 import { packed, run } from "./packed.mjs";
 
@@ -19,6 +20,7 @@ const PAPERS = [
   "README.md",
   "THIRD-PARTY-NOTICES.txt",
   "package.json",
+  ...PAGES,
 ];
 /** The scripts that pages import, and what two of them share. */
 const SCRIPTS = [
@@ -44,6 +46,7 @@ const CRATE_FOLDERS = {
   src: /(\.rs|\/unicode\.bin|\/LICENSE-UNICODE)$/,
   shaders: /\.wgsl$/,
   examples: /\.rs$/,
+  docs: /\.md$/,
 };
 
 /** WebAssembly with the names of its functions, as it was before the package was made. */
@@ -134,7 +137,8 @@ test("what a file of the npm package refers to is in it", () => {
 });
 
 test("the papers of the npm package are the repository's", () => {
-  for (const name of ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]) {
+  const same = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", ...PAGES];
+  for (const name of same) {
     assert.equal(read(name), readFileSync(name, "utf8"), name);
   }
   const manifest = JSON.parse(read("package.json"));
@@ -250,17 +254,3 @@ function number(version) {
   const [major, minor] = version.split(".").map(Number);
   return major * 1000 + minor;
 }
-
-test("links of the published READMEs lead to files that are there", () => {
-  for (const name of ["README.md", "pkg-template/README.md"]) {
-    const text = readFileSync(name, "utf8");
-    const links = [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(
-      ([, link]) => link,
-    );
-    const local = links.filter((link) => !/^https:/.test(link));
-    const missing = local.filter(
-      (link) => !statSync(join(dirname(name), link), { throwIfNoEntry: false }),
-    );
-    assert.deepEqual(missing, [], name);
-  }
-});

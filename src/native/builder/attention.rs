@@ -34,7 +34,21 @@ impl<G> Batch<'_, G> {
     /// `[.., n, heads · size]`, the result is like `q`; axes in front broadcast.
     ///
     /// Scores are never in memory (FlashAttention, Dao and others, 2022), and
-    /// batches of other numbers of rows are computed in the same passes.
+    /// batches of other numbers of rows are computed in the same passes. How exact it is,
+    /// [`kernel::generated`](crate::kernel::generated) says.
+    ///
+    /// ```
+    /// # use framebatch::{Attention, Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let queries = batch.upload_shaped(&[0.0; 8], &[2, 4])?; // 2 rows, 2 heads of 2.
+    /// let keys = batch.upload_shaped(&[1.0; 12], &[3, 4])?;
+    /// let values = batch.upload_shaped(&[5.0; 12], &[3, 4])?;
+    /// let seen = batch.attention(queries, keys, values, Attention::heads(2))?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(seen)?, [5.0; 8]); // Equal weights, of equal values.
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

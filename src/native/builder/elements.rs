@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::graph::{BinaryFn, UnaryFn};
 
 impl<G> Batch<'_, G> {
-    /// A number that goes up with the batch, as an operand of any operation.
+    /// A number that goes up with the batch, as an operand of any operation; it has no
+    /// dimensions.
     /// Batches that differ in numbers only are computed together.
     ///
     /// # Errors
@@ -20,7 +21,19 @@ impl<G> Batch<'_, G> {
         Ok(self.push(Ok(entry)))
     }
 
-    /// 0 where the value is negative.
+    /// 0 where the value is negative. Exact; NaN stays. The result has the shape of `x`, as
+    /// that of every function of one value.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let x = batch.upload(&[-1.0, 2.0]);
+    /// let y = batch.relu(x)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(y)?, [0.0, 2.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -31,7 +44,7 @@ impl<G> Batch<'_, G> {
         self.unary("relu", UnaryFn::Relu, x)
     }
 
-    /// 1 / (1 + e⁻ˣ).
+    /// 1 / (1 + e⁻ˣ), within 16 + 4·|x| units of 2⁻²⁴, relative.
     ///
     /// # Errors
     ///
@@ -40,7 +53,7 @@ impl<G> Batch<'_, G> {
         self.unary("sigmoid", UnaryFn::Sigmoid, x)
     }
 
-    /// Hyperbolic tangent.
+    /// Hyperbolic tangent, within 24 units of 2⁻²⁴, relative.
     ///
     /// # Errors
     ///
@@ -49,7 +62,7 @@ impl<G> Batch<'_, G> {
         self.unary("tanh", UnaryFn::Tanh, x)
     }
 
-    /// x · sigmoid(x), also called silu.
+    /// x · sigmoid(x), also called silu, within 16 + 4·|x| units of 2⁻²⁴, relative.
     ///
     /// # Errors
     ///
@@ -58,7 +71,8 @@ impl<G> Batch<'_, G> {
         self.unary("swish", UnaryFn::Silu, x)
     }
 
-    /// x · Φ(x), by the error function.
+    /// x · Φ(x), by the error function: within 32 + 8·x² units of 2⁻²⁴ of the result's
+    /// magnitude, and 4 of |x|.
     ///
     /// # Errors
     ///
@@ -67,7 +81,8 @@ impl<G> Batch<'_, G> {
         self.unary("gelu", UnaryFn::Gelu, x)
     }
 
-    /// x · factor. Batches that differ in factors only are computed together.
+    /// x · factor, within 2⁻²⁴ of itself. Batches that differ in factors only are computed
+    /// together.
     ///
     /// # Errors
     ///
@@ -79,7 +94,21 @@ impl<G> Batch<'_, G> {
         Ok(self.operation(node, &[x]))
     }
 
-    /// a + b, broadcast.
+    /// a + b, broadcast, within 2⁻²⁴ of itself; a device may fuse it with a product, which
+    /// rounds once less. Shapes broadcast as NumPy's do: aligned at the last axis, and an
+    /// axis of 1 is repeated.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let table = batch.upload_shaped(&[0.0, 1.0, 2.0, 3.0], &[2, 2])?;
+    /// let row = batch.upload(&[10.0, 20.0]);
+    /// let sum = batch.add(table, row)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(sum)?, [10.0, 21.0, 12.0, 23.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -88,7 +117,7 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Add, a, b)
     }
 
-    /// a − b, broadcast.
+    /// a − b, broadcast, within 2⁻²⁴ of itself.
     ///
     /// # Errors
     ///
@@ -97,7 +126,8 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Sub, a, b)
     }
 
-    /// a · b, broadcast.
+    /// a · b element by element, broadcast, within 2⁻²⁴ of itself. [`Batch::matmul`]
+    /// multiplies matrices.
     ///
     /// # Errors
     ///
@@ -106,7 +136,7 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Mul, a, b)
     }
 
-    /// eˣ.
+    /// eˣ, within 6 + 4·|x| units of 2⁻²⁴, relative.
     ///
     /// # Errors
     ///
@@ -115,7 +145,8 @@ impl<G> Batch<'_, G> {
         self.unary("exp", UnaryFn::Exp, x)
     }
 
-    /// The natural logarithm.
+    /// The natural logarithm, within 6 units of 2⁻²⁴, relative, or 2⁻²¹ for x in
+    /// [0.5, 2].
     ///
     /// # Errors
     ///
@@ -124,7 +155,7 @@ impl<G> Batch<'_, G> {
         self.unary("log", UnaryFn::Log, x)
     }
 
-    /// The square root.
+    /// The square root, within 10 units of 2⁻²⁴, relative.
     ///
     /// # Errors
     ///
@@ -133,7 +164,7 @@ impl<G> Batch<'_, G> {
         self.unary("sqrt", UnaryFn::Sqrt, x)
     }
 
-    /// The magnitude.
+    /// The magnitude, exactly.
     ///
     /// # Errors
     ///
@@ -142,7 +173,7 @@ impl<G> Batch<'_, G> {
         self.unary("abs", UnaryFn::Abs, x)
     }
 
-    /// −x.
+    /// −x, exactly.
     ///
     /// # Errors
     ///
@@ -152,7 +183,8 @@ impl<G> Batch<'_, G> {
     }
 
     /// x · Φ(x) by a hyperbolic tangent, as models that say `gelu_new` or
-    /// `gelu_pytorch_tanh` were trained with.
+    /// `gelu_pytorch_tanh` were trained with. Within 32 + 16·|v| units of 2⁻²⁴ of the
+    /// result's magnitude, with v = 1.6·(x + 0.045·x³).
     ///
     /// # Errors
     ///
@@ -161,7 +193,8 @@ impl<G> Batch<'_, G> {
         self.unary("geluTanh", UnaryFn::GeluTanh, x)
     }
 
-    /// a / b, broadcast.
+    /// a / b, broadcast, within 5 units of 2⁻²⁴, relative. Division by zero gives
+    /// infinities and NaN where the device has them: WGSL does not promise it.
     ///
     /// # Errors
     ///
@@ -170,7 +203,8 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Div, a, b)
     }
 
-    /// The smaller of a and b, broadcast; NaN if any is.
+    /// The smaller of a and b, broadcast; NaN if any is. Exact, but which of two zeros it
+    /// gives is open.
     ///
     /// # Errors
     ///
@@ -179,7 +213,8 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Minimum, a, b)
     }
 
-    /// The larger of a and b, broadcast; NaN if any is.
+    /// The larger of a and b, broadcast; NaN if any is. Exact, but which of two zeros it
+    /// gives is open.
     ///
     /// # Errors
     ///
@@ -188,7 +223,8 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Maximum, a, b)
     }
 
-    /// aᵇ, broadcast.
+    /// aᵇ, broadcast, within 16 + 16·|b·log₂ a| units of 2⁻²⁴, relative, and |b|·2⁻²¹ for a
+    /// in [0.5, 2]. NaN for a negative base unless the exponent is whole.
     ///
     /// # Errors
     ///
@@ -197,7 +233,20 @@ impl<G> Batch<'_, G> {
         self.binary(BinaryFn::Pow, a, b)
     }
 
-    /// The middle one of x, low and high: minimum(maximum(x, low), high).
+    /// The middle one of x, low and high: minimum(maximum(x, low), high), exactly; NaN if
+    /// any is. The result has the shape of `x`.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let x = batch.upload(&[-3.0, 0.5, 3.0]);
+    /// let (low, high) = (batch.number(0.0)?, batch.number(1.0)?);
+    /// let y = batch.clamp(x, low, high)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(y)?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -87,7 +87,8 @@ pub struct Batch<'a, G = Gpu> {
 }
 
 /// What one method of a [`Batch`] gave: an upload, a tensor, or the result of
-/// an operation. It means something to its own batch only.
+/// an operation. It means something to its own batch only, and is nothing but a number
+/// there: copy it freely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
     batch: u64,

@@ -11,7 +11,7 @@ use crate::native::tensor::shaped;
 use crate::tensor::DType;
 
 /// A part of an axis, by Python's rules: negative places count from the end, and
-/// what lies outside is cut off.
+/// what lies outside is cut off. [`Batch::slice`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     start: Option<i32>,
@@ -91,7 +91,20 @@ impl<'a, G> Batch<'a, G> {
     }
 
     /// The axes in another order: axis `i` of the result is `order[i]`. An empty
-    /// order reverses them.
+    /// order reverses them. Nothing is copied: later operations read the elements where they
+    /// lie.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let table = batch.upload_shaped(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+    /// let columns = batch.transpose(table, &[])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.shape(columns)?, [3, 2]);
+    /// assert_eq!(batch.read(columns)?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -104,6 +117,19 @@ impl<'a, G> Batch<'a, G> {
 
     /// A part of each of the first axes; those behind stay whole.
     ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, Part};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let table = batch.upload_shaped(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+    /// let last = Part::starting(1);
+    /// let backward = Part::ALL.by(-2);
+    /// let some = batch.slice(table, &[last, backward])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(some)?, [6.0, 4.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`Batch::relu`], and for more parts than axes or a step of 0.
@@ -114,7 +140,7 @@ impl<'a, G> Batch<'a, G> {
         Ok(self.operation(node, &[x]))
     }
 
-    /// The same elements in another shape.
+    /// The same elements, row-major, in another shape.
     ///
     /// # Errors
     ///
@@ -128,6 +154,18 @@ impl<'a, G> Batch<'a, G> {
     /// The elements along an axis at the places that `indexes` holds, whose
     /// dimensions stand where the axis stood. A place outside gives NaN.
     ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let rows = batch.upload_shaped(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3, 2])?;
+    /// let wanted = batch.upload_indexes(&[2, 0], &[2])?;
+    /// let picked = batch.gather(rows, wanted, 0)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(picked)?, [5.0, 6.0, 1.0, 2.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`Batch::relu`], for an axis that the shape does not have, and
@@ -139,7 +177,18 @@ impl<'a, G> Batch<'a, G> {
         Ok(self.operation(node, &operands))
     }
 
-    /// Values laid end to end along an axis.
+    /// Values laid end to end along an axis; their other axes are equal.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let (a, b) = (batch.upload(&[1.0]), batch.upload(&[2.0, 3.0]));
+    /// let both = batch.concat(&[a, b], 0)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(both)?, [1.0, 2.0, 3.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -16,8 +16,9 @@ use crate::tensor::DType;
 impl<'a, G> Batch<'a, G> {
     /// A vector that goes up with the batch.
     ///
-    /// What cannot be recorded, such as the 1,025th node, is refused where the
-    /// value is used first.
+    /// The floats are borrowed until [`execute`](Batch::execute) copies them, or owned where
+    /// a `Vec` is given. What cannot be recorded, such as the 1,025th node, is refused where
+    /// the value is used first.
     pub fn upload(&mut self, data: impl Into<Cow<'a, [f32]>>) -> Value {
         let data = data.into();
         let entry = u32::try_from(data.len())
@@ -31,6 +32,16 @@ impl<'a, G> Batch<'a, G> {
     }
 
     /// An array of some shape, row-major, that goes up with the batch.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let table = batch.upload_shaped(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+    /// assert_eq!(batch.shape(table)?, [2, 3]);
+    /// assert!(batch.upload_shaped(&[1.0, 2.0], &[3]).is_err());
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -50,6 +61,7 @@ impl<'a, G> Batch<'a, G> {
     }
 
     /// A tensor that lies on the device already: nothing goes up for it.
+    /// [`Gpu::tensor`](crate::Gpu::tensor) makes one, and has an example.
     ///
     /// # Errors
     ///
@@ -69,7 +81,8 @@ impl<'a, G> Batch<'a, G> {
     }
 
     /// The sum of a · b along the last axis, which the result does not have:
-    /// one number for two vectors.
+    /// one number for two vectors; other axes broadcast. Off by at most n/64 + 8 units of
+    /// 2⁻²⁴ of the sum of absolute products, for n up to 4,096.
     ///
     /// # Errors
     ///
@@ -82,12 +95,26 @@ impl<'a, G> Batch<'a, G> {
 
     /// The product of matrices: the last two axes of each, `[.., m, k]` and
     /// `[.., k, n]` give `[.., m, n]`; axes in front broadcast. What follows
-    /// element by element is computed in the same pass.
+    /// element by element is computed in the same pass. Each element is summed from the
+    /// first product to the last, off by at most k·2⁻²⁴ of the sum of absolute values.
     ///
     /// A vector is one row on the left and one column on the right, and the result
     /// has no axis for that, as in NumPy: `[k]` and `[.., k, n]` give `[.., n]`,
     /// `[.., m, k]` and `[k]` give `[.., m]`, two vectors one number. What follows
     /// a product with a vector is a pass of its own.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let rows = batch.upload_shaped(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// let weights = batch.upload_shaped(&[1.0, 0.0, 0.0, -1.0], &[2, 2])?;
+    /// let product = batch.matmul(rows, weights)?;
+    /// let layer = batch.relu(product)?; // In the same pass.
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(layer)?, [1.0, 0.0, 3.0, 0.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -100,6 +127,20 @@ impl<'a, G> Batch<'a, G> {
     }
 
     /// Makes a value a result, though operations use it or nothing computed it.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let x = batch.upload(&[1.0, 4.0]);
+    /// let root = batch.sqrt(x)?;
+    /// let twice = batch.scale(root, 2.0)?;
+    /// batch.keep(root)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(root)?, [1.0, 2.0]);
+    /// assert_eq!(batch.read(twice)?, [2.0, 4.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

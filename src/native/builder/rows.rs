@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::graph::chain::{Norm, Reduction};
 
 /// The axes that a reduction goes over, counted from the front, or from the
-/// back where they are negative.
+/// back where they are negative. [`Batch::sum`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axes<'a> {
     axes: &'a [i32],
@@ -38,7 +38,24 @@ impl<'a> Axes<'a> {
 }
 
 impl<G> Batch<'_, G> {
-    /// The sum over axes.
+    /// The sum over axes. Off by at most n/64 + 8 units of 2⁻²⁴ of the sum of absolute
+    /// values, for n up to 4,096; [`kernel::generated`](crate::kernel::generated) has the
+    /// other lengths.
+    ///
+    /// ```
+    /// # use framebatch::{Axes, Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let table = batch.upload_shaped(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// let rows = batch.sum(table, Axes::of(&[1]))?;
+    /// let all = batch.sum(table, Axes::ALL)?;
+    /// let column = batch.sum(table, Axes::of(&[-1]).kept())?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(rows)?, [3.0, 7.0]);
+    /// assert_eq!(batch.read(all)?, [10.0]);
+    /// assert_eq!(batch.shape(column)?, [2, 1]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -48,7 +65,7 @@ impl<G> Batch<'_, G> {
         self.reduce("sum", Reduction::Sum, (x, axes))
     }
 
-    /// The mean over axes.
+    /// The mean over axes, as exact as [`Batch::sum`].
     ///
     /// # Errors
     ///
@@ -57,7 +74,7 @@ impl<G> Batch<'_, G> {
         self.reduce("mean", Reduction::Mean, (x, axes))
     }
 
-    /// The largest over axes; NaN if any is.
+    /// The largest over axes, exactly; NaN if any is.
     ///
     /// # Errors
     ///
@@ -66,7 +83,7 @@ impl<G> Batch<'_, G> {
         self.reduce("max", Reduction::Max, (x, axes))
     }
 
-    /// The smallest over axes; NaN if any is.
+    /// The smallest over axes, exactly; NaN if any is.
     ///
     /// # Errors
     ///
@@ -79,6 +96,17 @@ impl<G> Batch<'_, G> {
     /// over several the place in their row-major order. The result holds indexes,
     /// for [`Batch::gather`] or [`Batch::read_indexes`].
     ///
+    /// ```
+    /// # use framebatch::{Axes, Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let scores = batch.upload_shaped(&[1.0, 3.0, 2.0, 0.0], &[2, 2])?;
+    /// let best = batch.argmax(scores, Axes::of(&[1]))?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read_indexes(best)?, [1, 0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`Batch::mean`].
@@ -86,7 +114,19 @@ impl<G> Batch<'_, G> {
         self.reduce("argmax", Reduction::Argmax, (x, axes))
     }
 
-    /// eˣ over the sum of all eˣ along an axis.
+    /// eˣ over the sum of all eˣ along an axis, computed as e = exp(x − max), e / sum(e) and
+    /// as exact as these. The result has the shape of `x`.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let scores = batch.upload(&[0.0, 0.0]);
+    /// let odds = batch.softmax(scores, -1)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(odds)?, [0.5, 0.5]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -98,7 +138,20 @@ impl<G> Batch<'_, G> {
     }
 
     /// (x − mean) / √(variance + epsilon) along an axis; weights and biases are a
-    /// [`mul`](Batch::mul) and an [`add`](Batch::add) behind it, in the same pass.
+    /// [`mul`](Batch::mul) and an [`add`](Batch::add) behind it, in the same pass. As exact
+    /// as c = x − mean(x), c / sqrt(mean(c²) + epsilon) op by op. The result has the shape
+    /// of `x`.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// # let mut batch = gpu.batch();
+    /// let x = batch.upload_shaped(&[1.0, 3.0, 10.0, 30.0], &[2, 2])?;
+    /// let y = batch.layer_norm(x, -1, 0.0)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(y)?, [-1.0, 1.0, -1.0, 1.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -107,7 +160,7 @@ impl<G> Batch<'_, G> {
         self.norm("layer_norm", Norm::Layer, (x, axis, epsilon))
     }
 
-    /// x / √(mean of squares + epsilon) along an axis.
+    /// x / √(mean of squares + epsilon) along an axis. The result has the shape of `x`.
     ///
     /// # Errors
     ///
@@ -117,7 +170,7 @@ impl<G> Batch<'_, G> {
     }
 
     /// x / maximum(length, epsilon) along an axis, where the length is the root
-    /// of the sum of squares.
+    /// of the sum of squares. The result has the shape of `x`.
     ///
     /// # Errors
     ///

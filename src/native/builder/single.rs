@@ -10,54 +10,56 @@ use crate::native::blocking::Blocking;
 use crate::native::call::Call;
 use crate::native::gpu::Gpu;
 
-/// Vectors have equal lengths, or one of them has one element.
+/// The operations of a [`Batch`] as calls of their own, on vectors of equal lengths; one of
+/// two may have one element, which is repeated. As exact as there. Out of the call comes
+/// [`Error::InvalidInput`] for lengths that do not fit, and what may befall any call.
 impl Gpu {
-    /// 0 where the value is negative.
+    /// 0 where the value is negative. As [`Batch::relu`].
     pub fn relu(&self, x: &[f32]) -> Call<f32> {
         self.single([x], |batch, [x]| batch.relu(x))
     }
 
-    /// x · factor.
+    /// x · factor. As [`Batch::scale`].
     pub fn scale(&self, x: &[f32], factor: f32) -> Call<f32> {
         self.single([x], |batch, [x]| batch.scale(x, factor))
     }
 
-    /// a + b.
+    /// a + b. As [`Batch::add`].
     pub fn add(&self, a: &[f32], b: &[f32]) -> Call<f32> {
         self.single([a, b], |batch, [a, b]| batch.add(a, b))
     }
 
-    /// a − b.
+    /// a − b. As [`Batch::sub`].
     pub fn sub(&self, a: &[f32], b: &[f32]) -> Call<f32> {
         self.single([a, b], |batch, [a, b]| batch.sub(a, b))
     }
 
-    /// a · b.
+    /// a · b. As [`Batch::mul`].
     pub fn mul(&self, a: &[f32], b: &[f32]) -> Call<f32> {
         self.single([a, b], |batch, [a, b]| batch.mul(a, b))
     }
 
-    /// The sum of a · b: one float.
+    /// The sum of a · b: one float. As [`Batch::dot`].
     pub fn dot(&self, a: &[f32], b: &[f32]) -> Call<f32> {
         self.single([a, b], |batch, [a, b]| batch.dot(a, b))
     }
 
-    /// 1 / (1 + e⁻ˣ).
+    /// 1 / (1 + e⁻ˣ). As [`Batch::sigmoid`].
     pub fn sigmoid(&self, x: &[f32]) -> Call<f32> {
         self.single([x], |batch, [x]| batch.sigmoid(x))
     }
 
-    /// Hyperbolic tangent.
+    /// Hyperbolic tangent. As [`Batch::tanh`].
     pub fn tanh(&self, x: &[f32]) -> Call<f32> {
         self.single([x], |batch, [x]| batch.tanh(x))
     }
 
-    /// x · sigmoid(x), also called silu.
+    /// x · sigmoid(x), also called silu. As [`Batch::swish`].
     pub fn swish(&self, x: &[f32]) -> Call<f32> {
         self.single([x], |batch, [x]| batch.swish(x))
     }
 
-    /// x · Φ(x), by the error function.
+    /// x · Φ(x), by the error function. As [`Batch::gelu`].
     pub fn gelu(&self, x: &[f32]) -> Call<f32> {
         self.single([x], |batch, [x]| batch.gelu(x))
     }

@@ -63,7 +63,9 @@ struct Waiting {
 }
 
 impl Embedder {
-    /// Embeds texts one after another, for more of them than there is memory for.
+    /// Embeds texts one after another, for more of them than there is memory for: a vector
+    /// each, in the order of the texts. [`Embedder::stats`] has an example.
+    ///
     /// An error is one of the results; those before it and behind it stand.
     ///
     /// As many tokens are on their way as come back within a tenth of a second, so

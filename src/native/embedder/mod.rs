@@ -181,13 +181,21 @@ impl Embedder {
         }
     }
 
-    /// The sizes of the model.
+    /// The sizes of the model: layers, heads, floats of a vector, and the most tokens of a
+    /// text.
     pub fn config(&self) -> &Config {
         &self.model.encoder.config
     }
 
     /// The same model with this in front of every text; by default it is what the
     /// folder names as its default, or nothing.
+    ///
+    /// ```no_run
+    /// # fn ask(embedder: &framebatch::Embedder) -> Result<Vec<f32>, framebatch::Error> {
+    /// let prompt = embedder.prompt("query").unwrap_or_default();
+    /// embedder.with_prompt(prompt).embed("where do cats sleep?").wait()
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_prompt(&self, prompt: &str) -> Embedder {
         Embedder {
@@ -235,12 +243,17 @@ impl Embedder {
         self.model.loads.iter().map(Load::stats).collect()
     }
 
-    /// Embeds a text: so many floats as [`Config::hidden`].
+    /// Embeds a text, with its prompt in front: a vector of [`Config::hidden`] floats, of
+    /// length 1 where the model normalizes. The call is on its way when this returns;
+    /// [`Embedder`] has an example.
+    ///
+    /// # Errors
     ///
     /// Out of the future comes [`Error::InvalidInput`] for a text of too many tokens
     /// under [`LongTexts::Reject`], and for any text where the folder has no
     /// tokenizer of the kind that is known (WordPiece), which leaves
-    /// [`Embedder::embed_ids`]; besides what may befall any call.
+    /// [`Embedder::embed_ids`]; besides what may befall any call, as of
+    /// [`Gpu::lerp`](crate::Gpu::lerp).
     pub fn embed(&self, text: &str) -> Embedding {
         self.begin(self.ids(text)).1
     }
@@ -301,8 +314,21 @@ impl Embedder {
         }
     }
 
-    /// Embeds a text that any tokenizer made ids of, `[CLS]` and `[SEP]` included: so
-    /// many floats as [`Config::hidden`].
+    /// Embeds a text that any tokenizer made ids of, `[CLS]` and `[SEP]` included: a vector
+    /// of [`Config::hidden`] floats.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), framebatch::Error> {
+    /// # use framebatch::{Blocking, Config, Embedder, EmbedderOptions};
+    /// # let gpu = Blocking::open(Config::default())?;
+    /// let embedder = Embedder::open(gpu.gpu(), "models/minilm", EmbedderOptions::default())?;
+    /// let ids = embedder.ids("a text")?; // Or those of a tokenizer of your own.
+    /// assert_eq!(embedder.embed_ids(&ids).wait()?, embedder.embed("a text").wait()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
     ///
     /// Out of the future comes [`Error::InvalidInput`] for no ids, for more than
     /// [`Config::max_tokens`], for one that the vocabulary has not and for RoBERTa's
