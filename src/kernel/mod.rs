@@ -23,7 +23,7 @@ pub mod generated;
 mod scan;
 mod tables;
 
-pub use expr::show;
+pub use crate::program::{MAX_OPERANDS, RESULT};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// Expressions that kernels are made for.
@@ -33,16 +33,7 @@ use std::sync::Arc;
 
 use self::searching::Scan;
 use crate::graph::Timing;
-use crate::plan::fuse::{self, Tiles};
-
-/// Largest number of operands that a kernel takes. With the result and the
-/// segment table these are the eight storage buffers that every WebGPU device
-/// binds at once.
-pub const MAX_OPERANDS: usize = RESULT as usize;
-
-/// The binding of the result. Every kernel has the same bindings, operands
-/// first, so that one layout serves all; it leaves out what it does not read.
-pub const RESULT: u32 = 6;
+use crate::program::{Products, Stage, Tiles};
 
 /// The binding of the segment table.
 pub const SEGMENTS: u32 = RESULT + 1;
@@ -92,9 +83,9 @@ pub enum Kernel {
     /// The best of what they found.
     Best,
     /// A stage that fusion made, but for products.
-    Fused(Arc<fuse::Stage>),
+    Fused(Arc<Stage>),
     /// A stage of products in tiles of a size.
-    Product(Arc<fuse::Stage>, fuse::Products, Tiles),
+    Product(Arc<Stage>, Products, Tiles),
 }
 
 /// What a kernel is told besides its operands.

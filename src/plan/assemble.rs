@@ -1,7 +1,6 @@
 //! Turns the calls of a piece into a plan: groups equal structures, lays
 //! results end to end, gives every intermediate a slot until its last use.
 
-use super::fuse::BufferId;
 use super::fused::{Placed, Shaped};
 use super::gather::Gather;
 use super::recipe::{Recipe, Source, Stage, Work};
@@ -10,6 +9,7 @@ use super::{sampled, searched};
 use crate::graph::OpClass;
 use crate::graph::searching::Searching;
 use crate::kernel::{MAX_OPERANDS, Settings};
+use crate::program::BufferId;
 use crate::tensor::{Span, aligned};
 
 /// A structure's number in the session.

@@ -3,14 +3,14 @@
 //! Counts only. What a count costs is measured, and where a call goes is not
 //! decided here.
 
-use super::fuse::{
-    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, StageSizes, Width, tiles,
-};
 use super::recipe::{Recipe, Stage as Step, Work};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::BLOCK;
 use crate::graph::{Expr, Term, UnaryFn};
 use crate::kernel::Kernel;
+use crate::program::{
+    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, StageSizes, Width, tiles,
+};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use super::by_rows::ByRows;
-use super::fuse::{
-    Access, Body, BufferId, Products, Program, Sizes, Source, Stage, StageSizes, Tiles, fuse,
-};
+use super::fuse::fuse;
 use super::join::Joint;
 use super::recipe::Extent;
 use super::{Part, Segment, Slot};
 use crate::graph::chain::{Chain, Home, Node, Op};
 use crate::kernel::Kernel;
+use crate::program::{
+    Access, Body, BufferId, Products, Program, Sizes, Source, Stage, StageSizes, Tiles,
+};
 use crate::tensor::aligned;
 
 /// A program with its kernels.

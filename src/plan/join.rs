@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::Segment;
-use super::fuse::{Access, Body, LANES, Layout, Stage, Width, tiles};
+use crate::program::{Access, Body, LANES, Layout, Stage, Width, tiles};
 
 /// Where a stage's entries say how many rows there are, and how far apart.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::fuse::{Load, Tiles};
 use super::{Dispatch, Operand, Plan, Slot, Step};
 use crate::graph::Timing;
 use crate::kernel::Kernel;
+use crate::program::{Load, Tiles};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

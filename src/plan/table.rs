@@ -4,9 +4,9 @@
 //! that calls of any lengths share a dispatch.
 
 use super::Dispatch;
-use super::fuse::Tiles;
 use crate::graph::Timing;
 use crate::kernel::{Kernel, WORKGROUP};
+use crate::program::Tiles;
 
 /// Largest block, as a power of two: keeps the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;

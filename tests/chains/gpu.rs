@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
 use framebatch::plan::Params;
-use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes, Tiles};
+use framebatch::program::{Products, Program, Sizes, Source, Stage, StageSizes, Tiles};
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 

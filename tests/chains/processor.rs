@@ -1,7 +1,7 @@
 //! Runs programs on the processor.
 
 use framebatch::device::program::{Numbers, Operands, Output, Runner};
-use framebatch::plan::fuse::{Program, Sizes, Source};
+use framebatch::program::{Program, Sizes, Source};
 use framebatch::tensor::aligned;
 
 /// A call's tensors, as words, and its constants.

@@ -5,7 +5,7 @@
 use super::operands::{Reads, quad};
 use super::{coordinates, declare, scalars};
 use crate::kernel::expr;
-use crate::plan::fuse::{Access, Layout, Load, Map, Stage};
+use crate::program::{Access, Layout, Load, Map, Stage};
 
 /// Vectors of four elements that a thread of a flat map computes.
 pub(in crate::kernel) const VECTORS: u32 = 4;

@@ -54,7 +54,7 @@ mod tile;
 
 use self::operands::Reads;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
-use crate::plan::fuse::{Body, Layout, Scalar, Stage, Tiles, Width};
+use crate::program::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;
 

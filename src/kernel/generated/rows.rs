@@ -3,7 +3,7 @@
 use super::operands::{Reads, single};
 use super::{coordinates, declare, scalars};
 use crate::kernel::{Expr, Term, expr};
-use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
+use crate::program::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     let mut text = declare(stage, layout, (Reads::Single, "u32"));

@@ -2,16 +2,16 @@
 
 use super::attention;
 use super::cut::{Domain, Root, Target};
-use super::layout::Layout;
 use super::lower::{Primitive, along};
-use super::program::{
+use super::stage::{Context, Draft, DraftTerm, place};
+use crate::graph::shape::{MAX_RANK, Shape};
+use crate::graph::{Expr, ExprBuilder, Term, TermId};
+use crate::program::Layout;
+use crate::program::tiles;
+use crate::program::{
     Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
     Source, Stage, StageSizes, TALL, Tile, Width,
 };
-use super::stage::{Context, Draft, DraftTerm, place};
-use super::tiling::tiles;
-use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{Expr, ExprBuilder, Term, TermId};
 
 /// Strides of loads and of the result along some dimensions.
 pub(super) type Strides = [u32; MAX_RANK];

@@ -6,8 +6,8 @@
 //! one that it writes or as one that it reads and not as both, so such a load
 //! goes through the binding of the result.
 
-use super::program::{Access, Body, BufferId, Program, Sizes, Source};
-use crate::kernel::RESULT;
+use crate::program::RESULT;
+use crate::program::{Access, Body, BufferId, Program, Sizes, Source};
 
 /// Gives every map that can have it the buffer of an operand.
 pub(super) fn reuse(program: &mut Program, sizes: &mut Sizes) {

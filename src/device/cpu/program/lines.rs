@@ -3,7 +3,7 @@
 
 use super::{Numbers, Places};
 use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
-use crate::plan::fuse::{
+use crate::program::{
     Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, Width, tiles,
 };
 

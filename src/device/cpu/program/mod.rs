@@ -26,7 +26,7 @@ use std::ops::Range;
 use self::places::Places;
 use super::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
-use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage};
+use crate::program::{Access, Body, Layout, Map, Scalar, Stage};
 
 /// What a stage reads for one call.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub struct Operands<'a> {
     pub constants: &'a [u32],
 }
 
-/// A call's numbers, those of [`StageSizes`](crate::plan::fuse::StageSizes).
+/// A call's numbers, those of [`StageSizes`](crate::program::StageSizes).
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<'a> {
     /// Threads that the call takes.

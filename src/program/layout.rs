@@ -3,16 +3,16 @@
 //! The one place that knows their order: what writes entries, the printer of
 //! WGSL and the processor all ask it.
 
-use super::program::{Access, Body, Rows, Scalar, Stage};
+use super::{Access, Body, Rows, Scalar, Stage};
 
 /// Places of words behind the result's address in an entry. The addresses of
 /// the loads come first, then that of the constants if the stage has any,
-/// then the words of [`super::StageSizes`].
+/// then the words of [`StageSizes`](super::StageSizes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The address of the call's constants.
     pub constants: u32,
-    /// The first of the words that [`super::StageSizes`] holds.
+    /// The first of the words that [`StageSizes`](super::StageSizes) holds.
     pub sizes: u32,
     /// Elements of the call (a strided map), values in a row, or keys.
     pub count: u32,

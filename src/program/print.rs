@@ -2,10 +2,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::program::{
+use super::formula::show;
+use super::{
     Access, Body, BufferId, Load, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Width,
 };
-use crate::kernel::{Expr, show};
+use crate::graph::Expr;
 
 /// One line for each stage.
 impl Display for Program {
