@@ -22,10 +22,10 @@ const MAY_IMPORT: [(&str, &[&str]); 13] = [
     (
         "session",
         &[
-            "graph", "plan", "kernel", "batch", "device", "tensor", "error",
+            "graph", "program", "plan", "kernel", "batch", "device", "tensor", "error",
         ],
     ),
-    ("ops", &["graph", "tensor", "error"]),
+    ("ops", &["program", "graph", "tensor", "error"]),
     ("embed", &["graph", "tensor", "error"]),
     ("native", FACES),
     ("wasm", FACES),
@@ -33,7 +33,7 @@ const MAY_IMPORT: [(&str, &[&str]); 13] = [
 
 /// Session, ops and embed, and what it takes to name their types.
 const FACES: &[&str] = &[
-    "session", "ops", "embed", "batch", "device", "graph", "plan", "tensor", "error",
+    "session", "ops", "embed", "batch", "device", "graph", "program", "plan", "tensor", "error",
 ];
 
 /// Words that belong to some places only, by the start or end of their path.

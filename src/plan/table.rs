@@ -76,11 +76,7 @@ impl Table {
         let block = 1 << self.params.shift;
         let mut entries = target.chunks_exact_mut(3 + behind);
         for (call, segment) in dispatch.segments.iter().enumerate() {
-            let words = if dispatch.entries.is_empty() {
-                &segment.operands[..behind]
-            } else {
-                &dispatch.entries[call * behind..][..behind]
-            };
+            let words = &dispatch.entries[call * behind..][..behind];
             let count = threads(dispatch, call);
             // Such a map needs it to the element.
             let length = match &dispatch.kernel {
@@ -111,12 +107,7 @@ fn threads(dispatch: &Dispatch, call: usize) -> u32 {
 }
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
-    let behind = match &dispatch.kernel {
-        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Scan(_) | Kernel::Best => {
-            dispatch.entries.len() / dispatch.segments.len()
-        }
-        _ => dispatch.operands.len(),
-    };
+    let behind = dispatch.entries.len() / dispatch.segments.len();
     3 + u32::try_from(behind).expect("few operands")
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Expressions are of `graph`. How a stage is printed or run is not said here.
 
+use super::{Named, Settings};
 use crate::graph::Expr;
+use crate::graph::searching::Searching;
 use crate::tensor::DType;
 
 /// Most values that one reduction takes; more become a tree of reductions.
@@ -31,6 +33,10 @@ pub enum Body {
     Rows(Rows),
     /// Heads of an attention.
     Attention(Attention),
+    /// What a kernel that is written by hand computes.
+    Named(Named, Settings),
+    /// The best of an index for queries, which takes several dispatches.
+    Search(Searching),
 }
 
 /// `result[i] = value(loads of i, scalars)`.

@@ -84,12 +84,13 @@ impl Layout {
                 };
                 (ranks, 0)
             }
+            Body::Named(..) | Body::Search(_) => (Ranks { outer: 0, inner: 0 }, 0),
         };
         layout.outer = take(ranks.outer.saturating_sub(1));
         layout.inner = take(ranks.inner.saturating_sub(1));
         for load in &stage.loads {
             let words = match load.access {
-                Access::Flat => 0,
+                Access::Flat | Access::Found => 0,
                 Access::Strided => ranks.outer + ranks.inner,
                 Access::Indexed(_) => ranks.outer + ranks.inner + 2,
             };

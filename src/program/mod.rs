@@ -12,9 +12,12 @@
 )]
 
 mod body;
+mod effort;
 mod formula;
 mod layout;
+mod named;
 mod print;
+mod row_op;
 mod stage;
 mod tiling;
 
@@ -22,9 +25,13 @@ pub use body::{
     Attention, Body, CHUNK, Fold, LANES, Map, NARROW, QUERIES, RowResult, RowStep, Rows, TALL,
     Tile, Width,
 };
+pub use effort::{Effort, KINDS, Kind};
+pub(crate) use effort::{FUNCTION, terms};
 pub(crate) use formula::Number;
 pub use layout::Layout;
-pub use stage::{Access, Load, Scalar, Source, Stage};
+pub use named::{Named, Settings};
+pub use row_op::RowOp;
+pub use stage::{Access, Load, Scalar, Source, Stage, Target};
 pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
 
 use crate::graph::shape::Shape;
@@ -51,6 +58,19 @@ pub struct Program {
     pub buffers: u32,
 }
 
+impl Program {
+    /// The program of one stage, whose result is its only one unless it stays on the
+    /// device.
+    pub(crate) fn of(stage: Stage) -> Program {
+        let outputs: Vec<BufferId> = stage.buffer().into_iter().collect();
+        Program {
+            buffers: u32::from(!outputs.is_empty()),
+            stages: vec![stage],
+            outputs,
+        }
+    }
+}
+
 /// A result or an intermediate of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferId(pub u32);
@@ -70,7 +90,7 @@ pub struct Sizes {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageSizes {
     /// Threads that the call takes: one for four elements of a map, one or
-    /// [`LANES`] for a row. As many as there are numbers where it takes more, which
+    /// [`LANES`] for a row. Of a named kernel what a row counts for. As many as there are numbers where it takes more, which
     /// is more than [`MOST_THREADS`](crate::plan::MOST_THREADS).
     pub threads: u32,
     /// For each load, how far behind the start of its source it begins.

@@ -6,12 +6,24 @@ use crate::tensor::Packing;
 /// What a stage reads, besides its call's constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The chain's input of this number, in the arena with the call.
+    /// The input of this number, in the arena with the call.
     Input(u32),
-    /// The chain's input of this number, in a buffer of its own.
+    /// The call's scalar.
+    Scalar,
+    /// The input of this number, in a buffer of its own.
     Resident(u32),
     /// What earlier stages made.
     Buffer(BufferId),
+}
+
+/// Where a stage writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A result or an intermediate of the program.
+    Buffer(BufferId),
+    /// The input of this number, a tensor that stays on the device. Where in that is
+    /// the call's own data.
+    Resident(u32),
 }
 
 /// One kernel at work.
@@ -24,7 +36,7 @@ pub struct Stage {
     /// The variables behind the loads.
     pub scalars: Vec<Scalar>,
     /// Where it writes.
-    pub buffer: BufferId,
+    pub target: Target,
 }
 
 /// A variable that differs from element to element.
@@ -57,6 +69,8 @@ pub enum Access {
     Strided,
     /// By strides, and by the index that the load of this number gives.
     Indexed(u32),
+    /// By what it read before: no word of the entry says where.
+    Found,
 }
 
 /// A variable that is the same for all elements of a call.
@@ -103,6 +117,14 @@ impl Stage {
             && self.loads.iter().map(of).eq(other.loads.iter().map(of))
     }
 
+    /// The buffer of the program that it writes, if it writes one.
+    pub fn buffer(&self) -> Option<BufferId> {
+        match self.target {
+            Target::Buffer(buffer) => Some(buffer),
+            Target::Resident(_) => None,
+        }
+    }
+
     /// Whether it reads constants of the call.
     pub fn has_constants(&self) -> bool {
         let is_constant = |scalar: &Scalar| matches!(scalar, Scalar::Constant(_));
@@ -118,9 +140,9 @@ impl Stage {
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match &self.body {
-            Body::Map(_) => 1,
+            Body::Map(_) | Body::Named(..) => 1,
             Body::Rows(rows) if rows.width == Width::Thread => 1,
-            Body::Rows(_) | Body::Attention(_) => LANES,
+            Body::Rows(_) | Body::Attention(_) | Body::Search(_) => LANES,
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn read(text: &mut String, stage: &Stage, (load, at): (usize, &str), 
         binding, access, ..
     } = stage.loads[load];
     let value = match access {
-        Access::Flat | Access::Strided => format!("read{binding}({at})"),
+        Access::Flat | Access::Strided | Access::Found => format!("read{binding}({at})"),
         Access::Indexed(by) => {
             let (step, limit) = (index, index + 1);
             put!(text, "let x{load} = bitcast<U>(v{by});\n");

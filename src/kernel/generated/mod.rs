@@ -78,6 +78,7 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
         Body::Attention(of) => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
+        Body::Named(..) | Body::Search(_) => unreachable!("it is written by hand"),
         Body::Rows(rows) => match rows.width {
             Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
             Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),

@@ -9,8 +9,8 @@ use crate::graph::{Expr, ExprBuilder, Term, TermId};
 use crate::program::Layout;
 use crate::program::tiles;
 use crate::program::{
-    Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
-    Source, Stage, StageSizes, TALL, Tile, Width,
+    self, Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows,
+    Scalar, Source, Stage, StageSizes, TALL, Tile, Width,
 };
 
 /// Strides of loads and of the result along some dimensions.
@@ -74,7 +74,7 @@ pub(super) fn build(
         body,
         loads: loads.collect(),
         scalars: draft.scalars.iter().map(|(scalar, _)| *scalar).collect(),
-        buffer: BufferId(buffer),
+        target: program::Target::Buffer(BufferId(buffer)),
     };
     sizes.result = start;
     sizes.offsets = draft.loads.iter().map(|load| load.offset).collect();

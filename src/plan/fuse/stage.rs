@@ -25,7 +25,7 @@ impl Context<'_> {
     pub(super) fn packing(&self, source: Source) -> Option<Packing> {
         match source {
             Source::Resident(index) => self.homes[index as usize].packing(),
-            Source::Input(_) | Source::Buffer(_) => None,
+            Source::Input(_) | Source::Scalar | Source::Buffer(_) => None,
         }
     }
 }

@@ -88,6 +88,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
                 work: width * words(layout.count, 1)[0] as usize,
             }
         }
+        Body::Named(..) | Body::Search(_) => unreachable!("it has a twin of its own"),
         Body::Rows(rows) => {
             let count = words(layout.count, 1)[0] as usize;
             let outer = words(layout.outer, rows.outer - 1);
