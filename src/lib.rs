@@ -39,6 +39,7 @@ pub mod graph;
 pub mod kernel;
 pub mod ops;
 pub mod plan;
+pub mod program;
 pub mod session;
 pub mod tensor;
 

@@ -4,11 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::Code;
-use crate::graph::{Graph, Mode, Timing};
+use crate::graph::{Mode, Timing};
 use crate::ops;
 use crate::plan::{Call, NumbersId, Piece, PieceSizes, Recipe, RecipeId, SetId, assemble, pieces};
+use crate::program::RowOp;
 
-fn graphs() -> Vec<Graph> {
+fn ops() -> Vec<RowOp> {
     vec![
         ops::lerp(1, Timing::Call).expect("valid"),
         ops::lerp(3, Timing::Row).expect("valid"),
@@ -41,7 +42,7 @@ proptest! {
         target in 64_u64..20_000,
         seed in any::<u32>(),
     ) {
-        let recipes: Vec<Recipe> = graphs().iter().map(|graph| Recipe::new(graph).expect("valid")).collect();
+        let recipes: Vec<Recipe> = ops().iter().map(Recipe::new).collect();
         let mut arena = Arena::default();
         let mut word = seed;
         let mut calls = Vec::new();

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use super::*;
 use crate::graph::chain::{Chain, Home};
 use crate::kernel::Kernel;
-use crate::plan::fuse::{Stage, fuse};
+use crate::plan::fuse::fuse;
+use crate::program::Stage;
 
 fn config() -> Config {
     Config {

@@ -1,8 +1,7 @@
-//! HOW one op is computed: the catalog of kernels.
+//! Kernels as WGSL, and the few facts that a planner needs about their grids.
 //!
-//! A kernel is WGSL source plus the few facts a planner needs about its grid.
-//! Nothing is compiled or run here, and the CPU twin of each kernel lives in
-//! `device/cpu`.
+//! A kernel is that of a stage which fusion made, or a named one. Nothing is compiled
+//! or run here, and the CPU twin of each kernel lives in `device/cpu`.
 
 /// Appends to a text; it takes all there is.
 macro_rules! put {
@@ -20,10 +19,11 @@ macro_rules! shader {
 
 mod expr;
 pub mod generated;
+mod named;
 mod scan;
 mod tables;
 
-pub use expr::show;
+pub use crate::program::{MAX_OPERANDS, Named, RESULT, Settings};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// Expressions that kernels are made for.
@@ -31,18 +31,7 @@ pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searchin
 
 use std::sync::Arc;
 
-use self::searching::Scan;
-use crate::graph::Timing;
-use crate::plan::fuse::{self, Tiles};
-
-/// Largest number of operands that a kernel takes. With the result and the
-/// segment table these are the eight storage buffers that every WebGPU device
-/// binds at once.
-pub const MAX_OPERANDS: usize = RESULT as usize;
-
-/// The binding of the result. Every kernel has the same bindings, operands
-/// first, so that one layout serves all; it leaves out what it does not read.
-pub const RESULT: u32 = 6;
+use crate::program::{Products, Stage, Tiles};
 
 /// The binding of the segment table.
 pub const SEGMENTS: u32 = RESULT + 1;
@@ -65,139 +54,51 @@ const FUNCTIONS: &str = shader!("functions");
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// `(1 − t)·a + t·b`.
-    Lerp,
-    /// Quaternions along the shorter arc.
-    Slerp,
-    /// Floats on cubic Bézier curves.
-    Bezier,
-    /// Gradients of states.
-    StateGradients,
-    /// Gradients of a caller's own field, with the field in its source.
-    StateField(Expr),
-    /// States between states.
-    StateInterpolate,
-    /// All steps between states.
-    StateSequence,
-    /// States on cubic Bézier curves.
-    StateBezier,
-    /// How far apart states are.
-    StateDistance,
-    /// States one step down their gradient.
-    StateDescend,
-    /// Clips at times of the calls' own.
-    Clip,
-    /// Queries against the vectors of an index.
-    Scan(Scan),
-    /// The best of what they found.
-    Best,
+    /// One that is written by hand.
+    Named(Named),
     /// A stage that fusion made, but for products.
-    Fused(Arc<fuse::Stage>),
+    Fused(Arc<Stage>),
     /// A stage of products in tiles of a size.
-    Product(Arc<fuse::Stage>, fuse::Products, Tiles),
-}
-
-/// What a kernel is told besides its operands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// Elements in a row; of a sequence, in a row of the result.
-    pub width: u32,
-    /// Whether t comes as an operand with a value for each row, or as the
-    /// call's scalar.
-    pub timing: Timing,
-    /// A variant of the kernel; see the WGSL file.
-    pub mode: u32,
+    Product(Arc<Stage>, Products, Tiles),
 }
 
 impl Kernel {
-    /// Every kernel that is written by hand.
-    pub const ALL: [Kernel; 11] = [
-        Kernel::Lerp,
-        Kernel::Slerp,
-        Kernel::Bezier,
-        Kernel::StateGradients,
-        Kernel::StateInterpolate,
-        Kernel::StateSequence,
-        Kernel::StateBezier,
-        Kernel::StateDistance,
-        Kernel::StateDescend,
-        Kernel::Clip,
-        Kernel::Best,
-    ];
-
     /// The name in plans and in profilers.
     pub const fn name(&self) -> &'static str {
         match self {
-            Kernel::Lerp => "lerp",
-            Kernel::Slerp => "slerp",
-            Kernel::Bezier => "bezier",
-            Kernel::StateGradients => "state_gradients",
-            Kernel::StateField(_) => "state_field",
-            Kernel::StateInterpolate => "state_interpolate",
-            Kernel::StateSequence => "state_sequence",
-            Kernel::StateBezier => "state_bezier",
-            Kernel::StateDistance => "state_distance",
-            Kernel::StateDescend => "state_descend",
-            Kernel::Clip => "clip",
-            Kernel::Scan(_) => "scan",
-            Kernel::Best => "best",
+            Kernel::Named(kernel) => kernel.name(),
             Kernel::Fused(_) | Kernel::Product(..) => "fused",
         }
     }
 
     /// Complete WGSL source, libraries included.
     pub fn source(&self) -> String {
-        let (field, scan);
-        let (library, body) = match self {
-            Kernel::Lerp => ("", shader!("lerp")),
-            Kernel::Slerp => (shader!("arc"), shader!("slerp")),
-            Kernel::Bezier => ("", shader!("bezier")),
-            Kernel::StateGradients => ("", shader!("state_gradients")),
-            Kernel::StateField(expr) => {
-                let mut function = String::from("fn field(v0: F, v1: F, v2: F) -> F {\n");
-                let value = expr::print(&mut function, expr, ("t", usize::MAX));
-                put!(&mut function, "return {value};\n}}");
-                field = [shader!("math"), FUNCTIONS, &function].join("\n");
-                (field.as_str(), shader!("state_field"))
-            }
-            Kernel::StateInterpolate => (shader!("states"), shader!("state_interpolate")),
-            Kernel::StateSequence => (shader!("states"), shader!("state_sequence")),
-            Kernel::StateBezier => ("", shader!("state_bezier")),
-            Kernel::StateDistance => ("", shader!("state_distance")),
-            Kernel::StateDescend => ("", shader!("state_descend")),
-            Kernel::Clip => (shader!("arc"), shader!("clip")),
-            Kernel::Scan(of) => {
-                scan = scan::source(of);
-                (shader!("lists"), scan.as_str())
-            }
-            Kernel::Best => (shader!("lists"), shader!("best")),
-            Kernel::Fused(stage) => return generated::source(stage, Tiles::Large),
-            Kernel::Product(stage, _, tiles) => return generated::source(stage, *tiles),
-        };
-        [SEGMENTS_LIBRARY, library, body].join("\n")
+        match self {
+            Kernel::Named(kernel) => named::source(kernel),
+            Kernel::Fused(stage) => generated::source(stage, Tiles::Large),
+            Kernel::Product(stage, _, tiles) => generated::source(stage, *tiles),
+        }
     }
 
     /// Operands it takes, the scalar included.
     pub fn operands(&self) -> usize {
         match self {
+            Kernel::Named(kernel) => kernel.operands(),
             Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.bindings(),
-            Kernel::StateGradients | Kernel::StateField(_) | Kernel::Best => 1,
-            Kernel::StateSequence
-            | Kernel::StateDistance
-            | Kernel::StateDescend
-            | Kernel::Clip
-            | Kernel::Scan(_) => 2,
-            Kernel::Lerp | Kernel::Slerp | Kernel::StateInterpolate => 3,
-            Kernel::Bezier | Kernel::StateBezier => 5,
         }
+    }
+
+    /// Whether calls count rows, each of which is computed by itself, and no threads.
+    pub fn is_by_row(&self) -> bool {
+        matches!(self, Kernel::Named(kernel) if kernel.is_by_row())
     }
 
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match self {
+            Kernel::Named(Named::Scan(_) | Named::Best) => LANES,
+            Kernel::Named(_) => 1,
             Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
-            Kernel::Scan(_) | Kernel::Best => LANES,
-            _ => 1,
         }
     }
 
@@ -207,21 +108,9 @@ impl Kernel {
     /// many as have, which no device starts.
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
+            Kernel::Named(kernel) => kernel.threads(rows, settings),
             Kernel::Fused(stage) if stage.is_flat_map() => rows.div_ceil(generated::VECTORS),
-            Kernel::Fused(_)
-            | Kernel::Product(..)
-            | Kernel::Clip
-            | Kernel::Scan(_)
-            | Kernel::Best => rows,
-            Kernel::Lerp | Kernel::Bezier => rows.saturating_mul(settings.width).div_ceil(4),
-            Kernel::StateSequence => rows.saturating_mul(settings.width),
-            Kernel::StateGradients => rows.saturating_mul(8),
-            Kernel::StateField(_) => rows.saturating_mul(16),
-            Kernel::Slerp
-            | Kernel::StateInterpolate
-            | Kernel::StateBezier
-            | Kernel::StateDistance
-            | Kernel::StateDescend => rows,
+            Kernel::Fused(_) | Kernel::Product(..) => rows,
         }
     }
 }

@@ -19,14 +19,14 @@ fn module(kernel: &Kernel) -> naga::Module {
 /// Every kernel, and those of some expressions: each function, and numbers that
 /// a compiler could find to be infinite or none.
 fn kernels() -> Vec<Kernel> {
-    let mut kernels = Kernel::ALL.to_vec();
+    let mut kernels: Vec<Kernel> = Named::ALL.into_iter().map(Kernel::Named).collect();
     let infinite = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, 1e-40];
     for value in infinite {
         let mut expr = ExprBuilder::default();
         let (number, zero) = (expr.number(value), expr.number(0.0));
         let product = expr.push(Term::Binary(BinaryFn::Mul, number, number));
         let quotient = expr.push(Term::Binary(BinaryFn::Div, product, zero));
-        kernels.push(Kernel::StateField(expr.finish(quotient)));
+        kernels.push(Kernel::Named(Named::StateField(expr.finish(quotient))));
     }
     let of_formulas = [UnaryFn::Recip, UnaryFn::Sin, UnaryFn::Cos, UnaryFn::Tan];
     for function in UnaryFn::OF_TENSORS.into_iter().chain(of_formulas) {
@@ -35,22 +35,22 @@ fn kernels() -> Vec<Kernel> {
         let of_x = expr.push(Term::Unary(function, x));
         let of_far = expr.push(Term::Unary(function, far));
         let sum = expr.push(Term::Binary(BinaryFn::Add, of_x, of_far));
-        kernels.push(Kernel::StateField(expr.finish(sum)));
+        kernels.push(Kernel::Named(Named::StateField(expr.finish(sum))));
     }
     for packing in [None].into_iter().chain(Packing::ALL.map(Some)) {
         for (is_distance, is_short) in [(false, true), (true, false), (true, true)] {
-            kernels.push(Kernel::Scan(Scan {
+            kernels.push(Kernel::Named(Named::Scan(searching::Scan {
                 packing,
                 is_distance,
                 is_short,
-            }));
+            })));
         }
     }
     for function in BinaryFn::ALL {
         let mut expr = ExprBuilder::default();
         let (x, zero) = (expr.push(Term::Variable(2)), expr.number(0.0));
         let value = expr.push(Term::Binary(function, x, zero));
-        kernels.push(Kernel::StateField(expr.finish(value)));
+        kernels.push(Kernel::Named(Named::StateField(expr.finish(value))));
     }
     kernels
 }
@@ -119,13 +119,22 @@ fn table(kernel: &Kernel, name: &str) -> Vec<u32> {
 #[test]
 fn tables_are_the_same_in_both_languages_and_what_they_say() {
     let bits = |table: [f32; 16]| table.map(f32::to_bits);
-    assert_eq!(table(&Kernel::StateGradients, "SLOPES"), bits(SLOPES));
-    assert_eq!(table(&Kernel::StateDescend, "SLOPES"), FINE_SLOPES);
     assert_eq!(
-        table(&Kernel::StateDistance, "MAGNITUDES"),
+        table(&Kernel::Named(Named::StateGradients), "SLOPES"),
+        bits(SLOPES)
+    );
+    assert_eq!(
+        table(&Kernel::Named(Named::StateDescend), "SLOPES"),
+        FINE_SLOPES
+    );
+    assert_eq!(
+        table(&Kernel::Named(Named::StateDistance), "MAGNITUDES"),
         bits(MAGNITUDES)
     );
-    assert_eq!(table(&Kernel::StateDistance, "COSINES"), bits(COSINES));
+    assert_eq!(
+        table(&Kernel::Named(Named::StateDistance), "COSINES"),
+        bits(COSINES)
+    );
     for i in 0..16 {
         let magnitude = if i == 0 {
             0.0
@@ -147,8 +156,8 @@ fn tables_are_the_same_in_both_languages_and_what_they_say() {
 #[test]
 fn what_loops_count_to_is_what_callers_may_ask_for() {
     for (kernel, name, most) in [
-        (Kernel::Clip, "LAYERS", sampling::MOST_LAYERS),
-        (Kernel::Lerp, "MOST_ELEMENTS", MAX_ELEMENTS),
+        (Kernel::Named(Named::Clip), "LAYERS", sampling::MOST_LAYERS),
+        (Kernel::Named(Named::Lerp), "MOST_ELEMENTS", MAX_ELEMENTS),
     ] {
         let module = module(&kernel);
         let mut constants = module.constants.iter();
@@ -169,7 +178,7 @@ fn every_webgpu_device_binds_this_many_storage_buffers() {
 
 #[test]
 fn params_have_one_layout_in_both_languages() {
-    let module = module(&Kernel::Lerp);
+    let module = module(&Kernel::Named(Named::Lerp));
     let (_, params) = module
         .types
         .iter()

@@ -10,8 +10,9 @@ use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::Searching;
-use crate::graph::{Graph, Measure, Mode, Timing};
+use crate::graph::{Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
+use crate::program::RowOp;
 
 /// How far between the operands: one number for all of a call, or one for each item. Made
 /// from an `f32`, or from a slice, a `Vec` or an array by reference.
@@ -77,8 +78,8 @@ pub(super) enum Structure {
 }
 
 impl Structure {
-    /// The graph of what is not a chain.
-    pub(super) fn graph(&self) -> Result<Graph, Error> {
+    /// The op of what is one.
+    pub(super) fn op(&self) -> Result<RowOp, Error> {
         match *self {
             Structure::FieldGradients(ref field) => Ok(ops::field_gradients(field)),
             Structure::Lerp { width, timing } => ops::lerp(width, timing),
@@ -93,7 +94,7 @@ impl Structure {
             Structure::Chain(_)
             | Structure::Embedding(..)
             | Structure::Sampling(_)
-            | Structure::Searching(_) => Err(Error::Fatal("a chain was taken for a graph".into())),
+            | Structure::Searching(_) => Err(Error::Fatal("a chain was taken for an op".into())),
         }
     }
 }

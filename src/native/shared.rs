@@ -528,7 +528,7 @@ impl State {
             Structure::Embedding(encoder, tokens) => self.session.chain(encoder.chain(*tokens)?),
             Structure::Sampling(sampling) => self.session.sampling(*sampling),
             Structure::Searching(searching) => self.session.searching(*searching),
-            _ => self.session.recipe(&structure.graph()?)?,
+            _ => self.session.recipe(&structure.op()?),
         };
         let dropped = self.recipes.add(structure.clone(), id);
         self.session.forget(dropped);

@@ -1,6 +1,7 @@
-//! What people ask for, as graphs: one function an operation.
+//! What people ask for of rows: one function an op, which says what computes it.
 //!
-//! No lengths, no values, no memory: those come with each call.
+//! No lengths, no values, no memory: those come with each call. Samplings of clips and
+//! searches have structures of their own in `graph`.
 
 pub mod clips;
 mod grammar;
@@ -13,22 +14,29 @@ pub use states::{
 };
 
 use crate::error::Error;
-use crate::graph::{Graph, NodeId, Op, QUATERNION, Timing};
+use crate::graph::Timing;
+use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{DType, Format};
+
+/// A quaternion.
+const QUATERNION: Format = Format {
+    dtype: DType::F32,
+    width: 4,
+};
 
 /// `(1 − t)·a + t·b` of rows of `width` floats.
 ///
 /// # Errors
 ///
 /// [`Error::InvalidInput`] for a width of zero.
-pub fn lerp(width: u32, timing: Timing) -> Result<Graph, Error> {
+pub fn lerp(width: u32, timing: Timing) -> Result<RowOp, Error> {
     let row = floats("lerp", width)?;
-    Ok(between(Op::Lerp, [row; 2], DType::Parameter, timing))
+    Ok(of(Named::Lerp, [row; 2], row).at(DType::Parameter, timing))
 }
 
 /// Spherical interpolation of unit quaternions, four floats (xyzw) a row.
-pub fn slerp(timing: Timing) -> Graph {
-    between(Op::Slerp, [QUATERNION; 2], DType::Parameter, timing)
+pub fn slerp(timing: Timing) -> RowOp {
+    of(Named::Slerp, [QUATERNION; 2], QUATERNION).at(DType::Parameter, timing)
 }
 
 /// Rows of `width` floats on cubic Bézier curves of four control points.
@@ -36,9 +44,9 @@ pub fn slerp(timing: Timing) -> Graph {
 /// # Errors
 ///
 /// [`Error::InvalidInput`] for a width of zero.
-pub fn bezier(width: u32, timing: Timing) -> Result<Graph, Error> {
+pub fn bezier(width: u32, timing: Timing) -> Result<RowOp, Error> {
     let row = floats("bezier", width)?;
-    Ok(between(Op::Bezier, [row; 4], DType::Parameter, timing))
+    Ok(of(Named::Bezier, [row; 4], row).at(DType::Parameter, timing))
 }
 
 fn floats(name: &str, width: u32) -> Result<Format, Error> {
@@ -50,32 +58,35 @@ fn floats(name: &str, width: u32) -> Result<Format, Error> {
     Ok(Format { dtype, width })
 }
 
-/// A graph of `op(rows…, t)`.
-fn between<const N: usize>(op: Op, rows: [Format; N], t: DType, timing: Timing) -> Graph {
-    let mut graph = Graph::default();
-    let mut operands = rows.map(|row| graph.input(row)).to_vec();
-    operands.push(parameter(&mut graph, t, timing));
-    finished(graph, op, &operands)
+/// The op of a kernel on such rows, as wide as the first.
+fn of<const N: usize>(kernel: Named, operands: [Format; N], result: Format) -> RowOp {
+    RowOp {
+        kernel,
+        settings: Settings {
+            width: operands[0].width,
+            ..Settings::default()
+        },
+        operands: operands.to_vec(),
+        scalar: None,
+        result,
+    }
 }
 
-/// A graph of `op(rows…)`.
-fn of<const N: usize>(op: Op, rows: [Format; N]) -> Graph {
-    let mut graph = Graph::default();
-    let operands = rows.map(|row| graph.input(row));
-    finished(graph, op, &operands)
-}
+impl RowOp {
+    /// The same with a parameter behind its operands: one of the call, or one of each row.
+    fn at(mut self, dtype: DType, timing: Timing) -> RowOp {
+        let format = Format { dtype, width: 1 };
+        match timing {
+            Timing::Call => self.scalar = Some(format),
+            Timing::Row => self.operands.push(format),
+        }
+        self.settings.timing = timing;
+        self
+    }
 
-fn finished(mut graph: Graph, op: Op, operands: &[NodeId]) -> Graph {
-    graph
-        .apply(op, operands)
-        .expect("the formats above suit the op");
-    graph
-}
-
-fn parameter(graph: &mut Graph, dtype: DType, timing: Timing) -> NodeId {
-    let format = Format { dtype, width: 1 };
-    match timing {
-        Timing::Call => graph.scalar(format),
-        Timing::Row => graph.input(format),
+    /// The same in a variant of its kernel.
+    fn in_mode(mut self, mode: u32) -> RowOp {
+        self.settings.mode = mode;
+        self
     }
 }

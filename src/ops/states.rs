@@ -3,12 +3,36 @@
 //! High nibble ρ + 8 with ρ in −8..=7 (−8 is null), low nibble θ in
 //! sixteenths of a turn; the layer's value is m·e^(iπθ/8) with m = 2^(ρ/4).
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{between, grammar, of};
+use super::{grammar, of};
 use crate::error::Error;
-use crate::graph::{Expr, Graph, Measure, Mode, Op, STATE, STEPS, Timing};
-use crate::tensor::DType;
+use crate::graph::{Expr, Measure, Mode, Timing};
+use crate::program::{Named, RowOp};
+use crate::tensor::{DType, Format};
+
+/// A state of 16 layers.
+const STATE: Format = Format {
+    dtype: DType::State,
+    width: 1,
+};
+
+/// The gradients of a state.
+const GRADIENTS: Format = Format {
+    dtype: DType::F32,
+    width: 32,
+};
+
+/// One float.
+const FLOAT: Format = Format {
+    dtype: DType::F32,
+    width: 1,
+};
+
+/// Steps that a sequence may have: both ends, and a t for each step that fits
+/// 16.16 fixed point.
+const STEPS: RangeInclusive<u32> = 2..=65_536;
 
 /// A state of 16 layers of a byte each. The high nibble of a layer is ρ + 8, a
 /// log-magnitude from −7 to 7, and 0 for null; the low nibble is a phase θ in sixteenths of
@@ -51,19 +75,19 @@ impl FromStr for Field {
 /// (∂f/∂ρ, ∂f/∂θ) of each layer, f being a caller's field: 32 floats a state.
 /// Central differences over 2⁻¹⁰, one-sided at the ends of ρ, and circular in
 /// θ: just below 0 is 16. Null is ρ = −8 like any other.
-pub fn field_gradients(field: &Field) -> Graph {
-    of(Op::StateField(field.0.clone()), [STATE])
+pub fn field_gradients(field: &Field) -> RowOp {
+    of(Named::StateField(field.0.clone()), [STATE], GRADIENTS)
 }
 
 /// (∂m/∂ρ, ∂m/∂θ) of each layer: 32 floats a state.
-pub fn gradients() -> Graph {
-    of(Op::StateGradients, [STATE])
+pub fn gradients() -> RowOp {
+    of(Named::StateGradients, [STATE], GRADIENTS)
 }
 
 /// A state between two states.
-pub fn interpolate(mode: Mode, timing: Timing) -> Graph {
-    let op = Op::StateInterpolate(mode);
-    between(op, [STATE; 2], DType::Fraction, timing)
+pub fn interpolate(mode: Mode, timing: Timing) -> RowOp {
+    let op = of(Named::StateInterpolate, [STATE; 2], STATE).in_mode(number(mode));
+    op.at(DType::Fraction, timing)
 }
 
 /// The states from one to another: `steps` of them, both ends included.
@@ -71,9 +95,16 @@ pub fn interpolate(mode: Mode, timing: Timing) -> Graph {
 /// # Errors
 ///
 /// [`Error::InvalidInput`] for fewer than 2 or more than 65,536 steps.
-pub fn sequence(steps: u32, mode: Mode) -> Result<Graph, Error> {
+pub fn sequence(steps: u32, mode: Mode) -> Result<RowOp, Error> {
     if STEPS.contains(&steps) {
-        return Ok(of(Op::StateSequence { mode, steps }, [STATE; 2]));
+        let states = Format {
+            width: steps,
+            ..STATE
+        };
+        let mut op = of(Named::StateSequence, [STATE; 2], states).in_mode(number(mode));
+        // A thread makes one of them.
+        op.settings.width = steps;
+        return Ok(op);
     }
     let (least, most) = STEPS.into_inner();
     Err(Error::InvalidInput(format!(
@@ -82,16 +113,28 @@ pub fn sequence(steps: u32, mode: Mode) -> Result<Graph, Error> {
 }
 
 /// A state on a cubic Bézier curve of four states.
-pub fn interpolate_bezier(timing: Timing) -> Graph {
-    between(Op::StateBezier, [STATE; 4], DType::Fraction, timing)
+pub fn interpolate_bezier(timing: Timing) -> RowOp {
+    of(Named::StateBezier, [STATE; 4], STATE).at(DType::Fraction, timing)
 }
 
 /// How far apart two states are: one float a pair.
-pub fn distance(measure: Measure) -> Graph {
-    of(Op::StateDistance(measure), [STATE; 2])
+pub fn distance(measure: Measure) -> RowOp {
+    let mode = match measure {
+        Measure::Straight => 0,
+        Measure::Geodesic => 1,
+    };
+    of(Named::StateDistance, [STATE; 2], FLOAT).in_mode(mode)
 }
 
 /// A state one step down the gradient of its magnitude.
-pub fn descend(timing: Timing) -> Graph {
-    between(Op::StateDescend, [STATE], DType::Rate, timing)
+pub fn descend(timing: Timing) -> RowOp {
+    of(Named::StateDescend, [STATE], STATE).at(DType::Rate, timing)
+}
+
+/// A mode as kernels know it.
+fn number(mode: Mode) -> u32 {
+    match mode {
+        Mode::Lerp => 0,
+        Mode::Slerp => 1,
+    }
 }

@@ -1,123 +1,20 @@
-//! How much a call computes, counted by what limits a processor.
-//!
-//! Counts only. What a count costs is measured, and where a call goes is not
-//! decided here.
+//! How much a call of a chain computes, stage by stage.
 
-use super::fuse::{
-    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, StageSizes, Width, tiles,
+use super::schedule::Schedule;
+use crate::program::{
+    Body, CHUNK, Effort, FUNCTION, Kind, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Sizes,
+    Stage, StageSizes, Width, terms, tiles,
 };
-use super::recipe::{Recipe, Stage as Step, Work};
-use crate::graph::sampling::Sampling;
-use crate::graph::searching::BLOCK;
-use crate::graph::{Expr, Term, UnaryFn};
-use crate::kernel::Kernel;
 
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Plain functions of elements, and reads of them.
-    Term,
-    /// Floats interpolated between two.
-    Blend,
-    /// Quaternions turned.
-    Turn,
-    /// Layers of states differentiated.
-    Layer,
-    /// Products summed in a product of matrices.
-    Product,
-}
-
-/// How many kinds there are.
-pub const KINDS: usize = 5;
-
-/// So much of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Effort(pub [f64; KINDS]);
-
-/// Terms that an exponential or the like takes, a sine or the like, and the error
-/// function; what these and the ops of states count for was measured in a browser.
-const FUNCTION: f64 = 8.0;
-const WAVE: f64 = 14.0;
-const ERROR_FUNCTION: f64 = 48.0;
-
-impl Effort {
-    fn of(kind: Kind, count: f64) -> Effort {
-        let mut effort = Effort::default();
-        effort.0[kind as usize] = count;
-        effort
+/// What one of so many rows of a program computes.
+pub(super) fn of_program(schedule: &Schedule, sizes: &Sizes, rows: u32) -> Effort {
+    let mut effort = Effort::default();
+    let share = 1.0 / f64::from(rows.max(1));
+    for run in &schedule.runs {
+        let stage = &schedule.program.stages[run.stage];
+        effort.add(&of_stage(stage, &sizes.stages[run.stage]), share);
     }
-
-    /// Adds so many times another's.
-    pub fn add(&mut self, other: &Effort, times: f64) {
-        for (sum, more) in self.0.iter_mut().zip(other.0) {
-            *sum += more * times;
-        }
-    }
-}
-
-impl Recipe {
-    /// What a row computes.
-    pub fn effort(&self) -> Effort {
-        let mut effort = Effort::default();
-        match &self.work {
-            Work::Stages(stages) => {
-                for stage in stages {
-                    effort.add(&of_step(stage), 1.0);
-                }
-            }
-            // A lane blends up to four floats of two keys, and looks for these.
-            Work::Sampled(Sampling { layers, lanes, .. }) => {
-                let lanes = f64::from(*layers) * f64::from(*lanes);
-                effort.add(&Effort::of(Kind::Blend, 8.0 * lanes), 1.0);
-            }
-            // A vector is read once for several queries, and little is computed of it.
-            Work::Searched(searching, _) => {
-                let vectors = f64::from(searching.blocks) * f64::from(BLOCK);
-                let products = vectors * f64::from(searching.query());
-                effort.add(&Effort::of(Kind::Product, products), 1.0);
-            }
-            Work::Fused(shaped) => {
-                let share = 1.0 / f64::from(shaped.rows().max(1));
-                for (stage, sizes) in shaped.work() {
-                    effort.add(&of_stage(stage, sizes), share);
-                }
-            }
-        }
-        effort
-    }
-
-    /// Dispatches that a group of its calls takes.
-    pub fn dispatches(&self) -> usize {
-        match &self.work {
-            Work::Stages(stages) => stages.len(),
-            Work::Fused(shaped) => shaped.counts().0,
-            Work::Sampled(_) => 1,
-            Work::Searched(searching, _) => searching.pages() as usize + 1,
-        }
-    }
-}
-
-/// A row of an op.
-fn of_step(step: &Step) -> Effort {
-    let width = f64::from(step.settings.width);
-    let (kind, count) = match &step.kernel {
-        Kernel::Lerp => (Kind::Blend, width),
-        Kernel::Bezier => (Kind::Blend, 2.0 * width),
-        Kernel::Slerp => (Kind::Turn, 1.0),
-        // Two differences along each of two axes.
-        Kernel::StateField(field) => (Kind::Term, 16.0 * 4.0 * terms(field)),
-        Kernel::StateGradients => (Kind::Layer, 16.0),
-        Kernel::StateInterpolate => (Kind::Layer, 16.0 * 8.0),
-        Kernel::StateSequence => (Kind::Layer, 16.0 * 8.0 * width),
-        Kernel::StateBezier => (Kind::Layer, 16.0 * 128.0),
-        Kernel::StateDistance => (Kind::Layer, 16.0 * 6.0),
-        Kernel::StateDescend => (Kind::Layer, 16.0 * 4.0),
-        // No op has one.
-        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => {
-            (Kind::Term, 0.0)
-        }
-    };
-    Effort::of(kind, count)
+    effort
 }
 
 /// A stage of a chain's call.
@@ -140,6 +37,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
             effort.add(&Effort::of(Kind::Term, scores * FUNCTION), 1.0);
             effort
         }
+        Body::Named(..) | Body::Search(_) => Effort::default(), // No chain has one.
         Body::Rows(rows) => match rows.width {
             Width::Tile(_) => {
                 let threads = f64::from(sizes.threads / LANES);
@@ -181,21 +79,6 @@ fn of_rows(rows: &Rows) -> f64 {
         RowResult::Row(_) => 0.0,
     };
     folds.sum::<f64>() + result
-}
-
-fn terms(value: &Expr) -> f64 {
-    let costs = value.terms().iter().map(|term| match term {
-        Term::Const(_) | Term::Variable(_) => 0.0,
-        Term::Binary(..)
-        | Term::Unary(
-            UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg | UnaryFn::Recip | UnaryFn::Sqrt,
-            _,
-        ) => 1.0,
-        Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
-        Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,
-        Term::Unary(..) => FUNCTION,
-    });
-    costs.sum()
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

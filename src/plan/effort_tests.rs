@@ -1,9 +1,11 @@
-use super::*;
 use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::sampling::Sampling;
 use crate::graph::searching::{Mask, Scan, Searching};
 use crate::graph::shape::Shape;
-use crate::graph::{NodeId, Timing};
+use crate::graph::{NodeId, Timing, UnaryFn};
 use crate::ops;
+use crate::plan::Recipe;
+use crate::program::{Effort, KINDS, Kind, RowOp};
 use crate::tensor::DType;
 
 /// What a call of a chain of such inputs computes.
@@ -98,13 +100,13 @@ fn what_32_bits_do_not_count_is_counted() {
         row: 1,
         is_stored: true,
     };
-    let found = Recipe::sample(&sampling).effort().0[Kind::Blend as usize];
+    let found = Recipe::sample(&sampling, &[]).effort().0[Kind::Blend as usize];
     assert_eq!(found, 2_f64.powi(35), "8 for each of 2^32 lanes");
 }
 
 #[test]
 fn ops_are_counted_by_the_row() {
-    let of = |graph: &crate::graph::Graph| Recipe::new(graph).expect("an op").effort().0;
+    let of = |op: &RowOp| Recipe::new(op).effort().0;
     let lerp = of(&ops::lerp(3, Timing::Row).expect("a width"));
     assert_eq!(lerp[Kind::Blend as usize], 3.0);
     assert_eq!(of(&ops::slerp(Timing::Call))[Kind::Turn as usize], 1.0);

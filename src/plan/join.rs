@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::Segment;
-use super::fuse::{Access, Body, LANES, Layout, Stage, Width, tiles};
+use crate::program::{Access, Body, LANES, Layout, Stage, Width, tiles};
 
 /// Where a stage's entries say how many rows there are, and how far apart.
 #[derive(Debug)]
@@ -54,12 +54,15 @@ impl Joint {
                 Width::Thread => (Grows::Rows(1), rows.outer, 0),
                 Width::Group => (Grows::Rows(LANES), rows.outer, 0),
             },
-            Body::Attention(_) => (Grows::Nothing, 0, 0),
+            Body::Attention(_) | Body::Named(..) | Body::Search(_) => (Grows::Nothing, 0, 0),
         };
         let behind = layout.outer as usize;
         let loads = stage.loads.iter().zip(&layout.strides);
         let mut steps: Vec<Option<u32>> = loads
-            .map(|(load, strides)| (load.access != Access::Flat).then_some(strides + axis))
+            .map(|(load, strides)| {
+                let is_placed = !matches!(load.access, Access::Flat | Access::Found);
+                is_placed.then_some(strides + axis)
+            })
             .collect();
         let is_placed = !matches!(grows, Grows::Elements);
         steps.push(is_placed.then_some(layout.result + axis));

@@ -4,30 +4,31 @@
 //! never values.
 
 mod assemble;
-mod by_rows;
 mod effort;
 pub mod fuse;
-mod fused;
 mod gather;
+mod groups;
 mod join;
+mod lowering;
 mod needs;
 mod parted;
 mod pieces;
 mod print;
 mod recipe;
-mod sampled;
-mod searched;
+mod schedule;
+mod search;
+mod slicing;
 mod table;
 
+pub use crate::program::{Effort, KINDS, Kind};
 pub use assemble::{Call, NumbersId, RecipeId, SetId, assemble};
-pub use effort::{Effort, KINDS, Kind};
 pub use needs::{Asked, MOST_THREADS, PieceLimits, assemble_next};
 pub use parted::Parted;
 pub use pieces::{Part, Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
 pub use table::{Params, Table, grid, most_threads};
 
-use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+use crate::kernel::{Kernel, Settings};
 use crate::tensor::Span;
 
 /// A planned piece of memory.
@@ -130,34 +131,32 @@ pub struct Dispatch {
     pub calls: u32,
     /// The calls; those whose rows lie end to end may be one.
     pub segments: Vec<Segment>,
-    /// What follows the result's word in the calls' entries, where that is not
-    /// the segments' operands: as many words for each of them.
+    /// What follows the result's word in the segments' entries, as many words for each:
+    /// where its operands begin, the scalar itself, sizes.
     pub entries: Vec<u32>,
 }
 
 /// Where a dispatch reads an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// Rows in a slot, at the segments' addresses.
+    /// Rows in a slot, at the addresses that the entries have.
     Rows {
         /// The slot.
         slot: Slot,
         /// Words in a row.
         words: u32,
     },
-    /// The segments' own scalars.
+    /// The scalars that the entries have.
     Scalar,
 }
 
 /// One call's share of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Rows of the call; threads, where fusion made the kernel.
+    /// Rows of the call; threads, where the kernel is not one of rows.
     pub rows: u32,
     /// Word where its result begins.
     pub result: u32,
-    /// For each operand the word where it begins, or the scalar itself.
-    pub operands: [u32; MAX_OPERANDS],
 }
 
 impl Plan {

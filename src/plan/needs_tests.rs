@@ -4,7 +4,7 @@ use super::*;
 use crate::graph::chain::{Chain, Home, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId};
-use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+use crate::kernel::{Kernel, Named, Settings};
 use crate::ops;
 use crate::plan::{Dispatch, Operand, Segment};
 use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
@@ -116,11 +116,7 @@ fn threads_that_no_number_counts_do_not_wrap() {
 
 /// A dispatch of calls of so many rows each.
 fn dispatch(kernel: Kernel, width: u32, (calls, rows): (usize, u32)) -> Dispatch {
-    let segment = Segment {
-        rows,
-        result: 0,
-        operands: [0; MAX_OPERANDS],
-    };
+    let segment = Segment { rows, result: 0 };
     Dispatch {
         kernel,
         settings: Settings {
@@ -132,25 +128,28 @@ fn dispatch(kernel: Kernel, width: u32, (calls, rows): (usize, u32)) -> Dispatch
         row_words: 1,
         calls: u32::try_from(calls).expect("few"),
         segments: vec![segment; calls],
-        entries: Vec::new(),
+        entries: vec![0; 2 * calls],
     }
 }
 
 #[test]
 fn threads_of_ops_that_no_number_counts_do_not_wrap() {
     let field = "rho".parse().expect("a formula");
-    let field = Recipe::new(&ops::field_gradients(&field)).expect("an op");
+    let field = Recipe::new(&ops::field_gradients(&field));
     let field = field.kernels().next().expect("one").clone();
     for (kernel, width, rows) in [
-        (Kernel::Lerp, 1 << 16, 1 << 16),
-        (Kernel::Bezier, 1 << 31, 2),
-        (Kernel::StateSequence, 3, 1 << 31),
-        (Kernel::StateGradients, 1, 1 << 29),
+        (Kernel::Named(Named::Lerp), 1 << 16, 1 << 16),
+        (Kernel::Named(Named::Bezier), 1 << 31, 2),
+        (Kernel::Named(Named::StateSequence), 3, 1 << 31),
+        (Kernel::Named(Named::StateGradients), 1, 1 << 29),
         (field, 1, 1 << 28),
     ] {
         let work = dispatch(kernel, width, (1, rows));
         let Table { threads, words, .. } = Table::of(&work);
-        let floats = matches!(work.kernel, Kernel::Lerp | Kernel::Bezier);
+        let floats = matches!(
+            work.kernel,
+            Kernel::Named(Named::Lerp) | Kernel::Named(Named::Bezier)
+        );
         let least = if floats { 1 << 30 } else { MOST_THREADS + 1 };
         assert!(
             threads >= least,
@@ -164,7 +163,11 @@ fn threads_of_ops_that_no_number_counts_do_not_wrap() {
 #[test]
 fn entries_of_more_words_than_32_bits_count_are_counted() {
     // 2^16 blocks of 2^16 threads for each call, of 5 words each.
-    let table = Table::of(&dispatch(Kernel::Slerp, 4, (14_000, u32::MAX)));
+    let table = Table::of(&dispatch(
+        Kernel::Named(Named::Slerp),
+        4,
+        (14_000, u32::MAX),
+    ));
     assert_eq!(table.words, 14_000 * (1 << 16) * 5);
     assert_eq!(table.threads, 14_000 << 32);
 }

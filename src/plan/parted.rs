@@ -4,7 +4,7 @@
 //! Which parts there are is not decided here.
 
 use super::assemble::{assemble, assemble_from};
-use super::recipe::GRAIN;
+use super::slicing::GRAIN;
 use super::{Asked, Call, Part, Piece, Plan, Recipe, SetId};
 
 /// Parts of many rows have multiples of so many.

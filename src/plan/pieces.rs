@@ -6,9 +6,8 @@
 //! smaller part, is small for longer. What is still too large for a device is
 //! halved until it is not ([`Piece::halve`]).
 
-use super::recipe::GRAIN;
+use super::slicing::GRAIN;
 use super::{Call, Recipe};
-use crate::graph::OpClass;
 use crate::tensor::WORD;
 
 /// How large pieces should be, in bytes of operands or of results, whichever
@@ -125,9 +124,9 @@ pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piec
     let (mut up, mut down, mut all) = (0, 0, 0);
     for call in calls {
         let recipe = &recipes[call.recipe.0 as usize];
-        let (sent, asked) = match recipe.class() {
-            OpClass::RowWise => (call.inputs.words.into(), recipe.result_words(call.rows)),
-            OpClass::SegmentWise | OpClass::Whole => [recipe.weight(call.rows); 2].into(),
+        let (sent, asked) = match recipe.is_by_row() {
+            true => (call.inputs.words.into(), recipe.result_words(call.rows)),
+            false => [recipe.weight(call.rows); 2].into(),
         };
         up += sent;
         down += asked;
@@ -209,7 +208,7 @@ impl Space {
     /// be cut, all where the piece would stay empty.
     fn fitting(&self, recipe: &Recipe, rows: u32, heavy: u64) -> u32 {
         let is_empty = self.room == self.size;
-        if recipe.class() != OpClass::RowWise {
+        if !recipe.is_by_row() {
             if !is_empty {
                 return 0;
             }

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::fuse::{Load, Tiles};
 use super::{Dispatch, Operand, Plan, Slot, Step};
 use crate::graph::Timing;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Named};
+use crate::program::{Load, Tiles};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -51,7 +51,7 @@ impl Display for Dispatch {
             }
             kernel => write!(f, "dispatch {}", kernel.name())?,
         }
-        if let Kernel::StateField(field) = &self.kernel {
+        if let Kernel::Named(Named::StateField(field)) = &self.kernel {
             write!(f, "[{field}]")?;
         }
         if self.settings.mode != 0 {
@@ -72,13 +72,9 @@ impl Display for Dispatch {
             .iter()
             .map(|segment| u64::from(segment.rows))
             .sum();
-        let what = match self.kernel {
-            Kernel::Fused(_)
-            | Kernel::Product(..)
-            | Kernel::Clip
-            | Kernel::Scan(_)
-            | Kernel::Best => "threads",
-            _ => "rows",
+        let what = match self.kernel.is_by_row() {
+            true => "rows",
+            false => "threads",
         };
         write!(f, ") -> {}", self.output)?;
         if matches!(&self.kernel, Kernel::Fused(stage) | Kernel::Product(stage, ..) if stage.loads.iter().any(Load::is_in_place))

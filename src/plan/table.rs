@@ -4,9 +4,9 @@
 //! that calls of any lengths share a dispatch.
 
 use super::Dispatch;
-use super::fuse::Tiles;
 use crate::graph::Timing;
 use crate::kernel::{Kernel, WORKGROUP};
+use crate::program::Tiles;
 
 /// Largest block, as a power of two: keeps the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;
@@ -76,11 +76,7 @@ impl Table {
         let block = 1 << self.params.shift;
         let mut entries = target.chunks_exact_mut(3 + behind);
         for (call, segment) in dispatch.segments.iter().enumerate() {
-            let words = if dispatch.entries.is_empty() {
-                &segment.operands[..behind]
-            } else {
-                &dispatch.entries[call * behind..][..behind]
-            };
+            let words = &dispatch.entries[call * behind..][..behind];
             let count = threads(dispatch, call);
             // Such a map needs it to the element.
             let length = match &dispatch.kernel {
@@ -111,12 +107,7 @@ fn threads(dispatch: &Dispatch, call: usize) -> u32 {
 }
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
-    let behind = match &dispatch.kernel {
-        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Scan(_) | Kernel::Best => {
-            dispatch.entries.len() / dispatch.segments.len()
-        }
-        _ => dispatch.operands.len(),
-    };
+    let behind = dispatch.entries.len() / dispatch.segments.len();
     3 + u32::try_from(behind).expect("few operands")
 }
 

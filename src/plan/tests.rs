@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
-use crate::graph::{BinaryFn, Graph, Mode, Op, Timing};
+use crate::graph::{BinaryFn, Mode, Timing};
 use crate::ops;
-use crate::tensor::{DType, Format};
+use crate::program::RowOp;
+use crate::tensor::DType;
 
 struct Case {
     recipes: Vec<Recipe>,
@@ -16,13 +17,9 @@ struct Case {
 }
 
 impl Case {
-    fn new(graphs: &[Graph]) -> Self {
-        let recipes = graphs
-            .iter()
-            .map(|graph| Recipe::new(graph).expect("valid"))
-            .collect();
+    fn new(ops: &[RowOp]) -> Self {
         Case {
-            recipes,
+            recipes: ops.iter().map(Recipe::new).collect(),
             calls: Vec::new(),
             at: 0,
         }
@@ -51,35 +48,13 @@ impl Case {
     }
 }
 
-fn check(graphs: &[Graph], calls: &[(u32, u32)], expected: &str) {
-    let mut case = Case::new(graphs);
+fn check(asked: &[RowOp], calls: &[(u32, u32)], expected: &str) {
+    let mut case = Case::new(asked);
     for (recipe, rows) in calls {
         case.call(*recipe, *rows);
     }
     let lines: Vec<&str> = expected.lines().map(str::trim).collect();
     assert_eq!(case.plan().to_string(), lines.join("\n"));
-}
-
-/// Gradients of an interpolated state: two stages, one intermediate.
-fn two_stages() -> Graph {
-    let state = Format {
-        dtype: DType::State,
-        width: 1,
-    };
-    let mut graph = Graph::default();
-    let a = graph.input(state);
-    let b = graph.input(state);
-    let t = graph.scalar(Format {
-        dtype: DType::Fraction,
-        width: 1,
-    });
-    let between = graph
-        .apply(Op::StateInterpolate(Mode::Slerp), &[a, b, t])
-        .expect("formats suit");
-    graph
-        .apply(Op::StateGradients, &[between])
-        .expect("formats suit");
-    graph
 }
 
 #[test]
@@ -130,20 +105,32 @@ fn other_structures_are_dispatches_of_their_own_in_one_batch() {
 
 #[test]
 fn an_intermediate_keeps_its_slot_until_its_last_use() {
-    check(
-        &[two_stages(), ops::gradients()],
-        &[(0, 3), (1, 1), (0, 2)],
-        "upload   s0 (176 bytes)
-         dispatch state_interpolate#1(s0, s0, t) -> s2, 2 calls, 5 rows
-         dispatch state_gradients(s2) -> s1, 2 calls, 5 rows
-         free     s2
-         dispatch state_gradients(s0) -> s1, 1 calls, 1 rows
-         download s1 (768 bytes)",
+    let mut case = Case::new(&[ops::gradients()]);
+    case.recipes.push(Recipe::fuse(&network(8, 3), &[]));
+    for (recipe, rows) in [(1, 8), (0, 1), (1, 8)] {
+        case.call(recipe, rows);
+    }
+    let weights = [vec![0].into()];
+    let plan = assemble(
+        &case.recipes,
+        &case.calls,
+        &weights,
+        &Piece::all(&case.calls),
     );
+    let expected = "upload   s0 (2064 bytes)
+         dispatch small tiles(r0 = sum(in0 * tensor1); r0 * r0) (s0, s2147483648) -> s2, 2 calls, 128 threads
+         dispatch small tiles(r0 = sum(b0 * tensor1); r0) (s2, s2147483648) -> s3, 2 calls as 1, 64 threads
+         free     s2
+         dispatch rows(r0 = max(b1); r1 = sum(exp(b1 - r0)); each exp(b1 - r0) / r1) (s3) -> s1, 2 calls, 16 threads
+         free     s3
+         dispatch state_gradients(s0) -> s1, 1 calls, 1 rows
+         download s1 (2176 bytes)";
+    let lines: Vec<&str> = expected.lines().map(str::trim).collect();
+    assert_eq!(plan.to_string(), lines.join("\n"));
 }
 
-fn check_pieces(graphs: &[Graph], calls: &[(u32, u32)], target: u64, expected: &str) {
-    let mut case = Case::new(graphs);
+fn check_pieces(asked: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &str) {
+    let mut case = Case::new(asked);
     for (recipe, rows) in calls {
         case.call(*recipe, *rows);
     }
@@ -200,22 +187,19 @@ fn small_calls_stay_whole_and_travel_as_they_lie() {
 
 #[test]
 fn calls_around_a_cut_one_share_its_pieces() {
+    let field = "rho".parse().expect("a formula");
     check_pieces(
-        &[ops::gradients(), two_stages()],
+        &[ops::gradients(), ops::field_gradients(&field)],
         &[(0, 2), (1, 20), (0, 2)],
         1600,
         "rows [2, 8] of calls 0..2
-         upload   s0 (288 bytes of 2 places)
+         upload   s0 (160 bytes)
          dispatch state_gradients(s0) -> s1, 1 calls, 2 rows
-         dispatch state_interpolate#1(s0, s0, t) -> s2, 1 calls, 8 rows
-         dispatch state_gradients(s2) -> s1, 1 calls, 8 rows
-         free     s2
+         dispatch state_field[v0](s0) -> s1, 1 calls, 8 rows
          download s1 (1280 bytes)
          rows [12, 2] of calls 1..3
-         upload   s0 (416 bytes of 2 places)
-         dispatch state_interpolate#1(s0, s0, t) -> s2, 1 calls, 12 rows
-         dispatch state_gradients(s2) -> s1, 1 calls, 12 rows
-         free     s2
+         upload   s0 (224 bytes)
+         dispatch state_field[v0](s0) -> s1, 1 calls, 12 rows
          dispatch state_gradients(s0) -> s1, 1 calls, 2 rows
          download s1 (1792 bytes)",
     );
@@ -353,19 +337,6 @@ fn nothing_asked_is_nothing_to_do() {
 }
 
 #[test]
-fn a_graph_without_an_operation_is_refused() {
-    let mut graph = Graph::default();
-    graph.input(Format {
-        dtype: DType::F32,
-        width: 1,
-    });
-    assert_eq!(
-        Recipe::new(&graph).expect_err("no op").code(),
-        crate::Code::InvalidInput
-    );
-}
-
-#[test]
 fn grids_cover_their_threads_within_the_limit() {
     let cases = [
         (0, 65535, Some((0, 0))),
@@ -430,7 +401,7 @@ proptest! {
         calls in prop::collection::vec((0_u32..3, 1_u32..3000), 1..60),
         target in 100_u64..200_000,
     ) {
-        let graphs = [ops::lerp(3, Timing::Row).expect("valid"), ops::gradients(), two_stages()];
+        let graphs = [ops::lerp(3, Timing::Row).expect("valid"), ops::gradients(), ops::sequence(3, Mode::Lerp).expect("valid")];
         let mut case = Case::new(&graphs);
         for (recipe, rows) in &calls {
             case.call(*recipe, *rows);
@@ -463,7 +434,7 @@ proptest! {
     /// Results never overlap and hold exactly what was asked.
     #[test]
     fn results_lie_apart(calls in prop::collection::vec((0_u32..3, 1_u32..200), 1..60)) {
-        let graphs = [ops::lerp(3, Timing::Row).expect("valid"), ops::gradients(), two_stages()];
+        let graphs = [ops::lerp(3, Timing::Row).expect("valid"), ops::gradients(), ops::sequence(3, Mode::Lerp).expect("valid")];
         let mut case = Case::new(&graphs);
         for (recipe, rows) in &calls {
             case.call(*recipe, *rows);
@@ -484,11 +455,15 @@ proptest! {
     /// No dispatch reads the slot that it writes.
     #[test]
     fn slots_are_read_or_written(calls in prop::collection::vec((0_u32..2, 1_u32..20), 1..20)) {
-        let mut case = Case::new(&[two_stages(), ops::slerp(Timing::Row)]);
+        let mut case = Case::new(&[ops::slerp(Timing::Row)]);
+        case.recipes.push(Recipe::fuse(&network(8, 3), &[]));
         for (recipe, rows) in &calls {
-            case.call(*recipe, *rows);
+            let rows = case.recipes[*recipe as usize].rows().unwrap_or(*rows);
+            case.call(*recipe, rows);
         }
-        for dispatch in case.plan().dispatches() {
+        let sets = [vec![0].into()];
+        let plan = assemble(&case.recipes, &case.calls, &sets, &Piece::all(&case.calls));
+        for dispatch in plan.dispatches() {
             for operand in &dispatch.operands {
                 if let Operand::Rows { slot, .. } = operand {
                     prop_assert_ne!(*slot, dispatch.output);

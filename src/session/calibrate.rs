@@ -7,10 +7,11 @@
 use super::Session;
 use super::model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
 use crate::device::{Device, Engine, Flight};
+use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::graph::{BinaryFn, Graph, Op, QUATERNION, STATE};
 use crate::plan::{self, Call, Kind, NumbersId, Piece, Recipe, RecipeId, SetId};
+use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format};
 
 /// Samples on their way to a model.
@@ -150,9 +151,13 @@ impl Default for Calibration {
     fn default() -> Self {
         Calibration {
             recipes: [
-                recipe(Op::Lerp, &[FLOAT; 2], Some(PARAMETER)),
-                recipe(Op::Slerp, &[QUATERNION; 2], Some(PARAMETER)),
-                recipe(Op::StateGradients, &[STATE], None),
+                recipe(Named::Lerp, &[FLOAT; 2], (Some(PARAMETER), FLOAT)),
+                recipe(
+                    Named::Slerp,
+                    &[QUATERNION; 2],
+                    (Some(PARAMETER), QUATERNION),
+                ),
+                recipe(Named::StateGradients, &[STATE], (None, SLOPES)),
                 product(LARGE),
                 product(SMALL),
                 terms(),
@@ -265,13 +270,28 @@ const PARAMETER: Format = Format {
     width: 1,
 };
 
-fn recipe(op: Op, rows: &[Format], scalar: Option<Format>) -> Recipe {
-    let mut graph = Graph::default();
-    let mut operands: Vec<_> = rows.iter().map(|row| graph.input(*row)).collect();
-    operands.extend(scalar.map(|format| graph.scalar(format)));
-    let applied = graph.apply(op, &operands);
-    let recipe = applied.and_then(|_| Recipe::new(&graph));
-    recipe.expect("the formats suit the op")
+const QUATERNION: Format = Format { width: 4, ..FLOAT };
+const STATE: Format = Format {
+    dtype: DType::State,
+    width: 1,
+};
+const SLOPES: Format = Format { width: 32, ..FLOAT };
+
+fn recipe(
+    kernel: Named,
+    operands: &[Format],
+    (scalar, result): (Option<Format>, Format),
+) -> Recipe {
+    Recipe::new(&RowOp {
+        kernel,
+        settings: Settings {
+            width: operands[0].width,
+            ..Settings::default()
+        },
+        operands: operands.to_vec(),
+        scalar,
+        result,
+    })
 }
 
 /// The product of two square matrices.

@@ -191,7 +191,7 @@ impl Load {
     /// Puts the calls that write to tensors in front of the others, if one of them is
     /// from a place on; whether that is so.
     pub(super) fn lead(&mut self, recipes: &[Recipe], from: usize) -> bool {
-        let writes = |call: &Call| recipes[call.recipe.0 as usize].target().is_some();
+        let writes = |call: &Call| recipes[call.recipe.0 as usize].is_stored();
         if !self.calls[from..].iter().any(writes) {
             return false;
         }

@@ -6,32 +6,25 @@
 
 use super::Session;
 use crate::device::Device;
-use crate::error::Error;
-use crate::graph::Graph;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::Searching;
 use crate::plan::{Call, Recipe, RecipeId};
+use crate::program::RowOp;
 
 impl<D: Device> Session<D> {
-    /// The number of a structure; equal graphs have one number and merge. It
+    /// The number of an op; equal ones have one number and merge. It
     /// is good until [`Session::forget`] was told of it as often as it was
     /// asked for.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidInput`] for a graph that computes nothing.
-    pub fn recipe(&mut self, graph: &Graph) -> Result<RecipeId, Error> {
-        let same = |known: &Structure| matches!(known, Structure::Graph(known) if known == graph);
+    pub fn recipe(&mut self, op: &RowOp) -> RecipeId {
+        let same = |known: &Structure| matches!(known, Structure::Op(known) if known == op);
         if let Some(id) = self.structures.hold(same) {
-            return Ok(id);
+            return id;
         }
-        let recipe = Recipe::new(graph)?;
-        let structure = Structure::Graph(graph.clone());
-        Ok(self.learn(structure, recipe))
+        self.learn(Structure::Op(op.clone()), Recipe::new(op))
     }
 
-    /// The number of a chain, as good as that of a graph. Calls of one program
+    /// The number of a chain, as good as that of an op. Calls of one program
     /// merge whatever their shapes.
     ///
     /// Such a call's operands are the chain's inputs of [`Home::Call`], then
@@ -56,7 +49,7 @@ impl<D: Device> Session<D> {
         id
     }
 
-    /// The number of a sampling of clips, as good as that of a graph. Calls
+    /// The number of a sampling of clips, as good as that of an op. Calls
     /// merge whatever they sample.
     ///
     /// Such a call's operands are its rows, its header, the number of the store
@@ -66,10 +59,11 @@ impl<D: Device> Session<D> {
         if let Some(id) = self.structures.hold(|known| *known == wanted) {
             return id;
         }
-        self.learn(wanted, Recipe::sample(&sampling))
+        let recipe = Recipe::sample(&sampling, self.structures.recipes());
+        self.learn(wanted, recipe)
     }
 
-    /// The number of a search of an index, as good as that of a graph. Calls of one
+    /// The number of a search of an index, as good as that of an op. Calls of one
     /// index are computed together.
     ///
     /// Such a call's operands are its queries, its mask and the numbers of the
@@ -113,7 +107,7 @@ impl<D: Device> Session<D> {
 /// What was asked, without lengths or with them.
 #[derive(Debug, PartialEq)]
 pub(super) enum Structure {
-    Graph(Graph),
+    Op(RowOp),
     Chain(Chain),
     Sampling(Sampling),
     Searching(Searching),

@@ -150,7 +150,7 @@ impl<D: Device> Session<D> {
         let words = marked.map(|(call, leaves)| u32::from(*leaves) * call.inputs.words);
         let recipes = self.structures.recipes();
         // What reads a tensor finds what was written before in its own batch.
-        let writes = |call: &Call| recipes[call.recipe.0 as usize].target().is_some();
+        let writes = |call: &Call| recipes[call.recipe.0 as usize].is_stored();
         let may_join = (load.losses, load.shortages) == (other.losses, other.shortages)
             && words.sum::<u32>() <= FEW
             && !load.calls.iter().chain(&other.calls).any(writes);

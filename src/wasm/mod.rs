@@ -98,16 +98,16 @@ impl Core {
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn structure(&self, op: &str, width: u32, each: bool) -> f64 {
         let timing = if each { Timing::Row } else { Timing::Call };
-        let recipe = structure::graph(op, width, timing)
-            .and_then(|graph| self.inner.session.borrow_mut().recipe(&graph));
+        let recipe =
+            structure::op(op, width, timing).map(|op| self.inner.session.borrow_mut().recipe(&op));
         self.inner.number(recipe.map(|id| id.0))
     }
 
     /// The number of the structure of a field's gradients, by its formula.
     pub fn field_gradients(&self, formula: &str) -> f64 {
-        let recipe = formula.parse().and_then(|field| {
-            let graph = ops::field_gradients(&field);
-            self.inner.session.borrow_mut().recipe(&graph)
+        let recipe = formula.parse().map(|field| {
+            let op = ops::field_gradients(&field);
+            self.inner.session.borrow_mut().recipe(&op)
         });
         self.inner.number(recipe.map(|id| id.0))
     }

@@ -1,14 +1,15 @@
-//! Structures from JavaScript: an op's name and its sizes to a graph.
+//! Structures from JavaScript: an op by its name and its sizes.
 //!
 //! The width is the elements of an item, or the steps of a sequence.
 
 use crate::error::Error;
-use crate::graph::{Graph, Measure, Mode, Timing};
+use crate::graph::{Measure, Mode, Timing};
 use crate::ops;
+use crate::program::RowOp;
 
-/// The graph of an op by its public name.
-pub(super) fn graph(op: &str, width: u32, timing: Timing) -> Result<Graph, Error> {
-    match op {
+/// An op by its public name.
+pub(super) fn op(name: &str, width: u32, timing: Timing) -> Result<RowOp, Error> {
+    match name {
         "lerp" => ops::lerp(width, timing),
         "slerp" => Ok(ops::slerp(timing)),
         "bezier" => ops::bezier(width, timing),

@@ -4,7 +4,8 @@
 use framebatch::graph::chain::{Chain, Heads, Home, Node};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
-use framebatch::plan::fuse::{Body, fuse};
+use framebatch::plan::fuse::fuse;
+use framebatch::program::Body;
 use framebatch::tensor::DType;
 
 use crate::bounded::{Q, U};

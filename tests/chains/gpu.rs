@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
 use framebatch::plan::Params;
-use framebatch::plan::fuse::{Products, Program, Sizes, Source, Stage, StageSizes, Tiles};
+use framebatch::program::{Products, Program, Sizes, Source, Stage, StageSizes, Tiles};
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 
@@ -110,6 +110,7 @@ impl Harness {
                 let home = |source| match source {
                     Source::Input(input) => inputs[c][input as usize],
                     Source::Resident(_) => 0,
+                    Source::Scalar => unreachable!("a chain has none"),
                     Source::Buffer(buffer) => homes[c][buffer.0 as usize],
                 };
                 let entry = (home, constants[c], self.tiles);
@@ -127,11 +128,11 @@ impl Harness {
                     stage,
                     (&arena, &params),
                     |source| match source {
-                        Source::Input(_) => &arena,
+                        Source::Input(_) | Source::Scalar => &arena,
                         Source::Resident(input) => &residents[input as usize],
                         Source::Buffer(buffer) => &buffers[buffer.0 as usize],
                     },
-                    &buffers[stage.buffer.0 as usize],
+                    &buffers[stage.buffer().unwrap().0 as usize],
                 );
             }
         }
@@ -307,7 +308,7 @@ fn push_entries(
     (stage, numbers): (&Stage, &StageSizes),
     (home, constants, tiles): (impl Fn(Source) -> u32, u32, Tiles),
 ) -> u32 {
-    let mut rest = vec![home(Source::Buffer(stage.buffer)) + numbers.result];
+    let mut rest = vec![home(Source::Buffer(stage.buffer().unwrap())) + numbers.result];
     for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
         rest.push(home(load.source).wrapping_add(*offset));
     }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
-use framebatch::plan::fuse::Tiles;
 use framebatch::plan::fuse::fuse;
+use framebatch::program::Tiles;
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;

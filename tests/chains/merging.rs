@@ -4,7 +4,8 @@ use framebatch::Error;
 use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
-use framebatch::plan::fuse::{Program, Sizes, fuse};
+use framebatch::plan::fuse::fuse;
+use framebatch::program::{Program, Sizes};
 use framebatch::tensor::DType;
 
 use crate::gpu::Harness;

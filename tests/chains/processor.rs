@@ -1,7 +1,7 @@
 //! Runs programs on the processor.
 
 use framebatch::device::program::{Numbers, Operands, Output, Runner};
-use framebatch::plan::fuse::{Program, Sizes, Source};
+use framebatch::program::{Program, Sizes, Source};
 use framebatch::tensor::aligned;
 
 /// A call's tensors, as words, and its constants.
@@ -28,9 +28,10 @@ pub(crate) fn process_shared(
         .map(|words| vec![0xdead_beef; aligned(*words) as usize])
         .collect();
     for (stage, numbers) in program.stages.iter().zip(&sizes.stages) {
-        let mut output = std::mem::take(&mut buffers[stage.buffer.0 as usize]);
+        let mut output = std::mem::take(&mut buffers[stage.buffer().unwrap().0 as usize]);
         let source = |source: Source| match source {
             Source::Input(input) | Source::Resident(input) => &call.inputs[input as usize][..],
+            Source::Scalar => unreachable!("a chain has none"),
             Source::Buffer(buffer) => &buffers[buffer.0 as usize][..],
         };
         let loads: Vec<&[u32]> = stage.loads.iter().map(|load| source(load.source)).collect();
@@ -62,7 +63,7 @@ pub(crate) fn process_shared(
             }
             _ => runner.run(numbers, &operands, &mut output),
         }
-        buffers[stage.buffer.0 as usize] = output;
+        buffers[stage.buffer().unwrap().0 as usize] = output;
     }
     let outputs = program.outputs.iter();
     outputs

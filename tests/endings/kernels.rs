@@ -6,7 +6,8 @@ use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
 use framebatch::kernel::{Kernel, PARAMS, generated};
-use framebatch::plan::fuse::{Products, Tiles, fuse};
+use framebatch::plan::fuse::fuse;
+use framebatch::program::{Products, Tiles};
 use framebatch::tensor::{DType, Packing};
 
 /// Steps that a thread may take in all loops together, fewer than where drivers leave

@@ -27,8 +27,8 @@ use framebatch::graph::chain::{Heads, Home, Norm, Reduction};
 use framebatch::graph::sampling::Sampling;
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, Term, UnaryFn};
-use framebatch::kernel::Kernel;
 use framebatch::kernel::searching::Scan;
+use framebatch::kernel::{Kernel, Named};
 use framebatch::session::{Session, Submission};
 use framebatch::tensor::{DType, Packing};
 use pollster::block_on;
@@ -46,11 +46,15 @@ fn check(subjects: &[Subject]) {
 
 #[test]
 fn kernels_of_calls_end() {
-    let mut subjects: Vec<Subject> = Kernel::ALL.iter().map(Subject::of).collect();
+    let mut subjects: Vec<Subject> = Named::ALL
+        .map(|kernel| Subject::of(&Kernel::Named(kernel)))
+        .into();
     let mut field = framebatch::graph::ExprBuilder::default();
     let rho = field.push(Term::Variable(0));
     let sine = field.push(Term::Unary(UnaryFn::Sin, rho));
-    subjects.push(Subject::of(&Kernel::StateField(field.finish(sine))));
+    subjects.push(Subject::of(&Kernel::Named(Named::StateField(
+        field.finish(sine),
+    ))));
     check(&subjects);
 }
 
@@ -90,7 +94,7 @@ fn samplings_of_clips_end() {
             }
         }
     }
-    Harness::open().run(&[Subject::of(&Kernel::Clip)], &all);
+    Harness::open().run(&[Subject::of(&Kernel::Named(Named::Clip))], &all);
 }
 
 #[test]
@@ -154,11 +158,12 @@ fn searches_end() {
     let mut subjects = Vec::new();
     for packing in packings() {
         for (is_distance, is_short) in [(false, true), (true, false)] {
-            subjects.push(Subject::of(&Kernel::Scan(Scan {
+            let scan = Scan {
                 packing,
                 is_distance,
                 is_short,
-            })));
+            };
+            subjects.push(Subject::of(&Kernel::Named(Named::Scan(scan))));
         }
     }
     check(&subjects);

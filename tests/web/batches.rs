@@ -1,7 +1,8 @@
 //! Merging and reuse on WebGPU.
 
-use framebatch::graph::{Graph, Mode, Timing};
+use framebatch::graph::{Mode, Timing};
 use framebatch::ops;
+use framebatch::program::RowOp;
 use wasm_bindgen_test::wasm_bindgen_test;
 
 use crate::conformance::words;
@@ -10,16 +11,16 @@ use crate::session::{Asked, ask, flush, gpu, submit};
 
 /// A structure, the words of its operands for some rows, and a t.
 struct Call {
-    graph: Graph,
+    op: RowOp,
     operands: Vec<Vec<u32>>,
     rows: usize,
     t: f32,
 }
 
 impl Call {
-    fn asked(&self) -> (Vec<&[u32]>, &Graph, usize, f32) {
+    fn asked(&self) -> (Vec<&[u32]>, &RowOp, usize, f32) {
         let operands = self.operands.iter().map(Vec::as_slice).collect();
-        (operands, &self.graph, self.rows, self.t)
+        (operands, &self.op, self.rows, self.t)
     }
 }
 
@@ -32,21 +33,21 @@ fn calls(seed: u64, count: usize) -> Vec<Call> {
             let floats = |samples: &mut Samples, n| words(&samples.floats(n)).to_vec();
             let states =
                 |samples: &mut Samples| bytemuck::cast_slice(&samples.states(rows)).to_vec();
-            let (graph, operands) = match i % 6 {
+            let (op, operands) = match i % 6 {
                 0 => {
-                    let graph = ops::lerp(1, Timing::Call).expect("a width of 1");
+                    let op = ops::lerp(1, Timing::Call).expect("a width of 1");
                     (
-                        graph,
+                        op,
                         vec![floats(&mut samples, rows), floats(&mut samples, rows)],
                     )
                 }
                 1 => {
-                    let graph = ops::lerp(3, Timing::Row).expect("a width of 3");
+                    let op = ops::lerp(3, Timing::Row).expect("a width of 3");
                     let (a, b) = (
                         floats(&mut samples, rows * 3),
                         floats(&mut samples, rows * 3),
                     );
-                    (graph, vec![a, b, words(&samples.units(rows)).to_vec()])
+                    (op, vec![a, b, words(&samples.units(rows)).to_vec()])
                 }
                 2 => {
                     let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
@@ -57,17 +58,17 @@ fn calls(seed: u64, count: usize) -> Vec<Call> {
                 }
                 3 => (ops::gradients(), vec![states(&mut samples)]),
                 4 => {
-                    let graph = ops::interpolate(Mode::Lerp, Timing::Call);
-                    (graph, vec![states(&mut samples), states(&mut samples)])
+                    let op = ops::interpolate(Mode::Lerp, Timing::Call);
+                    (op, vec![states(&mut samples), states(&mut samples)])
                 }
                 _ => {
-                    let graph = ops::interpolate(Mode::Slerp, Timing::Row);
+                    let op = ops::interpolate(Mode::Slerp, Timing::Row);
                     let t = words(&samples.units(rows)).to_vec();
-                    (graph, vec![states(&mut samples), states(&mut samples), t])
+                    (op, vec![states(&mut samples), states(&mut samples), t])
                 }
             };
             Call {
-                graph,
+                op,
                 operands,
                 rows,
                 t,
@@ -82,12 +83,12 @@ async fn neighbors_change_no_bit() {
     let calls = calls(7, 48);
     let mut alone = Vec::new();
     for call in &calls {
-        let (operands, graph, rows, t) = call.asked();
+        let (operands, op, rows, t) = call.asked();
         alone.push(
             ask(
                 &mut session,
                 &Asked {
-                    graph,
+                    op,
                     operands: &operands,
                     rows,
                     t,
@@ -97,11 +98,11 @@ async fn neighbors_change_no_bit() {
         );
     }
     for call in &calls {
-        let (operands, graph, rows, t) = call.asked();
+        let (operands, op, rows, t) = call.asked();
         submit(
             &mut session,
             &Asked {
-                graph,
+                op,
                 operands: &operands,
                 rows,
                 t,
@@ -126,11 +127,11 @@ async fn a_warm_batch_creates_nothing() {
     let mut session = gpu().await;
     let mut send = async |seed: u64| {
         for call in calls(seed, 60) {
-            let (operands, graph, rows, t) = call.asked();
+            let (operands, op, rows, t) = call.asked();
             submit(
                 &mut session,
                 &Asked {
-                    graph,
+                    op,
                     operands: &operands,
                     rows,
                     t,
@@ -155,11 +156,11 @@ async fn a_warm_batch_creates_nothing() {
 async fn disposal_leaves_nothing_on_the_device() {
     let mut session = gpu().await;
     let call = &calls(3, 1)[0];
-    let (operands, graph, rows, t) = call.asked();
+    let (operands, op, rows, t) = call.asked();
     ask(
         &mut session,
         &Asked {
-            graph,
+            op,
             operands: &operands,
             rows,
             t,
@@ -169,7 +170,7 @@ async fn disposal_leaves_nothing_on_the_device() {
     let ticket = submit(
         &mut session,
         &Asked {
-            graph,
+            op,
             operands: &operands,
             rows,
             t,

@@ -1,7 +1,8 @@
 //! Every op on WebGPU and on the WebAssembly processor against the oracle.
 
-use framebatch::graph::{Graph, Measure, Mode, Timing};
+use framebatch::graph::{Measure, Mode, Timing};
 use framebatch::ops;
+use framebatch::program::RowOp;
 use wasm_bindgen_test::wasm_bindgen_test;
 
 use crate::oracle;
@@ -18,10 +19,10 @@ async fn lerp_is_within_four_ulp_of_its_terms() {
         let (a, b) = (samples.floats(count), samples.floats(count));
         for t in TIMES {
             for device in &mut devices {
-                let graph = ops::lerp(1, Timing::Call).expect("a width of 1");
+                let op = ops::lerp(1, Timing::Call).expect("a width of 1");
                 let operands = [words(&a), words(&b)];
                 let asked = Asked {
-                    graph: &graph,
+                    op: &op,
                     operands: &operands,
                     rows: count,
                     t,
@@ -45,10 +46,10 @@ async fn rows_of_any_width_take_their_own_t() {
         let (a, b) = (samples.floats(rows * width), samples.floats(rows * width));
         let t = samples.units(rows);
         for device in &mut devices {
-            let graph = ops::lerp(width as u32, Timing::Row).expect("a positive width");
+            let op = ops::lerp(width as u32, Timing::Row).expect("a positive width");
             let operands = [words(&a), words(&b), words(&t)];
             let asked = Asked {
-                graph: &graph,
+                op: &op,
                 operands: &operands,
                 rows,
                 t: 0.0,
@@ -75,12 +76,12 @@ async fn slerp_stays_within_its_bound() {
     let (a, b) = (samples.quaternions(count), samples.quaternions(count));
     for t in [0.0, 1.0, 0.5, 0.3, 0.9999] {
         for device in &mut devices {
-            let graph = ops::slerp(Timing::Call);
+            let op = ops::slerp(Timing::Call);
             let operands = [words(&a), words(&b)];
             let result = ask(
                 device,
                 &Asked {
-                    graph: &graph,
+                    op: &op,
                     operands: &operands,
                     rows: count,
                     t,
@@ -119,9 +120,9 @@ async fn states_agree_to_the_bit_with_each_other_and_the_definition() {
     for (mode, definition) in modes {
         for t in TIMES {
             for device in &mut devices {
-                let graph = ops::interpolate(mode, Timing::Call);
+                let op = ops::interpolate(mode, Timing::Call);
                 let asked = Asked {
-                    graph: &graph,
+                    op: &op,
                     operands: &[&a, &b],
                     rows: 4096,
                     t,
@@ -142,11 +143,11 @@ async fn gradients_are_the_rounded_derivatives() {
         .map(|i| u32::from_ne_bytes(std::array::from_fn(|k| (i * 4) as u8 + k as u8)))
         .collect();
     for device in &mut devices {
-        let graph = ops::gradients();
+        let op = ops::gradients();
         let result = ask(
             device,
             &Asked {
-                graph: &graph,
+                op: &op,
                 operands: &[&states],
                 rows: 16,
                 t: 0.0,
@@ -167,10 +168,10 @@ async fn curves_of_floats_stay_within_their_bound() {
     let points: [Vec<f32>; 4] = std::array::from_fn(|_| samples.floats(rows * width));
     let t = samples.units(rows);
     for device in &mut devices {
-        let graph = ops::bezier(width as u32, Timing::Row).expect("a positive width");
+        let op = ops::bezier(width as u32, Timing::Row).expect("a positive width");
         let [a, b, c, d] = points.each_ref().map(|points| words(points));
         let asked = Asked {
-            graph: &graph,
+            op: &op,
             operands: &[a, b, c, d, words(&t)],
             rows,
             t: 0.0,
@@ -185,7 +186,7 @@ async fn curves_of_floats_stay_within_their_bound() {
 }
 
 /// A structure, its operands, its t, and each byte of the result.
-type Motion<'a> = (Graph, usize, f32, &'a dyn Fn(usize) -> u8);
+type Motion<'a> = (RowOp, usize, f32, &'a dyn Fn(usize) -> u8);
 
 /// States on curves, in sequences and after a descent: bytes by the definition.
 #[wasm_bindgen_test]
@@ -216,9 +217,9 @@ async fn states_move_by_the_definition() {
         (ops::descend(Timing::Call), 1, 2.75, &down),
     ];
     for device in &mut devices {
-        for (graph, count, t, definition) in &cases {
+        for (op, count, t, definition) in &cases {
             let asked = Asked {
-                graph,
+                op,
                 operands: &operands[..*count],
                 rows,
                 t: *t,
@@ -226,7 +227,7 @@ async fn states_move_by_the_definition() {
             let result = ask(device, &asked).await;
             let got = bytes(&result);
             let wrong = (0..got.len()).find(|i| got[*i] != definition(*i));
-            assert_eq!(wrong, None, "{graph:?}");
+            assert_eq!(wrong, None, "{op:?}");
         }
     }
 }
@@ -240,7 +241,7 @@ async fn distances_stay_within_their_bounds() {
     for device in &mut devices {
         for measure in [Measure::Straight, Measure::Geodesic] {
             let asked = Asked {
-                graph: &ops::distance(measure),
+                op: &ops::distance(measure),
                 operands: &operands,
                 rows: 500,
                 t: 0.0,

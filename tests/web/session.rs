@@ -2,12 +2,12 @@
 
 use framebatch::batch::{BatchConfig, Millis, Preset, Ticket};
 use framebatch::device::{AnyDevice, Cpu, Gpu, GpuOptions, Readback};
-use framebatch::graph::Graph;
+use framebatch::program::RowOp;
 use framebatch::session::{Launch, Session, Submission};
 
 /// One call: its structure, operands in order, rows and scalar.
 pub(crate) struct Asked<'a> {
-    pub(crate) graph: &'a Graph,
+    pub(crate) op: &'a RowOp,
     pub(crate) operands: &'a [&'a [u32]],
     pub(crate) rows: usize,
     pub(crate) t: f32,
@@ -52,7 +52,7 @@ fn session(device: AnyDevice) -> Session<AnyDevice> {
 
 /// Enters a call; its ticket.
 pub(crate) fn submit(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Ticket {
-    let recipe = session.recipe(asked.graph).expect("a valid graph");
+    let recipe = session.recipe(asked.op);
     let words: usize = asked
         .operands
         .iter()

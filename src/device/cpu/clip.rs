@@ -33,8 +33,8 @@ pub(super) fn dispatch(
         Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
         Some(Operand::Scalar) | None => &[],
     };
-    for segment in &work.segments {
-        let [rows, header, ..] = segment.operands;
+    for (segment, entry) in work.segments.iter().zip(work.entries.chunks_exact(2)) {
+        let (rows, header) = (entry[0], entry[1]);
         let call = Call {
             store: Words(store),
             header: Words(&inputs[header as usize..]),

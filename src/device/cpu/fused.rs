@@ -4,8 +4,8 @@
 use super::Memory;
 use super::program::{Numbers, Operands, Output, Runner, lines_of};
 use super::share::{Size, Task, Work, share};
-use crate::plan::fuse::{Layout, Stage};
 use crate::plan::{Dispatch, Operand, Slot};
+use crate::program::{Layout, Stage};
 
 /// Runs a stage for every call.
 pub(super) fn dispatch(

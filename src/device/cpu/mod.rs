@@ -20,7 +20,7 @@ use self::program::Output;
 use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Named};
 use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
@@ -91,18 +91,18 @@ impl Device for Cpu {
                         };
                         fused::dispatch((work, stage), &memory, &mut slots);
                     }
-                    Kernel::Scan(_) | Kernel::Best => {
+                    Kernel::Named(kernel @ (Named::Scan(_) | Named::Best)) => {
                         let memory = Memory {
                             plan,
                             arena,
                             tensors: &self.tensors,
                         };
-                        match &work.kernel {
-                            Kernel::Scan(scan) => search::scan((work, scan), &memory, &mut slots),
+                        match kernel {
+                            Named::Scan(scan) => search::scan((work, scan), &memory, &mut slots),
                             _ => search::merge(work, &memory, &mut slots),
                         }
                     }
-                    Kernel::Clip => {
+                    Kernel::Named(Named::Clip) => {
                         let target = work.output.tensor();
                         // Taken out while it is written.
                         let mut output = match target {
@@ -122,7 +122,7 @@ impl Device for Cpu {
                             None => slots[work.output.0 as usize] = output,
                         }
                     }
-                    _ => dispatch(work, plan, arena, &mut slots),
+                    Kernel::Named(kernel) => dispatch((work, kernel), plan, arena, &mut slots),
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
                 Step::Upload { slot, runs, .. } => {
@@ -272,16 +272,9 @@ impl<'a> Memory<'a> {
 /// Whether the operands are a single run, which is read where it lies.
 fn is_read_in_place(runs: &[Run], arena: &Arena, plan: &Plan) -> bool {
     // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
-    let is_fused = |work: &Dispatch| {
-        let kernel = &work.kernel;
-        matches!(
-            kernel,
-            Kernel::Fused(_) | Kernel::Product(..) | Kernel::Clip | Kernel::Scan(_)
-        )
-    };
-    let in_place = |run: &Run| {
-        !plan.dispatches().any(is_fused) || arena.tail(run.from).len() >= run.words as usize
-    };
+    let mut by_row = plan.dispatches().map(|work| work.kernel.is_by_row());
+    let is_by_row = by_row.all(|is_by_row| is_by_row);
+    let in_place = |run: &Run| is_by_row || arena.tail(run.from).len() >= run.words as usize;
     runs.len() < 2 && runs.iter().all(in_place)
 }
 
@@ -297,41 +290,50 @@ fn gather(runs: &[Run], arena: &Arena, gathered: &mut Vec<u32>) {
     }
 }
 
-fn dispatch(work: &Dispatch, plan: &Plan, arena: &Arena, slots: &mut [Vec<u32>]) {
+/// Runs a kernel of rows for every call.
+fn dispatch(
+    (work, kernel): (&Dispatch, &Named),
+    plan: &Plan,
+    arena: &Arena,
+    slots: &mut [Vec<u32>],
+) {
     let home = work.output.0 as usize;
     // Taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(plan.words(work.output) as usize, 0);
-    let operands = |segment: &Segment, rows: &Range<usize>| -> Operands<'_> {
+    let behind = work.operands.len();
+    let operands = |call: usize, rows: &Range<usize>| -> Operands<'_> {
+        let entry = &work.entries[call * behind..][..behind];
         std::array::from_fn(|k| match work.operands.get(k) {
             Some(Operand::Rows { slot, words }) => {
                 let span = Span {
-                    at: segment.operands[k],
-                    words: segment.rows * words,
+                    at: entry[k],
+                    words: work.segments[call].rows * words,
                 };
                 let all = read(*slot, span, plan.uploads(), (arena, slots));
                 let words = *words as usize;
                 Values::Rows(&all[rows.start * words..rows.end * words])
             }
-            Some(Operand::Scalar) => Values::Scalar(segment.operands[k]),
+            Some(Operand::Scalar) => Values::Scalar(entry[k]),
             None => Values::Scalar(0),
         })
     };
     let row_words = work.row_words as usize;
     // What a word of the result takes, in passes over one value.
-    let passes = match work.kernel {
-        Kernel::Lerp | Kernel::Bezier | Kernel::StateGradients => 4,
+    let passes = match kernel {
+        Named::Lerp | Named::Bezier | Named::StateGradients => 4,
         _ => 128,
     };
     let compute = |task: Task, output: Output<'_>| {
-        for segment in &work.segments[task.calls] {
+        for call in task.calls {
+            let segment = &work.segments[call];
             let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
             // Of a call that is cut the output begins behind the call's result.
             let at = |row: usize| segment.result as usize + row * row_words - output.start;
             run(
-                &work.kernel,
+                kernel,
                 &work.settings,
-                &operands(segment, &rows),
+                &operands(call, &rows),
                 &mut output.words[at(rows.start)..at(rows.end)],
             );
         }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::device::gpu::device_for_tests::with_device;
-use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+use crate::kernel::{Kernel, Named, Settings};
 use crate::plan::{Operand, Segment, Step};
 
 #[test]
@@ -16,18 +16,14 @@ fn refuses_what_lies_behind_them(gpu: &mut Gpu) {
     gpu.limits.max_storage_buffer_binding_size = u64::MAX;
     let plan = |operands| Plan {
         steps: vec![Step::Dispatch(Dispatch {
-            kernel: Kernel::Lerp,
+            kernel: Kernel::Named(Named::Lerp),
             settings: Settings::default(),
             operands: vec![Operand::Scalar; 3],
             output: Slot::RESULTS,
             row_words: 1,
             calls: 1,
-            segments: vec![Segment {
-                rows: 1,
-                result: 0,
-                operands: [0; MAX_OPERANDS],
-            }],
-            entries: Vec::new(),
+            segments: vec![Segment { rows: 1, result: 0 }],
+            entries: vec![0; 3],
         })],
         results: Vec::new(),
         slots: vec![operands, 4],

@@ -4,7 +4,7 @@
 use super::operands::{Reads, quad, quads, single};
 use super::{coordinates, declare};
 use crate::kernel::WORKGROUP;
-use crate::plan::fuse::{Attention, Layout, QUERIES, Scalar, Stage};
+use crate::program::{Attention, Layout, QUERIES, Scalar, Stage};
 
 /// Quads of values that a thread sums at a time, in registers: a longer head goes
 /// through its keys again.

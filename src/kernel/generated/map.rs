@@ -5,7 +5,7 @@
 use super::operands::{Reads, quad};
 use super::{coordinates, declare, scalars};
 use crate::kernel::expr;
-use crate::plan::fuse::{Access, Layout, Load, Map, Stage};
+use crate::program::{Access, Layout, Load, Map, Stage};
 
 /// Vectors of four elements that a thread of a flat map computes.
 pub(in crate::kernel) const VECTORS: u32 = 4;
@@ -80,7 +80,7 @@ pub(super) fn read(text: &mut String, stage: &Stage, (load, at): (usize, &str), 
         binding, access, ..
     } = stage.loads[load];
     let value = match access {
-        Access::Flat | Access::Strided => format!("read{binding}({at})"),
+        Access::Flat | Access::Strided | Access::Found => format!("read{binding}({at})"),
         Access::Indexed(by) => {
             let (step, limit) = (index, index + 1);
             put!(text, "let x{load} = bitcast<U>(v{by});\n");

@@ -54,7 +54,7 @@ mod tile;
 
 use self::operands::Reads;
 use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
-use crate::plan::fuse::{Body, Layout, Scalar, Stage, Tiles, Width};
+use crate::program::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;
 
@@ -78,6 +78,7 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
         Body::Attention(of) => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
+        Body::Named(..) | Body::Search(_) => unreachable!("it is written by hand"),
         Body::Rows(rows) => match rows.width {
             Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
             Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),

@@ -1,7 +1,7 @@
 //! Operands as WGSL: their types, and what reads the bits of floats from them,
 //! however they are packed. The processor's twin is `tensor::Packing`.
 
-use crate::plan::fuse::{Load, Stage};
+use crate::program::{Load, Stage};
 use crate::tensor::Packing;
 
 /// How many elements a kernel reads at once.

@@ -3,7 +3,7 @@
 use super::operands::{Reads, single};
 use super::{coordinates, declare, scalars};
 use crate::kernel::{Expr, Term, expr};
-use crate::plan::fuse::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
+use crate::program::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     let mut text = declare(stage, layout, (Reads::Single, "u32"));
@@ -83,7 +83,7 @@ impl Printer<'_> {
     fn read(&self, text: &mut String, load: usize, at: &str) {
         let of = &self.stage.loads[load];
         let value = match of.access {
-            Access::Flat | Access::Strided => single(of, at),
+            Access::Flat | Access::Strided | Access::Found => single(of, at),
             Access::Indexed(index) => {
                 let step = self.layout.strides[load] + self.rows.outer + self.rows.inner;
                 let limit = step + 1;

@@ -4,7 +4,7 @@
 use super::super::expr;
 use super::operands::{Reads, quad, quads};
 use super::{coordinates, declare, map, scalars};
-use crate::plan::fuse::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
+use crate::program::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
 /// The first hole of the templates.
 pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) -> String {

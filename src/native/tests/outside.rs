@@ -23,7 +23,7 @@ use crate::device::{
     Readiness,
 };
 use crate::error::Error;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Named};
 use crate::plan::Plan;
 use crate::tensor::{Arena, Packing};
 
@@ -242,7 +242,7 @@ async fn compile(kernel: Kernel, lost: Arc<AtomicBool>) -> Compiled {
         yield_now().await;
     }
     let World { kernels, clips, .. } = WORLD.get();
-    let fate = draw(if kernel == Kernel::Clip {
+    let fate = draw(if kernel == Kernel::Named(Named::Clip) {
         clips
     } else {
         kernels

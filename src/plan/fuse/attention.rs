@@ -1,34 +1,10 @@
-//! Attention as a stage: how many heads of how many floats is program, how many
+//! The stage of an attention: how many heads of how many floats is program, how many
 //! queries and keys a call has is data.
 
 use super::build::Numbers;
 use super::lower::Primitive;
-use super::program::{Access, Body, LANES, StageSizes};
 use super::stage::Context;
-
-/// Queries of a head that a workgroup computes, and keys that it looks at at a time.
-pub const QUERIES: u32 = 32;
-
-/// softmax(q·kᵀ · scale)·v for each head of each row of queries, where the scale
-/// is the stage's scalar. Scores are never in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Attention {
-    /// The loads of queries, keys and values. Behind the strides of the outer
-    /// dimensions but the last an entry has that from row to row, and that from
-    /// float to float.
-    pub loads: [u32; 3],
-    /// Dimensions of the places of queries: those in front and their rows.
-    pub outer: u32,
-    /// Heads that share a row.
-    pub heads: u32,
-    /// Floats of a head.
-    pub size: u32,
-    /// Whether a query looks at no keys behind its own.
-    pub is_causal: bool,
-    /// Whether four neighbors of a head lie in one vector of four words, those
-    /// of the result too.
-    pub is_quads: bool,
-}
+use crate::program::{Access, Attention, Body, LANES, QUERIES, StageSizes};
 
 /// The stage of an attention that reads these loads.
 pub(super) fn build(

@@ -2,16 +2,16 @@
 
 use super::attention;
 use super::cut::{Domain, Root, Target};
-use super::layout::Layout;
 use super::lower::{Primitive, along};
-use super::program::{
-    Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, Scalar,
-    Source, Stage, StageSizes, TALL, Tile, Width,
-};
 use super::stage::{Context, Draft, DraftTerm, place};
-use super::tiling::tiles;
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{Expr, ExprBuilder, Term, TermId};
+use crate::program::Layout;
+use crate::program::tiles;
+use crate::program::{
+    self, Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows,
+    Scalar, Source, Stage, StageSizes, TALL, Tile, Width,
+};
 
 /// Strides of loads and of the result along some dimensions.
 pub(super) type Strides = [u32; MAX_RANK];
@@ -74,7 +74,7 @@ pub(super) fn build(
         body,
         loads: loads.collect(),
         scalars: draft.scalars.iter().map(|(scalar, _)| *scalar).collect(),
-        buffer: BufferId(buffer),
+        target: program::Target::Buffer(BufferId(buffer)),
     };
     sizes.result = start;
     sizes.offsets = draft.loads.iter().map(|load| load.offset).collect();

@@ -6,8 +6,8 @@
 //! one that it writes or as one that it reads and not as both, so such a load
 //! goes through the binding of the result.
 
-use super::program::{Access, Body, BufferId, Program, Sizes, Source};
-use crate::kernel::RESULT;
+use crate::program::RESULT;
+use crate::program::{Access, Body, BufferId, Program, Sizes, Source, Target};
 
 /// Gives every map that can have it the buffer of an operand.
 pub(super) fn reuse(program: &mut Program, sizes: &mut Sizes) {
@@ -27,7 +27,8 @@ pub(super) fn reuse(program: &mut Program, sizes: &mut Sizes) {
 fn operand(program: &Program, sizes: &Sizes, at: usize) -> Option<BufferId> {
     let stage = &program.stages[at];
     let is_whole = matches!(&stage.body, Body::Map(map) if !map.is_strided);
-    if !is_whole || program.outputs.contains(&stage.buffer) {
+    let own = stage.buffer()?;
+    if !is_whole || program.outputs.contains(&own) {
         return None;
     }
     let words = |buffer: BufferId| sizes.buffers[buffer.0 as usize];
@@ -41,18 +42,20 @@ fn operand(program: &Program, sizes: &Sizes, at: usize) -> Option<BufferId> {
     stage.loads.iter().find_map(|load| match load.source {
         Source::Buffer(buffer) => {
             let mut loads = stage.loads.iter().enumerate();
-            let fits = words(buffer) == words(stage.buffer)
+            let fits = words(buffer) == words(own)
                 && loads.all(|(at, of)| of.source != load.source || is_own_place(at))
                 && !(at + 1..program.stages.len()).any(|later| reads(later, buffer));
             fits.then_some(buffer)
         }
-        Source::Input(_) | Source::Resident(_) => None,
+        Source::Input(_) | Source::Scalar | Source::Resident(_) => None,
     })
 }
 
 /// Makes a stage's buffer the same as that of an operand, from there on.
 fn merge(program: &mut Program, sizes: &mut Sizes, (at, kept): (usize, BufferId)) {
-    let gone = program.stages[at].buffer;
+    let Target::Buffer(gone) = program.stages[at].target else {
+        return;
+    };
     let renamed = |buffer: BufferId| match buffer {
         buffer if buffer == gone => BufferId(kept.0 - u32::from(kept.0 > gone.0)),
         BufferId(number) => BufferId(number - u32::from(number > gone.0)),
@@ -71,7 +74,9 @@ fn merge(program: &mut Program, sizes: &mut Sizes, (at, kept): (usize, BufferId)
         };
     }
     for stage in &mut program.stages {
-        stage.buffer = renamed(stage.buffer);
+        if let Target::Buffer(buffer) = &mut stage.target {
+            *buffer = renamed(*buffer);
+        }
         for load in &mut stage.loads {
             if let Source::Buffer(buffer) = &mut load.source {
                 *buffer = renamed(*buffer);

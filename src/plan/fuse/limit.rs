@@ -2,9 +2,9 @@
 
 use super::TooMuch;
 use super::cut::Root;
-use super::program::Source;
 use super::stage::{Context, Draft, DraftTerm, place};
-use crate::kernel::MAX_OPERANDS;
+use crate::program::MAX_OPERANDS;
+use crate::program::Source;
 
 /// Loads of one stage, which are words of each entry.
 const MAX_LOADS: usize = 24;

@@ -6,10 +6,10 @@
 //! share a kernel is not decided here.
 
 use super::cut::base;
-use super::program::{CHUNK, Fold};
 use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction, as_column, as_row};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
+use crate::program::{CHUNK, Fold};
 use crate::tensor::DType;
 
 /// What a value is computed by.

@@ -17,30 +17,16 @@ mod build;
 mod cost;
 mod cut;
 mod in_place;
-mod layout;
 mod limit;
 mod lower;
-mod print;
-mod program;
 mod stage;
-mod tiling;
 mod view;
-
-pub use attention::{Attention, QUERIES};
-pub use layout::Layout;
-pub use program::{
-    Access, Body, BufferId, CHUNK, Fold, LANES, Load, Map, NARROW, Program, RowResult, RowStep,
-    Rows, Scalar, Sizes, Source, Stage, StageSizes, TALL, Tile, Width,
-};
-pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
 
 use self::cut::{Cut, Target};
 use self::lower::{Lowered, Primitive};
 use self::stage::Context;
 use crate::graph::chain::{Chain, Home, Op};
-
-/// Floats that a head of an attention may have.
-pub use crate::graph::chain::MAX_HEAD;
+use crate::program::{BufferId, Program, Sizes};
 
 /// The program of a chain, and the numbers of a call of it.
 pub fn fuse(chain: &Chain) -> (Program, Sizes) {

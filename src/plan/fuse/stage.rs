@@ -3,11 +3,11 @@
 
 use super::cut::{Cut, Domain, Root, Target, operand_view};
 use super::lower::{Lowered, Primitive};
-use super::program::{Fold, Scalar, Source};
 use super::view::View;
 use crate::graph::chain::Home;
 use crate::graph::shape::MAX_RANK;
 use crate::graph::{BinaryFn, UnaryFn};
+use crate::program::{BufferId, Fold, Scalar, Source};
 use crate::tensor::Packing;
 
 /// What all stages of a program are made from.
@@ -25,7 +25,7 @@ impl Context<'_> {
     pub(super) fn packing(&self, source: Source) -> Option<Packing> {
         match source {
             Source::Resident(index) => self.homes[index as usize].packing(),
-            Source::Input(_) | Source::Buffer(_) => None,
+            Source::Input(_) | Source::Scalar | Source::Buffer(_) => None,
         }
     }
 }
@@ -259,7 +259,7 @@ fn source(context: &Context<'_>, id: usize) -> Source {
         },
         _ => {
             let buffer = context.buffers[id].expect("a value is kept before it is read");
-            Source::Buffer(super::BufferId(buffer))
+            Source::Buffer(BufferId(buffer))
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Programs as their text: what fuses, what is kept, what is split.
 
-use super::{LANES, Products, Program, Sizes, fuse, tiles};
+use super::fuse;
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
-use crate::kernel::MAX_OPERANDS;
+use crate::program::{LANES, MAX_OPERANDS, Products, Program, Sizes, tiles};
 use crate::tensor::{DType, Packing};
 
 type Nodes = Vec<NodeId>;

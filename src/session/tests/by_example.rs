@@ -237,9 +237,7 @@ fn a_refused_call_changes_nothing() {
     let kept = put(&mut session, 1.0, 2);
     let too_large = session.room(1 << 33).unwrap_err();
     assert_eq!(too_large.code(), Code::LimitExceeded);
-    let recipe = session
-        .recipe(&ops::lerp(1, Timing::Call).unwrap())
-        .unwrap();
+    let recipe = session.recipe(&ops::lerp(1, Timing::Call).unwrap());
     for (recipe, rows, scalar) in [
         (recipe, 0, 0.5),
         (recipe, 1, f32::NAN),

@@ -254,7 +254,7 @@ fn ask_of(
     key: Option<u32>,
     engine: Option<Engine>,
 ) -> Result<Accepted, Error> {
-    let recipe = session.recipe(&ops::lerp(1, Timing::Call)?)?;
+    let recipe = session.recipe(&ops::lerp(1, Timing::Call)?);
     let side = rows.next_multiple_of(4) as usize;
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(2 * side as u64)?);
     room[..side].fill(value);

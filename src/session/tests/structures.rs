@@ -6,8 +6,7 @@ use crate::Code;
 
 /// A structure of rows of so many floats.
 fn structure(session: &mut Session<impl Device>, width: u32) -> RecipeId {
-    let graph = ops::lerp(width, Timing::Row).expect("a width");
-    session.recipe(&graph).expect("an op")
+    session.recipe(&ops::lerp(width, Timing::Row).expect("a width"))
 }
 
 /// Asks for a row halfway between zeros and twice its width.

@@ -12,7 +12,7 @@ use self::floats::{bezier, lerp};
 use self::measures::{descend, distance, gradients};
 use self::slerp::slerp;
 use self::states::{curve, interpolate, sequence};
-use crate::kernel::{Kernel, MAX_OPERANDS, Settings};
+use crate::kernel::{MAX_OPERANDS, Named, Settings};
 
 /// One operand of one call.
 #[derive(Clone, Copy, Debug)]
@@ -53,25 +53,25 @@ impl<'a> Values<'a> {
 
 /// Computes one call.
 pub(super) fn run(
-    kernel: &Kernel,
+    kernel: &Named,
     settings: &Settings,
     operands: &Operands<'_>,
     output: &mut [u32],
 ) {
     match kernel {
-        Kernel::Fused(_) | Kernel::Product(..) | Kernel::Clip | Kernel::Scan(_) | Kernel::Best => {
+        Named::Clip | Named::Scan(_) | Named::Best => {
             unreachable!("its operands lie otherwise")
         }
-        Kernel::Lerp => lerp(settings, operands, floats(output)),
-        Kernel::Slerp => slerp(operands, floats(output)),
-        Kernel::Bezier => bezier(settings, operands, floats(output)),
-        Kernel::StateGradients => gradients(operands, floats(output)),
-        Kernel::StateField(field) => field_gradients(field, operands, floats(output)),
-        Kernel::StateInterpolate => interpolate(settings, operands, layers(output)),
-        Kernel::StateSequence => sequence(settings, operands, layers(output)),
-        Kernel::StateBezier => curve(operands, layers(output)),
-        Kernel::StateDistance => distance(settings, operands, floats(output)),
-        Kernel::StateDescend => descend(operands, layers(output)),
+        Named::Lerp => lerp(settings, operands, floats(output)),
+        Named::Slerp => slerp(operands, floats(output)),
+        Named::Bezier => bezier(settings, operands, floats(output)),
+        Named::StateGradients => gradients(operands, floats(output)),
+        Named::StateField(field) => field_gradients(field, operands, floats(output)),
+        Named::StateInterpolate => interpolate(settings, operands, layers(output)),
+        Named::StateSequence => sequence(settings, operands, layers(output)),
+        Named::StateBezier => curve(operands, layers(output)),
+        Named::StateDistance => distance(settings, operands, floats(output)),
+        Named::StateDescend => descend(operands, layers(output)),
     }
 }
 

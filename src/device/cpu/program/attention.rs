@@ -12,7 +12,7 @@ use super::{Output, Places, Run};
 use crate::device::cpu::functions::unary;
 use crate::device::cpu::math::exponential;
 use crate::kernel::UnaryFn;
-use crate::plan::fuse::{Attention, Scalar};
+use crate::program::{Attention, Scalar};
 
 /// Queries at a time.
 const QUERIES: u32 = 64;

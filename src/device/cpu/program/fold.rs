@@ -2,7 +2,7 @@
 //! in short ones; in others each lane its share, then halves onto each other, as
 //! the threads of a kernel do.
 
-use crate::plan::fuse::{Fold, LANES, Width};
+use crate::program::{Fold, LANES, Width};
 
 /// A fold on its way.
 pub(super) struct Folding {

@@ -3,7 +3,7 @@
 
 use super::{Numbers, Places};
 use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
-use crate::plan::fuse::{
+use crate::program::{
     Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, Width, tiles,
 };
 
@@ -88,6 +88,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
                 work: width * words(layout.count, 1)[0] as usize,
             }
         }
+        Body::Named(..) | Body::Search(_) => unreachable!("it has a twin of its own"),
         Body::Rows(rows) => {
             let count = words(layout.count, 1)[0] as usize;
             let outer = words(layout.outer, rows.outer - 1);

@@ -26,7 +26,7 @@ use std::ops::Range;
 use self::places::Places;
 use super::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
-use crate::plan::fuse::{Access, Body, Layout, Map, Scalar, Stage};
+use crate::program::{Access, Body, Layout, Map, Scalar, Stage};
 
 /// What a stage reads for one call.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub struct Operands<'a> {
     pub constants: &'a [u32],
 }
 
-/// A call's numbers, those of [`StageSizes`](crate::plan::fuse::StageSizes).
+/// A call's numbers, those of [`StageSizes`](crate::program::StageSizes).
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<'a> {
     /// Threads that the call takes.
@@ -62,8 +62,8 @@ impl<'a> Runner<'a> {
     /// A runner of a stage.
     pub fn new(stage: &'a Stage) -> Runner<'a> {
         let steps = match &stage.body {
-            Body::Map(_) | Body::Attention(_) => 0,
             Body::Rows(rows) => rows.steps.len(),
+            _ => 0,
         };
         Runner {
             stage,
@@ -104,6 +104,7 @@ impl<'a> Runner<'a> {
             Body::Map(map) => run.map(map, lines, &mut self.columns, output),
             Body::Rows(rows) => rows::run(&run, (rows, lines), &mut self.columns, output),
             Body::Attention(of) => attention::run(&run, of, lines, output),
+            Body::Named(..) | Body::Search(_) => unreachable!("it has a twin of its own"),
         }
     }
 }
@@ -140,7 +141,7 @@ impl Run<'_> {
                 let offset = self.sizes.offsets[load];
                 let strides = self.layout.strides[load];
                 let (dims, by) = match of.access {
-                    Access::Flat => (&[][..], &[][..]),
+                    Access::Flat | Access::Found => (&[][..], &[][..]),
                     Access::Strided | Access::Indexed(_) => {
                         (&dims[..], self.words(strides, map.rank))
                     }

@@ -8,7 +8,7 @@ use super::fold::Folding;
 use super::{Output, Places, Run, tile};
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
-use crate::plan::fuse::{CHUNK, Fold, RowResult, RowStep, Rows, Width};
+use crate::program::{CHUNK, Fold, RowResult, RowStep, Rows, Width};
 
 /// Runs some rows of one call.
 pub(super) fn run(

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::gemm::{Matrix, add_product};
 use super::{Output, Places, Run};
 use crate::device::cpu::expr::{BLOCK, Columns};
-use crate::plan::fuse::{RowResult, Rows, Tile};
+use crate::program::{RowResult, Rows, Tile};
 
 /// Sums of a panel, at most: what follows finds them in the second cache.
 const PANEL: usize = 1 << 18;

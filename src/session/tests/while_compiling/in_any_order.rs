@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::super::fences::Fences;
 use super::super::writing::{Pose, fill};
 use super::*;
+use crate::kernel::Named;
 
 /// What is called besides those that compute: one writes to a tensor, one reads it.
 const WRITE: usize = OPS;
@@ -129,7 +130,8 @@ impl Run {
         }
         let aside = self.session.batcher.aside();
         let sealed = &self.session.sealed;
-        let writes = Some(Fate::Compiling) == self.session.device.fate(&Kernel::Clip);
+        let clip = Kernel::Named(Named::Clip);
+        let writes = Some(Fate::Compiling) == self.session.device.fate(&clip);
         for load in sealed.iter().filter(|load| aside.contains(&load.id)) {
             for call in &load.calls {
                 let recipe = &self.session.structures.recipes()[call.recipe.0 as usize];

@@ -24,14 +24,13 @@ fn compiling() -> Session<Frail> {
 
 /// The structure of a call of `op`, and its operands of `rows` floats each.
 fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
-    let (graph, operands) = match op {
+    let (asked, operands) = match op {
         0 => (ops::lerp(1, Timing::Call), 2),
         1 => (ops::bezier(1, Timing::Call), 4),
         _ => (ops::lerp(1, Timing::Call), 2),
     };
-    let graph = graph.expect("a graph");
     if op < 2 {
-        return (session.recipe(&graph).expect("a recipe"), operands);
+        return (session.recipe(&asked.expect("a width of 1")), operands);
     }
     let shape = crate::graph::shape::Shape::new(&[4]).expect("a small shape");
     let mut chain = crate::graph::chain::Chain::default();

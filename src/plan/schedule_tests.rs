@@ -3,8 +3,8 @@
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::kernel::Kernel;
-use crate::plan::fuse::Tiles;
 use crate::plan::{Call, NumbersId, Piece, Recipe, RecipeId, SetId, Table, assemble};
+use crate::program::Tiles;
 use crate::tensor::{DType, Span};
 
 /// A product of so many rows of 32 with a matrix that stays.

@@ -3,8 +3,7 @@
 //! Every size sums an element in one order, so no bit depends on the choice. It
 //! is made for a whole dispatch, when all its calls are known.
 
-use super::Layout;
-use super::program::{Body, LANES, Stage, Width};
+use super::{Body, LANES, Layout, Stage, Width};
 
 /// How large the tiles of a product are that workgroups compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::program::{
-    Access, Body, BufferId, Load, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Width,
+use super::formula::show;
+use super::{
+    Access, Body, BufferId, Load, Program, RowResult, RowStep, Rows, Scalar, Source, Stage, Target,
+    Width,
 };
-use crate::kernel::{Expr, show};
+use crate::graph::Expr;
 
 /// One line for each stage.
 impl Display for Program {
@@ -17,7 +19,7 @@ impl Display for Program {
             let result = self
                 .outputs
                 .iter()
-                .position(|output| *output == stage.buffer);
+                .position(|output| Some(*output) == stage.buffer());
             print_stage(f, stage, result)?;
         }
         Ok(())
@@ -44,6 +46,8 @@ impl Display for Stage {
                     of.heads, of.size
                 )
             }
+            Body::Named(kernel, _) => f.write_str(kernel.name()),
+            Body::Search(_) => f.write_str("search"),
         }
     }
 }
@@ -63,7 +67,7 @@ fn print_stage(f: &mut Formatter<'_>, stage: &Stage, result: Option<usize>) -> f
     match result {
         Some(0) => f.write_str("result"),
         Some(output) => write!(f, "result{output}"),
-        None => stage.buffer.fmt(f),
+        None => stage.target.fmt(f),
     }
 }
 
@@ -120,7 +124,7 @@ impl Names<'_> {
         if let Some(load) = self.stage.loads.get(variable) {
             print_source(f, *load)?;
             return match load.access {
-                Access::Flat => Ok(()),
+                Access::Flat | Access::Found => Ok(()),
                 Access::Strided if matches!(self.stage.body, Body::Rows(_)) => Ok(()),
                 Access::Strided => f.write_str("~"),
                 Access::Indexed(index) => {
@@ -142,8 +146,18 @@ impl Display for Source {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Source::Input(index) => write!(f, "in{index}"),
+            Source::Scalar => f.write_str("t"),
             Source::Resident(index) => write!(f, "tensor{index}"),
             Source::Buffer(buffer) => buffer.fmt(f),
+        }
+    }
+}
+
+impl Display for Target {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Buffer(buffer) => buffer.fmt(f),
+            Target::Resident(index) => write!(f, "tensor{index}"),
         }
     }
 }

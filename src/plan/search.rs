@@ -1,55 +1,46 @@
-//! Recipes of searches: queries of all calls against the vectors of an index.
+//! The dispatches of searches: queries of all calls against the vectors of an index.
 //!
 //! Queries are compared with a vector several at a time, whichever calls they are
 //! of. A workgroup keeps the best of a chunk of vectors; what they keep lies in a
 //! scratch slot, chunk after chunk, and is merged for each query. An order without
 //! equals decides, so that neither chunks nor neighbors change a result.
 
-use super::recipe::Extent;
 use super::{Dispatch, Operand, Segment, Slot};
 use crate::graph::searching::Searching;
-use crate::kernel::{Kernel, LANES, MAX_OPERANDS, Settings};
+use crate::kernel::{Kernel, LANES, Named, Settings};
 
 /// Words of what chunks keep, of all the queries that are compared before the
 /// scratch slot is used again: 16 MiB.
 const ROUND: u32 = 1 << 22;
 
-/// A call's queries, and its mask.
-pub(super) fn operands(searching: &Searching) -> Vec<Extent> {
-    vec![
-        Extent::rows(searching.query()),
-        Extent::fixed(searching.mask.words),
-    ]
+/// A query of a call.
+#[derive(Clone, Copy)]
+pub(super) struct Query {
+    /// Where it lies.
+    at: u32,
+    /// Where the mask of its call lies.
+    mask: u32,
+    /// Where its results go.
+    result: u32,
 }
 
-/// The kernels: what compares, and what merges.
-pub(super) fn kernels(searching: &Searching) -> [Kernel; 2] {
-    [Kernel::Scan(searching.scan), Kernel::Best]
-}
-
-/// The queries of a call, whose operands lie at `places`.
-pub(super) fn segments(
-    searching: &Searching,
-    rows: u32,
-    ([queries, mask], result): ([u32; 2], u32),
-) -> impl Iterator<Item = Segment> {
-    let searching = *searching;
-    (0..rows).map(move |row| {
-        let mut operands = [0; MAX_OPERANDS];
-        operands[0] = queries + row * searching.query();
-        operands[1] = mask;
-        Segment {
-            rows: 1,
-            result: result.saturating_add(row * 2 * searching.count),
-            operands,
-        }
-    })
+/// The queries of calls with these entries: where each call's queries and its mask lie.
+pub(super) fn queries(searching: &Searching, (calls, entries): (&[Segment], &[u32])) -> Vec<Query> {
+    let mut queries = Vec::new();
+    for (call, entry) in calls.iter().zip(entries.chunks_exact(2)) {
+        queries.extend((0..call.rows).map(|row| Query {
+            at: entry[0] + row * searching.query(),
+            mask: entry[1],
+            result: call.result.saturating_add(row * 2 * searching.count),
+        }));
+    }
+    queries
 }
 
 /// The steps for queries of one index, in rounds that use the same scratch.
 pub(super) struct Steps<'a> {
     pub(super) searching: &'a Searching,
-    pub(super) queries: &'a [Segment],
+    pub(super) queries: &'a [Query],
     /// The tensors of the pages.
     pub(super) set: &'a [u32],
 }
@@ -73,7 +64,7 @@ impl Steps<'_> {
                     .searching
                     .blocks_of(page)
                     .div_ceil(self.searching.chunk());
-                let kernel = Kernel::Scan(self.searching.scan);
+                let kernel = Kernel::Named(Named::Scan(self.searching.scan));
                 dispatches.push(dispatch(
                     kernel,
                     &slots,
@@ -84,7 +75,7 @@ impl Steps<'_> {
             }
             let merged = self.merge(round);
             dispatches.push(dispatch(
-                Kernel::Best,
+                Kernel::Named(Named::Best),
                 &[scratch],
                 Slot::RESULTS,
                 round,
@@ -107,7 +98,7 @@ impl Steps<'_> {
 
     /// The queries of a round against one page, a segment for each group of them;
     /// `shaders/scan.wgsl` says what their entries are.
-    fn scan(&self, round: &[Segment], page: u32, first: u32) -> (Vec<Segment>, Vec<u32>) {
+    fn scan(&self, round: &[Query], page: u32, first: u32) -> (Vec<Segment>, Vec<u32>) {
         let searching = self.searching;
         let blocks = searching.blocks_of(page);
         let threads = blocks.div_ceil(searching.chunk()) * LANES;
@@ -119,7 +110,6 @@ impl Steps<'_> {
             segments.push(Segment {
                 rows: threads,
                 result: start + first * line,
-                operands: [0; MAX_OPERANDS],
             });
             start += searching.chunks() * line;
             entries.extend([
@@ -132,15 +122,15 @@ impl Steps<'_> {
             ]);
             for place in 0..searching.scan.queries() as usize {
                 // Places without a query have the first one's; nobody asks for their scores.
-                let [query, mask, ..] = group.get(place).unwrap_or(&group[0]).operands;
-                entries.extend([query, mask]);
+                let Query { at, mask, .. } = group.get(place).unwrap_or(&group[0]);
+                entries.extend([*at, *mask]);
             }
         }
         (segments, entries)
     }
 
     /// What chunks kept, merged: a segment for each query.
-    fn merge(&self, round: &[Segment]) -> (Vec<Segment>, Vec<u32>) {
+    fn merge(&self, round: &[Query]) -> (Vec<Segment>, Vec<u32>) {
         let searching = self.searching;
         let (mut segments, mut entries) = (Vec::new(), Vec::new());
         let mut start = 0;
@@ -150,7 +140,7 @@ impl Steps<'_> {
             for (place, query) in (0..).zip(group) {
                 segments.push(Segment {
                     rows: LANES,
-                    ..*query
+                    result: query.result,
                 });
                 entries.extend([
                     start + place * searching.count * 2,
@@ -169,7 +159,7 @@ fn dispatch(
     kernel: Kernel,
     slots: &[Slot],
     output: Slot,
-    round: &[Segment],
+    round: &[Query],
     (segments, entries): (Vec<Segment>, Vec<u32>),
 ) -> Dispatch {
     let rows = |slot: &Slot| Operand::Rows {

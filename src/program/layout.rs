@@ -3,16 +3,16 @@
 //! The one place that knows their order: what writes entries, the printer of
 //! WGSL and the processor all ask it.
 
-use super::program::{Access, Body, Rows, Scalar, Stage};
+use super::{Access, Body, Rows, Scalar, Stage};
 
 /// Places of words behind the result's address in an entry. The addresses of
 /// the loads come first, then that of the constants if the stage has any,
-/// then the words of [`super::StageSizes`].
+/// then the words of [`StageSizes`](super::StageSizes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The address of the call's constants.
     pub constants: u32,
-    /// The first of the words that [`super::StageSizes`] holds.
+    /// The first of the words that [`StageSizes`](super::StageSizes) holds.
     pub sizes: u32,
     /// Elements of the call (a strided map), values in a row, or keys.
     pub count: u32,
@@ -84,12 +84,13 @@ impl Layout {
                 };
                 (ranks, 0)
             }
+            Body::Named(..) | Body::Search(_) => (Ranks { outer: 0, inner: 0 }, 0),
         };
         layout.outer = take(ranks.outer.saturating_sub(1));
         layout.inner = take(ranks.inner.saturating_sub(1));
         for load in &stage.loads {
             let words = match load.access {
-                Access::Flat => 0,
+                Access::Flat | Access::Found => 0,
                 Access::Strided => ranks.outer + ranks.inner,
                 Access::Indexed(_) => ranks.outer + ranks.inner + 2,
             };

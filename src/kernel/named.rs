@@ -1,0 +1,34 @@
+//! The text of kernels that are written by hand: a file of `shaders/` each, behind the
+//! libraries that it uses.
+
+use super::{FUNCTIONS, Named, SEGMENTS_LIBRARY, expr, scan};
+
+/// Complete WGSL source, libraries included.
+pub(super) fn source(kernel: &Named) -> String {
+    let (field, scan);
+    let (library, body) = match kernel {
+        Named::Lerp => ("", shader!("lerp")),
+        Named::Slerp => (shader!("arc"), shader!("slerp")),
+        Named::Bezier => ("", shader!("bezier")),
+        Named::StateGradients => ("", shader!("state_gradients")),
+        Named::StateField(expr) => {
+            let mut function = String::from("fn field(v0: F, v1: F, v2: F) -> F {\n");
+            let value = expr::print(&mut function, expr, ("t", usize::MAX));
+            put!(&mut function, "return {value};\n}}");
+            field = [shader!("math"), FUNCTIONS, &function].join("\n");
+            (field.as_str(), shader!("state_field"))
+        }
+        Named::StateInterpolate => (shader!("states"), shader!("state_interpolate")),
+        Named::StateSequence => (shader!("states"), shader!("state_sequence")),
+        Named::StateBezier => ("", shader!("state_bezier")),
+        Named::StateDistance => ("", shader!("state_distance")),
+        Named::StateDescend => ("", shader!("state_descend")),
+        Named::Clip => (shader!("arc"), shader!("clip")),
+        Named::Scan(of) => {
+            scan = scan::source(of);
+            (shader!("lists"), scan.as_str())
+        }
+        Named::Best => (shader!("lists"), shader!("best")),
+    };
+    [SEGMENTS_LIBRARY, library, body].join("\n")
+}
