@@ -44,7 +44,7 @@ pub mod tensor;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod native;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "javascript"))]
 mod wasm;
 
 pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset};

@@ -11,7 +11,7 @@ const all = (text, pattern) =>
   [...text.matchAll(pattern)].map(([, name]) => name);
 
 test("the codes and their order", () => {
-  const source = rust("error.rs");
+  const source = rust("error/mod.rs");
   const order = all(
     source.match(/const ALL[^=]*= \[([^\]]*)\]/)[1],
     /Code::(\w+)/g,
