@@ -45,17 +45,25 @@ pub(crate) fn free(gpu: Gpu) {
     drop(gpu);
 }
 
-/// Runs a test with a device that no session owns, on a thread that may enter the driver.
-#[cfg(test)]
-pub(super) fn with_device(test: fn(&mut Gpu)) {
-    crate::native::on_driver_thread(move || {
-        let opened = pollster::block_on(Gpu::open(&super::GpuOptions::default()));
-        let mut gpu = opened.expect("an adapter, if in software");
-        test(&mut gpu);
-        free(gpu);
-    });
-}
-
 fn lock() -> MutexGuard<'static, ()> {
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+pub(super) use tests::with_device;
+
+#[cfg(test)]
+mod tests {
+    use super::{Gpu, free};
+    use crate::device::gpu::GpuOptions;
+
+    /// Runs a test with a device that no session owns, on a thread that may enter the driver.
+    pub(in crate::device::gpu) fn with_device(test: fn(&mut Gpu)) {
+        crate::native::on_driver_thread(move || {
+            let opened = pollster::block_on(Gpu::open(&GpuOptions::default()));
+            let mut gpu = opened.expect("an adapter, if in software");
+            test(&mut gpu);
+            free(gpu);
+        });
+    }
 }
