@@ -21,7 +21,7 @@
 //! threads. A `Batch` records several operations as one call, a `Tensor` keeps data on
 //! the device, an `Index` finds the nearest of many vectors, an `Embedder` makes vectors
 //! of texts. For the browser there is the npm package of the same name, which this crate
-//! is the core of.
+//! is the core of; the feature `javascript` is that package's face, and nobody else needs it.
 
 #![cfg_attr(
     test,
