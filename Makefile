@@ -17,8 +17,9 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 export PATH := $(HOME)/.cargo/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
-CORE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders core-web -type f)
-EMBEDDINGS := $(CORE) $(shell find embeddings-web -type f)
+CRATE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders -type f)
+CORE := $(CRATE) $(shell find core-web -type f)
+EMBEDDINGS := $(CRATE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md $(wildcard docs/*.md) CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(wildcard tools/licenses/*.txt)
 PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address glue-factory notices optimize reorder-functions strip-locations wasm-sections shorten-imports strip-panics))
@@ -68,7 +69,7 @@ check: target/face/index.js
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --target wasm32-unknown-unknown
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --target wasm32-unknown-unknown --features javascript
 	node tools/test.mjs unit
 
 # What a person has to mend first is told before anything is built.

@@ -21,7 +21,7 @@
 //! threads. A `Batch` records several operations as one call, a `Tensor` keeps data on
 //! the device, an `Index` finds the nearest of many vectors, an `Embedder` makes vectors
 //! of texts. For the browser there is the npm package of the same name, which this crate
-//! is the core of.
+//! is the core of; the feature `javascript` is that package's face, and nobody else needs it.
 
 #![cfg_attr(
     test,
@@ -45,7 +45,7 @@ pub mod tensor;
 
 #[cfg(not(target_arch = "wasm32"))]
 mod native;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", feature = "javascript"))]
 mod wasm;
 
 pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset};

@@ -1,16 +1,21 @@
 //! Holds the import order: WHAT, HOW, WHEN and WHERE meet in the session, and
-//! the faces stand on it.
+//! the faces stand on it. Each WebAssembly file is a crate that links the library.
 //!
 //! It reads source text, not types: comments and tests are left out, and what
-//! is left names other folders as `crate::folder`.
+//! is left names other folders as `crate::folder`, or `framebatch::folder` from
+//! other crates.
 
 #![cfg(not(target_arch = "wasm32"))]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The crates of the workspace, by where their sources lie. That of the library is the
+/// first; each other one counts as a folder.
+const CRATES: [&str; 3] = ["src", "core-web/src", "embeddings-web/src"];
 
 /// A folder, and those it may import besides itself.
-const MAY_IMPORT: [(&str, &[&str]); 13] = [
+const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("tensor", &["error"]),
     ("graph", &["tensor", "error"]),
@@ -29,6 +34,10 @@ const MAY_IMPORT: [(&str, &[&str]); 13] = [
     ("embed", &["graph", "tensor", "error"]),
     ("native", FACES),
     ("wasm", FACES),
+    // Links the JavaScript face and has no code of its own.
+    ("core-web", &[]),
+    // No device and no session: the WebAssembly file of embeddings computes nothing.
+    ("embeddings-web", &["embed", "graph", "tensor", "error"]),
 ];
 
 /// Session, ops and embed, and what it takes to name their types.
@@ -54,7 +63,7 @@ const HOMES: [(&str, &[&str]); 4] = [
     ("js_sys", WEB),
     ("web_sys", WEB),
 ];
-const WEB: &[&str] = &["wasm/", "_web.rs"];
+const WEB: &[&str] = &["wasm/", "embeddings-web/", "error/web.rs", "_web.rs"];
 
 /// The world outside, which comes in as an argument.
 const OUTSIDE: [&str; 6] = [
@@ -69,7 +78,8 @@ const SECLUDED: [&str; 8] = [
     "tensor", "graph", "program", "kernel", "plan", "batch", "ops", "embed",
 ];
 
-/// What a file under `src` does that it may not.
+/// What a source file does that it may not. Paths begin with the folder under `src`, or
+/// with the crate.
 fn violations(path: &str, source: &str) -> Vec<String> {
     let is_test = path.ends_with("tests.rs") || path.contains("tests/");
     if is_test {
@@ -85,6 +95,9 @@ fn violations(path: &str, source: &str) -> Vec<String> {
             found.push(format!("names {word}"));
         }
     }
+    if code.contains("#[path = \"../") {
+        found.push("takes in sources of another crate".into());
+    }
     let folder = folder(path);
     let is_native = folder == "native" || path.ends_with("_native.rs");
     if !is_native && code.contains(":?}") {
@@ -95,7 +108,7 @@ fn violations(path: &str, source: &str) -> Vec<String> {
         let outside = OUTSIDE.iter().filter(|name| code.contains(**name));
         found.extend(outside.map(|name| format!("uses {name}")));
     }
-    if folder != "lib" {
+    if path != "lib.rs" {
         let allowed = MAY_IMPORT.iter().find(|(name, _)| *name == folder);
         let Some((_, allowed)) = allowed else {
             return vec![format!("{folder} has no place in the order")];
@@ -105,6 +118,14 @@ fn violations(path: &str, source: &str) -> Vec<String> {
         found.extend(uphill.map(|name| format!("imports {name}")));
     }
     found
+}
+
+/// A path in the repository as the order has it.
+fn in_order(path: &str) -> String {
+    match path.strip_prefix("src/") {
+        Some(path) => path.into(),
+        None => path.replacen("/src/", "/", 1),
+    }
 }
 
 /// The part of a path that the order is about.
@@ -128,14 +149,14 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-/// Folders named behind `crate::`, singly or in braces; `super::` where it
-/// means the crate.
+/// Folders named behind `crate::` and `framebatch::`, singly or in braces; `super::`
+/// where it means the crate. In another crate only `framebatch::` leads to them.
 fn imports<'a>(path: &str, code: &'a str) -> Vec<&'a str> {
     let is_top = path.ends_with("/mod.rs") && path.matches('/').count() == 1 || !path.contains('/');
-    let roots: &[&str] = if is_top {
-        &["crate::", "super::"]
-    } else {
-        &["crate::", "super::super::"]
+    let roots: &[&str] = match folder(path) {
+        "core-web" | "embeddings-web" => &["framebatch::"],
+        _ if is_top => &["crate::", "super::"],
+        _ => &["crate::", "super::super::"],
     };
     let is_folder = |name: &&str| MAY_IMPORT.iter().any(|(folder, _)| folder == name);
     let mut names = Vec::new();
@@ -161,7 +182,8 @@ fn misplaced_cfgs(code: &str) -> Vec<String> {
     let lines: Vec<&str> = code.lines().map(str::trim).collect();
     let mut found = Vec::new();
     for (i, line) in lines.iter().enumerate() {
-        if !line.contains("target_arch") {
+        // A whole crate may be of one target.
+        if !line.contains("target_arch") || line.starts_with("#![cfg(") {
             continue;
         }
         let below = lines[i + 1..].iter().find(|line| !line.starts_with("#["));
@@ -180,8 +202,8 @@ fn misplaced_cfgs(code: &str) -> Vec<String> {
 
 #[test]
 fn the_source_keeps_the_order() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![root.clone()];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<PathBuf> = CRATES.iter().map(|sources| root.join(sources)).collect();
     let mut files = 0;
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -195,92 +217,110 @@ fn the_source_keeps_the_order() {
                 continue; // A table.
             }
             files += 1;
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap();
             let name = name.replace('\\', "/");
             let source = fs::read_to_string(&path).unwrap();
-            let wrong = violations(&name, &source).into_iter();
-            found.extend(wrong.map(|wrong| format!("src/{name} {wrong}")));
+            let wrong = violations(&in_order(&name), &source).into_iter();
+            found.extend(wrong.map(|wrong| format!("{name} {wrong}")));
         }
     }
     assert!(files > 30, "only {files} files were read");
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// Paths, sources, and what is found there.
+const PLANTED: &[(&str, &str, &str)] = &[
+    ("graph/mod.rs", "use crate::plan::Plan;", "imports plan"),
+    (
+        "graph/op.rs",
+        "fn f() { crate::session::run() }",
+        "imports session",
+    ),
+    (
+        "batch/batcher.rs",
+        "use crate::{error::Error, tensor::Arena};",
+        "imports tensor",
+    ),
+    (
+        "plan/mod.rs",
+        "use super::device::Device;",
+        "imports device",
+    ),
+    (
+        "device/gpu/mod.rs",
+        "use super::super::session::Session;",
+        "imports session",
+    ),
+    (
+        "session/mod.rs",
+        "use crate::native::Gpu;",
+        "imports native",
+    ),
+    ("error/mod.rs", "use super::graph::Op;", "imports graph"),
+    (
+        "session/mod.rs",
+        "fn f(x: u8) -> String { format!(\"{x:?}\") }",
+        "prints with Debug",
+    ),
+    ("ops/states.rs", "use crate::device::Cpu;", "imports device"),
+    (
+        "session/mod.rs",
+        "fn f(device: &wgpu::Device) {}",
+        "names wgpu",
+    ),
+    ("device/mod.rs", "pub use wgpu::Buffer;", "names wgpu"),
+    ("native/shared.rs", "use wgpu as gpu;", "names wgpu"),
+    ("device/gpu/mod.rs", "use js_sys::Reflect;", "names js_sys"),
+    (
+        "native/name_web.rs",
+        "use web_sys::Worker;",
+        "names web_sys",
+    ),
+    (
+        "session/mod.rs",
+        "use wasm_bindgen::JsValue;",
+        "names wasm_bindgen",
+    ),
+    (
+        "batch/batcher.rs",
+        "let now = std::time::Instant::now();",
+        "uses Instant",
+    ),
+    ("plan/mod.rs", "async fn plan() {}", "uses async"),
+    ("kernel/mod.rs", "std::env::var(name)", "uses std::env"),
+    (
+        "session/mod.rs",
+        "#[cfg(target_arch = \"wasm32\")]\nfn f() {}",
+        "has a cfg(target_arch) over code: #[cfg(target_arch = \"wasm32\")]",
+    ),
+    (
+        "plan/mod.rs",
+        "if cfg!(target_arch = \"wasm32\") {}",
+        "has a cfg(target_arch) over code: if cfg!(target_arch = \"wasm32\") {}",
+    ),
+    ("error/mod.rs", "use js_sys::Reflect;", "names js_sys"),
+    (
+        "embeddings-web/encoder.rs",
+        "use framebatch::{embed::Config, session::Session};",
+        "imports session",
+    ),
+    (
+        "core-web/lib.rs",
+        "use framebatch::session::Session;",
+        "imports session",
+    ),
+    (
+        "embeddings-web/lib.rs",
+        "#[path = \"../../src/tensor/mod.rs\"]\nmod tensor;",
+        "takes in sources of another crate",
+    ),
+    ("helpers/mod.rs", "", "helpers has no place in the order"),
+];
+
 #[test]
 fn planted_violations_are_found() {
-    let cases = [
-        ("graph/mod.rs", "use crate::plan::Plan;", "imports plan"),
-        (
-            "graph/op.rs",
-            "fn f() { crate::session::run() }",
-            "imports session",
-        ),
-        (
-            "batch/batcher.rs",
-            "use crate::{error::Error, tensor::Arena};",
-            "imports tensor",
-        ),
-        (
-            "plan/mod.rs",
-            "use super::device::Device;",
-            "imports device",
-        ),
-        (
-            "device/gpu/mod.rs",
-            "use super::super::session::Session;",
-            "imports session",
-        ),
-        (
-            "session/mod.rs",
-            "use crate::native::Gpu;",
-            "imports native",
-        ),
-        ("error.rs", "use super::graph::Op;", "imports graph"),
-        (
-            "session/mod.rs",
-            "fn f(x: u8) -> String { format!(\"{x:?}\") }",
-            "prints with Debug",
-        ),
-        ("ops/states.rs", "use crate::device::Cpu;", "imports device"),
-        (
-            "session/mod.rs",
-            "fn f(device: &wgpu::Device) {}",
-            "names wgpu",
-        ),
-        ("device/mod.rs", "pub use wgpu::Buffer;", "names wgpu"),
-        ("native/shared.rs", "use wgpu as gpu;", "names wgpu"),
-        ("device/gpu/mod.rs", "use js_sys::Reflect;", "names js_sys"),
-        (
-            "native/name_web.rs",
-            "use web_sys::Worker;",
-            "names web_sys",
-        ),
-        (
-            "session/mod.rs",
-            "use wasm_bindgen::JsValue;",
-            "names wasm_bindgen",
-        ),
-        (
-            "batch/batcher.rs",
-            "let now = std::time::Instant::now();",
-            "uses Instant",
-        ),
-        ("plan/mod.rs", "async fn plan() {}", "uses async"),
-        ("kernel/mod.rs", "std::env::var(name)", "uses std::env"),
-        (
-            "session/mod.rs",
-            "#[cfg(target_arch = \"wasm32\")]\nfn f() {}",
-            "has a cfg(target_arch) over code: #[cfg(target_arch = \"wasm32\")]",
-        ),
-        (
-            "plan/mod.rs",
-            "if cfg!(target_arch = \"wasm32\") {}",
-            "has a cfg(target_arch) over code: if cfg!(target_arch = \"wasm32\") {}",
-        ),
-        ("helpers/mod.rs", "", "helpers has no place in the order"),
-    ];
-    for (path, source, expected) in cases {
-        assert_eq!(violations(path, source), [expected], "{path}: {source}");
+    for (path, source, expected) in PLANTED {
+        assert_eq!(violations(path, source), [*expected], "{path}: {source}");
     }
 }
 

@@ -3,10 +3,9 @@
 
 use wasm_bindgen::prelude::*;
 
-use crate::embed::{Config, Pooling, Role, forward, numbers, weights};
-use crate::error::Error;
-use crate::face_error::to_js;
-use crate::graph::chain::Home;
+use framebatch::Error;
+use framebatch::embed::{Config, Pooling, Role, forward, numbers, weights};
+use framebatch::graph::chain::Home;
 
 /// An encoder of some sizes.
 #[wasm_bindgen(js_name = Encoder)]
@@ -17,7 +16,7 @@ impl WebEncoder {
     /// Of the sizes in their order in [`Config`], with 1 for CLS pooling and 1 to
     /// normalize, and the epsilon last.
     #[wasm_bindgen(constructor)]
-    pub fn new(sizes: &[u32], epsilon: f32) -> Result<WebEncoder, JsValue> {
+    pub fn new(sizes: &[u32], epsilon: f32) -> Result<WebEncoder, Error> {
         let &[
             hidden,
             layers,
@@ -32,7 +31,7 @@ impl WebEncoder {
             max_tokens,
         ] = sizes
         else {
-            return Err(to_js(Error::InvalidInput("an encoder has 11 sizes".into())));
+            return Err(Error::InvalidInput("an encoder has 11 sizes".into()));
         };
         let pooling = match is_cls {
             0 => Pooling::Mean,
@@ -52,7 +51,7 @@ impl WebEncoder {
             normalize: normalize != 0,
             max_tokens,
         };
-        config.validate().map_err(to_js)?;
+        config.validate()?;
         Ok(WebEncoder(config))
     }
 
@@ -75,13 +74,13 @@ impl WebEncoder {
 
     /// The chain of a text of so many tokens, in words; `homes` says where each
     /// tensor lies, as numbers of the wire.
-    pub fn forward(&self, tokens: u32, homes: &[u32]) -> Result<Vec<u32>, JsValue> {
+    pub fn forward(&self, tokens: u32, homes: &[u32]) -> Result<Vec<u32>, Error> {
         let homes: Option<Vec<Home>> = homes
             .iter()
             .map(|home| Home::ALL.get(*home as usize).copied())
             .collect();
         let homes = homes.unwrap_or_default();
-        let chain = forward(&self.0, tokens, &homes).map_err(to_js)?;
+        let chain = forward(&self.0, tokens, &homes)?;
         Ok(chain.encode())
     }
 

@@ -5,8 +5,8 @@
 
 use wasm_bindgen::prelude::*;
 
-use crate::embed::tokenizer::{Matching, Options, Tokenizer};
-use crate::face_error::to_js;
+use framebatch::Error;
+use framebatch::embed::tokenizer::{Matching, Options, Tokenizer};
 
 /// Splits texts into the tokens of one vocabulary.
 #[wasm_bindgen(js_name = Tokenizer)]
@@ -38,7 +38,7 @@ impl WebTokenizer {
         names: &str,
         flags: u32,
         max_chars_per_word: u32,
-    ) -> Result<WebTokenizer, JsValue> {
+    ) -> Result<WebTokenizer, Error> {
         let mut names = names.split('\n').map(String::from);
         let mut name = || names.next().unwrap_or_default();
         let has = |flag| flags & flag != 0;
@@ -54,7 +54,7 @@ impl WebTokenizer {
             sep: name(),
             verbatim: names.collect(),
         };
-        let tokenizer = Tokenizer::new(vocab, options).map_err(to_js)?;
+        let tokenizer = Tokenizer::new(vocab, options)?;
         let truncated = false;
         Ok(WebTokenizer {
             tokenizer,
@@ -63,13 +63,13 @@ impl WebTokenizer {
     }
 
     /// Takes `content` for the token `id` wherever a text has it.
-    pub fn add(&mut self, content: &str, id: u32, flags: u32) -> Result<(), JsValue> {
+    pub fn add(&mut self, content: &str, id: u32, flags: u32) -> Result<(), Error> {
         let matching = Matching {
             strip_left: flags & STRIP_LEFT != 0,
             strip_right: flags & STRIP_RIGHT != 0,
             normalized: flags & NORMALIZED != 0,
         };
-        self.tokenizer.add(content, id, matching).map_err(to_js)
+        self.tokenizer.add(content, id, matching)
     }
 
     /// The ids of a text, at most `limit` of them.

@@ -11,7 +11,7 @@ const all = (text, pattern) =>
   [...text.matchAll(pattern)].map(([, name]) => name);
 
 test("the codes and their order", () => {
-  const source = rust("error.rs");
+  const source = rust("error/mod.rs");
   const order = all(
     source.match(/const ALL[^=]*= \[([^\]]*)\]/)[1],
     /Code::(\w+)/g,
@@ -92,4 +92,15 @@ test("the numbers that devices are chosen by", () => {
   );
   const fields = source.match(/interface Routing \{([^}]*)\}/)[1];
   assert.deepEqual(all(fields, /(\w+): number/g), names);
+});
+
+test("the prefixes of a model's tensors", () => {
+  const script = readFileSync(
+    new URL("../src/embeddings/weights.ts", import.meta.url),
+    "utf8",
+  );
+  const [known, own] = [rust("embed/weights.rs"), script].map((source) =>
+    JSON.parse(source.match(/const PREFIXES[^=]*= (\[[^\]]*\])/)[1]),
+  );
+  assert.deepEqual(own, known);
 });

@@ -143,7 +143,7 @@ impl<D: Device> Session<D> {
 }
 
 /// Has a device compute a few floats: one that answers works.
-pub(crate) fn try_out(device: &mut impl Device) -> Flight {
+pub fn try_out(device: &mut impl Device) -> Flight {
     Calibration::default().run(SAMPLES[0], device)
 }
 

@@ -37,13 +37,13 @@ mod budget;
 mod budget;
 
 pub use answers::Answer;
-pub(crate) use calibrate::try_out;
+pub use calibrate::try_out;
 pub use facts::{Facts, Measured};
 pub use fence::Fence;
 pub use flights::{Launch, Settlement};
 pub use model::{FACTS, Model};
 pub use parts::Filling;
-pub(crate) use recovery::Remedy;
+pub use recovery::Remedy;
 pub use stats::{Stats, TensorBytes};
 pub use taking::Submission;
 pub use warmup::Kernels;

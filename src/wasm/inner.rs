@@ -12,7 +12,6 @@ use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use super::config;
-use super::error::to_js;
 use super::header::Header;
 use super::recovery::{self, Recovery};
 use super::report;
@@ -54,7 +53,7 @@ impl Inner {
     pub(super) fn number(&self, result: Result<u32, Error>) -> f64 {
         result.map_or_else(
             |error| {
-                self.failure.replace(to_js(error));
+                self.failure.replace(error.into());
                 FAILED
             },
             f64::from,

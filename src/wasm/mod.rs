@@ -2,10 +2,10 @@
 //!
 //! TypeScript owns the promises and the frame clock; this side owns memory,
 //! queue and device. A call costs one integer-only entry, a batch one settle
-//! table. Only this module starts asynchronous work in the browser.
+//! table. Only this module starts asynchronous work in the browser. The feature `javascript`
+//! turns it on, so that nothing else that links the library has its exports.
 
 mod config;
-mod error;
 mod fields;
 mod header;
 mod inner;
@@ -21,7 +21,6 @@ use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use self::config::{Options, read_options};
-use self::error::to_js;
 use self::header::Header;
 use self::inner::Inner;
 use self::recovery::Recovery;
@@ -63,10 +62,10 @@ impl Core {
             batch,
             gpu,
             stall_ms,
-        } = read_options(&options).map_err(to_js)?;
-        let device = config::open_device(engine, &gpu).await.map_err(to_js)?;
+        } = read_options(&options)?;
+        let device = config::open_device(engine, &gpu).await?;
         let routing = config::routing(engine, &batch);
-        let session = Session::new(device, batch).map_err(to_js)?;
+        let session = Session::new(device, batch)?;
         let session = session.beside(AnyDevice::Cpu(Cpu::default()), routing);
         let inner = Inner {
             session: RefCell::new(session),

@@ -38,7 +38,7 @@ const MISTAKES: [(&str, Mistake, &str); 20] = [
             let number = batch.dot(vector, vector)?;
             batch.dot(number, number).map(|_| ())
         },
-        "dot: axis -1 is outside of shape []",
+        "dot: shapes [] and [] have no axis to sum along",
     ),
     (
         "matmul of a number",

@@ -25,5 +25,6 @@ mod pieces;
 mod processor;
 mod random;
 mod sessions;
+mod shapes;
 mod under_random;
 mod views;

@@ -95,7 +95,7 @@ impl Tokenizer {
         let vocabulary = Vocabulary::new(vocab, &options.continuing_prefix);
         let id = |name: &str| {
             vocabulary.id(name).ok_or_else(|| {
-                let message = format!("the vocabulary has no token '{name}'; name its own");
+                let message = ["the vocabulary has no token '", name, "'; name its own"].concat();
                 Error::InvalidInput(message)
             })
         };

@@ -45,9 +45,8 @@ impl Verbatim {
             return Err(Error::InvalidInput("an added token is empty".into()));
         }
         if self.id(&content).is_some() {
-            return Err(Error::InvalidInput(format!(
-                "the token '{content}' is added twice"
-            )));
+            let problem = ["the token '", &content, "' is added twice"].concat();
+            return Err(Error::InvalidInput(problem));
         }
         self.tokens.push(Token {
             content,

@@ -88,10 +88,12 @@ fn check_types(op: &Op, operands: &[&Node]) -> Result<(), Error> {
             DType::F32
         };
         if operand.dtype != wanted {
-            let what = match wanted {
-                DType::F32 => ": an operand must hold floats, not indexes",
-                _ if is_index => ": the indexes must be whole numbers, as argmax gives",
-                _ => ": operands must hold elements of one type",
+            let what = if is_index {
+                ": the indexes must be whole numbers, as argmax gives"
+            } else if moves {
+                ": operands must hold elements of one type"
+            } else {
+                ": an operand must hold floats, not indexes"
             };
             return Err(refuse(|| [op.name(), what].concat()));
         }
@@ -126,8 +128,21 @@ fn scaled(op: &Op, operands: &[&Node]) -> Result<Shape, Error> {
 }
 
 fn dot(operands: &[&Node]) -> Result<Shape, Error> {
-    let shape = operands[0].shape.broadcast(operands[1].shape, "dot")?;
-    let last = shape.axis(-1, "dot")?;
+    let (a, b) = (operands[0].shape, operands[1].shape);
+    let shape = a.broadcast(b, "dot")?;
+    let Some(last) = shape.rank().checked_sub(1) else {
+        return Err(refuse(|| {
+            let (a, b) = (a.to_string(), b.to_string());
+            [
+                "dot: shapes ",
+                &a,
+                " and ",
+                &b,
+                " have no axis to sum along",
+            ]
+            .concat()
+        }));
+    };
     Ok(shape.map(|axis, dim| (axis != last).then_some(dim)))
 }
 

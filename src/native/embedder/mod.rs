@@ -7,6 +7,7 @@ mod embedding;
 mod encoder;
 mod files;
 mod folder;
+mod json;
 mod load;
 mod many;
 mod modules;

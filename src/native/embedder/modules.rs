@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::files::{ModelFiles, refuse};
-use super::folder::Json;
+use super::json::Json;
 use crate::embed::Pooling;
 use crate::error::Error;
 

@@ -6,7 +6,8 @@
 use serde_json::Value;
 
 use super::files::{ModelFiles, refuse};
-use super::folder::{Json, TOKENIZER_CONFIG};
+use super::folder::TOKENIZER_CONFIG;
+use super::json::Json;
 use crate::embed::tokenizer::{Matching, Options, Tokenizer};
 use crate::error::Error;
 

@@ -4,7 +4,7 @@
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use super::files::{Blob, ModelFiles, refuse};
-use super::folder::parse;
+use super::json::parse;
 use crate::device::DeviceInfo;
 use crate::embed::{PREFIXES, Role, Weight};
 use crate::error::Error;

@@ -1,7 +1,10 @@
 //! What can go wrong, as one enum with stable codes.
 //!
 //! Every message names what was given and what would be accepted. Nothing here
-//! knows JavaScript: `wasm/error.rs` is the one place that translates.
+//! knows JavaScript: `web.rs` is the one place that translates.
+
+#[cfg(target_arch = "wasm32")]
+mod web;
 
 /// The stable name of a kind of error, the same in Rust and in JavaScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,163 @@
+//! The fields of a JSON file, checked as they are taken.
+//!
+//! Whatever is wrong is a sentence that names file and field. What fields mean is not
+//! known here.
+
+use serde_json::Value;
+
+use super::files::{ModelFiles, refuse};
+use crate::error::Error;
+
+/// What JSON says, in which 64.0 and 64 are one number, as in most languages.
+pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::from_slice(bytes)?;
+    make_whole(&mut value);
+    Ok(value)
+}
+
+fn make_whole(value: &mut Value) {
+    /// Whole numbers up to here are themselves in 64-bit floats.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(make_whole),
+        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            if (0.0..MOST).contains(&float) && float.fract() == 0.0 {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "it is whole and below 2^53"
+                )]
+                let whole = float as u64;
+                *value = whole.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A JSON file.
+#[derive(Debug)]
+pub(super) struct Json<'n> {
+    pub(super) name: &'n str,
+    pub(super) value: Value,
+}
+
+impl<'n> Json<'n> {
+    /// A file's object; `None` where there is no such file.
+    pub(super) fn find(files: &ModelFiles<'_>, name: &'n str) -> Result<Option<Json<'n>>, Error> {
+        let json = Json::find_any(files, name)?;
+        match json {
+            Some(json) if !json.value.is_object() => Err(refuse(name, "must be an object")),
+            json => Ok(json),
+        }
+    }
+
+    /// A file's content, whatever it is; `None` where there is no such file.
+    pub(super) fn find_any(
+        files: &ModelFiles<'_>,
+        name: &'n str,
+    ) -> Result<Option<Json<'n>>, Error> {
+        let Some(text) = files.text(name)? else {
+            return Ok(None);
+        };
+        let value = parse(text.as_bytes());
+        let value = value.map_err(|error| refuse(name, &format!("is no JSON: {error}")))?;
+        Ok(Some(Json::of(name, value)))
+    }
+
+    /// A part of the file `name`.
+    pub(super) fn of(name: &'n str, value: Value) -> Json<'n> {
+        Json { name, value }
+    }
+
+    pub(super) fn get(&self, field: &str) -> Option<&Value> {
+        self.value.get(field).filter(|value| !value.is_null())
+    }
+
+    /// A count that may be missing.
+    pub(super) fn count(&self, field: &str) -> Result<Option<u32>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+        let count = count.map(Some);
+        count.ok_or_else(|| self.refuse(field, value, "must be a whole number below 2^32"))
+    }
+
+    /// A text that may be missing.
+    pub(super) fn text(&self, field: &str) -> Result<Option<&str>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        let text = value.as_str().map(Some);
+        text.ok_or_else(|| self.refuse(field, value, "must be a text"))
+    }
+
+    /// A truth that may be missing.
+    pub(super) fn flag(&self, field: &str) -> Result<Option<bool>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        let flag = value.as_bool().map(Some);
+        flag.ok_or_else(|| self.refuse(field, value, "must be true or false"))
+    }
+
+    /// A token's text, which stands for itself or beside how it is to be matched.
+    pub(super) fn token(&self, field: &str) -> Result<Option<&str>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        let token = value.get("content").unwrap_or(value).as_str().map(Some);
+        token.ok_or_else(|| self.refuse(field, value, "must be a text, or have one as content"))
+    }
+
+    /// A count of tokens that may be missing, cut to what there are positions for.
+    pub(super) fn limit(&self, field: &str, positions: u32) -> Result<Option<u32>, Error> {
+        let Some(value) = self.get(field) else {
+            return Ok(None);
+        };
+        // Tokenizers without a limit say 10^30.
+        match value.as_f64() {
+            Some(limit) if limit >= f64::from(u32::MAX) && limit.fract() == 0.0 => {
+                Ok(Some(positions))
+            }
+            Some(limit) if limit >= 2.0 && limit.fract() == 0.0 => {
+                #[expect(clippy::cast_possible_truncation, reason = "it is below 2^32")]
+                let limit = limit as u32;
+                Ok(Some(limit.min(positions)))
+            }
+            _ => Err(self.refuse(field, value, "must be a whole number from 2")),
+        }
+    }
+
+    /// A count that must be there, up to what a model of any use has.
+    pub(super) fn size(&self, field: &str, most: u32) -> Result<u32, Error> {
+        let size = self.count_below(field, most)?;
+        size.ok_or_else(|| refuse(self.name, &format!("{field} is missing")))
+    }
+
+    pub(super) fn count_below(&self, field: &str, most: u32) -> Result<Option<u32>, Error> {
+        match self.count(field)? {
+            Some(count) if count > most => {
+                Err(self.refuse(field, &count.into(), &format!("must be at most {most}")))
+            }
+            count => Ok(count),
+        }
+    }
+
+    /// Refuses a field that says something other than this, if it says anything.
+    pub(super) fn only(&self, field: &str, accepted: &Value) -> Result<(), Error> {
+        match self.get(field) {
+            Some(value) if value != accepted => {
+                Err(self.refuse(field, value, &format!("is not supported; {accepted} is")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn refuse(&self, field: &str, value: &Value, rule: &str) -> Error {
+        refuse(self.name, &format!("{field} {value} {rule}"))
+    }
+}
