@@ -1,7 +1,8 @@
 // Gives one call its answer: its own value, or its own error.
 //
-// It resolves or rejects and does nothing else: who takes the call out of the
-// books, and when, is decided in `calls.ts`.
+// It resolves or rejects and does nothing else. Which call a settle table answers is
+// found in `settlement.ts`; that a call is answered once is the doing of `tickets.ts`,
+// which gives each pending call out once.
 
 import type { Results } from "./arena.js";
 import { codeOf, FramebatchError, invalid, subject } from "./errors.js";
@@ -109,7 +110,11 @@ export function emptyResult<Result extends Operand>(
 }
 
 /** Rejects a call with the status and message that the core settled it with. */
-export function refuse(call: Call, status: number, message: string): void {
+export function refuse(
+  call: Call,
+  status: number,
+  message: string | undefined,
+): void {
   call.reject(
     new FramebatchError(codeOf(status), `${about(call)}: ${message}`),
   );

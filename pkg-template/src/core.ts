@@ -6,18 +6,19 @@
 import type { BatchFacts } from "./facts.js";
 import type { Info } from "./stats.js";
 
-/** The status of a part of a result. */
-export const PART = 0xffff_ffff;
+/** The status of a fragment of a result. */
+export const FRAGMENT = 0xffff_ffff;
 
 /**
- * Receives the answers of a batch, or of a piece of it. `table` is a word index into
+ * Receives the answers of a batch, or of one chunk of it. `table` is a word index into
  * wasm memory, where `count` entries of four words lie: ticket, offset, length, status.
- * Status 0 is success, and the result is `length` words from word `offset` of `source`,
- * or of wasm memory where `source` is null. With status {@link PART} they are a part of
- * the result, and a second entry begins with the word of the result where they belong
- * and the words that it has in all; the parts of a result come in order. Any other
- * status is a one-based index into `CODES`, which `message` describes; where all
- * succeeded there is none. `last` says that the batch has no more pieces on their way.
+ * Status 0 is success: the result is `length` words from word `offset` of `source`, or
+ * of wasm memory where `source` is null. With status {@link FRAGMENT} these words are a
+ * fragment of the result, and a second entry begins with the word of the result where
+ * the fragment belongs and the number of words of the whole result; the fragments of a
+ * result come in order. Any other status is a one-based index into `CODES`, and
+ * `message` describes that error; a table without errors comes with `undefined`. `last`
+ * says that no more chunks of the batch are in flight.
  *
  * Invariant: `source` is a mapped range, gone when this function returns.
  */
@@ -25,7 +26,7 @@ export type Settle = (
   table: number,
   count: number,
   source: ArrayBuffer | null,
-  message: string,
+  message: string | undefined,
   last: boolean,
 ) => void;
 
@@ -38,8 +39,9 @@ export const AS_GIVEN = 8;
  */
 export interface Core {
   /**
-   * The number under which calls of one structure are submitted: an op by its
-   * method's name, the elements of an item, and whether every item has its own t.
+   * The number under which calls of one structure are submitted: an op by the core's
+   * name of it, the elements of an item (of a sequence: its steps), and whether every
+   * item has a `t` of its own.
    */
   structure(op: string, width: number, each: boolean): number;
   /** The number for gradients of a field, by its formula. */
@@ -68,8 +70,8 @@ export interface Core {
    * gone. Calls that were made before are still answered.
    */
   forget(structures: Uint32Array): void;
-  /** A number for a tensor of this many words on the device. */
-  hold(words: number): number;
+  /** A number for a tensor, which lies on no device until {@link fill}. */
+  hold(): number;
   /**
    * Uploads a tensor's data, now, packed as its home says; with `AS_GIVEN` it is packed
    * already. Rows of `row` words may lie in several buffers; without it all lies in one.
@@ -91,7 +93,10 @@ export interface Core {
   has_passed(fence: number): boolean;
   /** The buffer that a tensor fills; undefined on the CPU. */
   locate(tensor: number): GPUBuffer | undefined;
-  /** Word index of three words that never move: the cursor, the limit, the batches on their way. */
+  /**
+   * Word index of four words that never move: the cursor, the limit of the room behind
+   * it, the batches in flight, and those of them that a GPU computes.
+   */
   header(): number;
   /** Makes room for this many words at the cursor. May grow wasm memory. */
   reserve(words: number): number;

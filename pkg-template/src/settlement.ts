@@ -5,7 +5,7 @@
 
 import { collect, deliver, refuse } from "./answer.js";
 import { Results } from "./arena.js";
-import { PART } from "./core.js";
+import { FRAGMENT } from "./core.js";
 import { FramebatchError } from "./errors.js";
 import type { Preparer } from "./preparer.js";
 import { deliverReading, finishReading } from "./tensor/reading.js";
@@ -16,7 +16,7 @@ export interface Settlement {
   readonly table: number;
   readonly count: number;
   readonly source: ArrayBuffer | null;
-  readonly message: string;
+  readonly message: string | undefined;
 }
 
 /** Answers every call that the table completes, in its order. */
@@ -35,7 +35,7 @@ export function settle(
     // core, whose memory may grow.
     const { words } = arena;
     const status = words[at + 3];
-    if (status === PART) {
+    if (status === FRAGMENT) {
       addPart(tickets, results, words, at);
       at += 4;
       continue;

@@ -163,7 +163,7 @@ export class Store implements Companion<Core> {
   private fill(core: Core): void {
     this.ask(() => {
       if (this.number === NOWHERE) {
-        this.number = checked(core, core.hold(this.words.length));
+        this.number = checked(core, core.hold());
       }
       checked(core, core.fill(this.number, this.words, RESIDENT));
       this.held = this.words.length;

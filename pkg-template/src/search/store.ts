@@ -37,7 +37,7 @@ export class Store implements Listener {
       const { pages } = this.vectors;
       for (let i = this.numbers.length; i < pages.length; i += 1) {
         const { core } = this.stores;
-        this.numbers.push(checked(core!, core!.hold(pages[i].length)));
+        this.numbers.push(checked(core!, core!.hold()));
       }
       // While there is no device it is told nothing, and then all of it.
       if (!this.stores.isLost) this.vectors.tell(this);

@@ -109,7 +109,7 @@ export class Residents {
       leaf.home = this.suitsF16(leaf) ? PACKED.f16 : RESIDENT;
     }
     leaf.number = this.ask(() =>
-      checked(this.core!, this.core!.hold(leaf.words)),
+      checked(this.core!, this.core!.hold()),
     );
     this.held.set(leaf.number, leaf);
     // With no device it is filled when there is one.
