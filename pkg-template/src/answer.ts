@@ -8,39 +8,29 @@ import type { Results } from "./arena.js";
 import { codeOf, FramebatchError, invalid, subject } from "./errors.js";
 import type { Call } from "./call.js";
 import type { Operand } from "./check.js";
-import type { Method } from "./method.js";
-import type { Terms } from "./call-options.js";
 
-/** Resolves a call with its result, in the caller's `into` or in an array of its own. */
+/** Resolves a call with its result, of these words. */
 export function deliver(
   call: Call,
   results: Results,
   offset: number,
   words: number,
 ): void {
-  const given =
-    call.terms === undefined ? undefined : (call.terms.into as Operand);
-  const into = given ?? call.begun;
   try {
-    if (into === undefined) {
-      call.resolve(
-        call.method.gives === "float32"
-          ? results.floatsAt(offset, words)
-          : results.bytesAt(offset, words),
-      );
-    } else if (into.byteLength === words * 4) {
-      results.fill(into, offset);
-      call.resolve(into);
-    } else {
-      call.reject(lostInto(about(call)));
-    }
+    const answer = call.operands.answer(call, results, offset, words);
+    if (answer === undefined) call.reject(lostInto(about(call)));
+    else call.resolve(answer);
   } catch (error) {
-    call.reject(noMemory(about(call), words, error));
+    call.reject(
+      error instanceof FramebatchError
+        ? error
+        : noMemory(about(call), words, error),
+    );
   }
 }
 
-/** Words that a piece has for a call, and where in its result they belong. */
-export interface Part {
+/** Words that a chunk of a batch has for a call, and where in its result they belong. */
+export interface Fragment {
   readonly offset: number;
   readonly words: number;
   readonly at: number;
@@ -49,33 +39,23 @@ export interface Part {
 }
 
 /**
- * Adds a part to a call's result, which the first one begins. Returns the result
- * when it is complete, or why there is none.
+ * Adds a fragment to a call's result, whose array the first one makes. Returns the array
+ * when it is full, or why there is none.
  */
 export function collect(
   call: Call,
   results: Results,
-  { offset, words, at, total }: Part,
+  { offset, words, at, total }: Fragment,
 ): Operand | FramebatchError | undefined {
   try {
-    // Made before, it is the same after a lost device, and filled anew.
-    const result = (call.begun ??= room(call, total));
-    if (result.byteLength !== total * 4) return lostInto(about(call));
-    results.copy(result, offset, words, at);
-    return at + words === total ? result : undefined;
+    // After a lost device the array that was begun is filled anew.
+    const array = (call.array ??= call.operands.array(total, call.terms));
+    if (array.byteLength !== total * 4) return lostInto(about(call));
+    results.copy(array, offset, words, at);
+    return at + words === total ? array : undefined;
   } catch (error) {
     return noMemory(about(call), total, error);
   }
-}
-
-/** An array for a call's result of this many words; the caller's, if it gave one. */
-export function room(call: Call, words: number): Operand {
-  const { method, terms, reading } = call;
-  if (reading !== undefined) return reading.room(words);
-  if (terms?.into !== undefined) return terms.into as Operand;
-  return method.gives === "float32"
-    ? new Float32Array(words)
-    : new Uint8Array(words * 4);
 }
 
 /** The error for an `into` that changed while it was waited for. */
@@ -97,16 +77,6 @@ export function noMemory(
     `${asked}: no memory for a result of ${words * 4} bytes; give an array as into`,
     { cause },
   );
-}
-
-/** The result of a call without items: the caller's `into`, or an empty array. */
-export function emptyResult<Result extends Operand>(
-  method: Method,
-  terms: Terms | undefined,
-): Result {
-  const { gives } = method;
-  const empty = gives === "float32" ? new Float32Array(0) : new Uint8Array(0);
-  return (terms?.into ?? empty) as Result;
 }
 
 /** Rejects a call with the status and message that the core settled it with. */
@@ -145,5 +115,5 @@ export function endedError(
 
 /** How a message about this call begins. */
 export function about(call: Call): string {
-  return subject(call.method.name, call.terms?.label);
+  return subject(call.operands.method.name, call.terms?.label);
 }

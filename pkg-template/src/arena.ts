@@ -73,30 +73,6 @@ export class Arena {
     return this.views.words;
   }
 
-  /**
-   * Copies a call's operands to the cursor, each from a multiple of four words.
-   * Throws what the core throws when they fit no batch.
-   */
-  write(
-    a: Operand,
-    b: Operand | undefined,
-    t: Float32Array | undefined,
-    rest: readonly Operand[] | undefined,
-  ): void {
-    // All of a call's operands have one length.
-    const each = aligned(wordsIn(a));
-    let words = b === undefined ? each : each * 2;
-    if (rest !== undefined) words += each * rest.length;
-    const at = this.room(t === undefined ? words : words + aligned(t.length));
-    this.put(a, at);
-    if (b !== undefined) this.put(b, at + each);
-    if (rest !== undefined) {
-      for (let k = 0; k < rest.length; k += 1)
-        this.put(rest[k], at + each * (k + 2));
-    }
-    if (t !== undefined) copyFloats(t, this.views.floats, at + words);
-  }
-
   /** Batches on their way, as the core last said. */
   get flights(): number {
     return this.words[this.header + 2];
@@ -190,7 +166,8 @@ export function aligned(words: number): number {
   return words + (-words & 3); // Beyond 2^31 too.
 }
 
-function wordsIn(operand: Result): number {
+/** Words that an array takes. */
+export function wordsIn(operand: Result): number {
   return operand.BYTES_PER_ELEMENT === 4
     ? operand.length
     : Math.ceil(operand.length / 4);

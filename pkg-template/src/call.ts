@@ -5,18 +5,10 @@
 
 import type { Operand, Result } from "./check.js";
 import type { Terms } from "./call-options.js";
-import type { Laid } from "./laid.js";
-import type { Element } from "./method.js";
-import type { Reading } from "./tensor/reading.js";
+import type { Operands } from "./operands.js";
 
 /** What a call resolves to. */
 export type Answer = Result | Result[];
-
-/** What a call needs to know of its method: how it is named and answered. */
-export interface Answerable {
-  readonly name: string;
-  readonly gives: Element;
-}
 
 /** A call that still waits to be entered into the core. */
 export const UNENTERED = -1;
@@ -28,14 +20,10 @@ export const ANSWERED = -2;
 export class Call {
   /** Its number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
   ticket = UNENTERED;
-  /** What is read, where it is a reading of tensors. */
-  reading: Reading | undefined;
-  /** What lays its operands, where it does so by itself. */
-  laid: Laid | undefined;
-  /** Elements of its result; 0 where that is no array of its own. */
+  /** Elements of the result; 0 where it is not one new array. */
   elements = 0;
-  /** The array of its result, once it is made: before the answer, or with its first part. */
-  begun: Operand | undefined;
+  /** The array of the result, once it is made: before the answer, or with its first fragment. */
+  array: Operand | undefined;
   /** Rings at the deadline, where there is one. */
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -45,7 +33,7 @@ export class Call {
   readonly reject: (reason: unknown) => void;
 
   constructor(
-    readonly method: Answerable,
+    readonly operands: Operands,
     /** What its options said; undefined when it had none. */
     readonly terms: Terms | undefined,
     /** Who gives it up when its signal aborts. */

@@ -5,24 +5,20 @@
 // how it is answered in `settlement.ts`, when it is sent the clock's business, what a
 // batch becomes the core's, and how a session is opened is in `open.ts`.
 
-import {
-  about,
-  emptyResult,
-  endedError,
-  endWith,
-  lateError,
-} from "./answer.js";
+import { endedError, endWith, lateError } from "./answer.js";
+import { ArrayOperands } from "./array-operands.js";
 import { Backlog } from "./backlog.js";
-import { type Answerable, ANSWERED, Call } from "./call.js";
-import { checkCall, type Fraction, type Operand } from "./check.js";
+import { ANSWERED, Call } from "./call.js";
+import type { Fraction, Operand } from "./check.js";
+import type { Companion } from "./companion.js";
 import type { Core, Notify, Settle } from "./core.js";
 import { type FramebatchError, fromCore, subject } from "./errors.js";
 import { Listeners } from "./events.js";
-import type { Companion, Laid } from "./laid.js";
-import { beginExplained, type Explained } from "./explain.js";
+import { beginExplained, type Explained, WarmupOperands } from "./explain.js";
 import type { Loaded } from "./load.js";
-import type { Method } from "./method.js";
+import { type Method, Structures } from "./method.js";
 import { Metrics } from "./metrics.js";
+import type { Operands } from "./operands.js";
 import {
   type AnyOptions,
   type CallOptions,
@@ -34,8 +30,7 @@ import { type Pace, Sending } from "./sending.js";
 import { settle } from "./settlement.js";
 import { openingStats, type Stats } from "./stats.js";
 import { Streams } from "./stream/streams.js";
-import { Reader } from "./tensor/reader.js";
-import { emptyReading, type Reading, takeInto } from "./tensor/reading.js";
+import { ChainWriter } from "./tensor/chain-writer.js";
 import { Residents } from "./tensor/residents.js";
 import { Shelf } from "./tensor/shelf.js";
 import { Tickets } from "./tickets.js";
@@ -46,9 +41,6 @@ export interface Running extends Pace {
   /** Whether the core asks for keys (`overflow: "latest"`). */
   readonly keyed: boolean;
 }
-
-/** What waits for a warm-up is named and answered like a call. */
-const WARMUP: Answerable = { name: "warmup", gives: "float32" };
 
 /** The calls of one session. */
 export class Calls {
@@ -62,6 +54,10 @@ export class Calls {
   readonly listeners = new Listeners();
   /** What lies on the device for longer than a call. */
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
+  /** The core's numbers of what methods on arrays compute. */
+  readonly structures = new Structures();
+  /** Brings readings of tensors to the core. */
+  readonly chains = new ChainWriter(this.residents);
   /** Who wants to know what batches were. */
   readonly metrics = new Metrics();
   /** Where copies of short data go. */
@@ -70,13 +66,10 @@ export class Calls {
   readonly streams = new Streams(this);
 
   /** What else lives as long as the session. */
-  private readonly companions: Companion<Core>[] = [];
+  private readonly companions: Companion[] = [];
   private readonly backlog = new Backlog();
-  private readonly reader = new Reader(this.residents);
-  private readonly tickets = new Tickets(
-    this.reader,
-    this.residents,
-    (doing, thrown) => this.fail(doing, thrown),
+  private readonly tickets = new Tickets((doing, thrown) =>
+    this.fail(doing, thrown),
   );
   private sending!: Sending;
   /** What the core lives on; undefined until that is loaded. */
@@ -86,7 +79,7 @@ export class Calls {
   /** What the core counted until it ended. */
   private finalStats: Stats | undefined;
 
-  /** Takes a call. Never throws: what is wrong with it rejects the promise. */
+  /** Takes a call of a method on arrays, as {@link take} takes every call. */
   start<Result extends Operand>(
     method: Method,
     a: Operand,
@@ -95,93 +88,37 @@ export class Calls {
     options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
-    let call: Call | undefined;
-    try {
-      const terms =
-        options === undefined ? undefined : checkCallOptions(method, options);
-      if (this.ended !== undefined) {
-        throw endedError(subject(method.name, terms?.label), this.ended);
-      }
-      checkCall(method, a, b, t, terms, rest);
-      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
-      // No items: the answer is known without a core, and stays asynchronous.
-      if (a.length === 0)
-        return Promise.resolve(emptyResult<Result>(method, terms));
-      call = this.make(method, terms);
-      if (this.core === undefined) {
-        this.backlog.add(call, a, b, t, rest);
-        this.streams.called();
-      } else {
-        this.tickets.enter(call, a, b, t, rest);
-        this.entered(call);
-      }
-      return call.promise as Promise<Result>;
-    } catch (error) {
-      return this.refused(call, error);
-    }
+    const { structures } = this;
+    const operands = new ArrayOperands(structures, method, a, b, t, rest);
+    return this.take(operands, options);
   }
 
-  /** Takes a reading of tensors, as {@link start} takes other calls. */
-  read<Answer>(
-    reading: Reading,
-    options: CallOptions<Terms["into"]> | undefined,
-  ): Promise<Answer> {
-    const { method } = reading;
-    let call: Call | undefined;
-    try {
-      const terms =
-        options === undefined ? undefined : checkCallOptions(method, options);
-      const about = subject(method.name, terms?.label);
-      if (this.ended !== undefined) throw endedError(about, this.ended);
-      if (terms !== undefined) takeInto(reading, terms);
-      this.reader.begin(about, reading);
-      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
-      // No elements: the answer is known without a core, and stays asynchronous.
-      if (reading.asked.length === 0)
-        return Promise.resolve(emptyReading(reading) as Answer);
-      call = this.make(method, terms);
-      call.reading = reading;
-      if (this.core === undefined) {
-        this.reader.keep(reading);
-        this.backlog.addReading(call);
-        this.streams.called();
-      } else {
-        this.tickets.enterReading(call);
-        this.entered(call);
-      }
-      return call.promise as Promise<Answer>;
-    } catch (error) {
-      return this.refused(call, error);
-    }
-  }
-
-  /** Takes a call that lays its own operands, as {@link start} takes other calls. */
+  /** Takes a call. Never throws: what is wrong with it rejects the promise. */
   take<Answer>(
-    laid: Laid,
-    options: CallOptions<Terms["into"]> | undefined,
+    operands: Operands,
+    options: AnyOptions | CallOptions<Terms["into"]> | undefined,
   ): Promise<Answer> {
-    const { method } = laid;
+    const { method } = operands;
     let call: Call | undefined;
     try {
       const terms =
         options === undefined ? undefined : checkCallOptions(method, options);
       const about = subject(method.name, terms?.label);
       if (this.ended !== undefined) throw endedError(about, this.ended);
-      laid.check(about, terms);
+      operands.check(about, terms);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
-      // No rows: the answer is known without a core, and stays asynchronous.
-      if (laid.isEmpty) {
-        return Promise.resolve((terms?.into ?? new Float32Array(0)) as Answer);
+      // Nothing to compute: the answer is known without a core, and stays asynchronous.
+      if (operands.isEmpty) {
+        return Promise.resolve(operands.empty(terms) as Answer);
       }
-      call = this.make(method, terms);
-      call.laid = laid;
-      laid.hold();
+      call = this.make(operands, terms);
+      operands.pin();
       if (this.core === undefined) {
-        laid.keep();
-        this.backlog.addReading(call);
+        operands.copy(about);
+        this.backlog.add(call);
         this.streams.called();
       } else {
-        this.tickets.enterLaid(call);
+        this.tickets.enter(call);
         this.entered(call);
       }
       return call.promise as Promise<Answer>;
@@ -191,7 +128,7 @@ export class Calls {
   }
 
   /** Tells a companion of the session's life from here on. */
-  join(companion: Companion<Core>): void {
+  join(companion: Companion): void {
     this.companions.push(companion);
     if (this.core !== undefined) companion.open(this.core);
   }
@@ -217,19 +154,15 @@ export class Calls {
     this.core = core;
     this.sending = sending;
     tickets.open(core, this.loaded!.memory, keyed);
+    this.structures.open(core);
+    this.chains.open(core);
     this.residents.open(core);
     this.metrics.open(core);
     for (const companion of this.companions) companion.open(core);
     this.shelf.open(sending.preparer.reserve);
     this.backlog.replay(
-      ({ call, a, b, t, rest }) => {
-        if (call.laid !== undefined) tickets.enterLaid(call);
-        else if (call.reading === undefined)
-          tickets.enter(call, a!, b, t, rest);
-        else {
-          this.reader.resume(about(call), call.reading);
-          tickets.enterReading(call);
-        }
+      (call) => {
+        tickets.enter(call);
         this.placed(call);
         if (call.ticket !== ANSWERED) sending.queued += 1;
         if (call.terms?.now) this.send();
@@ -319,10 +252,12 @@ export class Calls {
 
   /** Compiles what the calls made in `make` need, which are not sent. */
   warmup(make: () => unknown): Promise<unknown> {
-    const call = this.make(WARMUP, undefined);
-    call.ticket = this.record(WARMUP.name, make, (core) => core.end_warmup());
+    const operands = new WarmupOperands();
+    const call = this.make(operands, undefined);
+    const { name } = operands.method;
+    call.ticket = this.record(name, make, (core) => core.end_warmup());
     // By a call in `make`: what waits is answered already, and this would never be.
-    if (this.ended !== undefined) throw endedError(WARMUP.name, this.ended);
+    if (this.ended !== undefined) throw endedError(name, this.ended);
     this.tickets.pending.put(call);
     return call.promise;
   }
@@ -403,8 +338,8 @@ export class Calls {
     }
   }
 
-  private make(method: Answerable, terms: Terms | undefined): Call {
-    const call = new Call(method, terms, this);
+  private make(operands: Operands, terms: Terms | undefined): Call {
+    const call = new Call(operands, terms, this);
     if (terms !== undefined) {
       call.watch();
       if (terms.onMetrics !== undefined) this.metrics.ask(call);

@@ -5,7 +5,7 @@
 // NaN in an array `t` when it takes the call.
 
 import { detached, isDetached } from "./check-array.js";
-import { type FramebatchError, invalid, kindOf, subject } from "./errors.js";
+import { type FramebatchError, invalid, kindOf } from "./errors.js";
 import { type Element, type Method, MOST_STEPS } from "./method.js";
 import type { Terms } from "./call-options.js";
 
@@ -21,43 +21,47 @@ export type Fraction = number | Float32Array;
 /** The four control points of a cubic curve. */
 export type Points<Kind extends Operand> = readonly [Kind, Kind, Kind, Kind];
 
+/** What a method on arrays was given. */
+export interface Arguments {
+  readonly method: Method;
+  readonly a: Operand;
+  readonly b: Operand | undefined;
+  /** How far, or how many steps, as the method's `last` says. */
+  readonly t: Fraction | undefined;
+  /** The third array and those behind it. */
+  readonly rest: readonly Operand[] | undefined;
+}
+
 /** Throws unless everything that was given to the call fits together. */
-export function checkCall(
-  method: Method,
-  a: Operand,
-  b: Operand | undefined,
-  t: Fraction | undefined,
+export function checkArguments(
+  about: string,
+  given: Arguments,
   terms: Terms | undefined,
-  rest: readonly Operand[] | undefined,
 ): void {
   if (terms === undefined) {
-    return checkOperands(method, a, b, t, method.width, undefined, rest);
+    return checkOperands(about, given, given.method.width);
   }
-  checkOperands(method, a, b, t, terms.width, terms.label, rest);
-  if (terms.into !== undefined) {
-    checkInto(method, a, t, terms.into, terms.label);
-  }
+  checkOperands(about, given, terms.width);
+  if (terms.into !== undefined) checkInto(about, given, terms.into);
 }
 
 /** Throws unless there are as many control points as the method has names for. */
 export function checkPoints(
+  about: string,
   method: Method,
   points: unknown,
-  label: string | undefined,
 ): void {
   const expected = method.operands.length;
   if (!Array.isArray(points)) {
     const type = arrayOf(method.takes);
-    throw refuse(
-      method,
-      label,
+    throw invalid(
+      about,
       `the control points must be an array of ${expected} ${type}s, got ${kindOf(points)}`,
     );
   }
   if (points.length === expected) return;
-  throw refuse(
-    method,
-    label,
+  throw invalid(
+    about,
     `there are ${points.length} control points, but a cubic curve has ${expected}; give ${method.operands.join(", ")}`,
   );
 }
@@ -67,147 +71,119 @@ export function checkPoints(
  * that are right; what is wrong with the others is worked out afterwards.
  */
 function checkOperands(
-  method: Method,
-  a: Operand,
-  b: Operand | undefined,
-  t: Fraction | undefined,
+  about: string,
+  { method, a, b, t, rest }: Arguments,
   width: number,
-  label: string | undefined,
-  rest: readonly Operand[] | undefined,
 ): void {
-  checkOperand(method, 0, a, width, label);
-  if (method.operands.length > 1) {
-    checkOperand(method, 1, b, width, label);
-    if (b!.length !== a.length) throw unequal(method, 1, b!, a, label);
+  const { operands, takes, last } = method;
+  checkOperand(about, operands[0], takes, a, width);
+  if (operands.length > 1) {
+    checkOperand(about, operands[1], takes, b, width);
+    if (b!.length !== a.length) throw unequal(about, method, 1, b!, a);
   }
   if (rest !== undefined) {
     for (let k = 0; k < rest.length; k += 1) {
-      checkOperand(method, k + 2, rest[k], width, label);
+      checkOperand(about, operands[k + 2], takes, rest[k], width);
       if (rest[k].length !== a.length)
-        throw unequal(method, k + 2, rest[k], a, label);
+        throw unequal(about, method, k + 2, rest[k], a);
     }
   }
-  if (method.last === undefined) return;
-  if (method.last === "steps") return checkSteps(method, t, label);
+  if (last === undefined) return;
+  if (last === "steps") return checkSteps(about, t);
   if (typeof t === "number") {
     if (t === t) return;
-    throw refuse(method, label, `${method.last} is NaN; give a number`);
+    throw invalid(about, `${last} is NaN; give a number`);
   }
-  checkFractions(method, t, a.length / width, label);
+  checkFractions(about, method, t, a.length / width);
 }
 
 function unequal(
-  method: Method,
+  about: string,
+  { operands, takes }: Method,
   index: number,
   operand: Operand,
   first: Operand,
-  label: string | undefined,
 ): FramebatchError {
-  const names = method.operands;
-  const all = names.length === 2 ? "both" : "all";
-  return refuse(
-    method,
-    label,
-    `${names[index]} has ${count(operand.length, method.takes)}, but ${names[0]} has ${first.length}; give ${all} the same length`,
+  const all = operands.length === 2 ? "both" : "all";
+  return invalid(
+    about,
+    `${operands[index]} has ${count(operand.length, takes)}, but ${operands[0]} has ${first.length}; give ${all} the same length`,
   );
 }
 
-function checkSteps(
-  method: Method,
-  steps: unknown,
-  label: string | undefined,
-): void {
+function checkSteps(about: string, steps: unknown): void {
   const whole = Number.isInteger(steps) ? (steps as number) : 0;
   if (whole >= 2 && whole <= MOST_STEPS) return;
   const given = typeof steps === "number" ? steps : kindOf(steps);
-  throw refuse(
-    method,
-    label,
+  throw invalid(
+    about,
     `steps must be a whole number from 2 to ${MOST_STEPS}, got ${given}`,
   );
 }
 
-/** Throws unless `into` can hold the result of a call on `a`. */
+/** Throws unless `into` can hold the result of a call. */
 function checkInto(
-  method: Method,
-  a: Operand,
-  t: Fraction | undefined,
+  about: string,
+  { method, a, t }: Arguments,
   into: unknown,
-  label: string | undefined,
 ): void {
-  if (!isArrayOf(method.gives, into)) {
-    throw refuse(method, label, wrongArray("into", method.gives, into));
+  const { gives, growth, last } = method;
+  if (!isArrayOf(gives, into)) {
+    throw invalid(about, wrongArray("into", gives, into));
   }
-  const steps = method.last === "steps" ? (t as number) : 1;
-  const expected = a.length * method.growth * steps;
+  const steps = last === "steps" ? (t as number) : 1;
+  const expected = a.length * growth * steps;
   if (into.length === expected) return;
-  if (isDetached(into)) throw refuse(method, label, detached("into"));
-  throw refuse(
-    method,
-    label,
-    `into has ${count(into.length, method.gives)}, but the result has ${expected}; give an array of that length`,
+  if (isDetached(into)) throw invalid(about, detached("into"));
+  throw invalid(
+    about,
+    `into has ${count(into.length, gives)}, but the result has ${expected}; give an array of that length`,
   );
 }
 
 function checkOperand(
-  method: Method,
-  index: number,
+  about: string,
+  name: string,
+  element: Element,
   value: unknown,
   width: number,
-  label: string | undefined,
 ): void {
-  const element = method.takes;
   if (!isArrayOf(element, value)) {
-    throw refuse(
-      method,
-      label,
-      wrongArray(method.operands[index], element, value),
-    );
+    throw invalid(about, wrongArray(name, element, value));
   }
   const length = value.length;
   if (length === 0) {
     if (!isDetached(value)) return;
-    throw refuse(method, label, detached(method.operands[index]));
+    throw invalid(about, detached(name));
   }
   if (length % width === 0) return;
-  throw refuse(
-    method,
-    label,
-    `${method.operands[index]} has ${count(length, element)}, which is not a multiple of ${width}, the width of an item`,
+  throw invalid(
+    about,
+    `${name} has ${count(length, element)}, which is not a multiple of ${width}, the width of an item`,
   );
 }
 
 function checkFractions(
+  about: string,
   method: Method,
   t: unknown,
   items: number,
-  label: string | undefined,
 ): void {
   const last = method.last!;
   if (!isArrayOf("float32", t)) {
-    throw refuse(
-      method,
-      label,
+    throw invalid(
+      about,
       `${last} must be a number or a Float32Array, got ${kindOf(t)}`,
     );
   }
   if (t.length === items) {
     if (items > 0 || !isDetached(t)) return;
   }
-  if (isDetached(t)) throw refuse(method, label, detached(last));
-  throw refuse(
-    method,
-    label,
+  if (isDetached(t)) throw invalid(about, detached(last));
+  throw invalid(
+    about,
     `${last} has ${count(t.length, "float32")}, but ${method.operands[0]} has ${items} items; give one number for all, or one ${last} an item`,
   );
-}
-
-function refuse(
-  method: Method,
-  label: string | undefined,
-  problem: string,
-): FramebatchError {
-  return invalid(subject(method.name, label), problem);
 }
 
 function isArrayOf(element: "float32", value: unknown): value is Float32Array;

@@ -7,6 +7,7 @@ import { about } from "./answer.js";
 import type { Core } from "./core.js";
 import { FramebatchError, fromCore, invalid } from "./errors.js";
 import { ANSWERED, type Call } from "./call.js";
+import { Operands } from "./operands.js";
 import type { Tickets } from "./tickets.js";
 
 /** One `explain` or `warmup`, while it runs. */
@@ -68,6 +69,21 @@ export function beginExplained(
     throw invalid(name, "it cannot be used inside itself");
   }
   return new Explained(core, name);
+}
+
+/** What waits for a warm-up is a call without operands: its ticket is the core's. */
+export class WarmupOperands extends Operands {
+  readonly rows = 0;
+  readonly elements = 0;
+  readonly isEmpty = false;
+
+  constructor() {
+    super({ name: "warmup", gives: "float32", width: 1, option: undefined });
+  }
+
+  write(): number {
+    throw new Error("a warm-up has nothing to write");
+  }
 }
 
 function ignore(): void {}

@@ -4,17 +4,16 @@
 // entry here and a typed line on the session. No argument is looked at in this file.
 
 import { checked, type Core, forget } from "./core.js";
+import type { CallMethod } from "./operands.js";
 import { Recent } from "./recent.js";
 
 /** What the elements of an operand or a result are. */
 export type Element = "float32" | "uint8";
 
-/** One call of the session. */
-export interface Method {
+/** One method of the session on arrays. */
+export interface Method extends CallMethod {
   /** Its place in {@link METHODS}. */
   readonly index: number;
-  /** As the caller writes it; every message begins with it. */
-  readonly name: string;
   /** As the core knows it. */
   readonly op: string;
   /** The names of its operands, as messages give them. */
@@ -23,14 +22,8 @@ export interface Method {
   readonly last: "t" | "rate" | "steps" | undefined;
   /** Elements of an operand. */
   readonly takes: Element;
-  /** Elements of the result. */
-  readonly gives: Element;
-  /** Elements of one item in an operand, unless the caller may choose (`lerp`). */
-  readonly width: number;
   /** Elements of the result for each element of the first operand, and each step. */
   readonly growth: number;
-  /** The option that it has beside those of every call. */
-  readonly option: "width" | "field" | undefined;
 }
 
 /** Most steps of a sequence: a `t` each that fits 16.16 fixed point. */
@@ -171,13 +164,19 @@ export const [
  */
 export class Structures {
   private readonly usual: number[] = new Array(METHODS.length * 2).fill(-1);
+  private core!: Core;
   private readonly wide: Recent<number, number>;
   private readonly fields: Recent<string, number>;
 
-  constructor(private readonly core: Core) {
-    const drop = (numbers: number[]): void => forget(core, numbers);
+  constructor() {
+    const drop = (numbers: number[]): void => forget(this.core, numbers);
     this.wide = new Recent(drop);
     this.fields = new Recent(drop);
+  }
+
+  /** The session is open. */
+  open(core: Core): void {
+    this.core = core;
   }
 
   /** The number of this method's structure; `each` says that `t` is an array. */

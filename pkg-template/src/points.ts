@@ -5,6 +5,7 @@
 import type { AnyOptions } from "./call-options.js";
 import type { Calls } from "./calls.js";
 import { checkPoints, type Fraction, type Operand } from "./check.js";
+import { subject } from "./errors.js";
 import type { Method } from "./method.js";
 
 /** Takes a call on points. Never throws: what is wrong with it rejects the promise. */
@@ -16,7 +17,7 @@ export function startOn<Result extends Operand>(
   options: AnyOptions | undefined,
 ): Promise<Result> {
   try {
-    checkPoints(method, points, options?.label);
+    checkPoints(subject(method.name, options?.label), method, points);
   } catch (error) {
     return Promise.reject(error);
   }

@@ -7,7 +7,6 @@
 // for the next one: all of it where the processor answers, which leaves no wait. Each
 // array is handed out once; no call is answered here.
 
-import { room } from "./answer.js";
 import type { Call } from "./call.js";
 import type { Operand } from "./check.js";
 import { EndOfTask, type Environment } from "./environment.js";
@@ -77,7 +76,8 @@ export class Preparer {
   /** Gives a call whose answer is here an array that lies ready, where it has none. */
   supply(call: Call): void {
     const bytes = wantedBy(call);
-    if (bytes > 0) call.begun = this.reserve.take(call.method.gives, bytes);
+    if (bytes > 0)
+      call.array = this.reserve.take(call.operands.method.gives, bytes);
   }
 
   /** They were filled. */
@@ -128,11 +128,11 @@ export class Preparer {
     const bytes = wantedBy(call);
     if (bytes === 0 || bytes > this.left) return;
     this.left -= bytes;
-    call.begun = this.reserve.take(call.method.gives, bytes);
-    if (call.begun !== undefined) return;
+    call.array = this.reserve.take(call.operands.method.gives, bytes);
+    if (call.array !== undefined) return;
     try {
-      call.begun = room(call, bytes / 4);
-      this.begin(call.begun);
+      call.array = call.operands.array(bytes / 4, call.terms);
+      this.begin(call.array);
     } catch {
       // No memory now. Whether there is some for the answer, the answer will show.
       this.drop();
@@ -162,8 +162,8 @@ export class Preparer {
 }
 
 /** Bytes of the array that a call's answer needs and nobody made; 0 for one that is cheap. */
-function wantedBy({ method, elements, begun, terms }: Call): number {
-  const bytes = method.gives === "float32" ? elements * 4 : elements;
-  if (bytes <= CHEAP_BYTES || begun !== undefined) return 0;
+function wantedBy({ operands, elements, array, terms }: Call): number {
+  const bytes = operands.method.gives === "float32" ? elements * 4 : elements;
+  if (bytes <= CHEAP_BYTES || array !== undefined) return 0;
   return terms !== undefined && terms.into !== undefined ? 0 : bytes;
 }

@@ -4,11 +4,10 @@
 // error. What that means for the queue and the clocks is the session's matter.
 
 import { collect, deliver, refuse } from "./answer.js";
-import { Results } from "./arena.js";
+import { type Memory, Results } from "./arena.js";
 import { FRAGMENT } from "./core.js";
 import { FramebatchError } from "./errors.js";
 import type { Preparer } from "./preparer.js";
-import { deliverReading, finishReading } from "./tensor/reading.js";
 import type { Tickets } from "./tickets.js";
 
 /** What the core gives to `Settle`, where `last` does not matter. */
@@ -36,7 +35,7 @@ export function settle(
     const { words } = arena;
     const status = words[at + 3];
     if (status === FRAGMENT) {
-      addPart(tickets, results, words, at);
+      addFragment(tickets, results, words, at);
       at += 4;
       continue;
     }
@@ -49,13 +48,12 @@ export function settle(
       continue;
     }
     preparer.supply(call);
-    if (call.reading !== undefined) deliverReading(call, results, offset);
-    else deliver(call, results, offset, length);
+    deliver(call, results, offset, length);
   }
 }
 
-// The call is answered with the last part of its result, or once one fails.
-function addPart(
+// The call is answered with the last fragment of its result, or once one fails.
+function addFragment(
   tickets: Tickets,
   results: Results,
   words: Uint32Array,
@@ -63,15 +61,16 @@ function addPart(
 ): void {
   const call = tickets.pending.get(words[at]);
   if (call === undefined) return;
+  const total = words[at + 5];
   const outcome = collect(call, results, {
     offset: words[at + 1],
     words: words[at + 2],
     at: words[at + 4],
-    total: words[at + 5],
+    total,
   });
   if (outcome === undefined) return;
   tickets.take(call.ticket);
   if (outcome instanceof FramebatchError) call.reject(outcome);
-  else if (call.reading === undefined) call.resolve(outcome);
-  else finishReading(call, outcome);
+  else if (call.operands.isAnswer(total)) call.resolve(outcome);
+  else deliver(call, new Results(outcome as Memory), 0, total);
 }

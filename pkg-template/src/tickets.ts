@@ -8,14 +8,10 @@ import { about } from "./answer.js";
 import { Arena } from "./arena.js";
 import type { Call } from "./call.js";
 import type { Terms } from "./call-options.js";
-import type { Fraction, Operand } from "./check.js";
 import { checked, type Core } from "./core.js";
 import { fromCore, isCoreFailure } from "./errors.js";
 import { Keys } from "./keys.js";
-import { type Method, Structures } from "./method.js";
 import { Pending } from "./pending.js";
-import type { Reader } from "./tensor/reader.js";
-import type { Residents } from "./tensor/residents.js";
 
 /** The tickets of one session. */
 export class Tickets {
@@ -23,7 +19,6 @@ export class Tickets {
   readonly pending = new Pending();
   arena!: Arena;
   private core!: Core;
-  private structures!: Structures;
   private keys: Keys | undefined;
   /** The number of the key of the call that is being submitted. */
   private key = 0;
@@ -31,8 +26,6 @@ export class Tickets {
   private entering: Call | undefined;
 
   constructor(
-    private readonly reader: Reader,
-    private readonly residents: Residents,
     /** Hears what is thrown where nothing should be, and while doing what. */
     private readonly fail: (doing: string, thrown: unknown) => void,
   ) {}
@@ -41,60 +34,17 @@ export class Tickets {
   open(core: Core, memory: WebAssembly.Memory, keyed: boolean): void {
     this.core = core;
     this.arena = new Arena(core, memory);
-    this.structures = new Structures(core);
-    this.reader.open(core, this.arena);
     if (keyed) this.keys = new Keys();
   }
 
   /** Gives the core a call. What the core refuses rejects. */
-  enter(
-    call: Call,
-    a: Operand,
-    b: Operand | undefined,
-    t: Fraction | undefined,
-    rest: readonly Operand[] | undefined,
-  ): void {
-    const { terms } = call;
-    const method = call.method as Method;
-    const each = typeof t === "object" ? t : undefined;
-    let width = terms === undefined ? method.width : terms.width;
-    if (method.last === "steps") width = t as number;
-    const rows = each === undefined ? a.length / method.width : each.length;
-    const scalar = typeof t === "number" ? t : 0;
-    call.elements = a.length * method.growth;
-    if (method.last === "steps") call.elements *= width;
+  enter(call: Call): void {
+    const { operands } = call;
     this.holdKey(call);
     try {
-      const id =
-        terms?.field === undefined
-          ? this.structures.id(method, each !== undefined, width)
-          : this.structures.fieldId(terms.field);
-      this.arena.write(a, b, each, rest);
-      this.submit(call, id, rows, scalar);
-    } catch (thrown) {
-      this.turnAway(call, thrown);
-    }
-  }
-
-  /** Gives the core a reading that its reader has just encoded, as {@link enter} does. */
-  enterReading(call: Call): void {
-    const reading = call.reading!;
-    call.elements = reading.elements;
-    this.holdKey(call);
-    try {
-      this.submit(call, this.reader.lay(reading), 0, 0);
-    } catch (thrown) {
-      this.turnAway(call, thrown);
-    }
-  }
-
-  /** Gives the core a call that lays its own operands, as {@link enter} does. */
-  enterLaid(call: Call): void {
-    const laid = call.laid!;
-    call.elements = laid.elements;
-    this.holdKey(call);
-    try {
-      this.submit(call, laid.lay(this.arena), laid.rows, 0);
+      const structure = operands.write(this.arena, call.terms);
+      call.elements = operands.elements;
+      this.submit(call, structure, operands.rows, operands.scalar);
     } catch (thrown) {
       this.turnAway(call, thrown);
     }
@@ -125,9 +75,7 @@ export class Tickets {
     call.release();
     this.keys?.release(call.terms?.key);
     try {
-      call.laid?.release();
-      if (call.reading?.pinned === undefined) return;
-      for (const leaf of call.reading.pinned) this.residents.unpin(leaf);
+      call.operands.unpin();
     } catch (thrown) {
       this.fail("release", thrown);
     }

@@ -5,6 +5,8 @@ import { test } from "node:test";
 import { module } from "./face.mjs";
 
 const { aligned, Arena } = await module("arena");
+const { ArrayOperands } = await module("array-operands");
+const { LERP } = await module("method");
 
 test("words are rounded up to quads, however many", () => {
   for (const [words, quads] of [
@@ -33,8 +35,12 @@ test("bytes beyond 2 GiB are asked for as they are, and refused by the core", ()
   const arena = new Arena(core, new WebAssembly.Memory({ initial: 1 }));
   // As the arena sees an array: so much memory is not for tests.
   const bytes = (length) => ({ BYTES_PER_ELEMENT: 1, length });
-  const write = (length) => () =>
-    arena.write(bytes(length), bytes(length), undefined, [bytes(length)]);
+  const structures = { id: () => 0 };
+  const write = (length) => () => {
+    const [a, b, c] = [length, length, length].map(bytes);
+    const operands = new ArrayOperands(structures, LERP, a, b, 0.5, [c]);
+    return operands.write(arena, undefined);
+  };
   for (const length of [2 ** 31 + 4, 2 ** 32]) {
     assert.throws(write(length), (error) => error === refusal);
   }

@@ -5,8 +5,12 @@ import { test } from "node:test";
 import { manual, module, settled } from "./face.mjs";
 import { fakeEnvironment } from "./fake-environment.mjs";
 
+const { Operands } = await module("operands");
 const { Pending } = await module("pending");
 const { Preparer } = await module("preparer");
+
+const FLOATS = new Operands({ gives: "float32" });
+const BYTES = new Operands({ gives: "uint8" });
 
 /** A preparer, a clock that moves by `look` whenever it is read, and calls to send. */
 function prepared({ look = 0, ...page } = {}) {
@@ -24,9 +28,8 @@ function prepared({ look = 0, ...page } = {}) {
     send(...calls) {
       const sent = calls.map((call) => {
         ticket = (ticket + 1) >>> 0;
-        const method = { gives: "float32" };
         const made = typeof call === "number" ? { elements: call } : call;
-        return { ticket, method, begun: undefined, ...made };
+        return { ticket, operands: FLOATS, ...made };
       });
       for (const call of sent) pending.put(call);
       flights += 1;
@@ -40,7 +43,7 @@ function prepared({ look = 0, ...page } = {}) {
       const arrays = calls.map(({ ticket }) => {
         const call = pending.take(ticket);
         preparer.supply(call);
-        return call.begun;
+        return call.array;
       });
       preparer.returned();
       return arrays;
@@ -58,7 +61,7 @@ function prepared({ look = 0, ...page } = {}) {
   };
 }
 
-const lengths = (calls) => calls.map(({ begun }) => begun?.length);
+const lengths = (calls) => calls.map(({ array }) => array?.length);
 
 test("what is on its way gets an array of its own; what is tiny, or has one, does not", () => {
   const { send, tasks } = prepared();
@@ -70,16 +73,16 @@ test("what is on its way gets an array of its own; what is tiny, or has one, doe
     0,
     { elements: 64, terms: given },
     { elements: 64, terms: { into: undefined } },
-    { elements: 80, method: { gives: "uint8" } },
-    { elements: 64, method: { gives: "uint8" } },
+    { elements: 80, operands: BYTES },
+    { elements: 64, operands: BYTES },
   );
-  assert.equal(calls[0].begun, undefined, "made in the task that sends");
+  assert.equal(calls[0].array, undefined, "made in the task that sends");
   tasks();
   const none = undefined;
   assert.deepEqual(lengths(calls), [64, none, 17, none, none, 64, 80, none]);
-  assert.ok(calls[0].begun instanceof Float32Array);
-  assert.ok(calls[6].begun instanceof Uint8Array);
-  const made = calls.flatMap(({ begun }) => begun?.buffer ?? []);
+  assert.ok(calls[0].array instanceof Float32Array);
+  assert.ok(calls[6].array instanceof Uint8Array);
+  const made = calls.flatMap(({ array }) => array?.buffer ?? []);
   assert.equal(new Set(made).size, 4);
 });
 
@@ -146,7 +149,7 @@ test("tiny results take no task, however many there are", () => {
   answer(mixed);
   const [late] = send(64);
   tasks();
-  assert.equal(late.begun.length, 64);
+  assert.equal(late.array.length, 64);
 });
 
 test("what a flush sent has arrays of 16 MiB at most", () => {
@@ -154,19 +157,19 @@ test("what a flush sent has arrays of 16 MiB at most", () => {
   const calls = send(3 * 2 ** 20, 2 ** 20, 2 ** 20, 64);
   tasks();
   assert.deepEqual(
-    calls.map(({ begun }) => begun !== undefined),
+    calls.map(({ array }) => array !== undefined),
     [true, true, false, false],
   );
   const more = send(64);
   tasks();
-  assert.equal(more[0].begun.length, 64);
+  assert.equal(more[0].array.length, 64);
 });
 
 test("a task is short, and what follows the answers is for the next batch", () => {
   const { send, answer, tasks, world } = prepared({ look: 0.2 });
   const calls = send(...new Array(1000).fill(64));
   world.task();
-  const made = () => calls.filter(({ begun }) => begun !== undefined).length;
+  const made = () => calls.filter(({ array }) => array !== undefined).length;
   const once = made();
   assert.ok(once > 0 && once < 100, `${once} in one task`);
   world.task();
@@ -183,7 +186,7 @@ test("no page is written once results are filled", () => {
   const { send, answer, tasks, world } = prepared({ look: 0.2 });
   const [call] = send(2 ** 20);
   world.task();
-  const array = call.begun;
+  const array = call.array;
   const [same] = answer([call]);
   assert.equal(same, array);
   array.fill(0.1);
@@ -201,12 +204,12 @@ test("given up or answered before its turn: no array", () => {
   const late = send(100);
   answer(late);
   tasks();
-  assert.equal(late[0].begun, undefined);
+  assert.equal(late[0].array, undefined);
 });
 
 test("the next batch of the same kind finds its arrays, each once", () => {
   const { send, answer, tasks, world } = prepared();
-  const kinds = [64, 100, 64, { elements: 256, method: { gives: "uint8" } }];
+  const kinds = [64, 100, 64, { elements: 256, operands: BYTES }];
   const seen = new Set();
   for (let batch = 0; batch < 5; batch += 1) {
     const calls = send(...kinds);
@@ -336,7 +339,7 @@ test("a hidden page keeps none, a disposed one makes none", () => {
 
 test("without memory nothing is made, and nothing is thrown", () => {
   const { send, answer, tasks } = prepared();
-  const calls = send({ elements: 64, method: { gives: "float32" } }, 64);
+  const calls = send({ elements: 64, operands: FLOATS }, 64);
   const { Float32Array } = globalThis;
   globalThis.Float32Array = function () {
     throw new RangeError("Array buffer allocation failed");

@@ -1,6 +1,6 @@
 // Clips as people hold them: `sample`, `sampleTo` and blending.
 //
-// What may be wrong with a call is found here; how it is laid, in `sampling.ts`.
+// What may be wrong with a call is found here; how it is written, in `sample-operands.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -9,27 +9,27 @@ import type { CallOptions } from "../call-options.js";
 import type { Calls } from "../calls.js";
 import { checkNames, checkOptions, labeled } from "../check-options.js";
 import { invalid, kindOf, subject } from "../errors.js";
-import type { LaidMethod } from "../laid.js";
+import type { CallMethod } from "../operands.js";
 import { FLOATS, RESIDENT } from "../tensor/codes.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {
   checkLayers,
   type Inside,
-  momentOf,
   sampledLayer,
   type Times,
+  timeWithin,
   type Wrap,
 } from "./layers.js";
-import { Moment } from "./moment.js";
 import {
   BLEND,
   BLEND_TO,
   SAMPLE,
   SAMPLE_TO,
   type SampledLayer,
-  Sampling,
+  SampleOperands,
   type Target,
-} from "./sampling.js";
+} from "./sample-operands.js";
+import { SingleSample } from "./single-sample.js";
 import { type Place, Store } from "./store.js";
 import { type ClipOptions, encode, type Encoded } from "./tracks.js";
 
@@ -112,8 +112,8 @@ export class Clip {
     const place = store.put(clip.words);
     // The store has the words now.
     const inside = { ...clip, words: new Uint32Array(0) };
-    const moment = new Moment(store, inside, place);
-    this.#inside = { calls, clip: inside, place, label, moment };
+    const single = new SingleSample(store, inside, place);
+    this.#inside = { calls, clip: inside, place, label, single };
     collected.register(this, { store, place }, this);
   }
 
@@ -134,8 +134,8 @@ export class Clip {
     options?: SampleOptions<Into>,
   ): Promise<Into> {
     const inside = this.#inside;
-    if (typeof times === "number" && isMoment(inside, options)) {
-      return sampleMoment(inside, times, options) as Promise<Into>;
+    if (typeof times === "number" && isSingle(inside, options)) {
+      return sampleSingle(inside, times, options) as Promise<Into>;
     }
     return attempt(() => {
       const { wrap, ...rest } = options ?? {};
@@ -236,8 +236,8 @@ export function blendTo(
 
 const NONE: SampleOptions = {};
 
-// Whether a call of one time is its clip's moment.
-function isMoment({ calls }: Inside, options: unknown): boolean {
+// Whether a call goes by the operands that its clip has for one time.
+function isSingle({ calls }: Inside, options: unknown): boolean {
   if (calls.core === undefined) return false;
   if (options === undefined) return true;
   if (typeof options !== "object" || options === null) return false;
@@ -245,16 +245,16 @@ function isMoment({ calls }: Inside, options: unknown): boolean {
   return true;
 }
 
-function sampleMoment(
+function sampleSingle(
   inside: Inside,
   time: number,
   options: SampleOptions | undefined,
 ): Promise<Float32Array> {
-  const { moment, calls } = inside;
+  const { single, calls } = inside;
   try {
     const { wrap = "clamp" } = options ?? NONE;
-    moment.time = momentOf(SAMPLE.name, inside, time, wrap);
-    return calls.take(moment, undefined);
+    single.time = timeWithin(SAMPLE.name, inside, time, wrap);
+    return calls.take(single, undefined);
   } catch (error) {
     return Promise.reject(error);
   }
@@ -262,19 +262,24 @@ function sampleMoment(
 
 function take<Into extends Float32Array>(
   calls: Calls,
-  method: LaidMethod,
+  method: CallMethod,
   layers: readonly BlendLayer[],
   options: CallOptions<Into> | undefined,
 ): Promise<Into> {
   const about = subject(method.name, options?.label);
   const sampled = layersOf(about, calls, method, layers);
-  const sampling = new Sampling(method, storeOf(calls), sampled, undefined);
-  return calls.take<Into>(sampling, options);
+  const operands = new SampleOperands(
+    method,
+    storeOf(calls),
+    sampled,
+    undefined,
+  );
+  return calls.take<Into>(operands, options);
 }
 
 async function takeTo(
   calls: Calls,
-  method: LaidMethod,
+  method: CallMethod,
   layers: readonly BlendLayer[],
   [tensor, offset = 0]: readonly [Tensor, number | undefined],
   options: CallOptions | undefined,
@@ -288,16 +293,16 @@ async function takeTo(
   }
   const sampled = layersOf(about, calls, method, layers);
   const target = targetOf(about, calls, tensor, offset);
-  const sampling = new Sampling(method, storeOf(calls), sampled, target);
+  const operands = new SampleOperands(method, storeOf(calls), sampled, target);
   const { count } = target.node.shape;
-  const end = offset + sampling.rows * sampled[0].clip.width;
+  const end = offset + operands.rows * sampled[0].clip.width;
   if (end > count) {
     throw invalid(
       about,
       `the tensor has ${count} floats, but the result ends at ${end}`,
     );
   }
-  await calls.take(sampling, options);
+  await calls.take(operands, options);
 }
 
 function targetOf(
@@ -323,7 +328,7 @@ function targetOf(
 function layersOf(
   about: string,
   calls: Calls,
-  method: LaidMethod,
+  method: CallMethod,
   layers: readonly BlendLayer[],
 ): SampledLayer[] {
   if (method === SAMPLE || method === SAMPLE_TO) {

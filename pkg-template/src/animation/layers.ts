@@ -4,8 +4,8 @@ import type { Calls } from "../calls.js";
 import { detached, isDetached } from "../check-array.js";
 import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
 import { allocate } from "../memory.js";
-import { type SampledLayer, WRAPS } from "./sampling.js";
-import type { Moment } from "./moment.js";
+import { type SampledLayer, WRAPS } from "./sample-operands.js";
+import type { SingleSample } from "./single-sample.js";
 import type { Place } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
@@ -21,8 +21,8 @@ export interface Inside {
   readonly clip: Encoded;
   readonly place: Place;
   readonly label: string | undefined;
-  /** Lays its calls of one time. */
-  readonly moment: Moment;
+  /** The operands of its calls of one time. */
+  readonly single: SingleSample;
 }
 
 /** What is said of a layer beside its clip. */
@@ -71,7 +71,7 @@ export function sampledLayer(
 }
 
 /** Where a clip is at one time, in its seconds. Throws for what is wrong with it. */
-export function momentOf(
+export function timeWithin(
   about: string,
   inside: Inside,
   time: number,

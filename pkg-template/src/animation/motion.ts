@@ -7,7 +7,7 @@
 
 import type { Calls } from "../calls.js";
 import type { FramebatchError } from "../errors.js";
-import type { Companion } from "../laid.js";
+import type { Companion } from "../companion.js";
 import { floatsFor } from "./arrays.js";
 import { makeTensor, readTensors } from "../tensor/entry.js";
 import type { Tensor } from "../tensor/tensor.js";
@@ -55,7 +55,7 @@ const MANY = 65_536;
 const PAUSE_MS = 16;
 
 /** The motions of one session. */
-export class Stepper implements Companion<unknown> {
+export class Stepper implements Companion {
   private readonly live = new Map<Motion, Live>();
   private frame: number | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;

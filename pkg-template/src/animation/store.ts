@@ -3,9 +3,9 @@
 //
 // It gives places and keeps the device's copy; what the words mean is not looked at.
 
-import { checked, type Core, forget } from "../core.js";
+import { checked, type Core, type DeviceEvent, forget } from "../core.js";
 import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
-import type { Companion } from "../laid.js";
+import type { Companion } from "../companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { Recent } from "../recent.js";
 import { wordsOf } from "./arrays.js";
@@ -33,7 +33,7 @@ interface DroppedPlace {
 }
 
 /** The store of one session. */
-export class Store implements Companion<Core> {
+export class Store implements Companion {
   /** The core's number of its tensor. */
   number = NOWHERE;
   /** Why the device does not have it. */
@@ -119,7 +119,7 @@ export class Store implements Companion<Core> {
     if (this.places.end > 0) this.fillOrLose(core);
   }
 
-  hear(event: "lost" | "restored" | "fallback"): void {
+  hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
     this.held = 0;
     if (this.isLost || this.core === undefined) return;

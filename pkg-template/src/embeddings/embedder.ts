@@ -13,10 +13,9 @@ import {
 import type { Calls } from "../calls.js";
 import { checkNames, checkObject } from "../check-options.js";
 import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
-import type { LaidMethod } from "../laid.js";
+import type { CallMethod } from "../operands.js";
 import type { StreamSource } from "../stream/source.js";
 import type { Tokenizer } from "./chunk.js";
-import { EMBED, EMBED_IDS, EMBED_MANY, Embedding } from "./embedding.js";
 import type {
   EmbedderInfo,
   EmbedIdsOptions,
@@ -27,6 +26,12 @@ import { idsOf, refusePadding } from "./ids.js";
 import type { Model } from "./model.js";
 import { Priorities, type Priority } from "./priorities.js";
 import { Sharing } from "./sharing.js";
+import {
+  EMBED,
+  EMBED_IDS,
+  EMBED_MANY,
+  TokenOperands,
+} from "./token-operands.js";
 
 const OWN = { priority: true, prompt: true, truncate: true } as const;
 const IDS_OWN = { priority: true } as const;
@@ -105,8 +110,8 @@ export class Embedder {
       const key = isShared
         ? `${this.#prompt(about, prompt)}${text}`
         : undefined;
-      const embedding = new Embedding(EMBED, this.#model, ids);
-      return this.#hurry(priority, this.#take(embedding, terms, key));
+      const operands = new TokenOperands(EMBED, this.#model, ids);
+      return this.#hurry(priority, this.#take(operands, terms, key));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -128,8 +133,8 @@ export class Embedder {
       const { priority = "normal", ...terms } = options;
       checkPriority(about, priority);
       const own = idsOf(about, ids, this.#model.config);
-      const embedding = new Embedding(EMBED_IDS, this.#model, own);
-      return this.#hurry(priority, this.#take(embedding, terms, undefined));
+      const operands = new TokenOperands(EMBED_IDS, this.#model, own);
+      return this.#hurry(priority, this.#take(operands, terms, undefined));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -160,9 +165,9 @@ export class Embedder {
         split: (text, place) =>
           this.#split(`embedMany: text ${place}`, text, options ?? {}),
         embed: (text, ids) => {
-          const embedding = new Embedding(EMBED_MANY, this.#model, ids);
+          const operands = new TokenOperands(EMBED_MANY, this.#model, ids);
           const prompt = this.#prompt("embedMany", options?.prompt);
-          return this.#take(embedding, {}, `${prompt}${text}`);
+          return this.#take(operands, {}, `${prompt}${text}`);
         },
         flush: () => this.#calls.send(),
       },
@@ -192,7 +197,7 @@ export class Embedder {
   }
 
   #begin(
-    { name }: LaidMethod,
+    { name }: CallMethod,
     options: unknown,
     own: Readonly<Record<string, true>>,
   ): string {
@@ -253,25 +258,25 @@ export class Embedder {
   }
 
   #take<Into extends Float32Array>(
-    embedding: Embedding,
+    operands: TokenOperands,
     terms: CallOptions<Into>,
     key: string | undefined,
   ): Promise<Into> {
     const { into, signal, label } = terms;
     const options = Object.keys(terms).length === 0 ? undefined : terms;
     const compute = (): Promise<Into> =>
-      this.#calls.take(embedding, options as CallOptions);
+      this.#calls.take(operands, options as CallOptions);
     // What is only recorded answers nobody.
     if (key === undefined || this.#calls.isRecording) return compute();
     if (options !== undefined) {
-      const { method } = embedding;
-      embedding.check(
+      const { method } = operands;
+      operands.check(
         method.name,
         checkCallOptions(method, options as CallOptions),
       );
     }
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const about = subject(embedding.method.name, label);
+    const about = subject(operands.method.name, label);
     const asked = { about, into, signal };
     return this.#sharing.ask(key, compute, asked) as Promise<Into>;
   }

@@ -59,8 +59,8 @@ export class Model {
     return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);
   }
 
-  /** Lays what a call with these tokens takes along; returns its structure. */
-  lay(about: string, ids: Uint32Array, arena: Arena): number {
+  /** Writes what a call with these tokens takes along; returns its structure. */
+  write(about: string, ids: Uint32Array, arena: Arena): number {
     const { leaves, numbers } = this;
     for (const { failure } of leaves) if (failure !== undefined) throw failure;
     const structure = this.structure(about, ids.length);

@@ -1,9 +1,9 @@
 // An index on the device of its session: the tensors of its pages, and the core's
 // numbers of searches of it.
 
-import { checked, type Core, forget } from "../core.js";
+import { checked, type Core, type DeviceEvent, forget } from "../core.js";
 import { fromCore, isCoreFailure } from "../errors.js";
-import type { Companion } from "../laid.js";
+import type { Companion } from "../companion.js";
 import { Recent } from "../recent.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { TYPES } from "./packing.js";
@@ -85,7 +85,7 @@ export class Store implements Listener {
 }
 
 /** All indexes of a session. */
-export class Stores implements Companion<Core> {
+export class Stores implements Companion {
   core: Core | undefined;
   readonly all = new Set<Store>();
   isLost = false;
@@ -113,7 +113,7 @@ export class Stores implements Companion<Core> {
     this.structures = new Recent((dropped) => forget(core, dropped));
   }
 
-  hear(event: "lost" | "restored" | "fallback"): void {
+  hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
     // One may be told before the session is open, and the searches then do it.
     if (this.isLost || this.core === undefined) return;

@@ -11,7 +11,7 @@ import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
 import { allocate } from "../memory.js";
 import { checkDim, load, save } from "./file.js";
 import { TYPES, type VectorType } from "./packing.js";
-import { Searching } from "./searching.js";
+import { SearchOperands } from "./search-operands.js";
 import { Store, Stores } from "./store.js";
 import {
   checkVectors,
@@ -191,9 +191,9 @@ export class VectorIndex {
     const mask =
       filter === undefined ? undefined : maskOf(about, vectors, filter);
     this.#check(about); // A filter may do anything.
-    const searching = new Searching(this.#store, padded, k, mask);
+    const operands = new SearchOperands(this.#store, padded, k, mask);
     const bytes = await this.#calls.take<Uint8Array<ArrayBuffer>>(
-      searching,
+      operands,
       options && rest,
     );
     const isDistance = this.metric === "l2";

@@ -8,7 +8,7 @@ import { invalid, kindOf } from "../errors.js";
 import { inputOf, type TensorOptions } from "./input.js";
 import type { TensorData } from "./intake.js";
 import type { Elements } from "./kinds.js";
-import { READ_ALL, Reading } from "./reading.js";
+import { ChainOperands, READ_ALL } from "./chain-operands.js";
 import { nodeOf, Tensor } from "./tensor.js";
 
 /** What `gpu.readAll` takes last: as other calls, with an array of arrays as `into`. */
@@ -54,7 +54,8 @@ export function readTensors<Answer>(
       );
     }
     const roots = tensors.map((tensor) => nodeOf("readAll", calls, tensor));
-    return calls.read(new Reading(READ_ALL, roots), options as CallOptions);
+    const operands = new ChainOperands(calls.chains, READ_ALL, roots);
+    return calls.take(operands, options as CallOptions);
   } catch (error) {
     return Promise.reject(error);
   }

@@ -108,9 +108,7 @@ export class Residents {
     if (leaf.home === AUTO) {
       leaf.home = this.suitsF16(leaf) ? PACKED.f16 : RESIDENT;
     }
-    leaf.number = this.ask(() =>
-      checked(this.core!, this.core!.hold()),
-    );
+    leaf.number = this.ask(() => checked(this.core!, this.core!.hold()));
     this.held.set(leaf.number, leaf);
     // With no device it is filled when there is one.
     if (this.isLost) return;

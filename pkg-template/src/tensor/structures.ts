@@ -6,7 +6,7 @@ import { checked, type Core, forget } from "../core.js";
 import { Recent } from "../recent.js";
 import type { Encoder } from "./encode.js";
 import type { Node } from "./node.js";
-import type { Root } from "./reading.js";
+import type { Root } from "./chain-operands.js";
 
 /** A structure that the core knows. */
 export interface Known {

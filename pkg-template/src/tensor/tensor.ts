@@ -22,7 +22,7 @@ import { disposedError } from "./leaf.js";
 import * as move from "./move.js";
 import type { SliceRange } from "./move.js";
 import { constant, type Node } from "./node.js";
-import { READ, Reading } from "./reading.js";
+import { ChainOperands, READ } from "./chain-operands.js";
 
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
 export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
@@ -71,8 +71,9 @@ export class Tensor<Kind extends Elements = Float32Array> {
     options?: CallOptions<Into>,
   ): Promise<Into> {
     try {
-      const roots = [nodeOf("read", this.#calls, this)];
-      return this.#calls.read(new Reading(READ, roots), options);
+      const calls = this.#calls;
+      const roots = [nodeOf("read", calls, this)];
+      return calls.take(new ChainOperands(calls.chains, READ, roots), options);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -6,7 +6,7 @@
 
 import { aligned, type Arena } from "../arena.js";
 import { checkInto } from "../check-array.js";
-import type { Laid, LaidMethod } from "../laid.js";
+import { type CallMethod, Operands } from "../operands.js";
 import type { Terms } from "../call-options.js";
 import type { Leaf } from "../tensor/leaf.js";
 import type { Node } from "../tensor/node.js";
@@ -48,25 +48,26 @@ export interface Target {
 const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
 
 /** How samplings are named. */
-export const SAMPLE: LaidMethod = { name: "sample", ...FLOATS };
+export const SAMPLE: CallMethod = { name: "sample", ...FLOATS };
 /** Those to a tensor. */
-export const SAMPLE_TO: LaidMethod = { name: "sampleTo", ...FLOATS };
+export const SAMPLE_TO: CallMethod = { name: "sampleTo", ...FLOATS };
 /** Those of several layers. */
-export const BLEND: LaidMethod = { name: "blend", ...FLOATS };
+export const BLEND: CallMethod = { name: "blend", ...FLOATS };
 /** Those of several layers to a tensor. */
-export const BLEND_TO: LaidMethod = { name: "blendTo", ...FLOATS };
+export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 
 /** A sampling of clips, from its method until its answer. */
-export class Sampling implements Laid {
+export class SampleOperands extends Operands {
   readonly rows: number;
   private leaf: Leaf | undefined;
 
   constructor(
-    readonly method: LaidMethod,
+    method: CallMethod,
     private readonly store: Store,
     private readonly layers: readonly SampledLayer[],
     private readonly target: Target | undefined,
   ) {
+    super(method);
     const { times } = layers[0];
     this.rows = typeof times === "number" ? 1 : times.length;
   }
@@ -79,33 +80,32 @@ export class Sampling implements Laid {
     return this.target === undefined ? this.rows * this.width : 0;
   }
 
-  check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: Terms | undefined): void {
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";
     checkInto(about, into, { name: "into", type, length: this.elements });
   }
 
-  keep(): void {
-    const { name } = this.method;
+  override copy(about: string): void {
     for (const layer of this.layers) {
       const { times, weight } = layer;
-      if (typeof times !== "number") layer.times = copyOf(name, times);
-      if (typeof weight !== "number") layer.weight = copyOf(name, weight);
+      if (typeof times !== "number") layer.times = copyOf(about, times);
+      if (typeof weight !== "number") layer.weight = copyOf(about, weight);
     }
   }
 
-  hold(): void {
+  override pin(): void {
     if (this.target === undefined) return;
     this.leaf = this.target.node.leaf!;
     this.leaf.pins += 1;
   }
 
-  release(): void {
+  override unpin(): void {
     if (this.leaf !== undefined) this.target!.residents.unpin(this.leaf);
   }
 
-  lay(arena: Arena): number {
+  write(arena: Arena): number {
     const { store, layers, rows, target } = this;
     if (store.failure !== undefined) throw store.failure;
     // Before anything is written: it may move the cursor's memory.
@@ -125,7 +125,7 @@ export class Sampling implements Laid {
     const header = aligned(rows * fields);
     const names = header + HEADER + LAYER * layers.length;
     const at = arena.room(names + 4);
-    this.layRows(arena, at, fields, [hasWeights, hasModes]);
+    this.writeRows(arena, at, fields, [hasWeights, hasModes]);
     const { words } = arena;
     const flags = (hasWeights ? WEIGHTS : 0) | (hasModes ? MODES : 0);
     let word = at + header;
@@ -158,7 +158,7 @@ export class Sampling implements Laid {
     return leaf;
   }
 
-  private layRows(
+  private writeRows(
     arena: Arena,
     at: number,
     fields: number,

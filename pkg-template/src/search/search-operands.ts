@@ -6,12 +6,12 @@
 import { aligned, type Arena } from "../arena.js";
 import type { Terms } from "../call-options.js";
 import { invalid } from "../errors.js";
-import type { Laid, LaidMethod } from "../laid.js";
+import { type CallMethod, Operands } from "../operands.js";
 import type { Store } from "./store.js";
 import type { Mask } from "./vectors.js";
 
 /** How searches are named. */
-const SEARCH: LaidMethod = {
+const SEARCH: CallMethod = {
   name: "search",
   gives: "uint8", // Ids are no floats: those of results that are none would be NaN.
   width: 1,
@@ -22,8 +22,7 @@ const SEARCH: LaidMethod = {
 const LISTED = 2 ** 31;
 
 /** A search, from its method until its answer. */
-export class Searching implements Laid {
-  readonly method = SEARCH;
+export class SearchOperands extends Operands {
   readonly rows: number;
 
   constructor(
@@ -33,6 +32,7 @@ export class Searching implements Laid {
     private readonly count: number,
     private readonly mask: Mask | undefined,
   ) {
+    super(SEARCH);
     this.rows = queries.length / store.vectors.padded;
   }
 
@@ -44,25 +44,21 @@ export class Searching implements Laid {
     return this.rows * 8 * this.count;
   }
 
-  check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: Terms | undefined): void {
     if (terms?.into !== undefined) {
       throw invalid(about, "there is no option 'into'; results are new arrays");
     }
   }
 
-  keep(): void {
-    // All of it is its own.
-  }
-
-  hold(): void {
+  override pin(): void {
     this.store.pins += 1;
   }
 
-  release(): void {
+  override unpin(): void {
     this.store.unpin();
   }
 
-  lay(arena: Arena): number {
+  write(arena: Arena): number {
     const { store, queries, count, mask } = this;
     store.tell();
     const words = mask?.words.length ?? 0;

@@ -3,28 +3,30 @@
 import type { Arena } from "../arena.js";
 import { checkInto } from "../check-array.js";
 import type { Terms } from "../call-options.js";
-import type { Laid, LaidMethod } from "../laid.js";
+import { type CallMethod, Operands } from "../operands.js";
 import type { Model } from "./model.js";
 
 const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
 
 /** How calls with a text are named. */
-export const EMBED: LaidMethod = { name: "embed", ...FLOATS };
+export const EMBED: CallMethod = { name: "embed", ...FLOATS };
 /** Those with tokens. */
-export const EMBED_IDS: LaidMethod = { name: "embedIds", ...FLOATS };
+export const EMBED_IDS: CallMethod = { name: "embedIds", ...FLOATS };
 /** Those of many texts. */
-export const EMBED_MANY: LaidMethod = { name: "embedMany", ...FLOATS };
+export const EMBED_MANY: CallMethod = { name: "embedMany", ...FLOATS };
 
 /** A text's embedding, from its method until its answer. */
-export class Embedding implements Laid {
+export class TokenOperands extends Operands {
   readonly isEmpty = false;
 
   constructor(
-    readonly method: LaidMethod,
+    method: CallMethod,
     private readonly model: Model,
     /** Nobody else has it. */
     private readonly ids: Uint32Array,
-  ) {}
+  ) {
+    super(method);
+  }
 
   get elements(): number {
     return this.model.config.hidden;
@@ -35,7 +37,7 @@ export class Embedding implements Laid {
     return this.ids.length;
   }
 
-  check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: Terms | undefined): void {
     // It may have waited for its turn, or for another one's call.
     this.model.refuseIfOver(about);
     const into = terms?.into;
@@ -44,17 +46,15 @@ export class Embedding implements Laid {
     checkInto(about, into, { name: "into", type, length: this.elements });
   }
 
-  keep(): void {} // Its tokens are its own.
-
-  hold(): void {
+  override pin(): void {
     this.model.pin();
   }
 
-  lay(arena: Arena): number {
-    return this.model.lay(this.method.name, this.ids, arena);
+  write(arena: Arena): number {
+    return this.model.write(this.method.name, this.ids, arena);
   }
 
-  release(): void {
+  override unpin(): void {
     this.model.unpin();
   }
 }

@@ -1,68 +1,72 @@
-// Brings readings to the core: the chain's number, and what the call takes along.
+// Brings chains to the core: the structure's number, and what the call takes along.
 //
 // At the cursor lie the data of each input that comes with the call, then the numbers,
 // then the core's names of resident tensors; each block from a multiple of four words,
-// and none where there is nothing. Promises and tickets are the matter of `calls.ts`.
+// and none where there is nothing. What is asked, and how it is answered, is said in
+// `chain-operands.ts`.
 
 import { aligned, type Arena } from "../arena.js";
 import type { Core } from "../core.js";
+import type { ChainOperands } from "./chain-operands.js";
 import { Encoder } from "./encode.js";
-import { disposedError, type Leaf } from "./leaf.js";
-import type { Reading } from "./reading.js";
+import { disposedError } from "./leaf.js";
 import type { Residents } from "./residents.js";
 import { ChainStructures } from "./structures.js";
 
-/** Enters the readings of one session. */
-export class Reader {
+/** Writes the chains of one session. */
+export class ChainWriter {
   private readonly encoder = new Encoder();
   private structures!: ChainStructures;
-  private arena!: Arena;
+  /** The operands whose chain the encoder holds. */
+  private encoded: ChainOperands | undefined;
 
-  constructor(private readonly residents: Residents) {}
+  constructor(readonly residents: Residents) {}
 
   /** The session is open. */
-  open(core: Core, arena: Arena): void {
+  open(core: Core): void {
     this.structures = new ChainStructures(core);
-    this.arena = arena;
   }
 
-  /** Encodes a reading that is new. Throws if it names what was disposed of. */
-  begin(about: string, { asked }: Reading): void {
+  /** Encodes a chain that is new. Throws if it names what was disposed of. */
+  encode(about: string, operands: ChainOperands): void {
     const { encoder } = this;
-    encoder.encode(about, asked);
+    encoder.encode(about, operands.asked);
     for (let i = 0; i < encoder.inputs; i += 1) {
       const leaf = encoder.leaf(i);
       if (leaf.dropped) throw disposedError(about, leaf.label);
     }
+    this.encoded = operands;
   }
 
-  /** Keeps what the reading just begun needs, until it can be entered. */
-  keep(reading: Reading): void {
+  /** Keeps what the encoded chain needs, until it can be written. */
+  keep(operands: ChainOperands): void {
     const { encoder } = this;
-    for (let i = 0; i < encoder.inputs; i += 1) pin(reading, encoder.leaf(i));
-    encoder.clear();
+    for (let i = 0; i < encoder.inputs; i += 1) {
+      operands.pinData(encoder.leaf(i));
+    }
+    this.clear();
   }
 
-  /** Takes up a reading that was kept. What was disposed of meanwhile is still there. */
-  resume(about: string, { asked }: Reading): void {
-    this.encoder.encode(about, asked);
-  }
-
-  /** Lays what the encoded reading takes along at the cursor; returns its structure. */
-  lay(reading: Reading): number {
+  /** Writes what a chain takes along at the cursor; returns the number of its structure. */
+  write(operands: ChainOperands, arena: Arena): number {
+    const { encoder } = this;
+    // A chain that was kept names what was disposed of meanwhile, and is still there.
+    if (this.encoded !== operands) {
+      encoder.encode(operands.method.name, operands.asked);
+    }
     try {
-      const resident = this.settleInputs(reading);
-      const known = this.structures.find(this.encoder, reading.asked);
-      this.write(resident);
-      reading.entered(known.roots);
+      const resident = this.settleInputs(operands);
+      const known = this.structures.find(encoder, operands.asked);
+      this.writeInputs(arena, resident);
+      operands.written(known.roots);
       return known.number;
     } finally {
-      this.encoder.clear();
+      this.clear();
     }
   }
 
   // Before anything is written: what becomes resident may move the cursor's memory.
-  private settleInputs(reading: Reading): number {
+  private settleInputs(operands: ChainOperands): number {
     const { encoder } = this;
     let resident = 0;
     for (let i = 0; i < encoder.inputs; i += 1) {
@@ -71,14 +75,14 @@ export class Reader {
       if (leaf.failure !== undefined) throw leaf.failure;
       if (!leaf.isResident) continue;
       this.residents.settle(node);
-      pin(reading, leaf);
+      operands.pinData(leaf);
       resident += 1;
     }
     return resident;
   }
 
-  private write(resident: number): void {
-    const { encoder, arena } = this;
+  private writeInputs(arena: Arena, resident: number): void {
+    const { encoder } = this;
     let data = 0;
     for (let i = 0; i < encoder.inputs; i += 1) {
       const leaf = encoder.leaf(i);
@@ -94,16 +98,14 @@ export class Reader {
       else {
         arena.putData(leaf.data!, at);
         at += aligned(leaf.words);
-        // From its next call on it is resident.
+        // From its next call on the data is resident.
         leaf.uses += 1;
       }
     }
   }
-}
 
-// Invariant: a pinned leaf keeps its data and its place on the device.
-function pin(reading: Reading, leaf: Leaf): void {
-  leaf.pins += 1;
-  if (reading.pinned === undefined) reading.pinned = [leaf];
-  else reading.pinned.push(leaf);
+  private clear(): void {
+    this.encoded = undefined;
+    this.encoder.clear();
+  }
 }

@@ -5,8 +5,8 @@
 // session that still opens, are samplings of their own.
 
 import type { Arena } from "../arena.js";
-import type { Laid } from "../laid.js";
-import { HEADER, LAYER, ONE, SAMPLE } from "./sampling.js";
+import { Operands } from "../operands.js";
+import { HEADER, LAYER, ONE, SAMPLE } from "./sample-operands.js";
 import type { Place, Store } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
@@ -14,8 +14,7 @@ import type { Encoded } from "./tracks.js";
 const WORDS = 4 + HEADER + LAYER + 4;
 
 /** The sampling of a clip at {@link time}. */
-export class Moment implements Laid {
-  readonly method = SAMPLE;
+export class SingleSample extends Operands {
   readonly rows = 1;
   readonly isEmpty = false;
   readonly elements: number;
@@ -27,18 +26,11 @@ export class Moment implements Laid {
     private readonly clip: Encoded,
     private readonly place: Place,
   ) {
+    super(SAMPLE);
     this.elements = clip.width;
   }
 
-  check(): void {} // There are no options.
-
-  keep(): void {} // The session is open.
-
-  hold(): void {} // The store is there as long as the session.
-
-  release(): void {}
-
-  lay(arena: Arena): number {
+  write(arena: Arena): number {
     const { store, place } = this;
     if (store.failure !== undefined) throw store.failure;
     const { lanes, width } = this.clip;
