@@ -16,19 +16,24 @@ import { allocate } from "./memory.js";
 import type { Method, Structures } from "./method.js";
 import { Operands } from "./operands.js";
 
-/** The arrays of one call. */
+/** Stands for arrays that are not there yet, or not any more. */
+const NONE = new Float32Array(0);
+
+/**
+ * The arrays of a call. Those of most calls are written as soon as they are given, so a
+ * method has one object for all of these: ten thousand calls a frame make no more.
+ */
 export class ArrayOperands extends Operands implements Arguments {
   rows = 0;
   elements = 0;
+  a: Operand = NONE;
+  b: Operand | undefined = undefined;
+  t: Fraction | undefined = undefined;
+  rest: readonly Operand[] | undefined = undefined;
 
   constructor(
     private readonly structures: Structures,
     override readonly method: Method,
-    /** Undefined, as the others are, once the operands are written: pending calls keep no arrays alive. */
-    public a: Operand,
-    public b: Operand | undefined,
-    public t: Fraction | undefined,
-    public rest: readonly Operand[] | undefined,
   ) {
     super(method);
   }
@@ -88,15 +93,13 @@ export class ArrayOperands extends Operands implements Arguments {
     return structure;
   }
 
-  private forget(): void {
-    this.a = WRITTEN;
+  // Neither pending calls nor the next ones keep arrays of the caller alive.
+  override forget(): void {
+    this.a = NONE;
     this.b = this.rest = undefined;
     if (typeof this.t === "object") this.t = undefined;
   }
 }
-
-/** Stands for the arrays of a call that is written. */
-const WRITTEN = new Float32Array(0);
 
 // A new array and not `slice`, which is a view where Node's buffers are given.
 function copyOf<Kind extends Operand>(about: string, operand: Kind): Kind {

@@ -23,9 +23,9 @@ export class Call {
   /** Elements of the result; 0 where it is not one new array. */
   elements = 0;
   /** The array of the result, once it is made: before the answer, or with its first fragment. */
-  array: Operand | undefined;
+  array: Operand | undefined = undefined;
   /** Rings at the deadline, where there is one. */
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined = undefined;
 
   /** What the caller awaits. */
   readonly promise: Promise<Answer>;

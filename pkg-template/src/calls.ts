@@ -16,7 +16,7 @@ import { type FramebatchError, fromCore, subject } from "./errors.js";
 import { Listeners } from "./events.js";
 import { beginExplained, type Explained, WarmupOperands } from "./explain.js";
 import type { Loaded } from "./load.js";
-import { type Method, Structures } from "./method.js";
+import { type Method, METHODS, Structures } from "./method.js";
 import { Metrics } from "./metrics.js";
 import type { Operands } from "./operands.js";
 import {
@@ -56,6 +56,10 @@ export class Calls {
   readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
   /** The core's numbers of what methods on arrays compute. */
   readonly structures = new Structures();
+  /** Those of the calls that are written as soon as they are made, by method. */
+  private readonly operands = METHODS.map(
+    (method) => new ArrayOperands(this.structures, method),
+  );
   /** Brings readings of tensors to the core. */
   readonly chains = new ChainWriter(this.residents);
   /** Who wants to know what batches were. */
@@ -88,22 +92,48 @@ export class Calls {
     options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
-    const { structures } = this;
-    const operands = new ArrayOperands(structures, method, a, b, t, rest);
-    return this.take(operands, options);
+    let terms: Terms | undefined;
+    try {
+      if (options !== undefined) terms = checkCallOptions(method, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    // Written before this returns, unless the session opens. A signal is the caller's,
+    // and listening to one may run anything.
+    const isReused = this.core !== undefined && terms?.signal === undefined;
+    const operands = isReused
+      ? this.operands[method.index]
+      : new ArrayOperands(this.structures, method);
+    operands.a = a;
+    operands.b = b;
+    operands.t = t;
+    operands.rest = rest;
+    return this.begin(operands, terms);
   }
 
   /** Takes a call. Never throws: what is wrong with it rejects the promise. */
   take<Answer>(
     operands: Operands,
-    options: AnyOptions | CallOptions<Terms["into"]> | undefined,
+    options: CallOptions<Terms["into"]> | undefined,
   ): Promise<Answer> {
-    const { method } = operands;
+    let terms: Terms | undefined;
+    try {
+      if (options !== undefined) {
+        terms = checkCallOptions(operands.method, options);
+      }
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.begin(operands, terms);
+  }
+
+  private begin<Answer>(
+    operands: Operands,
+    terms: Terms | undefined,
+  ): Promise<Answer> {
     let call: Call | undefined;
     try {
-      const terms =
-        options === undefined ? undefined : checkCallOptions(method, options);
-      const about = subject(method.name, terms?.label);
+      const about = subject(operands.method.name, terms?.label);
       if (this.ended !== undefined) throw endedError(about, this.ended);
       operands.check(about, terms);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
@@ -123,6 +153,7 @@ export class Calls {
       }
       return call.promise as Promise<Answer>;
     } catch (error) {
+      operands.forget();
       return this.refused(call, error);
     }
   }

@@ -50,6 +50,9 @@ export abstract class Operands {
   /** Writes the operands at the cursor; returns the core's number of their structure. */
   abstract write(arena: Arena, terms: Terms | undefined): number;
 
+  /** Lets go of what the caller gave: it is written, or refused. */
+  forget(): void {}
+
   /** Lets go of what {@link pin} took: the call is answered. */
   unpin(): void {}
 

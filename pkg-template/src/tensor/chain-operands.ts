@@ -35,9 +35,9 @@ export type Root = Pick<Node, "shape" | "dtype">;
 export class ChainOperands extends Operands {
   readonly rows = 0;
   /** The caller's arrays, by root; undefined where none was given. */
-  private into: readonly (Result | undefined)[] | undefined;
+  private into: readonly (Result | undefined)[] | undefined = undefined;
   /** Resident data that the call names; while the session opens, all data. */
-  private pinned: Leaf[] | undefined;
+  private pinned: Leaf[] | undefined = undefined;
 
   constructor(
     private readonly writer: ChainWriter,
