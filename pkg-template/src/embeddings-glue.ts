@@ -2,7 +2,7 @@
 // as deep as this file does.
 
 import { instantiate } from "../wasm/embeddings.js";
-import type { EmbeddingsInstance } from "./embeddings/chunk.js";
+import type { EmbeddingsInstance } from "./embeddings/wasm-instance.js";
 
 /** A new instance of it. */
 export const start: () => EmbeddingsInstance = instantiate;

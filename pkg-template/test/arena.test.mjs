@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module } from "./face.mjs";
 
-const { aligned, Arena } = await module("arena");
-const { ArrayOperands } = await module("array-operands");
-const { LERP } = await module("method");
+const { Arena } = await module("memory/arena");
+const { aligned } = await module("memory/arrays");
+const { ArrayOperands } = await module("calls/array-operands");
+const { LERP } = await module("calls/methods");
 
 test("words are rounded up to quads, however many", () => {
   for (const [words, quads] of [

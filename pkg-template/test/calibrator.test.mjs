@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module } from "./face.mjs";
 
-const { Calibrator } = await module("calibrator");
+const { Calibrator } = await module("session/calibrator");
 
 const KEY = "framebatch 1.2.3 Some GPU 42";
 

@@ -7,7 +7,7 @@ import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("animation/index");
 const { encode } = await module("animation/tracks");
-const { Places } = await module("animation/places");
+const { Places } = await module("animation/free-list");
 
 /** Numbers from 0 to 1 that are the same each time. */
 function samples(seed) {

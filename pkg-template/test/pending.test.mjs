@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module } from "./face.mjs";
 
-const { Pending } = await module("pending");
+const { Pending } = await module("queue/pending");
 const call = (ticket) => ({ ticket: ticket >>> 0 });
 
 test("a ticket that is not here is nobody's, though its slot is taken", () => {

@@ -9,7 +9,7 @@ import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("search/index");
 const { Vectors, rounded } = await module("search/vectors");
-const { load, save } = await module("search/file");
+const { load, save } = await module("search/index-file");
 const { toF16 } = await module("search/packing");
 
 // `tests/search/files.rs` has the same vectors.

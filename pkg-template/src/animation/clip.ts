@@ -4,12 +4,12 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { endedError } from "../answer.js";
-import type { CallOptions } from "../call-options.js";
-import type { Calls } from "../calls.js";
-import { checkNames, checkOptions, labeled } from "../check-options.js";
-import { invalid, kindOf, subject } from "../errors.js";
-import type { CallMethod } from "../operands.js";
+import { endedError } from "../calls/call-errors.js";
+import type { CallOptions } from "../calls/call-options.js";
+import type { CallMethod } from "../calls/operands.js";
+import { invalid, kindOf, subject } from "../checks/errors.js";
+import { checkNames, checkOptions, labeled } from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
 import { FLOATS, RESIDENT } from "../tensor/codes.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {

@@ -2,7 +2,7 @@
 //
 // CSS Easing Functions Level 2. Sampling them on a device is `clip.wgsl`'s matter.
 
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
 
 /**
  * How progress from one value to the next is eased, as in CSS: a keyword,

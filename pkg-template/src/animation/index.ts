@@ -2,8 +2,8 @@
 //
 // Apart from the first, so that pages without animations do not load it.
 
-import type { CallOptions } from "../call-options.js";
-import { callsOf, Session } from "../session.js";
+import type { CallOptions } from "../calls/call-options.js";
+import { callsOf, Session } from "../session/session.js";
 import type { Tensor } from "../tensor/tensor.js";
 import {
   blend,
@@ -32,7 +32,7 @@ export type { Tween, TweenOptions } from "./tween.js";
 export type { MotionOptions, MotionValue, Moved, Several } from "./values.js";
 export type { ClipOptions, Numbers, Track } from "./tracks.js";
 
-declare module "../session.js" {
+declare module "../session/session.js" {
   interface Session {
     /**
      * Takes keyframe tracks to the device, where they stay until disposed. They are

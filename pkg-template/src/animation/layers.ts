@@ -1,9 +1,15 @@
 // The layers of a sampling, as callers give them: looked at, and made ready to be laid.
 
-import type { Calls } from "../calls.js";
-import { detached, isDetached } from "../check-array.js";
-import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
-import { allocate } from "../memory.js";
+import { allocate } from "../checks/allocation.js";
+import { detached, isDetached } from "../checks/arrays.js";
+import {
+  FramebatchError,
+  invalid,
+  kindOf,
+  subject,
+  tagOf,
+} from "../checks/errors.js";
+import type { Calls } from "../session/calls.js";
 import { type SampledLayer, WRAPS } from "./sample-operands.js";
 import type { SingleSample } from "./single-sample.js";
 import type { Place } from "./store.js";

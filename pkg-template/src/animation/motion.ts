@@ -5,12 +5,12 @@
 // does not change lying on the device. What the weights are is told by `tween.ts` and
 // `spring.ts`.
 
-import type { Calls } from "../calls.js";
-import type { FramebatchError } from "../errors.js";
-import type { Companion } from "../companion.js";
-import { floatsFor } from "./arrays.js";
-import { makeTensor, readTensors } from "../tensor/entry.js";
+import type { FramebatchError } from "../checks/errors.js";
+import type { Calls } from "../session/calls.js";
+import type { Companion } from "../session/companion.js";
+import { makeTensor, readTensors } from "../tensor/session-methods.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { floatsFor } from "./arrays.js";
 
 /** How far a motion is: the weights of `from`, `to` and `velocity`, and whether it ends. */
 export interface Moment {

@@ -4,16 +4,17 @@
 // from row to row), the header and the tensors' numbers; `src/graph/sampling.rs` says
 // it for the core. What callers may get wrong is found in `clip.ts`.
 
-import { aligned, type Arena } from "../arena.js";
-import { checkInto } from "../check-array.js";
-import { type CallMethod, Operands } from "../operands.js";
-import type { Terms } from "../call-options.js";
-import type { Leaf } from "../tensor/leaf.js";
+import type { Terms } from "../calls/call-options.js";
+import { type CallMethod, Operands } from "../calls/operands.js";
+import { checkInto } from "../checks/arrays.js";
+import { type Arena } from "../memory/arena.js";
+import { aligned } from "../memory/arrays.js";
 import type { Node } from "../tensor/node.js";
-import type { Residents } from "../tensor/residents.js";
+import type { Residents } from "../tensor/resident-tensors.js";
+import type { Leaf } from "../tensor/storage.js";
 import { copyOf } from "./arrays.js";
-import type { Encoded } from "./tracks.js";
 import type { Place, Store } from "./store.js";
+import type { Encoded } from "./tracks.js";
 
 /** Wrap modes by number. */
 export const WRAPS = ["clamp", "loop", "ping-pong"] as const;

@@ -4,8 +4,8 @@
 // their own record: nothing else is made for them. Calls with options, and those of a
 // session that still opens, are samplings of their own.
 
-import type { Arena } from "../arena.js";
-import { Operands } from "../operands.js";
+import { Operands } from "../calls/operands.js";
+import type { Arena } from "../memory/arena.js";
 import { HEADER, LAYER, ONE, SAMPLE } from "./sample-operands.js";
 import type { Place, Store } from "./store.js";
 import type { Encoded } from "./tracks.js";

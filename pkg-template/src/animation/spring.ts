@@ -5,7 +5,7 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { Calls } from "../calls.js";
+import type { Calls } from "../session/calls.js";
 import { copyOf, floatsFor, mapped } from "./arrays.js";
 import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
 import {

@@ -3,13 +3,17 @@
 //
 // It gives places and keeps the device's copy; what the words mean is not looked at.
 
-import { checked, type Core, type DeviceEvent, forget } from "../core.js";
-import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
-import type { Companion } from "../companion.js";
+import {
+  type FramebatchError,
+  fromCore,
+  isCoreFailure,
+} from "../checks/errors.js";
+import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
+import { Recent } from "../core/lru.js";
+import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
-import { Recent } from "../recent.js";
 import { wordsOf } from "./arrays.js";
-import { Places } from "./places.js";
+import { Places } from "./free-list.js";
 
 /** Words of the first store; it doubles when it is full. */
 const SMALLEST = 2 ** 14;

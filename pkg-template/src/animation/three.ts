@@ -1,7 +1,7 @@
 // Tracks of three.js as tracks of ours. Nothing of three.js is imported: only what its
 // objects look like is known here.
 
-import { invalid } from "../errors.js";
+import { invalid } from "../checks/errors.js";
 import type { ClipOptions, Track } from "./tracks.js";
 
 /** What is used of a `KeyframeTrack` of three.js. */

@@ -2,9 +2,9 @@
 //
 // `src/ops/clips.rs` says what the words are and writes the same natively.
 
-import { aligned } from "../arena.js";
-import { checkNames } from "../check-options.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import { checkNames } from "../checks/options.js";
+import { aligned } from "../memory/arrays.js";
 import { wordsOf } from "./arrays.js";
 import { type Eased, type Easing, parseEasing } from "./easing.js";
 

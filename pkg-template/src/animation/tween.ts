@@ -2,7 +2,7 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { Calls } from "../calls.js";
+import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
 import { ease, type Eased, type Easing, parseEasing } from "./easing.js";
 import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";

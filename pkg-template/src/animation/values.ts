@@ -1,14 +1,19 @@
 // What tweens and springs share: values as people give them, and the options of both.
 
-import { endedError } from "../answer.js";
-import type { Calls } from "../calls.js";
+import { endedError } from "../calls/call-errors.js";
+import {
+  type FramebatchError,
+  invalid,
+  kindOf,
+  subject,
+} from "../checks/errors.js";
 import {
   checkFunction,
   checkNames,
   checkObject,
   checkSignal,
-} from "../check-options.js";
-import { type FramebatchError, invalid, kindOf, subject } from "../errors.js";
+} from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
 
 /** Numbers that move together. */

@@ -5,7 +5,7 @@
 // `modules.ts`, `safetensors.ts` and `vocabulary.ts`.
 
 import { MAX_HEAD } from "../tensor/codes.js";
-import { Fields, readJson, shown, unsupported } from "./fields.js";
+import { Fields, readJson, shown, unsupported } from "./json-fields.js";
 import { MODULES, type Modules, modulesOf } from "./modules.js";
 import { type Folder, missing } from "./source.js";
 import { SETTINGS } from "./vocabulary.js";

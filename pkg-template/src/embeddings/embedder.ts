@@ -9,29 +9,33 @@ import {
   CALL_NAMES,
   type CallOptions,
   checkCallOptions,
-} from "../call-options.js";
-import type { Calls } from "../calls.js";
-import { checkNames, checkObject } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
-import type { CallMethod } from "../operands.js";
+} from "../calls/call-options.js";
+import type { CallMethod } from "../calls/operands.js";
+import { FramebatchError, invalid, kindOf, subject } from "../checks/errors.js";
+import { checkNames, checkObject } from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
 import type { StreamSource } from "../stream/source.js";
-import type { Tokenizer } from "./chunk.js";
+import { Sharing } from "./deduplication.js";
+import {
+  checkPriority,
+  Embeddings,
+  type EmbedManyOptions,
+} from "./embed-many.js";
 import type {
   EmbedderInfo,
   EmbedIdsOptions,
   EmbedOptions,
 } from "./embed-options.js";
-import { checkPriority, Embeddings, type EmbedManyOptions } from "./many.js";
-import { idsOf, refusePadding } from "./ids.js";
 import type { Model } from "./model.js";
 import { Priorities, type Priority } from "./priorities.js";
-import { Sharing } from "./sharing.js";
+import { idsOf, refusePadding } from "./token-ids.js";
 import {
   EMBED,
   EMBED_IDS,
   EMBED_MANY,
   TokenOperands,
 } from "./token-operands.js";
+import type { Tokenizer } from "./wasm-instance.js";
 
 const OWN = { priority: true, prompt: true, truncate: true } as const;
 const IDS_OWN = { priority: true } as const;

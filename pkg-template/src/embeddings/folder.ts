@@ -3,7 +3,7 @@
 // It reads the files of the page. How a folder on the web is read is said in
 // `web-folder.ts`.
 
-import { FramebatchError, invalid, kindOf, tagOf } from "../errors.js";
+import { FramebatchError, invalid, kindOf, tagOf } from "../checks/errors.js";
 import {
   ABOUT,
   failed,

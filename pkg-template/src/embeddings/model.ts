@@ -3,18 +3,18 @@
 // One structure for each length that a text had lately; they share every kernel. It is
 // kept until it is disposed of and the last call that reads it is answered.
 
-import { endedError } from "../answer.js";
-import type { Arena } from "../arena.js";
-import { aligned } from "../arena.js";
-import type { Calls } from "../calls.js";
-import { checked, forget } from "../core.js";
-import { FramebatchError } from "../errors.js";
+import { endedError } from "../calls/call-errors.js";
+import { FramebatchError } from "../checks/errors.js";
+import { checked, forget } from "../core/core.js";
+import type { Arena } from "../memory/arena.js";
+import { aligned } from "../memory/arrays.js";
+import type { Calls } from "../session/calls.js";
 import { PACKED } from "../tensor/codes.js";
-import type { Leaf } from "../tensor/leaf.js";
-import type { Node } from "../tensor/node.js";
 import type { StorageType } from "../tensor/input.js";
-import type { Encoder } from "./chunk.js";
+import type { Node } from "../tensor/node.js";
+import type { Leaf } from "../tensor/storage.js";
 import type { Config } from "./config.js";
+import type { Encoder } from "./wasm-instance.js";
 
 /** Lengths whose structures are kept. */
 const LENGTHS = 256;

@@ -2,8 +2,8 @@
 //
 // What these vectors are, and of how many tokens, is the matter of `config.ts`.
 
-import { invalid } from "../errors.js";
-import { Fields, readJson, shown, unsupported } from "./fields.js";
+import { invalid } from "../checks/errors.js";
+import { Fields, readJson, shown, unsupported } from "./json-fields.js";
 import { ABOUT, type Folder } from "./source.js";
 
 /** How the vectors of tokens become one. */

@@ -3,7 +3,7 @@
 // Where files come from is said in `folder.ts` and `web-folder.ts`; what they hold is not
 // looked at here.
 
-import { FramebatchError, invalid } from "../errors.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
 
 /** A file that the page has. */
 export type FileData = ArrayBuffer | Uint8Array | Blob;

@@ -1,9 +1,9 @@
 // One call of a model: a text's tokens go in, its vector comes out.
 
-import type { Arena } from "../arena.js";
-import { checkInto } from "../check-array.js";
-import type { Terms } from "../call-options.js";
-import { type CallMethod, Operands } from "../operands.js";
+import type { Terms } from "../calls/call-options.js";
+import { type CallMethod, Operands } from "../calls/operands.js";
+import { checkInto } from "../checks/arrays.js";
+import type { Arena } from "../memory/arena.js";
 import type { Model } from "./model.js";
 
 const FLOATS = { gives: "float32", width: 1, option: undefined } as const;

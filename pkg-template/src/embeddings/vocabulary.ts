@@ -4,8 +4,14 @@
 // Padding and truncation that a file asks for are left out: texts are not padded, and
 // the limit is the model's. Splitting texts is the WebAssembly's.
 
-import { FramebatchError, invalid } from "../errors.js";
-import { Fields, readJson, readText, shown, unsupported } from "./fields.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
+import {
+  Fields,
+  readJson,
+  readText,
+  shown,
+  unsupported,
+} from "./json-fields.js";
 import { ABOUT, type Folder } from "./source.js";
 
 /** A token that is found in a text as it stands. */

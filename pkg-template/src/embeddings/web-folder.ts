@@ -4,8 +4,8 @@
 // read, and files that change while they are read fail the load. How files are kept is
 // said in `kept-files.ts`.
 
-import { FramebatchError, invalid } from "../errors.js";
-import { type Files, KeptFiles } from "./kept-files.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
+import { type Files, KeptFiles } from "./file-cache.js";
 import {
   ABOUT,
   failed,

@@ -3,16 +3,16 @@
 // A tensor goes to the device as soon as its last part is there. Where bytes come from
 // is the matter of `load.ts`; queries, keys and values of a layer are one tensor.
 
-import { FramebatchError } from "../errors.js";
-import { allocate, type Want } from "../memory.js";
+import { allocate, type Want } from "../checks/allocation.js";
+import { FramebatchError } from "../checks/errors.js";
 import { PACKED, RESIDENT } from "../tensor/codes.js";
-import { AUTO, Leaf } from "../tensor/leaf.js";
-import { shapeOf, text } from "../tensor/shape.js";
-import { input, type Node } from "../tensor/node.js";
 import type { StorageType } from "../tensor/input.js";
+import { input, type Node } from "../tensor/node.js";
+import { shapeOf, text } from "../tensor/shape.js";
+import { AUTO, Leaf } from "../tensor/storage.js";
+import { halvesOf, widen } from "./half-floats.js";
 import { FILE, type Stored, wrongFile } from "./safetensors.js";
 import { ABOUT } from "./source.js";
-import { halvesOf, widen } from "./widen.js";
 
 /** What names may begin with, all alike. */
 const PREFIXES = ["", "bert.", "roberta."];

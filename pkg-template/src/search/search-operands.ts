@@ -3,10 +3,11 @@
 // Queries, padded as the index's vectors are; the mask, if there is one; the tensors'
 // numbers. `src/graph/searching.rs` says it for the core.
 
-import { aligned, type Arena } from "../arena.js";
-import type { Terms } from "../call-options.js";
-import { invalid } from "../errors.js";
-import { type CallMethod, Operands } from "../operands.js";
+import type { Terms } from "../calls/call-options.js";
+import { type CallMethod, Operands } from "../calls/operands.js";
+import { invalid } from "../checks/errors.js";
+import { type Arena } from "../memory/arena.js";
+import { aligned } from "../memory/arrays.js";
 import type { Store } from "./store.js";
 import type { Mask } from "./vectors.js";
 

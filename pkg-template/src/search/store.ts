@@ -1,10 +1,10 @@
 // An index on the device of its session: the tensors of its pages, and the core's
 // numbers of searches of it.
 
-import { checked, type Core, type DeviceEvent, forget } from "../core.js";
-import { fromCore, isCoreFailure } from "../errors.js";
-import type { Companion } from "../companion.js";
-import { Recent } from "../recent.js";
+import { fromCore, isCoreFailure } from "../checks/errors.js";
+import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
+import { Recent } from "../core/lru.js";
+import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { TYPES } from "./packing.js";
 import type { Listener, Vectors } from "./vectors.js";

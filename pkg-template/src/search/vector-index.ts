@@ -2,14 +2,20 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { endedError } from "../answer.js";
-import type { CallOptions } from "../call-options.js";
-import type { Calls } from "../calls.js";
-import { detached, isDetached } from "../check-array.js";
-import { checkOptions, labeled } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
-import { allocate } from "../memory.js";
-import { checkDim, load, save } from "./file.js";
+import { endedError } from "../calls/call-errors.js";
+import type { CallOptions } from "../calls/call-options.js";
+import { allocate } from "../checks/allocation.js";
+import { detached, isDetached } from "../checks/arrays.js";
+import {
+  FramebatchError,
+  invalid,
+  kindOf,
+  subject,
+  tagOf,
+} from "../checks/errors.js";
+import { checkOptions, labeled } from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
+import { checkDim, load, save } from "./index-file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { SearchOperands } from "./search-operands.js";
 import { Store, Stores } from "./store.js";

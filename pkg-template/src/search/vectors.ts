@@ -4,8 +4,8 @@
 // This is their source: what changed since a device was told is known, and all of it
 // can be told again. Nothing here knows the core.
 
-import { FramebatchError, invalid } from "../errors.js";
-import { allocate } from "../memory.js";
+import { allocate } from "../checks/allocation.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
 import {
   ELEMENTS,
   scaleOf,

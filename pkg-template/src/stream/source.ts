@@ -3,7 +3,7 @@
 // It turns each into one face, and checks that it is one of them. It pulls nothing by
 // itself, and looks at no chunk.
 
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
 
 /** What chunks may come from. */
 export type StreamSource<Chunk> =

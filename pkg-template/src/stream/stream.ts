@@ -4,8 +4,8 @@
 // computed; what a result is not waited for, is not computed. It makes no call itself
 // (the caller's function does) and knows nothing of batches.
 
-import { checkFunction, checkOptions, checkSignal } from "../check-options.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import { checkFunction, checkOptions, checkSignal } from "../checks/options.js";
 import { bytesOf, depthFor } from "./depth.js";
 import { type Chunks, chunksOf, type StreamSource } from "./source.js";
 

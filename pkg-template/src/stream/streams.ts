@@ -3,8 +3,8 @@
 // It counts chunks on their way and asks for a flush at the end of each task that made
 // calls meanwhile. Other calls of that task go along. It takes no chunk itself.
 
-import type { Core } from "../core.js";
-import { EndOfTask, type Environment } from "../environment.js";
+import type { Core } from "../core/core.js";
+import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { Streaming } from "./stream.js";
 
 /** What this drives. */

@@ -4,18 +4,19 @@
 // The results of a chain come as one run of words, each from a multiple of four. How a
 // chain gets to the core is in `chain-writer.ts`, its promise in `../call.ts`.
 
-import { about, noMemory } from "../answer.js";
-import { aligned, type Arena, type Results } from "../arena.js";
-import type { Answer, Call } from "../call.js";
-import type { Terms } from "../call-options.js";
-import type { Operand, Result } from "../check.js";
-import { checkInto, type Receiver } from "../check-array.js";
-import { invalid } from "../errors.js";
-import { Operands } from "../operands.js";
+import type { Answer, Call } from "../calls/call.js";
+import { about, noMemory } from "../calls/call-errors.js";
+import type { Terms } from "../calls/call-options.js";
+import { Operands } from "../calls/operands.js";
+import { checkInto, type Receiver } from "../checks/arrays.js";
+import { invalid } from "../checks/errors.js";
+import { type Arena } from "../memory/arena.js";
+import { aligned, type Operand, type Result } from "../memory/arrays.js";
+import type { Results } from "../memory/results.js";
 import type { ChainWriter } from "./chain-writer.js";
 import { FLOATS } from "./codes.js";
-import type { Leaf } from "./leaf.js";
 import type { Node } from "./node.js";
+import type { Leaf } from "./storage.js";
 
 /** How reading one tensor is named and settled. */
 export const READ = {

@@ -5,13 +5,14 @@
 // and none where there is nothing. What is asked, and how it is answered, is said in
 // `chain-operands.ts`.
 
-import { aligned, type Arena } from "../arena.js";
-import type { Core } from "../core.js";
+import type { Core } from "../core/core.js";
+import { type Arena } from "../memory/arena.js";
+import { aligned } from "../memory/arrays.js";
+import { Encoder } from "./chain-encoder.js";
 import type { ChainOperands } from "./chain-operands.js";
-import { Encoder } from "./encode.js";
-import { disposedError } from "./leaf.js";
-import type { Residents } from "./residents.js";
-import { ChainStructures } from "./structures.js";
+import { ChainStructures } from "./chain-structures.js";
+import type { Residents } from "./resident-tensors.js";
+import { disposedError } from "./storage.js";
 
 /** Writes the chains of one session. */
 export class ChainWriter {

@@ -2,12 +2,13 @@
 //
 // How data is checked and copied is in `intake.ts`. Nothing goes to a device here.
 
-import type { Calls } from "../calls.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
-import { largestOf, takeIn, type TensorData } from "./intake.js";
-import { AUTO, type Data, LARGE, Leaf } from "./leaf.js";
+import { largestOf, takeIn, type TensorData } from "./copy-in.js";
 import { input, type Node } from "./node.js";
+import { AUTO, LARGE, Leaf } from "./storage.js";
+import type { TensorSession } from "./tensor-session.js";
 
 /**
  * How the device keeps floats. `f16` and `bf16` take half the memory of `f32`: a value is
@@ -45,7 +46,7 @@ export interface TensorOptions {
 
 /** The node of data. Throws where it does not fit its shape or its options. */
 export function inputOf(
-  { shelf }: Calls,
+  { slab }: TensorSession,
   about: string,
   data: TensorData,
   dims?: readonly number[],
@@ -54,7 +55,7 @@ export function inputOf(
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { data: own, shape } = takeIn(shelf, about, data, dims);
+  const { data: own, shape } = takeIn(slab, about, data, dims);
   const home = homeOf(about, own, dtype);
   const largest =
     own.memory instanceof Uint32Array ? largestOf(own) : undefined;
@@ -66,7 +67,7 @@ export function inputOf(
 /** Where data lies that is to be kept so. */
 function homeOf(
   about: string,
-  { memory, words }: Data,
+  { memory, words }: Span,
   dtype: StorageType | undefined,
 ): number {
   const isHalves = memory instanceof Uint16Array;

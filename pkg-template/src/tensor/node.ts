@@ -4,8 +4,8 @@
 // They hold no method and no memory of a device: data is in their `Leaf`.
 
 import { CODE, FLOATS, INDEXES } from "./codes.js";
-import type { Leaf } from "./leaf.js";
 import { SCALAR, type Shape } from "./shape.js";
+import type { Leaf } from "./storage.js";
 
 /** The type of a node's elements. */
 export type DType = typeof FLOATS | typeof INDEXES;

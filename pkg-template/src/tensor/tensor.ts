@@ -6,26 +6,26 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { endedError } from "../answer.js";
-import type { CallOptions } from "../call-options.js";
-import type { Calls } from "../calls.js";
-import type { TensorBuffer } from "../core.js";
-import { invalid, kindOf } from "../errors.js";
+import { endedError } from "../calls/call-errors.js";
+import type { CallOptions } from "../calls/call-options.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import type { TensorBuffer } from "../core/core.js";
+import * as compute from "./arithmetic.js";
 import { attention, type AttentionOptions } from "./attention.js";
+import { ChainOperands, READ } from "./chain-operands.js";
 import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
-import * as compute from "./compute.js";
-import * as fold from "./fold.js";
-import type { NormOptions, ReduceOptions } from "./fold.js";
+import * as move from "./data-movement.js";
+import type { SliceRange } from "./data-movement.js";
 import { inputOf } from "./input.js";
 import type { DTypeOf, Elements, Fresh } from "./kinds.js";
-import { disposedError } from "./leaf.js";
-import * as move from "./move.js";
-import type { SliceRange } from "./move.js";
 import { constant, type Node } from "./node.js";
-import { ChainOperands, READ } from "./chain-operands.js";
+import * as fold from "./reductions.js";
+import type { NormOptions, ReduceOptions } from "./reductions.js";
+import { disposedError } from "./storage.js";
+import type { TensorSession } from "./tensor-session.js";
 
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
-export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
+export let nodeOf!: (op: string, calls: TensorSession, value: unknown) => Node;
 
 /**
  * Numbers in a shape, or what is to be computed from others. Methods record and give a
@@ -38,12 +38,12 @@ export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
  * await rows.relu().scale(2).add(1).read(); // [3, 1, 7, 1]
  */
 export class Tensor<Kind extends Elements = Float32Array> {
-  readonly #calls: Calls;
+  readonly #calls: TensorSession;
   readonly #node: Node;
   #isDisposed = false;
 
   /** Tensors come from `gpu.tensor`, and from other tensors. */
-  constructor(calls: Calls, node: Node) {
+  constructor(calls: TensorSession, node: Node) {
     this.#calls = calls;
     this.#node = node;
   }

@@ -1,0 +1,109 @@
+// Decides when a session's batch is sent: the clocks other than the frame clock.
+//
+// A clock hears of calls, flushes and answers, and flushes in return. It knows
+// no call, no ticket and no core, and the world around it comes in as an argument.
+
+import type { Environment } from "../platform/environment.js";
+import { DueTimer, type Batch } from "./flush-timer.js";
+import { FrameClock } from "./frame-clock.js";
+
+/** Decides itself when queued calls are sent: called with `flush` when a batch gets its first call. */
+export type Scheduler = (flush: () => void) => void;
+
+/** When a session's clock flushes. */
+export type FlushPolicy = "frame" | "eager" | "manual" | Scheduler;
+
+/** A flush policy at work. */
+export interface Clock {
+  /** A call was queued. Comes with every call, so it must be cheap. */
+  called(): void;
+  /** Everything queued was sent, by whomever. */
+  flushed(): void;
+  /** Answers came back. */
+  settled(): void;
+  /** Lets go of timers, ports and listeners. Flushes nothing. */
+  dispose(): void;
+}
+
+/** The clock of a flush policy. */
+export function clockFor(
+  policy: FlushPolicy,
+  environment: Environment,
+  batch: Batch,
+): Clock {
+  if (typeof policy === "function") return new SchedulerClock(policy, batch);
+  if (policy === "manual") return new ManualClock();
+  if (policy === "eager") return new EagerClock(environment, batch);
+  return new FrameClock(environment, batch);
+}
+
+/** GPU idle: the end of the current task. GPU busy: when the core says so. */
+class EagerClock implements Clock {
+  private waiting = false;
+  private readonly timer: DueTimer;
+
+  constructor(environment: Environment, batch: Batch) {
+    this.timer = new DueTimer(environment, batch);
+  }
+
+  called(): void {
+    this.waiting = true;
+    this.timer.askLater();
+  }
+
+  flushed(): void {
+    this.waiting = false;
+    this.timer.clear();
+  }
+
+  settled(): void {
+    if (this.waiting) this.timer.ask();
+  }
+
+  dispose(): void {
+    this.timer.dispose();
+  }
+}
+
+/** Flushes never: that is the caller's. */
+class ManualClock implements Clock {
+  called(): void {}
+  flushed(): void {}
+  settled(): void {}
+  dispose(): void {}
+}
+
+/** Hands `flush` to the caller's own scheduler, once a batch. */
+class SchedulerClock implements Clock {
+  private waiting = false;
+  private readonly flush: () => void;
+
+  constructor(
+    private readonly scheduler: Scheduler,
+    batch: Batch,
+  ) {
+    this.flush = () => batch.flush();
+  }
+
+  called(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    try {
+      this.scheduler(this.flush);
+    } catch (error) {
+      // The call itself is sound. The next one asks the scheduler again.
+      this.waiting = false;
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+
+  flushed(): void {
+    this.waiting = false;
+  }
+
+  settled(): void {}
+
+  dispose(): void {}
+}

@@ -1,0 +1,70 @@
+// Flushes a batch when the core says that it has waited long enough.
+//
+// The core owns the rule (the longest wait, the smallest batch, what is in
+// flight); this only turns its answer into timers and tasks.
+
+import { EndOfTask, type Environment } from "../platform/environment.js";
+
+/** The longest that timers wait: one that is told more rings at once. Asked again, it waits for the rest. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** What a clock drives. */
+export interface Batch {
+  /** Sends what is queued. */
+  flush(): void;
+  /** When to flush next: milliseconds of the environment's `now`; NaN is never. */
+  due(now: number): number;
+}
+
+/** Flushes when the batch says that it is due, and not before. */
+export class DueTimer {
+  private timer: unknown;
+  private readonly soon: EndOfTask;
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly batch: Batch,
+  ) {
+    this.soon = new EndOfTask(environment, () => this.fire());
+  }
+
+  /** Asks when the batch is due, and sees to it that it is asked again then. */
+  ask(): void {
+    this.clear();
+    const now = this.environment.now();
+    const due = this.batch.due(now);
+    if (due <= now) this.soon.post();
+    else this.wait(due - now);
+  }
+
+  /** Asks at the end of the current task, when all of its calls are in. */
+  askLater(): void {
+    this.soon.post();
+  }
+
+  /** Forgets the time, because the batch was sent. */
+  clear(): void {
+    if (this.timer === undefined) return;
+    this.environment.clearTimer(this.timer);
+    this.timer = undefined;
+  }
+
+  dispose(): void {
+    this.clear();
+    this.soon.close();
+  }
+
+  private wait(milliseconds: number): void {
+    if (Number.isNaN(milliseconds)) return;
+    const pause = Math.min(Math.ceil(milliseconds), LONGEST_MS);
+    this.timer = this.environment.setTimer(() => this.fire(), pause);
+  }
+
+  private fire(): void {
+    this.clear();
+    const now = this.environment.now();
+    const due = this.batch.due(now);
+    if (due <= now) this.batch.flush();
+    else this.wait(due - now);
+  }
+}

@@ -1,0 +1,21 @@
+// Where the package's scripts lie, and the glue of the core beside them: here, because a
+// bundle lies as deep as this file does.
+//
+// Nothing is fetched by importing this file.
+
+import { instantiate } from "../wasm/framebatch.js";
+import type { Instance } from "./core/core.js";
+
+/** A new instance of the glue. */
+export const start: () => Instance = instantiate;
+
+/** The WebAssembly file for browsers without vectors; the glue itself finds the usual one. */
+export function scalarFile(): URL {
+  return new URL("../wasm/framebatch_bg_scalar.wasm", import.meta.url);
+}
+
+/** The address of the folder of the package's scripts. */
+export function scriptFolder(): string {
+  // Not `new URL(…)`, which bundlers take for the address of an asset.
+  return import.meta.url.replace(/[^/]*$/, "");
+}

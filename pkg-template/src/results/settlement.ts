@@ -1,0 +1,77 @@
+// Answers the calls of a batch, or of a piece of it, from the core's settle table.
+//
+// Each entry finds its call by ticket, and the call gets its own result or its own
+// error. What that means for the queue and the clocks is the session's matter.
+
+import { FramebatchError } from "../checks/errors.js";
+import { FRAGMENT } from "../core/core.js";
+import { Results } from "../memory/results.js";
+import type { Memory } from "../memory/views.js";
+import type { Tickets } from "../queue/tickets.js";
+import { collect, deliver, refuse } from "./answer.js";
+import type { Preparer } from "./preallocator.js";
+
+/** What the core gives to `Settle`, where `last` does not matter. */
+export interface Settlement {
+  readonly table: number;
+  readonly count: number;
+  readonly source: ArrayBuffer | null;
+  readonly message: string | undefined;
+}
+
+/** Answers every call that the table completes, in its order. */
+export function settle(
+  tickets: Tickets,
+  preparer: Preparer,
+  { table, count, source, message }: Settlement,
+): void {
+  const { arena } = tickets;
+  const results = new Results(
+    source === null ? arena.memory : { buffer: source },
+  );
+  const end = table + count * 4;
+  for (let at = table; at < end; at += 4) {
+    // Each entry is read before its call is taken: what a call gives back enters the
+    // core, whose memory may grow.
+    const { words } = arena;
+    const status = words[at + 3];
+    if (status === FRAGMENT) {
+      addFragment(tickets, results, words, at);
+      at += 4;
+      continue;
+    }
+    const offset = words[at + 1];
+    const length = words[at + 2];
+    const call = tickets.takeAnswered(words[at]);
+    if (call === undefined) continue;
+    if (status !== 0) {
+      refuse(call, status, message);
+      continue;
+    }
+    preparer.supply(call);
+    deliver(call, results, offset, length);
+  }
+}
+
+// The call is answered with the last fragment of its result, or once one fails.
+function addFragment(
+  tickets: Tickets,
+  results: Results,
+  words: Uint32Array,
+  at: number,
+): void {
+  const call = tickets.pending.get(words[at]);
+  if (call === undefined) return;
+  const total = words[at + 5];
+  const outcome = collect(call, results, {
+    offset: words[at + 1],
+    words: words[at + 2],
+    at: words[at + 4],
+    total,
+  });
+  if (outcome === undefined) return;
+  tickets.take(call.ticket);
+  if (outcome instanceof FramebatchError) call.reject(outcome);
+  else if (call.operands.isAnswer(total)) call.resolve(outcome);
+  else deliver(call, new Results(outcome as Memory), 0, total);
+}

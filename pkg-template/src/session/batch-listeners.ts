@@ -1,0 +1,108 @@
+// Who wants to know what batches were, and where their time went.
+//
+// The core measures, and only while somebody listens: a session's listeners, its
+// timeline, or calls with `onMetrics`. This keeps them, and tells them.
+
+import { ANSWERED, type Call } from "../calls/call.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import type { Core } from "../core/core.js";
+import type { BatchFacts, BatchListener } from "../metrics/batch-facts.js";
+
+interface Asked {
+  readonly call: Call;
+  /** Its number once it has one; a call forgets its own when it is answered. */
+  ticket: number | undefined;
+}
+
+/** The listeners of one session. */
+export class Metrics {
+  /** Whether the core measures. */
+  isOn = false;
+  private core: Core | undefined;
+  private readonly listeners = new Set<BatchListener>();
+  /** Calls whose batches have not come back. */
+  private asked: Asked[] = [];
+
+  /** The session is open. */
+  open(core: Core): void {
+    this.core = core;
+    this.turn();
+  }
+
+  /** Adds a listener; the function that comes back removes it. */
+  add(listener: BatchListener): () => void {
+    if (typeof listener !== "function") {
+      throw invalid("on", `it takes a function, got ${kindOf(listener)}`);
+    }
+    this.listeners.add(listener);
+    this.turn();
+    return () => {
+      this.listeners.delete(listener);
+      this.turn();
+    };
+  }
+
+  /** A call that asks is about to be entered. */
+  ask(call: Call): void {
+    this.asked.push({ call, ticket: undefined });
+    this.turn();
+  }
+
+  /** It has its ticket. */
+  entered(call: Call): void {
+    const asked = this.asked.find((entry) => entry.call === call);
+    if (asked !== undefined) asked.ticket = call.ticket;
+  }
+
+  /** A call was given up, or refused. */
+  drop(call: Call): void {
+    this.asked = this.asked.filter((entry) => entry.call !== call);
+    this.turn();
+  }
+
+  /** All of a batch came back: tells who is concerned. */
+  collect(): void {
+    const batch = this.core?.facts();
+    if (batch === undefined) return;
+    const { first, last, ...facts } = batch;
+    const span = (last - first) >>> 0;
+    const hear: BatchListener[] = [...this.listeners];
+    this.asked = this.asked.filter(({ call, ticket }) => {
+      const isAnswered = call.ticket === ANSWERED;
+      // One in between may wait for its kernel, and go with a later batch.
+      const isIn =
+        isAnswered && (ticket === undefined || (ticket - first) >>> 0 <= span);
+      if (isIn) hear.push(call.terms!.onMetrics!);
+      // Superseded, or refused otherwise: no batch of its own will come.
+      const isOver =
+        isAnswered && ticket !== undefined && (first - ticket) >>> 0 < 2 ** 31;
+      return !isIn && !isOver;
+    });
+    this.turn();
+    for (const listener of hear) tell(listener, facts);
+  }
+
+  /** The session ended. */
+  close(): void {
+    this.asked = [];
+    this.core = undefined;
+  }
+
+  private turn(): void {
+    const isOn = this.listeners.size > 0 || this.asked.length > 0;
+    if (this.core === undefined || isOn === this.isOn) return;
+    this.isOn = isOn;
+    this.core.measure(isOn);
+  }
+}
+
+function tell(listener: BatchListener, facts: BatchFacts): void {
+  try {
+    listener({ ...facts });
+  } catch (error) {
+    // As the page would see an error of its own event listeners.
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

@@ -1,0 +1,440 @@
+// Takes calls, and knows what has become of the session that they are for.
+//
+// The hot path begins here: a call without options makes its promise, its record and
+// nothing else, and crosses into Rust once. How it enters the core is in `tickets.ts`,
+// how it is answered in `settlement.ts`, when it is sent the clock's business, what a
+// batch becomes the core's, and how a session is opened is in `open.ts`.
+
+import type { Fraction } from "../calls/arguments.js";
+import { ArrayOperands } from "../calls/array-operands.js";
+import { ANSWERED, Call } from "../calls/call.js";
+import { endedError, endWith, lateError } from "../calls/call-errors.js";
+import {
+  type AnyOptions,
+  type CallOptions,
+  checkCallOptions,
+  type Terms,
+} from "../calls/call-options.js";
+import { type Method, METHODS } from "../calls/methods.js";
+import type { Operands } from "../calls/operands.js";
+import { Structures } from "../calls/structures.js";
+import { type FramebatchError, fromCore, subject } from "../checks/errors.js";
+import type { Core, Notify, Settle } from "../core/core.js";
+import type { Loaded } from "../core/load.js";
+import type { Operand } from "../memory/arrays.js";
+import { Slab } from "../memory/slab.js";
+import { openingStats, type Stats } from "../metrics/stats.js";
+import { Backlog } from "../queue/backlog.js";
+import { Room } from "../queue/backpressure.js";
+import { Tickets } from "../queue/tickets.js";
+import { settle } from "../results/settlement.js";
+import { Streams } from "../stream/streams.js";
+import { ChainWriter } from "../tensor/chain-writer.js";
+import { Residents } from "../tensor/resident-tensors.js";
+import { Metrics } from "./batch-listeners.js";
+import type { Companion } from "./companion.js";
+import { Listeners } from "./device-listeners.js";
+import { beginExplained, type Explained, WarmupOperands } from "./explain.js";
+import { type Pace, Sending } from "./sender.js";
+
+/** An open core and what the session needs beside it. */
+export interface Running extends Pace {
+  readonly core: Core;
+  /** Whether the core asks for keys (`overflow: "latest"`). */
+  readonly keyed: boolean;
+}
+
+/** The calls of one session. */
+export class Calls {
+  /** Undefined while the session is opening. */
+  core: Core | undefined;
+  /** Why no more calls are taken; undefined while they are. */
+  ended: FramebatchError | undefined;
+  /** Tells producers when the queue has room. */
+  readonly room = new Room();
+  /** Who wants to know what becomes of the device. */
+  readonly listeners = new Listeners();
+  /** What lies on the device for longer than a call. */
+  readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
+  /** The core's numbers of what methods on arrays compute. */
+  readonly structures = new Structures();
+  /** Those of the calls that are written as soon as they are made, by method. */
+  private readonly operands = METHODS.map(
+    (method) => new ArrayOperands(this.structures, method),
+  );
+  /** Brings readings of tensors to the core. */
+  readonly chains = new ChainWriter(this.residents);
+  /** Who wants to know what batches were. */
+  readonly metrics = new Metrics();
+  /** Where copies of short data go. */
+  readonly slab = new Slab();
+  /** What has its calls sent without a wait for a frame. */
+  readonly streams = new Streams(this);
+
+  /** What else lives as long as the session. */
+  private readonly companions: Companion[] = [];
+  private readonly backlog = new Backlog();
+  private readonly tickets = new Tickets((doing, thrown) =>
+    this.fail(doing, thrown),
+  );
+  private sending!: Sending;
+  /** What the core lives on; undefined until that is loaded. */
+  private loaded: Loaded | undefined;
+  /** The calls made inside `explain` or `warmup`, while it runs. */
+  private explained: Explained | undefined;
+  /** What the core counted until it ended. */
+  private finalStats: Stats | undefined;
+
+  /** Takes a call of a method on arrays, as {@link take} takes every call. */
+  start<Result extends Operand>(
+    method: Method,
+    a: Operand,
+    b: Operand | undefined,
+    t: Fraction | undefined,
+    options: AnyOptions | undefined,
+    rest?: readonly Operand[],
+  ): Promise<Result> {
+    let terms: Terms | undefined;
+    try {
+      if (options !== undefined) terms = checkCallOptions(method, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    // Written before this returns, unless the session opens. A signal is the caller's,
+    // and listening to one may run anything.
+    const isReused = this.core !== undefined && terms?.signal === undefined;
+    const operands = isReused
+      ? this.operands[method.index]
+      : new ArrayOperands(this.structures, method);
+    operands.a = a;
+    operands.b = b;
+    operands.t = t;
+    operands.rest = rest;
+    return this.begin(operands, terms);
+  }
+
+  /** Takes a call. Never throws: what is wrong with it rejects the promise. */
+  take<Answer>(
+    operands: Operands,
+    options: CallOptions<Terms["into"]> | undefined,
+  ): Promise<Answer> {
+    let terms: Terms | undefined;
+    try {
+      if (options !== undefined) {
+        terms = checkCallOptions(operands.method, options);
+      }
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.begin(operands, terms);
+  }
+
+  private begin<Answer>(
+    operands: Operands,
+    terms: Terms | undefined,
+  ): Promise<Answer> {
+    let call: Call | undefined;
+    try {
+      const about = subject(operands.method.name, terms?.label);
+      if (this.ended !== undefined) throw endedError(about, this.ended);
+      operands.check(about, terms);
+      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
+      // Nothing to compute: the answer is known without a core, and stays asynchronous.
+      if (operands.isEmpty) {
+        return Promise.resolve(operands.empty(terms) as Answer);
+      }
+      call = this.make(operands, terms);
+      operands.pin();
+      if (this.core === undefined) {
+        operands.copy(about);
+        this.backlog.add(call);
+        this.streams.called();
+      } else {
+        this.tickets.enter(call);
+        this.entered(call);
+      }
+      return call.promise as Promise<Answer>;
+    } catch (error) {
+      operands.forget();
+      return this.refused(call, error);
+    }
+  }
+
+  /** Tells a companion of the session's life from here on. */
+  join(companion: Companion): void {
+    this.companions.push(companion);
+    if (this.core !== undefined) companion.open(this.core);
+  }
+
+  /** The session opens on this instance from here on, and ends with it. */
+  moveIn(loaded: Loaded): void {
+    if (this.ended !== undefined) return;
+    this.loaded = loaded;
+    loaded.add(this);
+  }
+
+  /** The core is up: enters what was waiting for it, in order. */
+  run({ core, keyed, ...pace }: Running): void {
+    const { tickets } = this;
+    const sending = new Sending(core, tickets, pace, (doing, thrown) =>
+      this.fail(doing, thrown),
+    );
+    if (this.ended !== undefined) {
+      sending.dispose();
+      core.dispose();
+      return;
+    }
+    this.core = core;
+    this.sending = sending;
+    tickets.open(core, this.loaded!.memory, keyed);
+    this.structures.open(core);
+    this.chains.open(core);
+    this.residents.open(core);
+    this.metrics.open(core);
+    for (const companion of this.companions) companion.open(core);
+    this.slab.open(sending.preparer.reserve);
+    this.backlog.replay(
+      (call) => {
+        tickets.enter(call);
+        this.placed(call);
+        if (call.ticket !== ANSWERED) sending.queued += 1;
+        if (call.terms?.now) this.send();
+      },
+      () => this.flush(),
+    );
+    if (sending.queued > 0 && this.core !== undefined) pace.clock.called();
+    this.streams.open(pace.around);
+    this.room.offer(core);
+  }
+
+  /**
+   * Sends what is queued, now, because the page goes on with what it writes; while the
+   * session opens, as soon as it is open.
+   */
+  flush(): void {
+    this.send(true);
+  }
+
+  /** Sends what is queued; unless `atOnce`, as soon as few batches are on their way. */
+  send(atOnce = false): void {
+    const { core } = this;
+    if (this.ended !== undefined) return;
+    this.streams.flushed();
+    if (core === undefined) return this.backlog.addFlush();
+    this.sending.flush(atOnce);
+    this.room.offer(core);
+  }
+
+  /** The clock's flush, which the warning about lonely batches goes by. */
+  flushByClock(): void {
+    this.sending.warn();
+    this.send();
+  }
+
+  /** Answers the calls of a batch. The core calls this. */
+  readonly settle: Settle = (table, count, source, message, last) => {
+    const { sending } = this;
+    try {
+      sending.returning();
+      settle(this.tickets, sending.preparer, { table, count, source, message });
+      if (this.ended !== undefined) return;
+      this.room.offer(this.core!);
+      sending.returned(last);
+      if (last && this.metrics.isOn) this.metrics.collect();
+    } catch (thrown) {
+      // The core hears of nothing that is thrown here, and calls would wait for ever.
+      this.fail("settle", thrown);
+    }
+  };
+
+  /** Hears what becomes of the device. The core calls this. */
+  readonly notify: Notify = (event, message) => {
+    if (event === "sent") return this.sending.sent();
+    if (event === "returned") return this.sending.returned(false);
+    if (event === "relieved" || event === "regained") {
+      // No tensor is filled again: one batch left the device, or the core has brought
+      // all of them to another one. A call may be entering just now, and what listeners
+      // call must not enter inside of it.
+      const news = event === "relieved" ? "fallback" : "restored";
+      return queueMicrotask(() => this.listeners.tell(news, message));
+    }
+    // First: the core sends what waits as soon as this returns.
+    this.residents.hear(event);
+    for (const companion of this.companions) companion.hear(event);
+    // What was on its way is not: nothing else says so where its callers gave up.
+    if (event !== "lost" && this.core !== undefined) {
+      this.sending.returned(false);
+    }
+    this.listeners.tell(event, message);
+  };
+
+  /** Gives a call up because its signal says so. */
+  abort(call: Call): void {
+    this.giveUp(call, call.terms!.signal!.reason);
+  }
+
+  /** Gives a call up because its deadline has passed. */
+  expire(call: Call): void {
+    this.giveUp(call, lateError(call));
+  }
+
+  /** The plan of the calls made in `make`, which are not sent. */
+  explain(make: () => unknown): string {
+    return this.record("explain", make, (core) => core.end_explain());
+  }
+
+  /** Compiles what the calls made in `make` need, which are not sent. */
+  warmup(make: () => unknown): Promise<unknown> {
+    const operands = new WarmupOperands();
+    const call = this.make(operands, undefined);
+    const { name } = operands.method;
+    call.ticket = this.record(name, make, (core) => core.end_warmup());
+    // By a call in `make`: what waits is answered already, and this would never be.
+    if (this.ended !== undefined) throw endedError(name, this.ended);
+    this.tickets.pending.put(call);
+    return call.promise;
+  }
+
+  /** What was counted so far; zeros while the session opens. */
+  stats(): Stats {
+    if (this.core !== undefined) return this.core.stats() as Stats;
+    return this.finalStats ?? openingStats(this.backlog.size);
+  }
+
+  /** Whether calls are recorded, and will not be sent. */
+  get isRecording(): boolean {
+    return this.explained !== undefined;
+  }
+
+  /** Batches on their way. */
+  get flights(): number {
+    return this.tickets.arena.flights;
+  }
+
+  /** Those of them that a GPU has something of. */
+  get owed(): number {
+    return this.tickets.arena.owed;
+  }
+
+  /** When the batch is due, for the clock. */
+  due(now: number): number {
+    return this.sending.due(now);
+  }
+
+  /** Takes no more calls, and answers every one there is with this error. */
+  end(error: FramebatchError): void {
+    if (this.ended !== undefined) return;
+    this.ended = error;
+    const { core } = this;
+    if (core !== undefined) this.stop(core);
+    this.residents.close();
+    for (const companion of this.companions) companion.close();
+    // After its own dispose the core has left none; after a defect it left all.
+    for (const call of [
+      ...this.backlog.drain(),
+      ...this.tickets.pending.drain(),
+    ]) {
+      this.tickets.release(call);
+      endWith(call, error);
+    }
+    this.room.close(error);
+    this.streams.close();
+    this.metrics.close();
+    this.loaded?.remove(this);
+    // What fails before there is a core says nothing of the other sessions' cores.
+    if (core !== undefined && error.code === "fatal")
+      this.loaded!.condemn(error);
+  }
+
+  /** Throws what the core throws when it has trapped. */
+  checkUp(): void {
+    this.core?.desired_size();
+  }
+
+  /** A method of the core threw, which is a defect. */
+  fail(doing: string, thrown: unknown): void {
+    this.end(fromCore(doing, thrown));
+  }
+
+  private record<Outcome>(
+    name: string,
+    make: () => unknown,
+    end: (core: Core) => Outcome,
+  ): Outcome {
+    const explained = beginExplained(name, this.core, this.explained);
+    this.explained = explained;
+    try {
+      return explained.run(make, end);
+    } finally {
+      this.explained = undefined;
+      explained.reject(this.tickets);
+    }
+  }
+
+  private make(operands: Operands, terms: Terms | undefined): Call {
+    const call = new Call(operands, terms, this);
+    if (terms !== undefined) {
+      call.watch();
+      if (terms.onMetrics !== undefined) this.metrics.ask(call);
+    }
+    return call;
+  }
+
+  // A call that was made had no memory to keep what it was given until the session opens.
+  private refused(call: Call | undefined, error: unknown): Promise<never> {
+    if (call !== undefined) {
+      this.tickets.release(call);
+      this.metrics.drop(call);
+    }
+    return Promise.reject(error);
+  }
+
+  // A full batch is sent, and may be answered, before its last call has its ticket.
+  private placed(call: Call): void {
+    if (call.terms === undefined || call.terms.onMetrics === undefined) return;
+    const isOver = this.explained !== undefined || call.ticket === ANSWERED;
+    if (isOver) this.metrics.drop(call);
+    else this.metrics.entered(call);
+  }
+
+  private entered(call: Call): void {
+    this.placed(call);
+    if (this.explained !== undefined) this.explained.add(call);
+    else if (call.ticket !== ANSWERED) {
+      const isNow = call.terms !== undefined && call.terms.now;
+      this.sending.called(isNow);
+      if (isNow) this.send();
+      else this.streams.called();
+    }
+  }
+
+  private giveUp(call: Call, reason: unknown): void {
+    const { ticket } = call;
+    if (ticket === ANSWERED) return;
+    const entered = this.tickets.pending.take(ticket) !== undefined;
+    this.tickets.release(call);
+    call.reject(reason);
+    try {
+      if (call.terms?.onMetrics !== undefined) this.metrics.drop(call);
+      if (!entered || this.core === undefined) return;
+      this.core.abort(ticket);
+      this.room.offer(this.core);
+    } catch (thrown) {
+      this.fail("abort", thrown);
+    }
+  }
+
+  private stop(core: Core): void {
+    this.sending.dispose();
+    this.core = undefined;
+    // A core that failed cannot be trusted to clean up, and is left alone.
+    if (this.ended!.code === "fatal") return;
+    try {
+      core.dispose();
+      this.finalStats = core.stats() as Stats;
+    } catch (thrown) {
+      // The calls that it left are answered by who asked for the end.
+      this.loaded!.condemn(fromCore("dispose", thrown));
+    }
+  }
+}
