@@ -4,10 +4,10 @@
 // Nothing is fetched by importing this file.
 
 import { instantiate } from "../wasm/framebatch.js";
-import type { Instance } from "./core/core.js";
+import type { CoreGlue } from "./core/core.js";
 
 /** A new instance of the glue. */
-export const start: () => Instance = instantiate;
+export const start: () => CoreGlue = instantiate;
 
 /** The WebAssembly file for browsers without vectors; the glue itself finds the usual one. */
 export function scalarFile(): URL {

@@ -5,9 +5,9 @@ import { test } from "node:test";
 import { module } from "./face.mjs";
 import { fakeEnvironment } from "./fake-environment.mjs";
 
-const { Nudger } = await module("clock/completion-polling");
+const { CompletionPoller } = await module("clock/completion-polling");
 
-/** A nudger, and a GPU under it. */
+/** A poller, and a GPU under it. */
 function hurried() {
   const world = fakeEnvironment();
   const target = {
@@ -19,23 +19,23 @@ function hurried() {
     echo: () => new Promise((...answer) => target.asked.push(answer)),
     owed: () => target.batches,
   };
-  const nudger = new Nudger(world.environment, target);
+  const poller = new CompletionPoller(world.environment, target);
   const settle = () => {
     target.batches -= 1;
-    nudger.returned();
+    poller.returned();
   };
   const send = () => {
     target.batches += 1;
-    nudger.sent();
+    poller.sent();
   };
-  return { world, target, nudger, send, settle };
+  return { world, target, poller, send, settle };
 }
 
-/** A nudger that has made up its mind. */
-function decided(hurry) {
+/** A poller that has made up its mind. */
+function decided(mode) {
   const all = hurried();
-  all.nudger.hurry = hurry;
-  all.nudger.measuring = false;
+  all.poller.mode = mode;
+  all.poller.measuring = false;
   return all;
 }
 
@@ -56,46 +56,46 @@ const cases = [
 ];
 for (const [name, times, expected, cold] of cases) {
   test(`chosen when ${name}: ${expected}`, () => {
-    const { world, nudger, send, settle } = hurried();
-    for (let batch = 0; nudger.measuring; batch += 1) {
+    const { world, poller, send, settle } = hurried();
+    for (let batch = 0; poller.measuring; batch += 1) {
       assert.ok(batch < 30, "it never makes up its mind");
       send();
-      world.time += batch < 2 && cold ? cold : times[nudger.hurry];
+      world.time += batch < 2 && cold ? cold : times[poller.mode];
       settle();
     }
-    assert.equal(nudger.hurry, expected);
+    assert.equal(poller.mode, expected);
   });
 }
 
 test("the processor's batches are not hurried, and nothing is learned of them", () => {
-  const { world, target, nudger } = hurried();
+  const { world, target, poller } = hurried();
   for (let batch = 0; batch < 50; batch += 1) {
-    nudger.sent();
+    poller.sent();
     world.pass(20);
     world.task();
-    nudger.returned();
+    poller.returned();
   }
-  assert.deepEqual([nudger.measuring, nudger.hurry], [true, "none"]);
+  assert.deepEqual([poller.measuring, poller.mode], [true, "none"]);
   assert.deepEqual([target.nudges, target.asked.length], [0, 0]);
 });
 
 test("what the processor answers while the GPU is at work is not the GPU's time", () => {
   const times = { none: 3, echo: 0.4, loop: 2.9 };
-  const { world, nudger, send, settle } = hurried();
-  for (let batch = 0; nudger.measuring; batch += 1) {
+  const { world, poller, send, settle } = hurried();
+  for (let batch = 0; poller.measuring; batch += 1) {
     assert.ok(batch < 30, "it never makes up its mind");
     send();
-    const took = times[nudger.hurry];
+    const took = times[poller.mode];
     // The slower way would look like the faster one.
-    nudger.returned();
+    poller.returned();
     world.time += took;
     settle();
   }
-  assert.equal(nudger.hurry, "echo");
+  assert.equal(poller.mode, "echo");
 });
 
 test("measuring: what is not hurried is helped after ten milliseconds", () => {
-  const { world, target, nudger, send, settle } = hurried();
+  const { world, target, poller, send, settle } = hurried();
   send();
   world.pass(9);
   world.task();
@@ -107,11 +107,11 @@ test("measuring: what is not hurried is helped after ten milliseconds", () => {
   world.task();
   world.task();
   assert.equal(target.nudges, 1, "it ends with the batch");
-  assert.equal(nudger.measuring, true);
+  assert.equal(poller.measuring, true);
 });
 
 test("measuring: batches that overlap teach nothing", () => {
-  const { world, nudger, send, settle } = hurried();
+  const { world, poller, send, settle } = hurried();
   for (let i = 0; i < 60; i += 1) {
     send();
     send();
@@ -119,7 +119,7 @@ test("measuring: batches that overlap teach nothing", () => {
     settle();
     settle();
   }
-  assert.equal(nudger.measuring, true);
+  assert.equal(poller.measuring, true);
 });
 
 test("none: nothing is ever submitted", () => {
@@ -186,14 +186,14 @@ async function answer(target) {
 const nothing = () => new Promise((resolve) => setImmediate(resolve));
 
 test("chosen by the usual time: one late batch and one early one change nothing", () => {
-  const { world, nudger, send, settle } = hurried();
+  const { world, poller, send, settle } = hurried();
   const times = { none: [3, 0.3, 3, 9, 3], echo: [1, 1, 30, 1, 0.9] };
-  for (let batch = 0; nudger.measuring; batch += 1) {
+  for (let batch = 0; poller.measuring; batch += 1) {
     send();
-    world.time += batch < 2 ? 1 : times[nudger.hurry][(batch - 2) % 5];
+    world.time += batch < 2 ? 1 : times[poller.mode][(batch - 2) % 5];
     settle();
   }
-  assert.equal(nudger.hurry, "echo");
+  assert.equal(poller.mode, "echo");
 });
 
 test("loop: every task at first, then a pace, and never longer than a second", () => {
@@ -227,9 +227,9 @@ test("loop: ends with the batch, and starts again with the next", () => {
 });
 
 test("disposed: what is on its way stays unsent", () => {
-  const { world, target, nudger, send } = decided("loop");
+  const { world, target, poller, send } = decided("loop");
   send();
-  nudger.dispose();
+  poller.dispose();
   world.task();
   world.pass(10);
   assert.equal(target.nudges, 0);
@@ -237,9 +237,9 @@ test("disposed: what is on its way stays unsent", () => {
 });
 
 test("disposed: nothing more is asked", async () => {
-  const { target, nudger, send } = decided("echo");
+  const { target, poller, send } = decided("echo");
   send();
-  nudger.dispose();
+  poller.dispose();
   await answer(target);
   assert.equal(target.asked.length, 1);
 });

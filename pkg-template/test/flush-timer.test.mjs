@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { module } from "./face.mjs";
 import { fakeEnvironment } from "./fake-environment.mjs";
 
-const { DueTimer } = await module("clock/flush-timer");
+const { FlushTimer } = await module("clock/flush-timer");
 
 test("a wait beyond a timer's longest is taken in parts", () => {
   const world = fakeEnvironment();
@@ -19,7 +19,7 @@ test("a wait beyond a timer's longest is taken in parts", () => {
   const due = 2 ** 32;
   let flushes = 0;
   const batch = { flush: () => (flushes += 1), due: () => due };
-  const timer = new DueTimer(environment, batch);
+  const timer = new FlushTimer(environment, batch);
   timer.ask();
   world.pass(due - 1);
   assert.equal(flushes, 0);

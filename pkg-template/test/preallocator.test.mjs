@@ -6,24 +6,24 @@ import { manual, module, settled } from "./face.mjs";
 import { fakeEnvironment } from "./fake-environment.mjs";
 
 const { Operands } = await module("calls/operands");
-const { Pending } = await module("queue/pending");
-const { Preparer } = await module("results/preallocator");
+const { PendingCalls } = await module("queue/pending-calls");
+const { Preallocator } = await module("results/preallocator");
 
 const FLOATS = new Operands({ gives: "float32" });
 const BYTES = new Operands({ gives: "uint8" });
 
-/** A preparer, a clock that moves by `look` whenever it is read, and calls to send. */
+/** A preallocator, a clock that moves by `look` whenever it is read, and calls to send. */
 function prepared({ look = 0, ...page } = {}) {
   const world = fakeEnvironment(page);
   const { environment } = world;
   environment.now = () => (world.time += look);
-  const pending = new Pending();
+  const pending = new PendingCalls();
   let flights = 0;
   let ticket = 2 ** 32 - 3;
-  const preparer = new Preparer(environment, pending, () => flights);
+  const preallocator = new Preallocator(environment, pending, () => flights);
   return {
     world,
-    preparer,
+    preallocator,
     /** Sends calls with results of so many floats, or as they are given. */
     send(...calls) {
       const sent = calls.map((call) => {
@@ -33,19 +33,19 @@ function prepared({ look = 0, ...page } = {}) {
       });
       for (const call of sent) pending.put(call);
       flights += 1;
-      preparer.sent();
+      preallocator.sent();
       return sent;
     },
     /** The batch comes back, with these of its calls answered. */
     answer(calls) {
       flights -= 1;
-      preparer.returning();
+      preallocator.returning();
       const arrays = calls.map(({ ticket }) => {
         const call = pending.take(ticket);
-        preparer.supply(call);
+        preallocator.supply(call);
         return call.array;
       });
-      preparer.returned();
+      preallocator.returned();
       return arrays;
     },
     abort: ({ ticket }) => pending.take(ticket),
@@ -87,8 +87,8 @@ test("what is on its way gets an array of its own; what is tiny, or has one, doe
 });
 
 test("what calls took along is made ahead for the next batch, before its results", () => {
-  const { preparer, send, answer, tasks } = prepared();
-  const { reserve } = preparer;
+  const { preallocator, send, answer, tasks } = prepared();
+  const { reserve } = preallocator;
   assert.equal(reserve.takeAhead("float32", 400), undefined, "none yet");
   assert.equal(reserve.takeAhead("float32", 400), undefined);
   answer(send(64));
@@ -110,8 +110,8 @@ test("what calls took along is made ahead for the next batch, before its results
 });
 
 test("what is made ahead is nobody's while its pages are written", () => {
-  const { preparer, send, answer, tasks, world } = prepared({ look: 0.2 });
-  const { reserve } = preparer;
+  const { preallocator, send, answer, tasks, world } = prepared({ look: 0.2 });
+  const { reserve } = preallocator;
   const [each, most] = [40 * 4096, 4];
   for (let i = 0; i < most; i += 1) reserve.takeAhead("float32", each);
   answer(send(64));
@@ -130,7 +130,7 @@ test("what is made ahead is nobody's while its pages are written", () => {
   for (let i = 0; i < most; i += 1) reserve.takeAhead("float32", each);
   answer(send(64));
   world.task();
-  preparer.returning();
+  preallocator.returning();
   const taken = reserve.takeAhead("float32", each).fill(0.1);
   tasks();
   assert.ok(isWhole(taken));
@@ -322,7 +322,7 @@ test("the reserve is let go after a second without a batch", () => {
 test("a hidden page keeps none, a disposed one makes none", () => {
   for (const stop of [
     ({ world }) => world.show(false),
-    ({ preparer }) => preparer.dispose(),
+    ({ preallocator }) => preallocator.dispose(),
   ]) {
     const all = prepared();
     const calls = all.send(64, 64);

@@ -312,8 +312,8 @@ function targetOf(
   offset: number,
 ): Target {
   const node = nodeOf(about, calls, tensor);
-  const { leaf } = node;
-  if (leaf?.home !== RESIDENT || node.dtype !== FLOATS) {
+  const { storage } = node;
+  if (storage?.home !== RESIDENT || node.dtype !== FLOATS) {
     throw invalid(
       about,
       "only a tensor of 32-bit floats that gpu.tensor made can be written to",

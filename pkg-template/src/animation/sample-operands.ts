@@ -4,14 +4,14 @@
 // from row to row), the header and the tensors' numbers; `src/graph/sampling.rs` says
 // it for the core. What callers may get wrong is found in `clip.ts`.
 
-import type { Terms } from "../calls/call-options.js";
+import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
 import { checkInto } from "../checks/arrays.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
 import type { Node } from "../tensor/node.js";
-import type { Residents } from "../tensor/resident-tensors.js";
-import type { Leaf } from "../tensor/storage.js";
+import type { ResidentTensors } from "../tensor/resident-tensors.js";
+import type { TensorStorage } from "../tensor/storage.js";
 import { copyOf } from "./arrays.js";
 import type { Place, Store } from "./store.js";
 import type { Encoded } from "./tracks.js";
@@ -43,7 +43,7 @@ export interface Target {
   readonly node: Node;
   /** Floats from its beginning. */
   readonly offset: number;
-  readonly residents: Residents;
+  readonly residents: ResidentTensors;
 }
 
 const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
@@ -60,7 +60,7 @@ export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 /** A sampling of clips, from its method until its answer. */
 export class SampleOperands extends Operands {
   readonly rows: number;
-  private leaf: Leaf | undefined;
+  private storage: TensorStorage | undefined;
 
   constructor(
     method: CallMethod,
@@ -81,7 +81,7 @@ export class SampleOperands extends Operands {
     return this.target === undefined ? this.rows * this.width : 0;
   }
 
-  override check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: CheckedOptions | undefined): void {
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";
@@ -98,19 +98,19 @@ export class SampleOperands extends Operands {
 
   override pin(): void {
     if (this.target === undefined) return;
-    this.leaf = this.target.node.leaf!;
-    this.leaf.pins += 1;
+    this.storage = this.target.node.storage!;
+    this.storage.pins += 1;
   }
 
   override unpin(): void {
-    if (this.leaf !== undefined) this.target!.residents.unpin(this.leaf);
+    if (this.storage !== undefined) this.target!.residents.unpin(this.storage);
   }
 
   write(arena: Arena): number {
     const { store, layers, rows, target } = this;
     if (store.failure !== undefined) throw store.failure;
     // Before anything is written: it may move the cursor's memory.
-    const leaf = this.settleTarget();
+    const storage = this.residentTarget();
     const { lanes } = layers[0].clip;
     const hasWeights = layers.some(({ weight }) => typeof weight !== "number");
     const hasModes = layers.some(({ wrap }) => typeof wrap !== "number");
@@ -125,7 +125,7 @@ export class SampleOperands extends Operands {
     );
     const header = aligned(rows * fields);
     const names = header + HEADER + LAYER * layers.length;
-    const at = arena.room(names + 4);
+    const at = arena.reserve(names + 4);
     this.writeRows(arena, at, fields, [hasWeights, hasModes]);
     const { words } = arena;
     const flags = (hasWeights ? WEIGHTS : 0) | (hasModes ? MODES : 0);
@@ -142,7 +142,7 @@ export class SampleOperands extends Operands {
       words[word++] = bitsOf(typeof weight === "number" ? weight : 1);
     }
     words[word++] = store.number;
-    words[word] = leaf === undefined ? 0 : leaf.number;
+    words[word] = storage === undefined ? 0 : storage.number;
     return id;
   }
 
@@ -150,13 +150,13 @@ export class SampleOperands extends Operands {
     return this.layers[0].clip.width;
   }
 
-  private settleTarget(): Leaf | undefined {
+  private residentTarget(): TensorStorage | undefined {
     const { target } = this;
     if (target === undefined) return undefined;
-    const leaf = target.node.leaf!;
-    if (leaf.failure !== undefined) throw leaf.failure;
-    target.residents.settle(target.node);
-    return leaf;
+    const storage = target.node.storage!;
+    if (storage.failure !== undefined) throw storage.failure;
+    target.residents.makeResident(target.node);
+    return storage;
   }
 
   private writeRows(

@@ -35,7 +35,7 @@ export class SingleSample extends Operands {
     if (store.failure !== undefined) throw store.failure;
     const { lanes, width } = this.clip;
     const id = store.structure(1, lanes, width, 1, false);
-    const at = arena.room(WORDS);
+    const at = arena.reserve(WORDS);
     arena.putNumber(this.time, at);
     const { words } = arena;
     let word = at + 4;

@@ -157,7 +157,7 @@ export class Spring<Value extends MotionValue = number> {
   }
 }
 
-interface Terms {
+interface PullSettings {
   readonly precision: number;
   readonly isShort: boolean;
   readonly engine: "cpu" | "gpu" | undefined;
@@ -183,15 +183,15 @@ class Pull implements Motion {
   constructor(
     [from, to, velocity]: readonly [Float32Array, Float32Array, Float32Array],
     private readonly oscillator: Oscillator,
-    private readonly terms: Terms,
+    private readonly settings: PullSettings,
   ) {
     this.from = from;
     this.to = to;
     this.velocity = velocity;
     this.value = copyOf("spring", from);
-    this.engine = terms.engine;
-    this.updated = terms.updated;
-    this.ended = terms.ended;
+    this.engine = settings.engine;
+    this.updated = settings.updated;
+    this.ended = settings.ended;
     this.farthest = from.reduce(
       (m, x, i) => Math.max(m, Math.abs(x - to[i])),
       0,
@@ -200,14 +200,15 @@ class Pull implements Motion {
   }
 
   at(seconds: number): Moment {
-    const { oscillator, farthest, fastest, terms } = this;
+    const { oscillator, farthest, fastest, settings } = this;
     this.seconds = seconds;
     const { a, c, da, dc } = oscillator.at(seconds);
     const away = Math.abs(a) * farthest + Math.abs(c) * fastest;
     const fast = Math.abs(da) * farthest + Math.abs(dc) * fastest;
     const isLast =
-      terms.isShort ||
-      (away <= terms.precision && fast <= terms.precision * oscillator.rate);
+      settings.isShort ||
+      (away <= settings.precision &&
+        fast <= settings.precision * oscillator.rate);
     this.isOver = isLast;
     return isLast ? { a: 0, b: 1, c: 0, isLast } : { a, b: 1 - a, c, isLast };
   }

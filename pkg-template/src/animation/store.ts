@@ -9,7 +9,7 @@ import {
   isCoreFailure,
 } from "../checks/errors.js";
 import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
-import { Recent } from "../core/lru.js";
+import { LruMap } from "../core/lru.js";
 import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { wordsOf } from "./arrays.js";
@@ -51,7 +51,7 @@ export class Store implements Companion {
   private held = 0;
   private isLost = false;
   /** The core's numbers of samplings, by their sizes. */
-  private structures!: Recent<number, number>;
+  private structures!: LruMap<number, number>;
 
   constructor(
     /** Told what the core throws when it has trapped. */
@@ -67,7 +67,7 @@ export class Store implements Companion {
     if (end > before.length) {
       let size = before.length;
       while (size < end) size *= 2;
-      this.words = this.room(at, words.length, size);
+      this.words = this.grown(at, words.length, size);
       this.words.set(before);
     }
     this.words.set(words, at);
@@ -119,7 +119,7 @@ export class Store implements Companion {
 
   open(core: Core): void {
     this.core = core;
-    this.structures = new Recent((dropped) => forget(core, dropped));
+    this.structures = new LruMap((dropped) => forget(core, dropped));
     if (this.places.end > 0) this.fillOrLose(core);
   }
 
@@ -136,7 +136,7 @@ export class Store implements Companion {
   }
 
   /** Words of a larger store; without memory for them, a place in it is given back. */
-  private room(
+  private grown(
     at: number,
     words: number,
     size: number,

@@ -98,7 +98,7 @@ export class Tween<Value extends MotionValue = number> {
   }
 }
 
-interface Terms {
+interface TweenSettings {
   readonly duration: number;
   readonly delay: number;
   readonly eased: Eased;
@@ -117,16 +117,16 @@ class Moving implements Motion {
   constructor(
     readonly from: Float32Array,
     readonly to: Float32Array,
-    private readonly terms: Terms,
+    private readonly settings: TweenSettings,
   ) {
     this.value = copyOf("tween", from);
-    this.engine = terms.engine;
-    this.updated = terms.updated;
-    this.ended = terms.ended;
+    this.engine = settings.engine;
+    this.updated = settings.updated;
+    this.ended = settings.ended;
   }
 
   at(seconds: number): Moment {
-    const { delay, duration, eased } = this.terms;
+    const { delay, duration, eased } = this.settings;
     const isLast = seconds >= delay + duration;
     if (isLast) return { a: 0, b: 1, c: 0, isLast };
     // An easing that jumps at its start does so when that comes.

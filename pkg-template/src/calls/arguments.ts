@@ -7,7 +7,7 @@
 import { detached, isDetached } from "../checks/arrays.js";
 import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import type { Element, Operand } from "../memory/arrays.js";
-import type { Terms } from "./call-options.js";
+import type { CheckedOptions } from "./call-options.js";
 import { type Method, MOST_STEPS } from "./methods.js";
 
 /** How far between the operands, or how far to go: one number, or one an item. */
@@ -31,7 +31,7 @@ export interface Arguments {
 export function checkArguments(
   about: string,
   given: Arguments,
-  terms: Terms | undefined,
+  terms: CheckedOptions | undefined,
 ): void {
   if (terms === undefined) {
     return checkOperands(about, given, given.method.width);

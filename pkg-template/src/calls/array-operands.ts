@@ -8,7 +8,7 @@ import { allocate } from "../checks/allocation.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned, wordsIn, type Operand } from "../memory/arrays.js";
 import { type Arguments, checkArguments, type Fraction } from "./arguments.js";
-import type { Terms } from "./call-options.js";
+import type { CheckedOptions } from "./call-options.js";
 import type { Method } from "./methods.js";
 import { Operands } from "./operands.js";
 import type { Structures } from "./structures.js";
@@ -43,7 +43,7 @@ export class ArrayOperands extends Operands implements Arguments {
     return typeof this.t === "number" ? this.t : 0;
   }
 
-  override check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: CheckedOptions | undefined): void {
     checkArguments(about, this, terms);
   }
 
@@ -57,7 +57,7 @@ export class ArrayOperands extends Operands implements Arguments {
     this.rest = rest?.map(copied);
   }
 
-  write(arena: Arena, terms: Terms | undefined): number {
+  write(arena: Arena, terms: CheckedOptions | undefined): number {
     const { method, a, b, t, rest } = this;
     const fractions = typeof t === "object" ? t : undefined;
     const isSequence = method.last === "steps";
@@ -71,7 +71,7 @@ export class ArrayOperands extends Operands implements Arguments {
     const each = aligned(wordsIn(a));
     let words = b === undefined ? each : each * 2;
     if (rest !== undefined) words += each * rest.length;
-    const at = arena.room(
+    const at = arena.reserve(
       fractions === undefined ? words : words + aligned(fractions.length),
     );
     arena.put(a, at);

@@ -65,7 +65,7 @@ export type AnyOptions = CallOptions &
   Pick<GradientsOptions, "field">;
 
 /** A call's options once checked: what holds even if the caller changes its object. */
-export interface Terms {
+export interface CheckedOptions {
   readonly width: number;
   readonly field: string | undefined;
   readonly signal: AbortSignal | undefined;
@@ -110,8 +110,8 @@ const NAMES = {
 /** Checks a call's options and keeps what they say. */
 export function checkCallOptions(
   method: Optioned,
-  options: AnyOptions | CallOptions<Terms["into"]>,
-): Terms {
+  options: AnyOptions | CallOptions<CheckedOptions["into"]>,
+): CheckedOptions {
   const label = labelOf(method, options);
   const about = subject(method.name, label);
   checkNames(about, options, NAMES[method.option ?? "none"]);
@@ -125,7 +125,7 @@ export function checkCallOptions(
     engine,
     flush,
     onMetrics,
-  } = options as Omit<AnyOptions, "into"> & { into?: Terms["into"] };
+  } = options as Omit<AnyOptions, "into"> & { into?: CheckedOptions["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
   }

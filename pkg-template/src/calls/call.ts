@@ -4,7 +4,7 @@
 // It knows nothing of other calls, and does not answer itself.
 
 import type { Operand, Result } from "../memory/arrays.js";
-import type { Terms } from "./call-options.js";
+import type { CheckedOptions } from "./call-options.js";
 import type { Operands } from "./operands.js";
 
 /** What a call resolves to. */
@@ -35,7 +35,7 @@ export class Call {
   constructor(
     readonly operands: Operands,
     /** What its options said; undefined when it had none. */
-    readonly terms: Terms | undefined,
+    readonly terms: CheckedOptions | undefined,
     /** Who gives it up when its signal aborts. */
     private readonly owner: {
       abort(call: Call): void;

@@ -8,7 +8,7 @@ import type { Arena } from "../memory/arena.js";
 import type { Operand, Element } from "../memory/arrays.js";
 import type { Results } from "../memory/results.js";
 import type { Answer, Call } from "./call.js";
-import type { Terms } from "./call-options.js";
+import type { CheckedOptions } from "./call-options.js";
 
 /** What is known of a call's method: how it is named, answered, and its options checked. */
 export interface CallMethod {
@@ -38,7 +38,7 @@ export abstract class Operands {
   }
 
   /** Throws unless the call can be made. */
-  check(_about: string, _terms: Terms | undefined): void {}
+  check(_about: string, _terms: CheckedOptions | undefined): void {}
 
   /** Takes hold of what the call needs until {@link unpin}. */
   pin(): void {}
@@ -47,7 +47,7 @@ export abstract class Operands {
   copy(_about: string): void {}
 
   /** Writes the operands at the cursor; returns the core's number of their structure. */
-  abstract write(arena: Arena, terms: Terms | undefined): number;
+  abstract write(arena: Arena, terms: CheckedOptions | undefined): number;
 
   /** Lets go of what the caller gave: it is written, or refused. */
   forget(): void {}
@@ -56,12 +56,12 @@ export abstract class Operands {
   unpin(): void {}
 
   /** The answer where there is nothing to compute. */
-  empty(terms: Terms | undefined): Answer {
+  empty(terms: CheckedOptions | undefined): Answer {
     return this.array(0, terms);
   }
 
   /** The array for a result of this many words: the caller's, if it gave one. */
-  array(words: number, terms: Terms | undefined): Operand {
+  array(words: number, terms: CheckedOptions | undefined): Operand {
     if (terms?.into !== undefined) return terms.into as Operand;
     return this.method.gives === "float32"
       ? new Float32Array(words)

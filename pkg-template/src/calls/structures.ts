@@ -4,7 +4,7 @@
 // indexes have tables of their own.
 
 import { checked, type Core, forget } from "../core/core.js";
-import { Recent } from "../core/lru.js";
+import { LruMap } from "../core/lru.js";
 import { type Method, METHODS } from "./methods.js";
 
 /**
@@ -14,13 +14,13 @@ import { type Method, METHODS } from "./methods.js";
 export class Structures {
   private readonly usual: number[] = new Array(METHODS.length * 2).fill(-1);
   private core!: Core;
-  private readonly wide: Recent<number, number>;
-  private readonly fields: Recent<string, number>;
+  private readonly wide: LruMap<number, number>;
+  private readonly fields: LruMap<string, number>;
 
   constructor() {
     const drop = (numbers: number[]): void => forget(this.core, numbers);
-    this.wide = new Recent(drop);
-    this.fields = new Recent(drop);
+    this.wide = new LruMap(drop);
+    this.fields = new LruMap(drop);
   }
 
   /** The session is open. */

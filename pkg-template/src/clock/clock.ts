@@ -4,7 +4,7 @@
 // no call, no ticket and no core, and the world around it comes in as an argument.
 
 import type { Environment } from "../platform/environment.js";
-import { DueTimer, type Batch } from "./flush-timer.js";
+import { FlushTimer, type Flushable } from "./flush-timer.js";
 import { FrameClock } from "./frame-clock.js";
 
 /** Decides itself when queued calls are sent: called with `flush` when a batch gets its first call. */
@@ -29,7 +29,7 @@ export interface Clock {
 export function clockFor(
   policy: FlushPolicy,
   environment: Environment,
-  batch: Batch,
+  batch: Flushable,
 ): Clock {
   if (typeof policy === "function") return new SchedulerClock(policy, batch);
   if (policy === "manual") return new ManualClock();
@@ -40,10 +40,10 @@ export function clockFor(
 /** GPU idle: the end of the current task. GPU busy: when the core says so. */
 class EagerClock implements Clock {
   private waiting = false;
-  private readonly timer: DueTimer;
+  private readonly timer: FlushTimer;
 
-  constructor(environment: Environment, batch: Batch) {
-    this.timer = new DueTimer(environment, batch);
+  constructor(environment: Environment, batch: Flushable) {
+    this.timer = new FlushTimer(environment, batch);
   }
 
   called(): void {
@@ -80,7 +80,7 @@ class SchedulerClock implements Clock {
 
   constructor(
     private readonly scheduler: Scheduler,
-    batch: Batch,
+    batch: Flushable,
   ) {
     this.flush = () => batch.flush();
   }

@@ -8,10 +8,10 @@
 import { EndOfTask, type Environment } from "../platform/environment.js";
 
 /**
- * How to hurry: not at all, by a question after the other to which the browser answers
+ * How to mode: not at all, by a question after the other to which the browser answers
  * at once, or by empty submissions until the answer is there.
  */
-export type Hurry = "none" | "echo" | "loop";
+export type PollingMode = "none" | "echo" | "loop";
 
 /** Questions are asked for so long, in milliseconds from the batch. */
 const ECHO_MS = 8;
@@ -40,7 +40,7 @@ const WORTH = {
 const RESCUE_MS = 10;
 
 /** What is hurried. */
-export interface Hurried {
+export interface Pollable {
   /** Submits nothing. */
   nudge(): void;
   /** Asks something that needs no GPU; resolves with the browser's answer. Undefined where there is nobody to ask. */
@@ -50,9 +50,9 @@ export interface Hurried {
 }
 
 /** The nudges of one session. */
-export class Nudger {
+export class CompletionPoller {
   /** How answers are hurried now. */
-  hurry: Hurry = "none";
+  mode: PollingMode = "none";
   /** Whether the best way is still being looked for. */
   measuring = true;
   private cold = COLD;
@@ -61,7 +61,7 @@ export class Nudger {
   /** How long they take unhurried; undefined until that is known. */
   private unhurried: number | undefined;
   /** The ways to measure after this one. */
-  private untried: Hurry[] = [];
+  private untried: PollingMode[] = [];
   /** Whether the batch on its way was sent alone, so that its time tells something. */
   private alone = false;
   /** Whether the GPU had something that was not answered. */
@@ -74,7 +74,7 @@ export class Nudger {
 
   constructor(
     private readonly environment: Environment,
-    private readonly target: Hurried,
+    private readonly target: Pollable,
   ) {
     this.task = new EndOfTask(environment, () => this.step());
   }
@@ -86,8 +86,8 @@ export class Nudger {
     this.alone = owed === 1;
     this.waiting = true;
     this.since = this.environment.now();
-    if (this.hurry === "echo") void this.echo();
-    else if (this.hurry === "loop") this.loop();
+    if (this.mode === "echo") void this.echo();
+    else if (this.mode === "loop") this.loop();
     else if (this.measuring) this.rescue(this.since);
   }
 
@@ -113,7 +113,7 @@ export class Nudger {
     this.took.push(milliseconds);
     const isPolled = Math.min(...this.took) > RESCUE_MS;
     // Two are enough of batches that had to be helped.
-    const isHelped = this.hurry === "none" && isPolled;
+    const isHelped = this.mode === "none" && isPolled;
     if (this.took.length < (isHelped ? 2 : SAMPLES)) return;
     // Their middle: lateness comes and goes, and so does what else the machine does.
     const usual = this.took.sort((a, b) => a - b)[this.took.length >> 1];
@@ -129,12 +129,12 @@ export class Nudger {
     }
     const next = this.untried.shift();
     this.measuring = next !== undefined;
-    this.hurry = next ?? "none";
+    this.mode = next ?? "none";
   }
 
   // What share of the unhurried time the way that was measured may take.
   private get worth(): number {
-    return this.hurry === "loop" ? WORTH.loop : WORTH.echo;
+    return this.mode === "loop" ? WORTH.loop : WORTH.echo;
   }
 
   private get active(): boolean {
@@ -178,7 +178,7 @@ export class Nudger {
       return;
     }
     this.target.nudge();
-    const fast = this.hurry === "loop" && waited < EVERY_TASK_MS;
+    const fast = this.mode === "loop" && waited < EVERY_TASK_MS;
     if (fast) this.task.post();
     else this.environment.setTimer(() => this.step(), PACE_MS);
   }

@@ -9,7 +9,7 @@ import { EndOfTask, type Environment } from "../platform/environment.js";
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** What a clock drives. */
-export interface Batch {
+export interface Flushable {
   /** Sends what is queued. */
   flush(): void;
   /** When to flush next: milliseconds of the environment's `now`; NaN is never. */
@@ -17,13 +17,13 @@ export interface Batch {
 }
 
 /** Flushes when the batch says that it is due, and not before. */
-export class DueTimer {
+export class FlushTimer {
   private timer: unknown;
   private readonly soon: EndOfTask;
 
   constructor(
     private readonly environment: Environment,
-    private readonly batch: Batch,
+    private readonly batch: Flushable,
   ) {
     this.soon = new EndOfTask(environment, () => this.fire());
   }

@@ -8,7 +8,7 @@
 
 import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { Clock } from "./clock.js";
-import { DueTimer, type Batch } from "./flush-timer.js";
+import { FlushTimer, type Flushable } from "./flush-timer.js";
 
 /** How long the clock keeps asking for frames after the last call, in milliseconds. */
 const ARMED_MS = 1000;
@@ -29,14 +29,14 @@ export class FrameClock implements Clock {
   private missing = false;
   private watch: unknown;
   private readonly task: EndOfTask;
-  private readonly due: DueTimer;
+  private readonly timer: FlushTimer;
 
   constructor(
     private readonly environment: Environment,
-    private readonly batch: Batch,
+    private readonly batch: Flushable,
   ) {
     this.task = new EndOfTask(environment, () => this.send());
-    this.due = new DueTimer(environment, batch);
+    this.timer = new FlushTimer(environment, batch);
     environment.page?.addEventListener("visibilitychange", this.onVisibility);
   }
 
@@ -51,16 +51,16 @@ export class FrameClock implements Clock {
     } else {
       this.task.post();
     }
-    this.due.ask();
+    this.timer.ask();
   }
 
   flushed(): void {
     this.waiting = false;
-    this.due.clear();
+    this.timer.clear();
   }
 
   settled(): void {
-    if (this.waiting) this.due.ask();
+    if (this.waiting) this.timer.ask();
   }
 
   dispose(): void {
@@ -72,7 +72,7 @@ export class FrameClock implements Clock {
       this.onVisibility,
     );
     this.task.close();
-    this.due.dispose();
+    this.timer.dispose();
   }
 
   /** Whether the browser owes us frames. */

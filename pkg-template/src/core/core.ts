@@ -209,7 +209,7 @@ export type WasmSource =
   URL | string | Request | Response | BufferSource | WebAssembly.Module;
 
 /** One instance of the glue, which has one WebAssembly instance. */
-export interface Instance {
+export interface CoreGlue {
   /** Fetches, compiles and starts the WebAssembly file. */
   init(input?: {
     module_or_path?: WasmSource;

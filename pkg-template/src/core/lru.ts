@@ -5,7 +5,7 @@
 const GENERATION = 512;
 
 /** A map of at most twice {@link GENERATION} entries, those used last. */
-export class Recent<K, V> {
+export class LruMap<K, V> {
   private young = new Map<K, V>();
   private old = new Map<K, V>();
 

@@ -5,7 +5,7 @@
 
 import { invalid } from "../checks/errors.js";
 import { checkFunction, checkOptions } from "../checks/options.js";
-import { nextTask, surroundings } from "../platform/environment.js";
+import { nextTask, hostEnvironment } from "../platform/environment.js";
 import { chunksOf, type StreamSource } from "../stream/source.js";
 import { Stream, type Streaming } from "../stream/stream.js";
 import {
@@ -126,7 +126,7 @@ function slicesOf(
   const { priority = "normal", signal, onProgress } = options;
   const { priorities, streams } = embeds;
   const pace = new Pace();
-  const around = surroundings();
+  const environment = hostEnvironment();
   const chunks = chunksOf("embedMany", source);
   const progress = { done: 0, total: chunks.total, tokens: 0 };
   const tokens = (): number => (priority === "low" ? pace.tokens : MOST_TOKENS);
@@ -186,7 +186,7 @@ function slicesOf(
     // be one, and keep the page from everything else. The first waits for nothing.
     const goesOn = !isFirst;
     isFirst = false;
-    if (goesOn && priority !== "high") await nextTask(around);
+    if (goesOn && priority !== "high") await nextTask(environment);
     await priorities.turn(priority);
     signal.throwIfAborted();
     const sent = performance.now();

@@ -106,10 +106,10 @@ async function bring(
   options: EmbedderOptions,
   signal: AbortSignal,
 ): Promise<Embedder> {
-  const { ended, room } = calls;
+  const { backpressure, ended } = calls;
   if (ended !== undefined) throw endedError(ABOUT, ended);
   const isOpen =
-    calls.core === undefined && orAbort(room.wait(undefined), signal);
+    calls.core === undefined && orAbort(backpressure.wait(undefined), signal);
   // All of it at once: most of the time goes to waiting for the first bytes.
   const [file, config, words, chunk] = await Promise.all([
     folder.open(FILE),
@@ -219,7 +219,7 @@ async function upload(
       if (node === undefined) continue;
       if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
       nodes[weights.indexOf(weight)] = node;
-      calls.residents.settle(node);
+      calls.residents.makeResident(node);
     }
     await bytes.end();
     return nodes;
@@ -239,7 +239,7 @@ function keepingOf(
 }
 
 function dropAll({ residents }: Calls, nodes: readonly Node[]): void {
-  nodes.forEach(({ leaf }) => residents.drop(leaf!));
+  nodes.forEach(({ storage }) => residents.drop(storage!));
 }
 
 function check(options: EmbedderOptions): void {

@@ -12,7 +12,7 @@ import type { Calls } from "../session/calls.js";
 import { PACKED } from "../tensor/codes.js";
 import type { StorageType } from "../tensor/input.js";
 import type { Node } from "../tensor/node.js";
-import type { Leaf } from "../tensor/storage.js";
+import type { TensorStorage } from "../tensor/storage.js";
 import type { Config } from "./config.js";
 import type { Encoder } from "./wasm-instance.js";
 
@@ -28,7 +28,7 @@ export class Model {
   private isDropped = false;
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
   private ended: FramebatchError | undefined;
-  private readonly leaves: readonly Leaf[];
+  private readonly weights: readonly TensorStorage[];
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
   /** The core's numbers by length, those used last behind the others. */
@@ -41,8 +41,8 @@ export class Model {
     /** The nodes of the weights, which live as long as this. */
     readonly nodes: readonly Node[],
   ) {
-    this.leaves = nodes.map(({ leaf }) => leaf!);
-    this.homes = Uint32Array.from(this.leaves, ({ home }) => home);
+    this.weights = nodes.map(({ storage }) => storage!);
+    this.homes = Uint32Array.from(this.weights, ({ home }) => home);
     this.numbers = [...encoder.numbers()];
     encoder.ended = (error) => {
       this.ended = error;
@@ -53,7 +53,7 @@ export class Model {
   /** How its matrices are kept. */
   get dtype(): Exclude<StorageType, "auto"> | "mixed" {
     const matrices = this.nodes.filter(({ shape }) => shape.dims.length > 1);
-    const homes = new Set(matrices.map(({ leaf }) => leaf!.home));
+    const homes = new Set(matrices.map(({ storage }) => storage!.home));
     if (homes.size > 1) return "mixed";
     const found = NAMES.find(([, home]) => homes.has(home));
     return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);
@@ -61,17 +61,17 @@ export class Model {
 
   /** Writes what a call with these tokens takes along; returns its structure. */
   write(about: string, ids: Uint32Array, arena: Arena): number {
-    const { leaves, numbers } = this;
-    for (const { failure } of leaves) if (failure !== undefined) throw failure;
+    const { weights, numbers } = this;
+    for (const { failure } of weights) if (failure !== undefined) throw failure;
     const structure = this.structure(about, ids.length);
     const values = aligned(ids.length);
     const names = values + aligned(numbers.length);
-    const at = arena.room(names + aligned(leaves.length));
+    const at = arena.reserve(names + aligned(weights.length));
     arena.putNumbers(numbers, numbers.length, at + values);
     const { words } = arena;
     words.set(ids, at);
-    for (let i = 0; i < leaves.length; i += 1) {
-      words[at + names + i] = leaves[i].number;
+    for (let i = 0; i < weights.length; i += 1) {
+      words[at + names + i] = weights[i].number;
     }
     return structure;
   }
@@ -126,7 +126,7 @@ export class Model {
 
   private free(): void {
     const { calls } = this;
-    for (const leaf of this.leaves) calls.residents.drop(leaf);
+    for (const storage of this.weights) calls.residents.drop(storage);
     const numbers = [...this.structures.values()];
     this.structures.clear();
     this.encoder.free();

@@ -1,6 +1,6 @@
 // One call of a model: a text's tokens go in, its vector comes out.
 
-import type { Terms } from "../calls/call-options.js";
+import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
 import { checkInto } from "../checks/arrays.js";
 import type { Arena } from "../memory/arena.js";
@@ -37,7 +37,7 @@ export class TokenOperands extends Operands {
     return this.ids.length;
   }
 
-  override check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: CheckedOptions | undefined): void {
     // It may have waited for its turn, or for another one's call.
     this.model.refuseIfOver(about);
     const into = terms?.into;

@@ -9,7 +9,7 @@ import { PACKED, RESIDENT } from "../tensor/codes.js";
 import type { StorageType } from "../tensor/input.js";
 import { input, type Node } from "../tensor/node.js";
 import { shapeOf, text } from "../tensor/shape.js";
-import { AUTO, Leaf } from "../tensor/storage.js";
+import { AUTO, TensorStorage } from "../tensor/storage.js";
 import { halvesOf, widen } from "./half-floats.js";
 import { FILE, type Stored, wrongFile } from "./safetensors.js";
 import { ABOUT } from "./source.js";
@@ -31,7 +31,7 @@ export class Weight {
   readonly parts: Stored[] = [];
   dims: number[] = [];
   /** What it becomes, once its first part is there. */
-  private leaf: Leaf | undefined;
+  private storage: TensorStorage | undefined;
   private full = 0;
 
   constructor(readonly isVector: boolean) {}
@@ -51,12 +51,12 @@ export class Weight {
       this.parts.every((other) => other.dtype === dtype) &&
       halvesOf(dtype, home, keeping.isHardware);
     const { count } = shapeOf(ABOUT, this.dims);
-    if (this.leaf === undefined) {
+    if (this.storage === undefined) {
       const Kind = isHalves ? Uint16Array : Float32Array;
       const bytes = count * Kind.BYTES_PER_ELEMENT;
       const memory = allocate(wantOf(bytes), () => new Kind(count));
       const packed = dtype === "F16" ? PACKED.f16 : PACKED.bf16;
-      this.leaf = new Leaf(
+      this.storage = new TensorStorage(
         { memory, start: 0, words: count },
         count,
         isHalves ? packed : home,
@@ -79,11 +79,11 @@ export class Weight {
     }
     this.full += 1;
     if (this.full < this.parts.length) return undefined;
-    return input(shapeOf(ABOUT, this.dims), this.leaf!);
+    return input(shapeOf(ABOUT, this.dims), this.storage!);
   }
 
   private place(part: Stored) {
-    const { memory, words } = this.leaf!.data!;
+    const { memory, words } = this.storage!.data!;
     const length = words / this.parts.length;
     return { memory, length, at: length * this.parts.indexOf(part) };
   }

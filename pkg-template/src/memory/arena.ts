@@ -43,7 +43,7 @@ export class Arena {
   }
 
   /** Makes room for this many words; returns the cursor. */
-  room(words: number): number {
+  reserve(words: number): number {
     const { words: before } = this;
     const cursor = before[this.header];
     if (cursor + words <= before[this.header + 1]) return cursor;

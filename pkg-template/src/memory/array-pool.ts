@@ -2,7 +2,7 @@
 //
 // A page that does the same every frame finds all of them ready; another finds none
 // of its own, and they are replaced. They are few, and none is kept for long. When
-// they are made is the preparer's business.
+// they are made is the preallocator's business.
 
 import type { Environment } from "../platform/environment.js";
 import type { Operand, Element } from "./arrays.js";
@@ -18,7 +18,7 @@ const MOST_BYTES = 2 ** 24;
 const KEPT_MS = 1000;
 
 /** Arrays that nobody has had yet. */
-export class Reserve {
+export class ArrayPool {
   /** By {@link keyOf}. */
   private readonly arrays = new Map<number, Operand[]>();
   /** What the batch on its way needs, and what the one behind it took so far. */

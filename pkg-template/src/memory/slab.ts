@@ -4,7 +4,7 @@
 // Who keeps a copy for long takes it out (`Leaf.own`), because it keeps its whole
 // piece. Nothing here knows when a copy is needed no more; pieces are collected.
 
-import type { Reserve } from "./array-pool.js";
+import type { ArrayPool } from "./array-pool.js";
 import { copyFloats, type Span } from "./arrays.js";
 
 /** Floats up to which a copy goes on the slab. */
@@ -18,11 +18,11 @@ export class Slab {
   private memory: Float32Array = new Float32Array(0);
   private used = 0;
   /** Undefined while the session opens. */
-  private reserve: Reserve | undefined;
+  private pool: ArrayPool | undefined;
 
   /** The session is open. From here on pieces are made ahead. */
-  open(reserve: Reserve): void {
-    this.reserve = reserve;
+  open(pool: ArrayPool): void {
+    this.pool = pool;
   }
 
   /** A copy of at most {@link SHORT} floats. */
@@ -36,7 +36,7 @@ export class Slab {
   }
 
   private begin(): void {
-    const made = this.reserve?.takeAhead("float32", PIECE * 4);
+    const made = this.pool?.takeAhead("float32", PIECE * 4);
     this.memory = (made as Float32Array | undefined) ?? new Float32Array(PIECE);
     this.used = 0;
   }

@@ -38,7 +38,7 @@ export interface Environment {
 }
 
 /** The environment this script runs in. */
-export function surroundings(): Environment {
+export function hostEnvironment(): Environment {
   const hasFrames = typeof requestAnimationFrame === "function";
   return {
     now: () => performance.now(),

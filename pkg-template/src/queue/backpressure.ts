@@ -6,7 +6,7 @@ import type { FramebatchError } from "../checks/errors.js";
 import type { Core } from "../core/core.js";
 
 /** One promise for all who wait for room at the same time. */
-export class Room {
+export class Backpressure {
   private promise: Promise<void> | undefined;
   private resolve!: () => void;
   private reject!: (error: FramebatchError) => void;

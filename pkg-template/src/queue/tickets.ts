@@ -6,17 +6,17 @@
 
 import type { Call } from "../calls/call.js";
 import { about } from "../calls/call-errors.js";
-import type { Terms } from "../calls/call-options.js";
+import type { CheckedOptions } from "../calls/call-options.js";
 import { fromCore, isCoreFailure } from "../checks/errors.js";
 import { checked, type Core } from "../core/core.js";
 import { Arena } from "../memory/arena.js";
 import { Keys } from "./keys.js";
-import { Pending } from "./pending.js";
+import { PendingCalls } from "./pending-calls.js";
 
 /** The tickets of one session. */
 export class Tickets {
   /** The calls that have one. */
-  readonly pending = new Pending();
+  readonly pending = new PendingCalls();
   arena!: Arena;
   private core!: Core;
   private keys: Keys | undefined;
@@ -112,7 +112,7 @@ export class Tickets {
 }
 
 // As the core numbers them.
-function engineOf({ engine }: Terms): number {
+function engineOf({ engine }: CheckedOptions): number {
   if (engine === undefined) return 0;
   return engine === "gpu" ? 1 : 2;
 }

@@ -8,10 +8,10 @@
 // array is handed out once; no call is answered here.
 
 import type { Call } from "../calls/call.js";
-import { Reserve } from "../memory/array-pool.js";
+import { ArrayPool } from "../memory/array-pool.js";
 import type { Operand } from "../memory/arrays.js";
 import { EndOfTask, type Environment } from "../platform/environment.js";
-import type { Pending } from "../queue/pending.js";
+import type { PendingCalls } from "../queue/pending-calls.js";
 
 /** A task takes about so long, in milliseconds: nudges and the page run in between. */
 const TASK_MS = 0.25;
@@ -25,7 +25,7 @@ const MOST_BYTES = 2 ** 24;
 const PAGE_BYTES = 4096;
 
 /** The results of one session, before they are there. */
-export class Preparer {
+export class Preallocator {
   /** The tickets that were sent and may want arrays, and which of them is next. */
   private tickets: number[] = [];
   private next = 0;
@@ -36,16 +36,16 @@ export class Preparer {
   private at = 0;
   /** The same array where it is for the next batch: nobody has it while it is written. */
   private stocking: Operand | undefined;
-  readonly reserve: Reserve;
+  readonly pool: ArrayPool;
   private readonly task: EndOfTask;
 
   constructor(
     private readonly environment: Environment,
-    private readonly pending: Pending,
+    private readonly pending: PendingCalls,
     /** Batches on their way. */
     private readonly flights: () => number,
   ) {
-    this.reserve = new Reserve(environment);
+    this.pool = new ArrayPool(environment);
     // Not in the task that sends: at its end the browser hands the GPU its commands.
     this.task = new EndOfTask(environment, () => this.step());
   }
@@ -56,7 +56,7 @@ export class Preparer {
     if (pending.size === 0 || this.flights() === 0) return;
     if (this.next === this.tickets.length) {
       this.drop();
-      this.reserve.expect();
+      this.pool.expect();
     }
     this.left = MOST_BYTES;
     if (pending.large.length === 0) return;
@@ -77,19 +77,19 @@ export class Preparer {
   supply(call: Call): void {
     const bytes = wantedBy(call);
     if (bytes > 0)
-      call.array = this.reserve.take(call.operands.method.gives, bytes);
+      call.array = this.pool.take(call.operands.method.gives, bytes);
   }
 
   /** They were filled. */
   returned(): void {
-    if (this.reserve.isWanted) this.task.post();
+    if (this.pool.isWanted) this.task.post();
   }
 
   /** Stops, whatever is on its way. */
   dispose(): void {
     this.stocking = undefined;
     this.task.close();
-    this.reserve.clear();
+    this.pool.clear();
   }
 
   private step(): void {
@@ -117,7 +117,7 @@ export class Preparer {
     const { stocking } = this;
     this.pages = undefined;
     this.stocking = undefined;
-    if (stocking !== undefined) this.reserve.put(stocking);
+    if (stocking !== undefined) this.pool.put(stocking);
   }
 
   // The array of the next call that is on its way.
@@ -128,7 +128,7 @@ export class Preparer {
     const bytes = wantedBy(call);
     if (bytes === 0 || bytes > this.left) return;
     this.left -= bytes;
-    call.array = this.reserve.take(call.operands.method.gives, bytes);
+    call.array = this.pool.take(call.operands.method.gives, bytes);
     if (call.array !== undefined) return;
     try {
       call.array = call.operands.array(bytes / 4, call.terms);
@@ -146,7 +146,7 @@ export class Preparer {
 
   // One array for the next batch; false when there are enough.
   private restock(): boolean {
-    const array = this.reserve.make();
+    const array = this.pool.make();
     if (array === undefined) return false;
     this.stocking = array;
     this.begin(array);

@@ -9,7 +9,7 @@ import { Results } from "../memory/results.js";
 import type { Memory } from "../memory/views.js";
 import type { Tickets } from "../queue/tickets.js";
 import { collect, deliver, refuse } from "./answer.js";
-import type { Preparer } from "./preallocator.js";
+import type { Preallocator } from "./preallocator.js";
 
 /** What the core gives to `Settle`, where `last` does not matter. */
 export interface Settlement {
@@ -22,7 +22,7 @@ export interface Settlement {
 /** Answers every call that the table completes, in its order. */
 export function settle(
   tickets: Tickets,
-  preparer: Preparer,
+  preallocator: Preallocator,
   { table, count, source, message }: Settlement,
 ): void {
   const { arena } = tickets;
@@ -48,7 +48,7 @@ export function settle(
       refuse(call, status, message);
       continue;
     }
-    preparer.supply(call);
+    preallocator.supply(call);
     deliver(call, results, offset, length);
   }
 }

@@ -3,7 +3,7 @@
 // Queries, padded as the index's vectors are; the mask, if there is one; the tensors'
 // numbers. `src/graph/searching.rs` says it for the core.
 
-import type { Terms } from "../calls/call-options.js";
+import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
 import { invalid } from "../checks/errors.js";
 import { type Arena } from "../memory/arena.js";
@@ -45,7 +45,7 @@ export class SearchOperands extends Operands {
     return this.rows * 8 * this.count;
   }
 
-  override check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: CheckedOptions | undefined): void {
     if (terms?.into !== undefined) {
       throw invalid(about, "there is no option 'into'; results are new arrays");
     }
@@ -66,7 +66,7 @@ export class SearchOperands extends Operands {
     const sizes = store.sizes(count, words + (mask?.isListed ? LISTED : 0));
     const allowed = aligned(queries.length);
     const names = allowed + aligned(words);
-    const at = arena.room(names + aligned(sizes.pages));
+    const at = arena.reserve(names + aligned(sizes.pages));
     arena.put(queries, at);
     if (mask !== undefined) arena.words.set(mask.words, at + allowed);
     for (let page = 0; page < sizes.pages; page += 1) {

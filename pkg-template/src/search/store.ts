@@ -3,7 +3,7 @@
 
 import { fromCore, isCoreFailure } from "../checks/errors.js";
 import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
-import { Recent } from "../core/lru.js";
+import { LruMap } from "../core/lru.js";
 import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { TYPES } from "./packing.js";
@@ -90,7 +90,7 @@ export class Stores implements Companion {
   readonly all = new Set<Store>();
   isLost = false;
   /** The core's numbers of searches, by their sizes. */
-  private structures!: Recent<string, number>;
+  private structures!: LruMap<string, number>;
 
   constructor(
     /** Told what the core throws when it has trapped. */
@@ -110,7 +110,7 @@ export class Stores implements Companion {
 
   open(core: Core): void {
     this.core = core;
-    this.structures = new Recent((dropped) => forget(core, dropped));
+    this.structures = new LruMap((dropped) => forget(core, dropped));
   }
 
   hear(event: DeviceEvent): void {

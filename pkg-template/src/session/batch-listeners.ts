@@ -15,7 +15,7 @@ interface Asked {
 }
 
 /** The listeners of one session. */
-export class Metrics {
+export class BatchListeners {
   /** Whether the core measures. */
   isOn = false;
   private core: Core | undefined;

@@ -8,12 +8,12 @@ import type { Core } from "../core/core.js";
 import type { Info } from "../metrics/stats.js";
 
 /** Where numbers are kept from one visit to the next. */
-export type Store = Pick<Storage, "getItem" | "setItem">;
+export type KeyValueStore = Pick<Storage, "getItem" | "setItem">;
 
 /** What a calibrator needs of where it lives. */
-export interface Quiet {
+export interface CalibrationHost {
   /** Undefined where nothing is kept: a worker, Node, a page that may not. */
-  readonly store: Store | undefined;
+  readonly store: KeyValueStore | undefined;
   /** Runs a function when there is nothing else to do. */
   whenIdle(callback: () => void): void;
 }
@@ -29,7 +29,7 @@ export class Calibrator {
 
   constructor(
     private readonly core: Core,
-    private readonly quiet: Quiet,
+    private readonly host: CalibrationHost,
   ) {
     const { adapter, driver, version } = core.info() as Info;
     this.key = `framebatch ${version} ${adapter} ${driver}`;
@@ -46,7 +46,7 @@ export class Calibrator {
   returned(): void {
     if (!this.isNeeded) return;
     this.isNeeded = false;
-    this.quiet.whenIdle(() => {
+    this.host.whenIdle(() => {
       if (this.isOver) return;
       try {
         this.core.calibrate(() => this.remember());
@@ -67,7 +67,7 @@ export class Calibrator {
 
   private remembered(): Float64Array | undefined {
     try {
-      const text = this.quiet.store?.getItem(this.key);
+      const text = this.host.store?.getItem(this.key);
       return text ? Float64Array.from(JSON.parse(text)) : undefined;
     } catch {
       return undefined; // Somebody else's, or a page that may not look.
@@ -79,15 +79,15 @@ export class Calibrator {
     if (this.isOver || !this.isKnown) return;
     const facts = JSON.stringify(Array.from(this.core.model()));
     try {
-      this.quiet.store?.setItem(this.key, facts);
+      this.host.store?.setItem(this.key, facts);
     } catch {
       // A full store, or a page that may not: the next visit measures again.
     }
   }
 }
 
-/** The quiet of this script's page. */
-export function quiet(): Quiet {
+/** The host of this script's page. */
+export function calibrationHost(): CalibrationHost {
   return {
     store: storage(),
     whenIdle(callback) {
@@ -98,7 +98,7 @@ export function quiet(): Quiet {
   };
 }
 
-function storage(): Store | undefined {
+function storage(): KeyValueStore | undefined {
   try {
     return globalThis.localStorage;
   } catch {

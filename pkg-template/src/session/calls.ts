@@ -13,32 +13,32 @@ import {
   type AnyOptions,
   type CallOptions,
   checkCallOptions,
-  type Terms,
+  type CheckedOptions,
 } from "../calls/call-options.js";
 import { type Method, METHODS } from "../calls/methods.js";
 import type { Operands } from "../calls/operands.js";
 import { Structures } from "../calls/structures.js";
 import { type FramebatchError, fromCore, subject } from "../checks/errors.js";
 import type { Core, Notify, Settle } from "../core/core.js";
-import type { Loaded } from "../core/load.js";
+import type { CoreInstance } from "../core/core-instance.js";
 import type { Operand } from "../memory/arrays.js";
 import { Slab } from "../memory/slab.js";
 import { openingStats, type Stats } from "../metrics/stats.js";
 import { Backlog } from "../queue/backlog.js";
-import { Room } from "../queue/backpressure.js";
+import { Backpressure } from "../queue/backpressure.js";
 import { Tickets } from "../queue/tickets.js";
 import { settle } from "../results/settlement.js";
 import { Streams } from "../stream/streams.js";
 import { ChainWriter } from "../tensor/chain-writer.js";
-import { Residents } from "../tensor/resident-tensors.js";
-import { Metrics } from "./batch-listeners.js";
+import { ResidentTensors } from "../tensor/resident-tensors.js";
+import { BatchListeners } from "./batch-listeners.js";
 import type { Companion } from "./companion.js";
-import { Listeners } from "./device-listeners.js";
-import { beginExplained, type Explained, WarmupOperands } from "./explain.js";
-import { type Pace, Sending } from "./sender.js";
+import { DeviceListeners } from "./device-listeners.js";
+import { beginDryRun, type DryRun, WarmupOperands } from "./dry-run.js";
+import { type SenderConfig, Sender } from "./sender.js";
 
 /** An open core and what the session needs beside it. */
-export interface Running extends Pace {
+export interface Running extends SenderConfig {
   readonly core: Core;
   /** Whether the core asks for keys (`overflow: "latest"`). */
   readonly keyed: boolean;
@@ -51,11 +51,13 @@ export class Calls {
   /** Why no more calls are taken; undefined while they are. */
   ended: FramebatchError | undefined;
   /** Tells producers when the queue has room. */
-  readonly room = new Room();
+  readonly backpressure = new Backpressure();
   /** Who wants to know what becomes of the device. */
-  readonly listeners = new Listeners();
+  readonly deviceListeners = new DeviceListeners();
   /** What lies on the device for longer than a call. */
-  readonly residents = new Residents((thrown) => this.fail("tensor", thrown));
+  readonly residents = new ResidentTensors((thrown) =>
+    this.fail("tensor", thrown),
+  );
   /** The core's numbers of what methods on arrays compute. */
   readonly structures = new Structures();
   /** Those of the calls that are written as soon as they are made, by method. */
@@ -65,7 +67,7 @@ export class Calls {
   /** Brings readings of tensors to the core. */
   readonly chains = new ChainWriter(this.residents);
   /** Who wants to know what batches were. */
-  readonly metrics = new Metrics();
+  readonly batchListeners = new BatchListeners();
   /** Where copies of short data go. */
   readonly slab = new Slab();
   /** What has its calls sent without a wait for a frame. */
@@ -77,11 +79,11 @@ export class Calls {
   private readonly tickets = new Tickets((doing, thrown) =>
     this.fail(doing, thrown),
   );
-  private sending!: Sending;
-  /** What the core lives on; undefined until that is loaded. */
-  private loaded: Loaded | undefined;
+  private sender!: Sender;
+  /** The WebAssembly instance that the core lives on; undefined until it is loaded. */
+  private instance: CoreInstance | undefined;
   /** The calls made inside `explain` or `warmup`, while it runs. */
-  private explained: Explained | undefined;
+  private dryRun: DryRun | undefined;
   /** What the core counted until it ended. */
   private finalStats: Stats | undefined;
 
@@ -94,7 +96,7 @@ export class Calls {
     options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
-    let terms: Terms | undefined;
+    let terms: CheckedOptions | undefined;
     try {
       if (options !== undefined) terms = checkCallOptions(method, options);
     } catch (error) {
@@ -116,9 +118,9 @@ export class Calls {
   /** Takes a call. Never throws: what is wrong with it rejects the promise. */
   take<Answer>(
     operands: Operands,
-    options: CallOptions<Terms["into"]> | undefined,
+    options: CallOptions<CheckedOptions["into"]> | undefined,
   ): Promise<Answer> {
-    let terms: Terms | undefined;
+    let terms: CheckedOptions | undefined;
     try {
       if (options !== undefined) {
         terms = checkCallOptions(operands.method, options);
@@ -131,7 +133,7 @@ export class Calls {
 
   private begin<Answer>(
     operands: Operands,
-    terms: Terms | undefined,
+    terms: CheckedOptions | undefined,
   ): Promise<Answer> {
     let call: Call | undefined;
     try {
@@ -167,44 +169,44 @@ export class Calls {
   }
 
   /** The session opens on this instance from here on, and ends with it. */
-  moveIn(loaded: Loaded): void {
+  moveIn(instance: CoreInstance): void {
     if (this.ended !== undefined) return;
-    this.loaded = loaded;
-    loaded.add(this);
+    this.instance = instance;
+    instance.add(this);
   }
 
   /** The core is up: enters what was waiting for it, in order. */
-  run({ core, keyed, ...pace }: Running): void {
+  run({ core, keyed, ...config }: Running): void {
     const { tickets } = this;
-    const sending = new Sending(core, tickets, pace, (doing, thrown) =>
+    const sender = new Sender(core, tickets, config, (doing, thrown) =>
       this.fail(doing, thrown),
     );
     if (this.ended !== undefined) {
-      sending.dispose();
+      sender.dispose();
       core.dispose();
       return;
     }
     this.core = core;
-    this.sending = sending;
-    tickets.open(core, this.loaded!.memory, keyed);
+    this.sender = sender;
+    tickets.open(core, this.instance!.memory, keyed);
     this.structures.open(core);
     this.chains.open(core);
     this.residents.open(core);
-    this.metrics.open(core);
+    this.batchListeners.open(core);
     for (const companion of this.companions) companion.open(core);
-    this.slab.open(sending.preparer.reserve);
+    this.slab.open(sender.preallocator.pool);
     this.backlog.replay(
       (call) => {
         tickets.enter(call);
         this.placed(call);
-        if (call.ticket !== ANSWERED) sending.queued += 1;
+        if (call.ticket !== ANSWERED) sender.queued += 1;
         if (call.terms?.now) this.send();
       },
       () => this.flush(),
     );
-    if (sending.queued > 0 && this.core !== undefined) pace.clock.called();
-    this.streams.open(pace.around);
-    this.room.offer(core);
+    if (sender.queued > 0 && this.core !== undefined) config.clock.called();
+    this.streams.open(config.environment);
+    this.backpressure.offer(core);
   }
 
   /**
@@ -221,26 +223,31 @@ export class Calls {
     if (this.ended !== undefined) return;
     this.streams.flushed();
     if (core === undefined) return this.backlog.addFlush();
-    this.sending.flush(atOnce);
-    this.room.offer(core);
+    this.sender.flush(atOnce);
+    this.backpressure.offer(core);
   }
 
   /** The clock's flush, which the warning about lonely batches goes by. */
   flushByClock(): void {
-    this.sending.warn();
+    this.sender.warn();
     this.send();
   }
 
   /** Answers the calls of a batch. The core calls this. */
   readonly settle: Settle = (table, count, source, message, last) => {
-    const { sending } = this;
+    const { sender } = this;
     try {
-      sending.returning();
-      settle(this.tickets, sending.preparer, { table, count, source, message });
+      sender.returning();
+      settle(this.tickets, sender.preallocator, {
+        table,
+        count,
+        source,
+        message,
+      });
       if (this.ended !== undefined) return;
-      this.room.offer(this.core!);
-      sending.returned(last);
-      if (last && this.metrics.isOn) this.metrics.collect();
+      this.backpressure.offer(this.core!);
+      sender.returned(last);
+      if (last && this.batchListeners.isOn) this.batchListeners.collect();
     } catch (thrown) {
       // The core hears of nothing that is thrown here, and calls would wait for ever.
       this.fail("settle", thrown);
@@ -249,23 +256,23 @@ export class Calls {
 
   /** Hears what becomes of the device. The core calls this. */
   readonly notify: Notify = (event, message) => {
-    if (event === "sent") return this.sending.sent();
-    if (event === "returned") return this.sending.returned(false);
+    if (event === "sent") return this.sender.sent();
+    if (event === "returned") return this.sender.returned(false);
     if (event === "relieved" || event === "regained") {
       // No tensor is filled again: one batch left the device, or the core has brought
       // all of them to another one. A call may be entering just now, and what listeners
       // call must not enter inside of it.
       const news = event === "relieved" ? "fallback" : "restored";
-      return queueMicrotask(() => this.listeners.tell(news, message));
+      return queueMicrotask(() => this.deviceListeners.tell(news, message));
     }
     // First: the core sends what waits as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
     // What was on its way is not: nothing else says so where its callers gave up.
     if (event !== "lost" && this.core !== undefined) {
-      this.sending.returned(false);
+      this.sender.returned(false);
     }
-    this.listeners.tell(event, message);
+    this.deviceListeners.tell(event, message);
   };
 
   /** Gives a call up because its signal says so. */
@@ -303,7 +310,7 @@ export class Calls {
 
   /** Whether calls are recorded, and will not be sent. */
   get isRecording(): boolean {
-    return this.explained !== undefined;
+    return this.dryRun !== undefined;
   }
 
   /** Batches on their way. */
@@ -318,7 +325,7 @@ export class Calls {
 
   /** When the batch is due, for the clock. */
   due(now: number): number {
-    return this.sending.due(now);
+    return this.sender.due(now);
   }
 
   /** Takes no more calls, and answers every one there is with this error. */
@@ -337,13 +344,13 @@ export class Calls {
       this.tickets.release(call);
       endWith(call, error);
     }
-    this.room.close(error);
+    this.backpressure.close(error);
     this.streams.close();
-    this.metrics.close();
-    this.loaded?.remove(this);
+    this.batchListeners.close();
+    this.instance?.remove(this);
     // What fails before there is a core says nothing of the other sessions' cores.
     if (core !== undefined && error.code === "fatal")
-      this.loaded!.condemn(error);
+      this.instance!.condemn(error);
   }
 
   /** Throws what the core throws when it has trapped. */
@@ -361,21 +368,21 @@ export class Calls {
     make: () => unknown,
     end: (core: Core) => Outcome,
   ): Outcome {
-    const explained = beginExplained(name, this.core, this.explained);
-    this.explained = explained;
+    const dryRun = beginDryRun(name, this.core, this.dryRun);
+    this.dryRun = dryRun;
     try {
-      return explained.run(make, end);
+      return dryRun.run(make, end);
     } finally {
-      this.explained = undefined;
-      explained.reject(this.tickets);
+      this.dryRun = undefined;
+      dryRun.reject(this.tickets);
     }
   }
 
-  private make(operands: Operands, terms: Terms | undefined): Call {
+  private make(operands: Operands, terms: CheckedOptions | undefined): Call {
     const call = new Call(operands, terms, this);
     if (terms !== undefined) {
       call.watch();
-      if (terms.onMetrics !== undefined) this.metrics.ask(call);
+      if (terms.onMetrics !== undefined) this.batchListeners.ask(call);
     }
     return call;
   }
@@ -384,7 +391,7 @@ export class Calls {
   private refused(call: Call | undefined, error: unknown): Promise<never> {
     if (call !== undefined) {
       this.tickets.release(call);
-      this.metrics.drop(call);
+      this.batchListeners.drop(call);
     }
     return Promise.reject(error);
   }
@@ -392,17 +399,17 @@ export class Calls {
   // A full batch is sent, and may be answered, before its last call has its ticket.
   private placed(call: Call): void {
     if (call.terms === undefined || call.terms.onMetrics === undefined) return;
-    const isOver = this.explained !== undefined || call.ticket === ANSWERED;
-    if (isOver) this.metrics.drop(call);
-    else this.metrics.entered(call);
+    const isOver = this.dryRun !== undefined || call.ticket === ANSWERED;
+    if (isOver) this.batchListeners.drop(call);
+    else this.batchListeners.entered(call);
   }
 
   private entered(call: Call): void {
     this.placed(call);
-    if (this.explained !== undefined) this.explained.add(call);
+    if (this.dryRun !== undefined) this.dryRun.add(call);
     else if (call.ticket !== ANSWERED) {
       const isNow = call.terms !== undefined && call.terms.now;
-      this.sending.called(isNow);
+      this.sender.called(isNow);
       if (isNow) this.send();
       else this.streams.called();
     }
@@ -415,17 +422,17 @@ export class Calls {
     this.tickets.release(call);
     call.reject(reason);
     try {
-      if (call.terms?.onMetrics !== undefined) this.metrics.drop(call);
+      if (call.terms?.onMetrics !== undefined) this.batchListeners.drop(call);
       if (!entered || this.core === undefined) return;
       this.core.abort(ticket);
-      this.room.offer(this.core);
+      this.backpressure.offer(this.core);
     } catch (thrown) {
       this.fail("abort", thrown);
     }
   }
 
   private stop(core: Core): void {
-    this.sending.dispose();
+    this.sender.dispose();
     this.core = undefined;
     // A core that failed cannot be trusted to clean up, and is left alone.
     if (this.ended!.code === "fatal") return;
@@ -434,7 +441,7 @@ export class Calls {
       this.finalStats = core.stats() as Stats;
     } catch (thrown) {
       // The calls that it left are answered by who asked for the end.
-      this.loaded!.condemn(fromCore("dispose", thrown));
+      this.instance!.condemn(fromCore("dispose", thrown));
     }
   }
 }

@@ -17,7 +17,7 @@ export interface DeviceNews {
 export type DeviceListener = (news: DeviceNews) => void;
 
 /** The listeners of one session. */
-export class Listeners {
+export class DeviceListeners {
   private readonly byEvent: Record<DeviceEvent, Set<DeviceListener>> = {
     lost: new Set(),
     restored: new Set(),

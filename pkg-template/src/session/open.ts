@@ -5,12 +5,12 @@
 
 import { FramebatchError, fromCore, isCoreFailure } from "../checks/errors.js";
 import { clockFor } from "../clock/clock.js";
-import { Nudger } from "../clock/completion-polling.js";
+import { CompletionPoller } from "../clock/completion-polling.js";
 import { isDevelopment, LonelyWarning } from "../clock/lonely-warning.js";
-import { loadCore } from "../core/load.js";
+import { loadCore } from "../core/core-instance.js";
 import { mark } from "../metrics/timeline.js";
-import { nextTask, surroundings } from "../platform/environment.js";
-import { Calibrator, quiet } from "./calibrator.js";
+import { nextTask, hostEnvironment } from "../platform/environment.js";
+import { calibrationHost, Calibrator } from "./calibrator.js";
 import { Calls } from "./calls.js";
 import {
   checkOpenOptions,
@@ -105,17 +105,17 @@ async function bringUp(
 ): Promise<void> {
   checkOpenOptions(name, options);
   if (options.engine === "gpu") checkPlatform();
-  const loaded = await loadCore(options.wasm);
-  calls.moveIn(loaded);
-  const core = await loaded.Core.open(
+  const instance = await loadCore(options.wasm);
+  calls.moveIn(instance);
+  const core = await instance.Core.open(
     coreConfig(options),
     calls.settle,
     calls.notify,
   );
-  const around = surroundings();
+  const environment = hostEnvironment();
   // What opened, and what calls it, are two tasks: each compiles much of the core.
-  await nextTask(around);
-  const nudger = new Nudger(around, {
+  await nextTask(environment);
+  const poller = new CompletionPoller(environment, {
     nudge: () => core.nudge(),
     echo() {
       const device = core.raw_device();
@@ -124,18 +124,18 @@ async function bringUp(
     },
     owed: () => calls.owed,
   });
-  if (options.devtools === true) calls.metrics.add(mark);
+  if (options.devtools === true) calls.batchListeners.add(mark);
   const policy = flushPolicy(options);
   const paced = policy === "frame" || policy === "eager";
   calls.run({
     core,
-    around,
-    clock: clockFor(policy, around, {
+    environment,
+    clock: clockFor(policy, environment, {
       flush: () => calls.flushByClock(),
       due: (now) => calls.due(now),
     }),
-    nudger,
-    calibrator: new Calibrator(core, quiet()),
+    poller,
+    calibrator: new Calibrator(core, calibrationHost()),
     keyed: options.overflow === "latest",
     warning:
       paced && isDevelopment()

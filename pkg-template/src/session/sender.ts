@@ -1,53 +1,53 @@
 // Sends what is queued, and sees to it that the answers come soon.
 //
-// It tells everyone with a stake in when batches go: the clock, the nudger, the
-// preparer, the warning about lonely batches. It knows how many calls are queued, and
+// It tells everyone with a stake in when batches go: the clock, the poller, the
+// preallocator, the warning about lonely batches. It knows how many calls are queued, and
 // no call.
 
 import type { Clock } from "../clock/clock.js";
-import type { Nudger } from "../clock/completion-polling.js";
+import type { CompletionPoller } from "../clock/completion-polling.js";
 import type { LonelyWarning } from "../clock/lonely-warning.js";
 import type { Core } from "../core/core.js";
 import type { Environment, Page } from "../platform/environment.js";
 import type { Tickets } from "../queue/tickets.js";
-import { Preparer } from "../results/preallocator.js";
+import { Preallocator } from "../results/preallocator.js";
 import type { Calibrator } from "./calibrator.js";
 
 /** What a session's batches go by. */
-export interface Pace {
-  readonly around: Environment;
+export interface SenderConfig {
+  readonly environment: Environment;
   readonly clock: Clock;
-  readonly nudger: Nudger;
+  readonly poller: CompletionPoller;
   readonly calibrator: Calibrator;
   /** Undefined where nobody would read it. */
   readonly warning: LonelyWarning | undefined;
 }
 
 /** The way out of one session. */
-export class Sending {
+export class Sender {
   /** Calls taken since the last flush. */
   queued = 0;
   private readonly clock: Clock;
-  private readonly nudger: Nudger;
+  private readonly poller: CompletionPoller;
   private readonly calibrator: Calibrator;
-  readonly preparer: Preparer;
+  readonly preallocator: Preallocator;
   private readonly page: Page | undefined;
   private readonly warning: LonelyWarning | undefined;
 
   constructor(
     private readonly core: Core,
     tickets: Tickets,
-    { around, clock, nudger, calibrator, warning }: Pace,
+    { environment, clock, poller, calibrator, warning }: SenderConfig,
     /** Hears what the core throws, and when. */
     private readonly fail: (doing: string, thrown: unknown) => void,
   ) {
     this.clock = clock;
-    this.nudger = nudger;
+    this.poller = poller;
     this.calibrator = calibrator;
     this.warning = warning;
     const flights = () => tickets.arena.flights;
-    this.preparer = new Preparer(around, tickets.pending, flights);
-    this.page = around.page;
+    this.preallocator = new Preallocator(environment, tickets.pending, flights);
+    this.page = environment.page;
     this.page?.addEventListener("visibilitychange", this.onVisibility);
   }
 
@@ -73,8 +73,8 @@ export class Sending {
 
   /** Batches may be on their way now. */
   sent(): void {
-    this.nudger.sent();
-    this.preparer.sent();
+    this.poller.sent();
+    this.preallocator.sent();
   }
 
   /** When it is due, in milliseconds of the clock; NaN is never. */
@@ -94,16 +94,16 @@ export class Sending {
 
   /** Results are about to be filled. */
   returning(): void {
-    this.preparer.returning();
+    this.preallocator.returning();
   }
 
   /** They were; `last` says that no more of their batch are on their way. */
   returned(last: boolean): void {
     if (last) {
-      this.nudger.returned();
+      this.poller.returned();
       this.calibrator.returned();
     }
-    this.preparer.returned();
+    this.preallocator.returned();
     this.clock.settled();
   }
 
@@ -121,8 +121,8 @@ export class Sending {
   dispose(): void {
     this.page?.removeEventListener("visibilitychange", this.onVisibility);
     this.clock.dispose();
-    this.nudger.dispose();
+    this.poller.dispose();
     this.calibrator.dispose();
-    this.preparer.dispose();
+    this.preallocator.dispose();
   }
 }

@@ -291,7 +291,7 @@ export class Session {
   async warmup(make: () => unknown): Promise<void> {
     const calls = this.#calls;
     this.#refuseIfEnded("warmup");
-    if (calls.core === undefined) await calls.room.wait(calls.core);
+    if (calls.core === undefined) await calls.backpressure.wait(calls.core);
     this.#refuseIfEnded("warmup");
     await calls.warmup(make);
   }
@@ -317,10 +317,10 @@ export class Session {
     event: DeviceEvent | "batch",
     listener: DeviceListener | BatchListener,
   ): () => void {
-    const { metrics, listeners } = this.#calls;
+    const { batchListeners, deviceListeners } = this.#calls;
     return event === "batch"
-      ? metrics.add(listener as BatchListener)
-      : listeners.add(event, listener as DeviceListener);
+      ? batchListeners.add(listener as BatchListener)
+      : deviceListeners.add(event, listener as DeviceListener);
   }
 
   /**
@@ -357,8 +357,10 @@ export class Session {
    * }
    */
   get ready(): Promise<void> {
-    const { core, ended, room } = this.#calls;
-    return ended === undefined ? room.wait(core) : Promise.reject(ended);
+    const { core, ended, backpressure } = this.#calls;
+    return ended === undefined
+      ? backpressure.wait(core)
+      : Promise.reject(ended);
   }
 
   /** Calls that still fit into the queue; 0 or less when it is full, or while the session opens. */
@@ -394,7 +396,7 @@ export class Session {
   get #profiled(): Profiled {
     return {
       flush: () => this.flush(),
-      listen: (listener) => this.#calls.metrics.add(listener),
+      listen: (listener) => this.#calls.batchListeners.add(listener),
     };
   }
 

@@ -8,7 +8,7 @@ import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { Streaming } from "./stream.js";
 
 /** What this drives. */
-interface Sender {
+interface StreamSession {
   readonly core: Core | undefined;
   send(): void;
 }
@@ -20,7 +20,7 @@ export class Streams implements Streaming {
   private waiting = false;
   private task: EndOfTask | undefined;
 
-  constructor(private readonly session: Sender) {}
+  constructor(private readonly session: StreamSession) {}
 
   /** The session is open. */
   open(environment: Environment): void {

@@ -7,15 +7,15 @@
 import { invalid } from "../checks/errors.js";
 import { CODE, MAX_NODES, WITH_CALL } from "./codes.js";
 import type { Node } from "./node.js";
-import type { Leaf } from "./storage.js";
+import type { TensorStorage } from "./storage.js";
 
 /** A chain in words. One encoder serves a session: it keeps its memory. */
-export class Encoder {
+export class ChainEncoder {
   words = new Uint32Array(256);
   /** Words in use. */
   length = 0;
   /** The inputs in order, as many as {@link inputs} says. */
-  readonly leaves: (Node | undefined)[] = [];
+  readonly inputNodes: (Node | undefined)[] = [];
   inputs = 0;
   /** The numbers in order, as many as {@link numbers} says. */
   readonly values: number[] = [];
@@ -40,20 +40,20 @@ export class Encoder {
     for (let i = 0; i < roots.length; i += 1) this.visit(op, roots[i], 0);
     this.reserve(roots.length);
     for (let i = 0; i < roots.length; i += 1) {
-      this.words[this.length++] = roots[i].place - this.base;
+      this.words[this.length++] = roots[i].index - this.base;
     }
     this.words[0] = this.nodes;
     this.words[1] = roots.length;
   }
 
-  /** The leaf of an input. */
-  leaf(at: number): Leaf {
-    return this.leaves[at]!.leaf!;
+  /** The storage of an input. */
+  storage(at: number): TensorStorage {
+    return this.inputNodes[at]!.storage!;
   }
 
   /** Forgets the chain, so that what it names can be collected. */
   clear(): void {
-    for (let i = 0; i < this.inputs; i += 1) this.leaves[i] = undefined;
+    for (let i = 0; i < this.inputs; i += 1) this.inputNodes[i] = undefined;
     this.inputs = 0;
     this.numbers = 0;
     this.base += this.nodes;
@@ -62,7 +62,7 @@ export class Encoder {
   }
 
   private visit(op: string, node: Node, depth: number): void {
-    if (node.place >= this.base) return;
+    if (node.index >= this.base) return;
     // The depth is bounded too, so that the stack is.
     if (depth >= MAX_NODES) throw tooLong(op);
     const { operands } = node;
@@ -70,7 +70,7 @@ export class Encoder {
       this.visit(op, operands[i], depth + 1);
     }
     if (this.nodes >= MAX_NODES) throw tooLong(op);
-    node.place = this.base + this.nodes;
+    node.index = this.base + this.nodes;
     this.nodes += 1;
     this.write(node);
   }
@@ -84,7 +84,7 @@ export class Encoder {
     let at = this.length;
     words[at++] = code | (operands.length << 8) | (attributes.length << 16);
     for (let i = 0; i < operands.length; i += 1) {
-      words[at++] = operands[i].place - this.base;
+      words[at++] = operands[i].index - this.base;
     }
     for (let i = 0; i < attributes.length; i += 1) {
       words[at++] = attributes[i];
@@ -99,10 +99,10 @@ export class Encoder {
     let at = this.length;
     words[at++] = CODE.input | ((2 + dims.length) << 16);
     words[at++] = node.dtype;
-    words[at++] = node.leaf!.isResident ? node.leaf!.home : WITH_CALL;
+    words[at++] = node.storage!.isResident ? node.storage!.home : WITH_CALL;
     for (let i = 0; i < dims.length; i += 1) words[at++] = dims[i];
     this.length = at;
-    this.leaves[this.inputs++] = node;
+    this.inputNodes[this.inputs++] = node;
   }
 
   private reserve(words: number): void {

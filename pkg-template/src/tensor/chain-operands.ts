@@ -6,7 +6,7 @@
 
 import type { Answer, Call } from "../calls/call.js";
 import { about, noMemory } from "../calls/call-errors.js";
-import type { Terms } from "../calls/call-options.js";
+import type { CheckedOptions } from "../calls/call-options.js";
 import { Operands } from "../calls/operands.js";
 import { checkInto, type Receiver } from "../checks/arrays.js";
 import { invalid } from "../checks/errors.js";
@@ -16,7 +16,7 @@ import type { Results } from "../memory/results.js";
 import type { ChainWriter } from "./chain-writer.js";
 import { FLOATS } from "./codes.js";
 import type { Node } from "./node.js";
-import type { Leaf } from "./storage.js";
+import type { TensorStorage } from "./storage.js";
 
 /** How reading one tensor is named and settled. */
 export const READ = {
@@ -38,7 +38,7 @@ export class ChainOperands extends Operands {
   /** The caller's arrays, by root; undefined where none was given. */
   private into: readonly (Result | undefined)[] | undefined = undefined;
   /** Resident data that the call names; while the session opens, all data. */
-  private pinned: Leaf[] | undefined = undefined;
+  private pinned: TensorStorage[] | undefined = undefined;
 
   constructor(
     private readonly writer: ChainWriter,
@@ -58,7 +58,7 @@ export class ChainOperands extends Operands {
     return this.isAnswer(shape.count) ? shape.count : 0;
   }
 
-  override check(about: string, terms: Terms | undefined): void {
+  override check(about: string, terms: CheckedOptions | undefined): void {
     if (terms?.into !== undefined) this.takeInto(about, terms.into);
     this.writer.encode(about, this);
   }
@@ -73,7 +73,7 @@ export class ChainOperands extends Operands {
 
   override unpin(): void {
     if (this.pinned === undefined) return;
-    for (const leaf of this.pinned) this.writer.residents.unpin(leaf);
+    for (const storage of this.pinned) this.writer.residents.unpin(storage);
   }
 
   override empty(): Answer {
@@ -138,13 +138,16 @@ export class ChainOperands extends Operands {
   }
 
   /** Keeps data until {@link unpin}. Invariant: it keeps its place on the device, too. */
-  pinData(leaf: Leaf): void {
-    leaf.pins += 1;
-    if (this.pinned === undefined) this.pinned = [leaf];
-    else this.pinned.push(leaf);
+  pinData(storage: TensorStorage): void {
+    storage.pins += 1;
+    if (this.pinned === undefined) this.pinned = [storage];
+    else this.pinned.push(storage);
   }
 
-  private takeInto(about: string, into: NonNullable<Terms["into"]>): void {
+  private takeInto(
+    about: string,
+    into: NonNullable<CheckedOptions["into"]>,
+  ): void {
     const { method, roots } = this;
     if (method === READ) {
       checkInto(about, into, receiver("into", roots[0]));

@@ -3,8 +3,8 @@
 // Found by the chain's words. What the words mean is not looked at here.
 
 import { checked, type Core, forget } from "../core/core.js";
-import { Recent } from "../core/lru.js";
-import type { Encoder } from "./chain-encoder.js";
+import { LruMap } from "../core/lru.js";
+import type { ChainEncoder } from "./chain-encoder.js";
 import type { Root } from "./chain-operands.js";
 import type { Node } from "./node.js";
 
@@ -19,12 +19,12 @@ export interface Known {
 /** The structures that a session has seen lately. */
 export class ChainStructures {
   /** By a hash of the words; of two with one hash, the one that came later. */
-  private readonly known: Recent<number, Known>;
+  private readonly known: LruMap<number, Known>;
   /** The one before, which the next call often repeats. */
   private last: Known | undefined;
 
   constructor(private readonly core: Core) {
-    this.known = new Recent((dropped) =>
+    this.known = new LruMap((dropped) =>
       forget(
         core,
         dropped.map(({ number }) => number),
@@ -33,7 +33,7 @@ export class ChainStructures {
   }
 
   /** The structure of the encoded chain, to be used before the next is asked for. */
-  find({ words, length }: Encoder, asked: readonly Node[]): Known {
+  find({ words, length }: ChainEncoder, asked: readonly Node[]): Known {
     if (this.last !== undefined && isEqual(this.last.words, words, length)) {
       return this.last;
     }

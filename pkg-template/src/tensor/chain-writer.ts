@@ -8,20 +8,20 @@
 import type { Core } from "../core/core.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
-import { Encoder } from "./chain-encoder.js";
+import { ChainEncoder } from "./chain-encoder.js";
 import type { ChainOperands } from "./chain-operands.js";
 import { ChainStructures } from "./chain-structures.js";
-import type { Residents } from "./resident-tensors.js";
+import type { ResidentTensors } from "./resident-tensors.js";
 import { disposedError } from "./storage.js";
 
 /** Writes the chains of one session. */
 export class ChainWriter {
-  private readonly encoder = new Encoder();
+  private readonly encoder = new ChainEncoder();
   private structures!: ChainStructures;
   /** The operands whose chain the encoder holds. */
   private encoded: ChainOperands | undefined;
 
-  constructor(readonly residents: Residents) {}
+  constructor(readonly residents: ResidentTensors) {}
 
   /** The session is open. */
   open(core: Core): void {
@@ -33,8 +33,8 @@ export class ChainWriter {
     const { encoder } = this;
     encoder.encode(about, operands.asked);
     for (let i = 0; i < encoder.inputs; i += 1) {
-      const leaf = encoder.leaf(i);
-      if (leaf.dropped) throw disposedError(about, leaf.label);
+      const storage = encoder.storage(i);
+      if (storage.dropped) throw disposedError(about, storage.label);
     }
     this.encoded = operands;
   }
@@ -43,7 +43,7 @@ export class ChainWriter {
   keep(operands: ChainOperands): void {
     const { encoder } = this;
     for (let i = 0; i < encoder.inputs; i += 1) {
-      operands.pinData(encoder.leaf(i));
+      operands.pinData(encoder.storage(i));
     }
     this.clear();
   }
@@ -56,7 +56,7 @@ export class ChainWriter {
       encoder.encode(operands.method.name, operands.asked);
     }
     try {
-      const resident = this.settleInputs(operands);
+      const resident = this.makeInputsResident(operands);
       const known = this.structures.find(encoder, operands.asked);
       this.writeInputs(arena, resident);
       operands.written(known.roots);
@@ -67,16 +67,16 @@ export class ChainWriter {
   }
 
   // Before anything is written: what becomes resident may move the cursor's memory.
-  private settleInputs(operands: ChainOperands): number {
+  private makeInputsResident(operands: ChainOperands): number {
     const { encoder } = this;
     let resident = 0;
     for (let i = 0; i < encoder.inputs; i += 1) {
-      const node = encoder.leaves[i]!;
-      const leaf = node.leaf!;
-      if (leaf.failure !== undefined) throw leaf.failure;
-      if (!leaf.isResident) continue;
-      this.residents.settle(node);
-      operands.pinData(leaf);
+      const node = encoder.inputNodes[i]!;
+      const storage = node.storage!;
+      if (storage.failure !== undefined) throw storage.failure;
+      if (!storage.isResident) continue;
+      this.residents.makeResident(node);
+      operands.pinData(storage);
       resident += 1;
     }
     return resident;
@@ -86,21 +86,21 @@ export class ChainWriter {
     const { encoder } = this;
     let data = 0;
     for (let i = 0; i < encoder.inputs; i += 1) {
-      const leaf = encoder.leaf(i);
-      if (!leaf.isResident) data += aligned(leaf.words);
+      const storage = encoder.storage(i);
+      if (!storage.isResident) data += aligned(storage.words);
     }
     const numbers = aligned(encoder.numbers);
-    let at = arena.room(data + numbers + aligned(resident));
+    let at = arena.reserve(data + numbers + aligned(resident));
     let name = at + data + numbers;
     arena.putNumbers(encoder.values, encoder.numbers, at + data);
     for (let i = 0; i < encoder.inputs; i += 1) {
-      const leaf = encoder.leaf(i);
-      if (leaf.isResident) arena.words[name++] = leaf.number;
+      const storage = encoder.storage(i);
+      if (storage.isResident) arena.words[name++] = storage.number;
       else {
-        arena.putData(leaf.data!, at);
-        at += aligned(leaf.words);
+        arena.putData(storage.data!, at);
+        at += aligned(storage.words);
         // From its next call on the data is resident.
-        leaf.uses += 1;
+        storage.uses += 1;
       }
     }
   }

@@ -1,7 +1,7 @@
 // The numbers of chains on the wire, and their limits.
 //
 // The core has the same ones in `src/graph/chain/wire.rs`, `src/graph/expr.rs` and
-// `src/graph/shape.rs`. How they are put in a row is the matter of `encode.ts`.
+// `src/graph/shape.rs`. How they are put in a row is the matter of `chain-encoder.ts`.
 
 /** What a node is. */
 export const CODE = {

@@ -22,7 +22,7 @@ export type NestedNumbers = readonly number[] | readonly NestedNumbers[];
  * Checks data against a shape. Short data is copied, so that the caller may change
  * its array; long typed arrays are not.
  */
-export function takeIn(
+export function copyIn(
   slab: Slab,
   about: string,
   data: TensorData,

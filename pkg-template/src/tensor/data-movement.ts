@@ -55,7 +55,7 @@ export function slice(
   }
   const attributes: number[] = [];
   const kept = dims.map((dim, axis) => {
-    const { start, step, count } = places(ranges[axis] ?? [], dim);
+    const { start, step, count } = sliceIndices(ranges[axis] ?? [], dim);
     attributes.push(start, step, count);
     return count;
   });
@@ -105,7 +105,7 @@ export function gather(x: Node, indexes: Node, axis: number): Node {
   }
   const { dims } = x.shape;
   const along = axisOf("gather", x.shape, axis);
-  const largest = indexes.leaf?.largest;
+  const largest = indexes.storage?.largest;
   if (largest !== undefined && largest >= dims[along]) {
     throw invalid(
       "gather",
@@ -148,7 +148,7 @@ export function concat(parts: readonly Node[], axis: number): Node {
 }
 
 /** Python's `slice.indices`. */
-function places(
+function sliceIndices(
   range: SliceRange,
   dim: number,
 ): { start: number; step: number; count: number } {

@@ -1,13 +1,13 @@
 // The node of a tensor of data: where the data is to lie, and whether it is kept.
 //
-// How data is checked and copied is in `intake.ts`. Nothing goes to a device here.
+// How data is checked and copied is in `copy-in.ts`. Nothing goes to a device here.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
-import { largestOf, takeIn, type TensorData } from "./copy-in.js";
+import { largestOf, copyIn, type TensorData } from "./copy-in.js";
 import { input, type Node } from "./node.js";
-import { AUTO, LARGE, Leaf } from "./storage.js";
+import { AUTO, LARGE, TensorStorage } from "./storage.js";
 import type { TensorSession } from "./tensor-session.js";
 
 /**
@@ -55,13 +55,21 @@ export function inputOf(
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { data: own, shape } = takeIn(slab, about, data, dims);
+  const { data: own, shape } = copyIn(slab, about, data, dims);
   const home = homeOf(about, own, dtype);
   const largest =
     own.memory instanceof Uint32Array ? largestOf(own) : undefined;
   const row = own.words / (shape.dims[0] || 1);
-  const leaf = new Leaf(own, own.words, home, largest, keep, label, row);
-  return input(shape, leaf);
+  const storage = new TensorStorage(
+    own,
+    own.words,
+    home,
+    largest,
+    keep,
+    label,
+    row,
+  );
+  return input(shape, storage);
 }
 
 /** Where data lies that is to be kept so. */

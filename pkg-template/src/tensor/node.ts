@@ -1,11 +1,11 @@
 // What was asked, as plain objects: one for each tensor, and for each number.
 //
 // All nodes are of one class with the same fields, so that walking them stays fast.
-// They hold no method and no memory of a device: data is in their `Leaf`.
+// They hold no method and no memory of a device: data is in their `TensorStorage`.
 
 import { CODE, FLOATS, INDEXES } from "./codes.js";
 import { SCALAR, type Shape } from "./shape.js";
-import type { Leaf } from "./storage.js";
+import type { TensorStorage } from "./storage.js";
 
 /** The type of a node's elements. */
 export type DType = typeof FLOATS | typeof INDEXES;
@@ -15,7 +15,7 @@ const NOTHING: readonly never[] = [];
 /** One value of a chain. */
 export class Node {
   /** Its number in the chain that was encoded last, counted on from all before. */
-  place = -1;
+  index = -1;
 
   constructor(
     readonly code: number,
@@ -25,16 +25,16 @@ export class Node {
     readonly shape: Shape,
     readonly dtype: DType,
     /** The data of an input. */
-    readonly leaf: Leaf | undefined,
+    readonly storage: TensorStorage | undefined,
     /** The number that a constant is. */
     readonly value: number,
   ) {}
 }
 
 /** A tensor that comes from outside. */
-export function input(shape: Shape, leaf: Leaf): Node {
-  const dtype = leaf.largest === undefined ? FLOATS : INDEXES;
-  return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, leaf, 0);
+export function input(shape: Shape, storage: TensorStorage): Node {
+  const dtype = storage.largest === undefined ? FLOATS : INDEXES;
+  return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, storage, 0);
 }
 
 /** A number that travels with the call. */

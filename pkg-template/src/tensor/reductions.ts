@@ -1,6 +1,6 @@
 // Records what goes along axes: reductions, and rows that are scaled by what they hold.
 //
-// As in `compute.ts`: shapes and errors, by the rules of `src/graph/chain/infer.rs`.
+// As in `arithmetic.ts`: shapes and errors, by the rules of `src/graph/chain/infer.rs`.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";

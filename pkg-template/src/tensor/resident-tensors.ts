@@ -2,7 +2,7 @@
 // released.
 //
 // It owns the core's tensor numbers and nothing else: which data becomes resident is
-// said by its `Leaf`, and calls are entered in `reader.ts`.
+// said by its `TensorStorage`, and calls are entered in `chain-writer.ts`.
 
 import { allocate, type Want } from "../checks/allocation.js";
 import {
@@ -21,18 +21,18 @@ import {
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
 import type { Node } from "./node.js";
-import { AUTO, FEWER, type Leaf, NOWHERE } from "./storage.js";
+import { AUTO, FEWER, type TensorStorage, NOWHERE } from "./storage.js";
 
 /** The resident tensors of one session. */
-export class Residents {
+export class ResidentTensors {
   private core: Core | undefined;
-  /** On the device, by the core's number. Leaves know no node, so these are no leak. */
-  private readonly held = new Map<number, Leaf>();
+  /** On the device, by the core's number. Storages know no node, so these are no leak. */
+  private readonly held = new Map<number, TensorStorage>();
   /** Made while the session opens, and to be uploaded as soon as it is open. */
-  private readonly early = new Set<Leaf>();
+  private readonly early = new Set<TensorStorage>();
   /** The net under tensors that nobody disposes of. */
-  private readonly collected = new FinalizationRegistry<Leaf>((leaf) =>
-    this.drop(leaf),
+  private readonly collected = new FinalizationRegistry<TensorStorage>(
+    (storage) => this.drop(storage),
   );
   /** Whether there is no device to upload to. */
   private isLost = false;
@@ -45,11 +45,11 @@ export class Residents {
   /** The session is open. */
   open(core: Core): void {
     this.core = core;
-    for (const leaf of this.early) {
+    for (const storage of this.early) {
       try {
-        this.hold(leaf);
+        this.hold(storage);
       } catch (error) {
-        leaf.failure = error as FramebatchError;
+        storage.failure = error as FramebatchError;
       }
     }
     this.early.clear();
@@ -63,107 +63,110 @@ export class Residents {
   }
 
   /** Takes a tensor's data to the device for good. Throws where there is no room. */
-  settle(node: Node): void {
-    const leaf = node.leaf!;
-    if (leaf.number !== NOWHERE) return;
-    if (this.core === undefined) this.early.add(leaf);
-    else this.hold(leaf);
-    this.collected.register(node, leaf, leaf);
+  makeResident(node: Node): void {
+    const storage = node.storage!;
+    if (storage.number !== NOWHERE) return;
+    if (this.core === undefined) this.early.add(storage);
+    else this.hold(storage);
+    this.collected.register(node, storage, storage);
   }
 
   /** Nobody will use the tensor in another call. */
-  drop(leaf: Leaf): void {
-    if (leaf.dropped) return;
-    leaf.dropped = true;
-    this.collected.unregister(leaf);
-    this.early.delete(leaf);
-    if (leaf.pins === 0) this.free(leaf);
+  drop(storage: TensorStorage): void {
+    if (storage.dropped) return;
+    storage.dropped = true;
+    this.collected.unregister(storage);
+    this.early.delete(storage);
+    if (storage.pins === 0) this.free(storage);
   }
 
   /** A call that needed the tensor was answered. */
-  unpin(leaf: Leaf): void {
-    leaf.pins -= 1;
-    if (leaf.dropped && leaf.pins === 0) this.free(leaf);
+  unpin(storage: TensorStorage): void {
+    storage.pins -= 1;
+    if (storage.dropped && storage.pins === 0) this.free(storage);
   }
 
   /** Where the renderer finds a tensor; undefined on the CPU. */
-  locate(leaf: Leaf): TensorBuffer | undefined {
-    const buffer = this.ask(() => this.core!.locate(leaf.number));
-    return buffer && { buffer, offset: 0, size: bytesOf(leaf) };
+  locate(storage: TensorStorage): TensorBuffer | undefined {
+    const buffer = this.ask(() => this.core!.locate(storage.number));
+    return buffer && { buffer, offset: 0, size: bytesOf(storage) };
   }
 
   /** Uploads everything again when there is another device. */
   hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
     if (this.isLost || this.core === undefined) return;
-    for (const leaf of this.held.values()) {
+    for (const storage of this.held.values()) {
       try {
-        this.fill(leaf);
+        this.fill(storage);
       } catch (error) {
-        this.lose(leaf, error);
+        this.lose(storage, error);
       }
     }
   }
 
-  private hold(leaf: Leaf): void {
-    if (leaf.home === AUTO) {
-      leaf.home = this.suitsF16(leaf) ? PACKED.f16 : RESIDENT;
+  private hold(storage: TensorStorage): void {
+    if (storage.home === AUTO) {
+      storage.home = this.suitsF16(storage) ? PACKED.f16 : RESIDENT;
     }
-    leaf.number = this.ask(() => checked(this.core!, this.core!.hold()));
-    this.held.set(leaf.number, leaf);
+    storage.number = this.ask(() => checked(this.core!, this.core!.hold()));
+    this.held.set(storage.number, storage);
     // With no device it is filled when there is one.
     if (this.isLost) return;
     try {
-      this.fill(leaf);
+      this.fill(storage);
     } catch (error) {
-      this.release(leaf);
+      this.release(storage);
       throw error;
     }
   }
 
-  private fill(leaf: Leaf): void {
-    const source = allocate(wantOf(leaf), () => leaf.own());
+  private fill(storage: TensorStorage): void {
+    const source = allocate(wantOf(storage), () => storage.own());
     if (source === undefined) {
       throw new FramebatchError("device-lost", "it was made with keep: false");
     }
-    if (source.length !== leaf.words) {
+    if (source.length !== storage.words) {
       throw new FramebatchError("device-lost", "its array was detached");
     }
     const home =
-      source instanceof Uint16Array ? leaf.home | AS_GIVEN : leaf.home;
-    const words = allocate(wantOf(leaf), () => wordsOf(source));
+      source instanceof Uint16Array ? storage.home | AS_GIVEN : storage.home;
+    const words = allocate(wantOf(storage), () => wordsOf(source));
     this.ask(() =>
-      checked(this.core!, this.core!.fill(leaf.number, words, home, leaf.row)),
+      checked(
+        this.core!,
+        this.core!.fill(storage.number, words, home, storage.row),
+      ),
     );
-    if (!leaf.keep) leaf.data = undefined;
+    if (!storage.keep) storage.data = undefined;
   }
 
   // In software, f16 would be unpacked in every call to spare memory that is the page's.
-  private suitsF16(leaf: Leaf): boolean {
+  private suitsF16(storage: TensorStorage): boolean {
     const { engine, software } = this.core!.info();
     const fits = (x: number): boolean => Math.abs(x) < 65520 || !isFinite(x);
     if (engine !== "gpu" || software) return false;
-    return allocate(wantOf(leaf), () => leaf.own())?.every(fits) ?? false;
+    return allocate(wantOf(storage), () => storage.own())?.every(fits) ?? false;
   }
 
   // The core settles calls that name a released tensor as `device-lost`.
-  private lose(leaf: Leaf, cause: unknown): void {
-    leaf.failure = new FramebatchError(
+  private lose(storage: TensorStorage, cause: unknown): void {
+    storage.failure = new FramebatchError(
       "device-lost",
-      `${subject("tensor", leaf.label)}: its data was lost with the device, and could not be restored (${(cause as Error).message}); make it anew`,
+      `${subject("tensor", storage.label)}: its data was lost with the device, and could not be restored (${(cause as Error).message}); make it anew`,
       { cause },
     );
-    this.release(leaf);
+    this.release(storage);
   }
 
-  private free(leaf: Leaf): void {
-    leaf.data = undefined;
-    if (leaf.number !== NOWHERE) this.release(leaf);
+  private free(storage: TensorStorage): void {
+    storage.data = undefined;
+    if (storage.number !== NOWHERE) this.release(storage);
   }
 
-  private release(leaf: Leaf): void {
-    const { number } = leaf;
-    leaf.number = NOWHERE;
+  private release(storage: TensorStorage): void {
+    const { number } = storage;
+    storage.number = NOWHERE;
     // After the end of the session there is nothing to release.
     if (!this.held.delete(number) || this.core === undefined) return;
     try {
@@ -184,7 +187,7 @@ export class Residents {
 }
 
 /** Copies of a tensor's data. */
-function wantOf({ label, words }: Leaf): Want {
+function wantOf({ label, words }: TensorStorage): Want {
   return { about: subject("tensor", label), bytes: words * 4, instead: FEWER };
 }
 
@@ -202,7 +205,7 @@ function wordsOf(source: Span["memory"]): Uint32Array {
   return words;
 }
 
-function bytesOf({ words, home }: Leaf): number {
+function bytesOf({ words, home }: TensorStorage): number {
   if (home === PACKED.int8) return Math.ceil(words / 64) * 68;
   return home === RESIDENT ? words * 4 : Math.ceil(words / 2) * 4;
 }

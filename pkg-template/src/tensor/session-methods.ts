@@ -36,7 +36,7 @@ export function makeTensor(
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
   const node = inputOf(calls, about, data, dims, options);
   // What is short waits for its second use.
-  if (node.leaf!.isResident) calls.residents.settle(node);
+  if (node.storage!.isResident) calls.residents.makeResident(node);
   return new Tensor(calls, node);
 }
 

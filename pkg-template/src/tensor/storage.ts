@@ -2,7 +2,7 @@
 //
 // A record without a device and without a node: the node of a tensor may be collected
 // while this is still needed, to release memory or to answer a pending call. How data
-// is checked and copied is in `intake.ts`.
+// is checked and copied is in `copy-in.ts`.
 
 import { FramebatchError, subject } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
@@ -21,7 +21,7 @@ export const NOWHERE = -1;
 export const AUTO = -1;
 
 /** The data of one tensor. */
-export class Leaf {
+export class TensorStorage {
   /** The core's number of it, or {@link NOWHERE}. */
   number = NOWHERE;
   /** Calls that took the data along. */

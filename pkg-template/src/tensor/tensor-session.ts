@@ -1,12 +1,12 @@
 // What tensors ask of the session that they belong to.
 
-import type { CallOptions, Terms } from "../calls/call-options.js";
+import type { CallOptions, CheckedOptions } from "../calls/call-options.js";
 import type { Operands } from "../calls/operands.js";
 import type { FramebatchError } from "../checks/errors.js";
 import type { Core } from "../core/core.js";
 import type { Slab } from "../memory/slab.js";
 import type { ChainWriter } from "./chain-writer.js";
-import type { Residents } from "./resident-tensors.js";
+import type { ResidentTensors } from "./resident-tensors.js";
 
 /** A session, as far as tensors know it. */
 export interface TensorSession {
@@ -17,10 +17,10 @@ export interface TensorSession {
   /** Where copies of short data go. */
   readonly slab: Slab;
   readonly chains: ChainWriter;
-  readonly residents: Residents;
+  readonly residents: ResidentTensors;
   /** Takes a call. Never throws: what is wrong with it rejects the promise. */
   take<Answer>(
     operands: Operands,
-    options: CallOptions<Terms["into"]> | undefined,
+    options: CallOptions<CheckedOptions["into"]> | undefined,
   ): Promise<Answer>;
 }

@@ -15,7 +15,7 @@ const SMALLEST = 64;
  * The entered calls, in a ring that grows to the widest span of open tickets, and
  * halves whenever it runs empty after a time when a quarter of it was enough.
  */
-export class Pending {
+export class PendingCalls {
   /** Calls in the ring. */
   size = 0;
   /** The oldest ticket in it. */

@@ -11,7 +11,7 @@ import type { Core } from "../core/core.js";
 import type { Tickets } from "../queue/tickets.js";
 
 /** One `explain` or `warmup`, while it runs. */
-export class Explained {
+export class DryRun {
   private readonly calls: Call[] = [];
 
   constructor(
@@ -57,18 +57,18 @@ export class Explained {
 }
 
 /** A new one; throws while the session opens, or another one runs. */
-export function beginExplained(
+export function beginDryRun(
   name: string,
   core: Core | undefined,
-  running: Explained | undefined,
-): Explained {
+  running: DryRun | undefined,
+): DryRun {
   if (core === undefined) {
     throw invalid(name, "the session is still opening; await gpu.ready first");
   }
   if (running !== undefined) {
     throw invalid(name, "it cannot be used inside itself");
   }
-  return new Explained(core, name);
+  return new DryRun(core, name);
 }
 
 /** What waits for a warm-up is a call without operands: its ticket is the core's. */

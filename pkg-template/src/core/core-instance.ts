@@ -9,7 +9,7 @@ import { scalarFile, start } from "../core-glue.js";
 import type { CoreClass, WasmSource } from "./core.js";
 
 /** A session that lives on an instance. */
-export interface Resident {
+export interface Tenant {
   /** Throws what the core throws when it has trapped. */
   checkUp(): void;
   /** Answers everything that is pending with this error. */
@@ -25,8 +25,8 @@ type Uncaught = ErrorEvent & PromiseRejectionEvent;
 const UNCAUGHT = ["error", "unhandledrejection"];
 
 /** A WebAssembly instance: the core's class, and the memory its sessions share. */
-export class Loaded {
-  private readonly residents = new Set<Resident>();
+export class CoreInstance {
+  private readonly tenants = new Set<Tenant>();
 
   constructor(
     readonly Core: CoreClass,
@@ -39,13 +39,13 @@ export class Loaded {
   }
 
   /** A session moved in; it may still be opening. */
-  add(resident: Resident): void {
-    this.residents.add(resident);
+  add(tenant: Tenant): void {
+    this.tenants.add(tenant);
   }
 
   /** A session ended. */
-  remove(resident: Resident): void {
-    this.residents.delete(resident);
+  remove(tenant: Tenant): void {
+    this.tenants.delete(tenant);
   }
 
   /** The instance trapped: every session on it ends, and the next one gets another. */
@@ -55,7 +55,7 @@ export class Loaded {
     for (const type of UNCAUGHT) {
       globalThis.removeEventListener?.(type, this.onUncaught);
     }
-    for (const resident of this.residents) resident.end(error);
+    for (const tenant of this.tenants) tenant.end(error);
   }
 
   private readonly onUncaught = (event: Event): void => {
@@ -65,7 +65,7 @@ export class Loaded {
     let trap: unknown = undefined;
     if (thrown.stack?.includes("framebatch_bg")) trap = thrown;
     try {
-      for (const resident of this.residents) resident.checkUp();
+      for (const tenant of this.tenants) tenant.checkUp();
     } catch (thrown) {
       trap = thrown;
     }
@@ -75,7 +75,7 @@ export class Loaded {
   };
 }
 
-let loading: Promise<Loaded> | undefined;
+let loading: Promise<CoreInstance> | undefined;
 
 /** A module with a vector in it, valid where WebAssembly has them. */
 const VECTORS = Uint8Array.of(
@@ -84,12 +84,14 @@ const VECTORS = Uint8Array.of(
 );
 
 /** Loads the core from `source`, or from beside the package's scripts. */
-export function loadCore(source: WasmSource | undefined): Promise<Loaded> {
+export function loadCore(
+  source: WasmSource | undefined,
+): Promise<CoreInstance> {
   loading ??= load(source);
   return loading;
 }
 
-async function load(given: WasmSource | undefined): Promise<Loaded> {
+async function load(given: WasmSource | undefined): Promise<CoreInstance> {
   try {
     // Undefined: the glue finds the usual file.
     const hasVectors = WebAssembly.validate(VECTORS);
@@ -98,7 +100,7 @@ async function load(given: WasmSource | undefined): Promise<Loaded> {
     const { memory } = await init(
       source === undefined ? undefined : { module_or_path: source },
     );
-    return new Loaded(Core, memory, abandon);
+    return new CoreInstance(Core, memory, abandon);
   } catch (error) {
     loading = undefined;
     throw new FramebatchError(
