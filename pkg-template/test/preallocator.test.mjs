@@ -88,38 +88,38 @@ test("what is on its way gets an array of its own; what is tiny, or has one, doe
 
 test("what calls took along is made ahead for the next batch, before its results", () => {
   const { preallocator, send, answer, tasks } = prepared();
-  const { reserve } = preallocator;
-  assert.equal(reserve.takeAhead("float32", 400), undefined, "none yet");
-  assert.equal(reserve.takeAhead("float32", 400), undefined);
+  const { pool } = preallocator;
+  assert.equal(pool.takeAhead("float32", 400), undefined, "none yet");
+  assert.equal(pool.takeAhead("float32", 400), undefined);
   answer(send(64));
   tasks();
   const [one, two, three] = [1, 2, 3].map(() =>
-    reserve.takeAhead("float32", 400),
+    pool.takeAhead("float32", 400),
   );
   assert.deepEqual([one.length, two.length, three], [100, 100, undefined]);
   assert.notEqual(one.buffer, two.buffer);
   // Three were needed, then none.
   answer(send(64));
   tasks();
-  assert.equal(reserve.takeAhead("float32", 400).length, 100);
+  assert.equal(pool.takeAhead("float32", 400).length, 100);
   for (let batch = 0; batch < 2; batch += 1) {
     answer(send(64));
     tasks();
   }
-  assert.equal(reserve.takeAhead("float32", 400), undefined);
+  assert.equal(pool.takeAhead("float32", 400), undefined);
 });
 
 test("what is made ahead is nobody's while its pages are written", () => {
   const { preallocator, send, answer, tasks, world } = prepared({ look: 0.2 });
-  const { reserve } = preallocator;
+  const { pool } = preallocator;
   const [each, most] = [40 * 4096, 4];
-  for (let i = 0; i < most; i += 1) reserve.takeAhead("float32", each);
+  for (let i = 0; i < most; i += 1) pool.takeAhead("float32", each);
   answer(send(64));
   const had = [];
   for (let n = 0; world.messages.length > 0; n += 1) {
     assert.ok(n < 100, "it never ends");
     world.task();
-    const array = reserve.takeAhead("float32", each);
+    const array = pool.takeAhead("float32", each);
     if (array !== undefined) had.push(array.fill(0.1));
   }
   assert.equal(had.length, most);
@@ -127,11 +127,11 @@ test("what is made ahead is nobody's while its pages are written", () => {
   const isWhole = (array) => array.every((float) => float === Math.fround(0.1));
   assert.deepEqual(had.map(isWhole), [true, true, true, true]);
   // A batch that comes back takes what is half written as it is.
-  for (let i = 0; i < most; i += 1) reserve.takeAhead("float32", each);
+  for (let i = 0; i < most; i += 1) pool.takeAhead("float32", each);
   answer(send(64));
   world.task();
   preallocator.returning();
-  const taken = reserve.takeAhead("float32", each).fill(0.1);
+  const taken = pool.takeAhead("float32", each).fill(0.1);
   tasks();
   assert.ok(isWhole(taken));
 });

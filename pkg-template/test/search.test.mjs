@@ -94,7 +94,7 @@ test("the device is told what changed, and no more", () => {
   expect(["page", 0, 8]);
   vectors.forget();
   expect(["page", 0, 8]);
-  assert.deepEqual([...vectors.places.keys()].at(-1), 302);
+  assert.deepEqual([...vectors.slots.keys()].at(-1), 302);
 });
 
 test("rounded counts are few, and at most a quarter above", () => {

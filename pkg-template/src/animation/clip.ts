@@ -14,7 +14,7 @@ import { FLOATS, RESIDENT } from "../tensor/codes.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {
   checkLayers,
-  type Inside,
+  type ClipInternals,
   sampledLayer,
   type Times,
   timeWithin,
@@ -30,7 +30,7 @@ import {
   type Target,
 } from "./sample-operands.js";
 import { SingleSample } from "./single-sample.js";
-import { type Place, Store } from "./store.js";
+import { type StoreRange, ClipStore } from "./store.js";
 import { type ClipOptions, encode, type Encoded } from "./tracks.js";
 
 /** What `clip.sample` takes last. */
@@ -76,14 +76,15 @@ const LAYER_NAMES: Record<keyof BlendLayer, true> = {
 };
 
 /** What is behind a handle; throws for anything else. */
-let insideOf!: (about: string, clip: unknown) => Inside;
+let internalsOf!: (about: string, clip: unknown) => ClipInternals;
 
-const stores = new WeakMap<Calls, Store>();
+const stores = new WeakMap<Calls, ClipStore>();
 
 /** Frees the places of clips that nobody disposes of. */
-const collected = new FinalizationRegistry<{ store: Store; place: Place }>(
-  ({ store, place }) => store.drop(place),
-);
+const collected = new FinalizationRegistry<{
+  store: ClipStore;
+  range: StoreRange;
+}>(({ store, range }) => store.drop(range));
 
 /**
  * Keyframe tracks on the device. Made by `gpu.clip`.
@@ -102,19 +103,19 @@ export class Clip {
   readonly duration: number;
   /** Floats of a row: those of all its tracks, one after the other. */
   readonly width: number;
-  readonly #inside: Inside;
+  readonly #internals: ClipInternals;
 
   /** Clips come from `gpu.clip`. */
   constructor(calls: Calls, clip: Encoded, label: string | undefined) {
     const store = storeOf(calls);
     this.duration = clip.duration;
     this.width = clip.width;
-    const place = store.put(clip.words);
+    const range = store.put(clip.words);
     // The store has the words now.
-    const inside = { ...clip, words: new Uint32Array(0) };
-    const single = new SingleSample(store, inside, place);
-    this.#inside = { calls, clip: inside, place, label, single };
-    collected.register(this, { store, place }, this);
+    const internals = { ...clip, words: new Uint32Array(0) };
+    const single = new SingleSample(store, internals, range);
+    this.#internals = { calls, clip: internals, range, label, single };
+    collected.register(this, { store, range }, this);
   }
 
   /**
@@ -133,14 +134,19 @@ export class Clip {
     times: Times,
     options?: SampleOptions<Into>,
   ): Promise<Into> {
-    const inside = this.#inside;
-    if (typeof times === "number" && isSingle(inside, options)) {
-      return sampleSingle(inside, times, options) as Promise<Into>;
+    const internals = this.#internals;
+    if (typeof times === "number" && isSingle(internals, options)) {
+      return sampleSingle(internals, times, options) as Promise<Into>;
     }
     return attempt(() => {
       const { wrap, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
-      return take<Into>(this.#inside.calls, SAMPLE, [layer], options && rest);
+      return take<Into>(
+        this.#internals.calls,
+        SAMPLE,
+        [layer],
+        options && rest,
+      );
     });
   }
 
@@ -152,7 +158,7 @@ export class Clip {
    * `gpu.warmup` compiled it. Without `gpu.flush()` it waits while three batches are on
    * their way.
    * Calls sent in the same batch or later that read the tensor find what was written. Where
-   * calls of a batch write to the same place, one of them wins. After a loss of the device
+   * calls of a batch write to the same floats, one of them wins. After a loss of the device
    * the tensor holds its own data until it is written again.
    *
    * @example
@@ -171,7 +177,7 @@ export class Clip {
       const layer = { clip: this, times, wrap };
       const to = [tensor, offset] as const;
       return takeTo(
-        this.#inside.calls,
+        this.#internals.calls,
         SAMPLE_TO,
         [layer],
         to,
@@ -183,8 +189,8 @@ export class Clip {
   /** Gives its memory back as soon as no batch needs it. Using it after that rejects. */
   dispose(): void {
     collected.unregister(this);
-    const { calls, place } = this.#inside;
-    storeOf(calls).drop(place);
+    const { calls, range } = this.#internals;
+    storeOf(calls).drop(range);
   }
 
   /** Lets `using` dispose of the clip. */
@@ -193,9 +199,9 @@ export class Clip {
   }
 
   static {
-    insideOf = (about, clip) => {
-      if (typeof clip === "object" && clip !== null && #inside in clip) {
-        return clip.#inside;
+    internalsOf = (about, clip) => {
+      if (typeof clip === "object" && clip !== null && #internals in clip) {
+        return clip.#internals;
       }
       throw invalid(about, `clip must be a clip, got ${kindOf(clip)}`);
     };
@@ -237,7 +243,7 @@ export function blendTo(
 const NONE: SampleOptions = {};
 
 // Whether a call goes by the operands that its clip has for one time.
-function isSingle({ calls }: Inside, options: unknown): boolean {
+function isSingle({ calls }: ClipInternals, options: unknown): boolean {
   if (calls.core === undefined) return false;
   if (options === undefined) return true;
   if (typeof options !== "object" || options === null) return false;
@@ -246,14 +252,14 @@ function isSingle({ calls }: Inside, options: unknown): boolean {
 }
 
 function sampleSingle(
-  inside: Inside,
+  internals: ClipInternals,
   time: number,
   options: SampleOptions | undefined,
 ): Promise<Float32Array> {
-  const { single, calls } = inside;
+  const { single, calls } = internals;
   try {
     const { wrap = "clamp" } = options ?? NONE;
-    single.time = timeWithin(SAMPLE.name, inside, time, wrap);
+    single.time = timeWithin(SAMPLE.name, internals, time, wrap);
     return calls.take(single, undefined);
   } catch (error) {
     return Promise.reject(error);
@@ -356,13 +362,13 @@ function layersOf(
 }
 
 function layerOf(about: string, calls: Calls, layer: BlendLayer): SampledLayer {
-  return sampledLayer(about, calls, insideOf(about, layer.clip), layer);
+  return sampledLayer(about, calls, internalsOf(about, layer.clip), layer);
 }
 
-function storeOf(calls: Calls): Store {
+function storeOf(calls: Calls): ClipStore {
   let store = stores.get(calls);
   if (store === undefined) {
-    store = new Store((thrown) => calls.fail("clip", thrown));
+    store = new ClipStore((thrown) => calls.fail("clip", thrown));
     stores.set(calls, store);
     calls.join(store);
   }

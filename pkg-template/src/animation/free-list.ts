@@ -9,10 +9,10 @@ interface Gap {
 }
 
 /**
- * Places in a store. What is given back joins what is free beside it, so that clips
- * that come and go leave no crumbs.
+ * The free words of a store. What is given back joins what is free beside it, so that
+ * clips that come and go leave no crumbs.
  */
-export class Places {
+export class FreeList {
   /** Words up to the end of the last place in use. */
   end = 0;
   /** Invariant: in order, with words in use between any two and behind the last. */

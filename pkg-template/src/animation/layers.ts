@@ -12,7 +12,7 @@ import {
 import type { Calls } from "../session/calls.js";
 import { type SampledLayer, WRAPS } from "./sample-operands.js";
 import type { SingleSample } from "./single-sample.js";
-import type { Place } from "./store.js";
+import type { StoreRange } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
 /** What becomes of a time outside of a clip: the nearest end, again, or to and fro. */
@@ -22,17 +22,17 @@ export type Wrap = (typeof WRAPS)[number];
 export type Times = number | Float32Array;
 
 /** A clip without its handle. */
-export interface Inside {
+export interface ClipInternals {
   readonly calls: Calls;
   readonly clip: Encoded;
-  readonly place: Place;
+  readonly range: StoreRange;
   readonly label: string | undefined;
   /** The operands of its calls of one time. */
   readonly single: SingleSample;
 }
 
 /** What is said of a layer beside its clip. */
-interface Given {
+interface LayerOptions {
   readonly times: Times;
   readonly weight?: number | Float32Array;
   readonly wrap?: Wrap | readonly Wrap[];
@@ -43,17 +43,17 @@ interface Given {
 export function sampledLayer(
   about: string,
   calls: Calls,
-  inside: Inside,
-  { times, weight = 1, wrap = "clamp", additive = false }: Given,
+  internals: ClipInternals,
+  { times, weight = 1, wrap = "clamp", additive = false }: LayerOptions,
 ): SampledLayer {
-  const { clip, place } = inside;
-  if (inside.calls !== calls) {
+  const { clip, range } = internals;
+  if (internals.calls !== calls) {
     throw invalid(
       about,
       "the clip is of another session; make it with the same one",
     );
   }
-  refuseDisposed(about, inside);
+  refuseDisposed(about, internals);
   checkFloats(about, "times", times);
   const rows = typeof times === "number" ? 1 : times.length;
   checkWeight(about, weight, rows);
@@ -68,7 +68,7 @@ export function sampledLayer(
   const isFolded = typeof times === "number" && typeof mode === "number";
   return {
     clip,
-    place,
+    range,
     times: isFolded ? fold(times, clip.duration, mode) : times,
     weight,
     wrap: isFolded ? 0 : mode,
@@ -79,15 +79,15 @@ export function sampledLayer(
 /** Where a clip is at one time, in its seconds. Throws for what is wrong with it. */
 export function timeWithin(
   about: string,
-  inside: Inside,
+  internals: ClipInternals,
   time: number,
   wrap: unknown,
 ): number {
-  refuseDisposed(about, inside);
+  refuseDisposed(about, internals);
   checkFloats(about, "times", time);
   const mode = modeOf(about, wrap, 1);
   const only = typeof mode === "number" ? mode : mode[0];
-  return fold(time, inside.clip.duration, only);
+  return fold(time, internals.clip.duration, only);
 }
 
 /** Throws unless layers fit each other. */
@@ -123,8 +123,8 @@ function rowsOf({ times }: SampledLayer): number {
   return typeof times === "number" ? 1 : times.length;
 }
 
-function refuseDisposed(about: string, { place, label }: Inside): void {
-  if (!place.dropped) return;
+function refuseDisposed(about: string, { range, label }: ClipInternals): void {
+  if (!range.dropped) return;
   throw new FramebatchError(
     "disposed",
     `${about}: ${subject("the clip", label)} is disposed; make it anew`,

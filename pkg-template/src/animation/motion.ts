@@ -13,7 +13,7 @@ import type { Tensor } from "../tensor/tensor.js";
 import { floatsFor } from "./arrays.js";
 
 /** How far a motion is: the weights of `from`, `to` and `velocity`, and whether it ends. */
-export interface Moment {
+export interface MotionWeights {
   readonly a: number;
   readonly b: number;
   readonly c: number;
@@ -31,7 +31,7 @@ export interface Motion {
   /** Where it is computed; undefined: by how much there is. */
   readonly engine: "cpu" | "gpu" | undefined;
   /** How far it is, so many seconds after its first frame. */
-  at(seconds: number): Moment;
+  at(seconds: number): MotionWeights;
   /** Its value is there. */
   updated(): void;
   /** It is stepped no more: at its end, or given up. */
@@ -177,17 +177,17 @@ export class Stepper implements Companion {
     now: number,
   ): Promise<void> {
     let packed: Packed | undefined;
-    const moments = new Map<Motion, Moment>();
+    const weightsOf = new Map<Motion, MotionWeights>();
     const asked = new Map<Motion, Live>();
     this.isWaiting = true;
     try {
       for (const motion of far) {
         const live = this.live.get(motion)!;
         asked.set(motion, live);
-        moments.set(motion, motion.at((now - live.start!) / 1000));
+        weightsOf.set(motion, motion.at((now - live.start!) / 1000));
       }
       packed = this.packed ??= new Packed(this.calls, far);
-      await packed.compute(moments);
+      await packed.compute(weightsOf);
     } catch (error) {
       this.unpack();
       // Of another device it is made anew, with the next step.
@@ -205,7 +205,7 @@ export class Stepper implements Companion {
       const live = asked.get(motion)!;
       if (this.live.get(motion) !== live || live.stepped > now) continue;
       motion.value.set(row);
-      this.tell(motion, moments.get(motion)!.isLast);
+      this.tell(motion, weightsOf.get(motion)!.isLast);
     }
   }
 
@@ -258,12 +258,12 @@ class Packed {
   }
 
   /** Computes every motion's value. */
-  async compute(moments: ReadonlyMap<Motion, Moment>): Promise<void> {
+  async compute(weightsOf: ReadonlyMap<Motion, MotionWeights>): Promise<void> {
     this.isBusy = true;
     const made: Tensor[] = [];
     const tensors = this.groups.map(({ motions, rows }) => {
-      const weights = (of: (moment: Moment) => number): Tensor => {
-        const data = Float32Array.from(motions, (m) => of(moments.get(m)!));
+      const weights = (of: (weights: MotionWeights) => number): Tensor => {
+        const data = Float32Array.from(motions, (m) => of(weightsOf.get(m)!));
         const column = this.make(data, [motions.length, 1]);
         made.push(column);
         return column;

@@ -13,7 +13,7 @@ import type { Node } from "../tensor/node.js";
 import type { ResidentTensors } from "../tensor/resident-tensors.js";
 import type { TensorStorage } from "../tensor/storage.js";
 import { copyOf } from "./arrays.js";
-import type { Place, Store } from "./store.js";
+import type { StoreRange, ClipStore } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
 /** Wrap modes by number. */
@@ -28,7 +28,7 @@ const MODES = 0x20000;
 /** A clip among those of a sampling. */
 export interface SampledLayer {
   readonly clip: Encoded;
-  readonly place: Place;
+  readonly range: StoreRange;
   /** One for each row, or for the only one. */
   times: number | Float32Array;
   /** One for all rows, or one each. */
@@ -64,7 +64,7 @@ export class SampleOperands extends Operands {
 
   constructor(
     method: CallMethod,
-    private readonly store: Store,
+    private readonly store: ClipStore,
     private readonly layers: readonly SampledLayer[],
     private readonly target: Target | undefined,
   ) {
@@ -135,8 +135,8 @@ export class SampleOperands extends Operands {
     words[word++] = target === undefined ? 0 : target.offset;
     words[word++] = this.width;
     for (let k = 0; k < layers.length; k += 1) {
-      const { place, wrap, isAdditive, weight } = layers[k];
-      words[word++] = place.at;
+      const { range, wrap, isAdditive, weight } = layers[k];
+      words[word++] = range.at;
       words[word++] = typeof wrap === "number" ? wrap : 0;
       words[word++] = isAdditive ? 1 : 0;
       words[word++] = bitsOf(typeof weight === "number" ? weight : 1);

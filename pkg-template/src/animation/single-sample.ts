@@ -7,7 +7,7 @@
 import { Operands } from "../calls/operands.js";
 import type { Arena } from "../memory/arena.js";
 import { HEADER, LAYER, ONE, SAMPLE } from "./sample-operands.js";
-import type { Place, Store } from "./store.js";
+import type { StoreRange, ClipStore } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
 /** Words of a call: its time, its header, its only layer, the store's number. */
@@ -22,16 +22,16 @@ export class SingleSample extends Operands {
   time = 0;
 
   constructor(
-    private readonly store: Store,
+    private readonly store: ClipStore,
     private readonly clip: Encoded,
-    private readonly place: Place,
+    private readonly range: StoreRange,
   ) {
     super(SAMPLE);
     this.elements = clip.width;
   }
 
   write(arena: Arena): number {
-    const { store, place } = this;
+    const { store, range } = this;
     if (store.failure !== undefined) throw store.failure;
     const { lanes, width } = this.clip;
     const id = store.structure(1, lanes, width, 1, false);
@@ -43,7 +43,7 @@ export class SingleSample extends Operands {
     words[word++] = 1;
     words[word++] = 0;
     words[word++] = width;
-    words[word++] = place.at;
+    words[word++] = range.at;
     words[word++] = 0;
     words[word++] = 0;
     words[word++] = ONE;

@@ -7,7 +7,12 @@
 
 import type { Calls } from "../session/calls.js";
 import { copyOf, floatsFor, mapped } from "./arrays.js";
-import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
+import {
+  type MotionWeights,
+  type Motion,
+  type Stepper,
+  stepperOf,
+} from "./motion.js";
 import {
   checkLengths,
   checkMotion,
@@ -113,7 +118,7 @@ export class Spring<Value extends MotionValue = number> {
     const { start, seconds } = this.#stepper.stepped(this.#pull) ?? {};
     const pull = this.#toward(
       next,
-      this.#pull.place(seconds),
+      this.#pull.position(seconds),
       this.#pull.speed(seconds),
     );
     this.cancel();
@@ -199,7 +204,7 @@ class Pull implements Motion {
     this.fastest = velocity.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
   }
 
-  at(seconds: number): Moment {
+  at(seconds: number): MotionWeights {
     const { oscillator, farthest, fastest, settings } = this;
     this.seconds = seconds;
     const { a, c, da, dc } = oscillator.at(seconds);
@@ -214,7 +219,7 @@ class Pull implements Motion {
   }
 
   /** Where it is after so many seconds, whoever computes it; the value as it was left. */
-  place(seconds: number | undefined): Float32Array {
+  position(seconds: number | undefined): Float32Array {
     if (seconds === undefined) return copyOf("spring", this.value);
     const { a, b, c } = this.at(seconds);
     const { from, to, velocity } = this;

@@ -13,7 +13,7 @@ import { LruMap } from "../core/lru.js";
 import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { wordsOf } from "./arrays.js";
-import { Places } from "./free-list.js";
+import { FreeList } from "./free-list.js";
 
 /** Words of the first store; it doubles when it is full. */
 const SMALLEST = 2 ** 14;
@@ -22,31 +22,31 @@ const SMALLEST = 2 ** 14;
 const NOWHERE = -1;
 
 /** A place in the store. */
-export interface Place {
+export interface StoreRange {
   readonly at: number;
   readonly words: number;
   /** Nobody will use it in another call. */
   dropped: boolean;
 }
 
-/** A place that was dropped. */
-interface DroppedPlace {
-  readonly place: Place;
+/** A range that was dropped. */
+interface DroppedRange {
+  readonly range: StoreRange;
   /** Behind its calls; undefined while the session that takes these opens. */
   fence: number | undefined;
 }
 
 /** The store of one session. */
-export class Store implements Companion {
+export class ClipStore implements Companion {
   /** The core's number of its tensor. */
   number = NOWHERE;
   /** Why the device does not have it. */
   failure: FramebatchError | undefined;
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
-  private readonly places = new Places();
+  private readonly freeList = new FreeList();
   /** Oldest first. Batches may sample some of these yet. */
-  private readonly dropped: DroppedPlace[] = [];
+  private readonly dropped: DroppedRange[] = [];
   /** How many of the words the device has. */
   private held = 0;
   private isLost = false;
@@ -59,9 +59,9 @@ export class Store implements Companion {
   ) {}
 
   /** Finds a place for words and writes them there. Throws where there is no room. */
-  put(words: Uint32Array): Place {
+  put(words: Uint32Array): StoreRange {
     if (this.core !== undefined) this.reclaim(this.core);
-    const at = this.places.take(words.length);
+    const at = this.freeList.take(words.length);
     const before = this.words;
     const end = at + words.length;
     if (end > before.length) {
@@ -71,26 +71,26 @@ export class Store implements Companion {
       this.words.set(before);
     }
     this.words.set(words, at);
-    const place = { at, words: words.length, dropped: false };
-    if (this.core === undefined || this.isLost) return place;
+    const range = { at, words: words.length, dropped: false };
+    if (this.core === undefined || this.isLost) return range;
     try {
       if (end > this.held) this.fill(this.core);
       else this.patch(this.core, at, words);
     } catch (error) {
       // The device keeps what it had.
       this.words = before;
-      this.places.give(at, words.length);
+      this.freeList.give(at, words.length);
       throw error;
     }
-    return place;
+    return range;
   }
 
   /** Nobody will use a place in another call: others get it once no batch can sample it. */
-  drop(place: Place): void {
-    if (place.dropped) return;
-    place.dropped = true;
+  drop(range: StoreRange): void {
+    if (range.dropped) return;
+    range.dropped = true;
     try {
-      this.dropped.push({ place, fence: this.core?.fence() });
+      this.dropped.push({ range, fence: this.core?.fence() });
     } catch (thrown) {
       this.trapped(thrown);
     }
@@ -120,7 +120,7 @@ export class Store implements Companion {
   open(core: Core): void {
     this.core = core;
     this.structures = new LruMap((dropped) => forget(core, dropped));
-    if (this.places.end > 0) this.fillOrLose(core);
+    if (this.freeList.end > 0) this.fillOrLose(core);
   }
 
   hear(event: DeviceEvent): void {
@@ -128,7 +128,7 @@ export class Store implements Companion {
     this.held = 0;
     if (this.isLost || this.core === undefined) return;
     this.reclaim(this.core);
-    if (this.places.end > 0) this.fillOrLose(this.core);
+    if (this.freeList.end > 0) this.fillOrLose(this.core);
   }
 
   close(): void {
@@ -144,7 +144,7 @@ export class Store implements Companion {
     try {
       return wordsOf("clip", size);
     } catch (error) {
-      this.places.give(at, words);
+      this.freeList.give(at, words);
       throw error;
     }
   }
@@ -155,9 +155,9 @@ export class Store implements Companion {
       for (const dropped of this.dropped) dropped.fence ??= core.fence();
       // In the order in which they were dropped: a later fence seldom passes earlier.
       let passed = 0;
-      for (const { place, fence } of this.dropped) {
+      for (const { range, fence } of this.dropped) {
         if (!core.has_passed(fence!)) break;
-        this.places.give(place.at, place.words);
+        this.freeList.give(range.at, range.words);
         passed += 1;
       }
       this.dropped.splice(0, passed);

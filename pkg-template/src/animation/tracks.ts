@@ -120,16 +120,16 @@ function write(
   lanes: number,
   duration: number,
 ): Uint32Array {
-  const places = new Map<Numbers, number>();
+  const offsets = new Map<Numbers, number>();
   let end = 4 + 8 * lanes;
   const take = (words: number): number => (end += words) - words;
   // First where everything goes, then what it is.
-  const laid = tracks.map(({ given, eased }) => {
+  const laidOut = tracks.map(({ given, eased }) => {
     // Tracks of one model often share their keys.
-    let times = places.get(given.times);
+    let times = offsets.get(given.times);
     if (times === undefined) {
       times = take(given.times.length);
-      places.set(given.times, times);
+      offsets.set(given.times, times);
     }
     const values = take(given.values.length);
     return { times, values, easing: eased.flag === 0 ? 0 : take(4) };
@@ -140,7 +140,7 @@ function write(
   words[1] = lanes;
   let [lane, row] = [4, 0];
   tracks.forEach(({ given, keys, width, isQuaternion, mode, eased }, i) => {
-    const { times, values, easing } = laid[i];
+    const { times, values, easing } = laidOut[i];
     floats.set(given.times, times);
     floats.set(given.values, values);
     if (eased.flag !== 0) floats.set(eased.numbers, easing);
@@ -173,13 +173,13 @@ function check(about: string, name: string, track: unknown): Checked {
   checkNames(about, track, TRACK_NAMES);
   const given = track as Track;
   const { kind = "vector", interpolation = "linear", easing } = given;
-  const mode = place(
+  const mode = indexIn(
     about,
     `${name}.interpolation`,
     INTERPOLATIONS,
     interpolation,
   );
-  const isQuaternion = place(about, `${name}.kind`, KINDS, kind) === 1;
+  const isQuaternion = indexIn(about, `${name}.kind`, KINDS, kind) === 1;
   const times = numbersOf(about, `${name}.times`, given.times);
   const values = numbersOf(about, `${name}.values`, given.values);
   checkTimes(about, `${name}.times`, times);
@@ -208,7 +208,7 @@ function check(about: string, name: string, track: unknown): Checked {
   return { given, keys: times.length, width, isQuaternion, mode, eased };
 }
 
-function place(
+function indexIn(
   about: string,
   name: string,
   all: readonly string[],

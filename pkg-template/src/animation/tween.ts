@@ -5,7 +5,12 @@
 import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
 import { ease, type Eased, type Easing, parseEasing } from "./easing.js";
-import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
+import {
+  type MotionWeights,
+  type Motion,
+  type Stepper,
+  stepperOf,
+} from "./motion.js";
 import {
   checkLengths,
   checkMotion,
@@ -125,7 +130,7 @@ class Moving implements Motion {
     this.ended = settings.ended;
   }
 
-  at(seconds: number): Moment {
+  at(seconds: number): MotionWeights {
     const { delay, duration, eased } = this.settings;
     const isLast = seconds >= delay + duration;
     if (isLast) return { a: 0, b: 1, c: 0, isLast };

@@ -6,7 +6,7 @@ import { wrongFile } from "./safetensors.js";
 import type { OpenFile } from "./source.js";
 
 /** A file taken bit by bit. */
-export class Bytes {
+export class ByteReader {
   /** Hears how many were taken so far. */
   report: (loaded: number) => void = () => {};
   private taken = 0;

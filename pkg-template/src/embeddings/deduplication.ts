@@ -22,7 +22,7 @@ interface Follower {
 }
 
 /** What is asked of one model and not answered yet. */
-export class Sharing {
+export class Deduplication {
   private readonly asked = new Map<string, Follower[]>();
 
   /** The answer to `key`, of `compute` or of the one who asked the same before. */

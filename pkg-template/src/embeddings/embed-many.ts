@@ -10,7 +10,7 @@ import { chunksOf, type StreamSource } from "../stream/source.js";
 import { Stream, type Streaming } from "../stream/stream.js";
 import {
   MOST_TOKENS,
-  Pace,
+  SliceSize,
   PRIORITIES,
   type Priorities,
   type Priority,
@@ -125,11 +125,11 @@ function slicesOf(
 ): AsyncIterable<Float32Array[]> {
   const { priority = "normal", signal, onProgress } = options;
   const { priorities, streams } = embeds;
-  const pace = new Pace();
+  const size = new SliceSize();
   const environment = hostEnvironment();
   const chunks = chunksOf("embedMany", source);
   const progress = { done: 0, total: chunks.total, tokens: 0 };
-  const tokens = (): number => (priority === "low" ? pace.tokens : MOST_TOKENS);
+  const tokens = (): number => (priority === "low" ? size.tokens : MOST_TOKENS);
 
   let isSpent = false;
   let stopped: Promise<void> | undefined;
@@ -196,7 +196,7 @@ function slicesOf(
     // A slice is a batch of its own.
     embeds.flush();
     const vectors = await Promise.all(calls);
-    pace.took(slice.tokens, sent, performance.now());
+    size.took(slice.tokens, sent, performance.now());
     return { slice, vectors };
   };
 

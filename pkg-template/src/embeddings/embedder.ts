@@ -1,7 +1,7 @@
 // A model as people hold it: texts go in, vectors come out.
 //
 // It checks what is asked, splits texts, and gives calls to the session. How the model
-// came here is the matter of `load.ts`, what lies on the device of `model.ts`.
+// came here is the matter of `model-loader.ts`, what lies on the device of `model.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -15,7 +15,7 @@ import { FramebatchError, invalid, kindOf, subject } from "../checks/errors.js";
 import { checkNames, checkObject } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
 import type { StreamSource } from "../stream/source.js";
-import { Sharing } from "./deduplication.js";
+import { Deduplication } from "./deduplication.js";
 import {
   checkPriority,
   Embeddings,
@@ -57,7 +57,7 @@ export class Embedder {
   readonly #model: Model;
   /** Or why the model takes the numbers of another one alone. */
   readonly #tokenizer: Tokenizer | FramebatchError;
-  readonly #sharing = new Sharing();
+  readonly #deduplication = new Deduplication();
   readonly #priorities = new Priorities();
 
   /** Embedders come from `gpu.embedder`. */
@@ -282,7 +282,7 @@ export class Embedder {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const about = subject(operands.method.name, label);
     const asked = { about, into, signal };
-    return this.#sharing.ask(key, compute, asked) as Promise<Into>;
+    return this.#deduplication.ask(key, compute, asked) as Promise<Into>;
   }
 
   #hurry<Into>(priority: Priority, result: Promise<Into>): Promise<Into> {

@@ -15,7 +15,7 @@ export type Files = ReadonlyMap<string, Response | null>;
 type List = Readonly<Record<string, string | null>>;
 
 /** What is kept of one folder, and what one load of it brings. */
-export class KeptFiles {
+export class FileCache {
   /** The number of this load. */
   private readonly load = crypto.randomUUID();
   private readonly writes = new Map<string, Promise<void>>();
@@ -36,9 +36,9 @@ export class KeptFiles {
    * What is kept of the folder at this address; undefined where nothing can be, as in
    * insecure contexts.
    */
-  static async of(home: URL): Promise<KeptFiles | undefined> {
+  static async of(home: URL): Promise<FileCache | undefined> {
     try {
-      return new KeptFiles(home, await caches.open(CACHE));
+      return new FileCache(home, await caches.open(CACHE));
     } catch {
       return undefined;
     }

@@ -16,7 +16,7 @@ const MOST_DEPTH = 127;
 export class Fields {
   constructor(
     /** The file, and where in it. */
-    readonly place: string,
+    readonly location: string,
     private readonly values: Readonly<Record<string, unknown>>,
   ) {}
 
@@ -43,7 +43,7 @@ export class Fields {
 
   /** An error about a field. */
   wrong(name: string, problem: string): FramebatchError {
-    return invalid(ABOUT, `${this.place}: ${name} ${problem}`);
+    return invalid(ABOUT, `${this.location}: ${name} ${problem}`);
   }
 
   /** A whole number; `usual` where there is none. */
@@ -107,7 +107,7 @@ export class Fields {
   object(name: string): Fields | undefined {
     const value = this.get(name) ?? undefined;
     if (value === undefined) return undefined;
-    return Fields.of(`${this.place}: ${name}`, value);
+    return Fields.of(`${this.location}: ${name}`, value);
   }
 
   list(name: string): readonly unknown[] {

@@ -11,7 +11,7 @@ import type { Calls } from "../session/calls.js";
 import { PACKED } from "../tensor/codes.js";
 import type { StorageType } from "../tensor/input.js";
 import type { Node } from "../tensor/node.js";
-import { Bytes } from "./byte-reader.js";
+import { ByteReader } from "./byte-reader.js";
 import { type Config, readConfig } from "./config.js";
 import { Embedder } from "./embedder.js";
 import { folderOf } from "./folder.js";
@@ -25,7 +25,7 @@ import {
   type OpenFile,
 } from "./source.js";
 import { readVocabulary, type Words } from "./vocabulary.js";
-import { Encoder, loadChunk, Tokenizer } from "./wasm-instance.js";
+import { ModelEncoder, loadInstance, Tokenizer } from "./wasm-instance.js";
 import { bytesFor, type Keeping, weightsOf } from "./weights.js";
 
 /** How much of a model is there. */
@@ -111,18 +111,18 @@ async function bring(
   const isOpen =
     calls.core === undefined && orAbort(backpressure.wait(undefined), signal);
   // All of it at once: most of the time goes to waiting for the first bytes.
-  const [file, config, words, chunk] = await Promise.all([
+  const [file, config, words, instance] = await Promise.all([
     folder.open(FILE),
     readConfig(folder),
     readVocabulary(folder),
-    loadChunk(options.wasm),
+    loadInstance(options.wasm),
     isOpen,
   ]);
   if (file === undefined) {
     throw missing(FILE);
   }
   checkWords(words, config);
-  const encoder = new Encoder(chunk, config);
+  const encoder = new ModelEncoder(instance, config);
   try {
     const lines = encoder.weights();
     const nodes = await upload(calls, file, lines, options, signal);
@@ -131,7 +131,7 @@ async function bring(
       const tokenizer =
         words instanceof FramebatchError
           ? words
-          : new Tokenizer(chunk, words, config.lowered);
+          : new Tokenizer(instance, words, config.lowered);
       const model = new Model(calls, config, encoder, nodes);
       const embedder = new Embedder(calls, model, tokenizer);
       await warm(calls, embedder, config);
@@ -197,7 +197,7 @@ async function upload(
   options: EmbedderOptions,
   signal: AbortSignal,
 ): Promise<Node[]> {
-  const bytes = new Bytes(file, signal);
+  const bytes = new ByteReader(file, signal);
   const header = bytesFor(headerLength(await bytes.take(8), file.size));
   await bytes.fill(header);
   const tensors = tensorsOf(header, file.size);

@@ -14,7 +14,7 @@ import type { StorageType } from "../tensor/input.js";
 import type { Node } from "../tensor/node.js";
 import type { TensorStorage } from "../tensor/storage.js";
 import type { Config } from "./config.js";
-import type { Encoder } from "./wasm-instance.js";
+import type { ModelEncoder } from "./wasm-instance.js";
 
 /** Lengths whose structures are kept. */
 const LENGTHS = 256;
@@ -37,7 +37,7 @@ export class Model {
   constructor(
     private readonly calls: Calls,
     readonly config: Config,
-    private readonly encoder: Encoder,
+    private readonly encoder: ModelEncoder,
     /** The nodes of the weights, which live as long as this. */
     readonly nodes: readonly Node[],
   ) {

@@ -50,7 +50,7 @@ const LEAST = 16;
 export const MOST_TOKENS = 16_384;
 
 /** How many tokens keep a device busy for how long, by the slices so far. */
-export class Pace {
+export class SliceSize {
   /** Tokens of the next slice. */
   tokens = FIRST;
   private last = -Infinity;

@@ -209,7 +209,7 @@ function endsOf(processor: unknown): [string, string] {
 function addedOf(fields: Fields): Added {
   if (fields.flag("single_word", false)) {
     throw unsupported(
-      `${fields.place}: single_word is not known; ${ONLY_NUMBERS}`,
+      `${fields.location}: single_word is not known; ${ONLY_NUMBERS}`,
     );
   }
   return {

@@ -1,6 +1,6 @@
 // The WebAssembly of embeddings: it splits texts, and says what a forward pass is.
 //
-// Loaded once for a page, and entered through `Tokenizer` and `Encoder` alone: an instance
+// Loaded once for a page, and entered through `Tokenizer` and `ModelEncoder` alone: an instance
 // that trapped ends every embedder on it, and the next one gets another. It has no device
 // and no memory in common with the core, which knows nothing of it.
 
@@ -13,12 +13,12 @@ import { ABOUT } from "./source.js";
 import type { Vocabulary } from "./vocabulary.js";
 
 /** What lives on an instance until it is given back. */
-interface Held {
+interface GlueObject {
   free(): void;
 }
 
 /** Splits texts into tokens. Throws `{ code, message }`. */
-interface TokenizerGlue extends Held {
+interface TokenizerGlue extends GlueObject {
   /** Flags: 1 strips what is left of it, 2 what is right, 4 looks at normalized text. */
   add(content: string, id: number, flags: number): void;
   /** The tokens, at most so many with the first and the last. */
@@ -26,7 +26,7 @@ interface TokenizerGlue extends Held {
 }
 
 /** What is computed of tokens. Throws `{ code, message }`. */
-interface EncoderGlue extends Held {
+interface EncoderGlue extends GlueObject {
   /** A line for each tensor of the file: see `weights.ts`. */
   weights(): string;
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
@@ -58,8 +58,8 @@ export interface EmbeddingsInstance {
 }
 
 /** A loaded instance, and the encoders of the embedders that live on it. */
-class Chunk {
-  readonly encoders = new Set<Encoder>();
+class Instance {
+  readonly encoders = new Set<ModelEncoder>();
   /** Why nothing enters the instance any more. */
   private ended: FramebatchError | undefined;
 
@@ -85,7 +85,7 @@ class Chunk {
   }
 
   /** Gives something back. Never throws: whoever lets go of it has more to do. */
-  free(held: Held): void {
+  free(held: GlueObject): void {
     // With an instance that trapped goes all that is on it.
     if (this.ended !== undefined) return;
     try {
@@ -109,20 +109,22 @@ class Chunk {
   }
 }
 
-let loading: Promise<Chunk> | undefined;
+let loading: Promise<Instance> | undefined;
 
 /** Loads the file from `source`, or from beside the package's scripts. */
-export function loadChunk(source: WasmSource | undefined): Promise<Chunk> {
+export function loadInstance(
+  source: WasmSource | undefined,
+): Promise<Instance> {
   return (loading ??= load(source));
 }
 
-async function load(source: WasmSource | undefined): Promise<Chunk> {
+async function load(source: WasmSource | undefined): Promise<Instance> {
   try {
     const instance = start();
     await instance.init(
       source === undefined ? undefined : { module_or_path: source },
     );
-    return new Chunk(instance);
+    return new Instance(instance);
   } catch (error) {
     loading = undefined;
     throw new FramebatchError(
@@ -138,23 +140,23 @@ export class Tokenizer {
   private readonly glue: TokenizerGlue;
 
   constructor(
-    private readonly chunk: Chunk,
+    private readonly instance: Instance,
     words: Vocabulary,
     lowered: boolean,
   ) {
-    this.glue = chunk.ask(ABOUT, (instance) =>
+    this.glue = instance.ask(ABOUT, (instance) =>
       tokenizerOf(instance, words, lowered),
     );
   }
 
   /** The tokens of a text, at most so many with the first and the last. */
   encode(about: string, text: string, limit: number): Uint32Array {
-    return this.chunk.ask(about, () => this.glue.encode(text, limit));
+    return this.instance.ask(about, () => this.glue.encode(text, limit));
   }
 
   /** No more texts will be split. */
   free(): void {
-    this.chunk.free(this.glue);
+    this.instance.free(this.glue);
   }
 }
 
@@ -189,37 +191,37 @@ function tokenizerOf(
 }
 
 /** The forward pass of a model. */
-export class Encoder {
+export class ModelEncoder {
   /** Hears that the instance trapped. */
   ended: (error: FramebatchError) => void = () => {};
   private readonly glue: EncoderGlue;
 
   constructor(
-    private readonly chunk: Chunk,
+    private readonly instance: Instance,
     config: Config,
   ) {
-    this.glue = chunk.ask(ABOUT, (instance) => encoderOf(instance, config));
-    chunk.encoders.add(this);
+    this.glue = instance.ask(ABOUT, (instance) => encoderOf(instance, config));
+    instance.encoders.add(this);
   }
 
   /** A line for each tensor of the file: see `weights.ts`. */
   weights(): string {
-    return this.chunk.ask(ABOUT, () => this.glue.weights());
+    return this.instance.ask(ABOUT, () => this.glue.weights());
   }
 
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
   forward(about: string, tokens: number, homes: Uint32Array): Uint32Array {
-    return this.chunk.ask(about, () => this.glue.forward(tokens, homes));
+    return this.instance.ask(about, () => this.glue.forward(tokens, homes));
   }
 
   /** The numbers of every such chain. */
   numbers(): Float32Array {
-    return this.chunk.ask(ABOUT, () => this.glue.numbers());
+    return this.instance.ask(ABOUT, () => this.glue.numbers());
   }
 
   /** No more texts will be embedded. Freeing twice is fine. */
   free(): void {
-    if (this.chunk.encoders.delete(this)) this.chunk.free(this.glue);
+    if (this.instance.encoders.delete(this)) this.instance.free(this.glue);
   }
 }
 

@@ -2,10 +2,10 @@
 //
 // One load reads one version of a folder: a kept set is revalidated before any of it is
 // read, and files that change while they are read fail the load. How files are kept is
-// said in `kept-files.ts`.
+// said in `file-cache.ts`.
 
 import { FramebatchError, invalid } from "../checks/errors.js";
-import { type Files, KeptFiles } from "./file-cache.js";
+import { type Files, FileCache } from "./file-cache.js";
 import {
   ABOUT,
   failed,
@@ -45,7 +45,7 @@ class OutOfReach extends FramebatchError {}
 /** One load's view of a folder. */
 export class WebFolder implements Folder {
   readonly texts = new Map<string, Promise<string | undefined>>();
-  private readonly kept: Promise<KeptFiles | undefined>;
+  private readonly kept: Promise<FileCache | undefined>;
   private readonly beginning: Promise<Beginning>;
   private readonly opened = new Map<string, Response | null>();
   /** Names whose files came from the server. */
@@ -60,7 +60,7 @@ export class WebFolder implements Folder {
     private readonly signal: AbortSignal,
     isCached: boolean,
   ) {
-    this.kept = isCached ? KeptFiles.of(home) : Promise.resolve(undefined);
+    this.kept = isCached ? FileCache.of(home) : Promise.resolve(undefined);
     this.beginning = this.begin();
     // Whoever opens a file hears of it.
     this.beginning.catch(() => {});

@@ -1,7 +1,7 @@
 // The tensors of a model: which of the file's they are made of, and how they get there.
 //
 // A tensor goes to the device as soon as its last part is there. Where bytes come from
-// is the matter of `load.ts`; queries, keys and values of a layer are one tensor.
+// is the matter of `model-loader.ts`; queries, keys and values of a layer are one tensor.
 
 import { allocate, type Want } from "../checks/allocation.js";
 import { FramebatchError } from "../checks/errors.js";

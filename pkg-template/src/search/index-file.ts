@@ -31,9 +31,9 @@ const MAX_SCALE = scaleOf(Float32Array.of(MAX_FLOAT));
 /** All of an index. */
 export function save(vectors: Vectors): Uint8Array<ArrayBuffer> {
   const { dim, metric, dtype } = vectors.kind;
-  const ids = wordsOf(vectors.places.size);
+  const ids = wordsOf(vectors.slots.size);
   let known = 0;
-  for (const id of vectors.places.keys()) ids[known++] = id;
+  for (const id of vectors.slots.keys()) ids[known++] = id;
   ids.sort();
   const each = 1 + 4 * vectors.quads;
   const words = wordsOf(HEADER + ids.length * (1 + each));

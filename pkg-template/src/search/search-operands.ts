@@ -8,7 +8,7 @@ import { type CallMethod, Operands } from "../calls/operands.js";
 import { invalid } from "../checks/errors.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
-import type { Store } from "./store.js";
+import type { IndexStore } from "./store.js";
 import type { Mask } from "./vectors.js";
 
 /** How searches are named. */
@@ -27,7 +27,7 @@ export class SearchOperands extends Operands {
   readonly rows: number;
 
   constructor(
-    private readonly store: Store,
+    private readonly store: IndexStore,
     /** Padded, and nobody else's. */
     private readonly queries: Float32Array,
     private readonly count: number,

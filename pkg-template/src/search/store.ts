@@ -7,7 +7,7 @@ import { LruMap } from "../core/lru.js";
 import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { TYPES } from "./packing.js";
-import type { Listener, Vectors } from "./vectors.js";
+import type { PageUploader, Vectors } from "./vectors.js";
 
 /** What a search is laid by. */
 interface Sizes {
@@ -16,7 +16,7 @@ interface Sizes {
 }
 
 /** An index of one session. */
-export class Store implements Listener {
+export class IndexStore implements PageUploader {
   /** The core's number of each page's tensor. */
   readonly numbers: number[] = [];
   /** Searches that still need it. */
@@ -26,7 +26,7 @@ export class Store implements Listener {
 
   constructor(
     readonly vectors: Vectors,
-    private readonly stores: Stores,
+    private readonly stores: IndexStores,
   ) {
     stores.all.add(this);
   }
@@ -64,7 +64,7 @@ export class Store implements Listener {
     checked(core, core.fill(this.numbers[number], words, RESIDENT));
   }
 
-  part(number: number, at: number, words: Uint32Array): void {
+  range(number: number, at: number, words: Uint32Array): void {
     const core = this.stores.core!;
     checked(core, core.patch(this.numbers[number], at, words));
   }
@@ -85,9 +85,9 @@ export class Store implements Listener {
 }
 
 /** All indexes of a session. */
-export class Stores implements Companion {
+export class IndexStores implements Companion {
   core: Core | undefined;
-  readonly all = new Set<Store>();
+  readonly all = new Set<IndexStore>();
   isLost = false;
   /** The core's numbers of searches, by their sizes. */
   private structures!: LruMap<string, number>;

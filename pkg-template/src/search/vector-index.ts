@@ -18,10 +18,10 @@ import type { Calls } from "../session/calls.js";
 import { checkDim, load, save } from "./index-file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { SearchOperands } from "./search-operands.js";
-import { Store, Stores } from "./store.js";
+import { IndexStore, IndexStores } from "./store.js";
 import {
   checkVectors,
-  type Kind,
+  type IndexKind,
   type Mask,
   MAX_FLOAT,
   type Metric,
@@ -82,10 +82,10 @@ const INDEX_NAMES: Record<keyof IndexOptions, true> = {
   label: true,
 };
 
-const stores = new WeakMap<Calls, Stores>();
+const stores = new WeakMap<Calls, IndexStores>();
 
 /** Frees indexes that nobody disposes of. */
-const collected = new FinalizationRegistry<Store>((store) => store.drop());
+const collected = new FinalizationRegistry<IndexStore>((store) => store.drop());
 
 /**
  * Vectors on the device that queries are compared with, all of them. Made by `gpu.index`
@@ -101,21 +101,21 @@ export class VectorIndex {
   readonly metric: Metric;
   readonly dtype: VectorType;
   readonly #calls: Calls;
-  readonly #store: Store;
+  readonly #store: IndexStore;
   readonly #label: string | undefined;
 
   /** Indexes come from `gpu.index`. */
   constructor(calls: Calls, vectors: Vectors, label: string | undefined) {
     ({ dim: this.dim, metric: this.metric, dtype: this.dtype } = vectors.kind);
     this.#calls = calls;
-    this.#store = new Store(vectors, storesOf(calls));
+    this.#store = new IndexStore(vectors, storesOf(calls));
     this.#label = label;
     collected.register(this, this.#store, this);
   }
 
   /** How many vectors there are. */
   get size(): number {
-    return this.#store.vectors.places.size;
+    return this.#store.vectors.slots.size;
   }
 
   /**
@@ -253,7 +253,7 @@ export function makeIndex(
   checkDim(dim);
   checkOneOf(about, "metric", METRICS, metric);
   checkOneOf(about, "dtype", TYPES, dtype);
-  const kind: Kind = { dim, metric, dtype };
+  const kind: IndexKind = { dim, metric, dtype };
   const held = new Vectors(kind);
   if (vectors !== undefined) {
     checkFloats(about, "vectors", vectors);
@@ -300,7 +300,7 @@ function foundIn(
 
 function maskOf(about: string, vectors: Vectors, filter: Filter): Mask {
   if (typeof filter === "function") {
-    const allowed = [...vectors.places.keys()].filter((id) => filter(id));
+    const allowed = [...vectors.slots.keys()].filter((id) => filter(id));
     return vectors.mask(allowed);
   }
   const words = isWords(filter)
@@ -368,10 +368,10 @@ function isWords(value: unknown): value is Uint32Array {
   );
 }
 
-function storesOf(calls: Calls): Stores {
+function storesOf(calls: Calls): IndexStores {
   let known = stores.get(calls);
   if (known === undefined) {
-    known = new Stores((thrown) => calls.fail("search", thrown));
+    known = new IndexStores((thrown) => calls.fail("search", thrown));
     stores.set(calls, known);
     calls.join(known);
   }

@@ -34,13 +34,13 @@ const LARGEST_F16 = 65_504;
 /** Words that a page has at most: half of what every WebGPU device binds at once. */
 const PAGE = 2 ** 24;
 /** Words that are told at once, unless a block has more: the core's memory keeps the size. */
-const PART = 2 ** 18;
+const MOST_TOLD = 2 ** 18;
 /** Vectors of a block, and words in front of its quads: scales, then ids. */
 const BLOCK = 64;
 const HEADER = 2 * BLOCK;
 
 /** What an index holds. */
-export interface Kind {
+export interface IndexKind {
   readonly dim: number;
   readonly metric: Metric;
   readonly dtype: VectorType;
@@ -54,11 +54,11 @@ export interface Mask {
 }
 
 /** Who is told what changed. */
-export interface Listener {
+export interface PageUploader {
   /** A whole page: it is new, or has grown. */
   page(number: number, words: Uint32Array): void;
   /** Words of a page from this one on. */
-  part(number: number, at: number, words: Uint32Array): void;
+  range(number: number, at: number, words: Uint32Array): void;
 }
 
 const float = new Float32Array(1);
@@ -67,7 +67,7 @@ const bits = new Uint32Array(float.buffer);
 /** The vectors of an index. */
 export class Vectors {
   /** Where each vector lies, by its id. */
-  readonly places = new Map<number, number>();
+  readonly slots = new Map<number, number>();
   /** The next id. None is given twice. */
   next = 0;
   /** Words of each page: all but the last are full. */
@@ -86,7 +86,7 @@ export class Vectors {
   private readonly changed = new Map<number, boolean>();
   private readonly scratch: Uint32Array;
 
-  constructor(readonly kind: Kind) {
+  constructor(readonly kind: IndexKind) {
     const elements = ELEMENTS[kind.dtype];
     this.quads = Math.ceil(kind.dim / elements);
     this.padded = this.quads * elements;
@@ -113,8 +113,8 @@ export class Vectors {
         this.put(id, this.pack(vector));
       }
     } catch (error) {
-      // The one that failed has no place, or is as whole as those before it.
-      if (!this.places.has(id)) id -= 1;
+      // The one that failed has no slot, or is as whole as those before it.
+      if (!this.slots.has(id)) id -= 1;
       for (; id >= first; id -= 1) this.remove([id]);
       throw error;
     }
@@ -126,19 +126,19 @@ export class Vectors {
   remove(ids: Iterable<number>): void {
     const gone = [...ids];
     for (const id of gone) {
-      if (!this.places.has(id)) {
+      if (!this.slots.has(id)) {
         throw invalid("index.remove", `no vector has the id ${String(id)}`);
       }
     }
     for (const id of gone) {
-      const place = this.places.get(id);
-      if (place === undefined) continue; // It was named twice.
-      this.places.delete(id);
-      const block = Math.floor(place / BLOCK);
-      const at = this.locate(block) + BLOCK + (place % BLOCK);
+      const slot = this.slots.get(id);
+      if (slot === undefined) continue; // It was named twice.
+      this.slots.delete(id);
+      const block = Math.floor(slot / BLOCK);
+      const at = this.locate(block) + BLOCK + (slot % BLOCK);
       this.pages[this.pageOf(block)][at] = NOBODY;
       if (!this.changed.has(block)) this.changed.set(block, false);
-      this.free.push(place);
+      this.free.push(slot);
     }
   }
 
@@ -155,7 +155,7 @@ export class Vectors {
     const mask = this.emptyMask();
     const { words, isListed } = mask;
     if (isListed) {
-      const known = [...new Set(ids)].filter((id) => this.places.has(id));
+      const known = [...new Set(ids)].filter((id) => this.slots.has(id));
       words.set(Uint32Array.from(known).sort());
       return mask;
     }
@@ -171,7 +171,7 @@ export class Vectors {
     const { words, isListed } = mask;
     if (isListed) {
       const isSet = (id: number) => ((bits[id >>> 5] >>> (id & 31)) & 1) === 1;
-      return this.mask([...this.places.keys()].filter(isSet));
+      return this.mask([...this.slots.keys()].filter(isSet));
     }
     words.set(bits.subarray(0, words.length));
     return mask;
@@ -183,7 +183,7 @@ export class Vectors {
    */
   private emptyMask(): Mask {
     const bits = rounded(Math.ceil(this.next / 32));
-    const ids = rounded(this.places.size);
+    const ids = rounded(this.slots.size);
     const isListed = ids < bits;
     const words = isListed ? wordsOf(ids).fill(NOBODY) : wordsOf(bits);
     return { words, isListed };
@@ -203,7 +203,7 @@ export class Vectors {
   }
 
   /** Tells what changed since the listener was told everything. */
-  tell(listener: Listener): void {
+  tell(listener: PageUploader): void {
     this.pages.forEach((page, number) => {
       if (this.told[number] === page.length) return;
       listener.page(number, page);
@@ -215,7 +215,7 @@ export class Vectors {
         }
       }
     });
-    const most = Math.max(1, Math.floor(PART / this.blockWords));
+    const most = Math.max(1, Math.floor(MOST_TOLD / this.blockWords));
     const blocks = [...this.changed.keys()].sort((a, b) => a - b);
     for (let i = 0; i < blocks.length;) {
       const first = blocks[i];
@@ -234,7 +234,7 @@ export class Vectors {
       const page = this.pageOf(first);
       const at = this.locate(first);
       const words = isWhole ? (end - i) * this.blockWords : HEADER;
-      listener.part(page, at, this.pages[page].subarray(at, at + words));
+      listener.range(page, at, this.pages[page].subarray(at, at + words));
       for (; i < end; i += 1) this.changed.delete(blocks[i]);
     }
   }
@@ -246,10 +246,10 @@ export class Vectors {
 
   /** A vector's scale and its words, to `to` from `at` on. */
   copy(id: number, to: Uint32Array, at: number): void {
-    const place = this.places.get(id)!;
-    const block = Math.floor(place / BLOCK);
+    const slot = this.slots.get(id)!;
+    const block = Math.floor(slot / BLOCK);
     const page = this.pages[this.pageOf(block)];
-    const lane = place % BLOCK;
+    const lane = slot % BLOCK;
     const start = this.locate(block);
     to[at] = page[start + lane];
     for (let quad = 0; quad < this.quads; quad += 1) {
@@ -260,13 +260,13 @@ export class Vectors {
 
   /** Puts a vector, its scale and its words, where there is room. */
   put(id: number, words: Uint32Array): void {
-    const place = this.free.at(-1) ?? this.end;
-    const block = Math.floor(place / BLOCK);
+    const slot = this.free.at(-1) ?? this.end;
+    const block = Math.floor(slot / BLOCK);
     const page = this.grow(block);
-    this.know(id, place);
+    this.know(id, slot);
     // Taken only now: there may have been no memory for it.
     if (this.free.pop() === undefined) this.end += 1;
-    const lane = place % BLOCK;
+    const lane = slot % BLOCK;
     const start = this.locate(block);
     page[start + lane] = words[0];
     page[start + BLOCK + lane] = id;
@@ -278,14 +278,14 @@ export class Vectors {
   }
 
   // Engines bound how much a map holds.
-  private know(id: number, place: number): void {
-    const { places } = this;
+  private know(id: number, slot: number): void {
+    const { slots } = this;
     try {
-      places.set(id, place);
+      slots.set(id, slot);
     } catch (cause) {
       throw new FramebatchError(
         "limit-exceeded",
-        `index: the page holds no more than the places of ${places.size} vectors; divide them between several indexes`,
+        `index: the page holds no more than the places of ${slots.size} vectors; divide them between several indexes`,
         { cause },
       );
     }
