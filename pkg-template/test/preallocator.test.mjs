@@ -93,9 +93,7 @@ test("what calls took along is made ahead for the next batch, before its results
   assert.equal(pool.takeAhead("float32", 400), undefined);
   answer(send(64));
   tasks();
-  const [one, two, three] = [1, 2, 3].map(() =>
-    pool.takeAhead("float32", 400),
-  );
+  const [one, two, three] = [1, 2, 3].map(() => pool.takeAhead("float32", 400));
   assert.deepEqual([one.length, two.length, three], [100, 100, undefined]);
   assert.notEqual(one.buffer, two.buffer);
   // Three were needed, then none.

@@ -77,7 +77,7 @@ test("the device is told what changed, and no more", () => {
   const told = [];
   const listener = {
     page: (page, words) => told.push(["page", page, words.length / block]),
-    part: (page, at, words) => told.push([page, at / block, words.length]),
+    range: (page, at, words) => told.push([page, at / block, words.length]),
   };
   const expect = (...expected) => {
     vectors.tell(listener);

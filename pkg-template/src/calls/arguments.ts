@@ -1,8 +1,8 @@
-// Looks at the arguments of a call, where the caller's stack still is.
+// Checks the arguments of methods on arrays, while the caller is still on the stack.
 //
-// A wrong argument is thrown as a sentence that names it, what was expected and
-// what was given. The contents of arrays are not read here: the core refuses a
-// NaN in an array `t` when it takes the call.
+// A wrong argument is thrown as a sentence that names the argument, what was expected
+// and what was given. The contents of arrays are not read here: the core refuses a NaN
+// in an array `t` when it takes the call.
 
 import { detached, isDetached } from "../checks/arrays.js";
 import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";

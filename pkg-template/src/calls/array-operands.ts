@@ -13,12 +13,12 @@ import type { Method } from "./methods.js";
 import { Operands } from "./operands.js";
 import type { Structures } from "./structures.js";
 
-/** Stands for arrays that are not there yet, or not any more. */
+/** Takes the place of an array before it is given, and after it is written. */
 const NONE = new Float32Array(0);
 
 /**
- * The arrays of a call. Those of most calls are written as soon as they are given, so a
- * method has one object for all of these: ten thousand calls a frame make no more.
+ * The arrays of a call. Most calls are written as soon as they are made, so a method has
+ * one object for all such calls, and ten thousand calls a frame make no further ones.
  */
 export class ArrayOperands extends Operands implements Arguments {
   rows = 0;
@@ -90,7 +90,7 @@ export class ArrayOperands extends Operands implements Arguments {
     return structure;
   }
 
-  // Neither pending calls nor the next ones keep arrays of the caller alive.
+  // Pending calls keep no arrays of the caller alive, nor does this object until its next call.
   override forget(): void {
     this.a = NONE;
     this.b = this.rest = undefined;

@@ -6,7 +6,7 @@
 import { FramebatchError, invalid, subject } from "../checks/errors.js";
 import type { Call } from "./call.js";
 
-/** The error for an `into` that changed while it was waited for. */
+/** The error for an `into` that changed while the call was pending. */
 export function lostInto(asked: string): FramebatchError {
   return invalid(
     asked,
@@ -14,7 +14,7 @@ export function lostInto(asked: string): FramebatchError {
   );
 }
 
-/** The error where the page has no memory for a new array. The other calls may still fit. */
+/** The error where the page has no memory for the array of a result. */
 export function noMemory(
   asked: string,
   words: number,
@@ -27,7 +27,7 @@ export function noMemory(
   );
 }
 
-/** The error of a call that has waited for too long. */
+/** The error of a call whose deadline has passed. */
 export function lateError(call: Call): FramebatchError {
   return new FramebatchError(
     "timeout",
@@ -40,7 +40,7 @@ export function endWith(call: Call, end: FramebatchError): void {
   call.reject(endedError(about(call), end));
 }
 
-/** The error of whatever is asked of a session that has ended. */
+/** The error of anything that is asked of a session that has ended. */
 export function endedError(
   asked: string,
   end: FramebatchError,

@@ -1,7 +1,7 @@
-// What may be said with a call, and what of it holds while the call waits.
+// The options of a call: as callers give them, and as they hold while the call waits.
 //
-// Everything a caller may get wrong in its options is found here, except whether
-// `into` fits the result, which depends on the arguments (`check.ts`).
+// Everything that may be wrong with options is found here, except whether `into` fits
+// the result, which depends on the operands (`operands.ts` and its kinds).
 
 import { invalid, kindOf, subject } from "../checks/errors.js";
 import {
@@ -12,9 +12,9 @@ import {
 } from "../checks/options.js";
 import type { Operand, Result } from "../memory/arrays.js";
 import type { BatchFacts } from "../metrics/batch-facts.js";
-import type { Method } from "./methods.js";
+import type { CallMethod } from "./operands.js";
 
-/** What every call takes last. All of it is optional. */
+/** What every call takes last. Every option may be left out. */
 export interface CallOptions<Into = Operand> {
   /** Gives the call up: it rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
@@ -64,7 +64,7 @@ export type AnyOptions = CallOptions &
   Pick<LerpOptions, "width"> &
   Pick<GradientsOptions, "field">;
 
-/** A call's options once checked: what holds even if the caller changes its object. */
+/** A call's options once checked: a copy that holds even if the caller changes its object. */
 export interface CheckedOptions {
   readonly width: number;
   readonly field: string | undefined;
@@ -77,9 +77,6 @@ export interface CheckedOptions {
   readonly onMetrics: ((facts: BatchFacts) => void) | undefined;
   readonly label: string | undefined;
 }
-
-/** What options are checked by. */
-type Optioned = Pick<Method, "name" | "width" | "option">;
 
 // Records with every name, so that the compiler finds a name that is missing.
 /** The names of the options that all calls have. */
@@ -107,9 +104,9 @@ const NAMES = {
   field: GRADIENTS_NAMES,
 };
 
-/** Checks a call's options and keeps what they say. */
+/** Checks a call's options and copies them. */
 export function checkCallOptions(
-  method: Optioned,
+  method: CallMethod,
   options: AnyOptions | CallOptions<CheckedOptions["into"]>,
 ): CheckedOptions {
   const label = labelOf(method, options);
@@ -166,7 +163,7 @@ export function checkCallOptions(
   };
 }
 
-function labelOf(method: Optioned, options: unknown): string | undefined {
+function labelOf(method: CallMethod, options: unknown): string | undefined {
   checkObject(method.name, options);
   const { label } = options as CallOptions;
   if (label === undefined || typeof label === "string") return label;

@@ -1,7 +1,7 @@
 // One call: its promise, and what is needed to answer it.
 //
-// Made for every call of the hot path, so it is one small object and no closure.
-// It knows nothing of other calls, and does not answer itself.
+// A call is made for every request on the hot path, so it is one small object and no
+// closure. It knows nothing of other calls, and does not answer itself.
 
 import type { Operand, Result } from "../memory/arrays.js";
 import type { CheckedOptions } from "./call-options.js";
@@ -24,7 +24,7 @@ export class Call {
   elements = 0;
   /** The array of the result, once it is made: before the answer, or with its first fragment. */
   array: Operand | undefined = undefined;
-  /** Rings at the deadline, where there is one. */
+  /** The timer of the call's deadline, if it has one. */
   private timer: ReturnType<typeof setTimeout> | undefined = undefined;
 
   /** What the caller awaits. */
@@ -34,9 +34,9 @@ export class Call {
 
   constructor(
     readonly operands: Operands,
-    /** What its options said; undefined when it had none. */
+    /** The call's options; undefined where none were given. */
     readonly terms: CheckedOptions | undefined,
-    /** Who gives it up when its signal aborts. */
+    /** Ends the call when its signal aborts or its deadline passes. */
     private readonly owner: {
       abort(call: Call): void;
       expire(call: Call): void;
@@ -47,17 +47,17 @@ export class Call {
     this.reject = rejectNew;
   }
 
-  /** Starts to listen to the call's signal and to its clock, if it has them. */
+  /** Starts to listen to the call's signal, and starts the timer of its deadline. */
   watch(): void {
     this.terms?.signal?.addEventListener("abort", this);
     const deadline = this.terms?.deadlineMs;
-    // Longer than timers can wait is as good as never.
+    // A deadline beyond the longest wait of a timer never passes.
     if (deadline !== undefined && deadline < 2 ** 31) {
       this.timer = setTimeout(() => this.owner.expire(this), deadline);
     }
   }
 
-  /** Stops listening. Invariant: done before a call is resolved or rejected. */
+  /** Stops listening. Invariant: a call is released before it is resolved or rejected. */
   release(): void {
     this.ticket = ANSWERED;
     if (this.terms !== undefined) {
@@ -66,7 +66,7 @@ export class Call {
     }
   }
 
-  /** The signal's listener: the call itself, so that no closure is made. */
+  /** Makes the call itself the listener of its signal, so that no closure is needed. */
   handleEvent(): void {
     this.owner.abort(this);
   }

@@ -1,7 +1,7 @@
-// The calls a session offers, as data: what each takes, gives, and merges with.
+// The methods on arrays, as data: what each takes and gives.
 //
-// A new call of the same kind (operands, and a number or one an item) is one more
-// entry here and a typed line on the session. No argument is looked at in this file.
+// A new method of this kind (arrays, and a number or one an item) is one more entry in
+// this table and a typed line on the session. No argument is looked at here.
 
 import type { Element } from "../memory/arrays.js";
 import type { CallMethod } from "./operands.js";
@@ -10,11 +10,11 @@ import type { CallMethod } from "./operands.js";
 export interface Method extends CallMethod {
   /** Its place in {@link METHODS}. */
   readonly index: number;
-  /** As the core knows it. */
+  /** The core's name of the method. */
   readonly op: string;
-  /** The names of its operands, as messages give them. */
+  /** The names of the operands in messages. */
   readonly operands: readonly string[];
-  /** The name of the number that follows, which may be one an item, but for `steps`. */
+  /** The name of the number behind the operands. All but `steps` may be one number an item. */
   readonly last: "t" | "rate" | "steps" | undefined;
   /** Elements of an operand. */
   readonly takes: Element;
@@ -22,7 +22,7 @@ export interface Method extends CallMethod {
   readonly growth: number;
 }
 
-/** Most steps of a sequence: a `t` each that fits 16.16 fixed point. */
+/** Most steps of a sequence: each step has a `t` that fits 16.16 fixed point. */
 export const MOST_STEPS = 65_536;
 
 const PAIR = ["a", "b"];

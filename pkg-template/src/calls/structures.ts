@@ -8,8 +8,8 @@ import { LruMap } from "../core/lru.js";
 import { type Method, METHODS } from "./methods.js";
 
 /**
- * The core's numbers for the structures in use, each asked for once. The usual
- * ones lie in an array; an unusual width, or number of steps, is looked up.
+ * The core's numbers of the structures in use, each asked for once. Numbers for the
+ * usual widths lie in an array; an unusual width, or number of steps, is looked up.
  */
 export class Structures {
   private readonly usual: number[] = new Array(METHODS.length * 2).fill(-1);

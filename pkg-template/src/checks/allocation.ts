@@ -1,7 +1,7 @@
-// Arrays as long as callers ask for, which the page may have no memory for.
+// Allocation of arrays as long as callers ask for, for which the page may have no memory.
 //
-// What engines throw then has no code and names no way out. Memory of the core and of a
-// device is not looked at here.
+// What engines throw then has no code and names no way out, so it is worded anew here.
+// Memory of the core and of devices is not the subject.
 
 import { FramebatchError } from "./errors.js";
 

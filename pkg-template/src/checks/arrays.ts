@@ -1,4 +1,4 @@
-// Looks at arrays, of which two things go wrong: their length, and that their memory was
+// Checks arrays, with which two things go wrong: their length, and that their memory was
 // transferred away.
 
 import { invalid, kindOf } from "./errors.js";
@@ -32,8 +32,8 @@ export function checkInto(
 }
 
 /**
- * Whether the memory of an array was transferred away. Such an array has length
- * 0 and reads as empty, so only empty ones need be asked.
+ * Whether the memory of an array was transferred away. Such an array has length 0 and
+ * reads as empty.
  */
 export function isDetached(
   array: Pick<ArrayBufferView, "buffer"> & { length: number },
@@ -50,7 +50,7 @@ export function isDetached(
   }
 }
 
-/** What is said of such an array. */
+/** What messages say of an array whose memory was transferred away. */
 export function detached(name: string): string {
   return `${name} is detached (its buffer was transferred); give an array that still has its memory`;
 }

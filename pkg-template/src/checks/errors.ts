@@ -1,8 +1,8 @@
 // The one error class of the package, and the sentences that several files share.
 //
-// Every message names the call, its label where it has one, the argument, what
-// was expected and what was given. Deciding that something is wrong is not done
-// here, but in `check.ts`, `options.ts` and the core.
+// Every message names the call, its label where it has one, the argument, what was
+// expected and what was given. That something is wrong is found by the files that read
+// arguments and options, and by the core, not here.
 
 /**
  * Every code an error can carry. The order is that of their numbers on the wire

@@ -1,4 +1,4 @@
-// Looks at options, for everything that takes some: names, labels and what recurs.
+// Checks options: their names, and the values that many methods take.
 
 import { invalid, kindOf, subject } from "./errors.js";
 

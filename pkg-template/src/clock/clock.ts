@@ -1,13 +1,13 @@
 // Decides when a session's batch is sent: the clocks other than the frame clock.
 //
-// A clock hears of calls, flushes and answers, and flushes in return. It knows
-// no call, no ticket and no core, and the world around it comes in as an argument.
+// A clock hears of calls, flushes and answers, and flushes in return. It knows no call,
+// no ticket and no core, and its environment comes in as an argument.
 
 import type { Environment } from "../platform/environment.js";
 import { FlushTimer, type Flushable } from "./flush-timer.js";
 import { FrameClock } from "./frame-clock.js";
 
-/** Decides itself when queued calls are sent: called with `flush` when a batch gets its first call. */
+/** A caller's own clock: gets `flush` when a batch gets its first call, and calls it when it likes. */
 export type Scheduler = (flush: () => void) => void;
 
 /** When a session's clock flushes. */
@@ -15,13 +15,13 @@ export type FlushPolicy = "frame" | "eager" | "manual" | Scheduler;
 
 /** A flush policy at work. */
 export interface Clock {
-  /** A call was queued. Comes with every call, so it must be cheap. */
+  /** A call was queued. Invoked for every call, so it must be cheap. */
   called(): void;
-  /** Everything queued was sent, by whomever. */
+  /** Every queued call was sent, whoever asked for that. */
   flushed(): void;
-  /** Answers came back. */
+  /** Calls of a batch were answered. */
   settled(): void;
-  /** Lets go of timers, ports and listeners. Flushes nothing. */
+  /** Releases timers, ports and listeners. Flushes nothing. */
   dispose(): void;
 }
 
@@ -37,7 +37,7 @@ export function clockFor(
   return new FrameClock(environment, batch);
 }
 
-/** GPU idle: the end of the current task. GPU busy: when the core says so. */
+/** Flushes at the end of the current task if the GPU is idle, and otherwise when the core says so. */
 class EagerClock implements Clock {
   private waiting = false;
   private readonly timer: FlushTimer;
@@ -65,7 +65,7 @@ class EagerClock implements Clock {
   }
 }
 
-/** Flushes never: that is the caller's. */
+/** Never flushes: the caller does. */
 class ManualClock implements Clock {
   called(): void {}
   flushed(): void {}
@@ -73,7 +73,7 @@ class ManualClock implements Clock {
   dispose(): void {}
 }
 
-/** Hands `flush` to the caller's own scheduler, once a batch. */
+/** Gives `flush` to the caller's own scheduler, once a batch. */
 class SchedulerClock implements Clock {
   private waiting = false;
   private readonly flush: () => void;
@@ -91,7 +91,7 @@ class SchedulerClock implements Clock {
     try {
       this.scheduler(this.flush);
     } catch (error) {
-      // The call itself is sound. The next one asks the scheduler again.
+      // The call itself is sound; the next call asks the scheduler again.
       this.waiting = false;
       queueMicrotask(() => {
         throw error;

@@ -1,70 +1,70 @@
-// Hurries answers on their way, where the browser is slow to notice them.
+// Has the browser look for finished batches, where it is slow to notice them.
 //
 // Some browsers look only now and then whether a GPU has finished, unless more
-// commands arrive; any will do. Whether and how that helps is measured on a session's
-// own first batches, never guessed from the browser's name, so it costs no submission
-// with work in it. What a nudge and an echo are is not known here.
+// commands arrive; any command will do. Whether and how commands help is measured on a
+// session's own first batches, never guessed from the browser's name, so measuring
+// costs no submission with work in it. What a nudge and an echo are is not known here.
 
 import { EndOfTask, type Environment } from "../platform/environment.js";
 
 /**
- * How to mode: not at all, by a question after the other to which the browser answers
- * at once, or by empty submissions until the answer is there.
+ * How to poll: not at all, by one question after the other that the browser answers at
+ * once (echoes), or by empty submissions (nudges) until the batch is answered.
  */
 export type PollingMode = "none" | "echo" | "loop";
 
-/** Questions are asked for so long, in milliseconds from the batch. */
+/** How long echoes are asked for, in milliseconds from the batch. */
 const ECHO_MS = 8;
 
-/** A `loop` takes every task for so long, in milliseconds, and then a timer's pace. */
+/** How long a `loop` nudges in every task, and how far apart after that, in milliseconds. */
 const EVERY_TASK_MS = 20;
 const PACE_MS = 5;
 
-/** What answers nothing for so long, in milliseconds, is not waiting to be noticed. */
+/** Milliseconds without an answer after which a batch is slow work, and not waiting to be noticed. */
 const LONGEST_MS = 1000;
 
-/** Batches of which nothing is learned: they compile, and make buffers. */
+/** First batches, which teach nothing: they compile kernels and make buffers. */
 const COLD = 2;
 
-/** Batches measured for each way, and what share of the time it may take to be kept. */
+/** Batches measured for each mode, and the share of the unpolled time that it may take to be kept. */
 const SAMPLES = 5;
 const WORTH = {
-  // They cost next to nothing. Batches that follow each other at once can be noticed
-  // 2.5 ms late where those that are learned from, further apart, are not.
+  // Echoes cost next to nothing, and help batches that follow each other at once, which
+  // can be noticed 2.5 ms late although the measured batches, further apart, are not.
   echo: 1.5,
-  // A load on a small machine.
+  // Nudges are a load on a small machine.
   loop: 0.85,
 };
 
-/** A batch that is not hurried gets help after so long, in milliseconds, while measuring. */
+/** While measuring, milliseconds after which a batch that is not polled for is nudged. */
 const RESCUE_MS = 10;
 
-/** What is hurried. */
+/** What is polled. */
 export interface Pollable {
   /** Submits nothing. */
   nudge(): void;
-  /** Asks something that needs no GPU; resolves with the browser's answer. Undefined where there is nobody to ask. */
+  /** Asks the browser a question that needs no GPU; resolves with its answer. Undefined without a device. */
   echo(): Promise<unknown> | undefined;
-  /** Batches on their way that the GPU has something of; exact while one is answered. */
+  /** Batches in flight on a GPU; exact while one is answered. */
   owed(): number;
 }
 
-/** The nudges of one session. */
+/** The polling of one session. */
 export class CompletionPoller {
-  /** How answers are hurried now. */
+  /** How batches are polled for now. */
   mode: PollingMode = "none";
-  /** Whether the best way is still being looked for. */
+  /** Whether the best mode is still being looked for. */
   measuring = true;
   private cold = COLD;
-  /** How long batches took in the way that is being measured. */
+  /** How long batches took in the mode that is being measured. */
   private took: number[] = [];
-  /** How long they take unhurried; undefined until that is known. */
-  private unhurried: number | undefined;
-  /** The ways to measure after this one. */
+  /** How long batches take without polling; undefined until that is known. */
+  private unpolled: number | undefined;
+  /** The modes to measure after this one. */
   private untried: PollingMode[] = [];
-  /** Whether the batch on its way was sent alone, so that its time tells something. */
+  /** Whether the batch in flight was sent alone, so that its time tells something. */
   private alone = false;
-  /** Whether the GPU had something that was not answered. */
+  /** Whether a GPU had a batch in flight when last asked. */
   private waiting = false;
   private since = 0;
   private looping = false;
@@ -93,7 +93,7 @@ export class CompletionPoller {
 
   /** A batch was answered. */
   returned(): void {
-    // The processor's answers tell nothing.
+    // A batch of the processor tells nothing of how a GPU is noticed.
     if (!this.measuring || !this.waiting) return;
     const owed = this.target.owed();
     if (this.alone && owed > 0) return;
@@ -103,7 +103,7 @@ export class CompletionPoller {
     this.alone = false;
   }
 
-  /** Stops, whatever is on its way. */
+  /** Stops polling, whatever is in flight. */
   dispose(): void {
     this.disposed = true;
     this.task.close();
@@ -112,18 +112,18 @@ export class CompletionPoller {
   private learn(milliseconds: number): void {
     this.took.push(milliseconds);
     const isPolled = Math.min(...this.took) > RESCUE_MS;
-    // Two are enough of batches that had to be helped.
+    // Two samples are enough where batches had to be nudged.
     const isHelped = this.mode === "none" && isPolled;
     if (this.took.length < (isHelped ? 2 : SAMPLES)) return;
-    // Their middle: lateness comes and goes, and so does what else the machine does.
+    // The median: lateness comes and goes, and so does what else the machine does.
     const usual = this.took.sort((a, b) => a - b)[this.took.length >> 1];
     this.took = [];
-    if (this.unhurried === undefined) {
-      this.unhurried = usual;
-      // A loop is only for browsers that poll. They are told from work that is slow by
-      // whether it helps.
+    if (this.unpolled === undefined) {
+      this.unpolled = usual;
+      // A loop is only for browsers that look now and then. Slow work looks the same, but
+      // a loop does not help it.
       this.untried = isPolled ? ["loop", "echo"] : ["echo"];
-    } else if (usual < this.unhurried * this.worth) {
+    } else if (usual < this.unpolled * this.worth) {
       this.measuring = false;
       return;
     }
@@ -132,7 +132,7 @@ export class CompletionPoller {
     this.mode = next ?? "none";
   }
 
-  // What share of the unhurried time the way that was measured may take.
+  // The share of the unpolled time that the measured mode may take.
   private get worth(): number {
     return this.mode === "loop" ? WORTH.loop : WORTH.echo;
   }
@@ -148,8 +148,8 @@ export class CompletionPoller {
     }, RESCUE_MS);
   }
 
-  // The browser answers behind what it was sent before, so questions never pile up, and
-  // the main thread is free in between.
+  // The browser answers an echo behind all that it was sent before, so echoes never pile
+  // up, and the main thread is free in between.
   private async echo(): Promise<void> {
     if (this.echoing) return;
     this.echoing = true;
@@ -160,7 +160,7 @@ export class CompletionPoller {
         await answer;
       }
     } catch {
-      // The device is lost, which others are told.
+      // The device is lost; the core hears of that by itself.
     }
     this.echoing = false;
   }

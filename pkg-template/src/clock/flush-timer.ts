@@ -1,18 +1,18 @@
 // Flushes a batch when the core says that it has waited long enough.
 //
-// The core owns the rule (the longest wait, the smallest batch, what is in
-// flight); this only turns its answer into timers and tasks.
+// The core owns the rule (the longest wait, the smallest batch, what is in flight);
+// this file only turns the core's answer into timers and tasks.
 
 import { EndOfTask, type Environment } from "../platform/environment.js";
 
-/** The longest that timers wait: one that is told more rings at once. Asked again, it waits for the rest. */
+/** The longest wait of a timer: with a longer one it rings at once. A longer wait is taken in several. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What a clock drives. */
+/** What a clock flushes. */
 export interface Flushable {
   /** Sends what is queued. */
   flush(): void;
-  /** When to flush next: milliseconds of the environment's `now`; NaN is never. */
+  /** When to flush next, on the clock of the environment's `now`; NaN is never. */
   due(now: number): number;
 }
 
@@ -28,7 +28,7 @@ export class FlushTimer {
     this.soon = new EndOfTask(environment, () => this.fire());
   }
 
-  /** Asks when the batch is due, and sees to it that it is asked again then. */
+  /** Asks when the batch is due, and asks again at that time. */
   ask(): void {
     this.clear();
     const now = this.environment.now();
@@ -37,12 +37,12 @@ export class FlushTimer {
     else this.wait(due - now);
   }
 
-  /** Asks at the end of the current task, when all of its calls are in. */
+  /** Asks at the end of the current task, when all calls of the task are queued. */
   askLater(): void {
     this.soon.post();
   }
 
-  /** Forgets the time, because the batch was sent. */
+  /** Forgets when the batch is due, because it was sent. */
   clear(): void {
     if (this.timer === undefined) return;
     this.environment.clearTimer(this.timer);

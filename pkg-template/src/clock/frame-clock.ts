@@ -1,10 +1,10 @@
 // Sends one batch at the end of each animation frame that has calls.
 //
-// A frame callback of ours posts a task, and that task flushes: calls made
-// between frames and in any callback of a frame go out together, in that frame.
-// Where no frame will come (a hidden page, Node, a page the browser does not
-// draw), the end of the current task takes the frame's place. It does not look at
-// the queue; how much is in it is the core's matter.
+// A frame callback of the clock's own posts a task, and that task flushes: calls made
+// between frames and in any callback of a frame go out together, in that frame. Where
+// no frame will come (a hidden page, Node, a page that the browser does not draw), the
+// end of the current task takes the frame's place. The clock does not look at the
+// queue: how full it is, the core knows.
 
 import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { Clock } from "./clock.js";
@@ -13,19 +13,19 @@ import { FlushTimer, type Flushable } from "./flush-timer.js";
 /** How long the clock keeps asking for frames after the last call, in milliseconds. */
 const ARMED_MS = 1000;
 
-/** How long a visible page's frame may take before tasks replace frames, in milliseconds. */
+/** How long a visible page's frame may take before tasks take the place of frames, in milliseconds. */
 const MISSING_MS = 100;
 
 /** The clock behind `flush: "frame"`. */
 export class FrameClock implements Clock {
   /** Whether calls are queued. */
   private waiting = false;
-  /** When the first call of the newest batch came. */
+  /** When the newest batch got its first call. */
   private since = 0;
-  /** Whether the frame that was asked for has not come yet. */
+  /** Whether a frame is asked for that has not come yet. */
   private asked = false;
   private frame = 0;
-  /** Whether frames have failed to come, and tasks stand in for them. */
+  /** Whether frames failed to come, so that tasks take their place. */
   private missing = false;
   private watch: unknown;
   private readonly task: EndOfTask;
@@ -75,7 +75,7 @@ export class FrameClock implements Clock {
     this.timer.dispose();
   }
 
-  /** Whether the browser owes us frames. */
+  /** Whether the browser draws the page, so that frames come. */
   private get drawn(): boolean {
     const { frames, page } = this.environment;
     return frames !== undefined && page?.hidden !== true;
@@ -90,7 +90,7 @@ export class FrameClock implements Clock {
   private readonly onFrame = (): void => {
     this.asked = false;
     this.missing = false;
-    // The last frame's task has not run: its calls must not wait for two frames.
+    // The task of the last frame has not run: the calls of that frame must not wait for two.
     if (this.task.posted) this.send();
     const sinceLast = this.environment.now() - this.since;
     if (!this.waiting && sinceLast >= ARMED_MS) return;
@@ -106,7 +106,7 @@ export class FrameClock implements Clock {
     this.watch ??= this.environment.setTimer(this.onWatch, milliseconds);
   }
 
-  // One timer serves many batches: set again, not cleared, when its batch has gone.
+  // One timer serves many batches: it is set again, and not cleared, when its batch has gone.
   private readonly onWatch = (): void => {
     this.watch = undefined;
     if (!this.waiting || !this.drawn) return;

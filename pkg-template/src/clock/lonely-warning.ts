@@ -1,13 +1,13 @@
 // Tells a developer, once a session, that calls are awaited one after another.
 //
-// It only counts. The stack is read on the one call that is reported, never on
-// the others, and production builds do not have it at all.
+// Batches are counted, nothing else. The stack is read on the one call that is reported,
+// never on others, and production builds do not have the warning at all.
 
 import { scriptFolder } from "../core-glue.js";
 
 declare const process: { env: { NODE_ENV?: string } };
 
-/** Successive batches of one call before it is worth saying. */
+/** Successive batches of one call each before a developer is told. */
 export const LONELY_BATCHES = 32;
 
 /** Watches for batches that never hold more than one call. */
@@ -22,7 +22,7 @@ export class LonelyWarning {
     this.lonely = calls === 1 ? this.lonely + 1 : 0;
   }
 
-  /** A batch gets its first call: the caller is on the stack. */
+  /** A batch gets its first call, whose caller is on the stack. */
   opened(): void {
     if (this.said || this.lonely < LONELY_BATCHES) return;
     this.said = true;
@@ -37,7 +37,7 @@ export class LonelyWarning {
 /** Whether this is a development build, by the convention that bundlers follow. */
 export function isDevelopment(): boolean {
   try {
-    // Bundlers replace this expression; in a page without one, it throws.
+    // Bundlers replace this expression; in a page without a bundler it throws.
     return process.env.NODE_ENV !== "production";
   } catch {
     return true;
@@ -49,6 +49,6 @@ function callSite(stack = ""): string {
   const own = scriptFolder();
   const frames = stack.split("\n").filter((line) => /:\d+:\d+/.test(line));
   const callers = frames.filter((line) => !line.includes(own));
-  // In one bundle with the application, every frame is of the same file.
+  // Bundled with the application, the package has no file of its own to leave out.
   return (callers.length > 0 ? callers : frames).join("\n");
 }

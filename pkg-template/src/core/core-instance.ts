@@ -1,8 +1,8 @@
 // Loads the WebAssembly file, once for all sessions of a page.
 //
-// Importing this file fetches nothing. A failed load is forgotten, so that the
-// next session may try again; so is an instance that trapped, with all that was on
-// it, because nothing it holds can be trusted.
+// Importing this file fetches nothing. A failed load is forgotten, so that the next
+// session may try again; so is an instance that trapped, because nothing in its memory
+// can be trusted.
 
 import { FramebatchError, fromCore } from "../checks/errors.js";
 import { scalarFile, start } from "../core-glue.js";
@@ -19,8 +19,8 @@ export interface Tenant {
 type Uncaught = ErrorEvent & PromiseRejectionEvent;
 
 /**
- * Where a trap goes that nobody catches: the core's work in the background runs in
- * microtasks and timers, and in reactions to promises.
+ * The events of a trap that nobody catches: the core's work in the background runs in
+ * microtasks, in timers and in reactions to promises.
  */
 const UNCAUGHT = ["error", "unhandledrejection"];
 
@@ -38,7 +38,7 @@ export class CoreInstance {
     }
   }
 
-  /** A session moved in; it may still be opening. */
+  /** A session lives on the instance from here on; it may still be opening. */
   add(tenant: Tenant): void {
     this.tenants.add(tenant);
   }
@@ -69,7 +69,7 @@ export class CoreInstance {
     } catch (thrown) {
       trap = thrown;
     }
-    if (trap === undefined) return; // Somebody else's WebAssembly.
+    if (trap === undefined) return; // Other WebAssembly of the page trapped.
     event.preventDefault();
     this.condemn(fromCore("the core", trap));
   };
@@ -77,7 +77,7 @@ export class CoreInstance {
 
 let loading: Promise<CoreInstance> | undefined;
 
-/** A module with a vector in it, valid where WebAssembly has them. */
+/** A module that uses a vector: valid where WebAssembly has vectors. */
 const VECTORS = Uint8Array.of(
   ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10],
   ...[1, 8, 0, 65, 0, 253, 15, 253, 98, 11],

@@ -1,18 +1,20 @@
-// What was asked for lately: a map that lets go of what was not, so that a page may
-// use as many shapes as it likes.
+// A map that drops the entries least recently used, so that a page may use as many
+// shapes as it likes.
+//
+// Entries go by generations, not one by one: a lookup moves nothing but what is old.
 
 /** Entries of a generation; there are two. */
 const GENERATION = 512;
 
-/** A map of at most twice {@link GENERATION} entries, those used last. */
+/** A map of at most twice {@link GENERATION} entries: those most recently used. */
 export class LruMap<K, V> {
   private young = new Map<K, V>();
   private old = new Map<K, V>();
 
-  /** `drop` hears of the entries that are let go. */
+  /** `drop` gets the values of the entries that are dropped. */
   constructor(private readonly drop: (values: V[]) => void) {}
 
-  /** The value of a key, which is used by this. */
+  /** The value of a key, whose entry counts as used. */
   get(key: K): V | undefined {
     const known = this.young.get(key);
     if (known !== undefined) return known;
@@ -24,7 +26,7 @@ export class LruMap<K, V> {
     return value;
   }
 
-  /** Adds a key that is new, or was just found and gets another value. */
+  /** Sets the value of a key that is new or was just found. */
   add(key: K, value: V): void {
     if (this.young.size === GENERATION && !this.young.has(key)) {
       const { old } = this;

@@ -14,7 +14,7 @@ import {
 } from "./arrays.js";
 import { type Memory, Views } from "./views.js";
 
-/** Wasm memory seen as the core's arena. */
+/** The arena of the open batch, in WebAssembly memory. */
 export class Arena {
   private readonly views: Views;
   private readonly header: number;
@@ -32,12 +32,12 @@ export class Arena {
     return this.views.words;
   }
 
-  /** Batches on their way, as the core last said. */
+  /** Batches in flight, as the core last said. */
   get flights(): number {
     return this.words[this.header + 2];
   }
 
-  /** Those of them that a GPU has something of. */
+  /** Batches in flight that a GPU computes. */
   get owed(): number {
     return this.words[this.header + 3];
   }
@@ -51,7 +51,7 @@ export class Arena {
     return this.words[this.header];
   }
 
-  /** Copies an operand to word `word`. The room for it is made. */
+  /** Copies an operand to word `word`, behind a cursor that {@link reserve} returned. */
   put(operand: Operand, word: number): void {
     if (operand.BYTES_PER_ELEMENT === 4)
       copyFloats(operand as Float32Array, this.views.floats, word);

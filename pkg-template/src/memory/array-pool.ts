@@ -1,37 +1,38 @@
-// New arrays for the next batch, as many of each length as the last one needed.
+// New arrays for the next batch, as many of each length as the last batch needed.
 //
-// A page that does the same every frame finds all of them ready; another finds none
-// of its own, and they are replaced. They are few, and none is kept for long. When
-// they are made is the preallocator's business.
+// A page that does the same every frame finds all of its arrays in the pool; a page that
+// does something else finds none, and the pool is filled anew. Its arrays are few, and
+// none is kept for long. When
+// arrays are made is decided in `results/preallocator.ts`.
 
 import type { Environment } from "../platform/environment.js";
 import type { Operand, Element } from "./arrays.js";
 
-/** Arrays that are kept, at most. */
+/** Arrays in the pool, at most. */
 const MOST_ARRAYS = 4096;
 
-/** Bytes that are kept: of any batch, and of one that is as large as the one before. */
+/** Bytes in the pool: for any batch, and for one as large as the batch before. */
 const SOME_BYTES = 2 ** 20;
 const MOST_BYTES = 2 ** 24;
 
-/** They are let go after so long without a batch, in milliseconds. */
+/** Milliseconds without a batch after which the pool is emptied. */
 const KEPT_MS = 1000;
 
 /** Arrays that nobody has had yet. */
 export class ArrayPool {
   /** By {@link keyOf}. */
   private readonly arrays = new Map<number, Operand[]>();
-  /** What the batch on its way needs, and what the one behind it took so far. */
+  /** What the batch in flight needs, and what the next batch took so far. */
   private needs = new Needs();
   private ahead = new Needs();
-  /** Whether what lies here is left over from the batch before. */
+  /** Whether the arrays are left over from the batch before. */
   private isStale = false;
   private since = 0;
   private timer: unknown;
 
   constructor(private readonly environment: Environment) {}
 
-  /** A batch is on its way, and will ask. */
+  /** A batch was sent, and will ask for arrays. */
   expect(): void {
     const now = this.environment.now();
     const before = now - this.since < KEPT_MS ? this.needs.asked : 0;
@@ -43,18 +44,18 @@ export class ArrayPool {
     this.since = now;
   }
 
-  /** Whether the last batch needed what is not here yet. */
+  /** Whether the last batch needed arrays that are not in the pool yet. */
   get isWanted(): boolean {
     return this.needs.keys.length > 0;
   }
 
-  /** A new array of so many bytes, if one is here. */
+  /** A new array of so many bytes, if the pool has one. */
   take(gives: Element, bytes: number): Operand | undefined {
     this.needs.add(keyOf(gives, bytes), bytes);
     return this.arrays.get(keyOf(gives, bytes))?.pop();
   }
 
-  /** The same before its batch is on its way, for what calls take along. */
+  /** The same for operands of the next batch, which is not sent yet. */
   takeAhead(gives: Element, bytes: number): Operand | undefined {
     this.ahead.add(keyOf(gives, bytes), bytes);
     return this.arrays.get(keyOf(gives, bytes))?.pop();
@@ -77,7 +78,7 @@ export class ArrayPool {
     }
   }
 
-  /** Keeps an array for whoever asks first. Invariant: nothing writes to it any more. */
+  /** Puts an array into the pool. Invariant: nothing writes to it any more. */
   put(array: Operand): void {
     const gives = array.BYTES_PER_ELEMENT === 4 ? "float32" : "uint8";
     const key = keyOf(gives, array.byteLength);
@@ -87,7 +88,7 @@ export class ArrayPool {
     this.timer ??= this.environment.setTimer(this.onTimer, KEPT_MS);
   }
 
-  /** Lets go of everything. */
+  /** Empties the pool. */
   clear(): void {
     this.arrays.clear();
     this.needs = new Needs();
@@ -95,7 +96,7 @@ export class ArrayPool {
     this.timer = undefined;
   }
 
-  // Set again, not cleared, when there was a batch since.
+  // The timer is set again, and not cleared, when there was a batch since.
   private readonly onTimer = (): void => {
     this.timer = undefined;
     const left = this.since + KEPT_MS - this.environment.now();
@@ -107,9 +108,9 @@ export class ArrayPool {
 /** The keys of arrays that a batch needs, within bounds. */
 class Needs {
   readonly keys: number[] = [];
-  /** Bytes that are kept of it, at most. */
+  /** Bytes of its arrays that the pool holds, at most. */
   most = SOME_BYTES;
-  /** Bytes that it asked for. */
+  /** Bytes that the batch asked for. */
   asked = 0;
   private bytes = 0;
 

@@ -5,7 +5,7 @@
 import { LOOP_LIMIT, type Result, wordsIn } from "./arrays.js";
 import { type Memory, Views } from "./views.js";
 
-/** The results of one batch, wherever they lie: in a mapped range, or in wasm memory. */
+/** The results of one batch, in a mapped range or in WebAssembly memory. */
 export class Results {
   private readonly views: Views;
 

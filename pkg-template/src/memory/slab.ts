@@ -1,26 +1,26 @@
-// Copies of short data, many in one piece of memory: an array of its own costs more
-// than the copy.
+// Copies of short data, many in one array: an array of its own costs more than the copy.
 //
-// Who keeps a copy for long takes it out (`Leaf.own`), because it keeps its whole
-// piece. Nothing here knows when a copy is needed no more; pieces are collected.
+// A copy keeps its whole slab alive, so what is kept for long is copied out of it
+// (`TensorStorage.own`). Slabs are garbage-collected: none knows when its copies have
+// served.
 
 import type { ArrayPool } from "./array-pool.js";
 import { copyFloats, type Span } from "./arrays.js";
 
-/** Floats up to which a copy goes on the slab. */
+/** Floats up to which data is copied to a slab. */
 export const SHORT = 2048;
 
-/** Floats of a piece. */
-const PIECE = 8192;
+/** Floats of a slab. */
+const SLAB = 8192;
 
-/** The memory that the next copies of one session go to. */
+/** The slab that takes the next copies of one session. */
 export class Slab {
   private memory: Float32Array = new Float32Array(0);
   private used = 0;
   /** Undefined while the session opens. */
   private pool: ArrayPool | undefined;
 
-  /** The session is open. From here on pieces are made ahead. */
+  /** The session is open. From here on slabs are made ahead. */
   open(pool: ArrayPool): void {
     this.pool = pool;
   }
@@ -36,8 +36,8 @@ export class Slab {
   }
 
   private begin(): void {
-    const made = this.pool?.takeAhead("float32", PIECE * 4);
-    this.memory = (made as Float32Array | undefined) ?? new Float32Array(PIECE);
+    const made = this.pool?.takeAhead("float32", SLAB * 4);
+    this.memory = (made as Float32Array | undefined) ?? new Float32Array(SLAB);
     this.used = 0;
   }
 }

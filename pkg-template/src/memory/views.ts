@@ -3,7 +3,7 @@
 // Views are made when they are asked for, and made anew when the memory has grown. What
 // lies where is not known here.
 
-/** What has a buffer, and may have another one later: WebAssembly memory that grows. */
+/** Memory whose buffer may be replaced: WebAssembly memory gets another one when it grows. */
 export interface Memory {
   readonly buffer: ArrayBuffer;
 }
@@ -13,8 +13,8 @@ const NO_FLOATS = new Float32Array(0);
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * Memory as words, floats and bytes, whatever became of its buffer since: growing detaches
- * a buffer, and a view of it then has no length.
+ * Memory as words, floats and bytes. A view without a length is made anew: growing memory
+ * detaches its buffer, and views of a detached buffer are empty.
  */
 export class Views {
   private asWords = NO_WORDS;

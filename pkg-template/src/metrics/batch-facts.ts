@@ -1,4 +1,4 @@
-// The shape of what a session tells of a batch. Measured by the core, not here.
+// The shape of what a session tells of a batch. The core measures; nothing is measured here.
 
 /** A function that hears of batches. */
 export type BatchListener = (facts: BatchFacts) => void;

@@ -1,7 +1,7 @@
 // The outside world that decides when a batch is sent: frames, timers, tasks.
 //
-// The clocks get it as an argument, so that tests can hold time in their hands.
-// Nothing here is looked up before a session opens; a server can import it.
+// Clocks get their environment as an argument, so that tests can hold time in their
+// hands. Nothing is looked up before a session opens, so a server can import this file.
 
 /** A message port; Node's can let go of the process. */
 export interface Port {
@@ -19,7 +19,7 @@ export interface Page {
   removeEventListener(type: "visibilitychange", listener: () => void): void;
 }
 
-/** Where a clock lives. */
+/** What a clock needs of where it runs. */
 export interface Environment {
   /** Milliseconds on the clock that the core uses too. */
   now(): number;
@@ -72,7 +72,7 @@ export function nextTask(environment: Environment): Promise<void> {
  * lets everything in the current task make its calls first.
  */
 export class EndOfTask {
-  /** Whether it is on its way. */
+  /** Whether a run is asked for that has not come yet. */
   posted = false;
   private ports: { port1: Port; port2: Port } | undefined;
 
@@ -86,12 +86,12 @@ export class EndOfTask {
     if (this.posted) return;
     this.posted = true;
     const ports = (this.ports ??= this.connect());
-    // A message on its way keeps Node alive, an open channel does not.
+    // Node stays alive for a message on its way, and not for an open channel.
     ports.port1.ref?.();
     ports.port2.postMessage(null);
   }
 
-  /** Closes the channel; what is on its way does not run. */
+  /** Closes the channel; a run that was asked for does not come. */
   close(): void {
     if (this.ports === undefined) return;
     this.ports.port1.onmessage = null;

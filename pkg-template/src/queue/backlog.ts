@@ -1,7 +1,8 @@
-// The calls made before there is a core to take them.
+// The calls that were made before there is a core to take them.
 //
-// It keeps order. The calls' operands are checked, and are copies of their own by now,
-// so that callers may change their arrays; entering is done in `calls.ts`.
+// Calls and flushes keep their order. The calls' operands are checked and copied by now,
+// so that callers may change their arrays. Entering the calls is done elsewhere
+// (`session/calls.ts`).
 
 import { type Call, UNENTERED } from "../calls/call.js";
 
@@ -9,7 +10,7 @@ import { type Call, UNENTERED } from "../calls/call.js";
 export class Backlog {
   private entries: (Call | "flush")[] = [];
 
-  /** Calls that still wait; those that were aborted do not. */
+  /** Calls that still wait: aborted ones do not. */
   get size(): number {
     return this.calls().length;
   }
@@ -19,12 +20,12 @@ export class Backlog {
     this.entries.push(call);
   }
 
-  /** Notes that everything up to here was to be sent. */
+  /** Notes that the calls before this moment are to be sent. */
   addFlush(): void {
     this.entries.push("flush");
   }
 
-  /** Hands every entry over, in order, and keeps none. */
+  /** Hands over every call and flush, in order, and forgets them. */
   replay(enter: (call: Call) => void, flush: () => void): void {
     for (const entry of this.entries) {
       if (entry === "flush") flush();

@@ -1,6 +1,6 @@
 // Tells producers when the queue has room: `gpu.ready`.
 //
-// It holds back nobody by itself. How full the queue is, is asked of the core.
+// No call is held back here. How full the queue is, the core knows.
 
 import type { FramebatchError } from "../checks/errors.js";
 import type { Core } from "../core/core.js";
@@ -11,7 +11,7 @@ export class Backpressure {
   private resolve!: () => void;
   private reject!: (error: FramebatchError) => void;
 
-  /** Resolves when the core, once there is one, takes calls without a full queue. */
+  /** Resolves when there is a core and its queue has room. */
   wait(core: Core | undefined): Promise<void> {
     if (core !== undefined && core.desired_size() > 0) return Promise.resolve();
     if (this.promise === undefined) {
@@ -19,20 +19,20 @@ export class Backpressure {
         this.resolve = resolve;
         this.reject = reject;
       });
-      // Who asked gets the error; a promise that nobody kept is no accident.
+      // Callers that await the promise get the error; an unobserved one is not reported.
       this.promise.catch(() => {});
     }
     return this.promise;
   }
 
-  /** The queue may have room now. */
+  /** The queue may have room by now: resolves the promise if it does. */
   offer(core: Core): void {
     if (this.promise === undefined || core.desired_size() <= 0) return;
     this.promise = undefined;
     this.resolve();
   }
 
-  /** There will be no room any more. */
+  /** The session ended: rejects the promise. */
   close(error: FramebatchError): void {
     if (this.promise === undefined) return;
     this.promise = undefined;

@@ -1,14 +1,14 @@
 // The numbers that stand for the caller's keys in the core.
 //
-// A key lives as long as a call with it does, so a page may use as many as it
-// likes. What a key means is the core's matter (`overflow: "latest"`).
+// A key lives as long as a call with that key, so a page may use as many keys as it
+// likes. What keys are for is decided by the core (`overflow: "latest"`).
 
 /** The keys in use. */
 export class Keys {
   private readonly known = new Map<string, { id: number; calls: number }>();
   private last = 0;
 
-  /** The number of a key, from 1; 0 for none. Each hold needs one {@link release}. */
+  /** The number of a key, from 1; 0 for no key. Each hold needs one {@link release}. */
   hold(key: string | undefined): number {
     if (key === undefined) return 0;
     let entry = this.known.get(key);

@@ -1,7 +1,7 @@
-// The calls that wait for their answer, found by ticket.
+// The calls that wait for an answer, found by ticket.
 //
-// Tickets only grow (and wrap at 2^32), so this is a ring of slots and not a
-// map: taking a ticket costs one index. It answers no call.
+// Tickets only grow (and wrap at 2^32), so calls lie in a ring of slots and not in a
+// map: finding a ticket costs one index. No call is answered here.
 
 import type { Call } from "../calls/call.js";
 
@@ -18,15 +18,15 @@ const SMALLEST = 64;
 export class PendingCalls {
   /** Calls in the ring. */
   size = 0;
-  /** The oldest ticket in it. */
+  /** The oldest ticket in the ring. */
   oldest = 0;
-  /** Those put in whose results are arrays worth making early, by ticket. */
+  /** Tickets of added calls whose results are worth an array made ahead. */
   large: number[] = [];
   private slots = ringOf(SMALLEST);
   /** The widest span since the ring was last empty. */
   private widest = 0;
 
-  /** Adds a call under its ticket, which is newer than every other. */
+  /** Adds a call under its ticket, which is newer than all others. */
   put(call: Call): void {
     const ticket = call.ticket;
     if (this.size === 0) this.oldest = ticket;
@@ -40,13 +40,13 @@ export class PendingCalls {
     this.size += 1;
   }
 
-  /** The call of this ticket, if it is here. */
+  /** The call of this ticket, if it is pending. */
   get(ticket: number): Call | undefined {
     const call = this.slots[ticket & (this.slots.length - 1)];
     return call?.ticket === ticket ? call : undefined;
   }
 
-  /** Removes and returns the call of this ticket, if it is here. */
+  /** Removes and returns the call of this ticket, if it is pending. */
   take(ticket: number): Call | undefined {
     const slots = this.slots;
     const mask = slots.length - 1;
@@ -63,7 +63,7 @@ export class PendingCalls {
     return call;
   }
 
-  /** Removes every call; oldest first. */
+  /** Removes every call and returns them, the oldest first. */
   drain(): Call[] {
     const calls: Call[] = [];
     const mask = this.slots.length - 1;

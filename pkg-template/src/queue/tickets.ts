@@ -1,8 +1,9 @@
-// The calls that hold a ticket: how they get one, and what they give back with it.
+// How calls get their tickets from the core, and give up what they hold when answered.
 //
-// Entering writes a call's operands where the core wants them and submits it; the core
-// may answer it before that returns. Whoever answers a call takes it from here first,
-// so that it happens once. Only what the core refuses is settled here.
+// Entering a call writes its operands at the cursor and submits it; the core may answer
+// the call before `submit` returns. Whoever answers a call takes it from this file's
+// `Tickets` first, which gives each pending call out once. A call that the core refuses
+// is rejected here, no other is settled.
 
 import type { Call } from "../calls/call.js";
 import { about } from "../calls/call-errors.js";
@@ -15,18 +16,18 @@ import { PendingCalls } from "./pending-calls.js";
 
 /** The tickets of one session. */
 export class Tickets {
-  /** The calls that have one. */
+  /** The calls that have a ticket and no answer. */
   readonly pending = new PendingCalls();
   arena!: Arena;
   private core!: Core;
   private keys: Keys | undefined;
-  /** The number of the key of the call that is being submitted. */
+  /** The core's number for the key of the call that is being submitted. */
   private key = 0;
-  /** The call that is being submitted, and has no ticket yet. */
+  /** The call that is being submitted and has no ticket yet. */
   private entering: Call | undefined;
 
   constructor(
-    /** Hears what is thrown where nothing should be, and while doing what. */
+    /** Hears of a defect: what was being done, and what was thrown. */
     private readonly fail: (doing: string, thrown: unknown) => void,
   ) {}
 
@@ -50,14 +51,14 @@ export class Tickets {
     }
   }
 
-  /** Takes the call of a ticket out of the books, if it is there. */
+  /** Removes, releases and returns the call of a ticket, if it is pending. */
   take(ticket: number): Call | undefined {
     const call = this.pending.take(ticket);
     if (call !== undefined) this.release(call);
     return call;
   }
 
-  /** As {@link take}, for a ticket that the core answers. */
+  /** The same for a ticket that the core answers, which may not be known here yet. */
   takeAnswered(ticket: number): Call | undefined {
     const call = this.pending.take(ticket) ?? this.entering;
     if (call === undefined) return undefined;
@@ -68,8 +69,8 @@ export class Tickets {
   }
 
   /**
-   * A call gives back what it held, which may enter the core. Never throws: this call, and
-   * others behind it, are about to be settled.
+   * Has a call give up what it holds, which may enter the core. Never throws: the call,
+   * and others behind it, are about to be settled.
    */
   release(call: Call): void {
     call.release();
@@ -81,7 +82,7 @@ export class Tickets {
     }
   }
 
-  // Gives the core a call whose operands lie at the cursor.
+  // Submits a call whose operands lie at the cursor.
   private submit(call: Call, id: number, rows: number, scalar: number): void {
     this.entering = call;
     try {
@@ -105,13 +106,13 @@ export class Tickets {
     if (!isCoreFailure(thrown)) this.fail("submit", thrown);
   }
 
-  // Released with the call, however it goes.
+  // Each key is released with its call, whatever becomes of the call.
   private holdKey(call: Call): void {
     if (this.keys !== undefined) this.key = this.keys.hold(call.terms?.key);
   }
 }
 
-// As the core numbers them.
+// The core's number of the engine that a call asks for; 0 is any.
 function engineOf({ engine }: CheckedOptions): number {
   if (engine === undefined) return 0;
   return engine === "gpu" ? 1 : 2;

@@ -30,7 +30,7 @@ export function deliver(
   }
 }
 
-/** Words that a chunk of a batch has for a call, and where in its result they belong. */
+/** Words of a result that came with one chunk of a batch, and where in the result they belong. */
 export interface Fragment {
   readonly offset: number;
   readonly words: number;

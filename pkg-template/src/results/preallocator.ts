@@ -1,11 +1,11 @@
 // Makes the arrays of results before there are results.
 //
-// A new array costs several times what is copied into it: its memory must be found,
-// and the pages of a large one are given only when they are first written. The main
-// thread is idle between a batch and its answers, so arrays are made then, and the
-// answers only fill them. What the wait was too short for is made after the batch,
-// for the next one: all of it where the processor answers, which leaves no wait. Each
-// array is handed out once; no call is answered here.
+// A new array costs several times the copy into it: memory must be found, and the pages
+// of a large array are mapped only when they are first written. The main thread is idle
+// between a batch and its answers, so arrays are made then, and answers only fill them.
+// Arrays that the wait was too short for are made after the batch, for the next one; a
+// batch of the processor leaves no wait, so all of its arrays are made that way. Each
+// array is handed out once. No call is answered here.
 
 import type { Call } from "../calls/call.js";
 import { ArrayPool } from "../memory/array-pool.js";
@@ -13,28 +13,28 @@ import type { Operand } from "../memory/arrays.js";
 import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { PendingCalls } from "../queue/pending-calls.js";
 
-/** A task takes about so long, in milliseconds: nudges and the page run in between. */
+/** About the length of a task, in milliseconds: polling and the page run in between. */
 const TASK_MS = 0.25;
 /** Arrays and pages made between two looks at the clock. */
 const AT_ONCE = 16;
-/** Up to so many bytes lie on the engine's own heap, which is as cheap as copying. */
+/** Bytes up to which an array lies on the engine's own heap, and is as cheap as its copy. */
 const CHEAP_BYTES = 64;
-/** Bytes made for what one flush sent. */
+/** Bytes of arrays that are made for one flush, at most. */
 const MOST_BYTES = 2 ** 24;
-/** Of a machine with larger ones, a page is written more than once. */
+/** The smallest size of a page of memory; larger pages are written more than once. */
 const PAGE_BYTES = 4096;
 
-/** The results of one session, before they are there. */
+/** Makes the arrays of one session's results. */
 export class Preallocator {
-  /** The tickets that were sent and may want arrays, and which of them is next. */
+  /** The tickets that were sent and may want arrays; `next` is the place of the next one. */
   private tickets: number[] = [];
   private next = 0;
-  /** Bytes that may still be made for them. */
+  /** Bytes of arrays that may still be made for these tickets. */
   private left = 0;
-  /** A new array, of which the pages before `at` are written. */
+  /** A new array, whose pages before byte `at` are written. */
   private pages: Uint8Array | undefined;
   private at = 0;
-  /** The same array where it is for the next batch: nobody has it while it is written. */
+  /** The same array where it is for the pool, which gets it only when its pages are written. */
   private stocking: Operand | undefined;
   readonly pool: ArrayPool;
   private readonly task: EndOfTask;
@@ -42,15 +42,15 @@ export class Preallocator {
   constructor(
     private readonly environment: Environment,
     private readonly pending: PendingCalls,
-    /** Batches on their way. */
+    /** Batches in flight. */
     private readonly flights: () => number,
   ) {
     this.pool = new ArrayPool(environment);
-    // Not in the task that sends: at its end the browser hands the GPU its commands.
+    // Never in the task that sends: at its end the browser hands commands to the GPU.
     this.task = new EndOfTask(environment, () => this.step());
   }
 
-  /** What was queued has been sent. */
+  /** The queued calls were sent. */
   sent(): void {
     const { pending } = this;
     if (pending.size === 0 || this.flights() === 0) return;
@@ -68,24 +68,24 @@ export class Preallocator {
     this.task.post();
   }
 
-  /** Results are about to be filled. Invariant: no page of theirs is written afterwards. */
+  /** Results are about to be filled. Invariant: no page of these is written afterwards. */
   returning(): void {
     this.finish();
   }
 
-  /** Gives a call whose answer is here an array that lies ready, where it has none. */
+  /** Gives a call that is about to be answered an array from the pool, if it has none. */
   supply(call: Call): void {
     const bytes = wantedBy(call);
     if (bytes > 0)
       call.array = this.pool.take(call.operands.method.gives, bytes);
   }
 
-  /** They were filled. */
+  /** Results were filled. */
   returned(): void {
     if (this.pool.isWanted) this.task.post();
   }
 
-  /** Stops, whatever is on its way. */
+  /** Makes no more arrays. */
   dispose(): void {
     this.stocking = undefined;
     this.task.close();
@@ -112,7 +112,7 @@ export class Preallocator {
     if (this.at >= pages.length) this.finish();
   }
 
-  // Writes no more pages; whom the array is for may have it.
+  // Writes no more pages; an array for the pool goes there.
   private finish(): void {
     const { stocking } = this;
     this.pages = undefined;
@@ -120,7 +120,7 @@ export class Preallocator {
     if (stocking !== undefined) this.pool.put(stocking);
   }
 
-  // The array of the next call that is on its way.
+  // Makes the array of the next pending call that wants one.
   private make(): void {
     const call = this.pending.get(this.tickets[this.next]);
     this.next += 1;
@@ -134,7 +134,7 @@ export class Preallocator {
       call.array = call.operands.array(bytes / 4, call.terms);
       this.begin(call.array);
     } catch {
-      // No memory now. Whether there is some for the answer, the answer will show.
+      // There is no memory now. Answers try again, and say so if there is none then.
       this.drop();
     }
   }
@@ -144,7 +144,7 @@ export class Preallocator {
     this.next = 0;
   }
 
-  // One array for the next batch; false when there are enough.
+  // Makes one array for the next batch; false when the pool has enough.
   private restock(): boolean {
     const array = this.pool.make();
     if (array === undefined) return false;
@@ -161,7 +161,7 @@ export class Preallocator {
   }
 }
 
-/** Bytes of the array that a call's answer needs and nobody made; 0 for one that is cheap. */
+/** Bytes of the array that a call's answer still needs; 0 where that array is cheap. */
 function wantedBy({ operands, elements, array, terms }: Call): number {
   const bytes = operands.method.gives === "float32" ? elements * 4 : elements;
   if (bytes <= CHEAP_BYTES || array !== undefined) return 0;

@@ -1,7 +1,7 @@
-// Answers the calls of a batch, or of a piece of it, from the core's settle table.
+// Answers the calls of a batch, or of one chunk of it, from the core's settle table.
 //
-// Each entry finds its call by ticket, and the call gets its own result or its own
-// error. What that means for the queue and the clocks is the session's matter.
+// Each entry of the table names a ticket, whose call gets a result or an error of its
+// own. What answers mean for the queue and the clocks, the session decides.
 
 import { FramebatchError } from "../checks/errors.js";
 import { FRAGMENT } from "../core/core.js";
@@ -11,7 +11,7 @@ import type { Tickets } from "../queue/tickets.js";
 import { collect, deliver, refuse } from "./answer.js";
 import type { Preallocator } from "./preallocator.js";
 
-/** What the core gives to `Settle`, where `last` does not matter. */
+/** What `Settle` receives of a table. */
 export interface Settlement {
   readonly table: number;
   readonly count: number;
@@ -19,7 +19,7 @@ export interface Settlement {
   readonly message: string | undefined;
 }
 
-/** Answers every call that the table completes, in its order. */
+/** Answers every call that the table completes, in the table's order. */
 export function settle(
   tickets: Tickets,
   preallocator: Preallocator,
@@ -31,8 +31,8 @@ export function settle(
   );
   const end = table + count * 4;
   for (let at = table; at < end; at += 4) {
-    // Each entry is read before its call is taken: what a call gives back enters the
-    // core, whose memory may grow.
+    // Each entry is read before its call is taken: a call that gives up what it holds
+    // enters the core, whose memory may grow.
     const { words } = arena;
     const status = words[at + 3];
     if (status === FRAGMENT) {

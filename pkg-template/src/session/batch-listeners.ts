@@ -1,7 +1,7 @@
-// Who wants to know what batches were, and where their time went.
+// The listeners to what batches were, and where their time went.
 //
-// The core measures, and only while somebody listens: a session's listeners, its
-// timeline, or calls with `onMetrics`. This keeps them, and tells them.
+// The core measures, and only while there is a listener: one of the session's, its
+// timeline, or a call with `onMetrics`. Nothing is measured here.
 
 import { ANSWERED, type Call } from "../calls/call.js";
 import { invalid, kindOf } from "../checks/errors.js";
@@ -10,7 +10,7 @@ import type { BatchFacts, BatchListener } from "../metrics/batch-facts.js";
 
 interface Asked {
   readonly call: Call;
-  /** Its number once it has one; a call forgets its own when it is answered. */
+  /** The call's ticket once it has one: a call forgets its ticket when it is answered. */
   ticket: number | undefined;
 }
 
@@ -20,7 +20,7 @@ export class BatchListeners {
   isOn = false;
   private core: Core | undefined;
   private readonly listeners = new Set<BatchListener>();
-  /** Calls whose batches have not come back. */
+  /** Calls with `onMetrics` whose batches have not come back. */
   private asked: Asked[] = [];
 
   /** The session is open. */
@@ -42,13 +42,13 @@ export class BatchListeners {
     };
   }
 
-  /** A call that asks is about to be entered. */
+  /** A call with `onMetrics` is about to be entered. */
   ask(call: Call): void {
     this.asked.push({ call, ticket: undefined });
     this.turn();
   }
 
-  /** It has its ticket. */
+  /** A call with `onMetrics` has its ticket. */
   entered(call: Call): void {
     const asked = this.asked.find((entry) => entry.call === call);
     if (asked !== undefined) asked.ticket = call.ticket;
@@ -60,7 +60,7 @@ export class BatchListeners {
     this.turn();
   }
 
-  /** All of a batch came back: tells who is concerned. */
+  /** All of a batch came back: tells the session's listeners and those of its calls. */
   collect(): void {
     const batch = this.core?.facts();
     if (batch === undefined) return;
@@ -69,11 +69,11 @@ export class BatchListeners {
     const hear: BatchListener[] = [...this.listeners];
     this.asked = this.asked.filter(({ call, ticket }) => {
       const isAnswered = call.ticket === ANSWERED;
-      // One in between may wait for its kernel, and go with a later batch.
+      // A pending call with a ticket in between waits for its kernel, and goes with a later batch.
       const isIn =
         isAnswered && (ticket === undefined || (ticket - first) >>> 0 <= span);
       if (isIn) hear.push(call.terms!.onMetrics!);
-      // Superseded, or refused otherwise: no batch of its own will come.
+      // A call that was superseded or refused has no batch.
       const isOver =
         isAnswered && ticket !== undefined && (first - ticket) >>> 0 < 2 ** 31;
       return !isIn && !isOver;
@@ -100,7 +100,7 @@ function tell(listener: BatchListener, facts: BatchFacts): void {
   try {
     listener({ ...facts });
   } catch (error) {
-    // As the page would see an error of its own event listeners.
+    // Reported as errors of a page's event listeners are.
     queueMicrotask(() => {
       throw error;
     });

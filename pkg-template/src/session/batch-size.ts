@@ -1,4 +1,4 @@
-// Looks at what `gpu.optimalBatchSize` is asked. The rule itself is the core's.
+// Checks the arguments of `gpu.optimalBatchSize`. The rule itself is the core's.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkNames } from "../checks/options.js";
@@ -6,9 +6,9 @@ import type { Core } from "../core/core.js";
 
 /** What `gpu.optimalBatchSize` takes, in bytes. */
 export interface BatchSizes {
-  /** What lies in memory whatever the batch: weights, an index. Default: 0. */
+  /** Memory that is taken whatever the batch: weights, an index. Default: 0. */
   modelBytes?: number;
-  /** What one item takes, its operands, intermediates and results together. */
+  /** Memory that one item takes: its operands, intermediates and results together. */
   bytesPerItem: number;
 }
 

@@ -1,24 +1,24 @@
-// Has the core measure what each device takes, once for each adapter, and remembers
-// what it found for the next visit.
+// Has the core measure its cost model once for each adapter, and remembers the numbers
+// for the next visit.
 //
-// What is measured and what follows from it is the core's. Only sessions that choose
-// between devices measure anything.
+// What is measured, and what follows from the numbers, the core decides. Only sessions
+// that choose between devices measure anything.
 
 import type { Core } from "../core/core.js";
 import type { Info } from "../metrics/stats.js";
 
-/** Where numbers are kept from one visit to the next. */
+/** The storage that keeps numbers from one visit to the next. */
 export type KeyValueStore = Pick<Storage, "getItem" | "setItem">;
 
-/** What a calibrator needs of where it lives. */
+/** What a calibrator needs of its page. */
 export interface CalibrationHost {
-  /** Undefined where nothing is kept: a worker, Node, a page that may not. */
+  /** Undefined where nothing can be kept: a worker, Node, a page without permission. */
   readonly store: KeyValueStore | undefined;
   /** Runs a function when there is nothing else to do. */
   whenIdle(callback: () => void): void;
 }
 
-/** How long a page may be busy before it is measured all the same, in milliseconds. */
+/** Milliseconds after which a page that is always busy is measured all the same. */
 const LATEST_MS = 2000;
 
 /** The calibration of one session. */
@@ -42,7 +42,7 @@ export class Calibrator {
     this.isNeeded = !this.isKnown;
   }
 
-  /** A batch was answered: the page has what it came for. */
+  /** A batch was answered, so the page has what it waited for. */
   returned(): void {
     if (!this.isNeeded) return;
     this.isNeeded = false;
@@ -51,12 +51,12 @@ export class Calibrator {
       try {
         this.core.calibrate(() => this.remember());
       } catch {
-        // A core that has trapped says so to the next call.
+        // A core that trapped fails the next call with that, too.
       }
     });
   }
 
-  /** Measures nothing any more. */
+  /** The session ended: nothing is measured any more. */
   dispose(): void {
     this.isOver = true;
   }
@@ -70,23 +70,23 @@ export class Calibrator {
       const text = this.host.store?.getItem(this.key);
       return text ? Float64Array.from(JSON.parse(text)) : undefined;
     } catch {
-      return undefined; // Somebody else's, or a page that may not look.
+      return undefined; // Another program wrote the entry, or the page may not read it.
     }
   }
 
   private remember(): void {
-    // Without a GPU to the end there is nothing to remember.
+    // A GPU that was lost meanwhile was not measured to the end.
     if (this.isOver || !this.isKnown) return;
     const facts = JSON.stringify(Array.from(this.core.model()));
     try {
       this.host.store?.setItem(this.key, facts);
     } catch {
-      // A full store, or a page that may not: the next visit measures again.
+      // The store is full, or closed to the page: the next visit measures again.
     }
   }
 }
 
-/** The host of this script's page. */
+/** The page that this script runs in. */
 export function calibrationHost(): CalibrationHost {
   return {
     store: storage(),
@@ -102,6 +102,6 @@ function storage(): KeyValueStore | undefined {
   try {
     return globalThis.localStorage;
   } catch {
-    return undefined; // Looking is refused where cookies are.
+    return undefined; // Browsers that block cookies refuse the access itself.
   }
 }

@@ -1,9 +1,10 @@
-// Takes calls, and knows what has become of the session that they are for.
+// Takes the calls of a session, and holds the parts that a session is made of.
 //
 // The hot path begins here: a call without options makes its promise, its record and
-// nothing else, and crosses into Rust once. How it enters the core is in `tickets.ts`,
-// how it is answered in `settlement.ts`, when it is sent the clock's business, what a
-// batch becomes the core's, and how a session is opened is in `open.ts`.
+// nothing else, and crosses into Rust once. How calls enter the core is in
+// `queue/tickets.ts`, how they are answered in `results/settlement.ts`; when they are
+// sent, the clock decides, what becomes of a batch, the core. How a session is opened is
+// in `open.ts`.
 
 import type { Fraction } from "../calls/arguments.js";
 import { ArrayOperands } from "../calls/array-operands.js";
@@ -37,7 +38,7 @@ import { DeviceListeners } from "./device-listeners.js";
 import { beginDryRun, type DryRun, WarmupOperands } from "./dry-run.js";
 import { type SenderConfig, Sender } from "./sender.js";
 
-/** An open core and what the session needs beside it. */
+/** An open core, and what a session needs beside the core. */
 export interface Running extends SenderConfig {
   readonly core: Core;
   /** Whether the core asks for keys (`overflow: "latest"`). */
@@ -50,30 +51,30 @@ export class Calls {
   core: Core | undefined;
   /** Why no more calls are taken; undefined while they are. */
   ended: FramebatchError | undefined;
-  /** Tells producers when the queue has room. */
+  /** Tells producers when the queue has room for more calls. */
   readonly backpressure = new Backpressure();
-  /** Who wants to know what becomes of the device. */
+  /** The listeners to events of the device. */
   readonly deviceListeners = new DeviceListeners();
-  /** What lies on the device for longer than a call. */
+  /** The tensors that lie on the device for longer than a call. */
   readonly residents = new ResidentTensors((thrown) =>
     this.fail("tensor", thrown),
   );
-  /** The core's numbers of what methods on arrays compute. */
+  /** The core's numbers of the structures of methods on arrays. */
   readonly structures = new Structures();
-  /** Those of the calls that are written as soon as they are made, by method. */
+  /** By method, the operands of all calls that are written as soon as they are made. */
   private readonly operands = METHODS.map(
     (method) => new ArrayOperands(this.structures, method),
   );
-  /** Brings readings of tensors to the core. */
+  /** Brings the chains of tensors that are read to the core. */
   readonly chains = new ChainWriter(this.residents);
-  /** Who wants to know what batches were. */
+  /** The listeners to what batches were. */
   readonly batchListeners = new BatchListeners();
-  /** Where copies of short data go. */
+  /** The memory for copies of short data. */
   readonly slab = new Slab();
-  /** What has its calls sent without a wait for a frame. */
+  /** The streams, whose calls wait for no frame. */
   readonly streams = new Streams(this);
 
-  /** What else lives as long as the session. */
+  /** What the package's other entries keep for as long as the session lives. */
   private readonly companions: Companion[] = [];
   private readonly backlog = new Backlog();
   private readonly tickets = new Tickets((doing, thrown) =>
@@ -84,7 +85,7 @@ export class Calls {
   private instance: CoreInstance | undefined;
   /** The calls made inside `explain` or `warmup`, while it runs. */
   private dryRun: DryRun | undefined;
-  /** What the core counted until it ended. */
+  /** What the core had counted when the session ended. */
   private finalStats: Stats | undefined;
 
   /** Takes a call of a method on arrays, as {@link take} takes every call. */
@@ -102,8 +103,9 @@ export class Calls {
     } catch (error) {
       return Promise.reject(error);
     }
-    // Written before this returns, unless the session opens. A signal is the caller's,
-    // and listening to one may run anything.
+    // Operands are written before this method returns, unless the session still opens. A
+    // signal is the caller's object, and listening to it may run anything, other calls
+    // included.
     const isReused = this.core !== undefined && terms?.signal === undefined;
     const operands = isReused
       ? this.operands[method.index]
@@ -141,7 +143,7 @@ export class Calls {
       if (this.ended !== undefined) throw endedError(about, this.ended);
       operands.check(about, terms);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
-      // Nothing to compute: the answer is known without a core, and stays asynchronous.
+      // With nothing to compute the answer is known without a core; it stays asynchronous.
       if (operands.isEmpty) {
         return Promise.resolve(operands.empty(terms) as Answer);
       }
@@ -162,20 +164,20 @@ export class Calls {
     }
   }
 
-  /** Tells a companion of the session's life from here on. */
+  /** Tells a companion of the events of the session's life from here on. */
   join(companion: Companion): void {
     this.companions.push(companion);
     if (this.core !== undefined) companion.open(this.core);
   }
 
-  /** The session opens on this instance from here on, and ends with it. */
+  /** The session lives on this instance from here on, and ends when the instance traps. */
   moveIn(instance: CoreInstance): void {
     if (this.ended !== undefined) return;
     this.instance = instance;
     instance.add(this);
   }
 
-  /** The core is up: enters what was waiting for it, in order. */
+  /** The core is up: enters the calls that waited for it, in order. */
   run({ core, keyed, ...config }: Running): void {
     const { tickets } = this;
     const sender = new Sender(core, tickets, config, (doing, thrown) =>
@@ -198,7 +200,7 @@ export class Calls {
     this.backlog.replay(
       (call) => {
         tickets.enter(call);
-        this.placed(call);
+        this.noteTicket(call);
         if (call.ticket !== ANSWERED) sender.queued += 1;
         if (call.terms?.now) this.send();
       },
@@ -210,8 +212,8 @@ export class Calls {
   }
 
   /**
-   * Sends what is queued, now, because the page goes on with what it writes; while the
-   * session opens, as soon as it is open.
+   * Sends the queued calls at once, because the page goes on with what they write; while
+   * the session opens, as soon as it is open.
    */
   flush(): void {
     this.send(true);
@@ -227,7 +229,7 @@ export class Calls {
     this.backpressure.offer(core);
   }
 
-  /** The clock's flush, which the warning about lonely batches goes by. */
+  /** Sends the queued calls for the clock, whose batches the warning counts. */
   flushByClock(): void {
     this.sender.warn();
     this.send();
@@ -249,7 +251,7 @@ export class Calls {
       sender.returned(last);
       if (last && this.batchListeners.isOn) this.batchListeners.collect();
     } catch (thrown) {
-      // The core hears of nothing that is thrown here, and calls would wait for ever.
+      // The core does not hear of what is thrown here, and calls would wait for ever.
       this.fail("settle", thrown);
     }
   };
@@ -259,16 +261,16 @@ export class Calls {
     if (event === "sent") return this.sender.sent();
     if (event === "returned") return this.sender.returned(false);
     if (event === "relieved" || event === "regained") {
-      // No tensor is filled again: one batch left the device, or the core has brought
-      // all of them to another one. A call may be entering just now, and what listeners
-      // call must not enter inside of it.
+      // No tensor is filled again: only one batch left the device, or the core brought
+      // all tensors to the other device. A call may be entering the core at this moment,
+      // so listeners, which may make calls, are told later.
       const news = event === "relieved" ? "fallback" : "restored";
       return queueMicrotask(() => this.deviceListeners.tell(news, message));
     }
-    // First: the core sends what waits as soon as this returns.
+    // Tensors are filled first: the core sends the waiting calls as soon as this returns.
     this.residents.hear(event);
     for (const companion of this.companions) companion.hear(event);
-    // What was on its way is not: nothing else says so where its callers gave up.
+    // What was in flight is not any more, and where all its callers gave up nothing else says so.
     if (event !== "lost" && this.core !== undefined) {
       this.sender.returned(false);
     }
@@ -296,29 +298,29 @@ export class Calls {
     const call = this.make(operands, undefined);
     const { name } = operands.method;
     call.ticket = this.record(name, make, (core) => core.end_warmup());
-    // By a call in `make`: what waits is answered already, and this would never be.
+    // A call in `make` ended the session: pending calls are answered, and the warm-up would wait for ever.
     if (this.ended !== undefined) throw endedError(name, this.ended);
     this.tickets.pending.put(call);
     return call.promise;
   }
 
-  /** What was counted so far; zeros while the session opens. */
+  /** The counts so far; zeros while the session opens. */
   stats(): Stats {
     if (this.core !== undefined) return this.core.stats() as Stats;
     return this.finalStats ?? openingStats(this.backlog.size);
   }
 
-  /** Whether calls are recorded, and will not be sent. */
+  /** Whether calls are planned only, and will not be sent. */
   get isRecording(): boolean {
     return this.dryRun !== undefined;
   }
 
-  /** Batches on their way. */
+  /** Batches in flight. */
   get flights(): number {
     return this.tickets.arena.flights;
   }
 
-  /** Those of them that a GPU has something of. */
+  /** Batches in flight that a GPU computes. */
   get owed(): number {
     return this.tickets.arena.owed;
   }
@@ -328,7 +330,7 @@ export class Calls {
     return this.sender.due(now);
   }
 
-  /** Takes no more calls, and answers every one there is with this error. */
+  /** Takes no more calls, and rejects all pending ones with this error. */
   end(error: FramebatchError): void {
     if (this.ended !== undefined) return;
     this.ended = error;
@@ -336,7 +338,7 @@ export class Calls {
     if (core !== undefined) this.stop(core);
     this.residents.close();
     for (const companion of this.companions) companion.close();
-    // After its own dispose the core has left none; after a defect it left all.
+    // A core that was disposed of has answered all calls; a core with a defect none.
     for (const call of [
       ...this.backlog.drain(),
       ...this.tickets.pending.drain(),
@@ -348,7 +350,7 @@ export class Calls {
     this.streams.close();
     this.batchListeners.close();
     this.instance?.remove(this);
-    // What fails before there is a core says nothing of the other sessions' cores.
+    // A failure before there is a core says nothing of the instance that other sessions live on.
     if (core !== undefined && error.code === "fatal")
       this.instance!.condemn(error);
   }
@@ -387,7 +389,7 @@ export class Calls {
     return call;
   }
 
-  // A call that was made had no memory to keep what it was given until the session opens.
+  // A call that was made already had no memory for copies of its operands.
   private refused(call: Call | undefined, error: unknown): Promise<never> {
     if (call !== undefined) {
       this.tickets.release(call);
@@ -396,8 +398,8 @@ export class Calls {
     return Promise.reject(error);
   }
 
-  // A full batch is sent, and may be answered, before its last call has its ticket.
-  private placed(call: Call): void {
+  // A full batch is sent, and may be answered, before its last call has a ticket.
+  private noteTicket(call: Call): void {
     if (call.terms === undefined || call.terms.onMetrics === undefined) return;
     const isOver = this.dryRun !== undefined || call.ticket === ANSWERED;
     if (isOver) this.batchListeners.drop(call);
@@ -405,7 +407,7 @@ export class Calls {
   }
 
   private entered(call: Call): void {
-    this.placed(call);
+    this.noteTicket(call);
     if (this.dryRun !== undefined) this.dryRun.add(call);
     else if (call.ticket !== ANSWERED) {
       const isNow = call.terms !== undefined && call.terms.now;
@@ -434,13 +436,13 @@ export class Calls {
   private stop(core: Core): void {
     this.sender.dispose();
     this.core = undefined;
-    // A core that failed cannot be trusted to clean up, and is left alone.
+    // A core with a defect cannot be trusted to clean up, and is left alone.
     if (this.ended!.code === "fatal") return;
     try {
       core.dispose();
       this.finalStats = core.stats() as Stats;
     } catch (thrown) {
-      // The calls that it left are answered by who asked for the end.
+      // The calls that the core left pending are rejected by `end`.
       this.instance!.condemn(fromCore("dispose", thrown));
     }
   }

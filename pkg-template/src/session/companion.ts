@@ -1,14 +1,15 @@
-// What the package's other entries keep on a session's device, and for as long.
+// What the package's other entries (clips, motions, indexes) keep beside a session.
 //
-// A session tells its companions of its life; what they make of it is theirs.
+// A session tells its companions of the events of its life, and knows nothing else of
+// them.
 
 import type { Core, DeviceEvent } from "../core/core.js";
 
-/** What lives as long as the session, on the device too: told with the calls' own. */
+/** A part of a session that the first entry of the package does not know. */
 export interface Companion {
-  /** The session is open; nothing was entered yet. */
+  /** The session is open, and no call has entered the core yet. */
   open(core: Core): void;
-  /** There is no device, or another one. */
+  /** The device is lost, or another one took its place. */
   hear(event: DeviceEvent): void;
   /** The session has ended; the core has released everything. */
   close(): void;

@@ -1,6 +1,6 @@
-// Calls on control points, which come as one array.
+// Calls on control points, which callers give as one array.
 //
-// From here on they are operands like any others.
+// What is made of the points are operands like all others.
 
 import { checkPoints, type Fraction } from "../calls/arguments.js";
 import type { AnyOptions } from "../calls/call-options.js";

@@ -1,6 +1,6 @@
-// Who wants to know what becomes of the device.
+// The listeners to events of the device: lost, restored, fallback.
 //
-// It calls listeners and nothing else: the core has already gone on by itself.
+// Listeners are called and nothing else happens: the core has already gone on by itself.
 
 import { invalid } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
@@ -41,7 +41,7 @@ export class DeviceListeners {
       try {
         listener({ type, message });
       } catch (error) {
-        // As the page would see an error of its own event listeners.
+        // Reported as errors of a page's event listeners are.
         queueMicrotask(() => {
           throw error;
         });

@@ -1,7 +1,7 @@
 // The calls made inside `explain` and `warmup`: planned by the core, and never sent.
 //
-// It keeps them only so that they can be rejected at the end. The plan itself, its
-// text, and what is compiled for it are the core's.
+// Calls are kept only to be rejected at the end. The plan, its text, and what is compiled
+// for it are made by the core.
 
 import { ANSWERED, type Call } from "../calls/call.js";
 import { about } from "../calls/call-errors.js";
@@ -23,7 +23,7 @@ export class DryRun {
   run<Outcome>(make: () => unknown, end: (core: Core) => Outcome): Outcome {
     this.ask((core) => core.begin_explain());
     try {
-      // An async function goes on later, and then rejects with its calls.
+      // An async function goes on after the dry run, and then rejects as its calls do.
       Promise.resolve(make()).catch(ignoreAborted);
     } catch (error) {
       this.ask((core) => core.end_explain());
@@ -32,17 +32,17 @@ export class DryRun {
     return this.ask(end);
   }
 
-  /** Rejects what was called; the core has forgotten it. */
+  /** Rejects the calls that were made; the core has forgotten them. */
   reject(tickets: Tickets): void {
     for (const call of this.calls) {
       if (tickets.take(call.ticket) === undefined) continue;
-      call.promise.catch(ignore); // Nobody need catch what is never sent.
+      call.promise.catch(ignore); // A page need not catch what is never sent.
       const why = `${about(call)}: made inside ${this.name}, which plans calls and sends none`;
       call.reject(new FramebatchError("aborted", why));
     }
   }
 
-  /** Adds a call. One that was refused is none of these: its caller heard. */
+  /** Adds a call, unless it was refused and thereby answered. */
   add(call: Call): void {
     if (call.ticket !== ANSWERED) this.calls.push(call);
   }
@@ -56,7 +56,7 @@ export class DryRun {
   }
 }
 
-/** A new one; throws while the session opens, or another one runs. */
+/** Begins a dry run. Throws while the session opens, or while another one runs. */
 export function beginDryRun(
   name: string,
   core: Core | undefined,
@@ -71,7 +71,7 @@ export function beginDryRun(
   return new DryRun(core, name);
 }
 
-/** What waits for a warm-up is a call without operands: its ticket is the core's. */
+/** The operands of a warm-up, of which there are none: the core gives it a ticket by itself. */
 export class WarmupOperands extends Operands {
   readonly rows = 0;
   readonly elements = 0;

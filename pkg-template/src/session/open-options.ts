@@ -1,8 +1,8 @@
-// What may be said when opening a session.
+// The options of `open` and `shared`.
 //
-// Names are checked here, where the caller's are known; values are checked by the
-// core, which gives them their meaning. `wasm`, `devtools`, a scheduler and the shape of
-// `queueCapacity` are the face's own, and never reach the core as they are.
+// Names are checked here; values are checked by the core, which gives them their meaning.
+// `wasm`, `devtools`, a scheduler and the shape of `queueCapacity` concern TypeScript
+// alone, and never reach the core as they are.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkNames, checkOptions } from "../checks/options.js";
@@ -147,7 +147,7 @@ export function flushPolicy({ flush, preset }: OpenOptions): FlushPolicy {
   return preset === undefined || preset === "frame" ? "frame" : "eager";
 }
 
-/** The core's share of the options, without what was left undefined. */
+/** The options that concern the core, without those that are undefined. */
 export function coreConfig(options: OpenOptions): Record<string, unknown> {
   const {
     wasm: _wasm,

@@ -1,7 +1,7 @@
 // Opens sessions: a session of one's own, and the one that a page shares.
 //
-// Importing this file does nothing, so a server may import a component that uses
-// it. What a session does is in `session.ts`.
+// Importing this file does nothing, so a server may import components that use sessions.
+// What a session does is in `session.ts`.
 
 import { FramebatchError, fromCore, isCoreFailure } from "../checks/errors.js";
 import { clockFor } from "../clock/clock.js";
@@ -78,7 +78,7 @@ interface Page {
   readonly calls: Calls;
   readonly options: OpenOptions;
   readonly session: Session;
-  /** Whether a component was told that its options have no effect. */
+  /** Whether the console was told of options that have no effect. */
   warned: boolean;
 }
 
@@ -88,7 +88,7 @@ let page: Page | undefined;
 function begin(name: string, options: OpenOptions): Calls {
   const calls = new Calls();
   bringUp(name, options, calls).catch((error: unknown) => {
-    // What the core refuses to open with, it says in full.
+    // The core words a refusal to open in full.
     calls.end(
       isCoreFailure(error)
         ? new FramebatchError(error.code, error.message)
@@ -113,7 +113,7 @@ async function bringUp(
     calls.notify,
   );
   const environment = hostEnvironment();
-  // What opened, and what calls it, are two tasks: each compiles much of the core.
+  // Opening and the first calls are two tasks: the browser compiles much of the core in each.
   await nextTask(environment);
   const poller = new CompletionPoller(environment, {
     nudge: () => core.nudge(),
@@ -159,12 +159,12 @@ function checkPlatform(): void {
   }
 }
 
-/** Says so, once, when a later `shared` asks for something that it will not get. */
+/** Warns once when a later `shared` asks for options that the page's session does not have. */
 function compare(wanted: OpenOptions, page: Page): void {
   if (page.warned) return;
   for (const [name, value] of Object.entries(wanted)) {
     const has = page.options[name as keyof OpenOptions];
-    // The file is the same for all, and bytes would be a long text.
+    // All sessions share one WebAssembly file, and its bytes would be a long text.
     if (name === "wasm" || JSON.stringify(value) === JSON.stringify(has)) {
       continue;
     }

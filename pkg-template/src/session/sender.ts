@@ -1,8 +1,7 @@
-// Sends what is queued, and sees to it that the answers come soon.
+// Sends the queued calls, and tells all that have to do with when batches go and come:
+// the clock, the poller, the preallocator, the calibrator, the warning about lonely calls.
 //
-// It tells everyone with a stake in when batches go: the clock, the poller, the
-// preallocator, the warning about lonely batches. It knows how many calls are queued, and
-// no call.
+// It knows how many calls are queued, and no call.
 
 import type { Clock } from "../clock/clock.js";
 import type { CompletionPoller } from "../clock/completion-polling.js";
@@ -13,17 +12,17 @@ import type { Tickets } from "../queue/tickets.js";
 import { Preallocator } from "../results/preallocator.js";
 import type { Calibrator } from "./calibrator.js";
 
-/** What a session's batches go by. */
+/** What a sender tells of batches. */
 export interface SenderConfig {
   readonly environment: Environment;
   readonly clock: Clock;
   readonly poller: CompletionPoller;
   readonly calibrator: Calibrator;
-  /** Undefined where nobody would read it. */
+  /** Undefined in production, and where the caller decides when batches go. */
   readonly warning: LonelyWarning | undefined;
 }
 
-/** The way out of one session. */
+/** Sends the batches of one session. */
 export class Sender {
   /** Calls taken since the last flush. */
   queued = 0;
@@ -38,7 +37,7 @@ export class Sender {
     private readonly core: Core,
     tickets: Tickets,
     { environment, clock, poller, calibrator, warning }: SenderConfig,
-    /** Hears what the core throws, and when. */
+    /** Hears of a defect: what was being done, and what the core threw. */
     private readonly fail: (doing: string, thrown: unknown) => void,
   ) {
     this.clock = clock;
@@ -58,9 +57,9 @@ export class Sender {
     if (!isNow) this.clock.called();
   }
 
-  /** Sends what is queued; `atOnce` however many batches are on their way. */
+  /** Sends the queued calls; `atOnce` however many batches are in flight. */
   flush(atOnce: boolean): void {
-    // Told first: a CPU core answers inside `flush`.
+    // The clock is told first: a core on the processor answers inside `flush`.
     this.queued = 0;
     this.clock.flushed();
     try {
@@ -71,13 +70,13 @@ export class Sender {
     }
   }
 
-  /** Batches may be on their way now. */
+  /** Batches may be in flight now. */
   sent(): void {
     this.poller.sent();
     this.preallocator.sent();
   }
 
-  /** When it is due, in milliseconds of the clock; NaN is never. */
+  /** When the queued calls are due, in milliseconds of the clock; NaN is never. */
   due(now: number): number {
     try {
       return this.core.due(now);
@@ -87,7 +86,7 @@ export class Sender {
     }
   }
 
-  /** The clock is about to flush, which the warning goes by. */
+  /** The clock is about to flush: the warning counts the batch. */
   warn(): void {
     if (this.queued > 0) this.warning?.sent(this.queued);
   }
@@ -97,7 +96,7 @@ export class Sender {
     this.preallocator.returning();
   }
 
-  /** They were; `last` says that no more of their batch are on their way. */
+  /** Results were filled; `last` says that no more chunks of their batch are in flight. */
   returned(last: boolean): void {
     if (last) {
       this.poller.returned();
@@ -107,7 +106,7 @@ export class Sender {
     this.clock.settled();
   }
 
-  // What nobody looks at leaves its memory to what they do look at.
+  // A hidden page leaves memory to pages that are looked at.
   private readonly onVisibility = (): void => {
     if (!this.page!.hidden) return;
     try {
@@ -117,7 +116,7 @@ export class Sender {
     }
   };
 
-  /** Sends nothing any more. */
+  /** The session ended: no more batches are sent. */
   dispose(): void {
     this.page?.removeEventListener("visibilitychange", this.onVisibility);
     this.clock.dispose();
