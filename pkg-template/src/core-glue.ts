@@ -1,5 +1,5 @@
-// Where the package's scripts lie, and the glue of the core beside them: here, because a
-// bundle lies as deep as this file does.
+// Imports the glue of the core, and tells where the package's files lie: beside the
+// folders, because a bundle lies as deep as this file does.
 //
 // Nothing is fetched by importing this file.
 

@@ -80,7 +80,7 @@ test("the device is told what changed, and no more", () => {
     range: (page, at, words) => told.push([page, at / block, words.length]),
   };
   const expect = (...expected) => {
-    vectors.tell(listener);
+    vectors.upload(listener);
     assert.deepEqual(told.splice(0), expected);
   };
   vectors.add(new Float32Array(dim * 200));

@@ -75,12 +75,12 @@ const LAYER_NAMES: Record<keyof BlendLayer, true> = {
   additive: true,
 };
 
-/** What is behind a handle; throws for anything else. */
+/** The internals of a clip; throws for anything else. */
 let internalsOf!: (about: string, clip: unknown) => ClipInternals;
 
 const stores = new WeakMap<Calls, ClipStore>();
 
-/** Frees the places of clips that nobody disposes of. */
+/** Gives back the words of clips that nobody disposes of. */
 const collected = new FinalizationRegistry<{
   store: ClipStore;
   range: StoreRange;
@@ -111,7 +111,7 @@ export class Clip {
     this.duration = clip.duration;
     this.width = clip.width;
     const range = store.put(clip.words);
-    // The store has the words now.
+    // The store has the words by now.
     const internals = { ...clip, words: new Uint32Array(0) };
     const single = new SingleSample(store, internals, range);
     this.#internals = { calls, clip: internals, range, label, single };
@@ -175,7 +175,7 @@ export class Clip {
     return attempt(() => {
       const { wrap, offset, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
-      const to = [tensor, offset] as const;
+      const to = { tensor, offset };
       return takeTo(
         this.#internals.calls,
         SAMPLE_TO,
@@ -235,7 +235,7 @@ export function blendTo(
 ): Promise<void> {
   return attempt(() => {
     const { offset, ...rest } = options ?? {};
-    const to = [tensor, offset] as const;
+    const to = { tensor, offset };
     return takeTo(calls, BLEND_TO, layers, to, options && rest);
   });
 }
@@ -287,7 +287,7 @@ async function takeTo(
   calls: Calls,
   method: CallMethod,
   layers: readonly BlendLayer[],
-  [tensor, offset = 0]: readonly [Tensor, number | undefined],
+  { tensor, offset = 0 }: { tensor: Tensor; offset: number | undefined },
   options: CallOptions | undefined,
 ): Promise<void> {
   const about = subject(method.name, options?.label);

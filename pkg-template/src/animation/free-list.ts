@@ -1,6 +1,6 @@
-// Which words of a store are in use.
+// The free words of a store.
 //
-// Numbers only: what lies there, and on which device, is the store's matter.
+// Numbers only: what lies in the words, and on which device, is known in `store.ts`.
 
 /** Free words of a store. */
 interface Gap {
@@ -13,12 +13,12 @@ interface Gap {
  * clips that come and go leave no crumbs.
  */
 export class FreeList {
-  /** Words up to the end of the last place in use. */
+  /** Words up to the end of the last range in use. */
   end = 0;
   /** Invariant: in order, with words in use between any two and behind the last. */
   private readonly free: Gap[] = [];
 
-  /** A place of so many words: the first that is free, or behind all others. */
+  /** Takes a range of so many words: the first that is free, or one behind all others. */
   take(words: number): number {
     const index = this.free.findIndex((gap) => gap.words >= words);
     if (index < 0) {
@@ -33,7 +33,7 @@ export class FreeList {
     return at;
   }
 
-  /** Gives a place back. */
+  /** Gives a range back. */
   give(at: number, words: number): void {
     let index = this.free.findIndex((gap) => gap.at > at);
     if (index < 0) index = this.free.length;
@@ -51,7 +51,7 @@ export class FreeList {
   private join(index: number): void {
     const gap = this.free[index];
     const next = this.free[index + 1];
-    // The first has none before it, the last none behind.
+    // The first gap has none before it, the last none behind it.
     if (gap === undefined || gap.at + gap.words !== next?.at) return;
     gap.words += next.words;
     this.free.splice(index + 1, 1);

@@ -1,6 +1,6 @@
-// The second entry of the package: importing it gives every session clips.
+// The entry `framebatch/animation`: importing it gives every session clips and motions.
 //
-// Apart from the first, so that pages without animations do not load it.
+// An entry of its own, so that pages without animations do not load it.
 
 import type { CallOptions } from "../calls/call-options.js";
 import { callsOf, Session } from "../session/session.js";
@@ -139,7 +139,7 @@ Object.assign(Session.prototype, {
     to: Value,
     options: TweenOptions<Value> = {},
   ): Tween<Value> {
-    return new Tween(callsOf(this), [from, to], options);
+    return new Tween(callsOf(this), { from, to }, options);
   },
   spring<Value extends MotionValue>(
     this: Session,
@@ -147,6 +147,6 @@ Object.assign(Session.prototype, {
     to: Value,
     options: SpringOptions<Value> = {},
   ): Spring<Value> {
-    return new Spring(callsOf(this), [from, to], options);
+    return new Spring(callsOf(this), { from, to }, options);
   },
 });

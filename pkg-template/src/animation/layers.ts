@@ -1,4 +1,4 @@
-// The layers of a sampling, as callers give them: looked at, and made ready to be laid.
+// The layers of a sampling: checked as callers give them, and made ready to be written.
 
 import { allocate } from "../checks/allocation.js";
 import { detached, isDetached } from "../checks/arrays.js";
@@ -15,23 +15,23 @@ import type { SingleSample } from "./single-sample.js";
 import type { StoreRange } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
-/** What becomes of a time outside of a clip: the nearest end, again, or to and fro. */
+/** What becomes of a time outside of a clip: the nearest end, from the start again, or to and fro. */
 export type Wrap = (typeof WRAPS)[number];
 
-/** Seconds: of one instance, or of each. */
+/** Seconds, of one instance or of each. */
 export type Times = number | Float32Array;
 
-/** A clip without its handle. */
+/** What a clip is made of, behind the object that callers hold. */
 export interface ClipInternals {
   readonly calls: Calls;
   readonly clip: Encoded;
   readonly range: StoreRange;
   readonly label: string | undefined;
-  /** The operands of its calls of one time. */
+  /** The operands of calls of one time. */
   readonly single: SingleSample;
 }
 
-/** What is said of a layer beside its clip. */
+/** The options of a layer. */
 interface LayerOptions {
   readonly times: Times;
   readonly weight?: number | Float32Array;
@@ -39,7 +39,7 @@ interface LayerOptions {
   readonly additive?: boolean;
 }
 
-/** A layer ready to be laid. Throws for what is wrong with it. */
+/** A layer ready to be written. Throws for what is wrong with it. */
 export function sampledLayer(
   about: string,
   calls: Calls,
@@ -64,7 +64,7 @@ export function sampledLayer(
     );
   }
   const mode = modeOf(about, wrap, rows);
-  // One number is folded here, where it has all its digits.
+  // A single time is folded here, in 64 bits.
   const isFolded = typeof times === "number" && typeof mode === "number";
   return {
     clip,
@@ -76,7 +76,7 @@ export function sampledLayer(
   };
 }
 
-/** Where a clip is at one time, in its seconds. Throws for what is wrong with it. */
+/** A time folded into a clip's duration. Throws where the time or the mode is wrong. */
 export function timeWithin(
   about: string,
   internals: ClipInternals,
@@ -131,13 +131,13 @@ function refuseDisposed(about: string, { range, label }: ClipInternals): void {
   );
 }
 
-/** Throws unless these are one number, or floats that are there. */
+/** Throws unless given one number, or floats whose memory was not transferred away. */
 function checkFloats(about: string, name: string, floats: Times): void {
   if (typeof floats === "number") {
     if (floats === floats) return;
     throw invalid(about, `${name} is NaN; give a number`);
   }
-  // In any realm.
+  // By name, because an array of another realm has that realm's class.
   if (tagOf(floats) !== "Float32Array") {
     throw invalid(
       about,

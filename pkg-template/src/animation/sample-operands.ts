@@ -1,8 +1,9 @@
-// One sampling of clips: its layers, and how they lie at the cursor.
+// The operands of a sampling of clips: its layers, and how these lie at the cursor.
 //
-// Rows (a time for each layer, then weights, then wrap modes, as far as they differ
-// from row to row), the header and the tensors' numbers; `src/graph/sampling.rs` says
-// it for the core. What callers may get wrong is found in `clip.ts`.
+// Rows come first (a time for each layer, then weights and wrap modes as far as these
+// differ from row to row), then the header, then the numbers of the tensors;
+// `src/graph/sampling.rs` describes the same for the core. What may be wrong with a call
+// is found in `clip.ts` and `layers.ts`.
 
 import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
@@ -38,26 +39,26 @@ export interface SampledLayer {
   readonly isAdditive: boolean;
 }
 
-/** Where a sampling goes instead of the caller. */
+/** A tensor that takes the result instead of the caller. */
 export interface Target {
   readonly node: Node;
-  /** Floats from its beginning. */
+  /** The float of the tensor where the result begins. */
   readonly offset: number;
   readonly residents: ResidentTensors;
 }
 
 const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
 
-/** How samplings are named. */
+/** The method of a sampling of one clip. */
 export const SAMPLE: CallMethod = { name: "sample", ...FLOATS };
-/** Those to a tensor. */
+/** The same to a tensor. */
 export const SAMPLE_TO: CallMethod = { name: "sampleTo", ...FLOATS };
-/** Those of several layers. */
+/** The method of a blend of several layers. */
 export const BLEND: CallMethod = { name: "blend", ...FLOATS };
-/** Those of several layers to a tensor. */
+/** The same to a tensor. */
 export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 
-/** A sampling of clips, from its method until its answer. */
+/** The layers of one sampling, and the tensor that takes its result, if any. */
 export class SampleOperands extends Operands {
   readonly rows: number;
   private storage: TensorStorage | undefined;
@@ -109,13 +110,11 @@ export class SampleOperands extends Operands {
   write(arena: Arena): number {
     const { store, layers, rows, target } = this;
     if (store.failure !== undefined) throw store.failure;
-    // Before anything is written: it may move the cursor's memory.
+    // The tensor becomes resident before anything is written, because that may move the cursor.
     const storage = this.residentTarget();
     const { lanes } = layers[0].clip;
-    const hasWeights = layers.some(({ weight }) => typeof weight !== "number");
-    const hasModes = layers.some(({ wrap }) => typeof wrap !== "number");
-    const more = (hasWeights ? 1 : 0) + (hasModes ? 1 : 0);
-    const fields = layers.length * (1 + more);
+    const columns = columnsOf(layers);
+    const { fields } = columns;
     const id = store.structure(
       layers.length,
       lanes,
@@ -126,9 +125,10 @@ export class SampleOperands extends Operands {
     const header = aligned(rows * fields);
     const names = header + HEADER + LAYER * layers.length;
     const at = arena.reserve(names + 4);
-    this.writeRows(arena, at, fields, [hasWeights, hasModes]);
+    this.writeRows(arena, at, columns);
     const { words } = arena;
-    const flags = (hasWeights ? WEIGHTS : 0) | (hasModes ? MODES : 0);
+    const flags =
+      (columns.hasWeights ? WEIGHTS : 0) | (columns.hasModes ? MODES : 0);
     let word = at + header;
     words[word++] = lanes;
     words[word++] = layers.length | flags;
@@ -162,13 +162,12 @@ export class SampleOperands extends Operands {
   private writeRows(
     arena: Arena,
     at: number,
-    fields: number,
-    [hasWeights, hasModes]: readonly [boolean, boolean],
+    { fields, hasWeights, hasModes }: Columns,
   ): void {
     const { layers, rows } = this;
     const { times } = layers[0];
     if (fields === 1) {
-      // Of most calls.
+      // Most calls have one column, of times.
       if (typeof times === "number") arena.putNumber(times, at);
       else arena.put(times, at);
       return;
@@ -182,6 +181,21 @@ export class SampleOperands extends Operands {
       if (hasModes) spread(words, wrap, fields - layers.length + k, fields);
     });
   }
+}
+
+/** What the rows of a sampling hold beside the times of its layers. */
+interface Columns {
+  readonly hasWeights: boolean;
+  readonly hasModes: boolean;
+  /** Words of a row. */
+  readonly fields: number;
+}
+
+function columnsOf(layers: readonly SampledLayer[]): Columns {
+  const hasWeights = layers.some(({ weight }) => typeof weight !== "number");
+  const hasModes = layers.some(({ wrap }) => typeof wrap !== "number");
+  const columns = 1 + (hasWeights ? 1 : 0) + (hasModes ? 1 : 0);
+  return { hasWeights, hasModes, fields: layers.length * columns };
 }
 
 /** Writes a column of rows. */

@@ -1,8 +1,8 @@
-// One clip at one time: what most samplings are.
+// The operands of one clip at one time, which most samplings are.
 //
-// A clip has one of these for all its calls, which are laid at once and answered by
-// their own record: nothing else is made for them. Calls with options, and those of a
-// session that still opens, are samplings of their own.
+// A clip has one object for all such calls, whose operands are written as soon as the
+// calls are made; nothing is allocated but the calls' promises and records. Calls with
+// options, and those of a session that still opens, have `SampleOperands` of their own.
 
 import { Operands } from "../calls/operands.js";
 import type { Arena } from "../memory/arena.js";
@@ -10,15 +10,15 @@ import { HEADER, LAYER, ONE, SAMPLE } from "./sample-operands.js";
 import type { StoreRange, ClipStore } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
-/** Words of a call: its time, its header, its only layer, the store's number. */
+/** Words of the operands: the time, the header, the only layer, the number of the store. */
 const WORDS = 4 + HEADER + LAYER + 4;
 
-/** The sampling of a clip at {@link time}. */
+/** The sampling of a clip at {@link time}, again and again. */
 export class SingleSample extends Operands {
   readonly rows = 1;
   readonly isEmpty = false;
   readonly elements: number;
-  /** Seconds of the call that is about to be laid, folded. */
+  /** Seconds within the clip, for the call that is about to be written. */
   time = 0;
 
   constructor(

@@ -1,7 +1,8 @@
-// All clips of a session, as they lie on its device: one tensor, so that calls of
+// The store of all clips of a session: one tensor on the device, so that calls of
 // different clips are computed together.
 //
-// It gives places and keeps the device's copy; what the words mean is not looked at.
+// The store gives clips ranges of words and uploads these; what the words mean is not
+// looked at.
 
 import {
   type FramebatchError,
@@ -15,50 +16,50 @@ import { RESIDENT } from "../tensor/codes.js";
 import { wordsOf } from "./arrays.js";
 import { FreeList } from "./free-list.js";
 
-/** Words of the first store; it doubles when it is full. */
+/** Words of the store at first; a full store doubles. */
 const SMALLEST = 2 ** 14;
 
-/** The core has no tensor of it. */
+/** The number of a store that the core has no tensor of. */
 const NOWHERE = -1;
 
-/** A place in the store. */
+/** The words of a clip in the store. */
 export interface StoreRange {
   readonly at: number;
   readonly words: number;
-  /** Nobody will use it in another call. */
+  /** Whether the clip was disposed of: no further call samples it. */
   dropped: boolean;
 }
 
-/** A range that was dropped. */
+/** A range whose clip was disposed of. */
 interface DroppedRange {
   readonly range: StoreRange;
-  /** Behind its calls; undefined while the session that takes these opens. */
+  /** A fence behind the calls that sample the clip; undefined while the session still opens. */
   fence: number | undefined;
 }
 
 /** The store of one session. */
 export class ClipStore implements Companion {
-  /** The core's number of its tensor. */
+  /** The core's number of the store's tensor. */
   number = NOWHERE;
-  /** Why the device does not have it. */
+  /** Why the device does not have the store. */
   failure: FramebatchError | undefined;
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
   private readonly freeList = new FreeList();
-  /** Oldest first. Batches may sample some of these yet. */
+  /** Ranges that pending batches may sample yet, the oldest first. */
   private readonly dropped: DroppedRange[] = [];
-  /** How many of the words the device has. */
+  /** Words that the device has. */
   private held = 0;
   private isLost = false;
   /** The core's numbers of samplings, by their sizes. */
   private structures!: LruMap<number, number>;
 
   constructor(
-    /** Told what the core throws when it has trapped. */
+    /** Hears what the core throws when it has trapped. */
     private readonly trapped: (thrown: unknown) => void,
   ) {}
 
-  /** Finds a place for words and writes them there. Throws where there is no room. */
+  /** Writes words to a free range. Throws where there is no room. */
   put(words: Uint32Array): StoreRange {
     if (this.core !== undefined) this.reclaim(this.core);
     const at = this.freeList.take(words.length);
@@ -77,7 +78,7 @@ export class ClipStore implements Companion {
       if (end > this.held) this.fill(this.core);
       else this.patch(this.core, at, words);
     } catch (error) {
-      // The device keeps what it had.
+      // The device keeps the words that it had.
       this.words = before;
       this.freeList.give(at, words.length);
       throw error;
@@ -85,7 +86,7 @@ export class ClipStore implements Companion {
     return range;
   }
 
-  /** Nobody will use a place in another call: others get it once no batch can sample it. */
+  /** A clip was disposed of: others get its words once no batch can sample it. */
   drop(range: StoreRange): void {
     if (range.dropped) return;
     range.dropped = true;
@@ -104,7 +105,7 @@ export class ClipStore implements Companion {
     fields: number,
     isStored: boolean,
   ): number {
-    // Below 2^53: lanes follow from the width but for the tracks' cuts.
+    // The key stays below 2^53, because a clip has no more lanes than floats of a row.
     const kind = ((layers * 4 + fields / layers) * 2 + (isStored ? 1 : 0)) | 0;
     const key = (width * 2 ** 21 + lanes) * 512 + kind;
     let id = this.structures.get(key);
@@ -135,7 +136,7 @@ export class ClipStore implements Companion {
     this.core = undefined;
   }
 
-  /** Words of a larger store; without memory for them, a place in it is given back. */
+  /** Memory for a larger store; without any, the range at its end is given back. */
   private grown(
     at: number,
     words: number,
@@ -151,9 +152,9 @@ export class ClipStore implements Companion {
 
   private reclaim(core: Core): void {
     this.ask(() => {
-      // The calls that were made while the session opened have entered it by now.
+      // Calls that were made while the session opened have entered the core by now.
       for (const dropped of this.dropped) dropped.fence ??= core.fence();
-      // In the order in which they were dropped: a later fence seldom passes earlier.
+      // Ranges go in the order in which they were dropped, because later fences seldom pass earlier.
       let passed = 0;
       for (const { range, fence } of this.dropped) {
         if (!core.has_passed(fence!)) break;
@@ -175,7 +176,7 @@ export class ClipStore implements Companion {
     });
   }
 
-  // What is wrong is said of each call.
+  // Each call that samples a clip then rejects with the failure.
   private fillOrLose(core: Core): void {
     try {
       this.fill(core);

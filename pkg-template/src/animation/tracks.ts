@@ -1,6 +1,7 @@
-// Keyframe tracks: checked, and put into the words that kernels read.
+// Checks keyframe tracks, and encodes these as the words that kernels read.
 //
-// `src/ops/clips.rs` says what the words are and writes the same natively.
+// `src/ops/clips.rs` describes the words and writes the same natively. Where words lie in
+// the store is decided in `store.ts`.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkNames } from "../checks/options.js";
@@ -43,7 +44,7 @@ export interface ClipOptions {
 
 /** A clip as words. */
 export interface Encoded {
-  /** As many as a multiple of four. */
+  /** A multiple of four. */
   readonly words: Uint32Array;
   readonly lanes: number;
   /** Floats of a row. */
@@ -53,7 +54,7 @@ export interface Encoded {
   readonly signature: string;
 }
 
-/** A track that was looked at. */
+/** A track whose arguments were checked. */
 interface Checked {
   readonly given: Track;
   readonly keys: number;
@@ -123,9 +124,9 @@ function write(
   const offsets = new Map<Numbers, number>();
   let end = 4 + 8 * lanes;
   const take = (words: number): number => (end += words) - words;
-  // First where everything goes, then what it is.
+  // Offsets are found first, and words are written then.
   const laidOut = tracks.map(({ given, eased }) => {
-    // Tracks of one model often share their keys.
+    // Tracks of one model often share the array of their keys.
     let times = offsets.get(given.times);
     if (times === undefined) {
       times = take(given.times.length);

@@ -14,6 +14,7 @@ import {
 import {
   checkLengths,
   checkMotion,
+  type Ends,
   floatsOf,
   MOTION_NAMES,
   type MotionOptions,
@@ -53,7 +54,7 @@ export class Tween<Value extends MotionValue = number> {
   /** Tweens come from `gpu.tween`. */
   constructor(
     calls: Calls,
-    [from, to]: readonly [Value, Value],
+    { from, to }: Ends<Value>,
     options: TweenOptions<Value>,
   ) {
     const about = checkMotion("tween", calls, options, NAMES);
@@ -134,7 +135,7 @@ class Moving implements Motion {
     const { delay, duration, eased } = this.settings;
     const isLast = seconds >= delay + duration;
     if (isLast) return { a: 0, b: 1, c: 0, isLast };
-    // An easing that jumps at its start does so when that comes.
+    // An easing that jumps at its start does not jump before the delay is over.
     if (seconds < delay) return { a: 1, b: 0, c: 0, isLast };
     const b = ease(eased, (seconds - delay) / duration);
     return { a: 1 - b, b, c: 0, isLast };

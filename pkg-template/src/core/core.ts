@@ -1,7 +1,7 @@
 // The Rust core as TypeScript sees it: the boundary, written down once.
 //
-// Types, and the one rule of how a method says that it failed. No other file names
-// the generated glue except `load.ts`, which imports it when a session opens.
+// Types, and the one rule of how a method says that it failed. The generated glue is
+// imported by `core-glue.ts` alone.
 
 import type { BatchFacts } from "../metrics/batch-facts.js";
 import type { Info } from "../metrics/stats.js";
@@ -30,7 +30,7 @@ export type Settle = (
   last: boolean,
 ) => void;
 
-/** Added to the home of a tensor whose data is packed already. */
+/** Added to the home of a tensor whose data comes packed. */
 export const AS_GIVEN = 8;
 
 /**
@@ -66,29 +66,30 @@ export interface Core {
    */
   searching(sizes: Uint32Array): number;
   /**
-   * Gives numbers of structures up, each as often as it was asked for before it is
-   * gone. Calls that were made before are still answered.
+   * Gives up numbers of structures. A number that was asked for several times is gone
+   * when it was given up as often. Calls that were made before are still answered.
    */
   forget(structures: Uint32Array): void;
   /** A number for a tensor, which lies on no device until {@link fill}. */
   hold(): number;
   /**
-   * Uploads a tensor's data, now, packed as its home says; with `AS_GIVEN` it is packed
-   * already. Rows of `row` words may lie in several buffers; without it all lies in one.
+   * Uploads a tensor's data at once, packed as its home says; with `AS_GIVEN` the data
+   * is packed already. Rows of `row` words may lie in several buffers; without `row`,
+   * all data lies in one.
    */
   fill(tensor: number, data: Uint32Array, home: number, row?: number): number;
-  /** Uploads a part of one that is not packed, from this word on. */
+  /** Uploads some words of a tensor that is not packed, from word `at` on. */
   patch(tensor: number, at: number, data: Uint32Array): number;
   /**
-   * Forgets a tensor. No call names it any more, except those that have given up, and
-   * those that were pending when it was lost, which then settle as `device-lost`.
+   * Forgets a tensor. No call reads it any more, except calls that were given up, and
+   * calls that were pending when the tensor was lost, which settle as `device-lost`.
    */
   release(tensor: number): void;
   /** A moment behind every call taken so far. */
   fence(): number;
   /**
-   * Whether every batch with a call from before that moment has ended, calls that were
-   * given up included: no piece of it is still to be sent.
+   * Whether every batch with a call from before that moment has ended, even if all its
+   * calls were given up: no chunk of it is still to be sent.
    */
   has_passed(fence: number): boolean;
   /** The buffer that a tensor fills; undefined on the CPU. */
@@ -114,13 +115,13 @@ export interface Core {
   /** Why the last method failed: a plain `{ code, message }`. */
   failure(): unknown;
   /**
-   * Encodes and submits what is queued, synchronously: as far as the limit of batches in
-   * flight allows, or all of it.
+   * Encodes and submits the queued calls, synchronously: as far as the limit of batches
+   * in flight allows, or all of them.
    */
   flush(atOnce: boolean): void;
   /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
   due(now: number): number;
-  /** Gives a pending ticket up: it will not be settled. */
+  /** Gives up a pending ticket, which will not be settled. Whether it was pending. */
   abort(ticket: number): boolean;
   /** Calls that still fit before the queue is full; may be negative. */
   desired_size(): number;
@@ -131,25 +132,25 @@ export interface Core {
   /** The plan of those calls as text; their tickets are forgotten. */
   end_explain(): string;
   /**
-   * Has what those calls need compiled, and forgets them too. The ticket that it
-   * returns is answered later, as a call's is, without words.
+   * Has the kernels of those calls compiled, and forgets the calls. The ticket that comes
+   * back is answered later, as that of a call, without words.
    */
   end_warmup(): number;
-  /** Frees memory that is only kept for the next batch. */
+  /** Frees memory that is kept for the next batch alone. */
   trim(): void;
-  /** Submits nothing, which hurries some browsers. */
+  /** Submits nothing: some browsers then look for finished work. */
   nudge(): void;
   /** Whether batches are measured from here on. */
   measure(on: boolean): void;
-  /** What the batch was whose last piece was settled last; once, if it was measured. */
+  /** The facts of the batch that was settled last, once; undefined if it was not measured. */
   facts(): CoreFacts | undefined;
   stats(): object;
   info(): Info;
-  /** The numbers by which devices are chosen; none where nothing is chosen. */
+  /** The numbers of the cost model; none where a session does not choose between devices. */
   model(): Float64Array;
   /** Goes by numbers that `model` returned before. */
   set_model(facts: Float64Array): void;
-  /** Measures them while nothing is on its way; calls `done` at the end, however it went. */
+  /** Measures these numbers while nothing is in flight; calls `done` at the end, also where that failed. */
   calibrate(done: () => void): void;
   raw_device(): GPUDevice | undefined;
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
@@ -183,13 +184,15 @@ export function forget(core: Core, structures: readonly number[]): void {
 }
 
 /**
- * Hears what becomes of the device: `lost`, `restored` or `fallback`. With the latter two
- * every tensor on the device is filled again, or released, before this returns; what
- * waits is sent afterwards. And hears of what was `sent` outside of `flush`: calls whose
- * kernels are compiled by now. And that the GPU was `relieved` of one batch, for which it
- * had no memory; that a GPU was `regained`, with all tensors, from the processor that had
- * its place. And that something `returned` without an answer: if it goes again, it is
- * on its way by now.
+ * Hears of events of the device, and of batches outside of `flush` and `Settle`:
+ *
+ * - `lost`: there is no device.
+ * - `restored` and `fallback`: another GPU, or the processor, took its place. Every tensor
+ *   is filled again, or released, before `Notify` returns; waiting calls are sent then.
+ * - `relieved`: the processor took one batch for which the GPU had no memory.
+ * - `regained`: a GPU took the place of the processor, and has all tensors.
+ * - `sent`: calls were sent whose kernels are compiled by now.
+ * - `returned`: a batch came back without an answer; if it goes again, it is in flight.
  */
 export type Notify = (
   event: DeviceEvent | "sent" | "relieved" | "regained" | "returned",
@@ -215,6 +218,6 @@ export interface CoreGlue {
     module_or_path?: WasmSource;
   }): Promise<{ memory: WebAssembly.Memory }>;
   readonly Core: CoreClass;
-  /** It trapped: timers and promises of its own find nothing to call. */
+  /** To be called after a trap: timers and promises of the instance then enter it no more. */
   abandon(): void;
 }

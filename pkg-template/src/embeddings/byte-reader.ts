@@ -1,13 +1,13 @@
-// The bytes of the weights as they arrive, taken in the portions that tensors are.
+// Reads a file of weights as its bytes arrive, in portions of any length.
 //
-// It knows no tensor, and keeps nothing but what it was given last.
+// Tensors are not known here. Nothing is kept but the bytes that arrived last.
 
 import { wrongFile } from "./safetensors.js";
 import type { OpenFile } from "./source.js";
 
-/** A file taken bit by bit. */
+/** A file that is read portion by portion. */
 export class ByteReader {
-  /** Hears how many were taken so far. */
+  /** Hears how many bytes were read so far. */
   report: (loaded: number) => void = () => {};
   private taken = 0;
   private rest: Uint8Array = new Uint8Array(0);
@@ -24,14 +24,14 @@ export class ByteReader {
   }
 
   async fill(to: Uint8Array): Promise<void> {
-    await this.each(to.length, (part, at) => to.set(part, at));
+    await this.each(to.length, (portion, at) => to.set(portion, at));
   }
 
   skip(length: number): Promise<void> {
     return this.each(length, () => {});
   }
 
-  /** Throws unless everything was taken. */
+  /** Throws unless the file was read to its end. */
   async end(): Promise<void> {
     while (this.rest.length === 0) {
       const more = await this.file.read();
@@ -45,17 +45,17 @@ export class ByteReader {
 
   private async each(
     length: number,
-    use: (part: Uint8Array, at: number) => void,
+    use: (portion: Uint8Array, at: number) => void,
   ): Promise<void> {
     for (let at = 0; at < length;) {
       if (this.rest.length === 0) await this.more();
-      const part = this.rest.subarray(0, length - at);
-      use(part, at);
-      this.rest = this.rest.subarray(part.length);
-      at += part.length;
-      this.taken += part.length;
+      const portion = this.rest.subarray(0, length - at);
+      use(portion, at);
+      this.rest = this.rest.subarray(portion.length);
+      at += portion.length;
+      this.taken += portion.length;
       this.report(this.taken);
-      // Whoever hears of it may give up.
+      // The listener to progress may have given up.
       this.signal.throwIfAborted();
     }
   }

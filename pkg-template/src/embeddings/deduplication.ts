@@ -1,11 +1,11 @@
-// Equal texts that wait at the same time: computed once, each caller its own array.
+// Computes equal texts that wait at the same time once, with an array for each caller.
 //
-// It knows keys and promises; what is computed, and for whom something differs, is said
-// by who asks. A caller that gives up takes nothing from the others.
+// Only keys and promises are known here; which texts are equal, and how these are
+// computed, the embedder decides. A caller that gives up takes nothing from others.
 
 import { lostInto, noMemory } from "../calls/call-errors.js";
 
-/** What a caller wants. */
+/** How a caller wants its answer. */
 export interface Asked {
   /** How messages about its call begin. */
   readonly about: string;
@@ -13,19 +13,19 @@ export interface Asked {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A caller that waits for what another one asked. */
+/** A caller that waits for the answer to another caller. */
 interface Follower {
-  /** Gets its own copy. Never throws: others follow. */
+  /** Gives the caller its own copy. Never throws, because other callers come next. */
   answer(result: Float32Array): void;
-  /** Asks by itself: the other one got nothing. */
+  /** Asks for the caller alone, because the other caller got no answer. */
   again(): void;
 }
 
-/** What is asked of one model and not answered yet. */
+/** The texts of one model that are asked for and not answered yet. */
 export class Deduplication {
   private readonly asked = new Map<string, Follower[]>();
 
-  /** The answer to `key`, of `compute` or of the one who asked the same before. */
+  /** The answer to `key`: a copy of the one that is being computed, or what `compute` gives. */
   ask(
     key: string,
     compute: () => Promise<Float32Array>,
@@ -39,7 +39,7 @@ export class Deduplication {
     const own: Follower[] = [];
     this.asked.set(key, own);
     const result = compute();
-    // Ahead of the caller's own reaction, which may change the array.
+    // Followers are served before the first caller, which may change its array.
     result.then(
       (array) => {
         this.asked.delete(key);

@@ -1,7 +1,7 @@
-// Many texts: taken from a source in slices, a few of which are on their way.
+// Embeds many texts, taken from a source in slices, a few of which are in flight.
 //
-// The slices go through the same stream as those of `gpu.stream`. How a text is
-// split and embedded is the embedder's matter.
+// Slices go through a stream like that of `gpu.stream`. How a text is split into tokens
+// and embedded is known in `embedder.ts`.
 
 import { invalid } from "../checks/errors.js";
 import { checkFunction, checkOptions } from "../checks/options.js";
@@ -52,7 +52,7 @@ const NAMES: Record<keyof EmbedManyOptions, true> = {
   truncate: true,
 };
 
-/** What it asks of its embedder. */
+/** What `embedMany` asks of its embedder. */
 export interface Embeds {
   readonly streams: Streaming;
   readonly priorities: Priorities;
@@ -160,7 +160,7 @@ function slicesOf(
           end = { error };
         }
       }
-      // What was before an error stands.
+      // Texts in front of an error are embedded all the same.
       if (slice.tokens > 0) yield slice;
       if (end !== undefined) throw end.error;
     } finally {
@@ -168,7 +168,7 @@ function slicesOf(
     }
   }
 
-  // Left while it waits for a text, the generator would end only once there is one.
+  // A generator that waits for a text ends only once there is one, so `return` cancels the source itself.
   const slices = cut();
   const sliced = {
     [Symbol.asyncIterator]: () => sliced,
@@ -182,8 +182,8 @@ function slicesOf(
   let isFirst = true;
 
   const compute = async (slice: Slice, signal: AbortSignal): Promise<Done> => {
-    // The CPU answers before a flush returns: without tasks of their own, all slices would
-    // be one, and keep the page from everything else. The first waits for nothing.
+    // The processor answers before a flush returns: without tasks in between, all slices
+    // would be one long task of the page. The first slice waits for nothing.
     const goesOn = !isFirst;
     isFirst = false;
     if (goesOn && priority !== "high") await nextTask(environment);
@@ -193,7 +193,7 @@ function slicesOf(
     const calls = slice.texts.map((text, i) =>
       embeds.embed(text, slice.ids[i]),
     );
-    // A slice is a batch of its own.
+    // Each slice is a batch of its own.
     embeds.flush();
     const vectors = await Promise.all(calls);
     size.took(slice.tokens, sent, performance.now());

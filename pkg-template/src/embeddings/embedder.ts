@@ -1,7 +1,7 @@
-// A model as people hold it: texts go in, vectors come out.
+// An embedder, as callers hold it: texts go in, vectors come out.
 //
-// It checks what is asked, splits texts, and gives calls to the session. How the model
-// came here is the matter of `model-loader.ts`, what lies on the device of `model.ts`.
+// Arguments are checked here, texts split, and calls given to the session. How a model is
+// loaded is told in `model-loader.ts`, what of it lies on the device in `model.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -55,7 +55,7 @@ const SHARED = ["into", "signal", "label", "priority", "prompt", "truncate"];
 export class Embedder {
   readonly #calls: Calls;
   readonly #model: Model;
-  /** Or why the model takes the numbers of another one alone. */
+  /** An error says why the model takes only the ids of another tokenizer. */
   readonly #tokenizer: Tokenizer | FramebatchError;
   readonly #deduplication = new Deduplication();
   readonly #priorities = new Priorities();
@@ -270,7 +270,7 @@ export class Embedder {
     const options = Object.keys(terms).length === 0 ? undefined : terms;
     const compute = (): Promise<Into> =>
       this.#calls.take(operands, options as CallOptions);
-    // What is only recorded answers nobody.
+    // Calls that are only planned answer nobody.
     if (key === undefined || this.#calls.isRecording) return compute();
     if (options !== undefined) {
       const { method } = operands;

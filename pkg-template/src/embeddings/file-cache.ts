@@ -1,9 +1,9 @@
-// The files of folders that the browser keeps: of each folder a whole good set, or none.
+// The files of models in the browser's cache: of each folder a whole set, or none.
 //
-// Files lie in Cache Storage, each under the folder's address and a number of the load that
-// brought it, beside a list of the set's names. A set takes the place of the one before
-// when its list is written, all at once. Whether a set is still what the server has is not
-// known here.
+// Files lie in Cache Storage, each under the folder's address and the number of the load
+// that brought the file, beside a list of the set's names. A new set takes the place of
+// the old one at once, when its list is written. Whether a set is still what the server
+// has is asked in `web-folder.ts`.
 
 /** The browser's cache of models; `caches.delete` with this name empties it. */
 const CACHE = "framebatch-models";
@@ -14,12 +14,12 @@ export type Files = ReadonlyMap<string, Response | null>;
 /** The load that brought each file of a set; null is a name without a file. */
 type List = Readonly<Record<string, string | null>>;
 
-/** What is kept of one folder, and what one load of it brings. */
+/** The cached set of one folder, and the files that one load of the folder adds. */
 export class FileCache {
   /** The number of this load. */
   private readonly load = crypto.randomUUID();
   private readonly writes = new Map<string, Promise<void>>();
-  /** The list as it was read, and what it says. */
+  /** The list of the cached set: its text, and what that says. */
   private found: string | undefined;
   private list: List = {};
   private turn: Promise<boolean> | undefined;
@@ -33,7 +33,7 @@ export class FileCache {
   ) {}
 
   /**
-   * What is kept of the folder at this address; undefined where nothing can be, as in
+   * The cache of the folder at this address; undefined where nothing can be cached, as in
    * insecure contexts.
    */
   static async of(home: URL): Promise<FileCache | undefined> {
@@ -44,14 +44,14 @@ export class FileCache {
     }
   }
 
-  /** The whole set; undefined where there is none. */
+  /** The files of the cached set; undefined where there is none. */
   async read(): Promise<Files | undefined> {
     try {
       this.found = await this.readList();
       if (this.found === undefined) return undefined;
       this.list = JSON.parse(this.found) as List;
       const files = new Map<string, Response | null>();
-      // All at once: a response that is there stays readable if another load deletes it.
+      // Matched all at once: a response stays readable although another load deletes its file.
       const all = Object.entries(this.list).map(async ([name, load]) => {
         const file = load === null ? null : await this.match(name, load);
         if (file !== undefined) files.set(name, file);
@@ -72,7 +72,7 @@ export class FileCache {
     return (this.turn ??= this.takeTurn());
   }
 
-  /** Writes a file beside the set, as far as it is there; `commit` says how that ended. */
+  /** Begins to write a file beside the set; {@link commit} waits for it. */
   put(name: string, file: Response): void {
     if (this.isOver) return;
     const write = this.cache.put(this.key(name, this.load), file);
@@ -101,11 +101,11 @@ export class FileCache {
     }
   }
 
-  /** Nothing that was put is wanted. */
+  /** Deletes the files that this load has put. */
   async giveUp(): Promise<void> {
     this.isOver = true;
     await this.turn;
-    // A write ends before what it wrote can be deleted.
+    // A file can be deleted only when it is written.
     await Promise.allSettled(this.writes.values());
     for (const name of this.writes.keys()) {
       await this.cache.delete(this.key(name, this.load)).catch(() => {});
@@ -164,7 +164,7 @@ export class FileCache {
   }
 }
 
-/** Takes a lock of the site, and returns what gives it back; undefined where it is taken. */
+/** Takes a lock of the site, and returns the function that releases it; undefined where another load has it. */
 function lock(name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
     const held = navigator.locks.request(name, { ifAvailable: true }, (lock) =>

@@ -1,6 +1,6 @@
-// 16-bit floats of a file: passed on as bits, or widened.
+// The 16-bit floats of a file, which are passed on as bits or converted to 32 bits.
 //
-// Numbers only. Files are little-endian, as every machine is that browsers run on.
+// Numbers only. Files are little-endian, as all machines that browsers run on.
 
 import { PACKED } from "../tensor/codes.js";
 import { AUTO } from "../tensor/storage.js";
@@ -27,7 +27,7 @@ export function widen(
   const words = new Uint32Array(to.buffer, to.byteOffset + at * 4);
   for (let i = 0; i < halves.length; i += 1) {
     if (dtype === "F16") to[at + i] = ofF16(halves[i]);
-    // As bits, so that a NaN stays what it is.
+    // Shifted as bits, so that a NaN keeps its payload.
     else words[i] = halves[i] << 16;
   }
 }

@@ -1,7 +1,7 @@
-// The third entry of the package: importing it gives every session embedders.
+// The entry `framebatch/embeddings`: importing it gives every session embedders.
 //
-// Apart from the first, so that pages without texts load neither it nor its
-// WebAssembly, which is fetched by the first embedder.
+// An entry of its own, so that pages without texts load neither this code nor its
+// WebAssembly file, which the first embedder fetches.
 
 import { callsOf, Session } from "../session/session.js";
 import type { Embedder } from "./embedder.js";

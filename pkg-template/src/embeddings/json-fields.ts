@@ -1,7 +1,7 @@
-// The fields of a JSON file, checked as they are taken.
+// The fields of JSON files, checked as they are read.
 //
-// Whatever is wrong is a sentence that names file and field. What fields mean is not
-// known here.
+// A wrong field is thrown as a sentence that names file and field. What fields mean is
+// not known here.
 
 import { FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import { ABOUT, type Folder, type OpenFile } from "./source.js";
@@ -209,7 +209,7 @@ function checkJson(value: unknown, depth: number): void {
   }
 }
 
-/** What a folder may have, and is not known here. */
+/** The error for a kind of model that is not known here. */
 export function unsupported(problem: string): FramebatchError {
   return new FramebatchError("unsupported", `${ABOUT}: ${problem}`);
 }

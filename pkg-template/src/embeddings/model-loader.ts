@@ -1,7 +1,7 @@
-// Brings a model from its folder to the device, each tensor as its bytes arrive.
+// Loads a model from its folder to the device, each tensor as its bytes arrive.
 //
-// What files may say is checked by those who read them; what is half loaded when
-// something is wrong, or given up, is given back here.
+// The content of files is checked by the files that read these; here, whatever is half
+// loaded is released when something is wrong or the caller gives up.
 
 import { endedError } from "../calls/call-errors.js";
 import { FramebatchError, invalid, kindOf } from "../checks/errors.js";
@@ -90,7 +90,7 @@ export async function loadEmbedder(
     folder.keep();
     return embedder;
   } catch (error) {
-    // Nothing is wanted any more: what is under way ends.
+    // Requests that are under way end.
     given.abort(error);
     await folder.abandon(error);
     signal?.throwIfAborted();
@@ -110,7 +110,7 @@ async function bring(
   if (ended !== undefined) throw endedError(ABOUT, ended);
   const isOpen =
     calls.core === undefined && orAbort(backpressure.wait(undefined), signal);
-  // All of it at once: most of the time goes to waiting for the first bytes.
+  // All files are opened at once, because most of the time goes to waiting for first bytes.
   const [file, config, words, instance] = await Promise.all([
     folder.open(FILE),
     readConfig(folder),
@@ -148,13 +148,13 @@ async function bring(
   }
 }
 
-/** The first text finds its kernels compiled; all lengths have the same. */
+/** Compiles the kernels, which texts of all lengths share, ahead of the first text. */
 async function warm(
   calls: Calls,
   embedder: Embedder,
   { firstPosition }: Config,
 ): Promise<void> {
-  const id = firstPosition === 1 ? 1 : 0; // Whatever is no padding.
+  const id = firstPosition === 1 ? 1 : 0; // Any id but that of the padding.
   try {
     await calls.warmup(() => embedder.embedIds([id]));
   } catch (error) {
@@ -201,21 +201,21 @@ async function upload(
   const header = bytesFor(headerLength(await bytes.take(8), file.size));
   await bytes.fill(header);
   const tensors = tensorsOf(header, file.size);
-  const { weights, parts } = weightsOf(lines, tensors);
+  const { weights, sources } = weightsOf(lines, tensors);
   const keeping = keepingOf(calls, options);
   const total = 8 + header.length + (tensors.at(-1)?.end ?? 0);
   bytes.report = (loaded) => options.onProgress?.({ loaded, total });
   const nodes = new Array<Node>(weights.length);
   try {
     for (const tensor of tensors) {
-      const weight = parts.get(tensor);
+      const weight = sources.get(tensor);
       if (weight === undefined) {
         await bytes.skip(tensor.end - tensor.begin);
         continue;
       }
-      const room = weight.room(tensor, keeping);
-      await bytes.fill(room);
-      const node = weight.filled(tensor, room);
+      const target = weight.target(tensor, keeping);
+      await bytes.fill(target);
+      const node = weight.filled(tensor, target);
       if (node === undefined) continue;
       if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
       nodes[weights.indexOf(weight)] = node;

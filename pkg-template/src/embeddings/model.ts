@@ -1,7 +1,7 @@
 // A model on the device: its weights, and the structures of its forward passes.
 //
-// One structure for each length that a text had lately; they share every kernel. It is
-// kept until it is disposed of and the last call that reads it is answered.
+// Each length of text has a structure, and all of these share every kernel. A model stays
+// on the device until it is disposed of and the last call that reads it is answered.
 
 import { endedError } from "../calls/call-errors.js";
 import { FramebatchError } from "../checks/errors.js";
@@ -23,7 +23,7 @@ const NAMES = Object.entries(PACKED);
 
 /** An encoder and its weights. */
 export class Model {
-  /** Calls that need it. */
+  /** Pending calls of the model. */
   private pins = 0;
   private isDropped = false;
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
@@ -31,14 +31,14 @@ export class Model {
   private readonly weights: readonly TensorStorage[];
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
-  /** The core's numbers by length, those used last behind the others. */
+  /** The core's numbers of structures by length, the most recently used last. */
   private readonly structures = new Map<number, number>();
 
   constructor(
     private readonly calls: Calls,
     readonly config: Config,
     private readonly encoder: ModelEncoder,
-    /** The nodes of the weights, which live as long as this. */
+    /** The nodes of the weights, kept so that they are not collected. */
     readonly nodes: readonly Node[],
   ) {
     this.weights = nodes.map(({ storage }) => storage!);
@@ -50,7 +50,7 @@ export class Model {
     };
   }
 
-  /** How its matrices are kept. */
+  /** How the device keeps the matrices. */
   get dtype(): Exclude<StorageType, "auto"> | "mixed" {
     const matrices = this.nodes.filter(({ shape }) => shape.dims.length > 1);
     const homes = new Set(matrices.map(({ storage }) => storage!.home));
@@ -59,7 +59,7 @@ export class Model {
     return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);
   }
 
-  /** Writes what a call with these tokens takes along; returns its structure. */
+  /** Writes the operands of a text with these tokens; returns the number of its structure. */
   write(about: string, ids: Uint32Array, arena: Arena): number {
     const { weights, numbers } = this;
     for (const { failure } of weights) if (failure !== undefined) throw failure;
@@ -76,18 +76,18 @@ export class Model {
     return structure;
   }
 
-  /** A call needs it from here on. */
+  /** A call of the model was made. */
   pin(): void {
     this.pins += 1;
   }
 
-  /** A call that needed it was answered. */
+  /** A call of the model was answered. */
   unpin(): void {
     this.pins -= 1;
     if (this.isDropped && this.pins === 0) this.free();
   }
 
-  /** No more calls will be made of it. Whether that is news. */
+  /** Frees the model once its pending calls are answered. Returns whether it was not dropped before. */
   drop(): boolean {
     if (this.isDropped) return false;
     this.isDropped = true;
@@ -95,7 +95,7 @@ export class Model {
     return true;
   }
 
-  /** Throws unless calls can be made of it. */
+  /** Throws unless the model takes calls. */
   refuseIfOver(about: string): void {
     const { ended } = this.calls;
     const end = ended ?? this.ended;
@@ -131,7 +131,7 @@ export class Model {
     this.structures.clear();
     this.encoder.free();
     try {
-      // A session that has ended has given everything up.
+      // A session that has ended has no structures any more.
       if (calls.core !== undefined) forget(calls.core, numbers);
     } catch (thrown) {
       calls.fail("embedder", thrown);

@@ -1,6 +1,6 @@
-// The ids of a text, checked.
+// Checks the ids of a text's tokens.
 //
-// Where they come from, the tokenizer or the caller, is the embedder's matter.
+// Whether ids come from the tokenizer or from the caller is known in `embedder.ts`.
 
 import { invalid, kindOf, tagOf } from "../checks/errors.js";
 import type { Config } from "./config.js";
@@ -37,7 +37,7 @@ export function idsOf(
   return own;
 }
 
-/** RoBERTa's positions begin behind the id of its padding, which itself has none, nor here. */
+/** Refuses the padding of RoBERTa, whose positions begin behind the id of its padding. */
 export function refusePadding(
   about: string,
   ids: Uint32Array,

@@ -1,4 +1,6 @@
-// One call of a model: a text's tokens go in, its vector comes out.
+// The operands of a call of a model: the tokens of one text.
+//
+// How tokens, numbers and weights lie at the cursor is told in `model.ts`.
 
 import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
@@ -8,21 +10,21 @@ import type { Model } from "./model.js";
 
 const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
 
-/** How calls with a text are named. */
+/** The method of a call with a text. */
 export const EMBED: CallMethod = { name: "embed", ...FLOATS };
-/** Those with tokens. */
+/** The method of a call with tokens. */
 export const EMBED_IDS: CallMethod = { name: "embedIds", ...FLOATS };
-/** Those of many texts. */
+/** The method of the calls of many texts. */
 export const EMBED_MANY: CallMethod = { name: "embedMany", ...FLOATS };
 
-/** A text's embedding, from its method until its answer. */
+/** The tokens of one text, and the model that embeds these. */
 export class TokenOperands extends Operands {
   readonly isEmpty = false;
 
   constructor(
     method: CallMethod,
     private readonly model: Model,
-    /** Nobody else has it. */
+    /** Not shared with the caller. */
     private readonly ids: Uint32Array,
   ) {
     super(method);
@@ -32,13 +34,13 @@ export class TokenOperands extends Operands {
     return this.model.config.hidden;
   }
 
-  /** What it counts for in a batch. */
+  /** Tokens: a batch counts these as its items. */
   get rows(): number {
     return this.ids.length;
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
-    // It may have waited for its turn, or for another one's call.
+    // The text may have waited for its turn, or for an equal text.
     this.model.refuseIfOver(about);
     const into = terms?.into;
     if (into === undefined) return;

@@ -46,7 +46,7 @@ export interface Vocabulary {
 
 const WHOLE = "tokenizer.json";
 const WORDS = "vocab.txt";
-/** What says how a tokenizer is used. */
+/** The file with the settings of a tokenizer. */
 export const SETTINGS = "tokenizer_config.json";
 const MOST = 2 ** 24;
 /** Ids below others that no token has. */
@@ -144,7 +144,7 @@ function part(fields: Fields, name: string, type: string): Fields {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What stands somewhere within a value that may be anything. */
+/** The value at a path within any value; undefined where there is none. */
 function within(value: unknown, ...path: (string | number)[]): unknown {
   for (const key of path) {
     const has =
@@ -175,7 +175,7 @@ function linesOf(
         `must be a whole number below ${most}, got ${shown(id)}`,
       );
     }
-    // What has a space in it is no word of any text.
+    // A token with a space in it is no word of any text.
     lines[id as number] = /\s/.test(token) ? "" : token;
   }
   // Holes become empty lines.

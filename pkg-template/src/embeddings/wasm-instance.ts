@@ -1,8 +1,8 @@
-// The WebAssembly of embeddings: it splits texts, and says what a forward pass is.
+// The WebAssembly of embeddings, which splits texts and describes forward passes.
 //
-// Loaded once for a page, and entered through `Tokenizer` and `ModelEncoder` alone: an instance
-// that trapped ends every embedder on it, and the next one gets another. It has no device
-// and no memory in common with the core, which knows nothing of it.
+// It is loaded once for a page, and entered through `Tokenizer` and `ModelEncoder` alone:
+// an instance that traps ends every embedder on it, and the next embedder gets another
+// instance. It has no device, and neither memory nor calls in common with the core.
 
 import { endedError } from "../calls/call-errors.js";
 import { FramebatchError, isCoreFailure } from "../checks/errors.js";
@@ -12,7 +12,7 @@ import type { Config } from "./config.js";
 import { ABOUT } from "./source.js";
 import type { Vocabulary } from "./vocabulary.js";
 
-/** What lives on an instance until it is given back. */
+/** An object in the memory of an instance, until it is freed. */
 interface GlueObject {
   free(): void;
 }
@@ -21,17 +21,17 @@ interface GlueObject {
 interface TokenizerGlue extends GlueObject {
   /** Flags: 1 strips what is left of it, 2 what is right, 4 looks at normalized text. */
   add(content: string, id: number, flags: number): void;
-  /** The tokens, at most so many with the first and the last. */
+  /** The tokens of a text, at most `limit` with those at its ends. */
   encode(text: string, limit: number): Uint32Array;
 }
 
 /** What is computed of tokens. Throws `{ code, message }`. */
 interface EncoderGlue extends GlueObject {
-  /** A line for each tensor of the file: see `weights.ts`. */
+  /** A line for each tensor of a model's file; `weights.ts` describes the line. */
   weights(): string;
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
   forward(tokens: number, homes: Uint32Array): Uint32Array;
-  /** The numbers of every such chain. */
+  /** The numbers that all these chains have. */
   numbers(): Float32Array;
 }
 
@@ -53,7 +53,7 @@ export interface EmbeddingsInstance {
    * types, 1 for CLS pooling, 1 to normalize, tokens at most.
    */
   readonly Encoder: new (sizes: Uint32Array, epsilon: number) => EncoderGlue;
-  /** It trapped: finalizers of its own find nothing to call. */
+  /** To be called after a trap: the instance's own finalizers then enter it no more. */
   abandon(): void;
 }
 
@@ -84,9 +84,9 @@ class Instance {
     }
   }
 
-  /** Gives something back. Never throws: whoever lets go of it has more to do. */
+  /** Frees an object. Never throws, because callers have more to free. */
   free(held: GlueObject): void {
-    // With an instance that trapped goes all that is on it.
+    // All objects of an instance go with its memory.
     if (this.ended !== undefined) return;
     try {
       held.free();
@@ -95,7 +95,7 @@ class Instance {
     }
   }
 
-  // Nothing that a trap left behind can be trusted.
+  // After a trap nothing in the instance's memory can be trusted.
   private condemn(thrown: unknown): FramebatchError {
     this.ended = new FramebatchError(
       "fatal",
@@ -167,7 +167,7 @@ function tokenizerOf(
 ): TokenizerGlue {
   const { prefix, unknown, first, last, verbatim, lowercase } = words;
   const names = [prefix, unknown, first, last, ...verbatim];
-  // What is lowered before keeps its accents if it would have.
+  // Lowercasing by the model's settings strips accents only where the tokenizer's own would.
   const strips = words.stripAccents ?? (lowered ? lowercase : undefined);
   const accents = strips === undefined ? 0 : strips ? 2 : 4;
   const flags =
@@ -192,7 +192,7 @@ function tokenizerOf(
 
 /** The forward pass of a model. */
 export class ModelEncoder {
-  /** Hears that the instance trapped. */
+  /** Hears of a trap of the instance. */
   ended: (error: FramebatchError) => void = () => {};
   private readonly glue: EncoderGlue;
 

@@ -1,5 +1,6 @@
-// An index as bytes; what they are is said at `VectorIndex.save`. The twin of
-// `src/ops/search/file.rs`.
+// An index as bytes, in the format that `VectorIndex.save` describes.
+//
+// The twin of `src/ops/search/file.rs`. Nothing is uploaded here.
 
 import { allocate } from "../checks/allocation.js";
 import { type FramebatchError, invalid } from "../checks/errors.js";
@@ -24,7 +25,7 @@ const VERSION = 1;
 const HEADER = 7;
 
 const INFINITE_F16 = 0x7c00;
-// As the largest float is packed.
+// The largest float, packed.
 const MAX_BF16 = toBf16(MAX_FLOAT);
 const MAX_SCALE = scaleOf(Float32Array.of(MAX_FLOAT));
 
@@ -51,7 +52,7 @@ export function save(vectors: Vectors): Uint8Array<ArrayBuffer> {
 /** What {@link save} gave. Throws where it did not. */
 export function load(bytes: Uint8Array): Vectors {
   const whole = Math.floor(bytes.length / 4);
-  // Large ones are not copied for this: what a file was read to begins at a word.
+  // Bytes that begin within a word are copied; the bytes of a file begin at a word.
   const { buffer, byteOffset } =
     bytes.byteOffset % 4 === 0 ? bytes : copyOf(bytes);
   const words = new Uint32Array(buffer, byteOffset, whole);
@@ -150,7 +151,7 @@ function checkVector(
   }
 }
 
-/** Whether packing gives such a word: beyond, a sum of products could be none. */
+/** Whether packing gives such a word; with others, sums of products could be NaN. */
 function isKnown(word: number, float: number, dtype: VectorType): boolean {
   const half = Math.max(word & 0x7fff, (word >>> 16) & 0x7fff);
   switch (dtype) {

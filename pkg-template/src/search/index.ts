@@ -1,6 +1,6 @@
-// An entry of the package: importing it gives every session indexes of vectors.
+// The entry `framebatch/search`: importing it gives every session indexes of vectors.
 //
-// Apart from the first, so that pages that search nothing do not load it.
+// An entry of its own, so that pages that search nothing do not load it.
 
 import { callsOf, Session } from "../session/session.js";
 import {

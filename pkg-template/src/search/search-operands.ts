@@ -1,7 +1,8 @@
-// One search of an index: how it lies at the cursor.
+// The operands of a search of an index, and how these lie at the cursor.
 //
-// Queries, padded as the index's vectors are; the mask, if there is one; the tensors'
-// numbers. `src/graph/searching.rs` says it for the core.
+// Queries come first, padded as the index's vectors are, then the mask, if there is one,
+// then the numbers of the tensors. `src/graph/searching.rs` describes the same for the
+// core.
 
 import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
@@ -11,10 +12,10 @@ import { aligned } from "../memory/arrays.js";
 import type { IndexStore } from "./store.js";
 import type { Mask } from "./vectors.js";
 
-/** How searches are named. */
+/** The method of a search. */
 const SEARCH: CallMethod = {
   name: "search",
-  gives: "uint8", // Ids are no floats: those of results that are none would be NaN.
+  gives: "uint8", // Bits of ids are no floats: the id of an absent result would be a NaN.
   width: 1,
   option: undefined,
 };
@@ -22,13 +23,13 @@ const SEARCH: CallMethod = {
 /** Added to the words of a mask that lists ids. */
 const LISTED = 2 ** 31;
 
-/** A search, from its method until its answer. */
+/** The queries of one search, its mask and its index. */
 export class SearchOperands extends Operands {
   readonly rows: number;
 
   constructor(
     private readonly store: IndexStore,
-    /** Padded, and nobody else's. */
+    /** Padded, and not shared with the caller. */
     private readonly queries: Float32Array,
     private readonly count: number,
     private readonly mask: Mask | undefined,
@@ -61,7 +62,7 @@ export class SearchOperands extends Operands {
 
   write(arena: Arena): number {
     const { store, queries, count, mask } = this;
-    store.tell();
+    store.upload();
     const words = mask?.words.length ?? 0;
     const sizes = store.sizes(count, words + (mask?.isListed ? LISTED : 0));
     const allowed = aligned(queries.length);

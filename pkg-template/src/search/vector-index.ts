@@ -1,4 +1,7 @@
-// Indexes as people hold them. What may be wrong with a call is found here.
+// Indexes as callers hold them: `add`, `remove`, `search`, `save`.
+//
+// What may be wrong with a call is found here; how vectors lie in memory is in
+// `vectors.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -128,7 +131,7 @@ export class VectorIndex {
     this.#check("index.add");
     checkFloats("index.add", "vectors", vectors);
     const held = this.#store.vectors;
-    // Made before anything is added: there may be no memory for it.
+    // The array is made before anything is added, because there may be no memory for it.
     const ids = wordsOf(Math.floor(vectors.length / this.dim));
     const first = held.add(vectors);
     for (let i = 0; i < ids.length; i += 1) ids[i] = first + i;
@@ -272,7 +275,7 @@ export function loadIndex(
   if (tag !== "ArrayBuffer" && tag !== "Uint8Array") {
     throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
   }
-  // What has no buffer is one.
+  // Bytes without a `buffer` are an ArrayBuffer themselves.
   const { buffer = bytes as ArrayBuffer } = bytes as Partial<Uint8Array>;
   if (isDetached({ buffer, length: bytes.byteLength })) {
     throw invalid("index", detached("bytes"));
@@ -291,7 +294,7 @@ function foundIn(
   const at = byteOffset + row * 8 * k;
   const ids = new Uint32Array(buffer, at, k);
   const scores = new Float32Array(buffer, at + 4 * k, k);
-  // None is -0.
+  // Subtracted from 0, so that no distance is -0.
   if (isDistance) scores.forEach((score, i) => (scores[i] = 0 - score));
   const nobody = ids.indexOf(NOBODY);
   const count = nobody < 0 ? k : nobody;
@@ -360,7 +363,7 @@ function checkOneOf(
   );
 }
 
-// Of another realm too.
+// By name, because an array of another realm has that realm's class.
 function isWords(value: unknown): value is Uint32Array {
   return (
     ArrayBuffer.isView(value) &&

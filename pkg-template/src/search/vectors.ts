@@ -1,8 +1,8 @@
-// The vectors of an index, as they lie on its device; how is said in
-// `src/ops/search/mod.rs`, of which this is the twin.
+// The vectors of an index in the page, in the layout that the device has;
+// `src/ops/search/mod.rs` describes the layout, and is the twin of this file.
 //
-// This is their source: what changed since a device was told is known, and all of it
-// can be told again. Nothing here knows the core.
+// The page is the source of the device's copy: changes since the last upload are known,
+// and everything can be uploaded again. The core is not known here.
 
 import { allocate } from "../checks/allocation.js";
 import { FramebatchError, invalid } from "../checks/errors.js";
@@ -27,14 +27,14 @@ export const MAX_DIM = 4096;
 /** The largest magnitude of a float of a vector. */
 export const MAX_FLOAT = 1e17;
 
-/** The id of a vector that is none. */
+/** Takes the place of an id where there is no vector. */
 export const NOBODY = 0xffff_ffff;
 
 const LARGEST_F16 = 65_504;
 /** Words that a page has at most: half of what every WebGPU device binds at once. */
 const PAGE = 2 ** 24;
-/** Words that are told at once, unless a block has more: the core's memory keeps the size. */
-const MOST_TOLD = 2 ** 18;
+/** Words of one upload, unless a block has more: the core's memory never shrinks. */
+const MOST_WORDS = 2 ** 18;
 /** Vectors of a block, and words in front of its quads: scales, then ids. */
 const BLOCK = 64;
 const HEADER = 2 * BLOCK;
@@ -53,11 +53,11 @@ export interface Mask {
   readonly isListed: boolean;
 }
 
-/** Who is told what changed. */
+/** Uploads what changed. */
 export interface PageUploader {
-  /** A whole page: it is new, or has grown. */
+  /** Uploads a whole page, which is new or has grown. */
   page(number: number, words: Uint32Array): void;
-  /** Words of a page from this one on. */
+  /** Uploads words of a page, from word `at` on. */
   range(number: number, at: number, words: Uint32Array): void;
 }
 
@@ -66,7 +66,7 @@ const bits = new Uint32Array(float.buffer);
 
 /** The vectors of an index. */
 export class Vectors {
-  /** Where each vector lies, by its id. */
+  /** The slot of each vector, by its id. */
   readonly slots = new Map<number, number>();
   /** The next id. None is given twice. */
   next = 0;
@@ -80,9 +80,9 @@ export class Vectors {
   private readonly blockWords: number;
   private readonly free: number[] = [];
   private end = 0;
-  /** Words of each page that the device has. */
-  private told: number[] = [];
-  /** Blocks that changed since; whether more than their ids did. */
+  /** Words of each page that were uploaded. */
+  private uploaded: number[] = [];
+  /** Blocks that changed since, and whether more than their ids did. */
   private readonly changed = new Map<number, boolean>();
   private readonly scratch: Uint32Array;
 
@@ -113,7 +113,7 @@ export class Vectors {
         this.put(id, this.pack(vector));
       }
     } catch (error) {
-      // The one that failed has no slot, or is as whole as those before it.
+      // The vector that failed has no slot, or a whole one like the vectors before it.
       if (!this.slots.has(id)) id -= 1;
       for (; id >= first; id -= 1) this.remove([id]);
       throw error;
@@ -132,7 +132,7 @@ export class Vectors {
     }
     for (const id of gone) {
       const slot = this.slots.get(id);
-      if (slot === undefined) continue; // It was named twice.
+      if (slot === undefined) continue; // The id was given twice.
       this.slots.delete(id);
       const block = Math.floor(slot / BLOCK);
       const at = this.locate(block) + BLOCK + (slot % BLOCK);
@@ -196,18 +196,18 @@ export class Vectors {
     if (metric === "cosine") {
       let squares = 0;
       for (let i = at; i < at + dim; i += 1) squares += from[i] * from[i];
-      // Of none all floats are 0, whatever they are divided by.
+      // A length of 0 means that all floats are 0, whatever they are divided by.
       length = Math.sqrt(squares) || 1;
     }
     for (let i = 0; i < dim; i += 1) to[start + i] = from[at + i] / length;
   }
 
-  /** Tells what changed since the listener was told everything. */
-  tell(listener: PageUploader): void {
+  /** Has everything uploaded that changed since the last upload. */
+  upload(uploader: PageUploader): void {
     this.pages.forEach((page, number) => {
-      if (this.told[number] === page.length) return;
-      listener.page(number, page);
-      this.told[number] = page.length;
+      if (this.uploaded[number] === page.length) return;
+      uploader.page(number, page);
+      this.uploaded[number] = page.length;
       const first = number * this.pageBlocks;
       for (const block of this.changed.keys()) {
         if (block >= first && block < first + this.pageBlocks) {
@@ -215,13 +215,13 @@ export class Vectors {
         }
       }
     });
-    const most = Math.max(1, Math.floor(MOST_TOLD / this.blockWords));
+    const most = Math.max(1, Math.floor(MOST_WORDS / this.blockWords));
     const blocks = [...this.changed.keys()].sort((a, b) => a - b);
     for (let i = 0; i < blocks.length;) {
       const first = blocks[i];
       const isWhole = this.changed.get(first)!;
       let end = i + 1;
-      // Neighbors go together; those of another page do not.
+      // Neighboring blocks of a page go together.
       while (
         isWhole &&
         end - i < most &&
@@ -234,14 +234,14 @@ export class Vectors {
       const page = this.pageOf(first);
       const at = this.locate(first);
       const words = isWhole ? (end - i) * this.blockWords : HEADER;
-      listener.range(page, at, this.pages[page].subarray(at, at + words));
+      uploader.range(page, at, this.pages[page].subarray(at, at + words));
       for (; i < end; i += 1) this.changed.delete(blocks[i]);
     }
   }
 
-  /** There is another device: it was told nothing. */
+  /** Another device took over, which has nothing yet. */
   forget(): void {
-    this.told = [];
+    this.uploaded = [];
   }
 
   /** A vector's scale and its words, to `to` from `at` on. */
@@ -264,7 +264,7 @@ export class Vectors {
     const block = Math.floor(slot / BLOCK);
     const page = this.grow(block);
     this.know(id, slot);
-    // Taken only now: there may have been no memory for it.
+    // The slot is taken only now, because there may have been no memory for the vector.
     if (this.free.pop() === undefined) this.end += 1;
     const lane = slot % BLOCK;
     const start = this.locate(block);
@@ -277,7 +277,7 @@ export class Vectors {
     this.changed.set(block, true);
   }
 
-  // Engines bound how much a map holds.
+  // Engines bound how many entries a map holds.
   private know(id: number, slot: number): void {
     const { slots } = this;
     try {
@@ -291,7 +291,7 @@ export class Vectors {
     }
   }
 
-  /** A vector's scale and its words; they are gone with the next one's. */
+  /** A vector's scale and its words, in memory that the next vector overwrites. */
   private pack(vector: Float32Array): Uint32Array {
     const { scratch } = this;
     const { dtype } = this.kind;
@@ -361,7 +361,7 @@ export function checkVectors(
     );
   }
   for (let i = 0; i < floats.length; i += 1) {
-    // NaN is not within either.
+    // NaN fails both comparisons.
     if (floats[i] >= -most && floats[i] <= most) continue;
     throw invalid(
       about,

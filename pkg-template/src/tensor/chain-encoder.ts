@@ -1,15 +1,15 @@
-// Puts chains into words, by which the core knows equal structures.
+// Encodes chains as words, by which the core recognizes equal structures.
 //
 // `[nodes, outputs]`, then for each node `op | operands << 8 | attributes << 16`, its
 // operands and its attributes, then the outputs; `src/graph/chain/wire.rs` reads them.
-// Neither data nor numbers are among the words: they come with each call.
+// Neither data nor numbers are among the words: both come with each call.
 
 import { invalid } from "../checks/errors.js";
 import { CODE, MAX_NODES, WITH_CALL } from "./codes.js";
 import type { Node } from "./node.js";
 import type { TensorStorage } from "./storage.js";
 
-/** A chain in words. One encoder serves a session: it keeps its memory. */
+/** Encodes the chains of one session, one after the other, in memory that is kept. */
 export class ChainEncoder {
   words = new Uint32Array(256);
   /** Words in use. */
@@ -22,13 +22,13 @@ export class ChainEncoder {
   numbers = 0;
 
   /**
-   * The place of the next chain's first node. Places only grow, so that those of
-   * chains before tell nothing, and need not be taken back.
+   * The index of the next chain's first node. Indexes only grow: a node whose index is
+   * smaller is not in this chain yet, and no index need be taken back.
    */
   private base = 0;
   private nodes = 0;
 
-  /** Encodes what gives these nodes. Throws for a chain that is too long. */
+  /** Encodes the chain that computes these nodes. Throws for one that is too long. */
   encode(op: string, roots: readonly Node[]): void {
     this.clear();
     if (roots.length > MAX_NODES) {
@@ -51,7 +51,7 @@ export class ChainEncoder {
     return this.inputNodes[at]!.storage!;
   }
 
-  /** Forgets the chain, so that what it names can be collected. */
+  /** Forgets the chain, so that its nodes can be collected. */
   clear(): void {
     for (let i = 0; i < this.inputs; i += 1) this.inputNodes[i] = undefined;
     this.inputs = 0;
@@ -63,7 +63,7 @@ export class ChainEncoder {
 
   private visit(op: string, node: Node, depth: number): void {
     if (node.index >= this.base) return;
-    // The depth is bounded too, so that the stack is.
+    // A bound of the depth bounds the stack.
     if (depth >= MAX_NODES) throw tooLong(op);
     const { operands } = node;
     for (let i = 0; i < operands.length; i += 1) {

@@ -18,7 +18,7 @@ import { FLOATS } from "./codes.js";
 import type { Node } from "./node.js";
 import type { TensorStorage } from "./storage.js";
 
-/** How reading one tensor is named and settled. */
+/** The method that reads one tensor. */
 export const READ = {
   name: "read",
   gives: "float32",
@@ -26,7 +26,7 @@ export const READ = {
   option: undefined,
 } as const;
 
-/** How reading several at once is. */
+/** The method that reads several tensors at once. */
 export const READ_ALL = { ...READ, name: "readAll" } as const;
 
 /** What is known of a result without its node. */
@@ -35,15 +35,15 @@ export type Root = Pick<Node, "shape" | "dtype">;
 /** The tensors that one call reads. */
 export class ChainOperands extends Operands {
   readonly rows = 0;
-  /** The caller's arrays, by root; undefined where none was given. */
+  /** The caller's arrays, one for each root; undefined where none was given. */
   private into: readonly (Result | undefined)[] | undefined = undefined;
-  /** Resident data that the call names; while the session opens, all data. */
+  /** Storages that the call needs: resident ones, and all of them while the session opens. */
   private pinned: TensorStorage[] | undefined = undefined;
 
   constructor(
     private readonly writer: ChainWriter,
     override readonly method: typeof READ | typeof READ_ALL,
-    /** Nodes until the chain is written. */
+    /** The results that are asked for; nodes until the chain is written. */
     private roots: readonly Root[],
   ) {
     super(method);
@@ -125,9 +125,9 @@ export class ChainOperands extends Operands {
   }
 
   /**
-   * The core has the chain. What the results were made of can be collected from here on:
-   * a frame's calls would otherwise keep many small objects alive together. `asked` are
-   * those of its results that hold anything, which calls of one structure share.
+   * The core has the chain, and nodes can be collected from here on: a frame's calls
+   * would otherwise keep many small objects alive together. `asked` are the results that
+   * hold anything, which all calls of one structure share.
    */
   written(asked: readonly Root[]): void {
     const { roots } = this;
@@ -137,8 +137,8 @@ export class ChainOperands extends Operands {
         : roots.map(({ shape, dtype }) => ({ shape, dtype }));
   }
 
-  /** Keeps data until {@link unpin}. Invariant: it keeps its place on the device, too. */
-  pinData(storage: TensorStorage): void {
+  /** Keeps a storage until {@link unpin}. Invariant: a pinned storage keeps its data and its number. */
+  pinStorage(storage: TensorStorage): void {
     storage.pins += 1;
     if (this.pinned === undefined) this.pinned = [storage];
     else this.pinned.push(storage);

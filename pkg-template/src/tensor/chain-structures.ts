@@ -1,6 +1,6 @@
 // The core's numbers for the structures of chains, each asked for once.
 //
-// Found by the chain's words. What the words mean is not looked at here.
+// A structure is found by the words of its chain, whose meaning is not looked at here.
 
 import { checked, type Core, forget } from "../core/core.js";
 import { LruMap } from "../core/lru.js";
@@ -12,15 +12,15 @@ import type { Node } from "./node.js";
 export interface Known {
   readonly words: Uint32Array;
   readonly number: number;
-  /** What is known of its results, of which there is one or more. */
+  /** Shapes and types of the structure's results, of which there is one or more. */
   readonly roots: readonly Root[];
 }
 
 /** The structures that a session has seen lately. */
 export class ChainStructures {
-  /** By a hash of the words; of two with one hash, the one that came later. */
+  /** By a hash of the words; of two structures with one hash, the newer. */
   private readonly known: LruMap<number, Known>;
-  /** The one before, which the next call often repeats. */
+  /** The structure that was asked for last, which the next call often repeats. */
   private last: Known | undefined;
 
   constructor(private readonly core: Core) {
@@ -43,7 +43,7 @@ export class ChainStructures {
       const own = words.slice(0, length);
       const number = checked(this.core, this.core.chain(own));
       if (found !== undefined) forget(this.core, [found.number]);
-      // Without the nodes, so that they can be collected.
+      // Nodes are not kept, so that they can be collected.
       const roots = asked.map(({ shape, dtype }) => ({ shape, dtype }));
       found = { words: own, number, roots };
       this.known.add(hash, found);
@@ -59,7 +59,7 @@ function isEqual(a: Uint32Array, b: Uint32Array, length: number): boolean {
   return true;
 }
 
-// FNV-1a over words instead of bytes, kept to what engines store without a box.
+// FNV-1a over words instead of bytes, cut to 30 bits, which engines store unboxed.
 function hashOf(words: Uint32Array, length: number): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < length; i += 1) {

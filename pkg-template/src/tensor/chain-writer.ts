@@ -1,4 +1,4 @@
-// Brings chains to the core: the structure's number, and what the call takes along.
+// Brings chains to the core: the number of the structure, and the call's operands.
 //
 // At the cursor lie the data of each input that comes with the call, then the numbers,
 // then the core's names of resident tensors; each block from a multiple of four words,
@@ -28,7 +28,7 @@ export class ChainWriter {
     this.structures = new ChainStructures(core);
   }
 
-  /** Encodes a chain that is new. Throws if it names what was disposed of. */
+  /** Encodes a chain that is new. Throws if it reads a tensor that was disposed of. */
   encode(about: string, operands: ChainOperands): void {
     const { encoder } = this;
     encoder.encode(about, operands.asked);
@@ -39,19 +39,19 @@ export class ChainWriter {
     this.encoded = operands;
   }
 
-  /** Keeps what the encoded chain needs, until it can be written. */
+  /** Pins all inputs of the encoded chain, until it can be written. */
   keep(operands: ChainOperands): void {
     const { encoder } = this;
     for (let i = 0; i < encoder.inputs; i += 1) {
-      operands.pinData(encoder.storage(i));
+      operands.pinStorage(encoder.storage(i));
     }
     this.clear();
   }
 
-  /** Writes what a chain takes along at the cursor; returns the number of its structure. */
+  /** Writes the operands of a chain at the cursor; returns the number of its structure. */
   write(operands: ChainOperands, arena: Arena): number {
     const { encoder } = this;
-    // A chain that was kept names what was disposed of meanwhile, and is still there.
+    // A chain that waited may read tensors that were disposed of since: these are pinned.
     if (this.encoded !== operands) {
       encoder.encode(operands.method.name, operands.asked);
     }
@@ -66,7 +66,7 @@ export class ChainWriter {
     }
   }
 
-  // Before anything is written: what becomes resident may move the cursor's memory.
+  // Tensors become resident before anything is written, because uploads may move the cursor.
   private makeInputsResident(operands: ChainOperands): number {
     const { encoder } = this;
     let resident = 0;
@@ -76,7 +76,7 @@ export class ChainWriter {
       if (storage.failure !== undefined) throw storage.failure;
       if (!storage.isResident) continue;
       this.residents.makeResident(node);
-      operands.pinData(storage);
+      operands.pinStorage(storage);
       resident += 1;
     }
     return resident;

@@ -1,4 +1,4 @@
-// Looks at what a tensor is made of, and copies it where that is due.
+// Checks the data that a tensor is made of, and copies short data.
 //
 // A wrong argument is thrown as a sentence. Where data goes afterwards is not decided
 // here.
@@ -57,7 +57,7 @@ export function copyIn(
   }
 }
 
-/** The shape before, which the next tensor often has too. */
+/** The shape of the tensor before, which the next one often has, too. */
 let last: Shape = { dims: [0], count: 0 };
 
 function vectorOf(about: string, length: number): Shape {
@@ -87,7 +87,7 @@ function checkArray(
   if (isDetached(data)) {
     throw invalid(about, detached("data"));
   }
-  // By name: an array made in another realm (an iframe) has that realm's class.
+  // Compared by name: an array made in another realm (an iframe) has that realm's class.
   switch (data[Symbol.toStringTag]) {
     case "Float32Array":
     case "Uint32Array":
@@ -115,9 +115,9 @@ function dataOf(slab: Slab, data: Exclude<TensorData, NestedNumbers>): Span {
   if (type === "Float32Array" && words <= SHORT) {
     return slab.put(data as Float32Array);
   }
-  // Not of short floats: engines make a small array's buffer when it is asked for.
+  // Not asked of short floats: engines make a small array's buffer only when it is asked for.
   const { buffer, byteOffset } = data;
-  // Places that are not negative have the same bits in both arrays of whole numbers.
+  // Whole numbers from 0 have the same bits in both kinds of arrays.
   const Class = CLASSES[type] ?? Uint32Array;
   const whole = new Class(buffer, byteOffset, words);
   const memory = words < LARGE ? whole.slice() : whole;

@@ -73,7 +73,7 @@ export function reshape(x: Node, dims: readonly number[]): Node {
       (product, dim, i) => (i === open ? product : product * dim),
       1,
     );
-    // What stays a fraction or NaN is refused as any other dimension.
+    // A count that does not divide evenly is refused.
     const rest = count / others;
     if (Number.isInteger(rest)) wanted[open] = rest;
     else {
@@ -147,7 +147,7 @@ export function concat(parts: readonly Node[], axis: number): Node {
   return operation(CODE.concat, parts, [along], shapeOf("concat", dims), dtype);
 }
 
-/** Python's `slice.indices`. */
+/** Start, step and count of a range, as of Python's `slice.indices`. */
 function sliceIndices(
   range: SliceRange,
   dim: number,
@@ -167,9 +167,9 @@ function sliceIndices(
     );
   }
   if (given === 0) throw invalid("slice", "a step must not be 0");
-  // No axis is longer, and the core's numbers are.
+  // A step beyond the longest axis means the same as one of its length, and fits the core's numbers.
   const step = Math.max(-MAX_ELEMENTS, Math.min(given, MAX_ELEMENTS));
-  // Going down, the places before the first and behind the last are -1 and dim - 1.
+  // With a negative step, the bounds are -1 and dim - 1.
   const [low, high] = step > 0 ? [0, dim] : [-1, dim - 1];
   const place = (place: number) =>
     Math.max(low, Math.min(place < 0 ? place + dim : place, high));

@@ -1,6 +1,6 @@
-// The node of a tensor of data: where the data is to lie, and whether it is kept.
+// The node of a tensor of data, and the options that say how its data is kept.
 //
-// How data is checked and copied is in `copy-in.ts`. Nothing goes to a device here.
+// How data is checked and copied is in `copy-in.ts`. Nothing is uploaded here.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
@@ -72,7 +72,7 @@ export function inputOf(
   return input(shape, storage);
 }
 
-/** Where data lies that is to be kept so. */
+/** The home of data with this `dtype`: how the device keeps it. */
 function homeOf(
   about: string,
   { memory, words }: Span,

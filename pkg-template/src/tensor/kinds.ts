@@ -1,4 +1,4 @@
-// What tensors hold, as types: nothing of this is there at run time.
+// The kinds of elements of tensors, as types alone.
 
 import type { TensorData } from "./copy-in.js";
 import type { Tensor } from "./tensor.js";

@@ -1,6 +1,8 @@
-// Records what goes along axes: reductions, and rows that are scaled by what they hold.
+// Records the operations along axes: reductions, and norms, which scale rows by what
+// these hold.
 //
-// As in `arithmetic.ts`: shapes and errors, by the rules of `src/graph/chain/infer.rs`.
+// Each takes nodes and gives a node, or throws a sentence that names the op and the
+// shapes. The rules are those of `src/graph/chain/infer.rs`.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";
@@ -17,7 +19,7 @@ export interface ReduceOptions {
   keepDims?: boolean;
 }
 
-/** An axis, or an axis and what keeps a norm from dividing by zero. */
+/** An axis, or an axis and an epsilon, which keeps a norm from dividing by zero. */
 export type NormOptions = number | { axis?: number; epsilon?: number };
 
 /** Names of reductions and norms, by number. */

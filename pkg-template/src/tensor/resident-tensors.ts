@@ -1,8 +1,8 @@
-// What lies on the device for longer than a call: taken there, restored after a loss,
-// released.
+// The tensors that lie on the device for longer than a call: uploaded, restored after a
+// loss, released.
 //
-// It owns the core's tensor numbers and nothing else: which data becomes resident is
-// said by its `TensorStorage`, and calls are entered in `chain-writer.ts`.
+// This file owns the core's numbers of tensors. Which data becomes resident is decided by
+// `TensorStorage`; chains that read tensors are written in `chain-writer.ts`.
 
 import { allocate, type Want } from "../checks/allocation.js";
 import {
@@ -26,11 +26,11 @@ import { AUTO, FEWER, type TensorStorage, NOWHERE } from "./storage.js";
 /** The resident tensors of one session. */
 export class ResidentTensors {
   private core: Core | undefined;
-  /** On the device, by the core's number. Storages know no node, so these are no leak. */
+  /** Tensors on the device, by the core's number. A storage knows no node, so the map keeps no tensor alive. */
   private readonly held = new Map<number, TensorStorage>();
-  /** Made while the session opens, and to be uploaded as soon as it is open. */
+  /** Tensors that were made while the session opens, to be uploaded as soon as it is open. */
   private readonly early = new Set<TensorStorage>();
-  /** The net under tensors that nobody disposes of. */
+  /** Releases tensors that nobody disposes of. */
   private readonly collected = new FinalizationRegistry<TensorStorage>(
     (storage) => this.drop(storage),
   );
@@ -38,7 +38,7 @@ export class ResidentTensors {
   private isLost = false;
 
   constructor(
-    /** Told what the core throws when it has trapped. */
+    /** Hears what the core throws when it has trapped. */
     private readonly trapped: (thrown: unknown) => void,
   ) {}
 
@@ -62,7 +62,7 @@ export class ResidentTensors {
     this.early.clear();
   }
 
-  /** Takes a tensor's data to the device for good. Throws where there is no room. */
+  /** Uploads a tensor's data, unless the device has it. Throws where there is no room. */
   makeResident(node: Node): void {
     const storage = node.storage!;
     if (storage.number !== NOWHERE) return;
@@ -71,7 +71,7 @@ export class ResidentTensors {
     this.collected.register(node, storage, storage);
   }
 
-  /** Nobody will use the tensor in another call. */
+  /** No further call will read the tensor: frees it once pending calls are answered. */
   drop(storage: TensorStorage): void {
     if (storage.dropped) return;
     storage.dropped = true;
@@ -86,7 +86,7 @@ export class ResidentTensors {
     if (storage.dropped && storage.pins === 0) this.free(storage);
   }
 
-  /** Where the renderer finds a tensor; undefined on the CPU. */
+  /** The buffer that a tensor fills; undefined on the CPU. */
   locate(storage: TensorStorage): TensorBuffer | undefined {
     const buffer = this.ask(() => this.core!.locate(storage.number));
     return buffer && { buffer, offset: 0, size: bytesOf(storage) };
@@ -111,7 +111,7 @@ export class ResidentTensors {
     }
     storage.number = this.ask(() => checked(this.core!, this.core!.hold()));
     this.held.set(storage.number, storage);
-    // With no device it is filled when there is one.
+    // While the device is lost there is nothing to fill; the next device is filled in `hear`.
     if (this.isLost) return;
     try {
       this.fill(storage);
@@ -141,7 +141,7 @@ export class ResidentTensors {
     if (!storage.keep) storage.data = undefined;
   }
 
-  // In software, f16 would be unpacked in every call to spare memory that is the page's.
+  // A software adapter would unpack f16 in every call, to spare memory that is the page's own.
   private suitsF16(storage: TensorStorage): boolean {
     const { engine, software } = this.core!.info();
     const fits = (x: number): boolean => Math.abs(x) < 65520 || !isFinite(x);
@@ -186,12 +186,12 @@ export class ResidentTensors {
   }
 }
 
-/** Copies of a tensor's data. */
+/** What allocating a copy of a tensor's data says where there is no memory. */
 function wantOf({ label, words }: TensorStorage): Want {
   return { about: subject("tensor", label), bytes: words * 4, instead: FEWER };
 }
 
-/** The bits: an array of floats would be converted where it is copied. */
+/** The bits of data: an array of floats would be converted where it is copied. */
 function wordsOf(source: Span["memory"]): Uint32Array {
   const { buffer, byteOffset, length } = source;
   if (!(source instanceof Uint16Array)) {

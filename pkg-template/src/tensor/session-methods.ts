@@ -35,7 +35,7 @@ export function makeTensor(
   const about = labeled("tensor", options.label);
   if (calls.ended !== undefined) throw endedError(about, calls.ended);
   const node = inputOf(calls, about, data, dims, options);
-  // What is short waits for its second use.
+  // Short data is uploaded with its second use.
   if (node.storage!.isResident) calls.residents.makeResident(node);
   return new Tensor(calls, node);
 }

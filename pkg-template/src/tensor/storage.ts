@@ -1,8 +1,8 @@
-// The data of a tensor: where it comes from, and what the device has of it.
+// The storage of a tensor: its data, and where this lies on the device.
 //
 // A record without a device and without a node: the node of a tensor may be collected
-// while this is still needed, to release memory or to answer a pending call. How data
-// is checked and copied is in `copy-in.ts`.
+// while its storage is still needed, to release memory or to answer a pending call. How
+// data is checked and copied is in `copy-in.ts`.
 
 import { FramebatchError, subject } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
@@ -14,52 +14,52 @@ export const LARGE = 16_384;
 /** What to do where the page has no memory for a tensor. */
 export const FEWER = "dispose of tensors, or make this one of fewer elements";
 
-/** The core's number of a tensor that lies nowhere yet. */
+/** The number of a tensor that the core does not have. */
 export const NOWHERE = -1;
 
 /** The home of data that is packed as f16 where that suits the device and the data. */
 export const AUTO = -1;
 
-/** The data of one tensor. */
+/** The data of one tensor, in the page and on the device. */
 export class TensorStorage {
-  /** The core's number of it, or {@link NOWHERE}. */
+  /** The core's number of the tensor, or {@link NOWHERE}. */
   number = NOWHERE;
-  /** Calls that took the data along. */
+  /** Calls that the data traveled with. */
   uses = 0;
-  /** Calls that still need it. */
+  /** Pending calls that need the data. */
   pins = 0;
-  /** Disposed of, or collected. */
+  /** Whether the tensor was disposed of, or its node collected. */
   dropped = false;
-  /** Why the device has it no more. */
+  /** Why the device does not have the data any more. */
   failure: FramebatchError | undefined;
 
   constructor(
-    /** Undefined once the device alone has it, or nobody needs it. */
+    /** The page's own data; undefined once only the device has it, or nobody needs it. */
     public data: Span | undefined,
     readonly words: number,
-    /** Where it lies once it lies on the device, as a number of the wire or {@link AUTO}. */
+    /** How the device keeps the data, as a number of the wire or {@link AUTO}. */
     public home: number,
-    /** The largest of its indexes; undefined where it holds floats. */
+    /** The largest index of the data; undefined for floats. */
     readonly largest: number | undefined,
     readonly keep: boolean,
     readonly label: string | undefined,
-    /** Elements of a row along the first axis; 0 where it must lie in one buffer. */
+    /** Elements of a row along the first axis; 0 where all data must lie in one buffer. */
     readonly row = 0,
   ) {}
 
-  /** Whether its next call finds it on the device. Data used twice is used often. */
+  /** Whether the next call finds the data on the device: data that is used twice is used often. */
   get isResident(): boolean {
     if (this.number !== NOWHERE) return true;
     const { words, uses, home } = this;
     return words > 0 && (words >= LARGE || uses > 0 || home > RESIDENT);
   }
 
-  /** The data in an array of its own, for as long as there is any. */
+  /** The data in an array of its own; undefined where the page has none. */
   own(): Span["memory"] | undefined {
     const { data, words } = this;
     if (data === undefined) return undefined;
     const { memory, start } = data;
-    // Shorter, it was detached.
+    // A shorter array was detached.
     if (memory.length <= words) return memory;
     const own = memory.slice(start, start + words);
     this.data = { memory: own, start: 0, words };

@@ -1,8 +1,9 @@
 // A tensor as people hold it: methods that record, and `read`, which computes.
 //
-// Nothing crosses into the core before `read`. What is recorded, and what is wrong with
-// it, is decided in `arithmetic.ts`, `reductions.ts` and `data-movement.ts`. Tensors of data come from
-// `session-methods.ts`; how that gets to a device is in `storage.ts`.
+// Nothing crosses into the core before `read`. What is recorded, and what is wrong with an
+// operation, is decided in `arithmetic.ts`, `attention.ts`, `reductions.ts` and
+// `data-movement.ts`. Tensors of data come from `session-methods.ts`; how data gets to a
+// device is told in `resident-tensors.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
