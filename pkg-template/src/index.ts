@@ -1,21 +1,20 @@
 // The package's public names, and nothing else.
 
-export { isSupported, open, shared } from "./open.js";
-export { CODES, type Code, FramebatchError } from "./errors.js";
-export type { Session } from "./session.js";
-export type { Mode, States } from "./states.js";
-export type { Fraction, Points } from "./check.js";
+export { isSupported, open, shared } from "./session/open.js";
+export { CODES, type Code, FramebatchError } from "./checks/errors.js";
+export type { Session } from "./session/session.js";
+export type { Mode, States } from "./session/states.js";
+export type { Fraction, Points } from "./calls/arguments.js";
 export type {
   CallOptions,
   GradientsOptions,
   LerpOptions,
-} from "./call-options.js";
-export type { OpenOptions, Scheduler } from "./options.js";
-export type { Info, Routing, Stats } from "./stats.js";
-export type { BatchSizes } from "./batch-size.js";
-export type { BatchFacts } from "./facts.js";
-export type { BatchListener } from "./metrics.js";
-export type { Profile, ProfileOptions } from "./profile.js";
+} from "./calls/call-options.js";
+export type { OpenOptions } from "./session/open-options.js";
+export type { Info, Routing, Stats } from "./metrics/stats.js";
+export type { BatchSizes } from "./session/batch-size.js";
+export type { BatchFacts, BatchListener } from "./metrics/batch-facts.js";
+export type { Profile, ProfileOptions } from "./metrics/profile.js";
 export type { StreamSource } from "./stream/source.js";
 export type {
   ChunkContext,
@@ -24,14 +23,14 @@ export type {
   StreamOptions,
   StreamProgress,
 } from "./stream/stream.js";
-export type { DeviceEvent, TensorBuffer, WasmSource } from "./core.js";
-export type { DeviceListener, DeviceNews } from "./events.js";
-export type { NestedNumbers, TensorData } from "./tensor/intake.js";
+export type { DeviceEvent, TensorBuffer, WasmSource } from "./core/core.js";
+export type { DeviceListener, DeviceNews } from "./session/device-listeners.js";
+export type { NestedNumbers, TensorData } from "./tensor/copy-in.js";
 export type { AttentionOptions } from "./tensor/attention.js";
-export type { ReadAllOptions } from "./tensor/entry.js";
-export type { NormOptions, ReduceOptions } from "./tensor/fold.js";
+export type { ReadAllOptions } from "./tensor/session-methods.js";
+export type { NormOptions, ReduceOptions } from "./tensor/reductions.js";
 export type { StorageType, TensorOptions } from "./tensor/input.js";
-export type { SliceRange } from "./tensor/move.js";
+export type { SliceRange } from "./tensor/data-movement.js";
 export type {
   ArraysOf,
   DTypeOf,
@@ -40,3 +39,4 @@ export type {
   KindOf,
 } from "./tensor/kinds.js";
 export type { Tensor } from "./tensor/tensor.js";
+export type { Scheduler } from "./clock/clock.js";

@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module } from "./face.mjs";
 
-const { aligned, Arena } = await module("arena");
+const { Arena } = await module("memory/arena");
+const { aligned } = await module("memory/arrays");
+const { ArrayOperands } = await module("calls/array-operands");
+const { LERP } = await module("calls/methods");
 
 test("words are rounded up to quads, however many", () => {
   for (const [words, quads] of [
@@ -33,8 +36,15 @@ test("bytes beyond 2 GiB are asked for as they are, and refused by the core", ()
   const arena = new Arena(core, new WebAssembly.Memory({ initial: 1 }));
   // As the arena sees an array: so much memory is not for tests.
   const bytes = (length) => ({ BYTES_PER_ELEMENT: 1, length });
-  const write = (length) => () =>
-    arena.write(bytes(length), bytes(length), undefined, [bytes(length)]);
+  const structures = { id: () => 0 };
+  const write = (length) => () => {
+    const [a, b, c] = [length, length, length].map(bytes);
+    const operands = new ArrayOperands(structures, LERP);
+    return Object.assign(operands, { a, b, t: 0.5, rest: [c] }).write(
+      arena,
+      undefined,
+    );
+  };
   for (const length of [2 ** 31 + 4, 2 ** 32]) {
     assert.throws(write(length), (error) => error === refusal);
   }

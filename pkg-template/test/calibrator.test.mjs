@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module } from "./face.mjs";
 
-const { Calibrator } = await module("calibrator");
+const { Calibrator } = await module("session/calibrator");
 
 const KEY = "framebatch 1.2.3 Some GPU 42";
 
@@ -41,14 +41,14 @@ function world({ facts = [1, 2], kept = {}, adapter = "Some GPU" } = {}) {
     getItem: (key) => items.get(key) ?? null,
     setItem: (key, value) => items.set(key, value),
   };
-  const quiet = { store, whenIdle: (callback) => idle.push(callback) };
+  const host = { store, whenIdle: (callback) => idle.push(callback) };
   const rest = () => idle.splice(0).forEach((callback) => callback());
-  return { core, items, quiet, rest };
+  return { core, items, host, rest };
 }
 
 test("the devices are measured once, after the first answer, in idle time", () => {
-  const { core, items, quiet, rest } = world();
-  const calibrator = new Calibrator(core, quiet);
+  const { core, items, host, rest } = world();
+  const calibrator = new Calibrator(core, host);
   rest();
   assert.equal(core.calibrations, 0, "before the first answer");
   calibrator.returned();
@@ -62,8 +62,8 @@ test("the devices are measured once, after the first answer, in idle time", () =
 });
 
 test("the next visit goes by what the last one found", () => {
-  const { core, quiet, rest } = world({ kept: { [KEY]: "[3.5,4]" } });
-  new Calibrator(core, quiet).returned();
+  const { core, host, rest } = world({ kept: { [KEY]: "[3.5,4]" } });
+  new Calibrator(core, host).returned();
   rest();
   assert.deepEqual([...core.facts], [3.5, 4]);
   assert.equal(core.calibrations, 0);
@@ -79,16 +79,16 @@ for (const [about, kept] of [
   ["what no device can be", { [KEY]: "[-1,2]" }],
 ]) {
   test(`${about} is measured anew`, () => {
-    const { core, quiet, rest } = world({ kept });
-    new Calibrator(core, quiet).returned();
+    const { core, host, rest } = world({ kept });
+    new Calibrator(core, host).returned();
     rest();
     assert.equal(core.calibrations, 1);
   });
 }
 
 test("a session that chooses nothing measures nothing", () => {
-  const { core, quiet, rest } = world({ facts: [], kept: { [KEY]: "[]" } });
-  new Calibrator(core, quiet).returned();
+  const { core, host, rest } = world({ facts: [], kept: { [KEY]: "[]" } });
+  new Calibrator(core, host).returned();
   rest();
   assert.equal(core.calibrations, 0);
 });
@@ -98,8 +98,8 @@ test("a page that may not store anything is measured all the same", () => {
     throw new DOMException("no", "SecurityError");
   };
   for (const store of [undefined, { getItem: refuse, setItem: refuse }]) {
-    const { core, quiet, rest } = world();
-    new Calibrator(core, { ...quiet, store }).returned();
+    const { core, host, rest } = world();
+    new Calibrator(core, { ...host, store }).returned();
     rest();
     core.finish([3.5, 4]);
     assert.deepEqual([...core.facts], [3.5, 4]);
@@ -107,21 +107,21 @@ test("a page that may not store anything is measured all the same", () => {
 });
 
 test("what came to nothing is not remembered", () => {
-  const { core, items, quiet, rest } = world();
-  new Calibrator(core, quiet).returned();
+  const { core, items, host, rest } = world();
+  new Calibrator(core, host).returned();
   rest();
   core.finish(undefined);
   assert.equal(items.size, 0);
 });
 
 test("after its end a session measures nothing", () => {
-  const { core, items, quiet, rest } = world();
-  const late = new Calibrator(core, quiet);
+  const { core, items, host, rest } = world();
+  const late = new Calibrator(core, host);
   late.returned();
   late.dispose();
   rest();
   assert.equal(core.calibrations, 0);
-  const ended = new Calibrator(core, quiet);
+  const ended = new Calibrator(core, host);
   ended.returned();
   rest();
   ended.dispose();

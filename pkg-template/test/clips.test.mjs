@@ -7,7 +7,7 @@ import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("animation/index");
 const { encode } = await module("animation/tracks");
-const { Places } = await module("animation/places");
+const { FreeList } = await module("animation/free-list");
 
 /** Numbers from 0 to 1 that are the same each time. */
 function samples(seed) {
@@ -426,7 +426,7 @@ test("places that are given back join", () => {
     [1, 1],
     [2, 4],
   ]) {
-    const places = new Places();
+    const places = new FreeList();
     const taken = [];
     for (let words = 1; words < 5000; words += 1) {
       if (taken.length === alive) places.give(...taken.shift());
@@ -436,7 +436,7 @@ test("places that are given back join", () => {
   }
   const orders = ["012", "021", "102", "120", "201", "210"];
   for (const order of orders) {
-    const places = new Places();
+    const places = new FreeList();
     const taken = [3, 5, 7].map((words) => [places.take(words), words]);
     assert.deepEqual(taken, [
       [0, 3],
@@ -451,7 +451,7 @@ test("places that are given back join", () => {
 
 test("no word is in two places, and no free one is forgotten", () => {
   const random = samples(5);
-  const places = new Places();
+  const places = new FreeList();
   const taken = [];
   const used = [];
   const endOf = () => used.lastIndexOf(true) + 1;

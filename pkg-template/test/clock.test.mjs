@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { module } from "./face.mjs";
 import { fakeEnvironment } from "./fake-environment.mjs";
 
-const { clockFor } = await module("clock");
+const { clockFor } = await module("clock/clock");
 
 /** A clock over a batch that counts its calls, and the world around both. */
 function rig(policy, { due = () => NaN, ...places } = {}) {

@@ -164,7 +164,7 @@ test("weights are kept as asked, and 16-bit files go up as they are", async () =
 });
 
 test("16-bit floats are widened exactly", async () => {
-  const { widen } = await module("embeddings/widen");
+  const { widen } = await module("embeddings/half-floats");
   const cases = [
     [0x0000, 0],
     [0x0001, 2 ** -24],

@@ -7,7 +7,7 @@ import { chunk, fake, manual, module, settled, stateOf } from "./face.mjs";
 import { folder, json, vector } from "./folder.mjs";
 
 await module("embeddings/index");
-const { Pace, MOST_TOKENS } = await module("embeddings/priorities");
+const { SliceSize, MOST_TOKENS } = await module("embeddings/priorities");
 
 /** An embedder, the session that it is of, and the core under that. */
 async function made(change, options) {
@@ -464,25 +464,25 @@ test("what is less urgent is begun when nothing more urgent waits", async () => 
 });
 
 test("slices of low priority get as large as fits a frame or two", () => {
-  const pace = new Pace();
+  const size = new SliceSize();
   let now = 0;
   const after = (perToken) => {
-    const { tokens } = pace;
+    const { tokens } = size;
     const sent = now;
     now += tokens * perToken;
-    pace.took(tokens, sent, now);
-    return pace.tokens;
+    size.took(tokens, sent, now);
+    return size.tokens;
   };
   // 1 M tokens a second: from few on four times as many, until 25 ms or the largest batch.
-  const sizes = [pace.tokens, ...[0, 1, 2, 3, 4].map(() => after(0.001))];
+  const sizes = [size.tokens, ...[0, 1, 2, 3, 4].map(() => after(0.001))];
   assert.deepEqual(sizes, [64, 256, 1024, 4096, MOST_TOKENS, MOST_TOKENS]);
   // A slow device: at once as few as it needs.
   assert.equal(after(1), 25);
   // One that hardly moves still gets a text at a time.
   for (let i = 0; i < 5; i += 1) after(100);
-  assert.equal(pace.tokens, 1);
+  assert.equal(size.tokens, 1);
   // Two on their way: the second one's time begins with the first one's end.
-  const two = new Pace();
+  const two = new SliceSize();
   two.took(1024, 0, 10);
   two.took(1024, 0, 20);
   assert.equal(two.tokens, 2560);

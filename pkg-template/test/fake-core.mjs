@@ -178,11 +178,10 @@ class Core {
     return 0;
   }
 
-  hold(words) {
+  hold() {
     if (this.fails("hold")) return -1;
     this.lastTensor += 1;
     this.tensors.set(this.lastTensor, undefined);
-    this.heldWords = words;
     return this.lastTensor;
   }
 

@@ -51,7 +51,7 @@ async function init(input) {
 }
 
 /** What lives on an instance, which it enters with every method. */
-class Resident {
+class Tenant {
   enter(method) {
     assert.ok(!chunk.abandoned.has(this.instance), "it trapped before");
     fail(method);
@@ -65,7 +65,7 @@ class Resident {
   }
 }
 
-class Tokenizer extends Resident {
+class Tokenizer extends Tenant {
   constructor(words, names, flags, maxChars) {
     super();
     fail("Tokenizer");
@@ -95,7 +95,7 @@ class Tokenizer extends Resident {
   }
 }
 
-class Encoder extends Resident {
+class Encoder extends Tenant {
   constructor(sizes, epsilon) {
     super();
     fail("Encoder");

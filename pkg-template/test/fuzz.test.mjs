@@ -24,7 +24,7 @@ import { safetensors } from "./folder.mjs";
 import { Mutator } from "./mutation.mjs";
 
 await module("embeddings/index");
-const { load } = await module("search/file");
+const { load } = await module("search/index-file");
 
 const path = (name) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const CORPORA = path("tests/corpora");

@@ -6,7 +6,7 @@ import { manual, module, settled } from "./face.mjs";
 
 await module("animation/index");
 const { stepperOf } = await module("animation/motion");
-const { callsOf } = await module("session");
+const { callsOf } = await module("session/session");
 
 /** The frames that were asked for. */
 let frames;

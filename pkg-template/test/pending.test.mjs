@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module } from "./face.mjs";
 
-const { Pending } = await module("pending");
+const { PendingCalls } = await module("queue/pending-calls");
 const call = (ticket) => ({ ticket: ticket >>> 0 });
 
 test("a ticket that is not here is nobody's, though its slot is taken", () => {
-  const pending = new Pending();
+  const pending = new PendingCalls();
   pending.put(call(1));
   assert.equal(pending.take(1 + 64), undefined);
   assert.equal(pending.take(2), undefined);
@@ -17,7 +17,7 @@ test("a ticket that is not here is nobody's, though its slot is taken", () => {
 });
 
 test("it grows with the span of open tickets, and keeps every call", () => {
-  const pending = new Pending();
+  const pending = new PendingCalls();
   for (let ticket = 1; ticket <= 5000; ticket += 1) {
     pending.put(call(ticket));
     if (ticket % 2) assert.equal(pending.take(ticket).ticket, ticket);
@@ -31,7 +31,7 @@ test("it grows with the span of open tickets, and keeps every call", () => {
 });
 
 test("a steady stream needs no more room, also where tickets wrap", () => {
-  const pending = new Pending();
+  const pending = new PendingCalls();
   const first = 2 ** 32 - 500;
   for (let i = 0; i < 1000; i += 1) {
     pending.put(call(first + i));
@@ -46,7 +46,7 @@ test("a steady stream needs no more room, also where tickets wrap", () => {
 });
 
 test("the room of one burst is given back, that of every frame is kept", () => {
-  const pending = new Pending();
+  const pending = new PendingCalls();
   let ticket = 0;
   const frame = (calls) => {
     const tickets = Array.from({ length: calls }, () => (ticket += 1));

@@ -9,7 +9,7 @@ import { face, fake, manual, module, settled } from "./face.mjs";
 
 await module("search/index");
 const { Vectors, rounded } = await module("search/vectors");
-const { load, save } = await module("search/file");
+const { load, save } = await module("search/index-file");
 const { toF16 } = await module("search/packing");
 
 // `tests/search/files.rs` has the same vectors.
@@ -77,10 +77,10 @@ test("the device is told what changed, and no more", () => {
   const told = [];
   const listener = {
     page: (page, words) => told.push(["page", page, words.length / block]),
-    part: (page, at, words) => told.push([page, at / block, words.length]),
+    range: (page, at, words) => told.push([page, at / block, words.length]),
   };
   const expect = (...expected) => {
-    vectors.tell(listener);
+    vectors.upload(listener);
     assert.deepEqual(told.splice(0), expected);
   };
   vectors.add(new Float32Array(dim * 200));
@@ -94,7 +94,7 @@ test("the device is told what changed, and no more", () => {
   expect(["page", 0, 8]);
   vectors.forget();
   expect(["page", 0, 8]);
-  assert.deepEqual([...vectors.places.keys()].at(-1), 302);
+  assert.deepEqual([...vectors.slots.keys()].at(-1), 302);
 });
 
 test("rounded counts are few, and at most a quarter above", () => {

@@ -59,7 +59,7 @@ test("open: the WebAssembly file is where the option says", async () => {
   const failing = Promise.reject(new Error("404"));
   failing.catch(() => {});
   // The file is loaded once a page, so only a fresh module still reads the option.
-  const { loadCore } = await module("load", "?fresh");
+  const { loadCore } = await module("core/core-instance", "?fresh");
   fake.loading = failing;
   await assert.rejects(loadCore("/elsewhere.wasm"), {
     code: "unsupported",
@@ -73,7 +73,7 @@ test("open: the WebAssembly file is where the option says", async () => {
 
 test("open: without an option the file is the one that runs here", async (t) => {
   const file = async (query, source) => {
-    const { loadCore } = await module("load", query);
+    const { loadCore } = await module("core/core-instance", query);
     await loadCore(source);
     return fake.input?.module_or_path;
   };

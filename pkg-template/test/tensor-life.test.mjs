@@ -80,7 +80,7 @@ test("long data lies on the device at once, and is not copied", async () => {
   const data = large(3);
   const a = gpu.tensor(data);
   assert.equal(core.counts.fills, 1);
-  assert.equal(core.heldWords, LARGE);
+  assert.equal(core.tensors.get(1).length, LARGE);
   assert.equal(core.tensors.get(1).buffer, data.buffer);
   const places = gpu.tensor(new Int32Array(LARGE));
   assert.equal(core.tensors.get(2).constructor, Uint32Array);

@@ -70,7 +70,7 @@ test("axes in any order are one structure", async () => {
 });
 
 test("words of one hash are kept apart", async () => {
-  const { ChainStructures } = await module("tensor/structures");
+  const { ChainStructures } = await module("tensor/chain-structures");
   const held = new Map();
   let next = 0;
   const structures = new ChainStructures({

@@ -1,6 +1,6 @@
 // Arrays of clips and motions, which the page may have no memory for.
 
-import { allocate, type Want } from "../memory.js";
+import { allocate, type Want } from "../checks/allocation.js";
 
 /** So many words. Throws `out-of-memory` where the page lacks these. */
 export function wordsOf(

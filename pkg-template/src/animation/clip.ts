@@ -1,36 +1,36 @@
 // Clips as people hold them: `sample`, `sampleTo` and blending.
 //
-// What may be wrong with a call is found here; how it is laid, in `sampling.ts`.
+// What may be wrong with a call is found here; how it is written, in `sample-operands.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { endedError } from "../answer.js";
-import type { CallOptions } from "../call-options.js";
-import type { Calls } from "../calls.js";
-import { checkNames, checkOptions, labeled } from "../check-options.js";
-import { invalid, kindOf, subject } from "../errors.js";
-import type { LaidMethod } from "../laid.js";
+import { endedError } from "../calls/call-errors.js";
+import type { CallOptions } from "../calls/call-options.js";
+import type { CallMethod } from "../calls/operands.js";
+import { invalid, kindOf, subject } from "../checks/errors.js";
+import { checkNames, checkOptions, labeled } from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
 import { FLOATS, RESIDENT } from "../tensor/codes.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {
   checkLayers,
-  type Inside,
-  momentOf,
+  type ClipInternals,
   sampledLayer,
   type Times,
+  timeWithin,
   type Wrap,
 } from "./layers.js";
-import { Moment } from "./moment.js";
 import {
   BLEND,
   BLEND_TO,
   SAMPLE,
   SAMPLE_TO,
   type SampledLayer,
-  Sampling,
+  SampleOperands,
   type Target,
-} from "./sampling.js";
-import { type Place, Store } from "./store.js";
+} from "./sample-operands.js";
+import { SingleSample } from "./single-sample.js";
+import { type StoreRange, ClipStore } from "./store.js";
 import { type ClipOptions, encode, type Encoded } from "./tracks.js";
 
 /** What `clip.sample` takes last. */
@@ -75,15 +75,16 @@ const LAYER_NAMES: Record<keyof BlendLayer, true> = {
   additive: true,
 };
 
-/** What is behind a handle; throws for anything else. */
-let insideOf!: (about: string, clip: unknown) => Inside;
+/** The internals of a clip; throws for anything else. */
+let internalsOf!: (about: string, clip: unknown) => ClipInternals;
 
-const stores = new WeakMap<Calls, Store>();
+const stores = new WeakMap<Calls, ClipStore>();
 
-/** Frees the places of clips that nobody disposes of. */
-const collected = new FinalizationRegistry<{ store: Store; place: Place }>(
-  ({ store, place }) => store.drop(place),
-);
+/** Gives back the words of clips that nobody disposes of. */
+const collected = new FinalizationRegistry<{
+  store: ClipStore;
+  range: StoreRange;
+}>(({ store, range }) => store.drop(range));
 
 /**
  * Keyframe tracks on the device. Made by `gpu.clip`.
@@ -102,19 +103,19 @@ export class Clip {
   readonly duration: number;
   /** Floats of a row: those of all its tracks, one after the other. */
   readonly width: number;
-  readonly #inside: Inside;
+  readonly #internals: ClipInternals;
 
   /** Clips come from `gpu.clip`. */
   constructor(calls: Calls, clip: Encoded, label: string | undefined) {
     const store = storeOf(calls);
     this.duration = clip.duration;
     this.width = clip.width;
-    const place = store.put(clip.words);
-    // The store has the words now.
-    const inside = { ...clip, words: new Uint32Array(0) };
-    const moment = new Moment(store, inside, place);
-    this.#inside = { calls, clip: inside, place, label, moment };
-    collected.register(this, { store, place }, this);
+    const range = store.put(clip.words);
+    // The store has the words by now.
+    const internals = { ...clip, words: new Uint32Array(0) };
+    const single = new SingleSample(store, internals, range);
+    this.#internals = { calls, clip: internals, range, label, single };
+    collected.register(this, { store, range }, this);
   }
 
   /**
@@ -133,14 +134,19 @@ export class Clip {
     times: Times,
     options?: SampleOptions<Into>,
   ): Promise<Into> {
-    const inside = this.#inside;
-    if (typeof times === "number" && isMoment(inside, options)) {
-      return sampleMoment(inside, times, options) as Promise<Into>;
+    const internals = this.#internals;
+    if (typeof times === "number" && isSingle(internals, options)) {
+      return sampleSingle(internals, times, options) as Promise<Into>;
     }
     return attempt(() => {
       const { wrap, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
-      return take<Into>(this.#inside.calls, SAMPLE, [layer], options && rest);
+      return take<Into>(
+        this.#internals.calls,
+        SAMPLE,
+        [layer],
+        options && rest,
+      );
     });
   }
 
@@ -152,7 +158,7 @@ export class Clip {
    * `gpu.warmup` compiled it. Without `gpu.flush()` it waits while three batches are on
    * their way.
    * Calls sent in the same batch or later that read the tensor find what was written. Where
-   * calls of a batch write to the same place, one of them wins. After a loss of the device
+   * calls of a batch write to the same floats, one of them wins. After a loss of the device
    * the tensor holds its own data until it is written again.
    *
    * @example
@@ -169,9 +175,9 @@ export class Clip {
     return attempt(() => {
       const { wrap, offset, ...rest } = options ?? {};
       const layer = { clip: this, times, wrap };
-      const to = [tensor, offset] as const;
+      const to = { tensor, offset };
       return takeTo(
-        this.#inside.calls,
+        this.#internals.calls,
         SAMPLE_TO,
         [layer],
         to,
@@ -183,8 +189,8 @@ export class Clip {
   /** Gives its memory back as soon as no batch needs it. Using it after that rejects. */
   dispose(): void {
     collected.unregister(this);
-    const { calls, place } = this.#inside;
-    storeOf(calls).drop(place);
+    const { calls, range } = this.#internals;
+    storeOf(calls).drop(range);
   }
 
   /** Lets `using` dispose of the clip. */
@@ -193,9 +199,9 @@ export class Clip {
   }
 
   static {
-    insideOf = (about, clip) => {
-      if (typeof clip === "object" && clip !== null && #inside in clip) {
-        return clip.#inside;
+    internalsOf = (about, clip) => {
+      if (typeof clip === "object" && clip !== null && #internals in clip) {
+        return clip.#internals;
       }
       throw invalid(about, `clip must be a clip, got ${kindOf(clip)}`);
     };
@@ -229,15 +235,15 @@ export function blendTo(
 ): Promise<void> {
   return attempt(() => {
     const { offset, ...rest } = options ?? {};
-    const to = [tensor, offset] as const;
+    const to = { tensor, offset };
     return takeTo(calls, BLEND_TO, layers, to, options && rest);
   });
 }
 
 const NONE: SampleOptions = {};
 
-// Whether a call of one time is its clip's moment.
-function isMoment({ calls }: Inside, options: unknown): boolean {
+// Whether a call goes by the operands that its clip has for one time.
+function isSingle({ calls }: ClipInternals, options: unknown): boolean {
   if (calls.core === undefined) return false;
   if (options === undefined) return true;
   if (typeof options !== "object" || options === null) return false;
@@ -245,16 +251,16 @@ function isMoment({ calls }: Inside, options: unknown): boolean {
   return true;
 }
 
-function sampleMoment(
-  inside: Inside,
+function sampleSingle(
+  internals: ClipInternals,
   time: number,
   options: SampleOptions | undefined,
 ): Promise<Float32Array> {
-  const { moment, calls } = inside;
+  const { single, calls } = internals;
   try {
     const { wrap = "clamp" } = options ?? NONE;
-    moment.time = momentOf(SAMPLE.name, inside, time, wrap);
-    return calls.take(moment, undefined);
+    single.time = timeWithin(SAMPLE.name, internals, time, wrap);
+    return calls.take(single, undefined);
   } catch (error) {
     return Promise.reject(error);
   }
@@ -262,21 +268,26 @@ function sampleMoment(
 
 function take<Into extends Float32Array>(
   calls: Calls,
-  method: LaidMethod,
+  method: CallMethod,
   layers: readonly BlendLayer[],
   options: CallOptions<Into> | undefined,
 ): Promise<Into> {
   const about = subject(method.name, options?.label);
   const sampled = layersOf(about, calls, method, layers);
-  const sampling = new Sampling(method, storeOf(calls), sampled, undefined);
-  return calls.take<Into>(sampling, options);
+  const operands = new SampleOperands(
+    method,
+    storeOf(calls),
+    sampled,
+    undefined,
+  );
+  return calls.take<Into>(operands, options);
 }
 
 async function takeTo(
   calls: Calls,
-  method: LaidMethod,
+  method: CallMethod,
   layers: readonly BlendLayer[],
-  [tensor, offset = 0]: readonly [Tensor, number | undefined],
+  { tensor, offset = 0 }: { tensor: Tensor; offset: number | undefined },
   options: CallOptions | undefined,
 ): Promise<void> {
   const about = subject(method.name, options?.label);
@@ -288,16 +299,16 @@ async function takeTo(
   }
   const sampled = layersOf(about, calls, method, layers);
   const target = targetOf(about, calls, tensor, offset);
-  const sampling = new Sampling(method, storeOf(calls), sampled, target);
+  const operands = new SampleOperands(method, storeOf(calls), sampled, target);
   const { count } = target.node.shape;
-  const end = offset + sampling.rows * sampled[0].clip.width;
+  const end = offset + operands.rows * sampled[0].clip.width;
   if (end > count) {
     throw invalid(
       about,
       `the tensor has ${count} floats, but the result ends at ${end}`,
     );
   }
-  await calls.take(sampling, options);
+  await calls.take(operands, options);
 }
 
 function targetOf(
@@ -307,8 +318,8 @@ function targetOf(
   offset: number,
 ): Target {
   const node = nodeOf(about, calls, tensor);
-  const { leaf } = node;
-  if (leaf?.home !== RESIDENT || node.dtype !== FLOATS) {
+  const { storage } = node;
+  if (storage?.home !== RESIDENT || node.dtype !== FLOATS) {
     throw invalid(
       about,
       "only a tensor of 32-bit floats that gpu.tensor made can be written to",
@@ -323,7 +334,7 @@ function targetOf(
 function layersOf(
   about: string,
   calls: Calls,
-  method: LaidMethod,
+  method: CallMethod,
   layers: readonly BlendLayer[],
 ): SampledLayer[] {
   if (method === SAMPLE || method === SAMPLE_TO) {
@@ -351,13 +362,13 @@ function layersOf(
 }
 
 function layerOf(about: string, calls: Calls, layer: BlendLayer): SampledLayer {
-  return sampledLayer(about, calls, insideOf(about, layer.clip), layer);
+  return sampledLayer(about, calls, internalsOf(about, layer.clip), layer);
 }
 
-function storeOf(calls: Calls): Store {
+function storeOf(calls: Calls): ClipStore {
   let store = stores.get(calls);
   if (store === undefined) {
-    store = new Store((thrown) => calls.fail("clip", thrown));
+    store = new ClipStore((thrown) => calls.fail("clip", thrown));
     stores.set(calls, store);
     calls.join(store);
   }

@@ -1,8 +1,9 @@
-// Easings by their CSS names: parsed once, and computed where a device is not asked.
+// Easings by their CSS names: parsed, and computed on the page's thread for tweens.
 //
-// CSS Easing Functions Level 2. Sampling them on a device is `clip.wgsl`'s matter.
+// The names are those of CSS Easing Functions Level 2. On devices, `clip.wgsl` computes
+// easings.
 
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
 
 /**
  * How progress from one value to the next is eased, as in CSS: a keyword,
@@ -37,7 +38,7 @@ const NAMED: Record<string, string> = {
   "step-end": "steps(1, jump-end)",
 };
 
-/** For each place of jumps: whether one is at the start, and how many more than steps. */
+/** For each position of jumps: 1 with a jump at the start, and how many more jumps than steps. */
 const JUMPS: Record<string, readonly [number, number]> = {
   "jump-start": [1, 0],
   start: [1, 0],
@@ -80,7 +81,7 @@ export function parseEasing(about: string, easing: unknown): Eased {
   );
 }
 
-/** The eased progress for one within 0 and 1. */
+/** The eased progress of a progress from 0 to 1. */
 export function ease(
   { flag, numbers: [p, q, r, s] }: Eased,
   u: number,
@@ -91,7 +92,7 @@ export function ease(
   let low = 0;
   let high = 1;
   let at = u;
-  // Newton's method, kept between bounds.
+  // Newton's method between bounds, with a bisection where a step leaves these.
   for (let i = 0; i < 32; i += 1) {
     const miss = curve(p, r, at) - u;
     if (Math.abs(miss) < 1e-12) break;

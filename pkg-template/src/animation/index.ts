@@ -1,9 +1,9 @@
-// The second entry of the package: importing it gives every session clips.
+// The entry `framebatch/animation`: importing it gives every session clips and motions.
 //
-// Apart from the first, so that pages without animations do not load it.
+// An entry of its own, so that pages without animations do not load it.
 
-import type { CallOptions } from "../call-options.js";
-import { callsOf, Session } from "../session.js";
+import type { CallOptions } from "../calls/call-options.js";
+import { callsOf, Session } from "../session/session.js";
 import type { Tensor } from "../tensor/tensor.js";
 import {
   blend,
@@ -32,7 +32,7 @@ export type { Tween, TweenOptions } from "./tween.js";
 export type { MotionOptions, MotionValue, Moved, Several } from "./values.js";
 export type { ClipOptions, Numbers, Track } from "./tracks.js";
 
-declare module "../session.js" {
+declare module "../session/session.js" {
   interface Session {
     /**
      * Takes keyframe tracks to the device, where they stay until disposed. They are
@@ -139,7 +139,7 @@ Object.assign(Session.prototype, {
     to: Value,
     options: TweenOptions<Value> = {},
   ): Tween<Value> {
-    return new Tween(callsOf(this), [from, to], options);
+    return new Tween(callsOf(this), { from, to }, options);
   },
   spring<Value extends MotionValue>(
     this: Session,
@@ -147,6 +147,6 @@ Object.assign(Session.prototype, {
     to: Value,
     options: SpringOptions<Value> = {},
   ): Spring<Value> {
-    return new Spring(callsOf(this), [from, to], options);
+    return new Spring(callsOf(this), { from, to }, options);
   },
 });

@@ -1,53 +1,59 @@
-// The layers of a sampling, as callers give them: looked at, and made ready to be laid.
+// The layers of a sampling: checked as callers give them, and made ready to be written.
 
-import type { Calls } from "../calls.js";
-import { detached, isDetached } from "../check-array.js";
-import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
-import { allocate } from "../memory.js";
-import { type SampledLayer, WRAPS } from "./sampling.js";
-import type { Moment } from "./moment.js";
-import type { Place } from "./store.js";
+import { allocate } from "../checks/allocation.js";
+import { detached, isDetached } from "../checks/arrays.js";
+import {
+  FramebatchError,
+  invalid,
+  kindOf,
+  subject,
+  tagOf,
+} from "../checks/errors.js";
+import type { Calls } from "../session/calls.js";
+import { type SampledLayer, WRAPS } from "./sample-operands.js";
+import type { SingleSample } from "./single-sample.js";
+import type { StoreRange } from "./store.js";
 import type { Encoded } from "./tracks.js";
 
-/** What becomes of a time outside of a clip: the nearest end, again, or to and fro. */
+/** What becomes of a time outside of a clip: the nearest end, from the start again, or to and fro. */
 export type Wrap = (typeof WRAPS)[number];
 
-/** Seconds: of one instance, or of each. */
+/** Seconds, of one instance or of each. */
 export type Times = number | Float32Array;
 
-/** A clip without its handle. */
-export interface Inside {
+/** What a clip is made of, behind the object that callers hold. */
+export interface ClipInternals {
   readonly calls: Calls;
   readonly clip: Encoded;
-  readonly place: Place;
+  readonly range: StoreRange;
   readonly label: string | undefined;
-  /** Lays its calls of one time. */
-  readonly moment: Moment;
+  /** The operands of calls of one time. */
+  readonly single: SingleSample;
 }
 
-/** What is said of a layer beside its clip. */
-interface Given {
+/** The options of a layer. */
+interface LayerOptions {
   readonly times: Times;
   readonly weight?: number | Float32Array;
   readonly wrap?: Wrap | readonly Wrap[];
   readonly additive?: boolean;
 }
 
-/** A layer ready to be laid. Throws for what is wrong with it. */
+/** A layer ready to be written. Throws for what is wrong with it. */
 export function sampledLayer(
   about: string,
   calls: Calls,
-  inside: Inside,
-  { times, weight = 1, wrap = "clamp", additive = false }: Given,
+  internals: ClipInternals,
+  { times, weight = 1, wrap = "clamp", additive = false }: LayerOptions,
 ): SampledLayer {
-  const { clip, place } = inside;
-  if (inside.calls !== calls) {
+  const { clip, range } = internals;
+  if (internals.calls !== calls) {
     throw invalid(
       about,
       "the clip is of another session; make it with the same one",
     );
   }
-  refuseDisposed(about, inside);
+  refuseDisposed(about, internals);
   checkFloats(about, "times", times);
   const rows = typeof times === "number" ? 1 : times.length;
   checkWeight(about, weight, rows);
@@ -58,11 +64,11 @@ export function sampledLayer(
     );
   }
   const mode = modeOf(about, wrap, rows);
-  // One number is folded here, where it has all its digits.
+  // A single time is folded here, in 64 bits.
   const isFolded = typeof times === "number" && typeof mode === "number";
   return {
     clip,
-    place,
+    range,
     times: isFolded ? fold(times, clip.duration, mode) : times,
     weight,
     wrap: isFolded ? 0 : mode,
@@ -70,18 +76,18 @@ export function sampledLayer(
   };
 }
 
-/** Where a clip is at one time, in its seconds. Throws for what is wrong with it. */
-export function momentOf(
+/** A time folded into a clip's duration. Throws where the time or the mode is wrong. */
+export function timeWithin(
   about: string,
-  inside: Inside,
+  internals: ClipInternals,
   time: number,
   wrap: unknown,
 ): number {
-  refuseDisposed(about, inside);
+  refuseDisposed(about, internals);
   checkFloats(about, "times", time);
   const mode = modeOf(about, wrap, 1);
   const only = typeof mode === "number" ? mode : mode[0];
-  return fold(time, inside.clip.duration, only);
+  return fold(time, internals.clip.duration, only);
 }
 
 /** Throws unless layers fit each other. */
@@ -117,21 +123,21 @@ function rowsOf({ times }: SampledLayer): number {
   return typeof times === "number" ? 1 : times.length;
 }
 
-function refuseDisposed(about: string, { place, label }: Inside): void {
-  if (!place.dropped) return;
+function refuseDisposed(about: string, { range, label }: ClipInternals): void {
+  if (!range.dropped) return;
   throw new FramebatchError(
     "disposed",
     `${about}: ${subject("the clip", label)} is disposed; make it anew`,
   );
 }
 
-/** Throws unless these are one number, or floats that are there. */
+/** Throws unless given one number, or floats whose memory was not transferred away. */
 function checkFloats(about: string, name: string, floats: Times): void {
   if (typeof floats === "number") {
     if (floats === floats) return;
     throw invalid(about, `${name} is NaN; give a number`);
   }
-  // In any realm.
+  // By name, because an array of another realm has that realm's class.
   if (tagOf(floats) !== "Float32Array") {
     throw invalid(
       about,

@@ -1,40 +1,40 @@
-// Everything that moves by itself, stepped together once a frame.
+// Steps all motions of a session together, once a frame.
 //
-// A motion's value is `from · a + to · b + velocity · c` with three weights of the time
-// alone. Few floats are computed here, in place; many in one call of the frame, with what
-// does not change lying on the device. What the weights are is told by `tween.ts` and
-// `spring.ts`.
+// The value of a motion is `from · a + to · b + velocity · c`, with three weights that
+// depend on the time alone. Few floats are computed here, in place; many are computed in
+// one call of the frame, with everything that does not change resident on the device.
+// What the weights are is told by `tween.ts` and `spring.ts`.
 
-import type { Calls } from "../calls.js";
-import type { FramebatchError } from "../errors.js";
-import type { Companion } from "../laid.js";
-import { floatsFor } from "./arrays.js";
-import { makeTensor, readTensors } from "../tensor/entry.js";
+import type { FramebatchError } from "../checks/errors.js";
+import type { Calls } from "../session/calls.js";
+import type { Companion } from "../session/companion.js";
+import { makeTensor, readTensors } from "../tensor/session-methods.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { floatsFor } from "./arrays.js";
 
-/** How far a motion is: the weights of `from`, `to` and `velocity`, and whether it ends. */
-export interface Moment {
+/** A motion at one time: the weights of `from`, `to` and `velocity`, and whether it ends. */
+export interface MotionWeights {
   readonly a: number;
   readonly b: number;
   readonly c: number;
   readonly isLast: boolean;
 }
 
-/** One thing that moves. */
+/** A value on its way to another. */
 export interface Motion {
   readonly from: Float32Array;
   readonly to: Float32Array;
   /** Per second; undefined where `c` is always 0. */
   readonly velocity: Float32Array | undefined;
-  /** Receives its value. */
+  /** Receives the value of each step. */
   readonly value: Float32Array;
-  /** Where it is computed; undefined: by how much there is. */
+  /** Where the value is computed; undefined leaves that to the number of floats. */
   readonly engine: "cpu" | "gpu" | undefined;
-  /** How far it is, so many seconds after its first frame. */
-  at(seconds: number): Moment;
-  /** Its value is there. */
+  /** The weights so many seconds after the motion's first frame. */
+  at(seconds: number): MotionWeights;
+  /** The value was stepped. */
   updated(): void;
-  /** It is stepped no more: at its end, or given up. */
+  /** The motion is stepped no more: it is finished, or was given up. */
   ended(isFinished: boolean): void;
 }
 
@@ -42,28 +42,28 @@ export interface Motion {
 interface Live {
   readonly motion: Motion;
   start: number | undefined;
-  /** When it was stepped here last. */
+  /** When the motion was last stepped on the page's thread. */
   stepped: number;
-  /** Whether it has a value that nobody heard of: the device gives others later. */
+  /** Whether the first value is to be told at once: the device gives the next ones later. */
   isNews: boolean;
 }
 
-/** Floats from which on a device computes them, where that is hardware. */
+/** Floats of all motions from which on a GPU in hardware computes these. */
 const MANY = 65_536;
 
 /** Milliseconds between steps where there are no frames. */
 const PAUSE_MS = 16;
 
 /** The motions of one session. */
-export class Stepper implements Companion<unknown> {
+export class Stepper implements Companion {
   private readonly live = new Map<Motion, Live>();
   private frame: number | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** When the last frame was. */
   private now = 0;
-  /** What lies on the device, until the motions are others. */
+  /** The motions on the device; undefined once other motions are to be computed there. */
   private packed: Packed | undefined;
-  /** Whether a step is on its way. */
+  /** Whether a step on the device is in flight. */
   private isWaiting = false;
 
   constructor(private readonly calls: Calls) {}
@@ -73,7 +73,7 @@ export class Stepper implements Companion<unknown> {
     return this.live.size;
   }
 
-  /** Steps a motion from the next frame on. It begins then, or began at `start`. */
+  /** Steps a motion from the next frame on. The motion begins then, or began at `start`. */
   add(motion: Motion, start?: number): void {
     const isNews = start !== undefined;
     this.live.set(motion, { motion, start, stepped: -Infinity, isNews });
@@ -128,9 +128,9 @@ export class Stepper implements Companion<unknown> {
     this.frame = this.timer = undefined;
     this.now = now;
     const far = this.chooseFar();
-    // What is added meanwhile begins with the next frame.
+    // Motions that are added meanwhile begin with the next frame.
     for (const live of [...this.live.values()]) {
-      if (!this.live.has(live.motion)) continue; // One before it ended it.
+      if (!this.live.has(live.motion)) continue; // A listener of another motion ended this one.
       live.start ??= now;
       if (!far.has(live.motion)) this.stepHere(live, now);
       else if (live.isNews) this.tell(live.motion, false);
@@ -138,12 +138,12 @@ export class Stepper implements Companion<unknown> {
     }
     const left = new Set([...far].filter((motion) => this.live.has(motion)));
     if (left.size > 0 && !this.isWaiting) void this.stepThere(left, now);
-    // Others may belong to them by now.
+    // Other motions may belong on the device now.
     if (left.size < far.size) this.unpack();
     if (this.live.size > 0) this.arm();
   }
 
-  /** The motions that the device computes. */
+  /** The motions that the device is to compute. */
   private chooseFar(): ReadonlySet<Motion> {
     if (this.packed !== undefined) return this.packed.motions;
     const info = this.calls.core?.info() as
@@ -177,20 +177,20 @@ export class Stepper implements Companion<unknown> {
     now: number,
   ): Promise<void> {
     let packed: Packed | undefined;
-    const moments = new Map<Motion, Moment>();
+    const weightsOf = new Map<Motion, MotionWeights>();
     const asked = new Map<Motion, Live>();
     this.isWaiting = true;
     try {
       for (const motion of far) {
         const live = this.live.get(motion)!;
         asked.set(motion, live);
-        moments.set(motion, motion.at((now - live.start!) / 1000));
+        weightsOf.set(motion, motion.at((now - live.start!) / 1000));
       }
       packed = this.packed ??= new Packed(this.calls, far);
-      await packed.compute(moments);
+      await packed.compute(weightsOf);
     } catch (error) {
       this.unpack();
-      // Of another device it is made anew, with the next step.
+      // The next step takes the motions to the next device.
       if ((error as FramebatchError).code === "device-lost") return;
       const isNews = this.calls.ended === undefined;
       for (const motion of far) this.remove(motion);
@@ -198,14 +198,14 @@ export class Stepper implements Companion<unknown> {
       return;
     } finally {
       this.isWaiting = false;
-      packed?.settle();
+      packed?.rest();
     }
     for (const { motion, row } of packed.rows()) {
-      // It may have ended meanwhile, or been stepped here.
+      // The motion may have ended meanwhile, or been stepped on the page's thread.
       const live = asked.get(motion)!;
       if (this.live.get(motion) !== live || live.stepped > now) continue;
       motion.value.set(row);
-      this.tell(motion, moments.get(motion)!.isLast);
+      this.tell(motion, weightsOf.get(motion)!.isLast);
     }
   }
 
@@ -214,7 +214,7 @@ export class Stepper implements Companion<unknown> {
       motion.updated();
     } catch (error) {
       this.remove(motion);
-      report(error); // The others go on.
+      report(error); // Other motions go on.
       return;
     }
     if (isLast && this.drop(motion)) motion.ended(true);
@@ -226,7 +226,7 @@ export class Stepper implements Companion<unknown> {
   }
 }
 
-/** Motions of one width, as they lie on the device. */
+/** Motions of one width on the device. */
 interface Group {
   readonly motions: readonly Motion[];
   readonly width: number;
@@ -235,7 +235,7 @@ interface Group {
   readonly into: Float32Array;
 }
 
-/** Motions whose values are computed in one call. */
+/** Motions on the device, whose values are computed in one call. */
 class Packed {
   private readonly groups: readonly Group[];
   private isDisposed = false;
@@ -257,13 +257,13 @@ class Packed {
     );
   }
 
-  /** Computes every motion's value. */
-  async compute(moments: ReadonlyMap<Motion, Moment>): Promise<void> {
+  /** Computes the values of all motions. */
+  async compute(weightsOf: ReadonlyMap<Motion, MotionWeights>): Promise<void> {
     this.isBusy = true;
     const made: Tensor[] = [];
     const tensors = this.groups.map(({ motions, rows }) => {
-      const weights = (of: (moment: Moment) => number): Tensor => {
-        const data = Float32Array.from(motions, (m) => of(moments.get(m)!));
+      const weights = (of: (weights: MotionWeights) => number): Tensor => {
+        const data = Float32Array.from(motions, (m) => of(weightsOf.get(m)!));
         const column = this.make(data, [motions.length, 1]);
         made.push(column);
         return column;
@@ -280,12 +280,12 @@ class Packed {
     try {
       await readTensors(this.calls, tensors, { into });
     } finally {
-      // Many of them lie on the device, and the next step has others.
+      // Long columns are resident, and the next step has others.
       for (const column of made) column.dispose();
     }
   }
 
-  /** What was computed. */
+  /** Each motion and its value, once these are computed. */
   *rows(): Generator<{ motion: Motion; row: Float32Array }> {
     for (const { motions, width, into } of this.groups) {
       for (const [i, motion] of motions.entries()) {
@@ -294,8 +294,8 @@ class Packed {
     }
   }
 
-  /** No call needs it any more. */
-  settle(): void {
+  /** The call that read these tensors has ended. */
+  rest(): void {
     this.isBusy = false;
     if (this.isDisposed) this.dispose();
   }
@@ -334,7 +334,7 @@ class Packed {
   }
 }
 
-/** As if it had been thrown by a task of its own. */
+/** Reports an error as one that a task of its own has thrown. */
 function report(error: unknown): void {
   queueMicrotask(() => {
     throw error;

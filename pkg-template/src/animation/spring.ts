@@ -1,16 +1,22 @@
 // Springs: a value that is pulled to another, and keeps its velocity when that changes.
 //
 // The damped harmonic oscillator m·x″ + d·x′ + k·x = 0 in closed form (for example
-// A. P. French, Vibrations and Waves, chapter 3), so no step is too long for it.
+// A. P. French, Vibrations and Waves, chapter 3), so a spring takes steps of any length.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { Calls } from "../calls.js";
+import type { Calls } from "../session/calls.js";
 import { copyOf, floatsFor, mapped } from "./arrays.js";
-import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
+import {
+  type MotionWeights,
+  type Motion,
+  type Stepper,
+  stepperOf,
+} from "./motion.js";
 import {
   checkLengths,
   checkMotion,
+  type Ends,
   floatsOf,
   MOTION_NAMES,
   type MotionOptions,
@@ -62,7 +68,7 @@ export class Spring<Value extends MotionValue = number> {
   /** Springs come from `gpu.spring`. */
   constructor(
     calls: Calls,
-    [from, to]: readonly [Value, Value],
+    { from, to }: Ends<Value>,
     options: SpringOptions<Value>,
   ) {
     const about = checkMotion("spring", calls, options, NAMES);
@@ -109,11 +115,11 @@ export class Spring<Value extends MotionValue = number> {
   to(target: Value): void {
     checkMotion("spring", this.#calls, this.#options, NAMES);
     const next = floatsOf(this.#about, "to", target);
-    // Its time goes on: pulled with every frame, it would never leave.
+    // The time of its motion goes on: a spring that got a target with every frame would else never move.
     const { start, seconds } = this.#stepper.stepped(this.#pull) ?? {};
     const pull = this.#toward(
       next,
-      this.#pull.place(seconds),
+      this.#pull.position(seconds),
       this.#pull.speed(seconds),
     );
     this.cancel();
@@ -134,7 +140,7 @@ export class Spring<Value extends MotionValue = number> {
   #toward(to: Float32Array, from: Float32Array, speed: Float32Array): Pull {
     checkLengths(this.#about, from, to);
     const { onUpdate, reducedMotion, precision = 0.001 } = this.#options;
-    return new Pull([from, to, speed], this.#oscillator, {
+    return new Pull({ from, to, velocity: speed }, this.#oscillator, {
       precision,
       isShort: reducedMotion === "jump" && wantsLessMotion(),
       engine: this.#options.engine,
@@ -157,7 +163,7 @@ export class Spring<Value extends MotionValue = number> {
   }
 }
 
-interface Terms {
+interface PullSettings {
   readonly precision: number;
   readonly isShort: boolean;
   readonly engine: "cpu" | "gpu" | undefined;
@@ -165,7 +171,12 @@ interface Terms {
   readonly ended: (isFinished: boolean) => void;
 }
 
-/** From one place to another, with a velocity. */
+/** The course of a pull: from where, to where, and how fast at first. */
+interface Course extends Ends<Float32Array> {
+  readonly velocity: Float32Array;
+}
+
+/** A pull from one position to another. */
 class Pull implements Motion {
   readonly from: Float32Array;
   readonly to: Float32Array;
@@ -176,22 +187,22 @@ class Pull implements Motion {
   readonly ended: (isFinished: boolean) => void;
   private readonly farthest: number;
   private readonly fastest: number;
-  /** When it was last asked. */
+  /** The seconds at which {@link at} was asked last. */
   private seconds = 0;
   private isOver = false;
 
   constructor(
-    [from, to, velocity]: readonly [Float32Array, Float32Array, Float32Array],
+    { from, to, velocity }: Course,
     private readonly oscillator: Oscillator,
-    private readonly terms: Terms,
+    private readonly settings: PullSettings,
   ) {
     this.from = from;
     this.to = to;
     this.velocity = velocity;
     this.value = copyOf("spring", from);
-    this.engine = terms.engine;
-    this.updated = terms.updated;
-    this.ended = terms.ended;
+    this.engine = settings.engine;
+    this.updated = settings.updated;
+    this.ended = settings.ended;
     this.farthest = from.reduce(
       (m, x, i) => Math.max(m, Math.abs(x - to[i])),
       0,
@@ -199,21 +210,22 @@ class Pull implements Motion {
     this.fastest = velocity.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
   }
 
-  at(seconds: number): Moment {
-    const { oscillator, farthest, fastest, terms } = this;
+  at(seconds: number): MotionWeights {
+    const { oscillator, farthest, fastest, settings } = this;
     this.seconds = seconds;
     const { a, c, da, dc } = oscillator.at(seconds);
     const away = Math.abs(a) * farthest + Math.abs(c) * fastest;
     const fast = Math.abs(da) * farthest + Math.abs(dc) * fastest;
     const isLast =
-      terms.isShort ||
-      (away <= terms.precision && fast <= terms.precision * oscillator.rate);
+      settings.isShort ||
+      (away <= settings.precision &&
+        fast <= settings.precision * oscillator.rate);
     this.isOver = isLast;
     return isLast ? { a: 0, b: 1, c: 0, isLast } : { a, b: 1 - a, c, isLast };
   }
 
-  /** Where it is after so many seconds, whoever computes it; the value as it was left. */
-  place(seconds: number | undefined): Float32Array {
+  /** The position after so many seconds, whichever device computes values; without seconds, the last value. */
+  position(seconds: number | undefined): Float32Array {
     if (seconds === undefined) return copyOf("spring", this.value);
     const { a, b, c } = this.at(seconds);
     const { from, to, velocity } = this;
@@ -224,7 +236,7 @@ class Pull implements Motion {
     );
   }
 
-  /** The velocity then; by itself when it was last asked where it is. */
+  /** The velocity after so many seconds; without, at the last moment that was asked for. */
   speed(seconds = this.seconds): Float32Array {
     const { da, dc } = this.oscillator.at(seconds);
     return mapped("spring", this.velocity, (v, i) =>
@@ -233,7 +245,7 @@ class Pull implements Motion {
   }
 }
 
-/** What a distance and a velocity of 1 come to, and how fast they change. */
+/** What a distance of 1 (`a`) and a velocity of 1 (`c`) have become, and how fast both change. */
 interface Response {
   readonly a: number;
   readonly c: number;
@@ -245,7 +257,7 @@ interface Response {
 class Oscillator {
   /** Radians a second without damping. */
   readonly rate: number;
-  /** How much of what stops all swinging the damping is. */
+  /** The damping ratio: 1 is critical damping, without any swing. */
   private readonly ratio: number;
 
   constructor(stiffness: number, damping: number, mass: number) {
@@ -256,28 +268,28 @@ class Oscillator {
   at(t: number): Response {
     const { rate, ratio } = this;
     const fade = ratio * rate;
-    const [a, c] = this.solve(t, fade);
+    const { a, c } = this.solve(t, fade);
     return { a, c, da: -rate * rate * c, dc: a - 2 * fade * c };
   }
 
-  private solve(t: number, fade: number): readonly [number, number] {
+  private solve(t: number, fade: number): Pick<Response, "a" | "c"> {
     const { rate, ratio } = this;
     const apart = Math.sqrt(Math.abs(1 - ratio * ratio)) * rate;
-    // Too near for the difference of the roots to be known.
+    // The roots are too near each other for their difference to be known.
     if (apart < 1e-5 * rate) {
       const left = Math.exp(-rate * t);
-      return [left * (1 + rate * t), left * t];
+      return { a: left * (1 + rate * t), c: left * t };
     }
     if (ratio < 1) {
       const left = Math.exp(-fade * t);
       const sine = Math.sin(apart * t) / apart;
-      return [left * (Math.cos(apart * t) + fade * sine), left * sine];
+      return { a: left * (Math.cos(apart * t) + fade * sine), c: left * sine };
     }
     const slow = Math.exp((apart - fade) * t);
     const quick = Math.exp((-apart - fade) * t);
-    return [
-      ((apart + fade) * slow + (apart - fade) * quick) / (2 * apart),
-      (slow - quick) / (2 * apart),
-    ];
+    return {
+      a: ((apart + fade) * slow + (apart - fade) * quick) / (2 * apart),
+      c: (slow - quick) / (2 * apart),
+    };
   }
 }

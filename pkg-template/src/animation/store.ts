@@ -1,92 +1,97 @@
-// All clips of a session, as they lie on its device: one tensor, so that calls of
+// The store of all clips of a session: one tensor on the device, so that calls of
 // different clips are computed together.
 //
-// It gives places and keeps the device's copy; what the words mean is not looked at.
+// The store gives clips ranges of words and uploads these; what the words mean is not
+// looked at.
 
-import { checked, type Core, forget } from "../core.js";
-import { type FramebatchError, fromCore, isCoreFailure } from "../errors.js";
-import type { Companion } from "../laid.js";
+import {
+  type FramebatchError,
+  fromCore,
+  isCoreFailure,
+} from "../checks/errors.js";
+import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
+import { LruMap } from "../core/lru.js";
+import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
-import { Recent } from "../recent.js";
 import { wordsOf } from "./arrays.js";
-import { Places } from "./places.js";
+import { FreeList } from "./free-list.js";
 
-/** Words of the first store; it doubles when it is full. */
+/** Words of the store at first; a full store doubles. */
 const SMALLEST = 2 ** 14;
 
-/** The core has no tensor of it. */
+/** The number of a store that the core has no tensor of. */
 const NOWHERE = -1;
 
-/** A place in the store. */
-export interface Place {
+/** The words of a clip in the store. */
+export interface StoreRange {
   readonly at: number;
   readonly words: number;
-  /** Nobody will use it in another call. */
+  /** Whether the clip was disposed of: no further call samples it. */
   dropped: boolean;
 }
 
-/** A place that was dropped. */
-interface DroppedPlace {
-  readonly place: Place;
-  /** Behind its calls; undefined while the session that takes these opens. */
+/** A range whose clip was disposed of. */
+interface DroppedRange {
+  readonly range: StoreRange;
+  /** A fence behind the calls that sample the clip; undefined while the session still opens. */
   fence: number | undefined;
 }
 
 /** The store of one session. */
-export class Store implements Companion<Core> {
-  /** The core's number of its tensor. */
+export class ClipStore implements Companion {
+  /** The core's number of the store's tensor. */
   number = NOWHERE;
-  /** Why the device does not have it. */
+  /** Why the device does not have the store. */
   failure: FramebatchError | undefined;
   private core: Core | undefined;
   private words = new Uint32Array(SMALLEST);
-  private readonly places = new Places();
-  /** Oldest first. Batches may sample some of these yet. */
-  private readonly dropped: DroppedPlace[] = [];
-  /** How many of the words the device has. */
+  private readonly freeList = new FreeList();
+  /** Ranges that pending batches may sample yet, the oldest first. */
+  private readonly dropped: DroppedRange[] = [];
+  /** Words that the device has. */
   private held = 0;
   private isLost = false;
   /** The core's numbers of samplings, by their sizes. */
-  private structures!: Recent<number, number>;
+  private structures!: LruMap<number, number>;
 
   constructor(
-    /** Told what the core throws when it has trapped. */
+    /** Hears what the core throws when it has trapped. */
     private readonly trapped: (thrown: unknown) => void,
   ) {}
 
-  /** Finds a place for words and writes them there. Throws where there is no room. */
-  put(words: Uint32Array): Place {
+  /** Writes words to a free range. Throws where there is no room. */
+  put(words: Uint32Array): StoreRange {
     if (this.core !== undefined) this.reclaim(this.core);
-    const at = this.places.take(words.length);
+    const at = this.freeList.take(words.length);
     const before = this.words;
     const end = at + words.length;
     if (end > before.length) {
       let size = before.length;
       while (size < end) size *= 2;
-      this.words = this.room(at, words.length, size);
+      this.words = this.grown(at, words.length, size);
       this.words.set(before);
     }
     this.words.set(words, at);
-    const place = { at, words: words.length, dropped: false };
-    if (this.core === undefined || this.isLost) return place;
+    const range = { at, words: words.length, dropped: false };
+    if (this.core === undefined || this.isLost) return range;
     try {
       if (end > this.held) this.fill(this.core);
       else this.patch(this.core, at, words);
     } catch (error) {
-      // The device keeps what it had.
+      // The device keeps the words that it had.
       this.words = before;
-      this.places.give(at, words.length);
+      this.freeList.give(at, words.length);
       throw error;
     }
-    return place;
+    return range;
   }
 
-  /** Nobody will use a place in another call: others get it once no batch can sample it. */
-  drop(place: Place): void {
-    if (place.dropped) return;
-    place.dropped = true;
+  /** A clip was disposed of: others get its words once no batch can sample it. */
+  drop(range: StoreRange): void {
+    if (range.dropped) return;
+    range.dropped = true;
     try {
-      this.dropped.push({ place, fence: this.core?.fence() });
+      this.dropped.push({ range, fence: this.core?.fence() });
     } catch (thrown) {
       this.trapped(thrown);
     }
@@ -100,7 +105,7 @@ export class Store implements Companion<Core> {
     fields: number,
     isStored: boolean,
   ): number {
-    // Below 2^53: lanes follow from the width but for the tracks' cuts.
+    // The key stays below 2^53, because a clip has no more lanes than floats of a row.
     const kind = ((layers * 4 + fields / layers) * 2 + (isStored ? 1 : 0)) | 0;
     const key = (width * 2 ** 21 + lanes) * 512 + kind;
     let id = this.structures.get(key);
@@ -115,24 +120,24 @@ export class Store implements Companion<Core> {
 
   open(core: Core): void {
     this.core = core;
-    this.structures = new Recent((dropped) => forget(core, dropped));
-    if (this.places.end > 0) this.fillOrLose(core);
+    this.structures = new LruMap((dropped) => forget(core, dropped));
+    if (this.freeList.end > 0) this.fillOrLose(core);
   }
 
-  hear(event: "lost" | "restored" | "fallback"): void {
+  hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
     this.held = 0;
     if (this.isLost || this.core === undefined) return;
     this.reclaim(this.core);
-    if (this.places.end > 0) this.fillOrLose(this.core);
+    if (this.freeList.end > 0) this.fillOrLose(this.core);
   }
 
   close(): void {
     this.core = undefined;
   }
 
-  /** Words of a larger store; without memory for them, a place in it is given back. */
-  private room(
+  /** Memory for a larger store; without any, the range at its end is given back. */
+  private grown(
     at: number,
     words: number,
     size: number,
@@ -140,20 +145,20 @@ export class Store implements Companion<Core> {
     try {
       return wordsOf("clip", size);
     } catch (error) {
-      this.places.give(at, words);
+      this.freeList.give(at, words);
       throw error;
     }
   }
 
   private reclaim(core: Core): void {
     this.ask(() => {
-      // The calls that were made while the session opened have entered it by now.
+      // Calls that were made while the session opened have entered the core by now.
       for (const dropped of this.dropped) dropped.fence ??= core.fence();
-      // In the order in which they were dropped: a later fence seldom passes earlier.
+      // Ranges go in the order in which they were dropped, because later fences seldom pass earlier.
       let passed = 0;
-      for (const { place, fence } of this.dropped) {
+      for (const { range, fence } of this.dropped) {
         if (!core.has_passed(fence!)) break;
-        this.places.give(place.at, place.words);
+        this.freeList.give(range.at, range.words);
         passed += 1;
       }
       this.dropped.splice(0, passed);
@@ -163,7 +168,7 @@ export class Store implements Companion<Core> {
   private fill(core: Core): void {
     this.ask(() => {
       if (this.number === NOWHERE) {
-        this.number = checked(core, core.hold(this.words.length));
+        this.number = checked(core, core.hold());
       }
       checked(core, core.fill(this.number, this.words, RESIDENT));
       this.held = this.words.length;
@@ -171,7 +176,7 @@ export class Store implements Companion<Core> {
     });
   }
 
-  // What is wrong is said of each call.
+  // Each call that samples a clip then rejects with the failure.
   private fillOrLose(core: Core): void {
     try {
       this.fill(core);

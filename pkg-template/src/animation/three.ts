@@ -1,7 +1,8 @@
-// Tracks of three.js as tracks of ours. Nothing of three.js is imported: only what its
-// objects look like is known here.
+// Converts animation clips of three.js.
+//
+// Nothing of three.js is imported: only the shape of its objects is known here.
 
-import { invalid } from "../errors.js";
+import { invalid } from "../checks/errors.js";
 import type { ClipOptions, Track } from "./tracks.js";
 
 /** What is used of a `KeyframeTrack` of three.js. */
@@ -21,7 +22,7 @@ export interface ThreeClip {
   readonly tracks: readonly ThreeTrack[];
 }
 
-// Its constants.
+// The constants of three.js for interpolations.
 const DISCRETE = 2300;
 const LINEAR = 2301;
 const SMOOTH = 2302;
@@ -56,7 +57,7 @@ function trackOf(track: ThreeTrack): Track {
     case LINEAR:
       return { times, values, kind };
     case SMOOTH:
-      // Quaternions are turned straight all the same.
+      // three.js interpolates quaternions spherically whatever the mode.
       if (kind === "quaternion" || times.length < 2)
         return { times, values, kind };
       return {

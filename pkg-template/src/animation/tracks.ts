@@ -1,10 +1,11 @@
-// Keyframe tracks: checked, and put into the words that kernels read.
+// Checks keyframe tracks, and encodes these as the words that kernels read.
 //
-// `src/ops/clips.rs` says what the words are and writes the same natively.
+// `src/ops/clips.rs` describes the words and writes the same natively. Where words lie in
+// the store is decided in `store.ts`.
 
-import { aligned } from "../arena.js";
-import { checkNames } from "../check-options.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import { checkNames } from "../checks/options.js";
+import { aligned } from "../memory/arrays.js";
 import { wordsOf } from "./arrays.js";
 import { type Eased, type Easing, parseEasing } from "./easing.js";
 
@@ -43,7 +44,7 @@ export interface ClipOptions {
 
 /** A clip as words. */
 export interface Encoded {
-  /** As many as a multiple of four. */
+  /** A multiple of four. */
   readonly words: Uint32Array;
   readonly lanes: number;
   /** Floats of a row. */
@@ -53,7 +54,7 @@ export interface Encoded {
   readonly signature: string;
 }
 
-/** A track that was looked at. */
+/** A track whose arguments were checked. */
 interface Checked {
   readonly given: Track;
   readonly keys: number;
@@ -120,16 +121,16 @@ function write(
   lanes: number,
   duration: number,
 ): Uint32Array {
-  const places = new Map<Numbers, number>();
+  const offsets = new Map<Numbers, number>();
   let end = 4 + 8 * lanes;
   const take = (words: number): number => (end += words) - words;
-  // First where everything goes, then what it is.
-  const laid = tracks.map(({ given, eased }) => {
-    // Tracks of one model often share their keys.
-    let times = places.get(given.times);
+  // Offsets are found first, and words are written then.
+  const laidOut = tracks.map(({ given, eased }) => {
+    // Tracks of one model often share the array of their keys.
+    let times = offsets.get(given.times);
     if (times === undefined) {
       times = take(given.times.length);
-      places.set(given.times, times);
+      offsets.set(given.times, times);
     }
     const values = take(given.values.length);
     return { times, values, easing: eased.flag === 0 ? 0 : take(4) };
@@ -140,7 +141,7 @@ function write(
   words[1] = lanes;
   let [lane, row] = [4, 0];
   tracks.forEach(({ given, keys, width, isQuaternion, mode, eased }, i) => {
-    const { times, values, easing } = laid[i];
+    const { times, values, easing } = laidOut[i];
     floats.set(given.times, times);
     floats.set(given.values, values);
     if (eased.flag !== 0) floats.set(eased.numbers, easing);
@@ -173,13 +174,13 @@ function check(about: string, name: string, track: unknown): Checked {
   checkNames(about, track, TRACK_NAMES);
   const given = track as Track;
   const { kind = "vector", interpolation = "linear", easing } = given;
-  const mode = place(
+  const mode = indexIn(
     about,
     `${name}.interpolation`,
     INTERPOLATIONS,
     interpolation,
   );
-  const isQuaternion = place(about, `${name}.kind`, KINDS, kind) === 1;
+  const isQuaternion = indexIn(about, `${name}.kind`, KINDS, kind) === 1;
   const times = numbersOf(about, `${name}.times`, given.times);
   const values = numbersOf(about, `${name}.values`, given.values);
   checkTimes(about, `${name}.times`, times);
@@ -208,7 +209,7 @@ function check(about: string, name: string, track: unknown): Checked {
   return { given, keys: times.length, width, isQuaternion, mode, eased };
 }
 
-function place(
+function indexIn(
   about: string,
   name: string,
   all: readonly string[],

@@ -2,13 +2,19 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { Calls } from "../calls.js";
+import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
 import { ease, type Eased, type Easing, parseEasing } from "./easing.js";
-import { type Moment, type Motion, type Stepper, stepperOf } from "./motion.js";
+import {
+  type MotionWeights,
+  type Motion,
+  type Stepper,
+  stepperOf,
+} from "./motion.js";
 import {
   checkLengths,
   checkMotion,
+  type Ends,
   floatsOf,
   MOTION_NAMES,
   type MotionOptions,
@@ -48,7 +54,7 @@ export class Tween<Value extends MotionValue = number> {
   /** Tweens come from `gpu.tween`. */
   constructor(
     calls: Calls,
-    [from, to]: readonly [Value, Value],
+    { from, to }: Ends<Value>,
     options: TweenOptions<Value>,
   ) {
     const about = checkMotion("tween", calls, options, NAMES);
@@ -98,7 +104,7 @@ export class Tween<Value extends MotionValue = number> {
   }
 }
 
-interface Terms {
+interface TweenSettings {
   readonly duration: number;
   readonly delay: number;
   readonly eased: Eased;
@@ -117,19 +123,19 @@ class Moving implements Motion {
   constructor(
     readonly from: Float32Array,
     readonly to: Float32Array,
-    private readonly terms: Terms,
+    private readonly settings: TweenSettings,
   ) {
     this.value = copyOf("tween", from);
-    this.engine = terms.engine;
-    this.updated = terms.updated;
-    this.ended = terms.ended;
+    this.engine = settings.engine;
+    this.updated = settings.updated;
+    this.ended = settings.ended;
   }
 
-  at(seconds: number): Moment {
-    const { delay, duration, eased } = this.terms;
+  at(seconds: number): MotionWeights {
+    const { delay, duration, eased } = this.settings;
     const isLast = seconds >= delay + duration;
     if (isLast) return { a: 0, b: 1, c: 0, isLast };
-    // An easing that jumps at its start does so when that comes.
+    // An easing that jumps at its start does not jump before the delay is over.
     if (seconds < delay) return { a: 1, b: 0, c: 0, isLast };
     const b = ease(eased, (seconds - delay) / duration);
     return { a: 1 - b, b, c: 0, isLast };

@@ -1,14 +1,19 @@
-// What tweens and springs share: values as people give them, and the options of both.
+// Values and options of motions, which tweens and springs have in common.
 
-import { endedError } from "../answer.js";
-import type { Calls } from "../calls.js";
+import { endedError } from "../calls/call-errors.js";
+import {
+  type FramebatchError,
+  invalid,
+  kindOf,
+  subject,
+} from "../checks/errors.js";
 import {
   checkFunction,
   checkNames,
   checkObject,
   checkSignal,
-} from "../check-options.js";
-import { type FramebatchError, invalid, kindOf, subject } from "../errors.js";
+} from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
 
 /** Numbers that move together. */
@@ -17,12 +22,18 @@ export type Several = Float32Array | readonly number[];
 /** A number, or several that move together. */
 export type MotionValue = number | Several;
 
+/** Where a motion begins, and where it ends. */
+export interface Ends<Value> {
+  readonly from: Value;
+  readonly to: Value;
+}
+
 /** What is given to `onUpdate`: a number for a number, and an array of floats otherwise. */
 export type Moved<Value extends MotionValue> = Value extends number
   ? number
   : Float32Array;
 
-/** What tweens and springs have in common. All of it is optional. */
+/** The options that tweens and springs have in common. */
 export interface MotionOptions<Value extends MotionValue> {
   /**
    * Hears of every new value, once a frame. An array is the motion's own and changes
@@ -128,7 +139,7 @@ export function positive(about: string, name: string, value: unknown): number {
   throw wrongNumber(about, name, value, "above 0");
 }
 
-/** Whether people ask for less motion. */
+/** Whether the person at the page asks for less motion. */
 export function wantsLessMotion(): boolean {
   const query = "(prefers-reduced-motion: reduce)";
   return globalThis.matchMedia?.(query).matches ?? false;

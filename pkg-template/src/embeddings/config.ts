@@ -5,7 +5,7 @@
 // `modules.ts`, `safetensors.ts` and `vocabulary.ts`.
 
 import { MAX_HEAD } from "../tensor/codes.js";
-import { Fields, readJson, shown, unsupported } from "./fields.js";
+import { Fields, readJson, shown, unsupported } from "./json-fields.js";
 import { MODULES, type Modules, modulesOf } from "./modules.js";
 import { type Folder, missing } from "./source.js";
 import { SETTINGS } from "./vocabulary.js";
@@ -65,7 +65,7 @@ export async function readConfig(folder: Folder): Promise<Config> {
   };
 }
 
-/** Refuses what would change what is computed. */
+/** Refuses models that compute in another way. */
 function checkKind(fields: Fields): void {
   const expected = {
     hidden_act: "gelu",
@@ -84,7 +84,7 @@ function checkKind(fields: Fields): void {
   }
 }
 
-/** What the known architectures differ in. */
+/** The position of a text's first token, in which the known architectures differ. */
 function firstPositionOf(fields: Fields): number {
   const type = fields.text("model_type");
   if (type === "bert") return 0;

@@ -1,6 +1,6 @@
-// What is said with a text, and what an embedder says of itself.
+// The options of embedding a text, and the facts of an embedder, as types alone.
 
-import type { CallOptions } from "../call-options.js";
+import type { CallOptions } from "../calls/call-options.js";
 import type { Pooling } from "./modules.js";
 import type { Priority } from "./priorities.js";
 

@@ -1,7 +1,7 @@
-// A model as people hold it: texts go in, vectors come out.
+// An embedder, as callers hold it: texts go in, vectors come out.
 //
-// It checks what is asked, splits texts, and gives calls to the session. How the model
-// came here is the matter of `load.ts`, what lies on the device of `model.ts`.
+// Arguments are checked here, texts split, and calls given to the session. How a model is
+// loaded is told in `model-loader.ts`, what of it lies on the device in `model.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -9,24 +9,33 @@ import {
   CALL_NAMES,
   type CallOptions,
   checkCallOptions,
-} from "../call-options.js";
-import type { Calls } from "../calls.js";
-import { checkNames, checkObject } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject } from "../errors.js";
-import type { LaidMethod } from "../laid.js";
+} from "../calls/call-options.js";
+import type { CallMethod } from "../calls/operands.js";
+import { FramebatchError, invalid, kindOf, subject } from "../checks/errors.js";
+import { checkNames, checkObject } from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
 import type { StreamSource } from "../stream/source.js";
-import type { Tokenizer } from "./chunk.js";
-import { EMBED, EMBED_IDS, EMBED_MANY, Embedding } from "./embedding.js";
+import { Deduplication } from "./deduplication.js";
+import {
+  checkPriority,
+  Embeddings,
+  type EmbedManyOptions,
+} from "./embed-many.js";
 import type {
   EmbedderInfo,
   EmbedIdsOptions,
   EmbedOptions,
 } from "./embed-options.js";
-import { checkPriority, Embeddings, type EmbedManyOptions } from "./many.js";
-import { idsOf, refusePadding } from "./ids.js";
 import type { Model } from "./model.js";
 import { Priorities, type Priority } from "./priorities.js";
-import { Sharing } from "./sharing.js";
+import { idsOf, refusePadding } from "./token-ids.js";
+import {
+  EMBED,
+  EMBED_IDS,
+  EMBED_MANY,
+  TokenOperands,
+} from "./token-operands.js";
+import type { Tokenizer } from "./wasm-instance.js";
 
 const OWN = { priority: true, prompt: true, truncate: true } as const;
 const IDS_OWN = { priority: true } as const;
@@ -46,9 +55,9 @@ const SHARED = ["into", "signal", "label", "priority", "prompt", "truncate"];
 export class Embedder {
   readonly #calls: Calls;
   readonly #model: Model;
-  /** Or why the model takes the numbers of another one alone. */
+  /** An error says why the model takes only the ids of another tokenizer. */
   readonly #tokenizer: Tokenizer | FramebatchError;
-  readonly #sharing = new Sharing();
+  readonly #deduplication = new Deduplication();
   readonly #priorities = new Priorities();
 
   /** Embedders come from `gpu.embedder`. */
@@ -105,8 +114,8 @@ export class Embedder {
       const key = isShared
         ? `${this.#prompt(about, prompt)}${text}`
         : undefined;
-      const embedding = new Embedding(EMBED, this.#model, ids);
-      return this.#hurry(priority, this.#take(embedding, terms, key));
+      const operands = new TokenOperands(EMBED, this.#model, ids);
+      return this.#hurry(priority, this.#take(operands, terms, key));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -128,8 +137,8 @@ export class Embedder {
       const { priority = "normal", ...terms } = options;
       checkPriority(about, priority);
       const own = idsOf(about, ids, this.#model.config);
-      const embedding = new Embedding(EMBED_IDS, this.#model, own);
-      return this.#hurry(priority, this.#take(embedding, terms, undefined));
+      const operands = new TokenOperands(EMBED_IDS, this.#model, own);
+      return this.#hurry(priority, this.#take(operands, terms, undefined));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -160,9 +169,9 @@ export class Embedder {
         split: (text, place) =>
           this.#split(`embedMany: text ${place}`, text, options ?? {}),
         embed: (text, ids) => {
-          const embedding = new Embedding(EMBED_MANY, this.#model, ids);
+          const operands = new TokenOperands(EMBED_MANY, this.#model, ids);
           const prompt = this.#prompt("embedMany", options?.prompt);
-          return this.#take(embedding, {}, `${prompt}${text}`);
+          return this.#take(operands, {}, `${prompt}${text}`);
         },
         flush: () => this.#calls.send(),
       },
@@ -192,7 +201,7 @@ export class Embedder {
   }
 
   #begin(
-    { name }: LaidMethod,
+    { name }: CallMethod,
     options: unknown,
     own: Readonly<Record<string, true>>,
   ): string {
@@ -253,27 +262,27 @@ export class Embedder {
   }
 
   #take<Into extends Float32Array>(
-    embedding: Embedding,
+    operands: TokenOperands,
     terms: CallOptions<Into>,
     key: string | undefined,
   ): Promise<Into> {
     const { into, signal, label } = terms;
     const options = Object.keys(terms).length === 0 ? undefined : terms;
     const compute = (): Promise<Into> =>
-      this.#calls.take(embedding, options as CallOptions);
-    // What is only recorded answers nobody.
+      this.#calls.take(operands, options as CallOptions);
+    // Calls that are only planned answer nobody.
     if (key === undefined || this.#calls.isRecording) return compute();
     if (options !== undefined) {
-      const { method } = embedding;
-      embedding.check(
+      const { method } = operands;
+      operands.check(
         method.name,
         checkCallOptions(method, options as CallOptions),
       );
     }
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const about = subject(embedding.method.name, label);
+    const about = subject(operands.method.name, label);
     const asked = { about, into, signal };
-    return this.#sharing.ask(key, compute, asked) as Promise<Into>;
+    return this.#deduplication.ask(key, compute, asked) as Promise<Into>;
   }
 
   #hurry<Into>(priority: Priority, result: Promise<Into>): Promise<Into> {

@@ -1,9 +1,8 @@
 // The folder that a caller names: an address on the web, or files that the page has.
 //
-// It reads the files of the page. How a folder on the web is read is said in
-// `web-folder.ts`.
+// Files of the page are read here; folders on the web, in `web-folder.ts`.
 
-import { FramebatchError, invalid, kindOf, tagOf } from "../errors.js";
+import { FramebatchError, invalid, kindOf, tagOf } from "../checks/errors.js";
 import {
   ABOUT,
   failed,
@@ -46,7 +45,7 @@ function addressOf(source: string): URL {
   try {
     const address = new URL(source, page);
     if (!address.pathname.endsWith("/")) address.pathname += "/";
-    // Without its query; this throws for addresses below which nothing lies.
+    // The query is left out; addresses without a hierarchy throw here.
     return new URL(".", address);
   } catch (cause) {
     throw new FramebatchError(
@@ -62,7 +61,7 @@ class GivenFolder implements Folder {
 
   constructor(private readonly find: (name: string) => FileData | undefined) {}
 
-  // What is wrong rejects, as where files are fetched: others are opened beside it.
+  // Rejects and never throws, as fetching does: other files are opened at the same time.
   async open(name: string): Promise<OpenFile | undefined> {
     const data = this.find(name);
     if (data === undefined) return undefined;
@@ -94,7 +93,7 @@ class GivenFolder implements Folder {
     };
   }
 
-  /** The page's own files are the page's to change, or to keep. */
+  /** Files of the page are not revalidated, and not cached. */
   async confirm(): Promise<void> {}
 
   keep(): void {}

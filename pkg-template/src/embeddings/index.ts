@@ -1,11 +1,11 @@
-// The third entry of the package: importing it gives every session embedders.
+// The entry `framebatch/embeddings`: importing it gives every session embedders.
 //
-// Apart from the first, so that pages without texts load neither it nor its
-// WebAssembly, which is fetched by the first embedder.
+// An entry of its own, so that pages without texts load neither this code nor its
+// WebAssembly file, which the first embedder fetches.
 
-import { callsOf, Session } from "../session.js";
+import { callsOf, Session } from "../session/session.js";
 import type { Embedder } from "./embedder.js";
-import { type EmbedderOptions, loadEmbedder } from "./load.js";
+import { type EmbedderOptions, loadEmbedder } from "./model-loader.js";
 import type { ModelSource } from "./source.js";
 
 export type { Embedder } from "./embedder.js";
@@ -14,13 +14,17 @@ export type {
   EmbedIdsOptions,
   EmbedOptions,
 } from "./embed-options.js";
-export type { EmbedderOptions, EmbedderProgress } from "./load.js";
-export type { Embeddings, EmbedManyOptions, EmbedProgress } from "./many.js";
+export type { EmbedderOptions, EmbedderProgress } from "./model-loader.js";
+export type {
+  Embeddings,
+  EmbedManyOptions,
+  EmbedProgress,
+} from "./embed-many.js";
 export type { Pooling } from "./modules.js";
 export type { Priority } from "./priorities.js";
 export type { FileData, ModelFiles, ModelSource } from "./source.js";
 
-declare module "../session.js" {
+declare module "../session/session.js" {
   interface Session {
     /**
      * Loads a text encoder of the BERT family from a Hugging Face folder as it is: its

@@ -1,20 +1,20 @@
 // A model on the device: its weights, and the structures of its forward passes.
 //
-// One structure for each length that a text had lately; they share every kernel. It is
-// kept until it is disposed of and the last call that reads it is answered.
+// Each length of text has a structure, and all of these share every kernel. A model stays
+// on the device until it is disposed of and the last call that reads it is answered.
 
-import { endedError } from "../answer.js";
-import type { Arena } from "../arena.js";
-import { aligned } from "../arena.js";
-import type { Calls } from "../calls.js";
-import { checked, forget } from "../core.js";
-import { FramebatchError } from "../errors.js";
+import { endedError } from "../calls/call-errors.js";
+import { FramebatchError } from "../checks/errors.js";
+import { checked, forget } from "../core/core.js";
+import type { Arena } from "../memory/arena.js";
+import { aligned } from "../memory/arrays.js";
+import type { Calls } from "../session/calls.js";
 import { PACKED } from "../tensor/codes.js";
-import type { Leaf } from "../tensor/leaf.js";
-import type { Node } from "../tensor/node.js";
 import type { StorageType } from "../tensor/input.js";
-import type { Encoder } from "./chunk.js";
+import type { Node } from "../tensor/node.js";
+import type { TensorStorage } from "../tensor/storage.js";
 import type { Config } from "./config.js";
+import type { ModelEncoder } from "./wasm-instance.js";
 
 /** Lengths whose structures are kept. */
 const LENGTHS = 256;
@@ -23,26 +23,26 @@ const NAMES = Object.entries(PACKED);
 
 /** An encoder and its weights. */
 export class Model {
-  /** Calls that need it. */
+  /** Pending calls of the model. */
   private pins = 0;
   private isDropped = false;
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
   private ended: FramebatchError | undefined;
-  private readonly leaves: readonly Leaf[];
+  private readonly weights: readonly TensorStorage[];
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
-  /** The core's numbers by length, those used last behind the others. */
+  /** The core's numbers of structures by length, the most recently used last. */
   private readonly structures = new Map<number, number>();
 
   constructor(
     private readonly calls: Calls,
     readonly config: Config,
-    private readonly encoder: Encoder,
-    /** The nodes of the weights, which live as long as this. */
+    private readonly encoder: ModelEncoder,
+    /** The nodes of the weights, kept so that they are not collected. */
     readonly nodes: readonly Node[],
   ) {
-    this.leaves = nodes.map(({ leaf }) => leaf!);
-    this.homes = Uint32Array.from(this.leaves, ({ home }) => home);
+    this.weights = nodes.map(({ storage }) => storage!);
+    this.homes = Uint32Array.from(this.weights, ({ home }) => home);
     this.numbers = [...encoder.numbers()];
     encoder.ended = (error) => {
       this.ended = error;
@@ -50,44 +50,44 @@ export class Model {
     };
   }
 
-  /** How its matrices are kept. */
+  /** How the device keeps the matrices. */
   get dtype(): Exclude<StorageType, "auto"> | "mixed" {
     const matrices = this.nodes.filter(({ shape }) => shape.dims.length > 1);
-    const homes = new Set(matrices.map(({ leaf }) => leaf!.home));
+    const homes = new Set(matrices.map(({ storage }) => storage!.home));
     if (homes.size > 1) return "mixed";
     const found = NAMES.find(([, home]) => homes.has(home));
     return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);
   }
 
-  /** Lays what a call with these tokens takes along; returns its structure. */
-  lay(about: string, ids: Uint32Array, arena: Arena): number {
-    const { leaves, numbers } = this;
-    for (const { failure } of leaves) if (failure !== undefined) throw failure;
+  /** Writes the operands of a text with these tokens; returns the number of its structure. */
+  write(about: string, ids: Uint32Array, arena: Arena): number {
+    const { weights, numbers } = this;
+    for (const { failure } of weights) if (failure !== undefined) throw failure;
     const structure = this.structure(about, ids.length);
     const values = aligned(ids.length);
     const names = values + aligned(numbers.length);
-    const at = arena.room(names + aligned(leaves.length));
+    const at = arena.reserve(names + aligned(weights.length));
     arena.putNumbers(numbers, numbers.length, at + values);
     const { words } = arena;
     words.set(ids, at);
-    for (let i = 0; i < leaves.length; i += 1) {
-      words[at + names + i] = leaves[i].number;
+    for (let i = 0; i < weights.length; i += 1) {
+      words[at + names + i] = weights[i].number;
     }
     return structure;
   }
 
-  /** A call needs it from here on. */
+  /** A call of the model was made. */
   pin(): void {
     this.pins += 1;
   }
 
-  /** A call that needed it was answered. */
+  /** A call of the model was answered. */
   unpin(): void {
     this.pins -= 1;
     if (this.isDropped && this.pins === 0) this.free();
   }
 
-  /** No more calls will be made of it. Whether that is news. */
+  /** Frees the model once its pending calls are answered. Returns whether it was not dropped before. */
   drop(): boolean {
     if (this.isDropped) return false;
     this.isDropped = true;
@@ -95,7 +95,7 @@ export class Model {
     return true;
   }
 
-  /** Throws unless calls can be made of it. */
+  /** Throws unless the model takes calls. */
   refuseIfOver(about: string): void {
     const { ended } = this.calls;
     const end = ended ?? this.ended;
@@ -126,12 +126,12 @@ export class Model {
 
   private free(): void {
     const { calls } = this;
-    for (const leaf of this.leaves) calls.residents.drop(leaf);
+    for (const storage of this.weights) calls.residents.drop(storage);
     const numbers = [...this.structures.values()];
     this.structures.clear();
     this.encoder.free();
     try {
-      // A session that has ended has given everything up.
+      // A session that has ended has no structures any more.
       if (calls.core !== undefined) forget(calls.core, numbers);
     } catch (thrown) {
       calls.fail("embedder", thrown);

@@ -2,8 +2,8 @@
 //
 // What these vectors are, and of how many tokens, is the matter of `config.ts`.
 
-import { invalid } from "../errors.js";
-import { Fields, readJson, shown, unsupported } from "./fields.js";
+import { invalid } from "../checks/errors.js";
+import { Fields, readJson, shown, unsupported } from "./json-fields.js";
 import { ABOUT, type Folder } from "./source.js";
 
 /** How the vectors of tokens become one. */
@@ -75,7 +75,7 @@ const MEAN = `${MODE}mean_tokens`;
 function poolingOf(fields: Fields, hidden: number): Pooling {
   if (!fields.flag("include_prompt", true)) {
     throw unsupported(
-      `${fields.place}: include_prompt is false, and only true is known`,
+      `${fields.location}: include_prompt is false, and only true is known`,
     );
   }
   const width = fields.get("word_embedding_dimension") ?? hidden;
@@ -100,6 +100,6 @@ function poolingOf(fields: Fields, hidden: number): Pooling {
     if (mode === "cls_token" || mode === "cls") return "cls";
   }
   throw unsupported(
-    `${fields.place}: the pooling is ${shown(chosen)}, and only mean or cls is known`,
+    `${fields.location}: the pooling is ${shown(chosen)}, and only mean or cls is known`,
   );
 }

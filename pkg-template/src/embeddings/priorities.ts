@@ -1,20 +1,20 @@
-// Who goes first: calls of a higher priority are answered before slices of a lower one
-// are begun. And how large a slice of low priority may be.
+// Priorities of an embedder: calls of a higher priority are answered before slices of a
+// lower one begin. And the size of slices of low priority.
 //
-// Counts and numbers only; it makes no call and has no clock.
+// Counts and numbers only: no call is made here, and there is no clock.
 
-/** From last to first. */
+/** All priorities, the lowest first. */
 export const PRIORITIES = ["low", "normal", "high"] as const;
 
-/** How much a call of an embedder is in a hurry. */
+/** How urgent a call of an embedder is. */
 export type Priority = (typeof PRIORITIES)[number];
 
-/** What waits, by priority. */
+/** Counts the pending calls of each priority. */
 export class Priorities {
   private readonly waiting = { low: 0, normal: 0, high: 0 };
   private wakes: (() => void)[] = [];
 
-  /** Something waits until its promise settles. */
+  /** A call of this priority is pending until its promise settles. */
   add(priority: Priority, until: Promise<unknown>): void {
     const { waiting } = this;
     waiting[priority] += 1;
@@ -27,7 +27,7 @@ export class Priorities {
     until.then(done, done);
   }
 
-  /** Resolves when nothing more urgent waits. */
+  /** Resolves when no call of a higher priority is pending. */
   async turn(priority: Priority): Promise<void> {
     const above = PRIORITIES.slice(PRIORITIES.indexOf(priority) + 1);
     while (above.some((other) => this.waiting[other] > 0)) {
@@ -36,34 +36,34 @@ export class Priorities {
   }
 }
 
-/** Milliseconds that a slice of low priority is to take; 50 are the most. */
+/** Milliseconds that a slice of low priority aims at; 50 would be a long task. */
 const AIM = 25;
 
-/** Tokens of the first one, of which nothing is known: a processor takes a frame for a few. */
+/** Tokens of the first slice: a processor may take a frame for that many. */
 const FIRST = 64;
 
-/** How much larger the next one may be, and the tokens that each may be judged by. */
+/** How much larger the next slice may be than the last one, or than the least tokens that tell anything. */
 const GROWTH = 4;
 const LEAST = 16;
 
 /** Tokens of a batch: what a GPU is busy with, and its memory holds. */
 export const MOST_TOKENS = 16_384;
 
-/** How many tokens keep a device busy for how long, by the slices so far. */
-export class Pace {
+/** The size of slices of low priority, by the time that earlier slices took. */
+export class SliceSize {
   /** Tokens of the next slice. */
   tokens = FIRST;
   private last = -Infinity;
 
   /**
-   * A slice of so many tokens was sent at one moment and back at another, in
-   * milliseconds; before that it stood behind the one that came back before it.
+   * A slice of so many tokens was sent at one moment and came back at another, in
+   * milliseconds. It was not computed before the slice in front of it was back.
    */
   took(tokens: number, sent: number, back: number): void {
     const took = Math.max(back - Math.max(sent, this.last), 0.1);
     this.last = back;
     const fitting = (tokens / took) * AIM;
-    // A slice that was smaller than it might be says little of larger ones.
+    // A small slice says little of much larger ones.
     const most = Math.min(MOST_TOKENS, GROWTH * Math.max(tokens, LEAST));
     this.tokens = Math.max(1, Math.round(Math.min(fitting, most)));
   }

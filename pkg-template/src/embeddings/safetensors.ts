@@ -3,8 +3,8 @@
 // Everything in it is checked before a byte behind it is looked at. Which tensors a
 // model needs is said in `weights.ts`.
 
-import { type FramebatchError, invalid } from "../errors.js";
-import { decode, Fields, parse, shown } from "./fields.js";
+import { type FramebatchError, invalid } from "../checks/errors.js";
+import { decode, Fields, parse, shown } from "./json-fields.js";
 import { ABOUT } from "./source.js";
 
 /** The file. */

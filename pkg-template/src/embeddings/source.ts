@@ -1,9 +1,9 @@
-// What a folder of files is to those who read them: bytes by name, as they arrive.
+// A folder of files, for whoever reads a model: bytes by name, as they arrive.
 //
-// Where files come from is said in `folder.ts` and `web-folder.ts`; what they hold is not
-// looked at here.
+// Where files come from is known in `folder.ts` and `web-folder.ts`; what files hold is
+// not looked at here.
 
-import { FramebatchError, invalid } from "../errors.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
 
 /** A file that the page has. */
 export type FileData = ArrayBuffer | Uint8Array | Blob;
@@ -27,15 +27,15 @@ export interface OpenFile {
 
 /** A model's folder, for one load. */
 export interface Folder {
-  /** The texts that were read, by name: whoever reads one again gets the same. */
+  /** The texts of files by name: a file that is read again gives the same text. */
   readonly texts: Map<string, Promise<string | undefined>>;
   /** Begins to read a file; undefined where there is none of that name. */
   open(name: string): Promise<OpenFile | undefined>;
   /** Throws unless what was read is of one version of the folder. */
   confirm(): Promise<void>;
-  /** The load is good: its files are kept, as far as they can be. */
+  /** The load succeeded: its files are cached, as far as that is possible. */
   keep(): void;
-  /** The load failed with this error: nothing of it is kept. */
+  /** The load failed with this error: none of its files are cached. */
   abandon(error: unknown): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export function streamed(
         throw broken(cause);
       }
     },
-    // Not awaited: while the cache reads the same bytes it would wait for that.
+    // Not awaited, because it would wait for the cache, which reads the same bytes.
     cancel: () => void reader.cancel().catch(() => {}),
   };
 }

@@ -4,8 +4,14 @@
 // Padding and truncation that a file asks for are left out: texts are not padded, and
 // the limit is the model's. Splitting texts is the WebAssembly's.
 
-import { FramebatchError, invalid } from "../errors.js";
-import { Fields, readJson, readText, shown, unsupported } from "./fields.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
+import {
+  Fields,
+  readJson,
+  readText,
+  shown,
+  unsupported,
+} from "./json-fields.js";
 import { ABOUT, type Folder } from "./source.js";
 
 /** A token that is found in a text as it stands. */
@@ -40,7 +46,7 @@ export interface Vocabulary {
 
 const WHOLE = "tokenizer.json";
 const WORDS = "vocab.txt";
-/** What says how a tokenizer is used. */
+/** The file with the settings of a tokenizer. */
 export const SETTINGS = "tokenizer_config.json";
 const MOST = 2 ** 24;
 /** Ids below others that no token has. */
@@ -138,7 +144,7 @@ function part(fields: Fields, name: string, type: string): Fields {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What stands somewhere within a value that may be anything. */
+/** The value at a path within any value; undefined where there is none. */
 function within(value: unknown, ...path: (string | number)[]): unknown {
   for (const key of path) {
     const has =
@@ -169,7 +175,7 @@ function linesOf(
         `must be a whole number below ${most}, got ${shown(id)}`,
       );
     }
-    // What has a space in it is no word of any text.
+    // A token with a space in it is no word of any text.
     lines[id as number] = /\s/.test(token) ? "" : token;
   }
   // Holes become empty lines.
@@ -203,7 +209,7 @@ function endsOf(processor: unknown): [string, string] {
 function addedOf(fields: Fields): Added {
   if (fields.flag("single_word", false)) {
     throw unsupported(
-      `${fields.place}: single_word is not known; ${ONLY_NUMBERS}`,
+      `${fields.location}: single_word is not known; ${ONLY_NUMBERS}`,
     );
   }
   return {

@@ -1,11 +1,11 @@
-// A folder on the web: what is asked of its server, and which of its files are kept.
+// A folder on the web: what is asked of its server, and which of its files are cached.
 //
-// One load reads one version of a folder: a kept set is revalidated before any of it is
-// read, and files that change while they are read fail the load. How files are kept is
-// said in `kept-files.ts`.
+// One load reads one version of a folder: a cached set is revalidated before any of its
+// files is read, and a load fails whose files change meanwhile. How files are cached is
+// told in `file-cache.ts`.
 
-import { FramebatchError, invalid } from "../errors.js";
-import { type Files, KeptFiles } from "./kept-files.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
+import { type Files, FileCache } from "./file-cache.js";
 import {
   ABOUT,
   failed,
@@ -14,10 +14,10 @@ import {
   streamed,
 } from "./source.js";
 
-/** Milliseconds that a server has to say whether a kept set is what it has. */
+/** Milliseconds that a server has to revalidate a cached set. */
 const PATIENCE = 10_000;
 
-/** A file that no folder has. */
+/** The name of a file that no folder has. */
 const NO_FILE = "framebatch-no-such-file.json";
 
 const NOT_MODIFIED = 304;
@@ -29,29 +29,29 @@ interface KnownFile {
   readonly from: "cache" | "server";
 }
 
-/** What a load begins with. */
+/** The files that are known when a load begins. */
 interface Beginning {
   readonly files: ReadonlyMap<string, KnownFile>;
-  /** Where files come from that are not among these. */
+  /** Where other files come from. */
   readonly others: "server" | "nowhere";
 }
 
-/** What a server says of a file that is known: the same, or what it has now. */
+/** The answer of a server to the revalidation of a file: unchanged, or the file that it has now. */
 type Verdict = "unchanged" | "not asked" | Response | null;
 
-/** The server did not say anything of a file, not even that it has none. */
+/** The error where a server says nothing of a file, not even that it has none. */
 class OutOfReach extends FramebatchError {}
 
 /** One load's view of a folder. */
 export class WebFolder implements Folder {
   readonly texts = new Map<string, Promise<string | undefined>>();
-  private readonly kept: Promise<KeptFiles | undefined>;
+  private readonly kept: Promise<FileCache | undefined>;
   private readonly beginning: Promise<Beginning>;
   private readonly opened = new Map<string, Response | null>();
   /** Names whose files came from the server. */
   private readonly fetched = new Set<string>();
   private fallback: Promise<boolean> | undefined;
-  /** Whether a kept file could not be read. */
+  /** Whether a cached file could not be read. */
   private isDamaged = false;
 
   constructor(
@@ -60,9 +60,9 @@ export class WebFolder implements Folder {
     private readonly signal: AbortSignal,
     isCached: boolean,
   ) {
-    this.kept = isCached ? KeptFiles.of(home) : Promise.resolve(undefined);
+    this.kept = isCached ? FileCache.of(home) : Promise.resolve(undefined);
     this.beginning = this.begin();
-    // Whoever opens a file hears of it.
+    // An error is told to whoever opens a file.
     this.beginning.catch(() => {});
   }
 
@@ -86,7 +86,7 @@ export class WebFolder implements Folder {
   }
 
   async confirm(): Promise<void> {
-    // A kept set was confirmed before it was read, as far as it can be.
+    // A cached set was revalidated before it was read, as far as that is possible.
     if (this.fetched.size === 0) return;
     const verdicts = (await this.revalidate(this.opened)) ?? new Map();
     let changed: string | undefined;
@@ -110,7 +110,7 @@ export class WebFolder implements Folder {
     await this.discardRest();
     const kept = await this.kept;
     if (kept === undefined) return;
-    // Not awaited: it waits for responses to end.
+    // Not awaited, because it waits for responses to end.
     if (this.fetched.size > 0) {
       const left = kept.giveUp();
       if (this.isDamaged) void left.then(() => kept.forget());
@@ -139,7 +139,7 @@ export class WebFolder implements Folder {
     if (set === undefined) return { files: new Map(), others: "server" };
     const whole = new Map<string, KnownFile>();
     for (const [name, file] of set) whole.set(name, { file, from: "cache" });
-    // Nobody can say whether files without validators have changed.
+    // Without validators a server cannot say whether files have changed.
     const canAsk = [...set.values()].some((file) => file && validatorOf(file));
     const verdicts = canAsk ? await this.revalidate(set) : undefined;
     if (verdicts === undefined) return { files: whole, others: "nowhere" };
@@ -147,7 +147,7 @@ export class WebFolder implements Folder {
     if (said.every((verdict) => typeof verdict === "string")) {
       return { files: whole, others: "server" };
     }
-    // Another version: of the kept files only those are of it that did not change.
+    // The server has another version, to which only unchanged cached files belong.
     const files = new Map<string, KnownFile>();
     for (const [name, verdict] of verdicts) {
       if (verdict === "unchanged") files.set(name, whole.get(name)!);
@@ -163,7 +163,7 @@ export class WebFolder implements Folder {
   ): Promise<ReadonlyMap<string, Verdict> | undefined> {
     this.signal.throwIfAborted();
     const asking = new AbortController();
-    // What comes back may be read long after this.
+    // Responses may be read long after this method has returned.
     const abort = (): void => asking.abort(this.signal.reason);
     this.signal.addEventListener("abort", abort);
     const patience = setTimeout(() => asking.abort(), PATIENCE);
@@ -207,7 +207,7 @@ export class WebFolder implements Folder {
   }
 
   private fetch(name: string): Promise<Response | null> {
-    // What the browser's own cache has may be of an older version, and is asked for too.
+    // The browser's own cache may have an older version, so files in it are revalidated, too.
     return this.ask(name, { signal: this.signal, cache: "no-cache" });
   }
 
@@ -319,8 +319,8 @@ function isSame(file: Response, answer: Response): boolean {
   return validatorOf(file) === validatorOf(answer);
 }
 
-/** Nothing of a response is wanted any more. */
+/** Cancels a response that nobody reads. */
 function discard(answer: Response | null): void {
-  // One that is being read is its reader's.
+  // A response that is being read is locked, and its reader cancels it.
   answer?.body?.cancel().catch(() => {});
 }

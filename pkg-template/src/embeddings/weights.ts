@@ -1,20 +1,21 @@
-// The tensors of a model: which of the file's they are made of, and how they get there.
+// The weights of a model: which tensors of the file each is made of, and how these are put
+// together. Queries, keys and values of a layer are one weight.
 //
-// A tensor goes to the device as soon as its last part is there. Where bytes come from
-// is the matter of `load.ts`; queries, keys and values of a layer are one tensor.
+// A weight goes to the device as soon as its last tensor has arrived. Where bytes come from
+// is known in `model-loader.ts`.
 
-import { FramebatchError } from "../errors.js";
-import { allocate, type Want } from "../memory.js";
+import { allocate, type Want } from "../checks/allocation.js";
+import { FramebatchError } from "../checks/errors.js";
 import { PACKED, RESIDENT } from "../tensor/codes.js";
-import { AUTO, Leaf } from "../tensor/leaf.js";
-import { shapeOf, text } from "../tensor/shape.js";
-import { input, type Node } from "../tensor/node.js";
 import type { StorageType } from "../tensor/input.js";
+import { input, type Node } from "../tensor/node.js";
+import { shapeOf, text } from "../tensor/shape.js";
+import { AUTO, TensorStorage } from "../tensor/storage.js";
+import { halvesOf, widen } from "./half-floats.js";
 import { FILE, type Stored, wrongFile } from "./safetensors.js";
 import { ABOUT } from "./source.js";
-import { halvesOf, widen } from "./widen.js";
 
-/** What names may begin with, all alike. */
+/** Prefixes that all names of a file may have. */
 const PREFIXES = ["", "bert.", "roberta."];
 
 /** How the weights are kept. */
@@ -26,66 +27,66 @@ export interface Keeping {
   readonly keep: boolean;
 }
 
-/** A tensor of the model, while it is put together. */
+/** A weight of the model, while it is put together. */
 export class Weight {
-  readonly parts: Stored[] = [];
+  readonly sources: Stored[] = [];
   dims: number[] = [];
-  /** What it becomes, once its first part is there. */
-  private leaf: Leaf | undefined;
+  /** The storage of the weight, once its first source arrives. */
+  private storage: TensorStorage | undefined;
   private full = 0;
 
   constructor(readonly isVector: boolean) {}
 
-  /** Another part, behind those before. */
-  add(part: Stored): void {
-    this.parts.push(part);
-    this.dims = [...part.shape];
-    this.dims[0] *= this.parts.length;
+  /** Adds a tensor of the file, behind those before. */
+  add(source: Stored): void {
+    this.sources.push(source);
+    this.dims = [...source.shape];
+    this.dims[0] *= this.sources.length;
   }
 
-  /** Where the bytes of a part go: to their place, or for themselves to be widened. */
-  room(part: Stored, keeping: Keeping): Uint8Array {
-    const { dtype } = part;
+  /** Memory for the bytes of a source: in the weight itself, or apart where these are to be widened. */
+  target(source: Stored, keeping: Keeping): Uint8Array {
+    const { dtype } = source;
     const home = this.homeFor(keeping);
     const isHalves =
-      this.parts.every((other) => other.dtype === dtype) &&
+      this.sources.every((other) => other.dtype === dtype) &&
       halvesOf(dtype, home, keeping.isHardware);
     const { count } = shapeOf(ABOUT, this.dims);
-    if (this.leaf === undefined) {
+    if (this.storage === undefined) {
       const Kind = isHalves ? Uint16Array : Float32Array;
       const bytes = count * Kind.BYTES_PER_ELEMENT;
       const memory = allocate(wantOf(bytes), () => new Kind(count));
       const packed = dtype === "F16" ? PACKED.f16 : PACKED.bf16;
-      this.leaf = new Leaf(
+      this.storage = new TensorStorage(
         { memory, start: 0, words: count },
         count,
         isHalves ? packed : home,
         undefined,
         keeping.keep,
-        this.parts[0].name,
+        this.sources[0].name,
       );
     }
-    const { length, at, memory } = this.place(part);
+    const { length, at, memory } = this.section(source);
     if (!isHalves && dtype !== "F32") return bytesFor(length * 2);
     const size = memory.BYTES_PER_ELEMENT;
     return new Uint8Array(memory.buffer, at * size, length * size);
   }
 
-  /** A part's room is full. Returns the tensor's node if it was the last. */
-  filled(part: Stored, room: Uint8Array): Node | undefined {
-    const { memory, at } = this.place(part);
-    if (room.buffer !== memory.buffer) {
-      widen(part.dtype, room, memory as Float32Array, at);
+  /** The bytes of a source have arrived. Returns the weight's node if the source was the last. */
+  filled(source: Stored, bytes: Uint8Array): Node | undefined {
+    const { memory, at } = this.section(source);
+    if (bytes.buffer !== memory.buffer) {
+      widen(source.dtype, bytes, memory as Float32Array, at);
     }
     this.full += 1;
-    if (this.full < this.parts.length) return undefined;
-    return input(shapeOf(ABOUT, this.dims), this.leaf!);
+    if (this.full < this.sources.length) return undefined;
+    return input(shapeOf(ABOUT, this.dims), this.storage!);
   }
 
-  private place(part: Stored) {
-    const { memory, words } = this.leaf!.data!;
-    const length = words / this.parts.length;
-    return { memory, length, at: length * this.parts.indexOf(part) };
+  private section(source: Stored) {
+    const { memory, words } = this.storage!.data!;
+    const length = words / this.sources.length;
+    return { memory, length, at: length * this.sources.indexOf(source) };
   }
 
   private homeFor({ dtype, isHardware }: Keeping): number {
@@ -105,33 +106,33 @@ function wantOf(bytes: number): Want {
 }
 
 /**
- * The weights of a model and, for each tensor of the file, the one that it is a part of.
- * `lines` names the parts: the weight's number, 1 for one of 32-bit floats always, its
- * dimensions, its name. Throws for what is missing or of another shape or type.
+ * The weights of a model and, for each tensor of the file, the weight that it is a source of.
+ * A line of `lines` names a source: the weight's number, 1 for one of 32-bit floats always, the
+ * source's dimensions and name. Throws for what is missing or of another shape or type.
  */
 export function weightsOf(
   lines: string,
   tensors: readonly Stored[],
-): { weights: Weight[]; parts: Map<Stored, Weight> } {
+): { weights: Weight[]; sources: Map<Stored, Weight> } {
   const wanted = lines.split("\n").map((line) => line.split(" "));
   const stored = new Map(tensors.map((tensor) => [tensor.name, tensor]));
   const [, , , first] = wanted[0];
   const prefix = PREFIXES.find((prefix) => stored.has(prefix + first)) ?? "";
   const weights: Weight[] = [];
-  const parts = new Map<Stored, Weight>();
+  const sources = new Map<Stored, Weight>();
   for (const [number, isVector, dims, name] of wanted) {
-    const part = stored.get(prefix + name);
-    if (part === undefined) {
+    const source = stored.get(prefix + name);
+    if (source === undefined) {
       throw wrongFile(
         `tensor '${prefix}${name}' is missing, of shape [${dims.replaceAll(",", ", ")}]`,
       );
     }
-    check(part, dims.split(",").map(Number));
+    check(source, dims.split(",").map(Number));
     const weight = (weights[+number] ??= new Weight(isVector === "1"));
-    weight.add(part);
-    parts.set(part, weight);
+    weight.add(source);
+    sources.set(source, weight);
   }
-  return { weights, parts };
+  return { weights, sources };
 }
 
 function check({ name, dtype, shape }: Stored, dims: readonly number[]): void {

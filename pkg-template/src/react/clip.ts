@@ -8,7 +8,7 @@ import { useGpu } from "./provider.js";
 import "../animation/index.js";
 
 /** A clip, and the components that are mounted with it. */
-interface Held {
+interface SharedClip {
   readonly clip: Clip;
   users: number;
 }
@@ -20,7 +20,7 @@ interface Made {
   readonly clip: Clip;
 }
 
-const sessions = new WeakMap<Session, WeakMap<ClipOptions, Held>>();
+const sessions = new WeakMap<Session, WeakMap<ClipOptions, SharedClip>>();
 
 /**
  * A clip of these tracks on the device, while the component is mounted; undefined in its
@@ -41,30 +41,30 @@ export function useClip(options: ClipOptions): Clip | undefined {
   const [made, setMade] = useState<Made>();
   useEffect(() => {
     if (gpu === undefined) return;
-    const held = hold(gpu, options);
-    setMade({ gpu, options, clip: held.clip });
-    return () => release(gpu, options, held);
+    const shared = hold(gpu, options);
+    setMade({ gpu, options, clip: shared.clip });
+    return () => release(gpu, options, shared);
   }, [gpu, options]);
   // One of before is disposed of.
   const isThis = made?.options === options && made.gpu === gpu;
   return isThis ? made.clip : undefined;
 }
 
-function hold(gpu: Session, options: ClipOptions): Held {
+function hold(gpu: Session, options: ClipOptions): SharedClip {
   let clips = sessions.get(gpu);
   if (clips === undefined) sessions.set(gpu, (clips = new WeakMap()));
-  let held = clips.get(options);
-  if (held === undefined) {
-    held = { clip: gpu.clip(options), users: 0 };
-    clips.set(options, held);
+  let shared = clips.get(options);
+  if (shared === undefined) {
+    shared = { clip: gpu.clip(options), users: 0 };
+    clips.set(options, shared);
   }
-  held.users += 1;
-  return held;
+  shared.users += 1;
+  return shared;
 }
 
-function release(gpu: Session, options: ClipOptions, held: Held): void {
-  held.users -= 1;
-  if (held.users > 0) return;
+function release(gpu: Session, options: ClipOptions, shared: SharedClip): void {
+  shared.users -= 1;
+  if (shared.users > 0) return;
   sessions.get(gpu)?.delete(options);
-  held.clip.dispose();
+  shared.clip.dispose();
 }

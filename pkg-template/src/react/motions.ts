@@ -94,7 +94,7 @@ interface Running {
 }
 
 /** What of a motion outlives a render. */
-interface Held {
+interface MotionState {
   /** Where it is. */
   at: MotionValue;
   running: Running | undefined;
@@ -115,40 +115,40 @@ function useMotion(
 ): Moved<MotionValue> {
   const gpu = useGpu();
   const [value, setValue] = useState(() => copied(options.from ?? to));
-  const ref = useRef<Held>(undefined);
-  const held = (ref.current ??= { at: value, running: undefined, options });
+  const ref = useRef<MotionState>(undefined);
+  const state = (ref.current ??= { at: value, running: undefined, options });
   useEffect(() => {
-    held.options = options;
+    state.options = options;
   });
   useEffect(
     () => () => {
-      held.running?.cancel();
-      held.running = undefined;
+      state.running?.cancel();
+      state.running = undefined;
     },
-    [gpu, held],
+    [gpu, state],
   );
   // Equal numbers are the same target, whatever array they are in.
   const target = typeof to === "number" ? to : to.join();
   useEffect(() => {
     if (gpu === undefined) return;
-    if (held.running === undefined && isSame(held.at, to)) return;
-    const { from: _, ...rest } = held.options;
+    if (state.running === undefined && isSame(state.at, to)) return;
+    const { from: _, ...rest } = state.options;
     const onUpdate = (now: Moved<MotionValue>): void => {
       const next = copied(now);
-      held.at = next;
-      if (held.options.onUpdate === undefined) setValue(next);
-      else held.options.onUpdate(now as never);
+      state.at = next;
+      if (state.options.onUpdate === undefined) setValue(next);
+      else state.options.onUpdate(now as never);
     };
-    const ends = [held.at, to] as const;
-    const running = go(gpu, held.running, ends, { ...rest, onUpdate });
-    held.running = running;
+    const ends = [state.at, to] as const;
+    const running = go(gpu, state.running, ends, { ...rest, onUpdate });
+    state.running = running;
     void running.finished.then((isFinished) => {
-      if (!isFinished || held.running !== running) return;
-      held.running = undefined;
-      setValue(copied(held.at));
+      if (!isFinished || state.running !== running) return;
+      state.running = undefined;
+      setValue(copied(state.at));
     });
     // Other options count from the next target on.
-  }, [gpu, held, target]);
+  }, [gpu, state, target]);
   return value;
 }
 

@@ -1,8 +1,8 @@
-// An entry of the package: importing it gives every session indexes of vectors.
+// The entry `framebatch/search`: importing it gives every session indexes of vectors.
 //
-// Apart from the first, so that pages that search nothing do not load it.
+// An entry of its own, so that pages that search nothing do not load it.
 
-import { callsOf, Session } from "../session.js";
+import { callsOf, Session } from "../session/session.js";
 import {
   type IndexOptions,
   loadIndex,
@@ -20,7 +20,7 @@ export type {
 } from "./vector-index.js";
 export type { Metric } from "./vectors.js";
 
-declare module "../session.js" {
+declare module "../session/session.js" {
   interface Session {
     /**
      * Takes vectors, laid end to end, to the device, where they stay until disposed; none

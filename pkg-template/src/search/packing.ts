@@ -1,5 +1,7 @@
-// Vectors in fewer bits, to the bit as the core packs them (`src/tensor/packing.rs`,
-// `src/ops/search/vectors.rs`).
+// Packs the floats of vectors in fewer bits.
+//
+// The bits are those that the core gives (`src/tensor/packing.rs`,
+// `src/ops/search/vectors.rs`). How vectors lie in an index is not known here.
 
 /** How the floats of a vector are kept. */
 export type VectorType = "f32" | "f16" | "bf16" | "int8";

@@ -1,50 +1,50 @@
 // An index on the device of its session: the tensors of its pages, and the core's
 // numbers of searches of it.
 
-import { checked, type Core, forget } from "../core.js";
-import { fromCore, isCoreFailure } from "../errors.js";
-import type { Companion } from "../laid.js";
-import { Recent } from "../recent.js";
+import { fromCore, isCoreFailure } from "../checks/errors.js";
+import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
+import { LruMap } from "../core/lru.js";
+import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
 import { TYPES } from "./packing.js";
-import type { Listener, Vectors } from "./vectors.js";
+import type { PageUploader, Vectors } from "./vectors.js";
 
-/** What a search is laid by. */
+/** What a search needs to know of its index at the moment of writing. */
 interface Sizes {
   readonly structure: number;
   readonly pages: number;
 }
 
 /** An index of one session. */
-export class Store implements Listener {
+export class IndexStore implements PageUploader {
   /** The core's number of each page's tensor. */
   readonly numbers: number[] = [];
-  /** Searches that still need it. */
+  /** Pending searches of the index. */
   pins = 0;
-  /** Nobody will search it any more. */
+  /** Whether the index was disposed of. */
   dropped = false;
 
   constructor(
     readonly vectors: Vectors,
-    private readonly stores: Stores,
+    private readonly stores: IndexStores,
   ) {
     stores.all.add(this);
   }
 
-  /** Tells the device what changed. Throws where it has no room. */
-  tell(): void {
+  /** Uploads what changed. Throws where the device has no room. */
+  upload(): void {
     this.stores.ask(() => {
       const { pages } = this.vectors;
       for (let i = this.numbers.length; i < pages.length; i += 1) {
         const { core } = this.stores;
-        this.numbers.push(checked(core!, core!.hold(pages[i].length)));
+        this.numbers.push(checked(core!, core!.hold()));
       }
-      // While there is no device it is told nothing, and then all of it.
-      if (!this.stores.isLost) this.vectors.tell(this);
+      // While the device is lost nothing is uploaded; the next device gets all pages.
+      if (!this.stores.isLost) this.vectors.upload(this);
     });
   }
 
-  /** The sizes of a search of the index as it is. */
+  /** The structure and the pages of a search of the index as it is. */
   sizes(count: number, mask: number): Sizes {
     const { kind, quads, blocks, pageBlocks } = this.vectors;
     const structure = this.stores.structure(
@@ -64,12 +64,12 @@ export class Store implements Listener {
     checked(core, core.fill(this.numbers[number], words, RESIDENT));
   }
 
-  part(number: number, at: number, words: Uint32Array): void {
+  range(number: number, at: number, words: Uint32Array): void {
     const core = this.stores.core!;
     checked(core, core.patch(this.numbers[number], at, words));
   }
 
-  /** Frees what it has on the device once no search needs it. */
+  /** Frees the pages on the device once no pending search needs them. */
   drop(): void {
     this.dropped = true;
     if (this.pins > 0) return;
@@ -77,7 +77,7 @@ export class Store implements Listener {
     for (const number of this.numbers.splice(0)) this.stores.release(number);
   }
 
-  /** A search of it was answered. */
+  /** A search of the index was answered. */
   unpin(): void {
     this.pins -= 1;
     if (this.dropped) this.drop();
@@ -85,15 +85,15 @@ export class Store implements Listener {
 }
 
 /** All indexes of a session. */
-export class Stores implements Companion<Core> {
+export class IndexStores implements Companion {
   core: Core | undefined;
-  readonly all = new Set<Store>();
+  readonly all = new Set<IndexStore>();
   isLost = false;
   /** The core's numbers of searches, by their sizes. */
-  private structures!: Recent<string, number>;
+  private structures!: LruMap<string, number>;
 
   constructor(
-    /** Told what the core throws when it has trapped. */
+    /** Hears what the core throws when it has trapped. */
     private readonly trapped: (thrown: unknown) => void,
   ) {}
 
@@ -110,19 +110,19 @@ export class Stores implements Companion<Core> {
 
   open(core: Core): void {
     this.core = core;
-    this.structures = new Recent((dropped) => forget(core, dropped));
+    this.structures = new LruMap((dropped) => forget(core, dropped));
   }
 
-  hear(event: "lost" | "restored" | "fallback"): void {
+  hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
-    // One may be told before the session is open, and the searches then do it.
+    // Before the session is open there is no core; searches upload their index by themselves.
     if (this.isLost || this.core === undefined) return;
     for (const store of this.all) {
       store.vectors.forget();
-      // Of pages that find no room, calls are told as of any tensor; the next
-      // search tries again.
+      // Where a page finds no room, pending searches fail as calls with a lost tensor do,
+      // and the next search tries again.
       try {
-        store.tell();
+        store.upload();
       } catch {}
     }
   }
@@ -141,7 +141,7 @@ export class Stores implements Companion<Core> {
     }
   }
 
-  /** Asks the core, and tells what it throws. */
+  /** Asks the core, and passes on what it throws as the package's error. */
   ask(question: () => void): void {
     try {
       question();

@@ -1,21 +1,30 @@
-// Indexes as people hold them. What may be wrong with a call is found here.
+// Indexes as callers hold them: `add`, `remove`, `search`, `save`.
+//
+// What may be wrong with a call is found here; how vectors lie in memory is in
+// `vectors.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { endedError } from "../answer.js";
-import type { CallOptions } from "../call-options.js";
-import type { Calls } from "../calls.js";
-import { detached, isDetached } from "../check-array.js";
-import { checkOptions, labeled } from "../check-options.js";
-import { FramebatchError, invalid, kindOf, subject, tagOf } from "../errors.js";
-import { allocate } from "../memory.js";
-import { checkDim, load, save } from "./file.js";
+import { endedError } from "../calls/call-errors.js";
+import type { CallOptions } from "../calls/call-options.js";
+import { allocate } from "../checks/allocation.js";
+import { detached, isDetached } from "../checks/arrays.js";
+import {
+  FramebatchError,
+  invalid,
+  kindOf,
+  subject,
+  tagOf,
+} from "../checks/errors.js";
+import { checkOptions, labeled } from "../checks/options.js";
+import type { Calls } from "../session/calls.js";
+import { checkDim, load, save } from "./index-file.js";
 import { TYPES, type VectorType } from "./packing.js";
-import { Searching } from "./searching.js";
-import { Store, Stores } from "./store.js";
+import { SearchOperands } from "./search-operands.js";
+import { IndexStore, IndexStores } from "./store.js";
 import {
   checkVectors,
-  type Kind,
+  type IndexKind,
   type Mask,
   MAX_FLOAT,
   type Metric,
@@ -76,10 +85,10 @@ const INDEX_NAMES: Record<keyof IndexOptions, true> = {
   label: true,
 };
 
-const stores = new WeakMap<Calls, Stores>();
+const stores = new WeakMap<Calls, IndexStores>();
 
 /** Frees indexes that nobody disposes of. */
-const collected = new FinalizationRegistry<Store>((store) => store.drop());
+const collected = new FinalizationRegistry<IndexStore>((store) => store.drop());
 
 /**
  * Vectors on the device that queries are compared with, all of them. Made by `gpu.index`
@@ -95,21 +104,21 @@ export class VectorIndex {
   readonly metric: Metric;
   readonly dtype: VectorType;
   readonly #calls: Calls;
-  readonly #store: Store;
+  readonly #store: IndexStore;
   readonly #label: string | undefined;
 
   /** Indexes come from `gpu.index`. */
   constructor(calls: Calls, vectors: Vectors, label: string | undefined) {
     ({ dim: this.dim, metric: this.metric, dtype: this.dtype } = vectors.kind);
     this.#calls = calls;
-    this.#store = new Store(vectors, storesOf(calls));
+    this.#store = new IndexStore(vectors, storesOf(calls));
     this.#label = label;
     collected.register(this, this.#store, this);
   }
 
   /** How many vectors there are. */
   get size(): number {
-    return this.#store.vectors.places.size;
+    return this.#store.vectors.slots.size;
   }
 
   /**
@@ -122,7 +131,7 @@ export class VectorIndex {
     this.#check("index.add");
     checkFloats("index.add", "vectors", vectors);
     const held = this.#store.vectors;
-    // Made before anything is added: there may be no memory for it.
+    // The array is made before anything is added, because there may be no memory for it.
     const ids = wordsOf(Math.floor(vectors.length / this.dim));
     const first = held.add(vectors);
     for (let i = 0; i < ids.length; i += 1) ids[i] = first + i;
@@ -191,9 +200,9 @@ export class VectorIndex {
     const mask =
       filter === undefined ? undefined : maskOf(about, vectors, filter);
     this.#check(about); // A filter may do anything.
-    const searching = new Searching(this.#store, padded, k, mask);
+    const operands = new SearchOperands(this.#store, padded, k, mask);
     const bytes = await this.#calls.take<Uint8Array<ArrayBuffer>>(
-      searching,
+      operands,
       options && rest,
     );
     const isDistance = this.metric === "l2";
@@ -247,7 +256,7 @@ export function makeIndex(
   checkDim(dim);
   checkOneOf(about, "metric", METRICS, metric);
   checkOneOf(about, "dtype", TYPES, dtype);
-  const kind: Kind = { dim, metric, dtype };
+  const kind: IndexKind = { dim, metric, dtype };
   const held = new Vectors(kind);
   if (vectors !== undefined) {
     checkFloats(about, "vectors", vectors);
@@ -266,7 +275,7 @@ export function loadIndex(
   if (tag !== "ArrayBuffer" && tag !== "Uint8Array") {
     throw invalid("index", `bytes must be a Uint8Array, got ${kindOf(bytes)}`);
   }
-  // What has no buffer is one.
+  // Bytes without a `buffer` are an ArrayBuffer themselves.
   const { buffer = bytes as ArrayBuffer } = bytes as Partial<Uint8Array>;
   if (isDetached({ buffer, length: bytes.byteLength })) {
     throw invalid("index", detached("bytes"));
@@ -285,7 +294,7 @@ function foundIn(
   const at = byteOffset + row * 8 * k;
   const ids = new Uint32Array(buffer, at, k);
   const scores = new Float32Array(buffer, at + 4 * k, k);
-  // None is -0.
+  // Subtracted from 0, so that no distance is -0.
   if (isDistance) scores.forEach((score, i) => (scores[i] = 0 - score));
   const nobody = ids.indexOf(NOBODY);
   const count = nobody < 0 ? k : nobody;
@@ -294,7 +303,7 @@ function foundIn(
 
 function maskOf(about: string, vectors: Vectors, filter: Filter): Mask {
   if (typeof filter === "function") {
-    const allowed = [...vectors.places.keys()].filter((id) => filter(id));
+    const allowed = [...vectors.slots.keys()].filter((id) => filter(id));
     return vectors.mask(allowed);
   }
   const words = isWords(filter)
@@ -354,7 +363,7 @@ function checkOneOf(
   );
 }
 
-// Of another realm too.
+// By name, because an array of another realm has that realm's class.
 function isWords(value: unknown): value is Uint32Array {
   return (
     ArrayBuffer.isView(value) &&
@@ -362,10 +371,10 @@ function isWords(value: unknown): value is Uint32Array {
   );
 }
 
-function storesOf(calls: Calls): Stores {
+function storesOf(calls: Calls): IndexStores {
   let known = stores.get(calls);
   if (known === undefined) {
-    known = new Stores((thrown) => calls.fail("search", thrown));
+    known = new IndexStores((thrown) => calls.fail("search", thrown));
     stores.set(calls, known);
     calls.join(known);
   }

@@ -1,11 +1,11 @@
-// The vectors of an index, as they lie on its device; how is said in
-// `src/ops/search/mod.rs`, of which this is the twin.
+// The vectors of an index in the page, in the layout that the device has;
+// `src/ops/search/mod.rs` describes the layout, and is the twin of this file.
 //
-// This is their source: what changed since a device was told is known, and all of it
-// can be told again. Nothing here knows the core.
+// The page is the source of the device's copy: changes since the last upload are known,
+// and everything can be uploaded again. The core is not known here.
 
-import { FramebatchError, invalid } from "../errors.js";
-import { allocate } from "../memory.js";
+import { allocate } from "../checks/allocation.js";
+import { FramebatchError, invalid } from "../checks/errors.js";
 import {
   ELEMENTS,
   scaleOf,
@@ -27,20 +27,20 @@ export const MAX_DIM = 4096;
 /** The largest magnitude of a float of a vector. */
 export const MAX_FLOAT = 1e17;
 
-/** The id of a vector that is none. */
+/** Takes the place of an id where there is no vector. */
 export const NOBODY = 0xffff_ffff;
 
 const LARGEST_F16 = 65_504;
 /** Words that a page has at most: half of what every WebGPU device binds at once. */
 const PAGE = 2 ** 24;
-/** Words that are told at once, unless a block has more: the core's memory keeps the size. */
-const PART = 2 ** 18;
+/** Words of one upload, unless a block has more: the core's memory never shrinks. */
+const MOST_WORDS = 2 ** 18;
 /** Vectors of a block, and words in front of its quads: scales, then ids. */
 const BLOCK = 64;
 const HEADER = 2 * BLOCK;
 
 /** What an index holds. */
-export interface Kind {
+export interface IndexKind {
   readonly dim: number;
   readonly metric: Metric;
   readonly dtype: VectorType;
@@ -53,12 +53,12 @@ export interface Mask {
   readonly isListed: boolean;
 }
 
-/** Who is told what changed. */
-export interface Listener {
-  /** A whole page: it is new, or has grown. */
+/** Uploads what changed. */
+export interface PageUploader {
+  /** Uploads a whole page, which is new or has grown. */
   page(number: number, words: Uint32Array): void;
-  /** Words of a page from this one on. */
-  part(number: number, at: number, words: Uint32Array): void;
+  /** Uploads words of a page, from word `at` on. */
+  range(number: number, at: number, words: Uint32Array): void;
 }
 
 const float = new Float32Array(1);
@@ -66,8 +66,8 @@ const bits = new Uint32Array(float.buffer);
 
 /** The vectors of an index. */
 export class Vectors {
-  /** Where each vector lies, by its id. */
-  readonly places = new Map<number, number>();
+  /** The slot of each vector, by its id. */
+  readonly slots = new Map<number, number>();
   /** The next id. None is given twice. */
   next = 0;
   /** Words of each page: all but the last are full. */
@@ -80,13 +80,13 @@ export class Vectors {
   private readonly blockWords: number;
   private readonly free: number[] = [];
   private end = 0;
-  /** Words of each page that the device has. */
-  private told: number[] = [];
-  /** Blocks that changed since; whether more than their ids did. */
+  /** Words of each page that were uploaded. */
+  private uploaded: number[] = [];
+  /** Blocks that changed since, and whether more than their ids did. */
   private readonly changed = new Map<number, boolean>();
   private readonly scratch: Uint32Array;
 
-  constructor(readonly kind: Kind) {
+  constructor(readonly kind: IndexKind) {
     const elements = ELEMENTS[kind.dtype];
     this.quads = Math.ceil(kind.dim / elements);
     this.padded = this.quads * elements;
@@ -113,8 +113,8 @@ export class Vectors {
         this.put(id, this.pack(vector));
       }
     } catch (error) {
-      // The one that failed has no place, or is as whole as those before it.
-      if (!this.places.has(id)) id -= 1;
+      // The vector that failed has no slot, or a whole one like the vectors before it.
+      if (!this.slots.has(id)) id -= 1;
       for (; id >= first; id -= 1) this.remove([id]);
       throw error;
     }
@@ -126,19 +126,19 @@ export class Vectors {
   remove(ids: Iterable<number>): void {
     const gone = [...ids];
     for (const id of gone) {
-      if (!this.places.has(id)) {
+      if (!this.slots.has(id)) {
         throw invalid("index.remove", `no vector has the id ${String(id)}`);
       }
     }
     for (const id of gone) {
-      const place = this.places.get(id);
-      if (place === undefined) continue; // It was named twice.
-      this.places.delete(id);
-      const block = Math.floor(place / BLOCK);
-      const at = this.locate(block) + BLOCK + (place % BLOCK);
+      const slot = this.slots.get(id);
+      if (slot === undefined) continue; // The id was given twice.
+      this.slots.delete(id);
+      const block = Math.floor(slot / BLOCK);
+      const at = this.locate(block) + BLOCK + (slot % BLOCK);
       this.pages[this.pageOf(block)][at] = NOBODY;
       if (!this.changed.has(block)) this.changed.set(block, false);
-      this.free.push(place);
+      this.free.push(slot);
     }
   }
 
@@ -155,7 +155,7 @@ export class Vectors {
     const mask = this.emptyMask();
     const { words, isListed } = mask;
     if (isListed) {
-      const known = [...new Set(ids)].filter((id) => this.places.has(id));
+      const known = [...new Set(ids)].filter((id) => this.slots.has(id));
       words.set(Uint32Array.from(known).sort());
       return mask;
     }
@@ -171,7 +171,7 @@ export class Vectors {
     const { words, isListed } = mask;
     if (isListed) {
       const isSet = (id: number) => ((bits[id >>> 5] >>> (id & 31)) & 1) === 1;
-      return this.mask([...this.places.keys()].filter(isSet));
+      return this.mask([...this.slots.keys()].filter(isSet));
     }
     words.set(bits.subarray(0, words.length));
     return mask;
@@ -183,7 +183,7 @@ export class Vectors {
    */
   private emptyMask(): Mask {
     const bits = rounded(Math.ceil(this.next / 32));
-    const ids = rounded(this.places.size);
+    const ids = rounded(this.slots.size);
     const isListed = ids < bits;
     const words = isListed ? wordsOf(ids).fill(NOBODY) : wordsOf(bits);
     return { words, isListed };
@@ -196,18 +196,18 @@ export class Vectors {
     if (metric === "cosine") {
       let squares = 0;
       for (let i = at; i < at + dim; i += 1) squares += from[i] * from[i];
-      // Of none all floats are 0, whatever they are divided by.
+      // A length of 0 means that all floats are 0, whatever they are divided by.
       length = Math.sqrt(squares) || 1;
     }
     for (let i = 0; i < dim; i += 1) to[start + i] = from[at + i] / length;
   }
 
-  /** Tells what changed since the listener was told everything. */
-  tell(listener: Listener): void {
+  /** Has everything uploaded that changed since the last upload. */
+  upload(uploader: PageUploader): void {
     this.pages.forEach((page, number) => {
-      if (this.told[number] === page.length) return;
-      listener.page(number, page);
-      this.told[number] = page.length;
+      if (this.uploaded[number] === page.length) return;
+      uploader.page(number, page);
+      this.uploaded[number] = page.length;
       const first = number * this.pageBlocks;
       for (const block of this.changed.keys()) {
         if (block >= first && block < first + this.pageBlocks) {
@@ -215,13 +215,13 @@ export class Vectors {
         }
       }
     });
-    const most = Math.max(1, Math.floor(PART / this.blockWords));
+    const most = Math.max(1, Math.floor(MOST_WORDS / this.blockWords));
     const blocks = [...this.changed.keys()].sort((a, b) => a - b);
     for (let i = 0; i < blocks.length;) {
       const first = blocks[i];
       const isWhole = this.changed.get(first)!;
       let end = i + 1;
-      // Neighbors go together; those of another page do not.
+      // Neighboring blocks of a page go together.
       while (
         isWhole &&
         end - i < most &&
@@ -234,22 +234,22 @@ export class Vectors {
       const page = this.pageOf(first);
       const at = this.locate(first);
       const words = isWhole ? (end - i) * this.blockWords : HEADER;
-      listener.part(page, at, this.pages[page].subarray(at, at + words));
+      uploader.range(page, at, this.pages[page].subarray(at, at + words));
       for (; i < end; i += 1) this.changed.delete(blocks[i]);
     }
   }
 
-  /** There is another device: it was told nothing. */
+  /** Another device took over, which has nothing yet. */
   forget(): void {
-    this.told = [];
+    this.uploaded = [];
   }
 
   /** A vector's scale and its words, to `to` from `at` on. */
   copy(id: number, to: Uint32Array, at: number): void {
-    const place = this.places.get(id)!;
-    const block = Math.floor(place / BLOCK);
+    const slot = this.slots.get(id)!;
+    const block = Math.floor(slot / BLOCK);
     const page = this.pages[this.pageOf(block)];
-    const lane = place % BLOCK;
+    const lane = slot % BLOCK;
     const start = this.locate(block);
     to[at] = page[start + lane];
     for (let quad = 0; quad < this.quads; quad += 1) {
@@ -260,13 +260,13 @@ export class Vectors {
 
   /** Puts a vector, its scale and its words, where there is room. */
   put(id: number, words: Uint32Array): void {
-    const place = this.free.at(-1) ?? this.end;
-    const block = Math.floor(place / BLOCK);
+    const slot = this.free.at(-1) ?? this.end;
+    const block = Math.floor(slot / BLOCK);
     const page = this.grow(block);
-    this.know(id, place);
-    // Taken only now: there may have been no memory for it.
+    this.know(id, slot);
+    // The slot is taken only now, because there may have been no memory for the vector.
     if (this.free.pop() === undefined) this.end += 1;
-    const lane = place % BLOCK;
+    const lane = slot % BLOCK;
     const start = this.locate(block);
     page[start + lane] = words[0];
     page[start + BLOCK + lane] = id;
@@ -277,21 +277,21 @@ export class Vectors {
     this.changed.set(block, true);
   }
 
-  // Engines bound how much a map holds.
-  private know(id: number, place: number): void {
-    const { places } = this;
+  // Engines bound how many entries a map holds.
+  private know(id: number, slot: number): void {
+    const { slots } = this;
     try {
-      places.set(id, place);
+      slots.set(id, slot);
     } catch (cause) {
       throw new FramebatchError(
         "limit-exceeded",
-        `index: the page holds no more than the places of ${places.size} vectors; divide them between several indexes`,
+        `index: the page holds no more than the places of ${slots.size} vectors; divide them between several indexes`,
         { cause },
       );
     }
   }
 
-  /** A vector's scale and its words; they are gone with the next one's. */
+  /** A vector's scale and its words, in memory that the next vector overwrites. */
   private pack(vector: Float32Array): Uint32Array {
     const { scratch } = this;
     const { dtype } = this.kind;
@@ -361,7 +361,7 @@ export function checkVectors(
     );
   }
   for (let i = 0; i < floats.length; i += 1) {
-    // NaN is not within either.
+    // NaN fails both comparisons.
     if (floats[i] >= -most && floats[i] <= most) continue;
     throw invalid(
       about,

@@ -2,16 +2,16 @@
 //
 // Numbers only: it knows no chunk, no session and no promise.
 
-/** Nothing is known of the sizes before the first result is there. */
+/** Chunks in flight until the first result tells their size. */
 const UNKNOWN = 2;
 
-/** One that is uploaded, one that is computed, one that is read back. */
+/** One chunk is uploaded, one computed, one read back. */
 const LEAST = 3;
 
-/** Small chunks are sent several in a batch; beyond so many that gains nothing. */
+/** Small chunks go several in a batch; with more than so many nothing is gained. */
 const MOST = 64;
 
-/** Bytes of chunks and results that keep link and GPU at work: some pieces each way. */
+/** Bytes of chunks and results that keep the link and the GPU busy: some chunks of a batch each way. */
 const ENOUGH = 16 << 20;
 
 /**

@@ -1,9 +1,9 @@
-// What a stream takes its chunks from: arrays, iterables, and those that are awaited.
+// The sources of a stream: arrays, iterables, async iterables and readable streams.
 //
-// It turns each into one face, and checks that it is one of them. It pulls nothing by
-// itself, and looks at no chunk.
+// Each source gets the same face here; what is no source is refused. Nothing is taken
+// before it is asked for, and no chunk is looked at.
 
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
 
 /** What chunks may come from. */
 export type StreamSource<Chunk> =
@@ -64,7 +64,7 @@ function ofIterator<Chunk>(
       try {
         return { done, value: await value } as IteratorResult<Awaited<Chunk>>;
       } catch (error) {
-        // The chunk failed and not the iterator, which is nobody else's to close.
+        // The chunk failed and not its iterator, which nobody else closes.
         await ignored(() => iterator.return?.());
         throw error;
       }
@@ -75,7 +75,7 @@ function ofIterator<Chunk>(
   };
 }
 
-/** Does it, whatever it throws: another error is being told. */
+/** Runs a function and ignores what it throws: another error is being told. */
 async function ignored(work: () => unknown): Promise<void> {
   try {
     await work();

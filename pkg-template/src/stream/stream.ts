@@ -1,11 +1,11 @@
 // Work larger than memory: chunks go in, their results come out in the same order.
 //
-// A bounded number of chunks is on its way, so that one is uploaded while another is
-// computed; what a result is not waited for, is not computed. It makes no call itself
-// (the caller's function does) and knows nothing of batches.
+// A bounded number of chunks is in flight, so that one is uploaded while another is
+// computed; chunks whose results nobody asks for are not computed. The caller's function
+// makes the calls; of batches nothing is known here.
 
-import { checkFunction, checkOptions, checkSignal } from "../check-options.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import { checkFunction, checkOptions, checkSignal } from "../checks/options.js";
 import { bytesOf, depthFor } from "./depth.js";
 import { type Chunks, chunksOf, type StreamSource } from "./source.js";
 
@@ -64,10 +64,10 @@ const NAMES: Record<keyof StreamOptions, true> = {
   onProgress: true,
 };
 
-/** A chunk of so many bytes is sent at once: its upload need not wait for the next one. */
+/** Bytes from which on a chunk is sent at once: its upload need not wait for the next chunk. */
 const LARGE = 1 << 20;
 
-/** A chunk on its way. */
+/** A chunk in flight. */
 class Entry<Result> implements ChunkContext {
   result!: Promise<Result>;
   /** Whether the session counts it among the chunks whose calls wait for no frame. */
@@ -80,7 +80,7 @@ class Entry<Result> implements ChunkContext {
     readonly bytes: number,
   ) {}
 
-  // One for each chunk, and only where it is used: listeners of one for all add up.
+  // Each chunk has a signal of its own, made when it is used: on one signal for all chunks listeners would add up.
   get signal(): AbortSignal {
     return (this.controller ??= new AbortController()).signal;
   }
@@ -90,6 +90,12 @@ class Entry<Result> implements ChunkContext {
     this.controller.abort(reason);
   }
 }
+
+/** `unwanted`: nothing more is taken from the source. `ended`: it ended or failed by itself. */
+type SourceState = "open" | "unwanted" | "ended";
+
+/** `aborted`: the caller's signal ended the stream. */
+type StreamState = "running" | "over" | "aborted";
 
 const DONE = { done: true, value: undefined } as const;
 
@@ -110,18 +116,13 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
   /** Bytes of the newest chunk that is done, and of its result. */
   private bytesEach: number | undefined;
   private isFilling = false;
-  /** The source has ended or failed. */
-  private isSpent = false;
-  /** Nothing more is taken from it. */
-  private isDry = false;
-  private isOver = false;
-  /** The caller's signal ended it. */
-  private isAborted = false;
-  /** The `next` that comes after all others. */
+  private source: SourceState = "open";
+  private state: StreamState = "running";
+  /** The newest `next`, which settles after all others. */
   private turn: Promise<unknown> = Promise.resolve();
-  /** Ends what `next` waits for. */
+  /** Rejects what `next` waits for. */
   private interrupt: (reason: unknown) => void = () => {};
-  /** Tells a `next` that found nothing that there may be something. */
+  /** Wakes a `next` that waits for a chunk. */
   private arrived: () => void = () => {};
 
   constructor(
@@ -166,37 +167,38 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
   /** The listener of the caller's signal. */
   handleEvent(): void {
     const { reason } = this.options.signal!;
-    this.isAborted = true;
     this.interrupt(reason);
     void this.finish(reason);
+    this.state = "aborted";
   }
 
   /** Ends the stream because of `reason`. */
   finish(reason: unknown): Promise<void> {
-    if (this.isOver) return Promise.resolve();
-    this.isOver = this.isDry = true;
-    const { entries } = this;
+    if (this.state !== "running") return Promise.resolve();
+    this.state = "over";
+    const { entries, source } = this;
+    if (source === "open") this.source = "unwanted";
     this.entries = [];
     this.options.signal?.removeEventListener("abort", this);
     this.interrupt(DONE);
     for (const entry of entries) {
-      // Its function may never end, and other people's calls wait for their frames again.
+      // The chunk's function may never end, and calls of others wait for their frames again.
       this.uncount(entry);
       entry.abort(reason);
     }
-    if (this.isSpent) return Promise.resolve();
+    if (source === "ended") return Promise.resolve();
     const canceled = this.chunks.cancel(reason);
     canceled.catch(() => {});
-    // A source that is asked for a chunk may never answer.
+    // A source that was asked for a chunk may never answer, so its cancellation is not awaited.
     return this.isFilling ? Promise.resolve() : canceled;
   }
 
   private async take(): Promise<IteratorResult<Awaited<Result>, undefined>> {
-    if (this.isAborted) throw this.options.signal!.reason;
-    if (this.isOver) return DONE;
+    if (this.state === "aborted") throw this.options.signal!.reason;
+    if (this.state === "over") return DONE;
     try {
       void this.fill();
-      while (this.entries.length === 0 && !this.isDry)
+      while (this.entries.length === 0 && this.source === "open")
         await this.wait(new Promise<void>((done) => (this.arrived = done)));
       if (this.entries.length > 0) return await this.deliver(this.entries[0]);
       void this.finish(undefined);
@@ -217,31 +219,34 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
     this.progress.done += 1;
     this.progress.bytes += bytes;
     this.options.onProgress?.({ ...this.progress });
-    // The next one is begun before this one is looked at.
+    // The next chunk begins before the caller looks at this result.
     void this.fill();
     return { done: false, value };
   }
 
-  /** Takes chunks as long as there is room for them. */
+  /** Takes chunks until as many are in flight as the depth allows. */
   private async fill(): Promise<void> {
     if (this.isFilling) return;
     this.isFilling = true;
     try {
-      while (!this.isDry && this.entries.length < this.depth) {
+      while (this.source === "open" && this.entries.length < this.depth) {
         const { done, value } = await this.chunks.next();
-        this.isSpent = done === true;
-        // A chunk that comes after the end is nobody's.
-        if (!this.isDry && !this.isSpent) this.begin(value as Awaited<Chunk>);
-        this.isDry ||= this.isSpent;
+        if (done === true) this.source = "ended";
+        // A chunk that comes after the stream's end is dropped.
+        else if (this.isOpen) this.begin(value as Awaited<Chunk>);
       }
     } catch (error) {
-      this.isSpent = true;
-      if (!this.isDry) this.fail(error);
-      this.isDry = true;
+      if (this.isOpen) this.fail(error);
+      this.source = "ended";
     } finally {
       this.isFilling = false;
       this.arrived();
     }
+  }
+
+  // Asked after a wait, during which anything may have ended the source.
+  private get isOpen(): boolean {
+    return this.source === "open";
   }
 
   private get depth(): number {
@@ -269,8 +274,8 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
       },
       () => {
         this.uncount(entry);
-        // The results before it still come; what is behind it is of no use.
-        this.isDry = true;
+        // Results before the failed one still come; chunks behind it are of no use.
+        if (this.isOpen) this.source = "unwanted";
       },
     );
     this.arrived();
@@ -284,7 +289,7 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
   private fail(error: unknown): void {
     const entry = this.enter(0);
     entry.result = Promise.reject(error);
-    entry.result.catch(() => {}); // Heard of when its turn comes, or never.
+    entry.result.catch(() => {}); // The error is told in its turn, or never.
   }
 
   private enter(bytes: number): Entry<Awaited<Result>> {

@@ -1,14 +1,14 @@
 // What a session does for its streams: their calls wait for no frame.
 //
-// It counts chunks on their way and asks for a flush at the end of each task that made
-// calls meanwhile. Other calls of that task go along. It takes no chunk itself.
+// Chunks in flight are counted, and meanwhile each task that made calls ends with a
+// flush; other calls of that task go along. Chunks are taken in `stream.ts`.
 
-import type { Core } from "../core.js";
-import { EndOfTask, type Environment } from "../environment.js";
+import type { Core } from "../core/core.js";
+import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { Streaming } from "./stream.js";
 
-/** What this drives. */
-interface Sender {
+/** What streams ask of the session's calls. */
+interface StreamSession {
   readonly core: Core | undefined;
   send(): void;
 }
@@ -20,7 +20,7 @@ export class Streams implements Streaming {
   private waiting = false;
   private task: EndOfTask | undefined;
 
-  constructor(private readonly session: Sender) {}
+  constructor(private readonly session: StreamSession) {}
 
   /** The session is open. */
   open(environment: Environment): void {
@@ -46,14 +46,14 @@ export class Streams implements Streaming {
     return this.session.core?.optimal_batch_size(0, bytes) ?? 1;
   }
 
-  /** A call was queued. Comes with every call, so it must be cheap. */
+  /** A call was queued. Invoked for every call, so it must be cheap. */
   called(): void {
     if (this.chunks === 0) return;
     this.waiting = true;
     this.task?.post();
   }
 
-  /** Everything queued was sent. */
+  /** Every queued call was sent. */
   flushed(): void {
     this.waiting = false;
   }

@@ -2,10 +2,10 @@
 //
 // The rules are those of `src/graph/chain/attention.rs`. Nothing is computed here.
 
-import { checkOptions } from "../check-options.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import { checkOptions } from "../checks/options.js";
+import { notFloats } from "./arithmetic.js";
 import { CODE, FLOATS, MAX_HEAD, MAX_RANK } from "./codes.js";
-import { notFloats } from "./compute.js";
 import { constant, type Node, operation } from "./node.js";
 import { broadcast, mismatch, shapeOf, stackOf, text } from "./shape.js";
 

@@ -1,7 +1,7 @@
 // The numbers of chains on the wire, and their limits.
 //
-// The core has the same ones in `src/graph/chain/wire.rs`, `src/graph/expr.rs` and
-// `src/graph/shape.rs`. How they are put in a row is the matter of `encode.ts`.
+// The core has the same numbers in `src/graph/chain/wire.rs`, `src/graph/expr.rs` and
+// `src/graph/shape.rs`. In which order these make a chain is told in `chain-encoder.ts`.
 
 /** What a node is. */
 export const CODE = {
@@ -72,7 +72,7 @@ export const INDEXES = 1;
 /** Where the data of an input lies: with its call, or on the device. */
 export const WITH_CALL = 0;
 export const RESIDENT = 1;
-/** Where it lies packed, by how. */
+/** The same for packed data, by format. */
 export const PACKED = {
   f16: 2,
   bf16: 3,

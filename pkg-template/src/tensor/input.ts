@@ -1,13 +1,14 @@
-// The node of a tensor of data: where the data is to lie, and whether it is kept.
+// The node of a tensor of data, and the options that say how its data is kept.
 //
-// How data is checked and copied is in `intake.ts`. Nothing goes to a device here.
+// How data is checked and copied is in `copy-in.ts`. Nothing is uploaded here.
 
-import type { Calls } from "../calls.js";
-import { invalid, kindOf } from "../errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
-import { largestOf, takeIn, type TensorData } from "./intake.js";
-import { AUTO, type Data, LARGE, Leaf } from "./leaf.js";
+import { largestOf, copyIn, type TensorData } from "./copy-in.js";
 import { input, type Node } from "./node.js";
+import { AUTO, LARGE, TensorStorage } from "./storage.js";
+import type { TensorSession } from "./tensor-session.js";
 
 /**
  * How the device keeps floats. `f16` and `bf16` take half the memory of `f32`: a value is
@@ -45,7 +46,7 @@ export interface TensorOptions {
 
 /** The node of data. Throws where it does not fit its shape or its options. */
 export function inputOf(
-  { shelf }: Calls,
+  { slab }: TensorSession,
   about: string,
   data: TensorData,
   dims?: readonly number[],
@@ -54,19 +55,27 @@ export function inputOf(
   if (typeof keep !== "boolean") {
     throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
-  const { data: own, shape } = takeIn(shelf, about, data, dims);
+  const { data: own, shape } = copyIn(slab, about, data, dims);
   const home = homeOf(about, own, dtype);
   const largest =
     own.memory instanceof Uint32Array ? largestOf(own) : undefined;
   const row = own.words / (shape.dims[0] || 1);
-  const leaf = new Leaf(own, own.words, home, largest, keep, label, row);
-  return input(shape, leaf);
+  const storage = new TensorStorage(
+    own,
+    own.words,
+    home,
+    largest,
+    keep,
+    label,
+    row,
+  );
+  return input(shape, storage);
 }
 
-/** Where data lies that is to be kept so. */
+/** The home of data with this `dtype`: how the device keeps it. */
 function homeOf(
   about: string,
-  { memory, words }: Data,
+  { memory, words }: Span,
   dtype: StorageType | undefined,
 ): number {
   const isHalves = memory instanceof Uint16Array;

@@ -1,6 +1,6 @@
-// What tensors hold, as types: nothing of this is there at run time.
+// The kinds of elements of tensors, as types alone.
 
-import type { TensorData } from "./intake.js";
+import type { TensorData } from "./copy-in.js";
 import type { Tensor } from "./tensor.js";
 
 /** What a tensor may hold: floats, or whole numbers to pick elements with. */

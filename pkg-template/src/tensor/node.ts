@@ -1,11 +1,11 @@
-// What was asked, as plain objects: one for each tensor, and for each number.
+// The graph of what was recorded: a node for each tensor and each number.
 //
-// All nodes are of one class with the same fields, so that walking them stays fast.
-// They hold no method and no memory of a device: data is in their `Leaf`.
+// All nodes are of one class with the same fields, so that walking a graph stays fast.
+// Nodes have no method and no memory of a device: data is in a `TensorStorage`.
 
 import { CODE, FLOATS, INDEXES } from "./codes.js";
-import type { Leaf } from "./leaf.js";
 import { SCALAR, type Shape } from "./shape.js";
+import type { TensorStorage } from "./storage.js";
 
 /** The type of a node's elements. */
 export type DType = typeof FLOATS | typeof INDEXES;
@@ -14,30 +14,30 @@ const NOTHING: readonly never[] = [];
 
 /** One value of a chain. */
 export class Node {
-  /** Its number in the chain that was encoded last, counted on from all before. */
-  place = -1;
+  /** The node's index in the chain that was encoded last, counted on from all chains before. */
+  index = -1;
 
   constructor(
     readonly code: number,
     readonly operands: readonly Node[],
-    /** What the op needs to know beside its operands, as it stands on the wire. */
+    /** Parameters of the op beside its operands, as on the wire. */
     readonly attributes: readonly number[],
     readonly shape: Shape,
     readonly dtype: DType,
-    /** The data of an input. */
-    readonly leaf: Leaf | undefined,
-    /** The number that a constant is. */
+    /** The storage of an input; undefined for other nodes. */
+    readonly storage: TensorStorage | undefined,
+    /** The number of a constant; 0 for other nodes. */
     readonly value: number,
   ) {}
 }
 
-/** A tensor that comes from outside. */
-export function input(shape: Shape, leaf: Leaf): Node {
-  const dtype = leaf.largest === undefined ? FLOATS : INDEXES;
-  return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, leaf, 0);
+/** A tensor of data. */
+export function input(shape: Shape, storage: TensorStorage): Node {
+  const dtype = storage.largest === undefined ? FLOATS : INDEXES;
+  return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, storage, 0);
 }
 
-/** A number that travels with the call. */
+/** A number, which travels with the call. */
 export function constant(value: number): Node {
   return new Node(
     CODE.constant,

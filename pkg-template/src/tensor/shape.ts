@@ -3,7 +3,7 @@
 // Numbers only, row-major, NumPy's rules. The messages are those of the core, which
 // has the same rules in `src/graph/shape.rs`.
 
-import { type FramebatchError, invalid } from "../errors.js";
+import { type FramebatchError, invalid } from "../checks/errors.js";
 import { MAX_ELEMENTS, MAX_RANK } from "./codes.js";
 
 /** Dimensions, outermost first. Never changed, so nodes share them. */

@@ -1,31 +1,32 @@
 // A tensor as people hold it: methods that record, and `read`, which computes.
 //
-// Nothing crosses into the core before `read`. What is recorded, and what is wrong with
-// it, is decided in `compute.ts`, `fold.ts` and `move.ts`. Tensors of data come from
-// `entry.ts`; how that gets to a device is in `leaf.ts`.
+// Nothing crosses into the core before `read`. What is recorded, and what is wrong with an
+// operation, is decided in `arithmetic.ts`, `attention.ts`, `reductions.ts` and
+// `data-movement.ts`. Tensors of data come from `session-methods.ts`; how data gets to a
+// device is told in `resident-tensors.ts`.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { endedError } from "../answer.js";
-import type { CallOptions } from "../call-options.js";
-import type { Calls } from "../calls.js";
-import type { TensorBuffer } from "../core.js";
-import { invalid, kindOf } from "../errors.js";
+import { endedError } from "../calls/call-errors.js";
+import type { CallOptions } from "../calls/call-options.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import type { TensorBuffer } from "../core/core.js";
+import * as arithmetic from "./arithmetic.js";
 import { attention, type AttentionOptions } from "./attention.js";
+import { ChainOperands, READ } from "./chain-operands.js";
 import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
-import * as compute from "./compute.js";
-import * as fold from "./fold.js";
-import type { NormOptions, ReduceOptions } from "./fold.js";
+import * as movement from "./data-movement.js";
+import type { SliceRange } from "./data-movement.js";
 import { inputOf } from "./input.js";
 import type { DTypeOf, Elements, Fresh } from "./kinds.js";
-import { disposedError } from "./leaf.js";
-import * as move from "./move.js";
-import type { SliceRange } from "./move.js";
 import { constant, type Node } from "./node.js";
-import { READ, Reading } from "./reading.js";
+import * as reductions from "./reductions.js";
+import type { NormOptions, ReduceOptions } from "./reductions.js";
+import { disposedError } from "./storage.js";
+import type { TensorSession } from "./tensor-session.js";
 
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
-export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
+export let nodeOf!: (op: string, calls: TensorSession, value: unknown) => Node;
 
 /**
  * Numbers in a shape, or what is to be computed from others. Methods record and give a
@@ -38,12 +39,12 @@ export let nodeOf!: (op: string, calls: Calls, value: unknown) => Node;
  * await rows.relu().scale(2).add(1).read(); // [3, 1, 7, 1]
  */
 export class Tensor<Kind extends Elements = Float32Array> {
-  readonly #calls: Calls;
+  readonly #calls: TensorSession;
   readonly #node: Node;
   #isDisposed = false;
 
   /** Tensors come from `gpu.tensor`, and from other tensors. */
-  constructor(calls: Calls, node: Node) {
+  constructor(calls: TensorSession, node: Node) {
     this.#calls = calls;
     this.#node = node;
   }
@@ -71,8 +72,9 @@ export class Tensor<Kind extends Elements = Float32Array> {
     options?: CallOptions<Into>,
   ): Promise<Into> {
     try {
-      const roots = [nodeOf("read", this.#calls, this)];
-      return this.#calls.read(new Reading(READ, roots), options);
+      const calls = this.#calls;
+      const roots = [nodeOf("read", calls, this)];
+      return calls.take(new ChainOperands(calls.chains, READ, roots), options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -100,7 +102,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
   /** x · Φ(x), by the error function, or by its usual approximation with tanh. */
   gelu(options?: { approximate?: "tanh" }): Tensor {
-    return this.#unary(compute.geluOf(options));
+    return this.#unary(arithmetic.geluOf(options));
   }
   /** eˣ. */
   exp(): Tensor {
@@ -165,13 +167,13 @@ export class Tensor<Kind extends Elements = Float32Array> {
   clamp(low: Tensor | number, high: Tensor | number): Tensor {
     const x = this.#own("clamp");
     const bounds = [low, high].map((bound) => this.#operand("clamp", bound));
-    return this.#give(compute.clamp(x, bounds[0], bounds[1]));
+    return this.#give(arithmetic.clamp(x, bounds[0], bounds[1]));
   }
 
   /** The sum of products along the last axis, which is gone from the result. */
   dot(other: Tensor): Tensor {
     const x = this.#own("dot");
-    return this.#give(compute.dot(x, nodeOf("dot", this.#calls, other)));
+    return this.#give(arithmetic.dot(x, nodeOf("dot", this.#calls, other)));
   }
 
   /**
@@ -191,7 +193,9 @@ export class Tensor<Kind extends Elements = Float32Array> {
    */
   matmul(other: Tensor): Tensor {
     const x = this.#own("matmul");
-    return this.#give(compute.matmul(x, nodeOf("matmul", this.#calls, other)));
+    return this.#give(
+      arithmetic.matmul(x, nodeOf("matmul", this.#calls, other)),
+    );
   }
 
   /**
@@ -264,7 +268,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
 
   /** The axes in another order: axis `i` of the result is `order[i]`. Default: reversed. */
   transpose(order?: readonly number[]): Tensor<Kind> {
-    return this.#give(move.transpose(this.#own("transpose"), order));
+    return this.#give(movement.transpose(this.#own("transpose"), order));
   }
   /**
    * A part of each axis: `[start, end, step]`, by Python's rules. An axis whose range is
@@ -275,11 +279,11 @@ export class Tensor<Kind extends Elements = Float32Array> {
    * await table.slice([1], [-1, undefined, -2]).read(); // [6, 4]
    */
   slice(...ranges: (SliceRange | undefined)[]): Tensor<Kind> {
-    return this.#give(move.slice(this.#own("slice"), ranges));
+    return this.#give(movement.slice(this.#own("slice"), ranges));
   }
   /** The same elements in another shape; one dimension may be -1, for what is left. */
   reshape(shape: readonly number[]): Tensor<Kind> {
-    return this.#give(move.reshape(this.#own("reshape"), shape));
+    return this.#give(movement.reshape(this.#own("reshape"), shape));
   }
   /**
    * The elements along an axis at the places that `indexes` holds, whose dimensions
@@ -298,7 +302,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
     const places = ArrayBuffer.isView(indexes)
       ? inputOf(this.#calls, "gather", indexes)
       : nodeOf("gather", this.#calls, indexes);
-    return this.#give(move.gather(x, places, axis));
+    return this.#give(movement.gather(x, places, axis));
   }
   /** This one and others laid end to end along an axis. Default axis: 0. */
   concat(
@@ -308,7 +312,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
     const x = this.#own("concat");
     const rest = Array.isArray(others) ? others : [others];
     const parts = rest.map((other) => nodeOf("concat", this.#calls, other));
-    return this.#give(move.concat([x, ...parts], axis));
+    return this.#give(movement.concat([x, ...parts], axis));
   }
 
   /**
@@ -317,7 +321,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
    * device holds. Only for tensors of `gpu.tensor`, once the session is open.
    */
   gpuBuffer(): TensorBuffer | undefined {
-    const { leaf } = this.#own("gpuBuffer");
+    const { storage } = this.#own("gpuBuffer");
     const { core, ended, residents } = this.#calls;
     if (ended !== undefined) throw endedError("gpuBuffer", ended);
     if (core === undefined) {
@@ -326,15 +330,15 @@ export class Tensor<Kind extends Elements = Float32Array> {
         "the session is still opening; await gpu.ready first",
       );
     }
-    if (leaf === undefined || leaf.words === 0) {
+    if (storage === undefined || storage.words === 0) {
       throw invalid(
         "gpuBuffer",
         "only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
       );
     }
-    if (leaf.failure !== undefined) throw leaf.failure;
-    residents.settle(this.#node);
-    return residents.locate(leaf);
+    if (storage.failure !== undefined) throw storage.failure;
+    residents.makeResident(this.#node);
+    return residents.locate(storage);
   }
 
   /**
@@ -350,8 +354,8 @@ export class Tensor<Kind extends Elements = Float32Array> {
    */
   dispose(): void {
     this.#isDisposed = true;
-    const { leaf } = this.#node;
-    if (leaf !== undefined) this.#calls.residents.drop(leaf);
+    const { storage } = this.#node;
+    if (storage !== undefined) this.#calls.residents.drop(storage);
   }
 
   /** Lets `using` dispose of the tensor. */
@@ -375,7 +379,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
 
   #own(op: string): Node {
-    if (this.#isDisposed) throw disposedError(op, this.#node.leaf?.label);
+    if (this.#isDisposed) throw disposedError(op, this.#node.storage?.label);
     return this.#node;
   }
 
@@ -389,24 +393,26 @@ export class Tensor<Kind extends Elements = Float32Array> {
   }
 
   #unary(fn: number): Tensor {
-    return this.#give(compute.unary(fn, this.#own(compute.UNARY_NAMES[fn])));
+    return this.#give(
+      arithmetic.unary(fn, this.#own(arithmetic.UNARY_NAMES[fn])),
+    );
   }
 
   #binary(fn: number, op: string, other: Tensor | number): Tensor {
     const x = this.#own(op);
-    return this.#give(compute.binary(fn, x, this.#operand(op, other)));
+    return this.#give(arithmetic.binary(fn, x, this.#operand(op, other)));
   }
 
   #reduce<Given extends Elements = Float32Array>(
     reduction: number,
     axis: ReduceOptions["axis"] | ReduceOptions,
   ): Tensor<Given> {
-    const x = this.#own(fold.REDUCTION_NAMES[reduction]);
-    return this.#give(fold.reduce(reduction, x, axis));
+    const x = this.#own(reductions.REDUCTION_NAMES[reduction]);
+    return this.#give(reductions.reduce(reduction, x, axis));
   }
 
   #norm(kind: number, options: NormOptions | undefined): Tensor {
-    const x = this.#own(fold.NORM_NAMES[kind]);
-    return this.#give(fold.norm(kind, x, options));
+    const x = this.#own(reductions.NORM_NAMES[kind]);
+    return this.#give(reductions.norm(kind, x, options));
   }
 }

@@ -1,0 +1,56 @@
+// Checks arrays, with which two things go wrong: their length, and that their memory was
+// transferred away.
+
+import { invalid, kindOf } from "./errors.js";
+
+/** An array that is to receive a result. */
+export interface Receiver {
+  /** As errors call it. */
+  readonly name: string;
+  readonly type: "Float32Array" | "Uint32Array";
+  /** Elements of the result. */
+  readonly length: number;
+}
+
+/** Throws unless `into` is an array of that type and length, in any realm. */
+export function checkInto(
+  about: string,
+  into: unknown,
+  { name, type, length }: Receiver,
+): void {
+  const array = into as Float32Array;
+  if (!ArrayBuffer.isView(into) || array[Symbol.toStringTag] !== type) {
+    throw invalid(about, `${name} must be a ${type}, got ${kindOf(into)}`);
+  }
+  if (array.length === length) return;
+  throw invalid(
+    about,
+    isDetached(array)
+      ? detached(name)
+      : `${name} has ${array.length} elements, but the result has ${length}; give an array of that length`,
+  );
+}
+
+/**
+ * Whether the memory of an array was transferred away. Such an array has length 0 and
+ * reads as empty.
+ */
+export function isDetached(
+  array: Pick<ArrayBufferView, "buffer"> & { length: number },
+): boolean {
+  if (array.length > 0) return false;
+  const buffer = array.buffer as ArrayBuffer & { detached?: boolean };
+  if (buffer.detached !== undefined) return buffer.detached;
+  if (buffer.byteLength > 0) return false;
+  try {
+    new Uint8Array(buffer);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** What messages say of an array whose memory was transferred away. */
+export function detached(name: string): string {
+  return `${name} is detached (its buffer was transferred); give an array that still has its memory`;
+}

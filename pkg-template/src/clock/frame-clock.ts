@@ -1,0 +1,122 @@
+// Sends one batch at the end of each animation frame that has calls.
+//
+// A frame callback of the clock's own posts a task, and that task flushes: calls made
+// between frames and in any callback of a frame go out together, in that frame. Where
+// no frame will come (a hidden page, Node, a page that the browser does not draw), the
+// end of the current task takes the frame's place. The clock does not look at the
+// queue: how full it is, the core knows.
+
+import { EndOfTask, type Environment } from "../platform/environment.js";
+import type { Clock } from "./clock.js";
+import { FlushTimer, type Flushable } from "./flush-timer.js";
+
+/** How long the clock keeps asking for frames after the last call, in milliseconds. */
+const ARMED_MS = 1000;
+
+/** How long a visible page's frame may take before tasks take the place of frames, in milliseconds. */
+const MISSING_MS = 100;
+
+/** The clock behind `flush: "frame"`. */
+export class FrameClock implements Clock {
+  /** Whether calls are queued. */
+  private waiting = false;
+  /** When the newest batch got its first call. */
+  private since = 0;
+  /** Whether a frame is asked for that has not come yet. */
+  private asked = false;
+  private frame = 0;
+  /** Whether frames failed to come, so that tasks take their place. */
+  private missing = false;
+  private watch: unknown;
+  private readonly task: EndOfTask;
+  private readonly timer: FlushTimer;
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly batch: Flushable,
+  ) {
+    this.task = new EndOfTask(environment, () => this.send());
+    this.timer = new FlushTimer(environment, batch);
+    environment.page?.addEventListener("visibilitychange", this.onVisibility);
+  }
+
+  called(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    this.since = this.environment.now();
+    if (this.drawn) {
+      this.ask();
+      if (this.missing) this.task.post();
+      else this.expectFrame(MISSING_MS);
+    } else {
+      this.task.post();
+    }
+    this.timer.ask();
+  }
+
+  flushed(): void {
+    this.waiting = false;
+    this.timer.clear();
+  }
+
+  settled(): void {
+    if (this.waiting) this.timer.ask();
+  }
+
+  dispose(): void {
+    const { environment } = this;
+    if (this.asked) environment.frames?.cancel(this.frame);
+    environment.clearTimer(this.watch);
+    environment.page?.removeEventListener(
+      "visibilitychange",
+      this.onVisibility,
+    );
+    this.task.close();
+    this.timer.dispose();
+  }
+
+  /** Whether the browser draws the page, so that frames come. */
+  private get drawn(): boolean {
+    const { frames, page } = this.environment;
+    return frames !== undefined && page?.hidden !== true;
+  }
+
+  private ask(): void {
+    if (this.asked) return;
+    this.asked = true;
+    this.frame = this.environment.frames!.request(this.onFrame);
+  }
+
+  private readonly onFrame = (): void => {
+    this.asked = false;
+    this.missing = false;
+    // The task of the last frame has not run: the calls of that frame must not wait for two.
+    if (this.task.posted) this.send();
+    const sinceLast = this.environment.now() - this.since;
+    if (!this.waiting && sinceLast >= ARMED_MS) return;
+    this.ask();
+    this.task.post();
+  };
+
+  private readonly onVisibility = (): void => {
+    if (this.environment.page!.hidden) this.send();
+  };
+
+  private expectFrame(milliseconds: number): void {
+    this.watch ??= this.environment.setTimer(this.onWatch, milliseconds);
+  }
+
+  // One timer serves many batches: it is set again, and not cleared, when its batch has gone.
+  private readonly onWatch = (): void => {
+    this.watch = undefined;
+    if (!this.waiting || !this.drawn) return;
+    const left = this.since + MISSING_MS - this.environment.now();
+    if (left > 0) return this.expectFrame(left);
+    this.missing = true;
+    this.send();
+  };
+
+  private send(): void {
+    if (this.waiting) this.batch.flush();
+  }
+}

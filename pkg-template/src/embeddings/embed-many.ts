@@ -1,0 +1,242 @@
+// Embeds many texts, taken from a source in slices, a few of which are in flight.
+//
+// Slices go through a stream like that of `gpu.stream`. How a text is split into tokens
+// and embedded is known in `embedder.ts`.
+
+import { invalid } from "../checks/errors.js";
+import { checkFunction, checkOptions } from "../checks/options.js";
+import { nextTask, hostEnvironment } from "../platform/environment.js";
+import { chunksOf, type StreamSource } from "../stream/source.js";
+import { Stream, type Streaming } from "../stream/stream.js";
+import {
+  MOST_TOKENS,
+  SliceSize,
+  PRIORITIES,
+  type Priorities,
+  type Priority,
+} from "./priorities.js";
+
+/** How far `embedMany` has come. */
+export interface EmbedProgress {
+  /** Texts whose vectors were handed over. */
+  done: number;
+  /** Texts in all, where the source is an array. */
+  total: number | undefined;
+  /** Tokens of those that are done. */
+  tokens: number;
+}
+
+/** What `embedMany` takes last. All of it is optional. */
+export interface EmbedManyOptions {
+  /**
+   * `low` goes in slices that aim at 25 ms, by what those before took, each only when
+   * nothing else of this embedder waits; `normal` in slices of 16,384 tokens, which let calls
+   * of priority `high` go first; `high` waits for nobody. Default: `normal`.
+   */
+  priority?: Priority;
+  /** Ends it: it rejects with `signal.reason`. Default: none. */
+  signal?: AbortSignal;
+  /** Hears of each slice before its vectors are handed over. Default: none. */
+  onProgress?: (progress: EmbedProgress) => void;
+  /** The name of a prompt of the model, which stands before each text. Default: the model's. */
+  prompt?: string;
+  /** Whether a text beyond the model's limit is cut; otherwise it rejects. Default: true. */
+  truncate?: boolean;
+}
+
+const NAMES: Record<keyof EmbedManyOptions, true> = {
+  priority: true,
+  signal: true,
+  onProgress: true,
+  prompt: true,
+  truncate: true,
+};
+
+/** What `embedMany` asks of its embedder. */
+export interface Embeds {
+  readonly streams: Streaming;
+  readonly priorities: Priorities;
+  /** A text's tokens. Throws for what is none, or too long. */
+  split(text: unknown, place: number): Uint32Array;
+  embed(text: string, ids: Uint32Array): Promise<Float32Array>;
+  /** Sends what was called so far. */
+  flush(): void;
+}
+
+/** Texts that are embedded together. */
+interface Slice {
+  readonly texts: string[];
+  readonly ids: Uint32Array[];
+  tokens: number;
+}
+
+interface Done {
+  readonly slice: Slice;
+  readonly vectors: Float32Array[];
+}
+
+/**
+ * The vectors of `embedMany`, in the order of their texts: awaited, all of them; gone
+ * through by `for await`, one by one, and texts are taken as vectors are. Nothing is
+ * taken before either.
+ */
+export class Embeddings
+  implements AsyncIterable<Float32Array>, PromiseLike<Float32Array[]>
+{
+  private readonly slices: AsyncIterable<Float32Array[]>;
+  private all: Promise<Float32Array[]> | undefined;
+
+  constructor(
+    source: StreamSource<string>,
+    embeds: Embeds,
+    options: EmbedManyOptions = {},
+  ) {
+    check(options);
+    this.slices = slicesOf(source, embeds, options);
+  }
+
+  /** All vectors. */
+  then<Value = Float32Array[], Other = never>(
+    resolved?: ((vectors: Float32Array[]) => Value | PromiseLike<Value>) | null,
+    rejected?: ((reason: unknown) => Other | PromiseLike<Other>) | null,
+  ): Promise<Value | Other> {
+    this.all ??= collect(this.slices);
+    return this.all.then(resolved, rejected);
+  }
+
+  /** One vector after the other. It can be gone through once. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Float32Array, void> {
+    for await (const vectors of this.slices) yield* vectors;
+  }
+}
+
+async function collect(
+  slices: AsyncIterable<Float32Array[]>,
+): Promise<Float32Array[]> {
+  const all: Float32Array[] = [];
+  for await (const vectors of slices) all.push(...vectors);
+  return all;
+}
+
+function slicesOf(
+  source: StreamSource<string>,
+  embeds: Embeds,
+  options: EmbedManyOptions,
+): AsyncIterable<Float32Array[]> {
+  const { priority = "normal", signal, onProgress } = options;
+  const { priorities, streams } = embeds;
+  const size = new SliceSize();
+  const environment = hostEnvironment();
+  const chunks = chunksOf("embedMany", source);
+  const progress = { done: 0, total: chunks.total, tokens: 0 };
+  const tokens = (): number => (priority === "low" ? size.tokens : MOST_TOKENS);
+
+  let isSpent = false;
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    if (!isSpent) await (stopped ??= chunks.cancel(signal?.reason));
+  };
+
+  async function* cut(): AsyncGenerator<Slice, void> {
+    let place = 0;
+    let slice: Slice = { texts: [], ids: [], tokens: 0 };
+    let end: { error: unknown } | undefined;
+    try {
+      while (!isSpent && end === undefined) {
+        try {
+          const { done, value } = await chunks.next();
+          isSpent = done === true;
+          if (isSpent) break;
+          const ids = embeds.split(value, place);
+          place += 1;
+          if (slice.tokens > 0 && slice.tokens + ids.length > tokens()) {
+            yield slice;
+            slice = { texts: [], ids: [], tokens: 0 };
+          }
+          slice.texts.push(value as string);
+          slice.ids.push(ids);
+          slice.tokens += ids.length;
+        } catch (error) {
+          end = { error };
+        }
+      }
+      // Texts in front of an error are embedded all the same.
+      if (slice.tokens > 0) yield slice;
+      if (end !== undefined) throw end.error;
+    } finally {
+      await stop();
+    }
+  }
+
+  // A generator that waits for a text ends only once there is one, so `return` cancels the source itself.
+  const slices = cut();
+  const sliced = {
+    [Symbol.asyncIterator]: () => sliced,
+    next: () => slices.next(),
+    async return() {
+      await stop();
+      return slices.return();
+    },
+  };
+
+  let isFirst = true;
+
+  const compute = async (slice: Slice, signal: AbortSignal): Promise<Done> => {
+    // The processor answers before a flush returns: without tasks in between, all slices
+    // would be one long task of the page. The first slice waits for nothing.
+    const goesOn = !isFirst;
+    isFirst = false;
+    if (goesOn && priority !== "high") await nextTask(environment);
+    await priorities.turn(priority);
+    signal.throwIfAborted();
+    const sent = performance.now();
+    const calls = slice.texts.map((text, i) =>
+      embeds.embed(text, slice.ids[i]),
+    );
+    // Each slice is a batch of its own.
+    embeds.flush();
+    const vectors = await Promise.all(calls);
+    size.took(slice.tokens, sent, performance.now());
+    return { slice, vectors };
+  };
+
+  const work = (
+    slice: Slice,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<Done> => {
+    const done = compute(slice, signal);
+    priorities.add(priority, done);
+    return done;
+  };
+
+  async function* run(): AsyncGenerator<Float32Array[], void> {
+    const depth = priority === "low" ? 2 : 3;
+    const terms = signal === undefined ? { depth } : { depth, signal };
+    const stream = new Stream("embedMany", sliced, work, streams, terms);
+    for await (const { slice, vectors } of stream) {
+      progress.done += vectors.length;
+      progress.tokens += slice.tokens;
+      onProgress?.({ ...progress });
+      yield vectors;
+    }
+  }
+  return run();
+}
+
+function check(options: EmbedManyOptions): void {
+  const about = "embedMany";
+  checkOptions(about, options, NAMES);
+  const { priority, onProgress } = options;
+  checkPriority(about, priority);
+  checkFunction(about, "onProgress", onProgress);
+}
+
+/** Throws unless this is a priority, or none was given. */
+export function checkPriority(about: string, priority: unknown): void {
+  const known: readonly unknown[] = PRIORITIES;
+  if (priority === undefined || known.includes(priority)) return;
+  throw invalid(
+    about,
+    `priority must be 'high', 'normal' or 'low', got '${String(priority)}'`,
+  );
+}

@@ -1,0 +1,42 @@
+// The results of a batch, as TypeScript copies them out.
+//
+// Which words are whose result is said by the settle table, which is not read here.
+
+import { LOOP_LIMIT, type Result, wordsIn } from "./arrays.js";
+import { type Memory, Views } from "./views.js";
+
+/** The results of one batch, in a mapped range or in WebAssembly memory. */
+export class Results {
+  private readonly views: Views;
+
+  constructor(source: Memory) {
+    this.views = new Views(source);
+  }
+
+  /** A new array with the `words` from word `offset` on. */
+  floatsAt(offset: number, words: number): Float32Array {
+    const from = this.views.floats;
+    if (words > LOOP_LIMIT) return from.slice(offset, offset + words);
+    const result = new Float32Array(words);
+    for (let i = 0; i < words; i += 1) result[i] = from[offset + i];
+    return result;
+  }
+
+  /** A new array with the bytes of the `words` from word `offset` on. */
+  bytesAt(offset: number, words: number): Uint8Array {
+    return this.views.bytes.slice(offset * 4, (offset + words) * 4);
+  }
+
+  /** Fills an array, whose length is that of the result, from word `offset` on. */
+  fill(into: Result, offset: number): void {
+    this.copy(into, offset, wordsIn(into), 0);
+  }
+
+  /** Copies `words` from word `offset` on to word `at` of an array. */
+  copy(to: Result, offset: number, words: number, at: number): void {
+    const { views } = this;
+    if (to.BYTES_PER_ELEMENT === 4)
+      to.set(views.floats.subarray(offset, offset + words), at);
+    else to.set(views.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
+  }
+}

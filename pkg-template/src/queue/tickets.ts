@@ -1,0 +1,119 @@
+// How calls get their tickets from the core, and give up what they hold when answered.
+//
+// Entering a call writes its operands at the cursor and submits it; the core may answer
+// the call before `submit` returns. Whoever answers a call takes it from this file's
+// `Tickets` first, which gives each pending call out once. A call that the core refuses
+// is rejected here, no other is settled.
+
+import type { Call } from "../calls/call.js";
+import { about } from "../calls/call-errors.js";
+import type { CheckedOptions } from "../calls/call-options.js";
+import { fromCore, isCoreFailure } from "../checks/errors.js";
+import { checked, type Core } from "../core/core.js";
+import { Arena } from "../memory/arena.js";
+import { Keys } from "./keys.js";
+import { PendingCalls } from "./pending-calls.js";
+
+/** The tickets of one session. */
+export class Tickets {
+  /** The calls that have a ticket and no answer. */
+  readonly pending = new PendingCalls();
+  arena!: Arena;
+  private core!: Core;
+  private keys: Keys | undefined;
+  /** The core's number for the key of the call that is being submitted. */
+  private key = 0;
+  /** The call that is being submitted and has no ticket yet. */
+  private entering: Call | undefined;
+
+  constructor(
+    /** Hears of a defect: what was being done, and what was thrown. */
+    private readonly fail: (doing: string, thrown: unknown) => void,
+  ) {}
+
+  /** The session is open; `keyed` says whether its core asks for keys. */
+  open(core: Core, memory: WebAssembly.Memory, keyed: boolean): void {
+    this.core = core;
+    this.arena = new Arena(core, memory);
+    if (keyed) this.keys = new Keys();
+  }
+
+  /** Gives the core a call. What the core refuses rejects. */
+  enter(call: Call): void {
+    const { operands } = call;
+    this.holdKey(call);
+    try {
+      const structure = operands.write(this.arena, call.terms);
+      call.elements = operands.elements;
+      this.submit(call, structure, operands.rows, operands.scalar);
+    } catch (thrown) {
+      this.turnAway(call, thrown);
+    }
+  }
+
+  /** Removes, releases and returns the call of a ticket, if it is pending. */
+  take(ticket: number): Call | undefined {
+    const call = this.pending.take(ticket);
+    if (call !== undefined) this.release(call);
+    return call;
+  }
+
+  /** The same for a ticket that the core answers, which may not be known here yet. */
+  takeAnswered(ticket: number): Call | undefined {
+    const call = this.pending.take(ticket) ?? this.entering;
+    if (call === undefined) return undefined;
+    // A full batch is sent, and on the CPU answered, before `submit` returns.
+    if (call === this.entering) this.entering = undefined;
+    this.release(call);
+    return call;
+  }
+
+  /**
+   * Has a call give up what it holds, which may enter the core. Never throws: the call,
+   * and others behind it, are about to be settled.
+   */
+  release(call: Call): void {
+    call.release();
+    this.keys?.release(call.terms?.key);
+    try {
+      call.operands.unpin();
+    } catch (thrown) {
+      this.fail("release", thrown);
+    }
+  }
+
+  // Submits a call whose operands lie at the cursor.
+  private submit(call: Call, id: number, rows: number, scalar: number): void {
+    this.entering = call;
+    try {
+      const core = this.core;
+      const engine = call.terms === undefined ? 0 : engineOf(call.terms);
+      const ticket = checked(
+        core,
+        core.submit(id, rows, scalar, this.key, engine),
+      );
+      if (this.entering === undefined) return;
+      call.ticket = ticket;
+      this.pending.put(call);
+    } finally {
+      this.entering = undefined;
+    }
+  }
+
+  private turnAway(call: Call, thrown: unknown): void {
+    this.release(call);
+    call.reject(fromCore(about(call), thrown));
+    if (!isCoreFailure(thrown)) this.fail("submit", thrown);
+  }
+
+  // Each key is released with its call, whatever becomes of the call.
+  private holdKey(call: Call): void {
+    if (this.keys !== undefined) this.key = this.keys.hold(call.terms?.key);
+  }
+}
+
+// The core's number of the engine that a call asks for; 0 is any.
+function engineOf({ engine }: CheckedOptions): number {
+  if (engine === undefined) return 0;
+  return engine === "gpu" ? 1 : 2;
+}

@@ -1,0 +1,127 @@
+// Sends the queued calls, and tells all that have to do with when batches go and come:
+// the clock, the poller, the preallocator, the calibrator, the warning about lonely calls.
+//
+// It knows how many calls are queued, and no call.
+
+import type { Clock } from "../clock/clock.js";
+import type { CompletionPoller } from "../clock/completion-polling.js";
+import type { LonelyWarning } from "../clock/lonely-warning.js";
+import type { Core } from "../core/core.js";
+import type { Environment, Page } from "../platform/environment.js";
+import type { Tickets } from "../queue/tickets.js";
+import { Preallocator } from "../results/preallocator.js";
+import type { Calibrator } from "./calibrator.js";
+
+/** What a sender tells of batches. */
+export interface SenderConfig {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly poller: CompletionPoller;
+  readonly calibrator: Calibrator;
+  /** Undefined in production, and where the caller decides when batches go. */
+  readonly warning: LonelyWarning | undefined;
+}
+
+/** Sends the batches of one session. */
+export class Sender {
+  /** Calls taken since the last flush. */
+  queued = 0;
+  private readonly clock: Clock;
+  private readonly poller: CompletionPoller;
+  private readonly calibrator: Calibrator;
+  readonly preallocator: Preallocator;
+  private readonly page: Page | undefined;
+  private readonly warning: LonelyWarning | undefined;
+
+  constructor(
+    private readonly core: Core,
+    tickets: Tickets,
+    { environment, clock, poller, calibrator, warning }: SenderConfig,
+    /** Hears of a defect: what was being done, and what the core threw. */
+    private readonly fail: (doing: string, thrown: unknown) => void,
+  ) {
+    this.clock = clock;
+    this.poller = poller;
+    this.calibrator = calibrator;
+    this.warning = warning;
+    const flights = () => tickets.arena.flights;
+    this.preallocator = new Preallocator(environment, tickets.pending, flights);
+    this.page = environment.page;
+    this.page?.addEventListener("visibilitychange", this.onVisibility);
+  }
+
+  /** A call was queued; the clock hears of it unless it is sent at once. */
+  called(isNow: boolean): void {
+    if (this.queued === 0) this.warning?.opened();
+    this.queued += 1;
+    if (!isNow) this.clock.called();
+  }
+
+  /** Sends the queued calls; `atOnce` however many batches are in flight. */
+  flush(atOnce: boolean): void {
+    // The clock is told first: a core on the processor answers inside `flush`.
+    this.queued = 0;
+    this.clock.flushed();
+    try {
+      this.core.flush(atOnce);
+      this.sent();
+    } catch (thrown) {
+      this.fail("flush", thrown);
+    }
+  }
+
+  /** Batches may be in flight now. */
+  sent(): void {
+    this.poller.sent();
+    this.preallocator.sent();
+  }
+
+  /** When the queued calls are due, in milliseconds of the clock; NaN is never. */
+  due(now: number): number {
+    try {
+      return this.core.due(now);
+    } catch (thrown) {
+      this.fail("due", thrown);
+      return NaN;
+    }
+  }
+
+  /** The clock is about to flush: the warning counts the batch. */
+  warn(): void {
+    if (this.queued > 0) this.warning?.sent(this.queued);
+  }
+
+  /** Results are about to be filled. */
+  returning(): void {
+    this.preallocator.returning();
+  }
+
+  /** Results were filled; `last` says that no more chunks of their batch are in flight. */
+  returned(last: boolean): void {
+    if (last) {
+      this.poller.returned();
+      this.calibrator.returned();
+    }
+    this.preallocator.returned();
+    this.clock.settled();
+  }
+
+  // A hidden page leaves memory to pages that are looked at.
+  private readonly onVisibility = (): void => {
+    if (!this.page!.hidden) return;
+    try {
+      this.core.trim();
+    } catch (thrown) {
+      this.fail("trim", thrown);
+    }
+  };
+
+  /** The session ended: no more batches are sent. */
+  dispose(): void {
+    this.page?.removeEventListener("visibilitychange", this.onVisibility);
+    this.clock.dispose();
+    this.poller.dispose();
+    this.calibrator.dispose();
+    this.preallocator.dispose();
+  }
+}

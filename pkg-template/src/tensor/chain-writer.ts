@@ -1,0 +1,112 @@
+// Brings chains to the core: the number of the structure, and the call's operands.
+//
+// At the cursor lie the data of each input that comes with the call, then the numbers,
+// then the core's names of resident tensors; each block from a multiple of four words,
+// and none where there is nothing. What is asked, and how it is answered, is said in
+// `chain-operands.ts`.
+
+import type { Core } from "../core/core.js";
+import { type Arena } from "../memory/arena.js";
+import { aligned } from "../memory/arrays.js";
+import { ChainEncoder } from "./chain-encoder.js";
+import type { ChainOperands } from "./chain-operands.js";
+import { ChainStructures } from "./chain-structures.js";
+import type { ResidentTensors } from "./resident-tensors.js";
+import { disposedError } from "./storage.js";
+
+/** Writes the chains of one session. */
+export class ChainWriter {
+  private readonly encoder = new ChainEncoder();
+  private structures!: ChainStructures;
+  /** The operands whose chain the encoder holds. */
+  private encoded: ChainOperands | undefined;
+
+  constructor(readonly residents: ResidentTensors) {}
+
+  /** The session is open. */
+  open(core: Core): void {
+    this.structures = new ChainStructures(core);
+  }
+
+  /** Encodes a chain that is new. Throws if it reads a tensor that was disposed of. */
+  encode(about: string, operands: ChainOperands): void {
+    const { encoder } = this;
+    encoder.encode(about, operands.asked);
+    for (let i = 0; i < encoder.inputs; i += 1) {
+      const storage = encoder.storage(i);
+      if (storage.dropped) throw disposedError(about, storage.label);
+    }
+    this.encoded = operands;
+  }
+
+  /** Pins all inputs of the encoded chain, until it can be written. */
+  keep(operands: ChainOperands): void {
+    const { encoder } = this;
+    for (let i = 0; i < encoder.inputs; i += 1) {
+      operands.pinStorage(encoder.storage(i));
+    }
+    this.clear();
+  }
+
+  /** Writes the operands of a chain at the cursor; returns the number of its structure. */
+  write(operands: ChainOperands, arena: Arena): number {
+    const { encoder } = this;
+    // A chain that waited may read tensors that were disposed of since: these are pinned.
+    if (this.encoded !== operands) {
+      encoder.encode(operands.method.name, operands.asked);
+    }
+    try {
+      const resident = this.makeInputsResident(operands);
+      const known = this.structures.find(encoder, operands.asked);
+      this.writeInputs(arena, resident);
+      operands.written(known.roots);
+      return known.number;
+    } finally {
+      this.clear();
+    }
+  }
+
+  // Tensors become resident before anything is written, because uploads may move the cursor.
+  private makeInputsResident(operands: ChainOperands): number {
+    const { encoder } = this;
+    let resident = 0;
+    for (let i = 0; i < encoder.inputs; i += 1) {
+      const node = encoder.inputNodes[i]!;
+      const storage = node.storage!;
+      if (storage.failure !== undefined) throw storage.failure;
+      if (!storage.isResident) continue;
+      this.residents.makeResident(node);
+      operands.pinStorage(storage);
+      resident += 1;
+    }
+    return resident;
+  }
+
+  private writeInputs(arena: Arena, resident: number): void {
+    const { encoder } = this;
+    let data = 0;
+    for (let i = 0; i < encoder.inputs; i += 1) {
+      const storage = encoder.storage(i);
+      if (!storage.isResident) data += aligned(storage.words);
+    }
+    const numbers = aligned(encoder.numbers);
+    let at = arena.reserve(data + numbers + aligned(resident));
+    let name = at + data + numbers;
+    arena.putNumbers(encoder.values, encoder.numbers, at + data);
+    for (let i = 0; i < encoder.inputs; i += 1) {
+      const storage = encoder.storage(i);
+      if (storage.isResident) arena.words[name++] = storage.number;
+      else {
+        arena.putData(storage.data!, at);
+        at += aligned(storage.words);
+        // From its next call on the data is resident.
+        storage.uses += 1;
+      }
+    }
+  }
+
+  private clear(): void {
+    this.encoded = undefined;
+    this.encoder.clear();
+  }
+}

@@ -1,0 +1,189 @@
+// Checks the data that a tensor is made of, and copies short data.
+//
+// A wrong argument is thrown as a sentence. Where data goes afterwards is not decided
+// here.
+
+import { allocate, outOfMemory } from "../checks/allocation.js";
+import { detached, isDetached } from "../checks/arrays.js";
+import { invalid, kindOf } from "../checks/errors.js";
+import type { Span } from "../memory/arrays.js";
+import { SHORT, type Slab } from "../memory/slab.js";
+import { isSame, type Shape, shapeOf, text } from "./shape.js";
+import { FEWER, LARGE } from "./storage.js";
+
+/** What a tensor may be made of. */
+export type TensorData =
+  Float32Array | Uint32Array | Int32Array | Uint16Array | NestedNumbers;
+
+/** Numbers, or rows of numbers, or rows of rows. */
+export type NestedNumbers = readonly number[] | readonly NestedNumbers[];
+
+/**
+ * Checks data against a shape. Short data is copied, so that the caller may change
+ * its array; long typed arrays are not.
+ */
+export function copyIn(
+  slab: Slab,
+  about: string,
+  data: TensorData,
+  dims: readonly number[] | undefined,
+): { data: Span; shape: Shape } {
+  if (dims !== undefined && !Array.isArray(dims)) {
+    throw invalid(
+      about,
+      `shape must be an array of numbers, got ${kindOf(dims)}`,
+    );
+  }
+  if (!ArrayBuffer.isView(data)) {
+    const { numbers, rows } = numbersOf(about, data);
+    const shape = shapeFor(about, dims ?? rows, numbers.length);
+    const bytes = numbers.length * 4;
+    const memory = allocate(
+      { about, bytes, instead: FEWER },
+      () => new Float32Array(numbers),
+    );
+    return { shape, data: { memory, start: 0, words: memory.length } };
+  }
+  checkArray(about, data);
+  const shape =
+    dims === undefined
+      ? vectorOf(about, data.length)
+      : shapeFor(about, dims, data.length);
+  try {
+    return { shape, data: dataOf(slab, data) };
+  } catch (cause) {
+    const { byteLength: bytes } = data;
+    throw outOfMemory({ about, bytes, instead: FEWER }, cause);
+  }
+}
+
+/** The shape of the tensor before, which the next one often has, too. */
+let last: Shape = { dims: [0], count: 0 };
+
+function vectorOf(about: string, length: number): Shape {
+  if (last.dims.length !== 1 || last.count !== length) {
+    last = shapeOf(about, [length]);
+  }
+  return last;
+}
+
+function shapeFor(
+  about: string,
+  dims: readonly number[],
+  length: number,
+): Shape {
+  if (!isSame(last.dims, dims)) last = shapeOf(about, [...dims]);
+  if (last.count === length) return last;
+  throw invalid(
+    about,
+    `data has ${length} elements, but shape ${text(dims)} holds ${last.count}; give as many as the shape holds`,
+  );
+}
+
+function checkArray(
+  about: string,
+  data: Exclude<TensorData, NestedNumbers>,
+): void {
+  if (isDetached(data)) {
+    throw invalid(about, detached("data"));
+  }
+  // Compared by name: an array made in another realm (an iframe) has that realm's class.
+  switch (data[Symbol.toStringTag]) {
+    case "Float32Array":
+    case "Uint32Array":
+    case "Uint16Array":
+      return;
+    case "Int32Array":
+      return refuseNegative(about, data as Int32Array);
+  }
+  throw wrongData(about, data);
+}
+
+const CLASSES: Record<string, WordsOf | undefined> = {
+  Float32Array,
+  Uint16Array,
+};
+type WordsOf = new (
+  buffer: ArrayBufferLike,
+  at: number,
+  words: number,
+) => Span["memory"];
+
+function dataOf(slab: Slab, data: Exclude<TensorData, NestedNumbers>): Span {
+  const words = data.length;
+  const type = data[Symbol.toStringTag];
+  if (type === "Float32Array" && words <= SHORT) {
+    return slab.put(data as Float32Array);
+  }
+  // Not asked of short floats: engines make a small array's buffer only when it is asked for.
+  const { buffer, byteOffset } = data;
+  // Whole numbers from 0 have the same bits in both kinds of arrays.
+  const Class = CLASSES[type] ?? Uint32Array;
+  const whole = new Class(buffer, byteOffset, words);
+  const memory = words < LARGE ? whole.slice() : whole;
+  return { memory, start: 0, words };
+}
+
+function refuseNegative(about: string, data: Int32Array): void {
+  const at = data.findIndex((index) => index < 0);
+  if (at < 0) return;
+  throw invalid(
+    about,
+    `data has ${data[at]} at place ${at}, but whole numbers are places, from 0; give a Float32Array to compute with it`,
+  );
+}
+
+function numbersOf(
+  about: string,
+  data: unknown,
+): { numbers: number[]; rows: number[] } {
+  if (!Array.isArray(data)) throw wrongData(about, data);
+  const rows: number[] = [];
+  for (let row: unknown = data; Array.isArray(row); row = row[0]) {
+    rows.push(row.length);
+  }
+  const numbers: number[] = [];
+  flatten(about, data, rows, 0, numbers);
+  return { numbers, rows };
+}
+
+function flatten(
+  about: string,
+  row: readonly unknown[],
+  dims: readonly number[],
+  axis: number,
+  into: number[],
+): void {
+  const isInnermost = axis === dims.length - 1;
+  for (const item of row) {
+    if (isInnermost && typeof item === "number") into.push(item);
+    else if (
+      !isInnermost &&
+      Array.isArray(item) &&
+      item.length === dims[axis + 1]
+    ) {
+      flatten(about, item, dims, axis + 1, into);
+    } else {
+      throw invalid(
+        about,
+        "data must hold numbers, or rows of equal length, throughout",
+      );
+    }
+  }
+}
+
+function wrongData(about: string, data: unknown): Error {
+  return invalid(
+    about,
+    `data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got ${kindOf(data)}`,
+  );
+}
+
+/** The largest of a tensor's indexes; -1 where there is none. */
+export function largestOf({ memory, start, words }: Span): number {
+  let largest = -1;
+  for (let i = start; i < start + words; i += 1) {
+    if (memory[i] > largest) largest = memory[i];
+  }
+  return largest;
+}

@@ -1,0 +1,211 @@
+// The tensors that lie on the device for longer than a call: uploaded, restored after a
+// loss, released.
+//
+// This file owns the core's numbers of tensors. Which data becomes resident is decided by
+// `TensorStorage`; chains that read tensors are written in `chain-writer.ts`.
+
+import { allocate, type Want } from "../checks/allocation.js";
+import {
+  FramebatchError,
+  fromCore,
+  isCoreFailure,
+  subject,
+} from "../checks/errors.js";
+import {
+  AS_GIVEN,
+  checked,
+  type Core,
+  type DeviceEvent,
+  type TensorBuffer,
+} from "../core/core.js";
+import type { Span } from "../memory/arrays.js";
+import { PACKED, RESIDENT } from "./codes.js";
+import type { Node } from "./node.js";
+import { AUTO, FEWER, type TensorStorage, NOWHERE } from "./storage.js";
+
+/** The resident tensors of one session. */
+export class ResidentTensors {
+  private core: Core | undefined;
+  /** Tensors on the device, by the core's number. A storage knows no node, so the map keeps no tensor alive. */
+  private readonly held = new Map<number, TensorStorage>();
+  /** Tensors that were made while the session opens, to be uploaded as soon as it is open. */
+  private readonly early = new Set<TensorStorage>();
+  /** Releases tensors that nobody disposes of. */
+  private readonly collected = new FinalizationRegistry<TensorStorage>(
+    (storage) => this.drop(storage),
+  );
+  /** Whether there is no device to upload to. */
+  private isLost = false;
+
+  constructor(
+    /** Hears what the core throws when it has trapped. */
+    private readonly trapped: (thrown: unknown) => void,
+  ) {}
+
+  /** The session is open. */
+  open(core: Core): void {
+    this.core = core;
+    for (const storage of this.early) {
+      try {
+        this.hold(storage);
+      } catch (error) {
+        storage.failure = error as FramebatchError;
+      }
+    }
+    this.early.clear();
+  }
+
+  /** The session has ended; the core has released everything. */
+  close(): void {
+    this.core = undefined;
+    this.held.clear();
+    this.early.clear();
+  }
+
+  /** Uploads a tensor's data, unless the device has it. Throws where there is no room. */
+  makeResident(node: Node): void {
+    const storage = node.storage!;
+    if (storage.number !== NOWHERE) return;
+    if (this.core === undefined) this.early.add(storage);
+    else this.hold(storage);
+    this.collected.register(node, storage, storage);
+  }
+
+  /** No further call will read the tensor: frees it once pending calls are answered. */
+  drop(storage: TensorStorage): void {
+    if (storage.dropped) return;
+    storage.dropped = true;
+    this.collected.unregister(storage);
+    this.early.delete(storage);
+    if (storage.pins === 0) this.free(storage);
+  }
+
+  /** A call that needed the tensor was answered. */
+  unpin(storage: TensorStorage): void {
+    storage.pins -= 1;
+    if (storage.dropped && storage.pins === 0) this.free(storage);
+  }
+
+  /** The buffer that a tensor fills; undefined on the CPU. */
+  locate(storage: TensorStorage): TensorBuffer | undefined {
+    const buffer = this.ask(() => this.core!.locate(storage.number));
+    return buffer && { buffer, offset: 0, size: bytesOf(storage) };
+  }
+
+  /** Uploads everything again when there is another device. */
+  hear(event: DeviceEvent): void {
+    this.isLost = event === "lost";
+    if (this.isLost || this.core === undefined) return;
+    for (const storage of this.held.values()) {
+      try {
+        this.fill(storage);
+      } catch (error) {
+        this.lose(storage, error);
+      }
+    }
+  }
+
+  private hold(storage: TensorStorage): void {
+    if (storage.home === AUTO) {
+      storage.home = this.suitsF16(storage) ? PACKED.f16 : RESIDENT;
+    }
+    storage.number = this.ask(() => checked(this.core!, this.core!.hold()));
+    this.held.set(storage.number, storage);
+    // While the device is lost there is nothing to fill; the next device is filled in `hear`.
+    if (this.isLost) return;
+    try {
+      this.fill(storage);
+    } catch (error) {
+      this.release(storage);
+      throw error;
+    }
+  }
+
+  private fill(storage: TensorStorage): void {
+    const source = allocate(wantOf(storage), () => storage.own());
+    if (source === undefined) {
+      throw new FramebatchError("device-lost", "it was made with keep: false");
+    }
+    if (source.length !== storage.words) {
+      throw new FramebatchError("device-lost", "its array was detached");
+    }
+    const home =
+      source instanceof Uint16Array ? storage.home | AS_GIVEN : storage.home;
+    const words = allocate(wantOf(storage), () => wordsOf(source));
+    this.ask(() =>
+      checked(
+        this.core!,
+        this.core!.fill(storage.number, words, home, storage.row),
+      ),
+    );
+    if (!storage.keep) storage.data = undefined;
+  }
+
+  // A software adapter would unpack f16 in every call, to spare memory that is the page's own.
+  private suitsF16(storage: TensorStorage): boolean {
+    const { engine, software } = this.core!.info();
+    const fits = (x: number): boolean => Math.abs(x) < 65520 || !isFinite(x);
+    if (engine !== "gpu" || software) return false;
+    return allocate(wantOf(storage), () => storage.own())?.every(fits) ?? false;
+  }
+
+  // The core settles calls that name a released tensor as `device-lost`.
+  private lose(storage: TensorStorage, cause: unknown): void {
+    storage.failure = new FramebatchError(
+      "device-lost",
+      `${subject("tensor", storage.label)}: its data was lost with the device, and could not be restored (${(cause as Error).message}); make it anew`,
+      { cause },
+    );
+    this.release(storage);
+  }
+
+  private free(storage: TensorStorage): void {
+    storage.data = undefined;
+    if (storage.number !== NOWHERE) this.release(storage);
+  }
+
+  private release(storage: TensorStorage): void {
+    const { number } = storage;
+    storage.number = NOWHERE;
+    // After the end of the session there is nothing to release.
+    if (!this.held.delete(number) || this.core === undefined) return;
+    try {
+      this.core.release(number);
+    } catch (thrown) {
+      this.trapped(thrown);
+    }
+  }
+
+  private ask<Answer>(question: () => Answer): Answer {
+    try {
+      return question();
+    } catch (thrown) {
+      if (!isCoreFailure(thrown)) this.trapped(thrown);
+      throw fromCore("tensor", thrown);
+    }
+  }
+}
+
+/** What allocating a copy of a tensor's data says where there is no memory. */
+function wantOf({ label, words }: TensorStorage): Want {
+  return { about: subject("tensor", label), bytes: words * 4, instead: FEWER };
+}
+
+/** The bits of data: an array of floats would be converted where it is copied. */
+function wordsOf(source: Span["memory"]): Uint32Array {
+  const { buffer, byteOffset, length } = source;
+  if (!(source instanceof Uint16Array)) {
+    return new Uint32Array(buffer, byteOffset, length);
+  }
+  if (byteOffset % 4 === 0 && length % 2 === 0) {
+    return new Uint32Array(buffer, byteOffset, length / 2);
+  }
+  const words = new Uint32Array(Math.ceil(length / 2));
+  new Uint16Array(words.buffer).set(source);
+  return words;
+}
+
+function bytesOf({ words, home }: TensorStorage): number {
+  if (home === PACKED.int8) return Math.ceil(words / 64) * 68;
+  return home === RESIDENT ? words * 4 : Math.ceil(words / 2) * 4;
+}

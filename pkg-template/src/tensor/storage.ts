@@ -1,0 +1,79 @@
+// The storage of a tensor: its data, and where this lies on the device.
+//
+// A record without a device and without a node: the node of a tensor may be collected
+// while its storage is still needed, to release memory or to answer a pending call. How
+// data is checked and copied is in `copy-in.ts`.
+
+import { FramebatchError, subject } from "../checks/errors.js";
+import type { Span } from "../memory/arrays.js";
+import { RESIDENT } from "./codes.js";
+
+/** Words from which on data lies on the device at once, and is not copied. */
+export const LARGE = 16_384;
+
+/** What to do where the page has no memory for a tensor. */
+export const FEWER = "dispose of tensors, or make this one of fewer elements";
+
+/** The number of a tensor that the core does not have. */
+export const NOWHERE = -1;
+
+/** The home of data that is packed as f16 where that suits the device and the data. */
+export const AUTO = -1;
+
+/** The data of one tensor, in the page and on the device. */
+export class TensorStorage {
+  /** The core's number of the tensor, or {@link NOWHERE}. */
+  number = NOWHERE;
+  /** Calls that the data traveled with. */
+  uses = 0;
+  /** Pending calls that need the data. */
+  pins = 0;
+  /** Whether the tensor was disposed of, or its node collected. */
+  dropped = false;
+  /** Why the device does not have the data any more. */
+  failure: FramebatchError | undefined;
+
+  constructor(
+    /** The page's own data; undefined once only the device has it, or nobody needs it. */
+    public data: Span | undefined,
+    readonly words: number,
+    /** How the device keeps the data, as a number of the wire or {@link AUTO}. */
+    public home: number,
+    /** The largest index of the data; undefined for floats. */
+    readonly largest: number | undefined,
+    readonly keep: boolean,
+    readonly label: string | undefined,
+    /** Elements of a row along the first axis; 0 where all data must lie in one buffer. */
+    readonly row = 0,
+  ) {}
+
+  /** Whether the next call finds the data on the device: data that is used twice is used often. */
+  get isResident(): boolean {
+    if (this.number !== NOWHERE) return true;
+    const { words, uses, home } = this;
+    return words > 0 && (words >= LARGE || uses > 0 || home > RESIDENT);
+  }
+
+  /** The data in an array of its own; undefined where the page has none. */
+  own(): Span["memory"] | undefined {
+    const { data, words } = this;
+    if (data === undefined) return undefined;
+    const { memory, start } = data;
+    // A shorter array was detached.
+    if (memory.length <= words) return memory;
+    const own = memory.slice(start, start + words);
+    this.data = { memory: own, start: 0, words };
+    return own;
+  }
+}
+
+/** The error of whatever is asked of a tensor that was disposed of. */
+export function disposedError(
+  about: string,
+  label: string | undefined,
+): FramebatchError {
+  return new FramebatchError(
+    "disposed",
+    `${about}: ${subject("the tensor", label)} is disposed; make it anew`,
+  );
+}
