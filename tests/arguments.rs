@@ -74,6 +74,11 @@ fn refused_floats(gpu: &Gpu) -> Vec<(Error, &'static str)> {
         ),
         (gpu.slerp(&four, &four, &[f32::NAN]), "t[0] is NaN"),
         (
+            gpu.nlerp(&four, &eight, 0.5),
+            "nlerp: b has 8 floats, but a has 4",
+        ),
+        (gpu.nlerp(&four, &four, &[f32::NAN]), "t[0] is NaN"),
+        (
             gpu.bezier([&four, &four, &eight, &four], 0.5),
             "bezier: p2 has 8 floats, but p0 has 4; give all the same length",
         ),
@@ -152,6 +157,7 @@ fn empty_input_is_answered_without_the_device() {
             assert_eq!(gpu.lerp(&[], &[], 0.5).wait(), Ok(vec![]));
             assert_eq!(gpu.lerp_items(&[], &[], &[], 3).wait(), Ok(vec![]));
             assert_eq!(gpu.slerp(&[], &[], &[]).wait(), Ok(vec![]));
+            assert_eq!(gpu.nlerp(&[], &[], &[]).wait(), Ok(vec![]));
             assert_eq!(gpu.compute_gradients(&[]).wait(), Ok(vec![]));
             assert_eq!(
                 gpu.interpolate(&[], &[], 0.5, Mode::Lerp).wait(),

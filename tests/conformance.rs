@@ -3,7 +3,7 @@
 //!
 //! Bounds: `bezier` twelve times 2⁻²⁴ of Σ |weight||point|; `lerp` three times 2⁻²⁴ of |a||1−t| + |b||t|; `slerp` of unit
 //! quaternions 5e-7 a component for t in [0, 1], beyond it 1e-6 times |t|,
-//! because the turn is |t| times the angle.
+//! because the turn is |t| times the angle; `nlerp` the same.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -14,12 +14,12 @@ mod oracle;
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod samples;
 
-use framebatch::{Gpu, Mode, State};
+use framebatch::{Call, Gpu, Mode, Parameter, State};
 use samples::Samples;
 
 const LERP_BOUND: f64 = 3.0 / 16_777_216.0;
 const BEZIER_BOUND: f64 = 12.0 / 16_777_216.0;
-const SLERP_BOUND: f64 = 5e-7;
+const QUATERNION_BOUND: f64 = 5e-7;
 
 /// Inside, at and outside the ends.
 const PARAMETERS: [f32; 12] = [
@@ -193,6 +193,7 @@ fn a_t_that_is_nan_is_refused_and_its_neighbors_are_not() {
             gpu.lerp(&a, &b, f32::NAN),
             gpu.lerp(&a, &b, &[0.5, f32::NAN]),
             gpu.slerp(&[0.5; 4], &[0.5; 4], f32::NAN),
+            gpu.nlerp(&[0.5; 4], &[0.5; 4], f32::NAN),
             gpu.bezier([&a; 4], f32::NAN),
             gpu.bezier([&a; 4], &[0.5, f32::NAN]),
         ];
@@ -247,26 +248,34 @@ fn pairs(samples: &mut Samples) -> Vec<(oracle::Quaternion, oracle::Quaternion)>
     pairs
 }
 
-#[test]
-fn slerp_inside_and_outside() {
-    let inside = [0.0_f32, 1.0, 0.5, 0.25, 0.9, 1e-4];
-    let outside = [-0.5, 1.5, 3.0, -7.25, 40.0];
+/// A call of quaternions, and what it should give.
+type Between = (
+    fn(&Gpu, &[f32], &[f32], Parameter<'_>) -> Call<f32>,
+    fn(oracle::Quaternion, oracle::Quaternion, f32) -> [f64; 4],
+);
+
+const SLERP: Between = (|gpu, a, b, t| gpu.slerp(a, b, t), oracle::slerp);
+const NLERP: Between = (|gpu, a, b, t| gpu.nlerp(a, b, t), oracle::nlerp);
+
+/// Holds a call to its bound inside, and to `outside` of t there.
+fn check_quaternions((call, expected): Between, outside: fn(f32) -> f64) {
+    const INSIDE: [f32; 6] = [0.0, 1.0, 0.5, 0.25, 0.9, 1e-4];
+    const OUTSIDE: [f32; 5] = [-0.5, 1.5, 3.0, -7.25, 40.0];
     for gpu in engines::both() {
         let pairs = pairs(&mut Samples(4));
         let flat = |side: fn(&(oracle::Quaternion, oracle::Quaternion)) -> oracle::Quaternion| {
             pairs.iter().flat_map(side).collect::<Vec<f32>>()
         };
         let (a, b) = (flat(|pair| pair.0), flat(|pair| pair.1));
-        for t in inside.into_iter().chain(outside) {
-            let bound = if inside.contains(&t) {
-                SLERP_BOUND
-            } else {
-                1e-6 * f64::from(t.abs().max(1.0))
+        for t in INSIDE.into_iter().chain(OUTSIDE) {
+            let bound = match INSIDE.contains(&t) {
+                true => QUATERNION_BOUND,
+                false => outside(t),
             };
-            let got = gpu.slerp(&a, &b, t).wait().unwrap();
+            let got = call(&gpu, &a, &b, t.into()).wait().expect("sound operands");
             let mut worst = 0.0_f64;
             for (k, (a, b)) in pairs.iter().enumerate() {
-                let want = oracle::slerp(*a, *b, t);
+                let want = expected(*a, *b, t);
                 for (got, want) in got[4 * k..].iter().zip(want) {
                     worst = worst.max((f64::from(*got) - want).abs());
                 }
@@ -281,21 +290,54 @@ fn slerp_inside_and_outside() {
 }
 
 #[test]
-fn slerp_of_every_length_with_a_t_for_each() {
+fn slerp_inside_and_outside() {
+    check_quaternions(SLERP, |t| 1e-6 * f64::from(t.abs().max(1.0)));
+}
+
+#[test]
+fn nlerp_inside_and_outside() {
+    check_quaternions(NLERP, |t| 1e-6 * f64::from(t.abs().max(1.0)));
+}
+
+#[test]
+fn nlerp_of_a_sum_without_a_direction_is_no_turn() {
+    for gpu in engines::both() {
+        let q = [0.5; 4];
+        let opposite = gpu.nlerp(&q, &q.map(|x| -x), 0.5).wait().unwrap();
+        for (got, want) in opposite.iter().zip(q) {
+            assert!((got - want).abs() <= 5e-7, "the same turn: {opposite:?}");
+        }
+        for (a, b, t) in [([0.0; 4], [0.0; 4], 0.5), (q, [0.0; 4], 1.0)] {
+            let got = gpu.nlerp(&a, &b, t).wait().unwrap();
+            assert_eq!(got, [0.0, 0.0, 0.0, 1.0], "{a:?} {b:?}");
+        }
+        let nan = gpu.nlerp(&[f32::NAN; 4], &q, 0.5).wait();
+        assert!(nan.is_ok(), "it is for the device to say what it gives");
+    }
+}
+
+#[test]
+fn quaternions_of_every_length_with_a_t_for_each() {
+    [SLERP, NLERP].into_iter().for_each(check_lengths);
+}
+
+fn check_lengths((call, expected): Between) {
     for gpu in engines::both() {
         let mut samples = Samples(5);
         for rows in 0..=17 {
             let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
             let t = samples.units(rows);
-            let got = gpu.slerp(&a, &b, &t).wait().unwrap();
+            let got = call(&gpu, &a, &b, (&t).into())
+                .wait()
+                .expect("sound operands");
             assert_eq!(got.len(), 4 * rows);
             for row in 0..rows {
                 let quaternion =
                     |side: &[f32]| std::array::from_fn(|k| side[4 * row + k]) as oracle::Quaternion;
-                let want = oracle::slerp(quaternion(&a), quaternion(&b), t[row]);
+                let want = expected(quaternion(&a), quaternion(&b), t[row]);
                 for k in 0..4 {
                     let error = (f64::from(got[4 * row + k]) - want[k]).abs();
-                    assert!(error <= SLERP_BOUND, "row {row} of {rows}: {error}");
+                    assert!(error <= QUATERNION_BOUND, "row {row} of {rows}: {error}");
                 }
             }
         }

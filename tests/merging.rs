@@ -33,6 +33,7 @@ enum Op {
     LerpEach { width: u32 },
     Slerp,
     SlerpEach,
+    NlerpEach,
     Gradients,
     StatesLerp,
     StatesSlerpEach,
@@ -48,13 +49,14 @@ enum Op {
     Field,
 }
 
-const OPS: [Op; 20] = [
+const OPS: [Op; 21] = [
     Op::Lerp,
     Op::LerpEach { width: 1 },
     Op::LerpEach { width: 3 },
     Op::LerpEach { width: 7 },
     Op::Slerp,
     Op::SlerpEach,
+    Op::NlerpEach,
     Op::Gradients,
     Op::StatesLerp,
     Op::StatesSlerpEach,
@@ -99,6 +101,10 @@ impl Ask {
             Op::SlerpEach => {
                 let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
                 Asked::Floats(gpu.slerp(&a, &b, &each))
+            }
+            Op::NlerpEach => {
+                let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
+                Asked::Floats(gpu.nlerp(&a, &b, &each))
             }
             Op::Gradients => Asked::Floats(gpu.compute_gradients(&samples.states(rows))),
             Op::StatesLerp => {
@@ -290,7 +296,7 @@ fn a_second_batch_no_larger_creates_nothing() {
         );
         assert_eq!(now.pipelines_compiled, first.pipelines_compiled);
     }
-    assert_eq!(first.pipelines_compiled, 10, "one a kernel, not one an op");
+    assert_eq!(first.pipelines_compiled, 11, "one a kernel, not one an op");
     let uploads = gpu.stats().device.uploads - first.uploads;
     assert_eq!(uploads, gpu.stats().pieces - pieces, "one a piece");
 }

@@ -51,6 +51,11 @@ const RESULTS = [
     [1, 1, 1, 1, 3, 3, 3, 3],
   ],
   [
+    "nlerp, one t",
+    (gpu) => gpu.nlerp(f32(0, 0, 0, 0), f32(2, 2, 2, 2), 0.5),
+    [1, 1, 1, 1],
+  ],
+  [
     "states.gradients",
     (gpu) => gpu.states.gradients(u8(16, 3)),
     Array.from({ length: 32 }, (_, i) => (i % 2 ? -3 : 3)),

@@ -317,6 +317,7 @@ const EMPTY = [
     Float32Array,
   ],
   ["slerp", () => gpu.slerp(floats(0), floats(0), 0.5), Float32Array],
+  ["nlerp", () => gpu.nlerp(floats(0), floats(0), 0.5), Float32Array],
   ["states.gradients", () => gpu.states.gradients(bytes(0)), Float32Array],
   ["states.lerp", () => gpu.states.lerp(bytes(0), bytes(0), 0.5), Uint8Array],
   ["bezier", () => gpu.bezier(Array(4).fill(floats(0)), 0.5), Float32Array],

@@ -97,7 +97,7 @@ export function compute(
   } else if (spec.op === "states.gradients") {
     const bytes = new Uint8Array(words.buffer, at * 4, rows * 16);
     bytes.forEach((byte, i) => out.set([byte, -byte], offset + 2 * i));
-  } else if (spec.op !== "lerp" && spec.op !== "slerp") {
+  } else if (!["lerp", "slerp", "nlerp"].includes(spec.op)) {
     const bytes = new Uint8Array(words.buffer);
     const result = new Uint8Array(source.buffer, offset * 4, rows * 16);
     for (let i = 0; i < result.length; i += 1) {

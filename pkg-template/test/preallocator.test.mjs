@@ -364,6 +364,7 @@ const CALLS = {
   "lerp, one t an item": (gpu) =>
     gpu.lerp(f32(40), f32(40), f32(20), { width: 2 }),
   slerp: (gpu) => gpu.slerp(f32(20), f32(20), 0.5),
+  nlerp: (gpu) => gpu.nlerp(f32(20), f32(20), 0.5),
   bezier: (gpu) => gpu.bezier(points, 0.5),
   gradients: (gpu) => gpu.states.gradients(states(8)),
   "gradients of a field": (gpu) =>

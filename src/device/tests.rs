@@ -14,6 +14,7 @@ fn ops() -> Vec<RowOp> {
         ops::lerp(1, Timing::Call).expect("valid"),
         ops::lerp(3, Timing::Row).expect("valid"),
         ops::slerp(Timing::Row),
+        ops::nlerp(Timing::Row),
         ops::gradients(),
         ops::interpolate(Mode::Slerp, Timing::Row),
     ]
@@ -38,7 +39,7 @@ fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Piece]) ->
 proptest! {
     #[test]
     fn cutting_changes_no_bit(
-        asked in prop::collection::vec((0_u32..5, 1_u32..700), 1..12),
+        asked in prop::collection::vec((0_u32..6, 1_u32..700), 1..12),
         target in 64_u64..20_000,
         seed in any::<u32>(),
     ) {

@@ -9,6 +9,7 @@ pub(super) fn source(kernel: &Named) -> String {
     let (library, body) = match kernel {
         Named::Lerp => ("", shader!("lerp")),
         Named::Slerp => (shader!("arc"), shader!("slerp")),
+        Named::Nlerp => ("", shader!("nlerp")),
         Named::Bezier => ("", shader!("bezier")),
         Named::StateGradients => ("", shader!("state_gradients")),
         Named::StateField(expr) => {

@@ -158,6 +158,20 @@ impl Blocking {
         self.with_room().slerp(a, b, t).wait()
     }
 
+    /// [`Gpu::nlerp`].
+    ///
+    /// # Errors
+    ///
+    /// What went wrong with this call.
+    pub fn nlerp<'a>(
+        &self,
+        a: &[f32],
+        b: &[f32],
+        t: impl Into<Parameter<'a>>,
+    ) -> Result<Vec<f32>, Error> {
+        self.with_room().nlerp(a, b, t).wait()
+    }
+
     /// [`Gpu::bezier`].
     ///
     /// # Errors

@@ -56,6 +56,7 @@ pub(super) enum Structure {
         timing: Timing,
     },
     Slerp(Timing),
+    Nlerp(Timing),
     Bezier {
         width: u32,
         timing: Timing,
@@ -84,6 +85,7 @@ impl Structure {
             Structure::FieldGradients(ref field) => Ok(ops::field_gradients(field)),
             Structure::Lerp { width, timing } => ops::lerp(width, timing),
             Structure::Slerp(timing) => Ok(ops::slerp(timing)),
+            Structure::Nlerp(timing) => Ok(ops::nlerp(timing)),
             Structure::Bezier { width, timing } => ops::bezier(width, timing),
             Structure::Gradients => Ok(ops::gradients()),
             Structure::Interpolate(mode, timing) => Ok(ops::interpolate(mode, timing)),
@@ -162,11 +164,29 @@ pub(super) fn slerp<'a>(
     b: &'a [f32],
     t: Parameter<'a>,
 ) -> Result<Request<'a>, Error> {
-    check_floats("slerp", [a, b], ["a", "b"], 4)?;
+    quaternions("slerp", Structure::Slerp, [a, b], t)
+}
+
+/// Quaternions on the chords between quaternions.
+pub(super) fn nlerp<'a>(
+    a: &'a [f32],
+    b: &'a [f32],
+    t: Parameter<'a>,
+) -> Result<Request<'a>, Error> {
+    quaternions("nlerp", Structure::Nlerp, [a, b], t)
+}
+
+fn quaternions<'a>(
+    name: &'static str,
+    structure: fn(Timing) -> Structure,
+    [a, b]: [&'a [f32]; 2],
+    t: Parameter<'a>,
+) -> Result<Request<'a>, Error> {
+    check_floats(name, [a, b], ["a", "b"], 4)?;
     let rows = a.len() / 4;
-    let t = check_t("slerp", t, rows)?;
+    let t = check_t(name, t, rows)?;
     Ok(Request {
-        structure: Structure::Slerp(t.timing),
+        structure: structure(t.timing),
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),

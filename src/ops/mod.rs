@@ -39,6 +39,11 @@ pub fn slerp(timing: Timing) -> RowOp {
     of(Named::Slerp, [QUATERNION; 2], QUATERNION).at(DType::Parameter, timing)
 }
 
+/// Normalized linear interpolation of unit quaternions, four floats (xyzw) a row.
+pub fn nlerp(timing: Timing) -> RowOp {
+    of(Named::Nlerp, [QUATERNION; 2], QUATERNION).at(DType::Parameter, timing)
+}
+
 /// Rows of `width` floats on cubic Bézier curves of four control points.
 ///
 /// # Errors

@@ -14,6 +14,8 @@ pub enum Named {
     Lerp,
     /// Quaternions along the shorter arc.
     Slerp,
+    /// Quaternions on the chord of the shorter arc, made unit again.
+    Nlerp,
     /// Floats on cubic Bézier curves.
     Bezier,
     /// Gradients of states.
@@ -85,9 +87,10 @@ const LAYERS: f64 = 16.0;
 
 impl Named {
     /// Every kernel whose source no call has a part in.
-    pub const ALL: [Named; 11] = [
+    pub const ALL: [Named; 12] = [
         Named::Lerp,
         Named::Slerp,
+        Named::Nlerp,
         Named::Bezier,
         Named::StateGradients,
         Named::StateInterpolate,
@@ -105,6 +108,7 @@ impl Named {
         let (name, operands, threads, effort) = match self {
             Named::Lerp => ("lerp", 3, Quads, (Blend, 1.0, Unit::Element)),
             Named::Slerp => ("slerp", 3, Row(1), (Turn, 1.0, Unit::Row)),
+            Named::Nlerp => ("nlerp", 3, Row(1), (Blend, 8.0, Unit::Row)),
             Named::Bezier => ("bezier", 5, Quads, (Blend, 2.0, Unit::Element)),
             Named::StateGradients => ("state_gradients", 1, Row(8), of_layers(1.0)),
             // Counted by the terms of the field: two differences along each of two axes.

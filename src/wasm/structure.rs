@@ -12,6 +12,7 @@ pub(super) fn op(name: &str, width: u32, timing: Timing) -> Result<RowOp, Error>
     match name {
         "lerp" => ops::lerp(width, timing),
         "slerp" => Ok(ops::slerp(timing)),
+        "nlerp" => Ok(ops::nlerp(timing)),
         "bezier" => ops::bezier(width, timing),
         "states.gradients" => Ok(ops::gradients()),
         "states.lerp" => Ok(ops::interpolate(Mode::Lerp, timing)),

@@ -8,7 +8,7 @@ const site = openSite();
 
 // Enough for f32 on inputs in [-1, 1]: a difference, a product and a sum.
 const LERP_BOUND = 3e-7;
-// The bound that the slerp kernel states, for unit quaternions.
+// The bound that the kernels of unit quaternions state.
 const SLERP_BOUND = 5e-7;
 
 for (const longest of [200, 5000]) {
@@ -98,6 +98,10 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
           gpu.slerp(a(quaternions, 33), b(quaternions, 33), 0.3),
           oracle.slerp(a(quaternions, 33), b(quaternions, 33), 0.3),
         ],
+        nlerp: (a, b, t) => [
+          gpu.nlerp(a(quaternions, 31), b(quaternions, 31), t(31)),
+          oracle.nlerp(a(quaternions, 31), b(quaternions, 31), t(31)),
+        ],
         gradients: (a) => [
           gpu.states.gradients(a(bytes, 16 * 21)),
           oracle.gradients(a(bytes, 16 * 21)),
@@ -171,6 +175,7 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
       lerpWide: LERP_BOUND,
       slerp: SLERP_BOUND,
       slerpScalar: SLERP_BOUND,
+      nlerp: SLERP_BOUND,
       gradients: 1e-6,
       stateLerp: 0,
       stateSlerp: 0,

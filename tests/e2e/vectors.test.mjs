@@ -29,6 +29,7 @@ const computed = async () => {
     lerp: gpu.lerp(x, y, 0.3),
     "lerp, each its own t": gpu.lerp(x, y, t),
     slerp: gpu.slerp(x, y, t.subarray(0, 1500)),
+    nlerp: gpu.nlerp(x, y, t.subarray(0, 1500)),
     bezier: gpu.bezier([x, y, z, x], 0.7),
     "a field": gpu.states.gradients(new Uint8Array(x.buffer.slice(0, 3200)), {
       field: "exp(-rho * rho / 9) * sin(theta) + log(theta + 1) + rho ^ 3",

@@ -34,6 +34,14 @@ pub(crate) fn slerp(a: Quaternion, b: Quaternion, t: f32) -> [f64; 4] {
     std::array::from_fn(|k| from * a[k] + to * b[k])
 }
 
+/// `(1 − t)a + tb` along the shorter arc, of length 1.
+pub(crate) fn nlerp(a: Quaternion, b: Quaternion, t: f32) -> [f64; 4] {
+    let (a, b, t) = (a.map(f64::from), b.map(f64::from), f64::from(t));
+    let sign = if dot(a, b) < 0.0 { -1.0 } else { 1.0 };
+    let sum: [f64; 4] = std::array::from_fn(|k| (1.0 - t) * a[k] + t * sign * b[k]);
+    sum.map(|x| x / dot(sum, sum).sqrt())
+}
+
 /// The cosine of the angle between two quaternions.
 pub(crate) fn cosine(a: Quaternion, b: Quaternion) -> f64 {
     let (a, b) = (a.map(f64::from), b.map(f64::from));

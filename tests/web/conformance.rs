@@ -70,18 +70,29 @@ async fn rows_of_any_width_take_their_own_t() {
 
 #[wasm_bindgen_test]
 async fn slerp_stays_within_its_bound() {
+    check_quaternions(&ops::slerp(Timing::Call), oracle::slerp).await;
+}
+
+#[wasm_bindgen_test]
+async fn nlerp_stays_within_its_bound() {
+    check_quaternions(&ops::nlerp(Timing::Call), oracle::nlerp).await;
+}
+
+async fn check_quaternions(
+    op: &RowOp,
+    expected: fn(oracle::Quaternion, oracle::Quaternion, f32) -> [f64; 4],
+) {
     let mut devices = devices().await;
     let mut samples = Samples(3);
     let count = 2000;
     let (a, b) = (samples.quaternions(count), samples.quaternions(count));
     for t in [0.0, 1.0, 0.5, 0.3, 0.9999] {
         for device in &mut devices {
-            let op = ops::slerp(Timing::Call);
             let operands = [words(&a), words(&b)];
             let result = ask(
                 device,
                 &Asked {
-                    op: &op,
+                    op,
                     operands: &operands,
                     rows: count,
                     t,
@@ -93,10 +104,9 @@ async fn slerp_stays_within_its_bound() {
                 if oracle::cosine(a, b).abs() < 1e-6 {
                     continue; // Both ways around are the shorter one.
                 }
-                let expected = oracle::slerp(a, b, t);
-                for (got, expected) in got.iter().zip(expected) {
+                for (got, expected) in got.iter().zip(expected(a, b, t)) {
                     let error = (f64::from(*got) - expected).abs();
-                    assert!(error <= 5e-7, "slerp({a:?}, {b:?}, {t}): {error:e}");
+                    assert!(error <= 5e-7, "({a:?}, {b:?}, {t}): {error:e}");
                 }
             }
         }

@@ -45,6 +45,7 @@ const ENTRIES: readonly Entry[] = [
     option: "width",
   },
   { name: "slerp", operands: ["qa", "qb"], last: "t", ...FLOATS, width: 4 },
+  { name: "nlerp", operands: ["qa", "qb"], last: "t", ...FLOATS, width: 4 },
   {
     name: "bezier",
     operands: POINTS,
@@ -132,6 +133,8 @@ export const [
   LERP,
   /** Quaternions between quaternions, xyzw. */
   SLERP,
+  /** Quaternions on the chords between quaternions, xyzw. */
+  NLERP,
   /** Floats on curves, `width` of them an item. */
   BEZIER,
   /** States of 16 bytes in, 32 floats a state out. */

@@ -8,7 +8,7 @@
 import type { Fraction, Points } from "../calls/arguments.js";
 import { endedError } from "../calls/call-errors.js";
 import type { CallOptions, LerpOptions } from "../calls/call-options.js";
-import { BEZIER, LERP, SLERP } from "../calls/methods.js";
+import { BEZIER, LERP, NLERP, SLERP } from "../calls/methods.js";
 import { FramebatchError } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
 import type { BatchListener } from "../metrics/batch-facts.js";
@@ -108,6 +108,34 @@ export class Session {
     options?: CallOptions<Into>,
   ): Promise<Into> {
     return this.#calls.start(SLERP, qa, qb, t, options);
+  }
+
+  /**
+   * Normalized linear interpolation of unit quaternions, xyzw, on the chord of the
+   * shorter arc: `(1 - t) * qa ± t * qb` divided by its length, the sign such that the
+   * dot product of both is not negative. Cheaper than {@link slerp}, and the same way;
+   * only how fast it goes differs between the ends.
+   *
+   * `qa` and `qb` hold four floats a quaternion and have the same length. `t` is one
+   * number for all, or an array with one a quaternion. Resolves to as many floats as
+   * `qa` has, each quaternion of length 1; for `t` from 0 to 1 each float is within 5e-7
+   * of the formula, and `t` outside goes on along the chord's line. The sum of unit
+   * quaternions is never zero, those of opposite sign included; where that of others is,
+   * as of zeros, the result is `[0, 0, 0, 1]`, no turn. Rejects with `invalid-input`
+   * where lengths do not fit or a `t` is NaN.
+   *
+   * @example
+   * const still = new Float32Array([0, 0, 0, 1]);
+   * const halfTurn = new Float32Array([0, 1, 0, 0]);
+   * await gpu.nlerp(still, halfTurn, 0.5); // [0, 0.7071, 0, 0.7071]: a quarter turn
+   */
+  nlerp<Into extends Float32Array = Float32Array<ArrayBuffer>>(
+    qa: Float32Array,
+    qb: Float32Array,
+    t: Fraction,
+    options?: CallOptions<Into>,
+  ): Promise<Into> {
+    return this.#calls.start(NLERP, qa, qb, t, options);
   }
 
   /**

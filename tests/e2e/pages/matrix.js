@@ -26,6 +26,7 @@ export function* large(gpu) {
   yield ["lerp", gpu.lerp(a, b, 0.25)];
   yield ["lerp of items", gpu.lerp(a, b, each, { width: 4 })];
   yield ["slerp", gpu.slerp(a, b, each)];
+  yield ["nlerp", gpu.nlerp(a, b, each)];
   yield ["bezier", gpu.bezier(points, 0.3)];
   yield ["gradients", gpu.states.gradients(s)];
   yield ["field", gpu.states.gradients(s, { field: "rho * sin(theta)" })];

@@ -13,11 +13,19 @@ export function lerp(a, b, t, width = 1) {
 }
 
 export function slerp(qa, qb, t) {
+  return quaternions(arc, qa, qb, t);
+}
+
+export function nlerp(qa, qb, t) {
+  return quaternions(chord, qa, qb, t);
+}
+
+function quaternions(between, qa, qb, t) {
   const out = new Float64Array(qa.length);
   for (let item = 0; item < qa.length / 4; item++) {
     const a = Array.from(qa.subarray(item * 4, item * 4 + 4));
     const b = Array.from(qb.subarray(item * 4, item * 4 + 4));
-    out.set(arc(a, b, each(t, item)), item * 4);
+    out.set(between(a, b, each(t, item)), item * 4);
   }
   return out;
 }
@@ -31,6 +39,14 @@ function arc(a, b, t) {
   const from = Math.sin((1 - t) * angle) / sine;
   const to = (sign * Math.sin(t * angle)) / sine;
   return a.map((x, i) => x * from + b[i] * to);
+}
+
+function chord(a, b, t) {
+  const dot = a.reduce((sum, x, i) => sum + x * b[i], 0);
+  const to = dot < 0 ? -t : t;
+  const sum = a.map((x, i) => (1 - t) * x + to * b[i]);
+  const length = Math.hypot(...sum);
+  return sum.map((x) => x / length);
 }
 
 /** The gradient of a layer by its high nibble. */

@@ -4,12 +4,14 @@
 mod field;
 mod floats;
 mod measures;
+mod nlerp;
 pub(super) mod slerp;
 mod states;
 
 use self::field::field_gradients;
 use self::floats::{bezier, lerp};
 use self::measures::{descend, distance, gradients};
+use self::nlerp::nlerp;
 use self::slerp::slerp;
 use self::states::{curve, interpolate, sequence};
 use crate::kernel::{MAX_OPERANDS, Named, Settings};
@@ -64,6 +66,7 @@ pub(super) fn run(
         }
         Named::Lerp => lerp(settings, operands, floats(output)),
         Named::Slerp => slerp(operands, floats(output)),
+        Named::Nlerp => nlerp(operands, floats(output)),
         Named::Bezier => bezier(settings, operands, floats(output)),
         Named::StateGradients => gradients(operands, floats(output)),
         Named::StateField(field) => field_gradients(field, operands, floats(output)),

@@ -59,10 +59,10 @@ pub(in super::super) fn slerp_one(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] 
     zip(a, b, |a, b| weight_a * a + weight_b * b)
 }
 
-fn zip(a: [f32; 4], b: [f32; 4], f: impl Fn(f32, f32) -> f32) -> [f32; 4] {
+pub(super) fn zip(a: [f32; 4], b: [f32; 4], f: impl Fn(f32, f32) -> f32) -> [f32; 4] {
     std::array::from_fn(|k| f(a[k], b[k]))
 }
 
-fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
+pub(super) fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
 }
