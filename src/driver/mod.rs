@@ -7,7 +7,7 @@
 
 mod work;
 
-pub use work::{News, Opened, Work};
+pub use work::{Landing, News, Opened, Work};
 
 use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{Compiled, Device, Generation, Readback};
@@ -163,14 +163,14 @@ impl<D: Device> Driver<D> {
 
     /// Takes what the next flight of a batch brought: the answers to hand out, if any, and
     /// flights sent in its place. See [`Session::settle`].
-    pub fn landed(
-        &mut self,
-        (batch, generation): (BatchId, Generation),
-        outcome: Result<Readback, Error>,
-        now: Millis,
-    ) -> Option<Settlement> {
-        let own = (batch, generation);
-        self.session.note_landing(own, &outcome, now);
+    pub fn landed(&mut self, landing: Landing, now: Millis) -> Option<Settlement> {
+        let Landing {
+            batch,
+            generation,
+            outcome,
+        } = landing;
+        self.session
+            .note_landing((batch, generation), &outcome, now);
         let settlement = self.session.settle(batch, generation, outcome)?;
         if settlement.outcome.is_ok() && matches!(self.calibration, Calibration::AfterAnswer) {
             self.calibrate();

@@ -1,7 +1,7 @@
 //! What a driver asks of its face.
 
-use crate::batch::{Millis, Ticket};
-use crate::device::{Compile, Flight, Generation};
+use crate::batch::{BatchId, Millis, Ticket};
+use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::session::Launch;
 
@@ -56,6 +56,16 @@ pub enum Work {
         /// The moment, if there is one.
         until: Option<Millis>,
     },
+}
+
+/// What the next flight of a batch brought.
+pub struct Landing {
+    /// The batch.
+    pub batch: BatchId,
+    /// The life of the device that it was sent to.
+    pub generation: Generation,
+    /// Results, or why there are none.
+    pub outcome: Result<Readback, Error>,
 }
 
 /// What became of the device.

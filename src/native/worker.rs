@@ -13,17 +13,18 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::calibration;
-use super::call::Answer;
-use super::outside::{self, block_on, spawn, thread};
+use super::compiles;
+use super::delivery::{Landed, Part};
+use super::outside::{self, block_on, thread};
 use super::recovery::{self, Opener};
 use super::shared::{Guard, Shared, State};
 use super::watch;
 use super::words::Words;
 use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{Compile, Flight, Generation, Readback};
-use crate::driver::{News, Work};
+use crate::device::{Flight, Generation, Readback};
+use crate::driver::{Landing, News, Work};
 use crate::error::Error;
-use crate::session::{self, Facts, Launch, Settlement};
+use crate::session::{Launch, Settlement};
 
 /// Milliseconds without a new call that end a burst, and the longest burst.
 const LULL_MS: f64 = 0.02;
@@ -38,7 +39,7 @@ pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     // Whatever ended the work, each call is told, and what is broken is closed.
     supervise(shared, || shared.close(&Error::Disposed));
     let devices = shared.take_devices();
-    wait_for_compilers(shared);
+    compiles::wait(shared);
     for device in devices {
         outside::free(device, shared.stall);
     }
@@ -150,7 +151,9 @@ impl Worker<'_> {
                     generation,
                     compiles,
                 } => {
-                    begin_compiling(shared, state, (generation, compiles));
+                    let compilers = state.compiles.add(generation, compiles);
+                    drop(state);
+                    compiles::start(shared, generation, compilers);
                     shared.lock()
                 }
                 Work::Answer { ticket, outcome } => {
@@ -227,8 +230,12 @@ impl Worker<'_> {
             return; // Closed, which rejects the calls.
         };
         let mut state = shared.lock();
-        let own = (sent.batch, generation);
-        let settlement = state.driver.landed(own, outcome, shared.clock.now());
+        let landing = Landing {
+            batch: sent.batch,
+            generation,
+            outcome,
+        };
+        let settlement = state.driver.landed(landing, shared.clock.now());
         let Some(Settlement {
             answers,
             outcome,
@@ -265,7 +272,7 @@ impl Worker<'_> {
             facts,
         });
         self.flights.extend(next.into_iter().map(|flight| Sent {
-            batch: own.0,
+            batch: sent.batch,
             generation,
             flight,
         }));
@@ -318,66 +325,6 @@ fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
     }
 }
 
-/// Has threads compile kernels.
-fn begin_compiling(
-    shared: &Arc<Shared>,
-    mut state: Guard<'_>,
-    (generation, works): (Generation, Vec<Compile>),
-) {
-    let compilers = state.compiles.add(generation, works);
-    drop(state);
-    for _ in 0..compilers {
-        let own = Arc::clone(shared);
-        let job = move || {
-            if supervise(&own, || compile(&own, generation)) == Ended::InPanic {
-                own.lock().compiles.give_up(generation);
-                own.work.notify_all();
-            }
-        };
-        if let Err(error) = spawn(job) {
-            shared.close(&error);
-        }
-    }
-}
-
-/// Compiles kernels as long as there are some, and tells the worker of each. On a thread
-/// of its own, for drivers take their time.
-fn compile(shared: &Shared, generation: Generation) {
-    loop {
-        let next = shared.lock().compiles.next(generation);
-        let Some(work) = next else {
-            shared.work.notify_all();
-            return;
-        };
-        let compiled = block_on(work);
-        let mut state = shared.lock();
-        if state.closed.is_none() {
-            let now = shared.clock.now();
-            state.driver.compiled(generation, compiled, now);
-            drop(state);
-            shared.work.notify_one();
-        }
-    }
-}
-
-/// Waits until no kernel is being compiled for the device, which its compilers use. One that
-/// takes longer than a device may keeps it until it is done.
-fn wait_for_compilers(shared: &Shared) {
-    let start = shared.clock.now();
-    let mut state = shared.lock();
-    let waiting = state.compiles.clear();
-    while state.compiles.is_at_work() {
-        let waited = shared.clock.now().0 - start.0;
-        let waited = Duration::from_secs_f64(waited.max(0.0) / 1e3);
-        let Some(left) = shared.stall.checked_sub(waited) else {
-            break;
-        };
-        state = state.sleep(&shared.work, Some(left));
-    }
-    drop(state);
-    drop(waiting);
-}
-
 /// Waits for what a device owes, or for a reason to wait no more. `None` once the session is
 /// closed: nobody waits for anything then.
 pub(super) fn arrive(
@@ -398,61 +345,4 @@ pub(super) fn arrive(
         let why = gone(&mut state, shared.clock.now());
         why.map_or(Poll::Pending, |why| Poll::Ready(Some(Err(why))))
     }))
-}
-
-/// A piece that returned, its calls in submission order.
-struct Landed {
-    parts: Vec<Part>,
-    outcome: Result<Readback, Error>,
-    /// What the batch was, with its last piece, if anybody listens.
-    facts: Option<Facts>,
-}
-
-/// What there is for a call.
-struct Part {
-    answer: session::Answer,
-    /// Where it goes with all behind it, if it is the first of its call.
-    begun: Option<Words>,
-    /// Who waits for it, if it is the last.
-    caller: Option<Answer>,
-}
-
-impl Landed {
-    /// Gives each call its own copy of its result, or the piece's error. `begun` is
-    /// the result of a call of which not all pieces are back: one at most, because
-    /// the GPU's pieces arrive in order and only their ends are cut.
-    fn deliver(self, begun: &mut Option<Words>) {
-        let words = match &self.outcome {
-            Ok(Readback::Host(words)) => words,
-            Ok(Readback::Mapped(mapped)) => mapped.words(),
-            Err(error) => {
-                let callers = self.parts.into_iter().filter_map(|part| part.caller);
-                return callers.for_each(|caller| caller.send(Err(error.clone())));
-            }
-        };
-        for part in self.parts {
-            let session::Answer {
-                span, at, total, ..
-            } = part.answer;
-            // What the processor computed comes whole, between pieces of others.
-            let mut whole = None;
-            let result = match part.answer.is_whole() {
-                true => &mut whole,
-                false => &mut *begun,
-            };
-            if at == 0 {
-                // Whatever was begun before was given up, failed or is sent again.
-                *result = part.begun;
-            }
-            if let Some(result) = result {
-                let start = span.at as usize;
-                result.put(&words[start..start + span.words as usize], (at, total));
-            }
-            if let Some(caller) = part.caller
-                && let Some(result) = result.take()
-            {
-                caller.send(Ok(result));
-            }
-        }
-    }
 }

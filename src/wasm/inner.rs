@@ -1,10 +1,10 @@
-//! A session and those who wait for it: calls go in, batches go out, and each
-//! answer goes to TypeScript as one settle table.
+//! A session in a page: it does what the driver says, by tasks in the background and
+//! timers.
 //!
-//! What JavaScript may call is in `mod.rs`, what is done next the driver's matter;
-//! devices are opened by `recovery`.
+//! What is done next is not decided here. What JavaScript may call is in `mod.rs`, what it
+//! is told in `notice`; devices are opened by `recovery`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -17,11 +17,11 @@ use super::header::Header;
 use super::report;
 use super::table::Table;
 use super::timer::{sleep, start, within};
-use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{AnyDevice, Compile, Engine, Flight, Generation, GpuOptions, Readback};
-use crate::driver::{Driver, News, Work};
+use crate::batch::{Millis, Ticket};
+use crate::device::{AnyDevice, Compile, Engine, Flight, Generation, GpuOptions};
+use crate::driver::{Driver, Landing, Work};
 use crate::error::Error;
-use crate::session::{Launch, Settlement, Submission};
+use crate::session::{Launch, Session, Submission};
 
 /// The longest timer, in milliseconds, while batches are on their way: most land long
 /// before they are overdue, and a timer keeps some programs from ending.
@@ -55,6 +55,11 @@ pub(super) struct Inner {
 }
 
 impl Inner {
+    /// The session, for calls and questions.
+    pub(super) fn session(&self) -> RefMut<'_, Session<AnyDevice>> {
+        RefMut::map(self.driver.borrow_mut(), |driver| &mut driver.session)
+    }
+
     /// What a method of the hot path returns.
     pub(super) fn number(&self, result: Result<u32, Error>) -> f64 {
         result.map_or_else(
@@ -73,8 +78,7 @@ impl Inner {
             reason = "a saturated number is too large"
         )]
         let words = words as u64;
-        let mut driver = self.driver.borrow_mut();
-        self.header.point_at(driver.session.room(words)?);
+        self.header.point_at(self.session().room(words)?);
         Ok(())
     }
 
@@ -83,8 +87,7 @@ impl Inner {
         engine: Option<Engine>,
         submission: &Submission,
     ) -> Result<Ticket, Error> {
-        let mut driver = self.driver.borrow_mut();
-        let session = &mut driver.session;
+        let mut session = self.session();
         // Only a batch's oldest call is timed: a clock costs as much as a call. One
         // that finds its batch full opens the next with the time of the last.
         if session.is_open_empty() {
@@ -93,7 +96,7 @@ impl Inner {
         let accepted = session.submit_to(engine, submission, self.opened.get());
         let is_ready = session.is_ready();
         self.header.point_at(session.free_room());
-        drop(driver);
+        drop(session);
         if is_ready {
             self.pump(); // Full means flush, also for a newcomer that is refused.
         }
@@ -141,7 +144,7 @@ impl Inner {
 
     /// Does what there is to do, though no call and no `flush` came.
     pub(super) fn pump_unasked(self: &Rc<Self>) {
-        let in_flight = || self.driver.borrow().session.in_flight();
+        let in_flight = || self.session().in_flight();
         let before = in_flight();
         self.pump();
         // Nobody else knows.
@@ -157,24 +160,24 @@ impl Inner {
             driver.compute(&mut launch, report::now());
         }
         let inner = Rc::clone(self);
-        let own = (launch.batch, launch.generation);
+        let (batch, generation) = (launch.batch, launch.generation);
         let mut flights = VecDeque::from(launch.flights);
         start(async move {
             // One task for all of them, so that they land in order.
             while let Some(flight) = flights.pop_front() {
                 let outcome = flight.await;
-                flights.extend(inner.land(own, outcome));
+                flights.extend(inner.land(Landing {
+                    batch,
+                    generation,
+                    outcome,
+                }));
             }
         });
     }
 
-    fn land(
-        self: &Rc<Self>,
-        own: (BatchId, Generation),
-        outcome: Result<Readback, Error>,
-    ) -> Vec<Flight> {
+    fn land(self: &Rc<Self>, landing: Landing) -> Vec<Flight> {
         let mut driver = self.driver.borrow_mut();
-        let settlement = driver.landed(own, outcome, report::now());
+        let settlement = driver.landed(landing, report::now());
         // Whoever is answered may ask whose answer it was.
         self.header.count_owed(driver.session.owed());
         drop(driver);
@@ -245,7 +248,7 @@ impl Inner {
                     inner.driver.borrow_mut().wake(now);
                     return inner.pump_unasked();
                 }
-                let most = match inner.driver.borrow().session.in_flight() {
+                let most = match inner.session().in_flight() {
                     0 => left,
                     _ => LOOK,
                 };
@@ -258,10 +261,10 @@ impl Inner {
 
     /// Gives a call up; `true` if it was pending.
     pub(super) fn abort(self: &Rc<Self>, ticket: Ticket) -> bool {
-        let found = self.driver.borrow_mut().session.abort(ticket);
+        let found = self.session().abort(ticket);
         self.follow_room();
         // Others may have waited for what the call would have written.
-        if found && self.driver.borrow().session.is_ready() {
+        if found && self.session().is_ready() {
             let inner = Rc::clone(self);
             start(async move { inner.pump_unasked() });
         }
@@ -270,101 +273,13 @@ impl Inner {
 
     /// Submits nothing, to hurry what is on its way.
     pub(super) fn nudge(&self) {
-        if let AnyDevice::Gpu(gpu) = self.driver.borrow_mut().session.device_mut() {
+        if let AnyDevice::Gpu(gpu) = self.session().device_mut() {
             gpu.nudge();
         }
     }
 
-    /// Answers the calls of a piece.
-    fn answer(&self, settlement: &Settlement) {
-        let mut table = self.table.take();
-        let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
-        self.settle(table, &source, &message, settlement.is_last);
-    }
-
-    /// Rejects calls.
-    pub(super) fn refuse(&self, tickets: &[Ticket], error: &Error) {
-        let mut table = self.table.take();
-        let message = table.fail(tickets, error);
-        self.settle(table, &JsValue::NULL, &message, false);
-    }
-
-    /// Answers a ticket that has no result.
-    fn accept(&self, ticket: Ticket) {
-        let mut table = self.table.take();
-        table.accept(ticket);
-        self.settle(table, &JsValue::NULL, &JsValue::UNDEFINED, false);
-    }
-
-    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
-    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript hears it")]
-    fn settle(&self, table: Table, source: &JsValue, message: &JsValue, is_last: bool) {
-        let settle = self.settle.borrow().clone();
-        // Without a function the session was disposed of, which answered everybody;
-        // without an entry everybody had given up.
-        if let Some(settle) = settle.filter(|_| is_last || table.entries() > 0) {
-            let arguments = js_sys::Array::of5(
-                &table.address().into(),
-                &table.entries().into(),
-                source,
-                message,
-                &is_last.into(),
-            );
-            // The face never throws from here; if it did, the next batch must go on.
-            if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
-                report::complain(&thrown);
-            }
-        }
-        self.table.replace(table);
-    }
-
-    /// Tells TypeScript what became of the device.
-    pub(super) fn tell(self: &Rc<Self>, news: News) {
-        let (event, message) = match news {
-            News::Lost => (
-                "lost",
-                "the GPU device was lost; pending calls wait for the next one",
-            ),
-            News::Restored => ("restored", "a new GPU device is in use"),
-            News::FellBack => (
-                "fallback",
-                "no GPU device could be kept; calls run on the CPU until there is one",
-            ),
-            News::Relieved => (
-                "relieved",
-                "the GPU had no memory for a batch; the CPU answers it",
-            ),
-            News::Regained => ("regained", "a GPU device is in use again"),
-        };
-        if matches!(news, News::Restored | News::Regained) {
-            self.watch();
-        }
-        self.notify(event, message);
-    }
-
-    fn tell_calibrated(&self) {
-        // As in `settle`.
-        let done = self
-            .calibrated
-            .take()
-            .map(|done| done.call0(&JsValue::UNDEFINED));
-        if let Some(Err(thrown)) = done {
-            report::complain(&thrown);
-        }
-    }
-
-    /// Tells TypeScript something. No borrow is held meanwhile.
-    pub(super) fn notify(&self, event: &str, message: &str) {
-        let notify = self.notify.borrow().clone();
-        let told =
-            notify.map(|notify| notify.call2(&JsValue::UNDEFINED, &event.into(), &message.into()));
-        if let Some(Err(thrown)) = told {
-            report::complain(&thrown);
-        }
-    }
-
     pub(super) fn follow_room(&self) {
-        let session = &mut self.driver.borrow_mut().session;
+        let mut session = self.session();
         self.header.point_at(session.free_room());
         self.header.count_flights(session.in_flight());
         self.header.count_owed(session.owed());

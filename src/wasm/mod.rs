@@ -9,6 +9,7 @@ mod error;
 mod fields;
 mod header;
 mod inner;
+mod notice;
 mod recovery;
 mod report;
 mod structure;
@@ -92,7 +93,7 @@ impl Core {
         };
         let inner = Rc::new(inner);
         inner.watch();
-        let is_gpu = matches!(inner.driver.borrow().session.device(), AnyDevice::Gpu(_));
+        let is_gpu = matches!(inner.session().device(), AnyDevice::Gpu(_));
         if matches!(engine, config::Engine::Auto) && !is_gpu {
             inner.notify(
                 "fallback",
@@ -108,7 +109,7 @@ impl Core {
     pub fn structure(&self, op: &str, width: u32, each: bool) -> f64 {
         let timing = if each { Timing::Row } else { Timing::Call };
         let recipe = structure::graph(op, width, timing)
-            .and_then(|graph| self.inner.driver.borrow_mut().session.recipe(&graph));
+            .and_then(|graph| self.inner.session().recipe(&graph));
         self.inner.number(recipe.map(|id| id.0))
     }
 
@@ -116,7 +117,7 @@ impl Core {
     pub fn field_gradients(&self, formula: &str) -> f64 {
         let recipe = formula.parse().and_then(|field| {
             let graph = ops::field_gradients(&field);
-            self.inner.driver.borrow_mut().session.recipe(&graph)
+            self.inner.session().recipe(&graph)
         });
         self.inner.number(recipe.map(|id| id.0))
     }
@@ -124,7 +125,7 @@ impl Core {
     /// The number of a chain's structure, by its words.
     pub fn chain(&self, words: &[u32]) -> f64 {
         let chain = Chain::decode(words);
-        let recipe = chain.map(|chain| self.inner.driver.borrow_mut().session.chain(chain));
+        let recipe = chain.map(|chain| self.inner.session().chain(chain));
         self.inner.number(recipe.map(|id| id.0))
     }
 
@@ -138,7 +139,7 @@ impl Core {
             row,
             is_stored: is_stored != 0,
         };
-        f64::from(self.inner.driver.borrow_mut().session.sampling(sampling).0)
+        f64::from(self.inner.session().sampling(sampling).0)
     }
 
     /// The number of the structure of a search of an index.
@@ -157,36 +158,24 @@ impl Core {
             page,
             mask: Mask::decode(mask),
         };
-        f64::from(
-            self.inner
-                .driver
-                .borrow_mut()
-                .session
-                .searching(searching)
-                .0,
-        )
+        f64::from(self.inner.session().searching(searching).0)
     }
 
     /// Writes a part of a tensor.
     pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
-        let patched = self
-            .inner
-            .driver
-            .borrow_mut()
-            .session
-            .patch(tensor, at, words);
+        let patched = self.inner.session().patch(tensor, at, words);
         self.inner.number(patched.map(|()| 0))
     }
 
     /// Gives up structures. Calls that were made before are still computed.
     pub fn forget(&self, structures: &[u32]) {
         let ids = structures.iter().copied().map(RecipeId);
-        self.inner.driver.borrow_mut().session.forget(ids);
+        self.inner.session().forget(ids);
     }
 
     /// A number for a tensor that stays on the device.
     pub fn hold(&self) -> u32 {
-        self.inner.driver.borrow_mut().session.hold()
+        self.inner.session().hold()
     }
 
     /// Copies a tensor's data to the device, which keeps it as the home of this
@@ -195,7 +184,7 @@ impl Core {
     pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
         let packing = Home::ALL[(home & !PACKED) as usize].packing();
         let to_pack = packing.filter(|_| home & PACKED == 0);
-        let session = &mut self.inner.driver.borrow_mut().session;
+        let mut session = self.inner.session();
         let words = data.length();
         let filling = match to_pack {
             Some(_) => Filling {
@@ -235,22 +224,22 @@ impl Core {
 
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&self, tensor: u32) {
-        self.inner.driver.borrow_mut().session.release(tensor);
+        self.inner.session().release(tensor);
     }
 
     /// A moment behind every call taken so far.
     pub fn fence(&self) -> u32 {
-        self.inner.driver.borrow().session.fence().0
+        self.inner.session().fence().0
     }
 
     /// Whether every batch with a call from before that moment has ended.
     pub fn has_passed(&self, fence: u32) -> bool {
-        self.inner.driver.borrow().session.has_passed(Fence(fence))
+        self.inner.session().has_passed(Fence(fence))
     }
 
     /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
     pub fn locate(&self, tensor: u32) -> JsValue {
-        let session = &mut self.inner.driver.borrow_mut().session;
+        let mut session = self.inner.session();
         if session.bring(tensor).is_err() {
             return JsValue::UNDEFINED;
         }
@@ -312,7 +301,7 @@ impl Core {
 
     /// When `flush` should be called; NaN: nothing to schedule.
     pub fn due(&self, now: f64) -> f64 {
-        match self.inner.driver.borrow().session.due(Millis(now)) {
+        match self.inner.session().due(Millis(now)) {
             Due::Idle => f64::NAN,
             Due::Now | Due::TaskEnd => now,
             Due::At(Millis(moment)) => moment,
@@ -326,7 +315,7 @@ impl Core {
 
     /// Calls that still fit before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> f64 {
-        self.inner.driver.borrow().session.desired_size() as f64
+        self.inner.session().desired_size() as f64
     }
 
     /// Items of a batch that memory holds beside a model.
@@ -337,19 +326,19 @@ impl Core {
             reason = "a saturated number is too large"
         )]
         let [model, item] = [model_bytes as u64, bytes_per_item as u64];
-        let session = &self.inner.driver.borrow().session;
+        let session = self.inner.session();
         session.optimal_batch_size(model, item) as f64
     }
 
     /// From here on calls are planned and never sent.
     pub fn begin_explain(&self) {
-        self.inner.driver.borrow_mut().session.begin_explain();
+        self.inner.session().begin_explain();
         self.inner.follow_room();
     }
 
     /// The plan of the calls made since, as text.
     pub fn end_explain(&self) -> String {
-        let text = self.inner.driver.borrow_mut().session.end_explain();
+        let text = self.inner.session().end_explain();
         self.inner.follow_room();
         text
     }
@@ -370,7 +359,7 @@ impl Core {
 
     /// Frees memory that is only kept for the next batch.
     pub fn trim(&self) {
-        self.inner.driver.borrow_mut().session.trim();
+        self.inner.session().trim();
     }
 
     /// Submits nothing, to hurry the batches on their way.
@@ -380,47 +369,39 @@ impl Core {
 
     /// Counts, as a plain object.
     pub fn stats(&self) -> JsValue {
-        report::stats(&self.inner.driver.borrow().session.stats())
+        report::stats(&self.inner.session().stats())
     }
 
     /// Whether batches are measured from here on.
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn measure(&self, on: bool) {
         let clock: Option<Clock> = on.then_some(|| report::now().0);
-        self.inner
-            .driver
-            .borrow_mut()
-            .session
-            .measure_batches(clock);
+        self.inner.session().measure_batches(clock);
     }
 
     /// What the batch was that came back last, as a plain object, once;
     /// undefined if it was not measured.
     pub fn facts(&self) -> JsValue {
-        let facts = self.inner.driver.borrow_mut().session.take_facts();
+        let facts = self.inner.session().take_facts();
         facts.map_or(JsValue::UNDEFINED, |facts| report::facts(&facts))
     }
 
     /// What the device is, as a plain object.
     pub fn info(&self) -> JsValue {
-        let session = &self.inner.driver.borrow().session;
+        let session = self.inner.session();
         report::info(&session.info(), session.model())
     }
 
     /// The numbers that routes are chosen by; empty where nothing is chosen.
     pub fn model(&self) -> Box<[f64]> {
-        let model = self.inner.driver.borrow().session.model();
+        let model = self.inner.session().model();
         model.map_or_else(Box::default, |(model, _)| model.0.into())
     }
 
     /// Goes by numbers that were measured before.
     pub fn set_model(&self, facts: &[f64]) {
         if let Ok(facts) = facts.try_into() {
-            self.inner
-                .driver
-                .borrow_mut()
-                .session
-                .set_model(Model(facts));
+            self.inner.session().set_model(Model(facts));
         }
     }
 
@@ -434,7 +415,7 @@ impl Core {
 
     /// The `GPUDevice`, or undefined on the processor.
     pub fn raw_device(&self) -> JsValue {
-        match self.inner.driver.borrow().session.device() {
+        match self.inner.session().device() {
             AnyDevice::Gpu(gpu) => gpu.raw_device(),
             AnyDevice::Cpu(_) => JsValue::UNDEFINED,
         }

@@ -20,7 +20,7 @@ pub(super) const PAUSES: [f64; 6] = [0.0, 50.0, 100.0, 200.0, 400.0, 800.0];
 impl Inner {
     /// Waits, in the background, for the loss of the device that is in use now.
     pub(super) fn watch(self: &Rc<Self>) {
-        let session = &self.driver.borrow().session;
+        let session = self.session();
         let AnyDevice::Gpu(gpu) = session.device() else {
             return;
         };

@@ -73,10 +73,13 @@ impl Story {
     /// Lands the oldest launch.
     fn land(&mut self, now: f64) {
         let launch = self.launches.remove(0);
-        let own = (launch.batch, launch.generation);
         for flight in launch.flights {
-            let outcome = pollster::block_on(flight);
-            let settlement = self.driver.landed(own, outcome, Millis(now));
+            let landing = Landing {
+                batch: launch.batch,
+                generation: launch.generation,
+                outcome: pollster::block_on(flight),
+            };
+            let settlement = self.driver.landed(landing, Millis(now));
             assert!(settlement.is_some_and(|settlement| settlement.outcome.is_ok()));
         }
     }

@@ -332,8 +332,12 @@ impl Face {
         if outcome.is_ok() && is_gpu {
             self.heard = self.now;
         }
-        let own = (sent.batch, sent.generation);
-        if let Some(settlement) = self.driver.landed(own, outcome, self.now) {
+        let landing = Landing {
+            batch: sent.batch,
+            generation: sent.generation,
+            outcome,
+        };
+        if let Some(settlement) = self.driver.landed(landing, self.now) {
             self.answer(&settlement);
             let next = settlement.next.into_iter();
             let next = next.map(|flight| (flight, engine));
