@@ -17,15 +17,6 @@ use crate::session::{Launch, Remedy, Session, Settlement};
 /// Milliseconds without a batch after which memory that is kept for the next is freed.
 const IDLE_MS: f64 = 2000.0;
 
-/// Who says when calls go that nobody asked to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// The driver, by the session's policy.
-    Policy,
-    /// Somebody else, who flushes the session: frames are not known here.
-    Frames,
-}
-
 /// What a face asks of its driver.
 #[derive(Debug)]
 pub struct DriverConfig<D> {
@@ -33,8 +24,6 @@ pub struct DriverConfig<D> {
     pub stall_ms: f64,
     /// Milliseconds before each request for a GPU in the place of a lost one.
     pub pauses: &'static [f64],
-    /// Who sends what nobody asked to be sent.
-    pub pace: Pace,
     /// Makes the device that takes over where there is no GPU.
     pub processor: fn() -> D,
 }
@@ -45,8 +34,6 @@ pub struct Driver<D> {
     pub session: Session<D>,
     config: DriverConfig<D>,
     phase: Phase,
-    /// What is done about a loss as soon as everybody was told of it.
-    remedy: Option<Remedy>,
     timed: Timed,
     calibration: Calibration,
     /// When nothing was due first since the last batch.
@@ -95,7 +82,6 @@ impl<D: Device> Driver<D> {
             session,
             config,
             phase: Phase::InUse,
-            remedy: None,
             timed: Timed::Nothing,
             calibration: Calibration::Over,
             idle_since: None,
@@ -122,8 +108,11 @@ impl<D: Device> Driver<D> {
         if self.session.take_over(now) {
             return Work::Tell(News::Regained);
         }
-        if let Some(work) = self.launch(now) {
-            return work;
+        if let Some(launch) = self.session.launch(now) {
+            self.idle_since = None;
+            self.is_face_idle = false;
+            self.timed = Timed::Encode(now);
+            return Work::Launch(launch);
         }
         let compiles = self.session.compiles();
         if !compiles.is_empty() {
@@ -134,6 +123,35 @@ impl<D: Device> Driver<D> {
             };
         }
         self.rest(now)
+    }
+
+    /// The same for a face that has no frames: it sends by the session's policy what nobody
+    /// asked to be sent, and a full queue whatever the policy.
+    pub fn next_by_policy(&mut self, now: Millis) -> Work {
+        if self.phase != Phase::InUse {
+            return self.next(now);
+        }
+        let session = &mut self.session;
+        if self.is_face_idle && session.desired_size() <= 0 {
+            session.flush();
+        }
+        match session.due(now) {
+            Due::TaskEnd if self.is_face_idle => {
+                self.is_face_idle = false;
+                return Work::Gather;
+            }
+            Due::TaskEnd => session.flush(),
+            Due::Now | Due::At(_) | Due::Idle => {}
+        }
+        let work = self.next(now);
+        match (work, self.session.due(now)) {
+            (Work::Sleep { until }, Due::At(moment)) => {
+                let until = until.map_or(moment.0, |until| until.0.min(moment.0));
+                let until = Some(Millis(until));
+                Work::Sleep { until }
+            }
+            (work, _) => work,
+        }
     }
 
     /// Notes that the face has nothing on hand: its sleep is over, or it has neither
@@ -220,27 +238,29 @@ impl<D: Device> Driver<D> {
         generation != self.session.generation()
     }
 
-    /// Takes what came of [`Work::Open`]: a GPU that works, or none. Where the answer is
-    /// [`Opened::Replaced`], nothing is sent until [`Driver::filled`].
-    pub fn opened(&mut self, found: Option<D>, now: Millis) -> Opened<D> {
+    /// Takes what came of [`Work::Replace`] or [`Work::Look`]: a GPU that works, or none.
+    /// Where something replaced a lost device, nothing is sent until [`Driver::filled`].
+    pub fn opened(&mut self, mut found: Option<D>, now: Millis) -> Opened<D> {
+        let mut news = None;
         if self.phase == Phase::Closed {
-            return found.map_or(Opened::Nothing, Opened::Unneeded);
-        }
-        if self.session.is_lost() {
-            let news = match found {
+            found.iter_mut().for_each(Device::destroy);
+        } else if self.session.is_lost() {
+            news = Some(match found {
                 Some(_) => News::Restored,
                 None => News::FellBack,
-            };
+            });
             let device = found.unwrap_or_else(self.config.processor);
-            let old = self.session.replace_device(device, now);
+            found = Some(self.session.replace_device(device, now));
             self.phase = Phase::Filling;
-            return Opened::Replaced { old, news };
+        } else if let Some(gpu) = found.take() {
+            self.session.welcome(gpu, now);
+        } else {
+            self.session.missed(now);
         }
-        match found {
-            Some(gpu) => self.session.welcome(gpu, now),
-            None => self.session.missed(now),
+        Opened {
+            unneeded: found,
+            news,
         }
-        Opened::Nothing
     }
 
     /// Every tensor that could be was filled again. The calls that read another one, which
@@ -265,53 +285,18 @@ impl<D: Device> Driver<D> {
 
     /// What a loss makes due, or a GPU that is to be looked for.
     fn recover(&mut self, now: Millis) -> Option<Work> {
-        let known = self.remedy.take();
-        let remedy = match known {
-            Some(remedy) => remedy,
-            None => {
-                let looks = self.session.next_look();
-                let is_due = looks.is_some_and(|moment| moment <= now);
-                if !is_due && !self.session.is_unheard() {
-                    return None;
-                }
-                self.session.remedy(now)?
-            }
-        };
-        Some(match remedy {
-            Remedy::Look => Work::Open {
-                pauses: &self.config.pauses[..1],
-            },
-            _ if known.is_none() => {
-                self.remedy = Some(remedy);
-                Work::Tell(News::Lost)
-            }
-            Remedy::Reopen => Work::Open {
-                pauses: self.config.pauses,
-            },
-            Remedy::FallBack => Work::FallBack,
-        })
-    }
-
-    /// Sends the next batch, if one may go.
-    fn launch(&mut self, now: Millis) -> Option<Work> {
-        if self.config.pace == Pace::Policy {
-            if self.is_face_idle && self.session.desired_size() <= 0 {
-                self.session.flush(); // A full queue goes whatever the policy.
-            }
-            match self.session.due(now) {
-                Due::Now => {}
-                Due::TaskEnd if std::mem::take(&mut self.is_face_idle) => {
-                    return Some(Work::Gather);
-                }
-                Due::TaskEnd => self.session.flush(),
-                Due::At(_) | Due::Idle => return None,
-            }
+        let looks = self.session.next_look();
+        if !self.session.is_unheard() && looks.is_none_or(|moment| moment > now) {
+            return None;
         }
-        let launch = self.session.launch(now)?;
-        self.idle_since = None;
-        self.is_face_idle = false;
-        self.timed = Timed::Encode(now);
-        Some(Work::Launch(launch))
+        let pauses = self.config.pauses;
+        Some(match self.session.remedy(now)? {
+            Remedy::Reopen => Work::Replace { pauses },
+            Remedy::FallBack => Work::Replace { pauses: &[] },
+            Remedy::Look => Work::Look {
+                pauses: &pauses[..1],
+            },
+        })
     }
 
     /// Notes how long the face and the session were at what was asked for last.
@@ -342,18 +327,9 @@ impl<D: Device> Driver<D> {
                 }
             }
         }
-        let due = match self.config.pace {
-            Pace::Policy => self.session.due(now),
-            Pace::Frames => Due::Idle,
-        };
-        let due = match due {
-            Due::At(moment) => Some(moment),
-            _ => None,
-        };
-        let moments = [until, due, self.stalls_at(), self.session.next_look()];
-        let moments = moments.into_iter().flatten();
+        let moments = [until, self.stalls_at(), self.session.next_look()];
         Work::Sleep {
-            until: moments.reduce(|a, b| if b < a { b } else { a }),
+            until: earliest(&moments),
         }
     }
 
@@ -386,15 +362,22 @@ impl<D: Device> Driver<D> {
         if self.session.is_lost() {
             return None; // It owes nothing any more.
         }
-        let oldest = self.session.oldest_in_flight();
         let sample = match self.calibration {
             Calibration::Measures { generation, since } if !self.is_gone(generation) => Some(since),
             _ => None,
         };
-        let owed = [oldest, sample].into_iter().flatten();
-        let since = owed.reduce(|a, b| if b < a { b } else { a })?;
+        let since = earliest(&[self.session.oldest_in_flight(), sample])?;
         Some(Millis(since.0 + self.config.stall_ms))
     }
+}
+
+/// The earliest of moments that there may be.
+fn earliest(moments: &[Option<Millis>]) -> Option<Millis> {
+    let mut earliest = f64::INFINITY;
+    for moment in moments.iter().flatten() {
+        earliest = earliest.min(moment.0);
+    }
+    earliest.is_finite().then_some(Millis(earliest))
 }
 
 impl<D> std::fmt::Debug for Driver<D>

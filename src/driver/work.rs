@@ -30,14 +30,19 @@ pub enum Work {
     },
     /// Tell whoever listens.
     Tell(News),
-    /// Look for a GPU, after each of these pauses until there is one, and give it to
-    /// [`Driver::opened`](super::Driver::opened).
-    Open {
+    /// The device is lost: tell whoever listens. Then look for another one, after each of
+    /// these pauses until there is one, and give what there is to
+    /// [`Driver::opened`](super::Driver::opened). With no pause none is looked for: the
+    /// processor takes over.
+    Replace {
         /// In milliseconds.
         pauses: &'static [f64],
     },
-    /// Give [`Driver::opened`](super::Driver::opened) nothing: no GPU is looked for.
-    FallBack,
+    /// The same while the processor answers, and nobody is told.
+    Look {
+        /// In milliseconds.
+        pauses: &'static [f64],
+    },
     /// Await it, and give what comes out to [`Driver::sampled`](super::Driver::sampled), at
     /// once: it is timed.
     Sample {
@@ -71,9 +76,7 @@ pub struct Landing {
 /// What became of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// It is lost; calls wait for another one, or for the processor.
-    Lost,
-    /// Another GPU replaced a lost one.
+    /// Another GPU replaced one that was lost.
     Restored,
     /// The processor replaced it.
     FellBack,
@@ -83,19 +86,13 @@ pub enum News {
     Regained,
 }
 
-/// What became of a device that was opened.
+/// What came of a device that was opened, or of there being none.
 #[derive(Debug)]
-pub enum Opened<D> {
-    /// It, or the processor, replaced the lost device, which is to be freed. Its tensors
-    /// are to be filled before [`Driver::filled`](super::Driver::filled).
-    Replaced {
-        /// The lost device.
-        old: D,
-        /// What took its place.
-        news: News,
-    },
-    /// The session is over: the device is to be freed.
-    Unneeded(D),
-    /// There is nothing to do.
-    Nothing,
+pub struct Opened<D> {
+    /// A device that is destroyed and to be freed: the one that was replaced, or one that
+    /// came when the session was over.
+    pub unneeded: Option<D>,
+    /// What took the place of a lost device, if anything did. Its tensors are to be filled
+    /// before [`Driver::filled`](super::Driver::filled).
+    pub news: Option<News>,
 }

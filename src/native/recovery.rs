@@ -38,6 +38,9 @@ impl Opener {
 
     /// Looks for a GPU, in the background.
     pub(super) fn open(&mut self, shared: &Arc<Shared>, pauses: &'static [f64]) {
+        if pauses.is_empty() {
+            return replace(shared, None); // Which takes no thread.
+        }
         let (own, config) = (Arc::clone(shared), Arc::clone(&self.config));
         let open = move || {
             supervise(&own, || replace(&own, find_device(&own, &config, pauses)));
@@ -58,29 +61,26 @@ impl Opener {
 }
 
 /// Gives the driver what was found, tensors and all.
-pub(super) fn replace(shared: &Shared, found: Option<AnyDevice>) {
+fn replace(shared: &Shared, found: Option<AnyDevice>) {
     let mut state = shared.lock();
-    let opened = state.driver.opened(found, shared.clock.now());
-    match opened {
-        Opened::Nothing => drop(state),
-        Opened::Unneeded(device) => {
-            drop(state);
-            shared.free(device);
+    let Opened { unneeded, news } = state.driver.opened(found, shared.clock.now());
+    if let Some(news) = news {
+        let unreadable = state.restore();
+        if news == News::Restored {
+            shared.recovered();
         }
-        Opened::Replaced { old, news } => {
-            let unreadable = state.restore();
-            if news == News::Restored {
-                shared.recovered();
-            }
-            shared.tell_waiting(state);
-            for answer in unreadable {
-                answer.send(Err(lost_with_device()));
-            }
-            if news == News::FellBack {
-                shared.hand_over();
-            }
-            shared.free(old);
+        shared.tell_waiting(state);
+        for answer in unreadable {
+            answer.send(Err(lost_with_device()));
         }
+        if news == News::FellBack {
+            shared.hand_over();
+        }
+    } else {
+        drop(state);
+    }
+    if let Some(device) = unneeded {
+        shared.free(device);
     }
     shared.work.notify_one();
 }

@@ -30,7 +30,7 @@ use super::watch::Watchers;
 use super::words::Spare;
 use crate::batch::{Due, Overflow, Ticket};
 use crate::device::{Cpu, Device, Engine};
-use crate::driver::{Driver, DriverConfig, Pace};
+use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::plan::RecipeId;
 use crate::session::{Kernels, Model, Session, Submission};
@@ -118,7 +118,6 @@ impl Shared {
         let driving = DriverConfig {
             stall_ms: config.stall_ms,
             pauses: &PAUSES,
-            pace: Pace::Policy,
             processor: || AnyDevice::Cpu(Cpu::default()),
         };
         Ok(Shared {

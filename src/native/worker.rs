@@ -16,7 +16,7 @@ use super::calibration;
 use super::compiles;
 use super::delivery::{Landed, Part};
 use super::outside::{self, block_on, thread};
-use super::recovery::{self, Opener};
+use super::recovery::Opener;
 use super::shared::{Guard, Shared, State};
 use super::watch;
 use super::words::Words;
@@ -128,7 +128,7 @@ impl Worker<'_> {
             wake(shared, &mut state);
         }
         while state.closed.is_none() {
-            let work = state.driver.next(shared.clock.now());
+            let work = state.driver.next_by_policy(shared.clock.now());
             state = match work {
                 Work::Sleep { .. } if !self.is_idle() => return true,
                 Work::Sleep { until } => self.sleep(state, until),
@@ -175,10 +175,12 @@ impl Worker<'_> {
         let shared = self.shared;
         match work {
             Work::Gather => let_calls_gather(shared),
-            Work::Tell(News::Lost) => shared.hand_over(),
             Work::Tell(News::Regained) => shared.recovered(),
-            Work::Open { pauses } => self.opener.open(shared, pauses),
-            Work::FallBack => recovery::replace(shared, None),
+            Work::Replace { pauses } => {
+                shared.hand_over();
+                self.opener.open(shared, pauses);
+            }
+            Work::Look { pauses } => self.opener.open(shared, pauses),
             Work::Sample { generation, flight } => {
                 let sampled = arrive(shared, flight, |state, now| gone(state, generation, now));
                 if let Some(outcome) = sampled {

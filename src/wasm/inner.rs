@@ -127,8 +127,14 @@ impl Inner {
                     outcome: Err(error),
                 } => self.refuse(&[ticket], &error),
                 Work::Tell(news) => self.tell(news),
-                Work::Open { pauses } => self.open(pauses),
-                Work::FallBack => self.take(None),
+                Work::Replace { pauses } => {
+                    self.notify(
+                        "lost",
+                        "the GPU device was lost; pending calls wait for the next one",
+                    );
+                    self.open(pauses);
+                }
+                Work::Look { pauses } => self.open(pauses),
                 Work::Sample { generation, flight } => self.sample(generation, flight),
                 Work::Calibrated => self.tell_calibrated(),
                 // All of the memory that is kept is the session's.
@@ -265,10 +271,15 @@ impl Inner {
         self.follow_room();
         // Others may have waited for what the call would have written.
         if found && self.session().is_ready() {
-            let inner = Rc::clone(self);
-            start(async move { inner.pump_unasked() });
+            self.pump_soon();
         }
         found
+    }
+
+    /// Does what there is to do, when whoever asks for it has been told what came of that.
+    pub(super) fn pump_soon(self: &Rc<Self>) {
+        let inner = Rc::clone(self);
+        start(async move { inner.pump_unasked() });
     }
 
     /// Submits nothing, to hurry what is on its way.

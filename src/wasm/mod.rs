@@ -26,10 +26,9 @@ use self::config::{Options, read_options};
 use self::error::to_js;
 use self::header::Header;
 use self::inner::Inner;
-use self::timer::start;
 use crate::batch::{Due, Millis, Ticket};
 use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
-use crate::driver::{Driver, DriverConfig, Pace};
+use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
@@ -74,7 +73,6 @@ impl Core {
         let config = DriverConfig {
             stall_ms,
             pauses: &recovery::PAUSES,
-            pace: Pace::Frames,
             processor: || AnyDevice::Cpu(Cpu::default()),
         };
         let inner = Inner {
@@ -352,8 +350,7 @@ impl Core {
         drop(driver);
         // What was only planned gave its memory back, and calls of this task come next.
         self.inner.follow_room();
-        let inner = Rc::clone(&self.inner);
-        start(async move { inner.pump() });
+        self.inner.pump_soon();
         ticket.0
     }
 
@@ -409,8 +406,7 @@ impl Core {
     pub fn calibrate(&self, done: Function) {
         self.inner.calibrated.replace(Some(done));
         self.inner.driver.borrow_mut().calibrate();
-        let inner = Rc::clone(&self.inner);
-        start(async move { inner.pump_unasked() });
+        self.inner.pump_soon();
     }
 
     /// The `GPUDevice`, or undefined on the processor.

@@ -60,10 +60,6 @@ impl Inner {
     /// Tells TypeScript what became of the device.
     pub(super) fn tell(self: &Rc<Self>, news: News) {
         let (event, message) = match news {
-            News::Lost => (
-                "lost",
-                "the GPU device was lost; pending calls wait for the next one",
-            ),
             News::Restored => ("restored", "a new GPU device is in use"),
             News::FellBack => (
                 "fallback",

@@ -73,19 +73,15 @@ impl Inner {
     }
 
     /// Gives the driver what was found.
-    pub(super) fn take(self: &Rc<Self>, found: Option<AnyDevice>) {
-        let opened = self.driver.borrow_mut().opened(found, report::now());
-        match opened {
-            Opened::Nothing => {}
-            Opened::Unneeded(mut device) => device.destroy(),
-            Opened::Replaced { old, news } => {
-                drop(old);
-                // When this returns, the face has filled the tensors that it could.
-                self.tell(news);
-                let lost = self.driver.borrow_mut().filled();
-                let why = "a tensor's data went with it; make the tensor again, or keep its source";
-                self.refuse(&lost, &Error::DeviceLost(why.into()));
-            }
+    fn take(self: &Rc<Self>, found: Option<AnyDevice>) {
+        let Opened { unneeded, news } = self.driver.borrow_mut().opened(found, report::now());
+        drop(unneeded);
+        if let Some(news) = news {
+            // When this returns, the face has filled the tensors that it could.
+            self.tell(news);
+            let lost = self.driver.borrow_mut().filled();
+            let why = "a tensor's data went with it; make the tensor again, or keep its source";
+            self.refuse(&lost, &Error::DeviceLost(why.into()));
         }
     }
 }

@@ -10,8 +10,8 @@ enum Next {
     Launch(usize),
     Gather,
     Tell(News),
-    Open(usize),
-    FallBack,
+    Replace(usize),
+    Look,
     Sample,
     Calibrated,
     Trim,
@@ -19,10 +19,11 @@ enum Next {
     Other,
 }
 
-use Next::{Calibrated, FallBack, Gather, Open, Sleep, Tell, Trim};
+use Next::{Calibrated, Gather, Look, Replace, Sleep, Tell, Trim};
 
 /// A driver, and the flights of what it launched.
 struct Story {
+    pace: Pace,
     driver: Driver<Frail>,
     launches: Vec<Launch>,
 }
@@ -31,7 +32,8 @@ impl Story {
     fn new(pace: Pace, batch: BatchConfig) -> Story {
         let gpu = Frail::new(1 << 20).gpu();
         Story {
-            driver: driver(gpu, pace, batch, Some(crate::Model::default())),
+            pace,
+            driver: driver(gpu, batch, Some(crate::Model::default())),
             launches: Vec::new(),
         }
     }
@@ -48,7 +50,7 @@ impl Story {
     }
 
     fn next(&mut self, now: f64) -> Next {
-        match self.driver.next(Millis(now)) {
+        match self.pace.next(&mut self.driver, Millis(now)) {
             Work::Launch(launch) => {
                 let flights = launch.flights.len();
                 self.launches.push(launch);
@@ -56,8 +58,11 @@ impl Story {
             }
             Work::Gather => Gather,
             Work::Tell(news) => Tell(news),
-            Work::Open { pauses } => Open(pauses.len()),
-            Work::FallBack => FallBack,
+            Work::Replace { pauses } => Replace(pauses.len()),
+            Work::Look { pauses } => {
+                assert_eq!(pauses.len(), 1);
+                Look
+            }
             Work::Sample { .. } => Next::Sample,
             Work::Calibrated => Calibrated,
             Work::Trim => Trim,
@@ -97,10 +102,7 @@ impl Story {
     }
 
     fn opened(&mut self, found: Option<Frail>, now: f64) -> Option<News> {
-        match self.driver.opened(found, Millis(now)) {
-            Opened::Replaced { news, .. } => Some(news),
-            Opened::Unneeded(_) | Opened::Nothing => None,
-        }
+        self.driver.opened(found, Millis(now)).news
     }
 }
 
@@ -125,8 +127,7 @@ fn a_device_that_owes_an_answer_for_too_long_is_lost_when_a_face_looks() {
     // The clock of a page may go on while nothing else does.
     assert_eq!(story.next(due + 1.0), Sleep(Some(due)));
     story.wake(due);
-    assert_eq!(story.next(due), Tell(News::Lost));
-    assert_eq!(story.next(due), Open(PAUSES.len()));
+    assert_eq!(story.next(due), Replace(PAUSES.len()));
     assert_eq!(story.next(due), Sleep(None));
     assert!(story.driver.is_gone(story.launches[0].generation));
 }
@@ -188,13 +189,12 @@ fn what_the_policy_waits_for_is_slept_for() {
 }
 
 #[test]
-fn everybody_hears_of_a_loss_before_anything_is_done_about_it() {
+fn the_processor_takes_over_after_losses_in_a_row_until_a_gpu_is_found() {
     let mut story = Story::paged();
     let mut now = 0.0;
     for _ in 0..3 {
         story.lose();
-        assert_eq!(story.next(now), Tell(News::Lost));
-        assert_eq!(story.next(now), Open(PAUSES.len()));
+        assert_eq!(story.next(now), Replace(PAUSES.len()));
         assert_eq!(story.next(now), Sleep(None));
         let gpu = Frail::new(1 << 20).gpu();
         assert_eq!(story.opened(Some(gpu), now), Some(News::Restored));
@@ -202,16 +202,15 @@ fn everybody_hears_of_a_loss_before_anything_is_done_about_it() {
         now += 1.0;
     }
     story.lose();
-    assert_eq!(story.next(now), Tell(News::Lost));
-    assert_eq!(story.next(now), FallBack);
+    assert_eq!(story.next(now), Replace(0));
     assert_eq!(story.opened(None, now), Some(News::FellBack));
     assert_eq!(story.driver.filled(), []);
     assert_eq!(story.next(now), Sleep(Some(now + 1000.0)));
-    assert_eq!(story.next(now + 1000.0), Open(1), "it looks again");
+    assert_eq!(story.next(now + 1000.0), Look, "it looks again");
     assert_eq!(story.opened(None, now + 1500.0), None);
     let next = now + 3500.0;
     assert_eq!(story.next(now + 1500.0), Sleep(Some(next)));
-    assert_eq!(story.next(next), Open(1));
+    assert_eq!(story.next(next), Look);
     let gpu = Frail::new(1 << 20).gpu();
     assert_eq!(story.opened(Some(gpu), next), None);
     assert_eq!(story.next(next), Tell(News::Regained));
@@ -224,8 +223,7 @@ fn nothing_is_sent_before_the_tensors_of_another_device_are_filled() {
     story.driver.session.fill(tensor, &[1; 4]).expect("room");
     story.ask();
     story.lose();
-    assert_eq!(story.next(0.0), Tell(News::Lost));
-    assert_eq!(story.next(0.0), Open(PAUSES.len()));
+    assert_eq!(story.next(0.0), Replace(PAUSES.len()));
     story.opened(Some(Frail::new(1 << 20).gpu()), 1.0);
     story.driver.session.flush();
     story.wake(2.0);
@@ -254,9 +252,8 @@ fn samples_wait_for_batches_and_for_the_face() {
     assert_eq!(story.next(3.0), Sleep(Some(3.0 + STALL_MS)));
     // It never comes, and its device is lost.
     story.wake(3.0 + STALL_MS);
-    assert_eq!(story.next(4.0 + STALL_MS), Tell(News::Lost));
     story.driver.sampled(&Err(lost()), Millis(5.0 + STALL_MS));
-    assert_eq!(story.next(5.0 + STALL_MS), Open(PAUSES.len()));
+    assert_eq!(story.next(5.0 + STALL_MS), Replace(PAUSES.len()));
     story.wake(5.0 + STALL_MS);
     assert_eq!(story.next(5.0 + STALL_MS), Calibrated);
     assert_eq!(
@@ -294,10 +291,9 @@ fn what_launches_take_is_noted() {
 fn a_closed_session_needs_no_device() {
     let mut story = Story::paged();
     story.lose();
-    assert_eq!(story.next(0.0), Tell(News::Lost));
-    assert_eq!(story.next(0.0), Open(PAUSES.len()));
+    assert_eq!(story.next(0.0), Replace(PAUSES.len()));
     story.driver.close();
     let opened = story.driver.opened(Some(gpu()), Millis(1.0));
-    assert!(matches!(opened, Opened::Unneeded(_)));
+    assert!(opened.unneeded.is_some() && opened.news.is_none());
     assert_eq!(story.next(2.0), Sleep(None));
 }

@@ -87,13 +87,12 @@ pub(super) struct Face {
     pub(super) pending: BTreeMap<Ticket, Option<Vec<f32>>>,
     /// Those that wait for kernels.
     pub(super) warming: BTreeSet<Ticket>,
-    pub(super) news: Vec<News>,
     is_closed: bool,
 }
 
 impl Face {
     pub(super) fn new(pace: Pace, batch: BatchConfig, routing: Option<crate::Model>) -> Face {
-        let mut driver = driver(gpu(), pace, batch, routing);
+        let mut driver = driver(gpu(), batch, routing);
         let pose = pose(&mut driver.session);
         Face {
             driver,
@@ -109,7 +108,6 @@ impl Face {
             heard: Millis(0.0),
             pending: BTreeMap::new(),
             warming: BTreeSet::new(),
-            news: Vec::new(),
             is_closed: false,
         }
     }
@@ -202,7 +200,7 @@ impl Face {
             self.driver.wake(self.now);
         }
         for _ in 0..1000 {
-            match self.driver.next(self.now) {
+            match self.pace.next(&mut self.driver, self.now) {
                 Work::Sleep { until } => return self.sleep(until),
                 work => {
                     assert!(!self.is_closed, "it goes on");
@@ -230,17 +228,13 @@ impl Face {
                 assert!(self.warming.remove(&ticket), "answered once");
             }
             Work::Tell(news) => {
-                self.news.push(news);
-                assert_eq!(news == News::Lost, self.driver.session.is_lost());
+                assert!(!self.driver.session.is_lost() || news == News::Relieved);
             }
-            Work::Open { pauses } => {
+            Work::Replace { pauses: [] } => self.take(None),
+            Work::Replace { pauses } | Work::Look { pauses } => {
                 let is_lost = self.driver.session.is_lost();
                 assert_eq!(pauses.len(), if is_lost { PAUSES.len() } else { 1 });
                 assert!(!std::mem::replace(&mut self.opening, true), "one at a time");
-            }
-            Work::FallBack => {
-                assert_eq!(self.news.last(), Some(&News::Lost));
-                self.take(None);
             }
             Work::Sample { generation, flight } => {
                 assert_eq!(self.driver.session.in_flight(), 0);
@@ -410,19 +404,19 @@ impl Face {
 
     fn take(&mut self, found: Option<Frail>) {
         let is_found = found.is_some();
-        match self.driver.opened(found, self.now) {
-            Opened::Nothing => assert!(!self.is_closed || !is_found),
-            Opened::Unneeded(_) => assert!(self.is_closed),
-            Opened::Replaced { news, .. } => {
-                assert_eq!(news == News::Restored, is_found);
-                self.news.push(news);
-                // A listener makes a call, and sends it: not before there are tensors.
-                self.driver.session.flush();
-                let early = self.driver.next(self.now);
-                assert!(matches!(early, Work::Sleep { until: None }));
-                fill(&mut self.driver.session, self.pose);
-                assert_eq!(self.driver.filled(), []);
-            }
+        let Opened { unneeded, news } = self.driver.opened(found, self.now);
+        if self.is_closed {
+            return assert_eq!((unneeded.is_some(), news), (is_found, None));
+        }
+        assert_eq!(unneeded.is_some(), news.is_some());
+        if let Some(news) = news {
+            assert_eq!(news == News::Restored, is_found);
+            // A listener makes a call, and sends it: not before there are tensors.
+            self.driver.session.flush();
+            let early = self.pace.next(&mut self.driver, self.now);
+            assert!(matches!(early, Work::Sleep { until: None }));
+            fill(&mut self.driver.session, self.pose);
+            assert_eq!(self.driver.filled(), []);
         }
     }
 

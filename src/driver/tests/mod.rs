@@ -27,19 +27,31 @@ fn lost() -> Error {
     Error::DeviceLost("test".into())
 }
 
+/// Who says when calls go that nobody asked to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// The driver, by the session's policy.
+    Policy,
+    /// Somebody else, who flushes the session.
+    Frames,
+}
+
+impl Pace {
+    fn next(self, driver: &mut Driver<Frail>, now: Millis) -> Work {
+        match self {
+            Pace::Policy => driver.next_by_policy(now),
+            Pace::Frames => driver.next(now),
+        }
+    }
+}
+
 /// Drives a session on a GPU, with a processor beside it.
-fn driver(
-    gpu: Frail,
-    pace: Pace,
-    batch: BatchConfig,
-    routing: Option<crate::Model>,
-) -> Driver<Frail> {
+fn driver(gpu: Frail, batch: BatchConfig, routing: Option<crate::Model>) -> Driver<Frail> {
     let session = Session::new(gpu, batch).expect("valid settings");
     let routing = routing.map(|model| (model, f64::INFINITY));
     let config = DriverConfig {
         stall_ms: STALL_MS,
         pauses: &PAUSES,
-        pace,
         processor,
     };
     Driver::new(session.beside(processor(), routing), config)
