@@ -33,6 +33,7 @@
 
 pub mod batch;
 pub mod device;
+pub mod driver;
 pub mod embed;
 mod error;
 pub mod graph;

@@ -30,6 +30,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "graph", "program", "plan", "kernel", "batch", "device", "tensor", "error",
         ],
     ),
+    ("driver", &["session", "batch", "device", "error"]),
     ("ops", &["program", "graph", "tensor", "error"]),
     ("embed", &["graph", "tensor", "error"]),
     ("native", FACES),
@@ -40,9 +41,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("embeddings-web", &["embed", "graph", "tensor", "error"]),
 ];
 
-/// Session, ops and embed, and what it takes to name their types.
+/// Driver, session, ops and embed, and what it takes to name their types.
 const FACES: &[&str] = &[
-    "session", "ops", "embed", "batch", "device", "graph", "program", "plan", "tensor", "error",
+    "driver", "session", "ops", "embed", "batch", "device", "graph", "program", "plan", "tensor",
+    "error",
 ];
 
 /// Words that belong to some places only, by the start or end of their path.
@@ -74,8 +76,8 @@ const OUTSIDE: [&str; 6] = [
     "std::thread",
     "std::env",
 ];
-const SECLUDED: [&str; 8] = [
-    "tensor", "graph", "program", "kernel", "plan", "batch", "ops", "embed",
+const SECLUDED: [&str; 9] = [
+    "tensor", "graph", "program", "kernel", "plan", "batch", "driver", "ops", "embed",
 ];
 
 /// What a source file does that it may not. Paths begin with the folder under `src`, or
@@ -189,9 +191,15 @@ fn misplaced_cfgs(code: &str) -> Vec<String> {
         let below = lines[i + 1..].iter().find(|line| !line.starts_with("#["));
         let is_attribute = line.starts_with("#[cfg(");
         let picks = |below: &&str| {
-            ["mod ", "pub mod ", "pub use ", "pub(crate) use "]
-                .iter()
-                .any(|start| below.starts_with(start))
+            [
+                "mod ",
+                "pub mod ",
+                "pub(crate) mod ",
+                "pub use ",
+                "pub(crate) use ",
+            ]
+            .iter()
+            .any(|start| below.starts_with(start))
         };
         if !is_attribute || !below.is_some_and(picks) {
             found.push(format!("has a cfg(target_arch) over code: {line}"));
@@ -256,6 +264,12 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "use crate::native::Gpu;",
         "imports native",
     ),
+    (
+        "session/mod.rs",
+        "use crate::driver::Driver;",
+        "imports driver",
+    ),
+    ("driver/mod.rs", "async fn next() {}", "uses async"),
     ("error/mod.rs", "use super::graph::Op;", "imports graph"),
     (
         "session/mod.rs",

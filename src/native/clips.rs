@@ -129,7 +129,8 @@ impl Debug for Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        let State { session, clips, .. } = &mut *state;
+        let State { driver, clips, .. } = &mut *state;
+        let session = &mut driver.session;
         clips.release(self.at, self.words, session);
     }
 }
@@ -174,7 +175,8 @@ impl Gpu {
         let size = words_of(words.len());
         let at = shared.on_driver_thread(move |shared| {
             let mut state = shared.open()?;
-            let State { session, clips, .. } = &mut *state;
+            let State { driver, clips, .. } = &mut *state;
+            let session = &mut driver.session;
             clips.put(&words, session)
         })?;
         Ok(Clip {
@@ -355,14 +357,16 @@ impl Shared {
     /// The number of the tensor that clips lie in, all of them.
     fn store(self: &Arc<Self>) -> Result<u32, Error> {
         let mut state = self.open()?;
-        let State { session, clips, .. } = &mut *state;
+        let State { driver, clips, .. } = &mut *state;
+        let session = &mut driver.session;
         if clips.is_stored(session) {
             return Ok(clips.number(session));
         }
         drop(state);
         self.on_driver_thread(|shared| {
             let mut state = shared.open()?;
-            let State { session, clips, .. } = &mut *state;
+            let State { driver, clips, .. } = &mut *state;
+            let session = &mut driver.session;
             clips.store(session)?;
             Ok(clips.number(session))
         })

@@ -1,10 +1,14 @@
-//! Kernels that wait for a compiler, and how many compilers are at work.
+//! Kernels that wait for a compiler, and the threads that compile.
 //!
-//! What is compiled and what becomes of it is the session's matter; the threads are the
-//! worker's.
+//! What is compiled and what becomes of it is the session's matter.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
 
+use super::outside::{block_on, spawn};
+use super::shared::Shared;
+use super::worker::{Ended, supervise};
 use crate::device::{Compile, Generation};
 
 /// Compilers at work at once: a driver's take a core each, and calls need some too.
@@ -72,6 +76,60 @@ impl std::fmt::Debug for Compiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} wait for {}", self.waiting.len(), self.compilers)
     }
+}
+
+/// Has so many threads more compile kernels.
+pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usize) {
+    for _ in 0..compilers {
+        let own = Arc::clone(shared);
+        let job = move || {
+            if supervise(&own, || compile(&own, generation)) == Ended::InPanic {
+                own.lock().compiles.give_up(generation);
+                own.work.notify_all();
+            }
+        };
+        if let Err(error) = spawn(job) {
+            shared.close(&error);
+        }
+    }
+}
+
+/// Compiles kernels as long as there are some, and tells the worker of each. On a thread
+/// of its own, for drivers take their time.
+fn compile(shared: &Shared, generation: Generation) {
+    loop {
+        let next = shared.lock().compiles.next(generation);
+        let Some(work) = next else {
+            shared.work.notify_all();
+            return;
+        };
+        let compiled = block_on(work);
+        let mut state = shared.lock();
+        if state.closed.is_none() {
+            let now = shared.clock.now();
+            state.driver.compiled(generation, compiled, now);
+            drop(state);
+            shared.work.notify_one();
+        }
+    }
+}
+
+/// Waits until no kernel is being compiled for the device, which its compilers use. One that
+/// takes longer than a device may keeps it until it is done.
+pub(super) fn wait(shared: &Shared) {
+    let start = shared.clock.now();
+    let mut state = shared.lock();
+    let waiting = state.compiles.clear();
+    while state.compiles.is_at_work() {
+        let waited = shared.clock.now().0 - start.0;
+        let waited = Duration::from_secs_f64(waited.max(0.0) / 1e3);
+        let Some(left) = shared.stall.checked_sub(waited) else {
+            break;
+        };
+        state = state.sleep(&shared.work, Some(left));
+    }
+    drop(state);
+    drop(waiting);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::blocking::Blocking;
 use super::builder::Batch;
 use super::config::{Config, EngineChoice, open_device};
 use super::outside::{self, AnyDevice, Task, block_on};
-use super::recovery::Recovery;
+use super::recovery::Opener;
 use super::room::Room;
 use super::shared::{Purpose, Shared, Terms};
 use super::worker;
@@ -89,9 +89,9 @@ impl Gpu {
         let device = outside::enter(move || block_on(open_device(&own))).await??;
         let routing = (config.engine == EngineChoice::Auto).then(Model::default);
         let shared = Arc::new(Shared::new(device, routing, &config, Purpose::Send)?);
-        let recovery = Recovery::new(config);
+        let opener = Opener::new(config);
         let theirs = Arc::clone(&shared);
-        let worker = outside::spawn(move || worker::run(&theirs, recovery))?;
+        let worker = outside::spawn(move || worker::run(&theirs, opener))?;
         Ok(Gpu::new(shared, Some(worker)))
     }
 
@@ -204,7 +204,7 @@ impl Gpu {
 
     /// Calls that still fit before the queue is full; 0 or less when it is.
     pub fn desired_size(&self) -> i64 {
-        self.shared().lock().session.desired_size()
+        self.shared().lock().driver.session.desired_size()
     }
 
     /// Items of a batch that memory holds beside a model: ⌊(0.8 · memory budget
@@ -214,6 +214,7 @@ impl Gpu {
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
         let state = self.shared().lock();
         state
+            .driver
             .session
             .optimal_batch_size(model_bytes, bytes_per_item)
     }
@@ -230,7 +231,7 @@ impl Gpu {
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
-        record(calls).shared().lock().session.end_explain()
+        record(calls).shared().lock().driver.session.end_explain()
     }
 
     /// Counts since the session was opened; times in milliseconds, sizes in bytes.
@@ -243,18 +244,18 @@ impl Gpu {
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        self.shared().lock().session.stats()
+        self.shared().lock().driver.session.stats()
     }
 
     /// What the device is: its adapter, driver, features and limits.
     pub fn info(&self) -> DeviceInfo {
-        self.shared().lock().session.info()
+        self.shared().lock().driver.session.info()
     }
 
     /// What calls are foreseen to take, by which the devices are chosen, and
     /// whether it was measured in this process; `None` where nothing is chosen.
     pub fn model(&self) -> Option<(Model, bool)> {
-        self.shared().lock().session.model()
+        self.shared().lock().driver.session.model()
     }
 
     /// The wgpu device in use, to share with other users of it; `None` on the
@@ -264,13 +265,13 @@ impl Gpu {
     /// the session's thread while it is locked: only send a message from them; make
     /// no calls of this session, and take no lock that is held where some are made.
     pub fn wgpu_device(&self) -> Option<wgpu::Device> {
-        outside::wgpu_device(self.shared().lock().session.device())
+        outside::wgpu_device(self.shared().lock().driver.session.device())
     }
 
     /// Its queue, likewise, and what [`wgpu_device`](Gpu::wgpu_device) says of
     /// callbacks holds for those of the queue.
     pub fn wgpu_queue(&self) -> Option<wgpu::Queue> {
-        outside::wgpu_queue(self.shared().lock().session.device())
+        outside::wgpu_queue(self.shared().lock().driver.session.device())
     }
 
     /// Ends the session for all of its handles: what is pending fails with

@@ -126,18 +126,18 @@ fn import(shared: &Arc<Shared>, buffer: &wgpu::Buffer, shape: Shape) -> Result<T
         drop(state); // Which the tensor locks, should it be dropped at once.
         return Ok(Tensor::of(known));
     }
-    if state.session.is_lost() {
+    if state.driver.session.is_lost() {
         return Err(Error::DeviceLost(
             "import a buffer of the next one, which `wgpu_device` gives".into(),
         ));
     }
-    let number = state.session.hold();
+    let number = state.driver.session.hold();
     let place = |device: &mut _| outside::import(device, number, (buffer, shape.count()));
     // What is only explained is not on any device.
     if shared.purpose != Purpose::Explain
-        && let Err(error) = state.session.place_with(number, None, place)
+        && let Err(error) = state.driver.session.place_with(number, None, place)
     {
-        state.session.release(number);
+        state.driver.session.release(number);
         return Err(error);
     }
     state.residents.sources.insert(number, Source::Imported);

@@ -248,14 +248,14 @@ impl Entry {
     fn told(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
             let (state, held) = self.open()?;
-            if held.is_told(&state.session) {
+            if held.is_told(&state.driver.session) {
                 return Ok((state, held));
             }
             drop((state, held));
             let entry = Arc::clone(self);
             self.shared.on_driver_thread(move |_| {
                 let (mut state, mut held) = entry.open()?;
-                held.tell(&mut state.session)
+                held.tell(&mut state.driver.session)
             })?;
         }
     }
@@ -270,7 +270,7 @@ impl Drop for Entry {
         let pages = std::mem::take(&mut self.lock().pages); // Nobody else knows it any more.
         let mut state = self.shared.lock();
         for page in pages {
-            state.session.release(page);
+            state.driver.session.release(page);
         }
         self.shared.wake_worker(state);
     }

@@ -10,6 +10,7 @@ mod call;
 mod clips;
 mod compiles;
 mod config;
+mod delivery;
 mod driver_threads;
 mod embedder;
 mod gpu;

@@ -21,6 +21,7 @@ use super::embedder::Burden;
 use super::index::Indexes;
 use super::outside::{self, AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard, Task};
 use super::recent::Recent;
+use super::recovery::PAUSES;
 use super::request::{Request, Structure};
 use super::room::{Waiter, Waiters};
 use super::store::Clips;
@@ -29,6 +30,7 @@ use super::watch::Watchers;
 use super::words::Spare;
 use crate::batch::{Due, Overflow, Ticket};
 use crate::device::{Cpu, Device, Engine};
+use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::plan::RecipeId;
 use crate::session::{Kernels, Model, Session, Submission};
@@ -74,7 +76,7 @@ pub(super) enum Purpose {
 
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) session: Session<AnyDevice>,
+    pub(super) driver: Driver<AnyDevice>,
     pub(super) answers: HashMap<Ticket, Answer>,
     recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
@@ -113,9 +115,14 @@ impl Shared {
         if purpose == Purpose::Explain {
             session.begin_explain();
         }
+        let driving = DriverConfig {
+            stall_ms: config.stall_ms,
+            pauses: &PAUSES,
+            processor: || AnyDevice::Cpu(Cpu::default()),
+        };
         Ok(Shared {
             state: Mutex::new(State {
-                session,
+                driver: Driver::new(session, driving),
                 answers: HashMap::new(),
                 recipes: Recent::default(),
                 residents: Residents::default(),
@@ -246,7 +253,11 @@ impl Shared {
         };
         state.copy(request)?;
         let now = self.clock.now();
-        let accepted = match state.session.submit_to(terms.engine, &submission, now) {
+        let accepted = match state
+            .driver
+            .session
+            .submit_to(terms.engine, &submission, now)
+        {
             Ok(accepted) => accepted,
             Err(error) => {
                 // A call that finds the queue full has what fills it sent.
@@ -279,7 +290,7 @@ impl Shared {
             Err(error) => return Call::known(Err(error)),
         };
         let (sender, receiver) = oneshot::channel();
-        let ticket = state.session.warm_up(kernels);
+        let ticket = state.driver.session.warm_up(kernels);
         state.answers.insert(ticket, Answer::from(sender));
         self.wake_worker(state);
         Call::pending(Arc::clone(self), ticket, receiver)
@@ -288,15 +299,15 @@ impl Shared {
     /// Sends what is queued, as soon as the worker gets to it.
     pub(super) fn flush(&self) {
         let mut state = self.lock();
-        state.session.flush();
+        state.driver.session.flush();
         self.wake_worker(state);
     }
 
     /// Sends what is queued, if anything is.
     pub(super) fn flush_queued(&self) {
         let mut state = self.lock();
-        if !state.session.is_open_empty() {
-            state.session.flush();
+        if !state.driver.session.is_open_empty() {
+            state.driver.session.flush();
             self.wake_worker(state);
         }
     }
@@ -306,7 +317,7 @@ impl Shared {
         // Removed under the lock, dropped outside it: a waker may be inside.
         let answer = state.answers.remove(&ticket);
         if answer.is_some() {
-            state.session.abort(ticket);
+            state.driver.session.abort(ticket);
             // Others may have waited for what the call would have written.
             let wanted = self.wants_worker(&state);
             self.tell_waiting(state);
@@ -327,7 +338,8 @@ impl Shared {
         self.sound.store(false, Ordering::Relaxed);
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
         // What is half changed may panic again; the calls are answered all the same.
-        let given_up = catch_unwind(AssertUnwindSafe(|| state.session.give_up_all()));
+        state.driver.close();
+        let given_up = catch_unwind(AssertUnwindSafe(|| state.driver.session.give_up_all()));
         debug_assert!(given_up.is_ok() || state.is_broken, "it is not broken");
         let residents = std::mem::take(&mut state.residents);
         let spare = std::mem::take(&mut state.spare);
@@ -351,7 +363,7 @@ impl Shared {
     /// to free. They work on nothing new.
     pub(super) fn take_devices(&self) -> Vec<AnyDevice> {
         let instead = AnyDevice::Cpu(Cpu::default());
-        let mut devices = self.lock().session.take_devices(instead);
+        let mut devices = self.lock().driver.session.take_devices(instead);
         devices.iter_mut().for_each(Device::destroy);
         devices
     }
@@ -381,7 +393,7 @@ impl Shared {
         tickets.sort_unstable();
         let mut texts = Vec::with_capacity(tickets.len());
         for ticket in tickets {
-            state.session.abort(ticket);
+            state.driver.session.abort(ticket);
             texts.extend(state.answers.remove(&ticket));
         }
         self.tell_waiting(state);
@@ -442,8 +454,8 @@ impl Shared {
     fn wants_worker(&self, state: &State) -> bool {
         state.asleep
             && (state.is_full()
-                || state.session.has_released()
-                || state.session.due(self.clock.now()) != Due::Idle)
+                || state.driver.session.has_released()
+                || state.driver.session.due(self.clock.now()) != Due::Idle)
     }
 }
 
@@ -507,13 +519,13 @@ impl Drop for Guard<'_> {
 impl State {
     /// Whether producers should wait. A full queue is sent whatever the policy.
     pub(super) fn is_full(&self) -> bool {
-        self.session.desired_size() <= 0
+        self.driver.session.desired_size() <= 0
     }
 
     /// Keeps a result's memory for others, if the worker is going to free it: once no
     /// batch follows the last one. Or hands it back.
     pub(super) fn keep(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
-        match self.closed.is_none() && self.session.may_trim() {
+        match self.closed.is_none() && self.driver.session.may_trim() {
             true => self.spare.give(result),
             false => Some(result),
         }
@@ -524,14 +536,16 @@ impl State {
             return Ok(id);
         }
         let id = match structure {
-            Structure::Chain(chain) => self.session.chain(chain.clone()),
-            Structure::Embedding(encoder, tokens) => self.session.chain(encoder.chain(*tokens)?),
-            Structure::Sampling(sampling) => self.session.sampling(*sampling),
-            Structure::Searching(searching) => self.session.searching(*searching),
-            _ => self.session.recipe(&structure.op()?),
+            Structure::Chain(chain) => self.driver.session.chain(chain.clone()),
+            Structure::Embedding(encoder, tokens) => {
+                self.driver.session.chain(encoder.chain(*tokens)?)
+            }
+            Structure::Sampling(sampling) => self.driver.session.sampling(*sampling),
+            Structure::Searching(searching) => self.driver.session.searching(*searching),
+            _ => self.driver.session.recipe(&structure.op()?),
         };
         let dropped = self.recipes.add(structure.clone(), id);
-        self.session.forget(dropped);
+        self.driver.session.forget(dropped);
         Ok(id)
     }
 
@@ -542,7 +556,7 @@ impl State {
             .map(|operand| operand.len().next_multiple_of(16))
             .sum();
         let room: &mut [u8] =
-            bytemuck::cast_slice_mut(self.session.room(need as u64 / u64::from(WORD))?);
+            bytemuck::cast_slice_mut(self.driver.session.room(need as u64 / u64::from(WORD))?);
         let mut at = 0;
         for operand in request.operands() {
             room[at..at + operand.len()].copy_from_slice(operand);

@@ -64,11 +64,11 @@ impl Tensor {
         let (shared, number) = self.place();
         let shown = shared.on_driver_thread(move |shared| {
             let mut state = shared.open()?;
-            if state.session.is_lost() {
+            if state.driver.session.is_lost() {
                 return Ok(None);
             }
-            state.session.bring(number)?;
-            Ok(outside::show(state.session.device_mut(), number))
+            state.driver.session.bring(number)?;
+            Ok(outside::show(state.driver.session.device_mut(), number))
         });
         Some(TensorBuffer {
             buffer: shown.ok()??,

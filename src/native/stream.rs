@@ -150,7 +150,7 @@ where
     }
 
     fn begin(&mut self, chunk: S::Item, context: &mut Context<'_>) {
-        let pending = |gpu: &Gpu| gpu.shared().lock().session.pending_bytes();
+        let pending = |gpu: &Gpu| gpu.shared().lock().driver.session.pending_bytes();
         let lost = |gpu: &Gpu| !gpu.shared().is_sound();
         let least = self.gpus.iter().min_by_key(|gpu| (lost(gpu), pending(gpu)));
         let gpu = least.unwrap_or(&self.gpus[0]);
@@ -183,7 +183,7 @@ where
         let wanted = ENOUGH.checked_div(each).unwrap_or(LEAST).clamp(LEAST, MOST);
         let depths = self.gpus.iter().map(|gpu| {
             let state = gpu.shared().lock();
-            let fitting = state.session.optimal_batch_size(0, each);
+            let fitting = state.driver.session.optimal_batch_size(0, each);
             usize::try_from(wanted.min(fitting)).unwrap_or(usize::MAX)
         });
         depths.sum()

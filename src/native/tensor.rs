@@ -78,7 +78,7 @@ impl Tensor {
     pub fn without_source(self) -> Tensor {
         let Resident { shared, number, .. } = &*self.resident;
         let mut state = shared.lock();
-        let is_lost = state.session.is_lost();
+        let is_lost = state.driver.session.is_lost();
         let source = state.residents.sources.get_mut(number);
         let mut dropped = None;
         if let Some(Source::Kept(data)) = source {
@@ -143,7 +143,7 @@ impl Debug for Resident {
 impl Drop for Resident {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        state.session.release(self.number);
+        state.driver.session.release(self.number);
         let source = state.residents.sources.remove(&self.number);
         let import = state.residents.forget_import(self.number);
         self.shared.wake_worker(state);
@@ -254,7 +254,7 @@ impl Gpu {
         let data = data.into();
         let shape = shaped("tensor", dims, data.len())?;
         let shared = self.shared();
-        let info = shared.open()?.session.info();
+        let info = shared.open()?.driver.session.info();
         let contents = data.contents(storage, &info)?;
         self.keep(shape, contents)
     }
@@ -277,12 +277,12 @@ impl Shared {
     /// The number of a new tensor of this data.
     fn keep(&self, contents: Contents) -> Result<u32, Error> {
         let mut state = self.open()?;
-        let number = state.session.hold();
+        let number = state.driver.session.hold();
         // With no device it is filled when there is one.
-        if !state.session.is_lost()
-            && let Err(error) = fill(&mut state.session, number, &contents)
+        if !state.driver.session.is_lost()
+            && let Err(error) = fill(&mut state.driver.session, number, &contents)
         {
-            state.session.release(number);
+            state.driver.session.release(number);
             return Err(error);
         }
         let source = Source::Kept(contents);
@@ -326,7 +326,7 @@ impl Shared {
         if let Some((_, number)) = adopted.find(|(known, _)| Arc::ptr_eq(known, resident)) {
             return Ok(*number);
         }
-        let number = state.session.hold();
+        let number = state.driver.session.hold();
         state.residents.adopted.push((Arc::clone(resident), number));
         Ok(number)
     }
@@ -339,9 +339,11 @@ impl State {
         let mut sources = std::mem::take(&mut self.residents.sources);
         for (number, source) in &mut sources {
             let lost = match source {
-                Source::Kept(data) | Source::Once(data) => fill(&mut self.session, *number, data)
-                    .err()
-                    .map(|_| NO_ROOM),
+                Source::Kept(data) | Source::Once(data) => {
+                    fill(&mut self.driver.session, *number, data)
+                        .err()
+                        .map(|_| NO_ROOM)
+                }
                 Source::Given => Some(NO_SOURCE),
                 Source::Imported => Some(IMPORTED),
                 Source::Lost(why) => Some(*why),
@@ -353,9 +355,9 @@ impl State {
             }
         }
         self.residents.sources = sources;
-        self.clips.restore(&mut self.session);
-        self.indexes.restore(&mut self.session);
-        let tickets = self.session.give_up_unreadable().into_iter();
+        self.clips.restore(&mut self.driver.session);
+        self.indexes.restore(&mut self.driver.session);
+        let tickets = self.driver.filled().into_iter();
         tickets
             .filter_map(|ticket| self.answers.remove(&ticket))
             .collect()

@@ -27,7 +27,7 @@ impl Gpu {
     /// # }
     /// ```
     pub fn warmup(&self, calls: impl FnOnce(&Gpu)) -> Warmup {
-        let kernels = record(calls).shared().lock().session.end_kernels();
+        let kernels = record(calls).shared().lock().driver.session.end_kernels();
         Warmup(self.shared().warm_up(kernels))
     }
 }

@@ -63,7 +63,7 @@ impl Gpu {
         let number = watchers.made;
         watchers.listening.push(number);
         watchers.listeners.push((number, Box::new(listener)));
-        state.session.measure_batches(Some(outside::now_ms));
+        state.driver.session.measure_batches(Some(outside::now_ms));
         drop(state);
         Watch {
             shared: Arc::downgrade(shared),
@@ -89,7 +89,7 @@ impl Drop for Watch {
         watchers.listening.retain(|number| *number != self.number);
         let gone = watchers.take(|number| number == self.number);
         if watchers.listening.is_empty() {
-            state.session.measure_batches(None);
+            state.driver.session.measure_batches(None);
         }
         drop(state);
         drop(gone); // Outside the lock: it may hold anything.
@@ -125,7 +125,7 @@ pub(super) fn tell(shared: &Shared, facts: &Facts) {
         .partition(|(number, _)| watchers.listening.contains(number));
     watchers.listeners.splice(..0, still);
     if watchers.listening.is_empty() {
-        state.session.measure_batches(None);
+        state.driver.session.measure_batches(None);
     }
     drop(state);
     drop(gone);

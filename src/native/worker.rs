@@ -1,4 +1,4 @@
-//! The one thread that sends batches and settles calls.
+//! The one thread that sends batches and settles calls: it does what the driver says.
 //!
 //! It waits for a GPU outside the lock, and copies results out of the read-back
 //! there too; what the processor has of a batch is computed under it, as part of
@@ -12,35 +12,34 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::calibration::Calibration;
-use super::call::Answer;
-use super::outside::{self, block_on, spawn, thread};
-use super::recovery::Recovery;
-use super::shared::{Shared, State};
+use super::calibration;
+use super::compiles;
+use super::delivery::{Landed, Part};
+use super::outside::{self, block_on, thread};
+use super::recovery::Opener;
+use super::shared::{Guard, Shared, State};
 use super::watch;
 use super::words::Words;
-use crate::batch::{BatchId, Due, Millis};
+use crate::batch::{BatchId, Millis, Ticket};
 use crate::device::{Flight, Generation, Readback};
+use crate::driver::{Landing, News, Work};
 use crate::error::Error;
-use crate::session::{self, Facts, Launch, Settlement};
+use crate::session::{Launch, Settlement};
 
 /// Milliseconds without a new call that end a burst, and the longest burst.
 const LULL_MS: f64 = 0.02;
 const BURST_MS: f64 = 0.5;
 
-/// Milliseconds without a batch after which memory that is kept for the next is freed.
-const IDLE_MS: f64 = 2000.0;
-
 /// Seconds of the longest sleep: a day.
 const LONGEST_S: f64 = 86_400.0;
 
 /// Works until the session is closed, and frees its device then.
-pub(super) fn run(shared: &Arc<Shared>, recovery: Recovery) {
-    supervise(shared, || work(shared, recovery));
+pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
+    supervise(shared, || work(shared, opener));
     // Whatever ended the work, each call is told, and what is broken is closed.
     supervise(shared, || shared.close(&Error::Disposed));
     let devices = shared.take_devices();
-    wait_for_compilers(shared);
+    compiles::wait(shared);
     for device in devices {
         outside::free(device, shared.stall);
     }
@@ -51,31 +50,33 @@ pub(super) fn run(shared: &Arc<Shared>, recovery: Recovery) {
     }
 }
 
-fn work(shared: &Arc<Shared>, mut recovery: Recovery) {
-    let mut flights = VecDeque::new();
+fn work(shared: &Arc<Shared>, opener: Opener) {
+    let mut worker = Worker {
+        adapter: calibration::begin(shared),
+        shared,
+        opener,
+        flights: VecDeque::new(),
+        landed: None,
+    };
     let mut begun = None;
-    let mut calibration = Calibration::new(shared);
-    while wait_for_work(shared, &mut calibration) {
-        recovery.look_after(shared);
-        send(shared, &mut flights);
-        while let Some(piece) = flights.pop_front() {
-            let mut landed = land(shared, piece);
-            flights.extend(landed.next.drain(..));
-            if landed.outcome.is_ok() {
-                calibration.answered(shared);
-            }
-            // Here too: while the processor has work, this loop may never end.
-            recovery.look_after(shared);
-            // Sent first: the device computes while results are copied.
-            send(shared, &mut flights);
+    loop {
+        // Sent first: the device computes while results are copied.
+        let goes_on = worker.drive();
+        if let Some(landed) = worker.landed.take() {
             let facts = landed.facts;
             landed.deliver(&mut begun);
             if let Some(facts) = facts {
                 watch::tell(shared, &facts);
             }
         }
+        if !goes_on {
+            break;
+        }
+        if let Some(sent) = worker.flights.pop_front() {
+            worker.land(sent);
+        }
     }
-    recovery.join(shared.stall);
+    worker.opener.join(shared.stall);
 }
 
 /// How work came to its end.
@@ -99,66 +100,198 @@ pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) -> Ended {
     Ended::WithItsWork
 }
 
-/// Sleeps until something is due; `false` once the session is closed.
-fn wait_for_work(shared: &Shared, calibration: &mut Calibration) -> bool {
-    let mut idle = None;
-    let mut state = shared.lock();
-    while state.closed.is_none() {
-        state.session.free_released();
-        if state.is_full() {
-            state.session.flush();
-        }
-        let now = shared.clock.now();
-        let stalls = stalls_at(shared, &state);
-        if stalls.is_some_and(|stalls| stalls <= now) {
-            let generation = state.session.generation();
-            state.session.lose(generation);
-        }
-        let next_look = state.session.next_look();
-        if state.session.is_unheard() || next_look.is_some_and(|moment| moment <= now) {
-            return true; // Somebody is to look for a device.
-        }
-        let pause = match state.session.due(now) {
-            Due::Now => return true,
-            Due::TaskEnd => {
-                drop(state);
-                let_calls_gather(shared);
-                return true;
-            }
-            Due::At(moment) => Some(pause(now, moment)),
-            Due::Idle if calibration.is_running() => {
-                state = calibration.step(shared, state);
-                continue;
-            }
-            Due::Idle if state.session.may_trim() => {
-                let until = *idle.get_or_insert(Millis(now.0 + IDLE_MS));
-                if until <= now {
-                    state.session.trim();
-                    state.spare.clear();
-                    continue;
-                }
-                Some(pause(now, until))
-            }
-            Due::Idle => None,
-        };
-        let moments = [next_look, stalls].into_iter().flatten();
-        let pauses = moments.map(|moment| self::pause(now, moment));
-        let pause = pauses.chain(pause).min();
-        state.asleep = true;
-        state = state.sleep(&shared.work, pause);
-        state.asleep = false;
-    }
-    false
+/// What the worker has on hand.
+struct Worker<'a> {
+    shared: &'a Arc<Shared>,
+    opener: Opener,
+    /// What the model is remembered by.
+    adapter: String,
+    flights: VecDeque<Sent>,
+    /// Answers that are still to be handed out.
+    landed: Option<Landed>,
 }
 
-/// When what the device owes, a kernel that is being compiled for it included, will have
-/// taken too long.
-fn stalls_at(shared: &Shared, state: &State) -> Option<Millis> {
-    if state.session.is_lost() {
-        return None; // It owes nothing any more.
+/// A piece of a batch on its way.
+struct Sent {
+    batch: BatchId,
+    generation: Generation,
+    flight: Flight,
+}
+
+impl Worker<'_> {
+    /// Does what is due, and sleeps as long as there is nothing on hand either; `false`
+    /// once the session is closed.
+    fn drive(&mut self) -> bool {
+        let shared = self.shared;
+        let mut state = shared.lock();
+        if self.is_idle() {
+            wake(shared, &mut state);
+        }
+        while state.closed.is_none() {
+            let work = state.driver.next_by_policy(shared.clock.now());
+            state = match work {
+                Work::Sleep { .. } if !self.is_idle() => return true,
+                Work::Sleep { until } => self.sleep(state, until),
+                Work::Launch(mut launch) => {
+                    if launch.is_parted {
+                        state.driver.compute(&mut launch, shared.clock.now());
+                    }
+                    self.follow(launch);
+                    state
+                }
+                Work::Trim => {
+                    state.spare.clear();
+                    state
+                }
+                Work::Calibrated => {
+                    calibration::remember(&state, &self.adapter);
+                    state
+                }
+                Work::Compile {
+                    generation,
+                    compiles,
+                } => {
+                    let compilers = state.compiles.add(generation, compiles);
+                    drop(state);
+                    compiles::start(shared, generation, compilers);
+                    shared.lock()
+                }
+                Work::Answer { ticket, outcome } => {
+                    answer(state, ticket, outcome);
+                    shared.lock()
+                }
+                other => {
+                    drop(state);
+                    self.work_unlocked(other);
+                    shared.lock()
+                }
+            };
+        }
+        false
     }
-    let oldest = state.session.oldest_in_flight()?;
-    Some(Millis(oldest.0 + shared.stall.as_secs_f64() * 1e3))
+
+    /// What is to be done without the lock.
+    fn work_unlocked(&mut self, work: Work) {
+        let shared = self.shared;
+        match work {
+            Work::Gather => let_calls_gather(shared),
+            Work::Tell(News::Regained) => shared.recovered(),
+            Work::Replace { pauses } => {
+                shared.hand_over();
+                self.opener.open(shared, pauses);
+            }
+            Work::Look { pauses } => self.opener.open(shared, pauses),
+            Work::Sample { generation, flight } => {
+                let sampled = arrive(shared, flight, |state, now| gone(state, generation, now));
+                if let Some(outcome) = sampled {
+                    let now = shared.clock.now();
+                    shared.lock().driver.sampled(&outcome, now);
+                }
+            }
+            // Nobody is told how a batch was answered.
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is on its way and nothing to be handed out.
+    fn is_idle(&self) -> bool {
+        self.flights.is_empty() && self.landed.is_none()
+    }
+
+    /// Sleeps until something happens, at most until this moment.
+    fn sleep<'a>(&self, mut state: Guard<'a>, until: Option<Millis>) -> Guard<'a> {
+        let shared = self.shared;
+        let pause = until.map(|until| pause(shared.clock.now(), until));
+        if pause.is_none_or(|pause| !pause.is_zero()) {
+            state.asleep = true;
+            state = state.sleep(&shared.work, pause);
+            state.asleep = false;
+        }
+        wake(shared, &mut state);
+        state
+    }
+
+    /// Takes the flights of a batch.
+    fn follow(&mut self, launch: Launch) {
+        let (batch, generation) = (launch.batch, launch.generation);
+        let flights = launch.flights.into_iter();
+        self.flights.extend(flights.map(|flight| Sent {
+            batch,
+            generation,
+            flight,
+        }));
+    }
+
+    /// Waits for a piece and takes the calls that it completes off the session.
+    fn land(&mut self, sent: Sent) {
+        let (shared, generation) = (self.shared, sent.generation);
+        let arrived = arrive(shared, sent.flight, |state, now| {
+            gone(state, generation, now)
+        });
+        let Some(outcome) = arrived else {
+            return; // Closed, which rejects the calls.
+        };
+        let mut state = shared.lock();
+        let landing = Landing {
+            batch: sent.batch,
+            generation,
+            outcome,
+        };
+        let settlement = state.driver.landed(landing, shared.clock.now());
+        let Some(Settlement {
+            answers,
+            outcome,
+            next,
+            ..
+        }) = settlement
+        else {
+            // Closed in the meantime, or to be sent again.
+            return;
+        };
+        let State {
+            answers: callers,
+            spare,
+            ..
+        } = &mut *state;
+        let parts = answers.into_iter().map(|part| {
+            let begins = part.at == 0 && outcome.is_ok();
+            let caller = callers.get(&part.ticket).filter(|_| begins);
+            Part {
+                begun: caller.map(|caller| caller.words(spare, part.total)),
+                caller: match part.is_last() || outcome.is_err() {
+                    true => callers.remove(&part.ticket),
+                    false => None,
+                },
+                answer: part,
+            }
+        });
+        let parts = parts.collect();
+        let facts = state.driver.session.take_facts();
+        shared.tell_waiting(state);
+        self.landed = Some(Landed {
+            parts,
+            outcome,
+            facts,
+        });
+        self.flights.extend(next.into_iter().map(|flight| Sent {
+            batch: sent.batch,
+            generation,
+            flight,
+        }));
+    }
+}
+
+/// The worker has nothing on hand.
+fn wake(shared: &Shared, state: &mut State) {
+    state.driver.session.free_released();
+    state.driver.wake(shared.clock.now());
+}
+
+/// Why nothing more comes of a device of this life, if nothing does.
+fn gone(state: &mut State, generation: Generation, now: Millis) -> Option<Error> {
+    state.driver.look(now);
+    let is_gone = state.driver.is_gone(generation);
+    is_gone.then(|| Error::DeviceLost("it is gone, or answered nothing for too long".into()))
 }
 
 /// The native end of a task: a burst of calls is over when none has come for a
@@ -185,133 +318,22 @@ fn pause(now: Millis, until: Millis) -> Duration {
     Duration::from_secs_f64(((until.0 - now.0) / 1e3).clamp(0.0, LONGEST_S))
 }
 
-/// A piece of a batch on its way.
-struct Sent {
-    batch: BatchId,
-    generation: Generation,
-    flight: Flight,
-}
-
-/// Launches all that is due.
-fn send(shared: &Arc<Shared>, flights: &mut VecDeque<Sent>) {
-    answer_warmups(shared);
-    launch(shared, flights);
-    let mut state = shared.lock();
-    let (works, generation) = (state.session.compiles(), state.session.generation());
-    if works.is_empty() {
-        return;
-    }
-    let compilers = state.compiles.add(generation, works);
+/// Answers somebody who waits for no words.
+fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
+    let caller = state.answers.remove(&ticket);
     drop(state);
-    for _ in 0..compilers {
-        let own = Arc::clone(shared);
-        let job = move || {
-            if supervise(&own, || compile(&own, generation)) == Ended::InPanic {
-                own.lock().compiles.give_up(generation);
-                own.work.notify_all();
-            }
-        };
-        if let Err(error) = spawn(job) {
-            shared.close(&error);
-        }
+    if let Some(caller) = caller {
+        caller.send(outcome.map(|()| Words::Floats(Vec::new())));
     }
 }
 
-fn answer_warmups(shared: &Shared) {
-    loop {
-        let mut state = shared.lock();
-        let Some((ticket, outcome)) = state.session.warmed() else {
-            return;
-        };
-        let caller = state.answers.remove(&ticket);
-        drop(state);
-        if let Some(caller) = caller {
-            caller.send(outcome.map(|()| Words::Floats(Vec::new())));
-        }
-    }
-}
-
-/// Compiles kernels as long as there are some, and tells the worker of each. On a thread
-/// of its own, for drivers take their time.
-fn compile(shared: &Shared, generation: Generation) {
-    loop {
-        let next = shared.lock().compiles.next(generation);
-        let Some(work) = next else {
-            shared.work.notify_all();
-            return;
-        };
-        let compiled = block_on(work);
-        let mut state = shared.lock();
-        if state.closed.is_none() {
-            let now = shared.clock.now();
-            state.session.compiled(generation, compiled, now);
-            drop(state);
-            shared.work.notify_one();
-        }
-    }
-}
-
-/// Waits until no kernel is being compiled for the device, which its compilers use. One that
-/// takes longer than a device may keeps it until it is done.
-fn wait_for_compilers(shared: &Shared) {
-    let start = shared.clock.now();
-    let mut state = shared.lock();
-    let waiting = state.compiles.clear();
-    while state.compiles.is_at_work() {
-        let waited = shared.clock.now().0 - start.0;
-        let waited = Duration::from_secs_f64(waited.max(0.0) / 1e3);
-        let Some(left) = shared.stall.checked_sub(waited) else {
-            break;
-        };
-        state = state.sleep(&shared.work, Some(left));
-    }
-    drop(state);
-    drop(waiting);
-}
-
-fn launch(shared: &Shared, flights: &mut VecDeque<Sent>) {
-    let mut state = shared.lock();
-    loop {
-        let start = shared.clock.now();
-        if state.session.take_over(start) {
-            shared.recovered();
-        }
-        match state.session.due(start) {
-            Due::TaskEnd => state.session.flush(),
-            Due::Now => {
-                let Some(launch) = state.session.launch(start) else {
-                    return; // The device is lost.
-                };
-                let encoded = shared.clock.now();
-                state.session.note_encode(encoded.0 - start.0);
-                let Launch {
-                    batch,
-                    generation,
-                    is_parted,
-                    flights: own,
-                } = launch;
-                let sent = |flight| Sent {
-                    batch,
-                    generation,
-                    flight,
-                };
-                flights.extend(own.into_iter().map(sent));
-                if is_parted {
-                    // The GPU is at work by now. It lands first: it is there already.
-                    flights.push_front(sent(state.session.compute(batch)));
-                    let took = shared.clock.now().0 - encoded.0;
-                    state.session.note_compute(batch, took);
-                }
-            }
-            Due::At(_) | Due::Idle => return,
-        }
-    }
-}
-
-/// Waits for what a device owes. One that takes too long is a lost one. `None` once the
-/// session is closed: nobody waits for anything then.
-pub(super) fn arrive(shared: &Shared, mut flight: Flight) -> Option<Result<Readback, Error>> {
-    let start = shared.clock.now();
+/// Waits for what a device owes, or for a reason to wait no more. `None` once the session is
+/// closed: nobody waits for anything then.
+pub(super) fn arrive(
+    shared: &Shared,
+    mut flight: Flight,
+    gone: impl Fn(&mut State, Millis) -> Option<Error>,
+) -> Option<Result<Readback, Error>> {
     // The flight of a GPU looks at it for a moment each time that it is polled.
     block_on(poll_fn(|context| {
         if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
@@ -321,136 +343,8 @@ pub(super) fn arrive(shared: &Shared, mut flight: Flight) -> Option<Result<Readb
         if state.closed.is_some() {
             return Poll::Ready(None);
         }
-        state.session.free_released();
-        drop(state);
-        let waited = shared.clock.now().0 - start.0;
-        if waited > shared.stall.as_secs_f64() * 1e3 {
-            let why = format!("it answered nothing for {waited:.0} ms");
-            return Poll::Ready(Some(Err(Error::DeviceLost(why))));
-        }
-        Poll::Pending
+        state.driver.session.free_released();
+        let why = gone(&mut state, shared.clock.now());
+        why.map_or(Poll::Pending, |why| Poll::Ready(Some(Err(why))))
     }))
-}
-
-/// Waits for a piece and takes the calls that it completes off the session.
-fn land(shared: &Shared, sent: Sent) -> Landed {
-    let Some(outcome) = arrive(shared, sent.flight) else {
-        return Landed::nothing();
-    };
-    let mut state = shared.lock();
-    let now = shared.clock.now();
-    let (batch, generation) = (sent.batch, sent.generation);
-    let own = (batch, generation);
-    state.session.note_landing(own, &outcome, now);
-    let settlement = state.session.settle(batch, generation, outcome);
-    let Some(Settlement {
-        answers,
-        outcome,
-        next,
-        ..
-    }) = settlement
-    else {
-        // Closed in the meantime, which rejected the calls, or to be sent again.
-        return Landed::nothing();
-    };
-    let State {
-        answers: callers,
-        spare,
-        ..
-    } = &mut *state;
-    let parts = answers.into_iter().map(|part| {
-        let begins = part.at == 0 && outcome.is_ok();
-        let caller = callers.get(&part.ticket).filter(|_| begins);
-        Part {
-            begun: caller.map(|caller| caller.words(spare, part.total)),
-            caller: match part.is_last() || outcome.is_err() {
-                true => callers.remove(&part.ticket),
-                false => None,
-            },
-            answer: part,
-        }
-    });
-    let parts = parts.collect();
-    let facts = state.session.take_facts();
-    shared.tell_waiting(state);
-    let next = next.into_iter().map(|flight| Sent {
-        batch,
-        generation,
-        flight,
-    });
-    Landed {
-        parts,
-        outcome,
-        facts,
-        next: next.collect(),
-    }
-}
-
-/// A piece that returned, its calls in submission order.
-struct Landed {
-    parts: Vec<Part>,
-    outcome: Result<Readback, Error>,
-    /// What the batch was, with its last piece, if anybody listens.
-    facts: Option<Facts>,
-    /// Pieces of the batch that were sent in its place.
-    next: Vec<Sent>,
-}
-
-/// What there is for a call.
-struct Part {
-    answer: session::Answer,
-    /// Where it goes with all behind it, if it is the first of its call.
-    begun: Option<Words>,
-    /// Who waits for it, if it is the last.
-    caller: Option<Answer>,
-}
-
-impl Landed {
-    /// No call has anything of it.
-    fn nothing() -> Landed {
-        Landed {
-            parts: Vec::new(),
-            outcome: Err(Error::Disposed),
-            facts: None,
-            next: Vec::new(),
-        }
-    }
-
-    /// Gives each call its own copy of its result, or the piece's error. `begun` is
-    /// the result of a call of which not all pieces are back: one at most, because
-    /// the GPU's pieces arrive in order and only their ends are cut.
-    fn deliver(self, begun: &mut Option<Words>) {
-        let words = match &self.outcome {
-            Ok(Readback::Host(words)) => words,
-            Ok(Readback::Mapped(mapped)) => mapped.words(),
-            Err(error) => {
-                let callers = self.parts.into_iter().filter_map(|part| part.caller);
-                return callers.for_each(|caller| caller.send(Err(error.clone())));
-            }
-        };
-        for part in self.parts {
-            let session::Answer {
-                span, at, total, ..
-            } = part.answer;
-            // What the processor computed comes whole, between pieces of others.
-            let mut whole = None;
-            let result = match part.answer.is_whole() {
-                true => &mut whole,
-                false => &mut *begun,
-            };
-            if at == 0 {
-                // Whatever was begun before was given up, failed or is sent again.
-                *result = part.begun;
-            }
-            if let Some(result) = result {
-                let start = span.at as usize;
-                result.put(&words[start..start + span.words as usize], (at, total));
-            }
-            if let Some(caller) = part.caller
-                && let Some(result) = result.take()
-            {
-                caller.send(Ok(result));
-            }
-        }
-    }
 }

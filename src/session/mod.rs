@@ -348,4 +348,4 @@ impl<D: Device> Session<D> {
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-mod tests;
+pub(crate) mod tests;

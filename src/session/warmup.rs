@@ -33,7 +33,7 @@ impl<D: Device> Session<D> {
     /// A warm-up that is over: its kernels are compiled, or one of them does not
     /// compile. To be asked whenever [`Session::launch`] is.
     pub fn warmed(&mut self) -> Option<(Ticket, Result<(), Error>)> {
-        if self.is_lost() {
+        if self.is_lost() || !self.waiting.is_warmup_due {
             return None;
         }
         let waiting = &mut self.waiting;

@@ -1,10 +1,10 @@
-//! A session and those who wait for it: calls go in, batches go out, and each
-//! answer goes to TypeScript as one settle table.
+//! A session in a page: it does what the driver says, by tasks in the background and
+//! timers.
 //!
-//! What JavaScript may call is in `mod.rs`; what becomes of a lost device in
-//! `recovery`.
+//! What is done next is not decided here. What JavaScript may call is in `mod.rs`, what it
+//! is told in `notice`; devices are opened by `recovery`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -13,23 +13,25 @@ use wasm_bindgen::prelude::*;
 
 use super::config;
 use super::header::Header;
-use super::recovery::{self, Recovery};
 use super::report;
 use super::table::Table;
-use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{AnyDevice, Engine, Flight, Generation, GpuOptions, Readback};
+use super::timer::{sleep, start, within};
+use crate::batch::{Millis, Ticket};
+use crate::device::{AnyDevice, Compile, Engine, Flight, Generation, GpuOptions};
+use crate::driver::{Driver, Landing, Work};
 use crate::error::Error;
-use crate::session::{Session, Settlement, Submission};
+use crate::session::{Launch, Session, Submission};
 
-/// Milliseconds between two looks whether nothing is on its way.
-const IDLE: f64 = 20.0;
+/// The longest timer, in milliseconds, while batches are on their way: most land long
+/// before they are overdue, and a timer keeps some programs from ending.
+const LOOK: f64 = 1000.0;
 
 /// What a failing method returns.
 const FAILED: f64 = -1.0;
 
 /// What the methods and the work in the background share.
 pub(super) struct Inner {
-    pub(super) session: RefCell<Session<AnyDevice>>,
+    pub(super) driver: RefCell<Driver<AnyDevice>>,
     pub(super) header: Header,
     /// When the last batch got its first call.
     pub(super) opened: Cell<Millis>,
@@ -38,17 +40,25 @@ pub(super) struct Inner {
     pub(super) settle: RefCell<Option<Function>>,
     /// `(event, message)`: what `Notify` of `pkg-template/src/core.ts` hears.
     pub(super) notify: RefCell<Option<Function>>,
+    /// Called when the model is measured.
+    pub(super) calibrated: RefCell<Option<Function>>,
     /// Why the last method failed.
     pub(super) failure: RefCell<JsValue>,
     /// What to ask for when the device is lost.
     pub(super) engine: config::Engine,
     pub(super) gpu_options: GpuOptions,
-    /// Milliseconds without an answer after which a GPU counts as lost.
+    /// Milliseconds that a GPU may take to open.
     pub(super) stall_ms: f64,
-    pub(super) recovery: Recovery,
+    /// When the driver is asked next, though nothing happens.
+    pub(super) alarm: Cell<f64>,
 }
 
 impl Inner {
+    /// The session, for calls and questions.
+    pub(super) fn session(&self) -> RefMut<'_, Session<AnyDevice>> {
+        RefMut::map(self.driver.borrow_mut(), |driver| &mut driver.session)
+    }
+
     /// What a method of the hot path returns.
     pub(super) fn number(&self, result: Result<u32, Error>) -> f64 {
         result.map_or_else(
@@ -67,8 +77,7 @@ impl Inner {
             reason = "a saturated number is too large"
         )]
         let words = words as u64;
-        let mut session = self.session.borrow_mut();
-        self.header.point_at(session.room(words)?);
+        self.header.point_at(self.session().room(words)?);
         Ok(())
     }
 
@@ -77,7 +86,7 @@ impl Inner {
         engine: Option<Engine>,
         submission: &Submission,
     ) -> Result<Ticket, Error> {
-        let mut session = self.session.borrow_mut();
+        let mut session = self.session();
         // Only a batch's oldest call is timed: a clock costs as much as a call. One
         // that finds its batch full opens the next with the time of the last.
         if session.is_open_empty() {
@@ -97,124 +106,91 @@ impl Inner {
         Ok(accepted.ticket)
     }
 
-    /// Sends what is ready and waits for them in the background.
+    /// Does what there is to do, until there is nothing.
     pub(super) fn pump(self: &Rc<Self>) {
         loop {
-            // A borrow in the condition would last through the body.
-            let warmed = self.session.borrow_mut().warmed();
-            let Some((ticket, outcome)) = warmed else {
-                break;
-            };
-            match outcome {
-                Ok(()) => self.accept(ticket),
-                Err(error) => self.refuse(&[ticket], &error),
-            }
-        }
-        loop {
-            let start = report::now();
-            let mut session = self.session.borrow_mut();
-            if session.take_over(start) {
-                drop(session);
-                self.watch();
-                self.notify("regained", "a GPU device is in use again");
-                continue;
-            }
-            let Some(launch) = session.launch(start) else {
-                break;
-            };
-            let encoded = report::now();
-            session.note_encode(encoded.0 - start.0);
-            let mut flights = VecDeque::from(launch.flights);
-            if launch.is_parted {
-                // The GPU is at work by now.
-                flights.push_front(session.compute(launch.batch));
-                session.note_compute(launch.batch, report::now().0 - encoded.0);
-            }
-            let is_relieved = session.take_fallback();
-            drop(session);
-            if is_relieved {
-                self.notify(
-                    "relieved",
-                    "the GPU had no memory for a batch; the CPU answers it",
-                );
-            }
-            let inner = Rc::clone(self);
-            recovery::start(async move {
-                // One task for all of them, so that they land in order.
-                while let Some(flight) = flights.pop_front() {
-                    let outcome = flight.await;
-                    let next = inner.land(launch.batch, launch.generation, outcome);
-                    flights.extend(next);
+            // A borrow in the match would last through its arms.
+            let work = self.driver.borrow_mut().next(report::now());
+            match work {
+                Work::Launch(launch) => self.follow(launch),
+                Work::Compile {
+                    generation,
+                    compiles,
+                } => self.compile(generation, compiles),
+                Work::Answer {
+                    ticket,
+                    outcome: Ok(()),
+                } => self.accept(ticket),
+                Work::Answer {
+                    ticket,
+                    outcome: Err(error),
+                } => self.refuse(&[ticket], &error),
+                Work::Tell(news) => self.tell(news),
+                Work::Replace { pauses } => {
+                    self.notify(
+                        "lost",
+                        "the GPU device was lost; pending calls wait for the next one",
+                    );
+                    self.open(pauses);
                 }
-            });
-            self.look_after_flights();
+                Work::Look { pauses } => self.open(pauses),
+                Work::Sample { generation, flight } => self.sample(generation, flight),
+                Work::Calibrated => self.tell_calibrated(),
+                // All of the memory that is kept is the session's.
+                Work::Gather | Work::Trim => {}
+                Work::Sleep { until } => {
+                    self.sleep(until);
+                    break;
+                }
+            }
         }
-        self.compile();
         self.follow_room();
     }
 
-    /// Awaits what launches have begun to compile, in the background.
-    fn compile(self: &Rc<Self>) {
-        let mut session = self.session.borrow_mut();
-        let (works, generation) = (session.compiles(), session.generation());
-        drop(session);
-        if !works.is_empty() {
-            self.look_after_flights();
-        }
-        for work in works {
-            let inner = Rc::clone(self);
-            recovery::start(async move {
-                let compiled = work.await;
-                let now = report::now();
-                let mut session = inner.session.borrow_mut();
-                session.compiled(generation, compiled, now);
-                drop(session);
-                inner.recover();
-                inner.pump_unasked();
-            });
-        }
-    }
-
-    /// Sends what can go by now, though no call and no `flush` came.
-    fn pump_unasked(self: &Rc<Self>) {
-        let before = self.session.borrow().in_flight();
+    /// Does what there is to do, though no call and no `flush` came.
+    pub(super) fn pump_unasked(self: &Rc<Self>) {
+        let in_flight = || self.session().in_flight();
+        let before = in_flight();
         self.pump();
         // Nobody else knows.
-        if self.session.borrow().in_flight() > before {
+        if in_flight() > before {
             self.notify("sent", "");
         }
     }
 
-    /// Gives a call up; `true` if it was pending.
-    pub(super) fn abort(self: &Rc<Self>, ticket: Ticket) -> bool {
-        let found = self.session.borrow_mut().abort(ticket);
-        self.follow_room();
-        // Others may have waited for what the call would have written.
-        if found && self.session.borrow().is_ready() {
-            let inner = Rc::clone(self);
-            recovery::start(async move { inner.pump_unasked() });
+    /// Waits for a batch in the background.
+    fn follow(self: &Rc<Self>, mut launch: Launch) {
+        if launch.is_parted {
+            let mut driver = self.driver.borrow_mut();
+            driver.compute(&mut launch, report::now());
         }
-        found
+        let inner = Rc::clone(self);
+        let (batch, generation) = (launch.batch, launch.generation);
+        let mut flights = VecDeque::from(launch.flights);
+        start(async move {
+            // One task for all of them, so that they land in order.
+            while let Some(flight) = flights.pop_front() {
+                let outcome = flight.await;
+                flights.extend(inner.land(Landing {
+                    batch,
+                    generation,
+                    outcome,
+                }));
+            }
+        });
     }
 
-    pub(super) fn land(
-        self: &Rc<Self>,
-        batch: BatchId,
-        generation: Generation,
-        outcome: Result<Readback, Error>,
-    ) -> Vec<Flight> {
-        let mut session = self.session.borrow_mut();
-        session.note_landing((batch, generation), &outcome, report::now());
-        let settlement = session.settle(batch, generation, outcome);
+    fn land(self: &Rc<Self>, landing: Landing) -> Vec<Flight> {
+        let mut driver = self.driver.borrow_mut();
+        let settlement = driver.landed(landing, report::now());
         // Whoever is answered may ask whose answer it was.
-        self.header.count_owed(session.owed());
-        drop(session);
+        self.header.count_owed(driver.session.owed());
+        drop(driver);
         let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
             self.answer(&settlement);
             settlement.next
         });
-        self.recover();
         self.pump();
         if !is_answered {
             self.notify("returned", "");
@@ -222,101 +198,98 @@ impl Inner {
         next.unwrap_or_default()
     }
 
-    /// Measures the model while nothing is on its way.
-    pub(super) async fn calibrate(self: &Rc<Self>, done: &Function) {
-        loop {
-            while self.session.borrow().in_flight() > 0 {
-                recovery::sleep(IDLE).await;
-            }
-            let start = report::now();
-            let generation = self.session.borrow().generation();
-            let sample = self.session.borrow_mut().next_sample();
-            let Some(mut sample) = sample else { break };
+    /// Awaits compilations in the background.
+    fn compile(self: &Rc<Self>, generation: Generation, compiles: Vec<Compile>) {
+        for work in compiles {
+            let inner = Rc::clone(self);
+            start(async move {
+                let compiled = work.await;
+                let now = report::now();
+                let mut driver = inner.driver.borrow_mut();
+                driver.compiled(generation, compiled, now);
+                drop(driver);
+                inner.pump_unasked();
+            });
+        }
+    }
+
+    /// Waits for a sample in the background.
+    fn sample(self: &Rc<Self>, generation: Generation, mut flight: Flight) {
+        let inner = Rc::clone(self);
+        start(async move {
             let outcome = loop {
-                if let Some(outcome) = recovery::within(1.0, &mut sample).await {
+                if let Some(outcome) = within(1.0, &mut flight).await {
                     break outcome;
                 }
-                if report::now().0 - start.0 > self.stall_ms {
-                    self.lose(generation);
+                if inner.driver.borrow().is_gone(generation) {
                     break Err(Error::DeviceLost(String::new()));
                 }
                 // Some browsers notice late that a sample is done, unless they are hurried.
-                self.nudge();
+                inner.nudge();
             };
-            let took = report::now().0 - start.0;
-            let is_well = outcome.is_ok() && self.session.borrow().in_flight() == 0;
-            let took = if is_well { took } else { f64::INFINITY };
-            self.session.borrow_mut().note_sample(took);
-            recovery::sleep(0.0).await; // The page comes first.
+            let now = report::now();
+            inner.driver.borrow_mut().sampled(&outcome, now);
+            inner.pump_unasked();
+        });
+    }
+
+    /// Has the driver asked again at this moment.
+    fn sleep(self: &Rc<Self>, until: Option<Millis>) {
+        let Some(Millis(until)) = until.filter(|until| until.0 < self.alarm.get()) else {
+            return; // It is asked before that already.
+        };
+        self.alarm.set(until);
+        // A session that nobody has any more is not kept until then.
+        let session = Rc::downgrade(self);
+        start(async move {
+            while let Some(inner) = session.upgrade() {
+                if inner.alarm.get() != until {
+                    return; // An earlier one has taken its place.
+                }
+                let now = report::now();
+                let left = until - now.0;
+                if left <= 0.0 {
+                    inner.alarm.set(f64::INFINITY);
+                    inner.driver.borrow_mut().wake(now);
+                    return inner.pump_unasked();
+                }
+                let most = match inner.session().in_flight() {
+                    0 => left,
+                    _ => LOOK,
+                };
+                drop(inner);
+                // Timers ring a fraction of a millisecond early.
+                sleep(left.min(most).max(1.0)).await;
+            }
+        });
+    }
+
+    /// Gives a call up; `true` if it was pending.
+    pub(super) fn abort(self: &Rc<Self>, ticket: Ticket) -> bool {
+        let found = self.session().abort(ticket);
+        self.follow_room();
+        // Others may have waited for what the call would have written.
+        if found && self.session().is_ready() {
+            self.pump_soon();
         }
-        // As in `settle`.
-        if let Err(thrown) = done.call0(&JsValue::UNDEFINED) {
-            report::complain(&thrown);
-        }
+        found
+    }
+
+    /// Does what there is to do, when whoever asks for it has been told what came of that.
+    pub(super) fn pump_soon(self: &Rc<Self>) {
+        let inner = Rc::clone(self);
+        start(async move { inner.pump_unasked() });
     }
 
     /// Submits nothing, to hurry what is on its way.
     pub(super) fn nudge(&self) {
-        if let AnyDevice::Gpu(gpu) = self.session.borrow_mut().device_mut() {
+        if let AnyDevice::Gpu(gpu) = self.session().device_mut() {
             gpu.nudge();
         }
     }
 
-    /// Answers the calls of a piece.
-    pub(super) fn answer(&self, settlement: &Settlement) {
-        let mut table = self.table.take();
-        let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
-        self.settle(table, &source, &message, settlement.is_last);
-    }
-
-    /// Rejects calls.
-    pub(super) fn refuse(&self, tickets: &[Ticket], error: &Error) {
-        let mut table = self.table.take();
-        let message = table.fail(tickets, error);
-        self.settle(table, &JsValue::NULL, &message, false);
-    }
-
-    /// Answers a ticket that has no result.
-    fn accept(&self, ticket: Ticket) {
-        let mut table = self.table.take();
-        table.accept(ticket);
-        self.settle(table, &JsValue::NULL, &JsValue::UNDEFINED, false);
-    }
-
-    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
-    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript hears it")]
-    pub(super) fn settle(&self, table: Table, source: &JsValue, message: &JsValue, is_last: bool) {
-        let settle = self.settle.borrow().clone();
-        // Without a function the session was disposed of, which answered everybody;
-        // without an entry everybody had given up.
-        if let Some(settle) = settle.filter(|_| is_last || table.entries() > 0) {
-            let arguments = js_sys::Array::of5(
-                &table.address().into(),
-                &table.entries().into(),
-                source,
-                message,
-                &is_last.into(),
-            );
-            // The face never throws from here; if it did, the next batch must go on.
-            if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
-                report::complain(&thrown);
-            }
-        }
-        self.table.replace(table);
-    }
-
-    /// Tells TypeScript about the device. No borrow is held meanwhile.
-    pub(super) fn notify(&self, event: &str, message: &str) {
-        let notify = self.notify.borrow().clone();
-        let told =
-            notify.map(|notify| notify.call2(&JsValue::UNDEFINED, &event.into(), &message.into()));
-        if let Some(Err(thrown)) = told {
-            report::complain(&thrown);
-        }
-    }
-
     pub(super) fn follow_room(&self) {
-        let mut session = self.session.borrow_mut();
+        let mut session = self.session();
         self.header.point_at(session.free_room());
         self.header.count_flights(session.in_flight());
         self.header.count_owed(session.owed());

@@ -9,10 +9,12 @@ mod config;
 mod fields;
 mod header;
 mod inner;
+mod notice;
 mod recovery;
 mod report;
 mod structure;
 mod table;
+mod timer;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,9 +25,9 @@ use wasm_bindgen::prelude::*;
 use self::config::{Options, read_options};
 use self::header::Header;
 use self::inner::Inner;
-use self::recovery::Recovery;
 use crate::batch::{Due, Millis, Ticket};
 use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
+use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
@@ -67,8 +69,13 @@ impl Core {
         let routing = config::routing(engine, &batch);
         let session = Session::new(device, batch)?;
         let session = session.beside(AnyDevice::Cpu(Cpu::default()), routing);
+        let config = DriverConfig {
+            stall_ms,
+            pauses: &recovery::PAUSES,
+            processor: || AnyDevice::Cpu(Cpu::default()),
+        };
         let inner = Inner {
-            session: RefCell::new(session),
+            driver: RefCell::new(Driver::new(session, config)),
             header: Header::default(),
             opened: Cell::default(),
             table: RefCell::default(),
@@ -78,11 +85,12 @@ impl Core {
             engine,
             gpu_options: gpu,
             stall_ms,
-            recovery: Recovery::default(),
+            calibrated: RefCell::default(),
+            alarm: Cell::new(f64::INFINITY),
         };
         let inner = Rc::new(inner);
         inner.watch();
-        let is_gpu = matches!(inner.session.borrow().device(), AnyDevice::Gpu(_));
+        let is_gpu = matches!(inner.session().device(), AnyDevice::Gpu(_));
         if matches!(engine, config::Engine::Auto) && !is_gpu {
             inner.notify(
                 "fallback",
@@ -97,8 +105,7 @@ impl Core {
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn structure(&self, op: &str, width: u32, each: bool) -> f64 {
         let timing = if each { Timing::Row } else { Timing::Call };
-        let recipe =
-            structure::op(op, width, timing).map(|op| self.inner.session.borrow_mut().recipe(&op));
+        let recipe = structure::op(op, width, timing).map(|op| self.inner.session().recipe(&op));
         self.inner.number(recipe.map(|id| id.0))
     }
 
@@ -106,7 +113,7 @@ impl Core {
     pub fn field_gradients(&self, formula: &str) -> f64 {
         let recipe = formula.parse().map(|field| {
             let op = ops::field_gradients(&field);
-            self.inner.session.borrow_mut().recipe(&op)
+            self.inner.session().recipe(&op)
         });
         self.inner.number(recipe.map(|id| id.0))
     }
@@ -114,7 +121,7 @@ impl Core {
     /// The number of a chain's structure, by its words.
     pub fn chain(&self, words: &[u32]) -> f64 {
         let chain = Chain::decode(words);
-        let recipe = chain.map(|chain| self.inner.session.borrow_mut().chain(chain));
+        let recipe = chain.map(|chain| self.inner.session().chain(chain));
         self.inner.number(recipe.map(|id| id.0))
     }
 
@@ -128,7 +135,7 @@ impl Core {
             row,
             is_stored: is_stored != 0,
         };
-        f64::from(self.inner.session.borrow_mut().sampling(sampling).0)
+        f64::from(self.inner.session().sampling(sampling).0)
     }
 
     /// The number of the structure of a search of an index.
@@ -147,24 +154,24 @@ impl Core {
             page,
             mask: Mask::decode(mask),
         };
-        f64::from(self.inner.session.borrow_mut().searching(searching).0)
+        f64::from(self.inner.session().searching(searching).0)
     }
 
     /// Writes a part of a tensor.
     pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
-        let patched = self.inner.session.borrow_mut().patch(tensor, at, words);
+        let patched = self.inner.session().patch(tensor, at, words);
         self.inner.number(patched.map(|()| 0))
     }
 
     /// Gives up structures. Calls that were made before are still computed.
     pub fn forget(&self, structures: &[u32]) {
         let ids = structures.iter().copied().map(RecipeId);
-        self.inner.session.borrow_mut().forget(ids);
+        self.inner.session().forget(ids);
     }
 
     /// A number for a tensor that stays on the device.
     pub fn hold(&self) -> u32 {
-        self.inner.session.borrow_mut().hold()
+        self.inner.session().hold()
     }
 
     /// Copies a tensor's data to the device, which keeps it as the home of this
@@ -173,7 +180,7 @@ impl Core {
     pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
         let packing = Home::ALL[(home & !PACKED) as usize].packing();
         let to_pack = packing.filter(|_| home & PACKED == 0);
-        let mut session = self.inner.session.borrow_mut();
+        let mut session = self.inner.session();
         let words = data.length();
         let filling = match to_pack {
             Some(_) => Filling {
@@ -213,22 +220,22 @@ impl Core {
 
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&self, tensor: u32) {
-        self.inner.session.borrow_mut().release(tensor);
+        self.inner.session().release(tensor);
     }
 
     /// A moment behind every call taken so far.
     pub fn fence(&self) -> u32 {
-        self.inner.session.borrow().fence().0
+        self.inner.session().fence().0
     }
 
     /// Whether every batch with a call from before that moment has ended.
     pub fn has_passed(&self, fence: u32) -> bool {
-        self.inner.session.borrow().has_passed(Fence(fence))
+        self.inner.session().has_passed(Fence(fence))
     }
 
     /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
     pub fn locate(&self, tensor: u32) -> JsValue {
-        let mut session = self.inner.session.borrow_mut();
+        let mut session = self.inner.session();
         if session.bring(tensor).is_err() {
             return JsValue::UNDEFINED;
         }
@@ -279,18 +286,18 @@ impl Core {
     /// `at_once`, whatever is in flight.
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn flush(&self, at_once: bool) {
-        let mut session = self.inner.session.borrow_mut();
+        let mut driver = self.inner.driver.borrow_mut();
         match at_once {
-            true => session.flush_at_once(),
-            false => session.flush(),
+            true => driver.session.flush_at_once(),
+            false => driver.session.flush(),
         }
-        drop(session);
+        drop(driver);
         self.inner.pump();
     }
 
     /// When `flush` should be called; NaN: nothing to schedule.
     pub fn due(&self, now: f64) -> f64 {
-        match self.inner.session.borrow().due(Millis(now)) {
+        match self.inner.session().due(Millis(now)) {
             Due::Idle => f64::NAN,
             Due::Now | Due::TaskEnd => now,
             Due::At(Millis(moment)) => moment,
@@ -304,7 +311,7 @@ impl Core {
 
     /// Calls that still fit before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> f64 {
-        self.inner.session.borrow().desired_size() as f64
+        self.inner.session().desired_size() as f64
     }
 
     /// Items of a batch that memory holds beside a model.
@@ -315,19 +322,19 @@ impl Core {
             reason = "a saturated number is too large"
         )]
         let [model, item] = [model_bytes as u64, bytes_per_item as u64];
-        let session = self.inner.session.borrow();
+        let session = self.inner.session();
         session.optimal_batch_size(model, item) as f64
     }
 
     /// From here on calls are planned and never sent.
     pub fn begin_explain(&self) {
-        self.inner.session.borrow_mut().begin_explain();
+        self.inner.session().begin_explain();
         self.inner.follow_room();
     }
 
     /// The plan of the calls made since, as text.
     pub fn end_explain(&self) -> String {
-        let text = self.inner.session.borrow_mut().end_explain();
+        let text = self.inner.session().end_explain();
         self.inner.follow_room();
         text
     }
@@ -335,20 +342,19 @@ impl Core {
     /// Has the kernels of these calls compiled instead; the ticket that is then
     /// answered, without a result, after this has returned.
     pub fn end_warmup(&self) -> u32 {
-        let mut session = self.inner.session.borrow_mut();
-        let kernels = session.end_kernels();
-        let ticket = session.warm_up(kernels);
-        drop(session);
+        let mut driver = self.inner.driver.borrow_mut();
+        let kernels = driver.session.end_kernels();
+        let ticket = driver.session.warm_up(kernels);
+        drop(driver);
         // What was only planned gave its memory back, and calls of this task come next.
         self.inner.follow_room();
-        let inner = Rc::clone(&self.inner);
-        recovery::start(async move { inner.pump() });
+        self.inner.pump_soon();
         ticket.0
     }
 
     /// Frees memory that is only kept for the next batch.
     pub fn trim(&self) {
-        self.inner.session.borrow_mut().trim();
+        self.inner.session().trim();
     }
 
     /// Submits nothing, to hurry the batches on their way.
@@ -358,52 +364,52 @@ impl Core {
 
     /// Counts, as a plain object.
     pub fn stats(&self) -> JsValue {
-        report::stats(&self.inner.session.borrow().stats())
+        report::stats(&self.inner.session().stats())
     }
 
     /// Whether batches are measured from here on.
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn measure(&self, on: bool) {
         let clock: Option<Clock> = on.then_some(|| report::now().0);
-        self.inner.session.borrow_mut().measure_batches(clock);
+        self.inner.session().measure_batches(clock);
     }
 
     /// What the batch was that came back last, as a plain object, once;
     /// undefined if it was not measured.
     pub fn facts(&self) -> JsValue {
-        let facts = self.inner.session.borrow_mut().take_facts();
+        let facts = self.inner.session().take_facts();
         facts.map_or(JsValue::UNDEFINED, |facts| report::facts(&facts))
     }
 
     /// What the device is, as a plain object.
     pub fn info(&self) -> JsValue {
-        let session = self.inner.session.borrow();
+        let session = self.inner.session();
         report::info(&session.info(), session.model())
     }
 
     /// The numbers that routes are chosen by; empty where nothing is chosen.
     pub fn model(&self) -> Box<[f64]> {
-        let model = self.inner.session.borrow().model();
+        let model = self.inner.session().model();
         model.map_or_else(Box::default, |(model, _)| model.0.into())
     }
 
     /// Goes by numbers that were measured before.
     pub fn set_model(&self, facts: &[f64]) {
         if let Ok(facts) = facts.try_into() {
-            self.inner.session.borrow_mut().set_model(Model(facts));
+            self.inner.session().set_model(Model(facts));
         }
     }
 
     /// Measures the model, in the background, and says when it is done.
     pub fn calibrate(&self, done: Function) {
-        self.inner.session.borrow_mut().calibrate();
-        let inner = Rc::clone(&self.inner);
-        recovery::start(async move { inner.calibrate(&done).await });
+        self.inner.calibrated.replace(Some(done));
+        self.inner.driver.borrow_mut().calibrate();
+        self.inner.pump_soon();
     }
 
     /// The `GPUDevice`, or undefined on the processor.
     pub fn raw_device(&self) -> JsValue {
-        match self.inner.session.borrow().device() {
+        match self.inner.session().device() {
             AnyDevice::Gpu(gpu) => gpu.raw_device(),
             AnyDevice::Cpu(_) => JsValue::UNDEFINED,
         }
@@ -411,8 +417,11 @@ impl Core {
 
     /// Rejects everything pending and frees the device.
     pub fn dispose(&self) {
-        self.inner.recovery.disposed.set(true);
-        let tickets = self.inner.session.borrow_mut().dispose();
+        let mut driver = self.inner.driver.borrow_mut();
+        driver.close();
+        let tickets = driver.session.dispose();
+        driver.session.trim();
+        drop(driver);
         self.inner.follow_room();
         self.inner.refuse(&tickets, &Error::Disposed);
         // They hold the face, which holds this: together they would stay for good.

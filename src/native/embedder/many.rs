@@ -93,7 +93,7 @@ impl Embedder {
 /// Calls that the sessions' queues take; those that are full tell when they have room.
 fn room(rooms: &mut [Room], context: &Context<'_>) -> usize {
     let rooms = rooms.iter_mut().map(|room| match room.poll(context) {
-        Poll::Ready(Ok(())) => room.shared().lock().session.desired_size(),
+        Poll::Ready(Ok(())) => room.shared().lock().driver.session.desired_size(),
         Poll::Ready(Err(_)) => 1, // Its calls say what is wrong.
         Poll::Pending => 0,
     });

@@ -118,9 +118,9 @@ fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(
 /// Nothing is pending, and every call was counted once.
 fn assert_quiet(shared: &Shared) {
     let state = shared.lock();
-    assert_eq!(state.session.pending(), 0);
+    assert_eq!(state.driver.session.pending(), 0);
     assert!(state.answers.is_empty());
-    let stats = state.session.stats();
+    let stats = state.driver.session.stats();
     assert_eq!(stats.calls, stats.settled + stats.rejected);
 }
 
@@ -229,7 +229,7 @@ fn a_lost_device_is_replaced_under_everyone() {
         let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ROUGHLY));
         let taking = threads(1, &gpu, |gpu, _| {
             for _ in 0..2 {
-                if let AnyDevice::Gpu(device) = gpu.shared().lock().session.device() {
+                if let AnyDevice::Gpu(device) = gpu.shared().lock().driver.session.device() {
                     device.lose();
                 }
                 thread::yield_now();
@@ -305,7 +305,7 @@ fn the_processor_takes_over_where_no_other_device_opens() {
 fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
     /// What answers once the device is gone.
     fn next(gpu: &Gpu) -> DeviceInfo {
-        if let AnyDevice::Gpu(device) = gpu.shared().lock().session.device() {
+        if let AnyDevice::Gpu(device) = gpu.shared().lock().driver.session.device() {
             device.lose();
         }
         check(1, ask(&gpu.on(EngineChoice::Gpu), 1).wait(), &[]);

@@ -60,7 +60,7 @@ fn memory_is_kept_only_where_it_will_be_freed() {
         check(1, ask(&gpu, 1).wait(), &[]);
         give();
         assert_eq!(kept(), SMALLEST, "the worker frees it once it is idle");
-        gpu.shared().lock().session.trim();
+        gpu.shared().lock().driver.session.trim();
         give();
         assert_eq!(kept(), 0, "it is idle");
         check(1, ask(&gpu, 1).wait(), &[]);

@@ -13,10 +13,9 @@ mod on_the_way;
 mod out_of_memory;
 mod structures;
 mod takeover;
-mod under_losses;
 mod under_random_events;
 mod while_compiling;
-mod writing;
+pub(crate) mod writing;
 mod writing_on_both;
 
 use super::loss::ATTEMPTS;
@@ -33,7 +32,7 @@ const NOW: Millis = Millis(0.0);
 
 /// The processor with limits, faults and lives of its own.
 #[derive(Debug)]
-struct Frail {
+pub(crate) struct Frail {
     cpu: Cpu,
     engine: Engine,
     max_side_bytes: u64,
@@ -43,7 +42,7 @@ struct Frail {
     capacity: u64,
     /// Bytes that it was allowed, and how often it was trimmed.
     allowed: u64,
-    trims: usize,
+    pub(crate) trims: usize,
     launches: usize,
     destroyed: bool,
     /// Kernels and what became of them; `None` where none needs compiling.
@@ -59,7 +58,7 @@ enum Fate {
 }
 
 impl Frail {
-    fn new(max_side_bytes: u64) -> Self {
+    pub(crate) fn new(max_side_bytes: u64) -> Self {
         Frail {
             cpu: Cpu::default(),
             engine: Engine::Cpu,
@@ -76,13 +75,13 @@ impl Frail {
     }
 
     /// One that passes for a GPU.
-    fn gpu(self) -> Self {
+    pub(crate) fn gpu(self) -> Self {
         let engine = Engine::Gpu;
         Frail { engine, ..self }
     }
 
     /// The same with a compiler, which is slow.
-    fn compiling(self) -> Self {
+    pub(crate) fn compiling(self) -> Self {
         Frail {
             kernels: Some(Vec::new()),
             ..self
@@ -98,7 +97,7 @@ impl Frail {
     }
 
     /// One that likes pieces of so many bytes.
-    fn in_pieces(max_side_bytes: u64, target: u64) -> Self {
+    pub(crate) fn in_pieces(max_side_bytes: u64, target: u64) -> Self {
         let pieces = PieceSizes {
             whole: target,
             target,
@@ -226,7 +225,7 @@ fn broken(kernel: &Kernel) -> Error {
     Error::Shader(format!("{kernel:?}"))
 }
 
-fn config() -> BatchConfig {
+pub(crate) fn config() -> BatchConfig {
     BatchConfig {
         policy: Policy::Manual,
         ..Preset::Eager.config()
@@ -248,7 +247,7 @@ fn ask(
 }
 
 /// The same of one device.
-fn ask_of(
+pub(crate) fn ask_of(
     session: &mut Session<impl Device>,
     (value, rows): (f32, u32),
     key: Option<u32>,
@@ -321,7 +320,7 @@ fn values(settlement: &Settlement) -> Vec<(Ticket, Vec<f32>)> {
 }
 
 /// The floats that an answer stands for.
-fn floats(settlement: &Settlement, answer: &Answer) -> Vec<f32> {
+pub(crate) fn floats(settlement: &Settlement, answer: &Answer) -> Vec<f32> {
     let Ok(Readback::Host(words)) = &settlement.outcome else {
         panic!("not a result of the processor: {:?}", settlement.outcome);
     };

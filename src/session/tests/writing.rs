@@ -15,13 +15,13 @@ const LAST: f32 = 65_536.0;
 
 /// Where clips lie, and what is written: four floats.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pose {
-    pub(super) store: u32,
-    pub(super) target: u32,
+pub(crate) struct Pose {
+    pub(crate) store: u32,
+    pub(crate) target: u32,
 }
 
 /// A clip and a tensor of zeros.
-pub(super) fn pose(session: &mut Session<Frail>) -> Pose {
+pub(crate) fn pose(session: &mut Session<Frail>) -> Pose {
     let [store, target] = std::array::from_fn(|_| session.hold());
     let pose = Pose { store, target };
     fill(session, pose);
@@ -29,7 +29,7 @@ pub(super) fn pose(session: &mut Session<Frail>) -> Pose {
 }
 
 /// The data of both, which a device loses.
-pub(super) fn fill(session: &mut Session<Frail>, pose: Pose) {
+pub(crate) fn fill(session: &mut Session<Frail>, pose: Pose) {
     let track = clips::Track {
         times: &[0.0, LAST],
         values: &[0.0, 0.0, 0.0, 0.0, LAST, LAST, LAST, LAST],
@@ -43,7 +43,7 @@ pub(super) fn fill(session: &mut Session<Frail>, pose: Pose) {
 }
 
 /// Writes a value.
-pub(super) fn write(
+pub(crate) fn write(
     session: &mut Session<Frail>,
     pose: Pose,
     value: f32,
@@ -71,7 +71,7 @@ pub(super) fn write(
 }
 
 /// Reads what is there.
-pub(super) fn read(
+pub(crate) fn read(
     session: &mut Session<Frail>,
     pose: Pose,
     (key, engine): (Option<u32>, Option<Engine>),

@@ -1,0 +1,299 @@
+//! What a driver says next, step by step.
+
+use super::*;
+use crate::batch::{Policy, Preset};
+use crate::session::tests::ask_of;
+
+/// What is to be done, without what is to be awaited.
+#[derive(Debug, PartialEq)]
+enum Next {
+    Launch(usize),
+    Gather,
+    Tell(News),
+    Replace(usize),
+    Look,
+    Sample,
+    Calibrated,
+    Trim,
+    Sleep(Option<f64>),
+    Other,
+}
+
+use Next::{Calibrated, Gather, Look, Replace, Sleep, Tell, Trim};
+
+/// A driver, and the flights of what it launched.
+struct Story {
+    pace: Pace,
+    driver: Driver<Frail>,
+    launches: Vec<Launch>,
+}
+
+impl Story {
+    fn new(pace: Pace, batch: BatchConfig) -> Story {
+        let gpu = Frail::new(1 << 20).gpu();
+        Story {
+            pace,
+            driver: driver(gpu, batch, Some(crate::Model::default())),
+            launches: Vec::new(),
+        }
+    }
+
+    /// One whose calls are flushed by somebody else.
+    fn paged() -> Story {
+        Story::new(Pace::Frames, config())
+    }
+
+    /// Takes a call for the GPU.
+    fn ask(&mut self) {
+        let session = &mut self.driver.session;
+        ask_of(session, (1.0, 4), None, Some(Engine::Gpu)).expect("taken");
+    }
+
+    fn next(&mut self, now: f64) -> Next {
+        match self.pace.next(&mut self.driver, Millis(now)) {
+            Work::Launch(launch) => {
+                let flights = launch.flights.len();
+                self.launches.push(launch);
+                Next::Launch(flights)
+            }
+            Work::Gather => Gather,
+            Work::Tell(news) => Tell(news),
+            Work::Replace { pauses } => Replace(pauses.len()),
+            Work::Look { pauses } => {
+                assert_eq!(pauses.len(), 1);
+                Look
+            }
+            Work::Sample { .. } => Next::Sample,
+            Work::Calibrated => Calibrated,
+            Work::Trim => Trim,
+            Work::Sleep { until } => Sleep(until.map(|until| until.0)),
+            Work::Compile { .. } | Work::Answer { .. } => Next::Other,
+        }
+    }
+
+    fn wake(&mut self, now: f64) {
+        self.driver.wake(Millis(now));
+    }
+
+    /// Lands the oldest launch.
+    fn land(&mut self, now: f64) {
+        let launch = self.launches.remove(0);
+        for flight in launch.flights {
+            let landing = Landing {
+                batch: launch.batch,
+                generation: launch.generation,
+                outcome: pollster::block_on(flight),
+            };
+            let settlement = self.driver.landed(landing, Millis(now));
+            assert!(settlement.is_some_and(|settlement| settlement.outcome.is_ok()));
+        }
+    }
+
+    /// Sends a call and lands it.
+    fn answer(&mut self, now: f64) {
+        self.ask();
+        self.driver.session.flush();
+        assert_eq!(self.next(now), Next::Launch(1));
+        self.land(now);
+    }
+
+    fn lose(&mut self) {
+        self.driver.lose(self.driver.session.generation());
+    }
+
+    fn opened(&mut self, found: Option<Frail>, now: f64) -> Option<News> {
+        self.driver.opened(found, Millis(now)).news
+    }
+}
+
+fn eager() -> BatchConfig {
+    BatchConfig {
+        max_wait: Some(5.0),
+        ..Preset::Eager.config()
+    }
+}
+
+#[test]
+fn a_device_that_owes_an_answer_for_too_long_is_lost_when_a_face_looks() {
+    let mut story = Story::paged();
+    story.ask();
+    assert_eq!(story.next(5.0), Sleep(None), "nobody asked to send it");
+    story.driver.session.flush();
+    assert_eq!(story.next(10.0), Next::Launch(1));
+    let due = 10.0 + STALL_MS;
+    assert_eq!(story.next(11.0), Sleep(Some(due)));
+    story.wake(due - 1.0);
+    assert_eq!(story.next(due - 1.0), Sleep(Some(due)));
+    // The clock of a page may go on while nothing else does.
+    assert_eq!(story.next(due + 1.0), Sleep(Some(due)));
+    story.wake(due);
+    assert_eq!(story.next(due), Replace(PAUSES.len()));
+    assert_eq!(story.next(due), Sleep(None));
+    assert!(story.driver.is_gone(story.launches[0].generation));
+}
+
+#[test]
+fn memory_is_freed_when_no_batch_came_for_a_while() {
+    let mut story = Story::paged();
+    story.answer(1.0);
+    assert_eq!(story.next(2.0), Sleep(Some(2002.0)));
+    story.answer(1000.0);
+    assert_eq!(story.next(1001.0), Sleep(Some(3001.0)));
+    // An alarm of before.
+    story.wake(2002.0);
+    assert_eq!(story.next(2002.0), Sleep(Some(3001.0)));
+    assert_eq!(
+        story.next(3001.0),
+        Sleep(Some(3001.0)),
+        "the face comes first"
+    );
+    assert_eq!(story.driver.session.device().trims, 0);
+    story.wake(3001.0);
+    assert_eq!(story.next(3001.0), Trim);
+    assert_eq!(story.next(3001.0), Sleep(None));
+    assert_eq!(story.driver.session.device().trims, 1);
+}
+
+#[test]
+fn a_burst_of_calls_gathers_once_and_not_behind_an_answer() {
+    let mut story = Story::new(Pace::Policy, eager());
+    story.ask();
+    story.wake(1.0);
+    assert_eq!(story.next(1.0), Gather);
+    story.ask();
+    assert_eq!(story.next(1.5), Next::Launch(1));
+    story.ask();
+    assert_eq!(story.next(1.6), Sleep(Some(1.5 + STALL_MS)));
+    story.land(3.0);
+    // These gathered while the device was at work.
+    assert_eq!(story.next(3.0), Next::Launch(1));
+    story.land(4.0);
+    assert_eq!(story.driver.session.stats().batches, 2);
+    story.ask();
+    story.wake(5.0);
+    assert_eq!(story.next(5.0), Gather);
+}
+
+#[test]
+fn what_the_policy_waits_for_is_slept_for() {
+    let patient = BatchConfig {
+        policy: Policy::Manual,
+        ..eager()
+    };
+    for (pace, until) in [(Pace::Policy, Some(5.0)), (Pace::Frames, None)] {
+        let mut story = Story::new(pace, patient.clone());
+        story.ask();
+        story.wake(0.0);
+        assert_eq!(story.next(0.0), Sleep(until));
+    }
+}
+
+#[test]
+fn the_processor_takes_over_after_losses_in_a_row_until_a_gpu_is_found() {
+    let mut story = Story::paged();
+    let mut now = 0.0;
+    for _ in 0..3 {
+        story.lose();
+        assert_eq!(story.next(now), Replace(PAUSES.len()));
+        assert_eq!(story.next(now), Sleep(None));
+        let gpu = Frail::new(1 << 20).gpu();
+        assert_eq!(story.opened(Some(gpu), now), Some(News::Restored));
+        assert_eq!(story.driver.filled(), []);
+        now += 1.0;
+    }
+    story.lose();
+    assert_eq!(story.next(now), Replace(0));
+    assert_eq!(story.opened(None, now), Some(News::FellBack));
+    assert_eq!(story.driver.filled(), []);
+    assert_eq!(story.next(now), Sleep(Some(now + 1000.0)));
+    assert_eq!(story.next(now + 1000.0), Look, "it looks again");
+    assert_eq!(story.opened(None, now + 1500.0), None);
+    let next = now + 3500.0;
+    assert_eq!(story.next(now + 1500.0), Sleep(Some(next)));
+    assert_eq!(story.next(next), Look);
+    let gpu = Frail::new(1 << 20).gpu();
+    assert_eq!(story.opened(Some(gpu), next), None);
+    assert_eq!(story.next(next), Tell(News::Regained));
+}
+
+#[test]
+fn nothing_is_sent_before_the_tensors_of_another_device_are_filled() {
+    let mut story = Story::paged();
+    let tensor = story.driver.session.hold();
+    story.driver.session.fill(tensor, &[1; 4]).expect("room");
+    story.ask();
+    story.lose();
+    assert_eq!(story.next(0.0), Replace(PAUSES.len()));
+    story.opened(Some(Frail::new(1 << 20).gpu()), 1.0);
+    story.driver.session.flush();
+    story.wake(2.0);
+    assert_eq!(story.next(2.0), Sleep(None));
+    story.driver.filled();
+    assert_eq!(story.next(3.0), Next::Launch(1));
+}
+
+#[test]
+fn samples_wait_for_batches_and_for_the_face() {
+    let mut story = Story::paged();
+    story.ask();
+    story.driver.session.flush();
+    assert_eq!(story.next(1.0), Next::Launch(1));
+    story.driver.calibrate();
+    story.wake(2.0);
+    assert_eq!(
+        story.next(2.0),
+        Sleep(Some(1.0 + STALL_MS)),
+        "a batch is on its way"
+    );
+    story.land(3.0);
+    assert_eq!(story.next(3.0), Sleep(Some(3.0)), "its answers come first");
+    story.wake(3.0);
+    assert_eq!(story.next(3.0), Next::Sample);
+    assert_eq!(story.next(3.0), Sleep(Some(3.0 + STALL_MS)));
+    // It never comes, and its device is lost.
+    story.wake(3.0 + STALL_MS);
+    story.driver.sampled(&Err(lost()), Millis(5.0 + STALL_MS));
+    assert_eq!(story.next(5.0 + STALL_MS), Replace(PAUSES.len()));
+    story.wake(5.0 + STALL_MS);
+    assert_eq!(story.next(5.0 + STALL_MS), Calibrated);
+    assert_eq!(
+        story.driver.session.model().map(|(_, known)| known),
+        Some(false)
+    );
+}
+
+#[test]
+fn the_model_is_measured_once_a_call_was_answered() {
+    let mut story = Story::new(Pace::Policy, eager());
+    story.driver.calibrate_after_answer();
+    story.wake(0.0);
+    assert_eq!(story.next(0.0), Sleep(None));
+    story.answer(1.0);
+    assert_eq!(story.next(1.0), Sleep(Some(1.0)));
+    story.wake(1.0);
+    assert_eq!(story.next(1.0), Next::Sample);
+}
+
+#[test]
+fn what_launches_take_is_noted() {
+    let mut story = Story::paged();
+    story.ask();
+    story.driver.session.flush();
+    assert_eq!(story.next(10.0), Next::Launch(1));
+    story.next(13.0);
+    assert_eq!(
+        story.driver.session.stats().encode_ms.to_bits(),
+        3.0_f64.to_bits()
+    );
+}
+
+#[test]
+fn a_closed_session_needs_no_device() {
+    let mut story = Story::paged();
+    story.lose();
+    assert_eq!(story.next(0.0), Replace(PAUSES.len()));
+    story.driver.close();
+    let opened = story.driver.opened(Some(gpu()), Millis(1.0));
+    assert!(opened.unneeded.is_some() && opened.news.is_none());
+    assert_eq!(story.next(2.0), Sleep(None));
+}

@@ -1,0 +1,100 @@
+//! What TypeScript is told: answers, each piece as one settle table, and what became of the
+//! device. No borrow is held meanwhile, since whoever is told may make calls.
+
+use std::rc::Rc;
+
+use wasm_bindgen::prelude::*;
+
+use super::inner::Inner;
+use super::report;
+use super::table::Table;
+use crate::batch::Ticket;
+use crate::driver::News;
+use crate::error::Error;
+use crate::session::Settlement;
+
+impl Inner {
+    /// Answers the calls of a piece.
+    pub(super) fn answer(&self, settlement: &Settlement) {
+        let mut table = self.table.take();
+        let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
+        self.settle(table, &source, &message, settlement.is_last);
+    }
+
+    /// Rejects calls.
+    pub(super) fn refuse(&self, tickets: &[Ticket], error: &Error) {
+        let mut table = self.table.take();
+        let message = table.fail(tickets, error);
+        self.settle(table, &JsValue::NULL, &message, false);
+    }
+
+    /// Answers a ticket that has no result.
+    pub(super) fn accept(&self, ticket: Ticket) {
+        let mut table = self.table.take();
+        table.accept(ticket);
+        self.settle(table, &JsValue::NULL, &JsValue::UNDEFINED, false);
+    }
+
+    /// Hands one settle table to TypeScript. No borrow is held meanwhile.
+    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript hears it")]
+    fn settle(&self, table: Table, source: &JsValue, message: &JsValue, is_last: bool) {
+        let settle = self.settle.borrow().clone();
+        // Without a function the session was disposed of, which answered everybody;
+        // without an entry everybody had given up.
+        if let Some(settle) = settle.filter(|_| is_last || table.entries() > 0) {
+            let arguments = js_sys::Array::of5(
+                &table.address().into(),
+                &table.entries().into(),
+                source,
+                message,
+                &is_last.into(),
+            );
+            // The face never throws from here; if it did, the next batch must go on.
+            if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
+                report::complain(&thrown);
+            }
+        }
+        self.table.replace(table);
+    }
+
+    /// Tells TypeScript what became of the device.
+    pub(super) fn tell(self: &Rc<Self>, news: News) {
+        let (event, message) = match news {
+            News::Restored => ("restored", "a new GPU device is in use"),
+            News::FellBack => (
+                "fallback",
+                "no GPU device could be kept; calls run on the CPU until there is one",
+            ),
+            News::Relieved => (
+                "relieved",
+                "the GPU had no memory for a batch; the CPU answers it",
+            ),
+            News::Regained => ("regained", "a GPU device is in use again"),
+        };
+        if matches!(news, News::Restored | News::Regained) {
+            self.watch();
+        }
+        self.notify(event, message);
+    }
+
+    pub(super) fn tell_calibrated(&self) {
+        // As in `settle`.
+        let done = self
+            .calibrated
+            .take()
+            .map(|done| done.call0(&JsValue::UNDEFINED));
+        if let Some(Err(thrown)) = done {
+            report::complain(&thrown);
+        }
+    }
+
+    /// Tells TypeScript something. No borrow is held meanwhile.
+    pub(super) fn notify(&self, event: &str, message: &str) {
+        let notify = self.notify.borrow().clone();
+        let told =
+            notify.map(|notify| notify.call2(&JsValue::UNDEFINED, &event.into(), &message.into()));
+        if let Some(Err(thrown)) = told {
+            report::complain(&thrown);
+        }
+    }
+}
