@@ -213,7 +213,7 @@ fn planted_violations_are_found() {
             "imports session",
         ),
         (
-            "batch/batcher.rs",
+            "batch/queue.rs",
             "use crate::{error::Error, tensor::Arena};",
             "imports tensor",
         ),
@@ -258,7 +258,7 @@ fn planted_violations_are_found() {
             "names wasm_bindgen",
         ),
         (
-            "batch/batcher.rs",
+            "batch/queue.rs",
             "let now = std::time::Instant::now();",
             "uses Instant",
         ),

@@ -1,6 +1,8 @@
 //! Turns the calls of a piece into a plan: groups equal structures, lays
 //! results end to end, gives every intermediate a slot until its last use.
 
+use std::borrow::Borrow;
+
 use super::fuse::BufferId;
 use super::fused::{Placed, Shaped};
 use super::gather::Gather;
@@ -44,15 +46,20 @@ pub struct SetId(pub u32);
 
 /// Plans a piece of a batch. Calls of one structure become one dispatch a
 /// stage, if they read the same tensors on the device; `sets` holds these.
-pub fn assemble(recipes: &[Recipe], calls: &[Call], sets: &[Box<[u32]>], piece: &Piece) -> Plan {
+pub fn assemble<C: Borrow<Call>>(
+    recipes: &[Recipe],
+    calls: &[C],
+    sets: &[Box<[u32]>],
+    piece: &Piece,
+) -> Plan {
     assemble_from((recipes, &[]), calls, sets, piece)
 }
 
 /// The same where tensors begin so many words behind the first row of their call, each
 /// by its place in the only set; 0 where there is no number for one.
-pub(super) fn assemble_from(
+pub(super) fn assemble_from<C: Borrow<Call>>(
     (recipes, before): (&[Recipe], &[u32]),
-    calls: &[Call],
+    calls: &[C],
     sets: &[Box<[u32]>],
     piece: &Piece,
 ) -> Plan {
@@ -65,7 +72,7 @@ pub(super) fn assemble_from(
         ..Collected::default()
     };
     for index in piece.first..piece.end {
-        let call = &calls[index];
+        let call = calls[index].borrow();
         let recipe = &recipes[call.recipe.0 as usize];
         collected.add((recipes, recipe), (call, before), piece.part(calls, index));
     }
