@@ -245,7 +245,7 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "imports session",
     ),
     (
-        "batch/batcher.rs",
+        "batch/queue.rs",
         "use crate::{error::Error, tensor::Arena};",
         "imports tensor",
     ),
@@ -296,7 +296,7 @@ const PLANTED: &[(&str, &str, &str)] = &[
         "names wasm_bindgen",
     ),
     (
-        "batch/batcher.rs",
+        "batch/queue.rs",
         "let now = std::time::Instant::now();",
         "uses Instant",
     ),

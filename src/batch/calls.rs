@@ -1,19 +1,11 @@
-//! Calls that are sent together: their numbers, and what they weigh in all.
+//! The calls of one batch: a list that the batch owns, and what its live calls weigh.
+//!
+//! A call that is given up or answered stays in the list, no longer live, so that
+//! numbers of places in the list stay right. What is not live leaves when the batch is
+//! taken to be sent. When that is, the queue decides.
 
-use super::Millis;
-
-/// A call's number. Numbers rise and are not reused while a call is pending.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(pub u32);
-
-impl Ticket {
-    /// Whether a call is older than another, both pending: numbers may wrap, the
-    /// distance between two that are pending does not.
-    pub fn is_before(self, other: Ticket) -> bool {
-        let distance = other.0.wrapping_sub(self.0);
-        distance != 0 && distance <= u32::MAX / 2
-    }
-}
+use super::{Call, Millis, Request, Ticket};
+use std::ops::Range;
 
 /// A batch's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,89 +19,249 @@ impl BatchId {
     }
 }
 
-/// What a call weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Items, as the op counts them.
-    pub items: u64,
-    /// What it takes of [`BatchConfig::max_batch_cost`](super::BatchConfig::max_batch_cost), as the op counts it.
-    pub cost: u64,
-    /// Bytes of operands and results.
-    pub bytes: u64,
-    /// Calls of one key may take each other's place.
-    pub key: Option<u32>,
-}
-
-/// Calls that are sent together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
+/// Calls that are sent together, and a payload of the caller's.
+#[derive(Debug)]
+pub struct Batch<W, P> {
     /// Its number.
     pub id: BatchId,
+    /// The first batch that held one of its calls: another one where calls left that
+    /// batch for this one.
+    pub origin: BatchId,
     /// When its oldest call came.
     pub oldest: Millis,
-    /// Items of its calls.
-    pub items: u64,
-    /// Its oldest call, given up or not, or that of the batch it was divided from:
+    /// What the caller keeps with it.
+    pub payload: P,
+    /// Its oldest call, given up or not, or that of the batch that its calls left:
     /// batches are as old as that.
     pub(super) first: Ticket,
-    pub(super) entries: Vec<Entry>,
+    /// In up to three runs, each in the order of tickets: the front, the middle and the
+    /// back. All of a batch that waits is its middle.
+    calls: Vec<Call<W>>,
+    front: usize,
+    back: usize,
+    /// Weights of the live calls.
+    pub(super) live: usize,
+    pub(super) items: u64,
     pub(super) cost: u64,
     pub(super) bytes: u64,
     /// Whether somebody asked for it now, however many are in flight.
     pub(super) is_urgent: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Entry {
-    pub(super) ticket: Ticket,
-    pub(super) request: Request,
-}
-
-impl Batch {
+impl<W, P> Batch<W, P> {
     /// One that has memory for so many calls.
-    pub(super) fn new(id: BatchId, calls: usize) -> Self {
+    pub fn new(id: BatchId, payload: P, calls: usize) -> Self {
         Batch {
             id,
+            origin: id,
             oldest: Millis::default(),
-            items: 0,
+            payload,
             first: Ticket(0),
-            entries: Vec::with_capacity(calls),
+            calls: Vec::with_capacity(calls),
+            front: 0,
+            back: 0,
+            live: 0,
+            items: 0,
             cost: 0,
             bytes: 0,
             is_urgent: false,
         }
     }
 
-    /// Its calls, oldest first.
-    pub fn tickets(&self) -> impl ExactSizeIterator<Item = Ticket> {
-        self.entries.iter().map(|entry| entry.ticket)
+    /// All its calls, live or not.
+    pub fn calls(&self) -> &[Call<W>] {
+        &self.calls
     }
 
-    /// Whether it holds no call.
+    /// What its calls compute and its payload, to be changed.
+    pub fn works_and_payload(&mut self) -> (impl Iterator<Item = &mut W>, &mut P) {
+        let works = self.calls.iter_mut().map(|call| &mut call.work);
+        (works, &mut self.payload)
+    }
+
+    /// The calls at the front and in the middle.
+    pub fn ahead(&self) -> &[Call<W>] {
+        &self.calls[..self.calls.len() - self.back]
+    }
+
+    /// The calls at the back.
+    pub fn behind(&self) -> &[Call<W>] {
+        &self.calls[self.calls.len() - self.back..]
+    }
+
+    /// The calls at the back, and the payload to be changed.
+    pub fn behind_and_payload(&mut self) -> (&[Call<W>], &mut P) {
+        let from = self.calls.len() - self.back;
+        (&self.calls[from..], &mut self.payload)
+    }
+
+    /// How many calls are at the front.
+    pub fn front(&self) -> usize {
+        self.front
+    }
+
+    /// The tickets of its live calls; oldest first while it waits.
+    pub fn live_tickets(&self) -> impl Iterator<Item = Ticket> {
+        let live = self.calls.iter().filter(|call| call.is_live);
+        live.map(|call| call.ticket)
+    }
+
+    /// How many live calls it has.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Whether nobody waits for a call of it.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.live == 0
     }
 
-    pub(super) fn add(&mut self, request: &Request) {
+    /// Adds a call, younger than all there are.
+    pub fn push(&mut self, ticket: Ticket, request: Request, work: W) {
+        self.add(&request);
+        self.calls.push(Call {
+            ticket,
+            request,
+            is_live: true,
+            work,
+        });
+    }
+
+    /// Where the call of a ticket is, live or not, while the batch waits.
+    pub fn place(&self, ticket: Ticket) -> Option<usize> {
+        self.place_in(0..self.calls.len(), ticket)
+    }
+
+    fn place_in(&self, run: Range<usize>, ticket: Ticket) -> Option<usize> {
+        let calls = &self.calls[run.clone()];
+        let at = calls.partition_point(|call| call.ticket.is_before(ticket));
+        let is_it = calls.get(at).is_some_and(|call| call.ticket == ticket);
+        is_it.then_some(run.start + at)
+    }
+
+    /// Nobody waits for a call any more; its weight, if it was a live one of these.
+    pub(super) fn give_up(&mut self, ticket: Ticket) -> Option<Request> {
+        let (front, behind) = (self.front, self.calls.len() - self.back);
+        let mut runs = [0..front, front..behind, behind..self.calls.len()].into_iter();
+        let at = runs.find_map(|run| self.place_in(run, ticket))?;
+        self.end(at)
+    }
+
+    /// A call, by its place, is live no more; its weight, if it was.
+    pub(super) fn end(&mut self, at: usize) -> Option<Request> {
+        let call = &mut self.calls[at];
+        if !std::mem::take(&mut call.is_live) {
+            return None;
+        }
+        let request = call.request;
+        self.subtract(&request);
+        Some(request)
+    }
+
+    /// Lets the calls go that are not live.
+    pub fn purge(&mut self) {
+        if self.live < self.calls.len() {
+            self.calls.retain(|call| call.is_live);
+        }
+    }
+
+    /// Lets all calls go, none of which is live.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+    }
+
+    /// Moves the calls ahead that are chosen to the front, before all others.
+    pub fn move_to_front(&mut self, is_chosen: impl Fn(&W) -> bool) {
+        let behind = self.calls.split_off(self.calls.len() - self.back);
+        let all = std::mem::take(&mut self.calls).into_iter();
+        let (front, middle): (Vec<_>, Vec<_>) = all.partition(|call| is_chosen(&call.work));
+        self.front = front.len();
+        self.calls = front;
+        self.calls.extend(middle);
+        self.calls.extend(behind);
+    }
+
+    /// Moves the calls of a batch that waited, as far as they are chosen, to its back.
+    pub fn move_to_back(&mut self, is_chosen: impl Fn(&W) -> bool) {
+        let all = std::mem::take(&mut self.calls).into_iter();
+        let (back, middle): (Vec<_>, Vec<_>) = all.partition(|call| is_chosen(&call.work));
+        self.back = back.len();
+        self.calls = middle;
+        self.calls.extend(back);
+    }
+
+    /// Puts the calls back into the order of their tickets.
+    pub(super) fn reunite(&mut self) {
+        let (front, back) = (self.front, self.back);
+        if front + back == 0 {
+            return;
+        }
+        let behind = self.calls.split_off(self.calls.len() - back);
+        let middle = self.calls.split_off(front);
+        let front = std::mem::take(&mut self.calls);
+        self.calls = merge(merge(middle, front), behind);
+        (self.front, self.back) = (0, 0);
+    }
+
+    /// Takes the marked calls out of a batch that waits. `leaves` has a mark for each.
+    pub fn extract(&mut self, leaves: &[bool]) -> Vec<Call<W>> {
+        let (mut staying, mut leaving) = (Vec::new(), Vec::new());
+        for (call, leaves) in std::mem::take(&mut self.calls).into_iter().zip(leaves) {
+            if *leaves {
+                if call.is_live {
+                    self.subtract(&call.request);
+                }
+                leaving.push(call);
+            } else {
+                staying.push(call);
+            }
+        }
+        self.calls = staying;
+        leaving
+    }
+
+    /// Takes calls that left a batch of that origin, all younger than its own.
+    pub fn append(&mut self, calls: Vec<Call<W>>, origin: BatchId) {
+        if origin.is_before(self.origin) {
+            self.origin = origin;
+        }
+        for call in calls.iter().filter(|call| call.is_live) {
+            self.add(&call.request);
+        }
+        match self.calls.is_empty() {
+            true => self.calls = calls,
+            false => self.calls.extend(calls),
+        }
+    }
+
+    fn add(&mut self, request: &Request) {
+        self.live += 1;
         self.items += request.items;
         self.cost += request.cost;
         self.bytes += request.bytes;
     }
 
     fn subtract(&mut self, request: &Request) {
+        self.live -= 1;
         self.items -= request.items;
         self.cost -= request.cost;
         self.bytes -= request.bytes;
     }
+}
 
-    pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Request> {
-        let is_older = |entry: &Entry| entry.ticket.is_before(ticket);
-        let index = self.entries.partition_point(is_older);
-        self.entries
-            .get(index)
-            .filter(|entry| entry.ticket == ticket)?;
-        let request = self.entries.remove(index).request;
-        self.subtract(&request);
-        Some(request)
+/// Two runs of calls as one, in the order of tickets.
+fn merge<W>(own: Vec<Call<W>>, others: Vec<Call<W>>) -> Vec<Call<W>> {
+    if others.is_empty() {
+        return own;
     }
+    let mut merged = Vec::with_capacity(own.len() + others.len());
+    let mut own = own.into_iter().peekable();
+    for other in others {
+        while let Some(older) = own.next_if(|own| own.ticket.is_before(other.ticket)) {
+            merged.push(older);
+        }
+        merged.push(other);
+    }
+    merged.extend(own);
+    merged
 }

@@ -1,19 +1,25 @@
 //! Decides WHEN a batch is sent, and which calls are in it.
 //!
-//! Holds tickets and numbers only. It has no clock, no futures, no memory and
-//! no GPU: the caller passes `now` in and acts on what comes out.
+//! The queue owns every batch, from its first call to its last answer, and each batch
+//! owns its calls and a payload of the caller's. What calls compute and what a payload
+//! holds is not known here. The queue has no clock, no futures, no memory and no GPU:
+//! the caller passes `now` in and acts on what comes out.
 
-mod aside;
-mod batcher;
+mod backpressure;
 mod budget;
+mod call;
 mod calls;
 mod config;
-mod room;
+mod in_flight;
+mod parked;
+mod queue;
 
-pub use batcher::{Accepted, Batcher, Due};
 pub use budget::MemoryBudget;
-pub use calls::{Batch, BatchId, Request, Ticket};
+pub use call::{Call, Request, Ticket};
+pub use calls::{Batch, BatchId};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
+pub use in_flight::InFlight;
+pub use queue::{Accepted, Admission, Due, Queue};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

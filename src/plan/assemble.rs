@@ -3,6 +3,8 @@
 //!
 //! Which calls form a group is said in `groups`.
 
+use std::borrow::Borrow;
+
 use super::gather::Gather;
 use super::groups::{Collected, Group};
 use super::schedule::Run;
@@ -45,15 +47,20 @@ pub struct SetId(pub u32);
 
 /// Plans a piece of a batch. Calls of one program become one dispatch a
 /// stage, if they read the same tensors on the device; `sets` holds these.
-pub fn assemble(recipes: &[Recipe], calls: &[Call], sets: &[Box<[u32]>], piece: &Piece) -> Plan {
+pub fn assemble<C: Borrow<Call>>(
+    recipes: &[Recipe],
+    calls: &[C],
+    sets: &[Box<[u32]>],
+    piece: &Piece,
+) -> Plan {
     assemble_from((recipes, &[]), calls, sets, piece)
 }
 
 /// The same where tensors begin so many words behind the first row of their call, each
 /// by its place in the only set; 0 where there is no number for one.
-pub(super) fn assemble_from(
+pub(super) fn assemble_from<C: Borrow<Call>>(
     (recipes, before): (&[Recipe], &[u32]),
-    calls: &[Call],
+    calls: &[C],
     sets: &[Box<[u32]>],
     piece: &Piece,
 ) -> Plan {
@@ -62,7 +69,8 @@ pub(super) fn assemble_from(
     }
     let mut collected = Collected::new(recipes.len(), piece.end - piece.first);
     for index in piece.first..piece.end {
-        collected.add(recipes, (&calls[index], before), piece.part(calls, index));
+        let call = calls[index].borrow();
+        collected.add(recipes, (call, before), piece.part(calls, index));
     }
     Builder::default().build((recipes, sets), collected)
 }

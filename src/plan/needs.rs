@@ -1,5 +1,7 @@
 //! Whether a device can hold a plan, and plans that it can.
 
+use std::borrow::Borrow;
+
 use super::{Call, Parted, Piece, Plan, Recipe, Slot, Table};
 use crate::tensor::WORD;
 
@@ -23,11 +25,11 @@ pub struct PieceLimits {
 
 /// What a batch is planned from.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Asked<'a, C> {
     /// The structures of the session.
     pub recipes: &'a [Recipe],
-    /// The calls of the batch.
-    pub calls: &'a [Call],
+    /// The calls of the batch, or what holds them.
+    pub calls: &'a [C],
     /// The sets of tensors that they read.
     pub sets: &'a [Box<[u32]>],
     /// Those of them that lie on the device in parts.
@@ -37,8 +39,8 @@ pub struct Asked<'a> {
 /// Plans the piece that is the last of these, and takes it from them: halved,
 /// with the other half left there, as often as it is too large and can be cut. One
 /// that reads parts of a tensor reads one of them.
-pub fn assemble_next(
-    asked: Asked<'_>,
+pub fn assemble_next<C: Borrow<Call> + Copy>(
+    asked: Asked<'_, C>,
     rest: &mut Vec<Piece>,
     limits: &PieceLimits,
 ) -> Option<(Piece, Plan)> {

@@ -3,6 +3,8 @@
 //!
 //! Which parts there are is not decided here.
 
+use std::borrow::Borrow;
+
 use super::assemble::{assemble, assemble_from};
 use super::slicing::GRAIN;
 use super::{Asked, Call, Part, Piece, Plan, Recipe, SetId};
@@ -68,7 +70,7 @@ impl Recipe {
     }
 }
 
-impl Asked<'_> {
+impl<C: Borrow<Call>> Asked<'_, C> {
     /// Shows `each` the tensors that a call reads in parts: their places among those
     /// that it names, and the rows that a part is for.
     fn look(&self, call: &Call, each: &mut dyn FnMut(usize, &Parted, u32)) {
@@ -94,7 +96,10 @@ impl Asked<'_> {
         }
         let Part { first, rows } = piece.part(self.calls, piece.first);
         let mut fit = u32::MAX;
-        for call in &self.calls[piece.first..piece.end] {
+        for call in self.calls[piece.first..piece.end]
+            .iter()
+            .map(Borrow::borrow)
+        {
             self.look(call, &mut |_, _, each| fit = fit.min(each - first % each));
         }
         if fit == u32::MAX {
@@ -103,7 +108,7 @@ impl Asked<'_> {
         if piece.end - piece.first > 1 {
             return piece.halve(self.recipes, self.calls);
         }
-        let recipe = &self.recipes[self.calls[piece.first].recipe.0 as usize];
+        let recipe = &self.recipes[self.calls[piece.first].borrow().recipe.0 as usize];
         let is_cut = fit < rows && recipe.computes(fit) && recipe.computes(rows - fit);
         is_cut.then(|| piece.cut_after(rows, fit))
     }
@@ -112,7 +117,7 @@ impl Asked<'_> {
     pub(super) fn assemble(&self, piece: &Piece) -> Plan {
         let mut own = Vec::new();
         if piece.end - piece.first == 1 {
-            let call = &self.calls[piece.first];
+            let call = self.calls[piece.first].borrow();
             let Part { first, rows } = piece.part(self.calls, piece.first);
             self.look(call, &mut |place, parted, each| {
                 let part = first / each;
@@ -124,7 +129,7 @@ impl Asked<'_> {
         if own.is_empty() {
             return assemble(self.recipes, self.calls, self.sets, piece);
         }
-        let call = &self.calls[piece.first];
+        let call = self.calls[piece.first].borrow();
         let mut set = self.sets[call.set.0 as usize].clone();
         let mut before = vec![0; set.len()];
         for (place, part, words) in own {

@@ -6,6 +6,8 @@
 //! smaller part, is small for longer. What is still too large for a device is
 //! halved until it is not ([`Piece::halve`]).
 
+use std::borrow::Borrow;
+
 use super::slicing::GRAIN;
 use super::{Call, Recipe};
 use crate::tensor::WORD;
@@ -56,7 +58,7 @@ impl PieceSizes {
 
 impl Piece {
     /// All calls.
-    pub fn all(calls: &[Call]) -> Piece {
+    pub fn all<C>(calls: &[C]) -> Piece {
         Piece {
             end: calls.len(),
             ..Piece::default()
@@ -64,8 +66,8 @@ impl Piece {
     }
 
     /// Two pieces of about half of its words each; `None` where it cannot be cut.
-    pub fn halve(&self, recipes: &[Recipe], calls: &[Call]) -> Option<[Piece; 2]> {
-        let recipe = |index: usize| &recipes[calls[index].recipe.0 as usize];
+    pub fn halve<C: Borrow<Call>>(&self, recipes: &[Recipe], calls: &[C]) -> Option<[Piece; 2]> {
+        let recipe = |index: usize| &recipes[calls[index].borrow().recipe.0 as usize];
         if self.end - self.first == 1 {
             let Part { rows, .. } = self.part(calls, self.first);
             let fit = recipe(self.first).cut(rows, rows / 2)?;
@@ -108,21 +110,21 @@ impl Piece {
     }
 
     /// The rows that it has of a call of its range.
-    pub fn part(&self, calls: &[Call], index: usize) -> Part {
+    pub fn part<C: Borrow<Call>>(&self, calls: &[C], index: usize) -> Part {
         let first = if index == self.first { self.skipped } else { 0 };
         let left = if index + 1 == self.end { self.left } else { 0 };
         Part {
             first,
-            rows: calls[index].rows - first - left,
+            rows: calls[index].borrow().rows - first - left,
         }
     }
 }
 
 /// Cuts the calls of a batch. The pieces cover each row once, in order, and
 /// there is at least one.
-pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piece> {
+pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSizes) -> Vec<Piece> {
     let (mut up, mut down, mut all) = (0, 0, 0);
-    for call in calls {
+    for call in calls.iter().map(Borrow::borrow) {
         let recipe = &recipes[call.recipe.0 as usize];
         let (sent, asked) = match recipe.is_by_row() {
             true => (call.inputs.words.into(), recipe.result_words(call.rows)),
@@ -139,7 +141,7 @@ pub fn pieces(recipes: &[Recipe], calls: &[Call], sizes: PieceSizes) -> Vec<Piec
     let mut space = Space::of(all, target);
     let mut open = Piece::default();
     let mut pieces = Vec::new();
-    for (index, call) in calls.iter().enumerate() {
+    for (index, call) in calls.iter().map(Borrow::borrow).enumerate() {
         let recipe = &recipes[call.recipe.0 as usize];
         let mut rows = call.rows;
         loop {

@@ -3,11 +3,12 @@
 //! Whoever gave its call up gets none. A call that is cut has an answer in each
 //! of its pieces, and is done with the last one.
 
-use super::load::Load;
+use std::ops::Range;
+
+use super::payload::{Batch, Call};
 use crate::batch::Ticket;
 use crate::device::Engine;
-use crate::error::Error;
-use crate::plan::{Call, Piece, Recipe};
+use crate::plan::{Piece, Recipe};
 use crate::tensor::Span;
 
 /// What a piece has for one call.
@@ -43,30 +44,33 @@ pub(super) struct Sent {
     pub(super) results: Vec<Span>,
     /// Where it is computed.
     pub(super) engine: Engine,
-    /// Whether it is of the calls that the batch put aside.
-    pub(super) is_aside: bool,
+    /// Whether it is the processor's share of the batch, beside a GPU.
+    pub(super) is_cpu_share: bool,
     /// Bytes of its operands and results.
     pub(super) bytes: u64,
 }
 
 impl Sent {
-    /// The answers to its calls that are among the `live` ones, which come in
-    /// the same order: one for each call, and where a part of one came, one for
-    /// each of its results.
+    /// The answers to its calls that are still waited for: one for each call, and where
+    /// a part of one came, one for each of its results. A piece that failed answers each
+    /// of its calls whole.
     pub(super) fn answers<T, E>(
         &self,
-        load: &Load,
-        live: impl Iterator<Item = Ticket>,
-        (recipes, outcome): (&[Recipe], &Result<T, E>),
+        batch: &Batch,
+        recipes: &[Recipe],
+        outcome: &Result<T, E>,
     ) -> Vec<Answer> {
         let Piece { first, end, .. } = self.piece;
-        let (calls, tickets) = self.of(load);
-        let mut live = live.peekable();
+        let calls = self.calls(batch);
         let mut answers = Vec::with_capacity(end - first);
         for (index, span) in (first..end).zip(&self.results) {
-            let ticket = tickets[index];
-            while live.next_if(|other| other.is_before(ticket)).is_some() {}
-            if live.next_if_eq(&ticket).is_none() {
+            let Call {
+                ticket,
+                is_live,
+                work,
+                ..
+            } = calls[index];
+            if !is_live {
                 continue;
             }
             if outcome.is_err() || !self.is_cut(index) {
@@ -78,10 +82,10 @@ impl Sent {
                 });
                 continue;
             }
-            let call = &calls[index];
-            let recipe = &recipes[call.recipe.0 as usize];
-            let total = recipe.words_of(call.rows);
-            let parts = recipe.parts(self.piece.part(calls, index), call.rows);
+            let rows = work.planned.rows;
+            let recipe = &recipes[work.planned.recipe.0 as usize];
+            let total = recipe.words_of(rows);
+            let parts = recipe.parts(self.piece.part(calls, index), rows);
             answers.extend(parts.map(|(from, at, words)| Answer {
                 ticket,
                 span: Span {
@@ -100,18 +104,22 @@ impl Sent {
         self.results.iter().any(|span| span.words > 0)
     }
 
-    /// Its calls that need nothing of later pieces. Where this piece failed, so
-    /// has a call that goes on behind it.
-    pub(super) fn done<'a, T>(&self, load: &'a Load, outcome: &Result<T, Error>) -> &'a [Ticket] {
+    /// The places in the batch of its calls that need nothing of later pieces. Where
+    /// this piece failed, so has a call that goes on behind it.
+    pub(super) fn done<T, E>(&self, batch: &Batch, outcome: &Result<T, E>) -> Range<usize> {
         let open = usize::from(outcome.is_ok() && self.piece.left > 0);
-        &self.of(load).1[self.piece.first..self.piece.end - open]
+        let before = match self.is_cpu_share {
+            true => batch.ahead().len(),
+            false => 0,
+        };
+        before + self.piece.first..before + self.piece.end - open
     }
 
-    /// The calls that its piece is cut of, and their tickets.
-    pub(super) fn of<'a>(&self, load: &'a Load) -> (&'a [Call], &'a [Ticket]) {
-        match self.is_aside {
-            true => (&load.aside.calls, &load.aside.tickets),
-            false => (&load.calls, &load.tickets),
+    /// The calls that its piece is cut of.
+    fn calls<'a>(&self, batch: &'a Batch) -> &'a [Call] {
+        match self.is_cpu_share {
+            true => batch.behind(),
+            false => batch.ahead(),
         }
     }
 

@@ -7,44 +7,44 @@
 use std::task::{Context, Poll, Waker};
 
 use super::answers::Sent;
-use super::flights::Flying;
+use super::payload::{Call, InFlight, Payload};
 use super::{COPIES, Session};
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Call, Piece, PieceLimits, Plan, Recipe};
+use crate::plan::{self, Asked, Piece, PieceLimits, Plan, Recipe};
 use crate::tensor::{Span, aligned};
 
 impl<D: Device> Session<D> {
-    /// Computes what was put aside of a batch just launched, before this
+    /// Computes the processor's share of a batch just launched, before this
     /// returns: [`Launch::is_parted`](super::Launch::is_parted) says that there
     /// is something. Its flight comes before those of the launch.
     ///
     /// # Panics
     ///
-    /// For a batch that is not on its way, or of which nothing was put aside.
+    /// For a batch that is not on its way, or of which nothing is the processor's.
     pub fn compute(&mut self, batch: BatchId) -> Flight {
-        let mut flying = self.in_flight.iter();
-        let at = flying.rposition(|flying| flying.load.id == batch);
-        let at = at.expect("just launched");
-        let load = &self.in_flight[at].load;
-        let mut plans = self.plans_aside(&load.aside.calls, &load.sets);
-        let Flying { load, pieces, .. } = &mut self.in_flight[at];
-        let beside = self.beside.as_mut().expect("what was put aside is its");
-        let operands = load.arena.len();
+        let at = self.queue.place_in_flight(batch).expect("just launched");
+        let own = self.queue.flying(at);
+        let mut plans = self.plans_of_share(own.behind(), &own.payload.sets);
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let (calls, Payload { arena, .. }) = batch.behind_and_payload();
+        let beside = self.beside.as_mut().expect("it has a share");
+        let operands = arena.len();
         let mut run = |plan: &Plan| {
-            let flight = beside.launch(plan, &mut load.arena);
-            load.arena.truncate(operands);
-            load.arena.trim();
+            let flight = beside.launch(plan, arena);
+            arena.truncate(operands);
+            arena.trim();
             flight
         };
-        let sent = pieces.first_mut().filter(|sent: &&mut Sent| sent.is_aside);
-        let sent = sent.expect("something was put aside");
+        let sent = way.pieces.first_mut();
+        let sent = sent.filter(|sent: &&mut Sent| sent.is_cpu_share);
+        let sent = sent.expect("something is the processor's");
         if let [(_, plan)] = &mut plans[..] {
             sent.results = std::mem::take(&mut plan.results);
             return run(plan);
         }
-        let mut all = Joined::of(self.structures.recipes(), &load.aside.calls);
+        let mut all = Joined::of(self.structures.recipes(), calls);
         let mut outcome = Ok(());
         for (piece, plan) in &plans {
             outcome = landed(run(plan)).map(|words| all.add(piece, &plan.results, &words));
@@ -57,16 +57,16 @@ impl<D: Device> Session<D> {
         Box::pin(std::future::ready(outcome))
     }
 
-    /// The pieces of calls that are put aside, each no larger than one on a processor
+    /// The pieces of the processor's share, each no larger than one on a processor
     /// alone if it can be cut.
-    pub(super) fn plans_aside(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
+    pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
         let asked = Asked {
             recipes: self.structures.recipes(),
             calls,
             sets,
             parted: &[],
         };
-        let beside = self.beside.as_ref().expect("what was put aside is its");
+        let beside = self.beside.as_ref().expect("it has a share");
         let limits = beside.limits();
         let limits = PieceLimits {
             slot_bytes: limits.max_side_bytes,
@@ -108,6 +108,7 @@ impl<'a> Joined<'a> {
     fn of(recipes: &'a [Recipe], calls: &'a [Call]) -> Self {
         let mut end = 0;
         let results = calls.iter().map(|call| {
+            let call = &call.work.planned;
             let words = recipes[call.recipe.0 as usize].words_of(call.rows);
             let at = end;
             end += aligned(words);
@@ -129,7 +130,7 @@ impl<'a> Joined<'a> {
             .map_or(0, |last| last.at + aligned(last.words));
         self.words.resize(end as usize, 0);
         for (index, span) in (piece.first..piece.end).zip(spans) {
-            let call = &self.calls[index];
+            let call = &self.calls[index].work.planned;
             let recipe = &self.recipes[call.recipe.0 as usize];
             for (from, at, count) in recipe.parts(piece.part(self.calls, index), call.rows) {
                 let from = (span.at + from) as usize;

@@ -3,18 +3,27 @@
 //! How many are on their way is the business of `flights`, and where rows may be cut
 //! the planner's.
 
-use super::Session;
-use super::load::Load;
-use crate::device::Device;
-use crate::plan::{self, Asked, Piece, PieceLimits, Plan};
+use super::payload::Batch;
+use crate::plan::{self, Asked, Parted, Piece, PieceLimits, PieceSizes, Plan, Recipe};
 
-impl<D: Device> Session<D> {
+/// What decides how a batch is cut.
+pub(super) struct Chunker<'a> {
+    /// The structures of the session.
+    pub(super) recipes: &'a [Recipe],
+    /// Tensors that lie on the device in parts.
+    pub(super) parted: &'a [Parted],
+    /// How large pieces should be.
+    pub(super) sizes: PieceSizes,
+    /// What a piece may need at most.
+    pub(super) limits: PieceLimits,
+}
+
+impl Chunker<'_> {
     /// The pieces of a batch of which none was sent, the first one last.
-    pub(super) fn pieces(&self, load: &Load) -> Vec<Piece> {
-        let sizes = self.piece_sizes(load.shortages);
-        let recipes = self.structures.recipes();
-        let (leading, others) = load.calls.split_at(load.leading);
-        let mut pieces = match load.leading {
+    pub(super) fn pieces(&self, batch: &Batch) -> Vec<Piece> {
+        let (recipes, sizes) = (self.recipes, self.sizes);
+        let (leading, others) = batch.ahead().split_at(batch.front());
+        let mut pieces = match batch.front() {
             0 => Vec::new(),
             _ => plan::pieces(recipes, leading, sizes),
         };
@@ -33,26 +42,20 @@ impl<D: Device> Session<D> {
     /// The next piece of a batch, taken from the `rest` of them, and its plan. A batch
     /// that is cut before a call which writes to a tensor is cut anew, with all such
     /// calls in front: what is written is found by the whole batch, however it is cut.
-    pub(super) fn next_piece(
-        &self,
-        load: &mut Load,
-        rest: &mut Vec<Piece>,
-        limits: &PieceLimits,
-    ) -> Option<(Piece, Plan)> {
-        let recipes = self.structures.recipes();
+    pub(super) fn next(&self, batch: &mut Batch, rest: &mut Vec<Piece>) -> Option<(Piece, Plan)> {
         loop {
             let asked = Asked {
-                recipes,
-                calls: &load.calls,
-                sets: &load.sets,
-                parted: self.tensors.parted(),
+                recipes: self.recipes,
+                calls: batch.ahead(),
+                sets: &batch.payload.sets,
+                parted: self.parted,
             };
-            let (piece, plan) = plan::assemble_next(asked, rest, limits)?;
-            let is_first = load.leading == 0 && piece.first == 0 && piece.skipped == 0;
-            if !is_first || !load.lead(recipes, piece.end) {
+            let (piece, plan) = plan::assemble_next(asked, rest, &self.limits)?;
+            let is_first = batch.front() == 0 && piece.first == 0 && piece.skipped == 0;
+            if !is_first || !batch.lead(self.recipes, piece.end) {
                 return Some((piece, plan));
             }
-            *rest = self.pieces(load);
+            *rest = self.pieces(batch);
         }
     }
 }

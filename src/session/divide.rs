@@ -3,8 +3,8 @@
 //! Which calls may go where is decided here; of those that may go anywhere
 //! `route` decides.
 
-use super::load::Load;
 use super::model::{Model, Sum};
+use super::payload::{Batch, Call};
 use super::route::{Group, Router};
 use super::tensors::Tensors;
 use super::waiting::{State, state};
@@ -12,7 +12,6 @@ use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Generation, Readback};
 use crate::error::Error;
-use crate::plan::Call;
 use crate::tensor::WORD;
 
 /// Bytes of operands or results beyond which calls are no matter for a
@@ -25,6 +24,17 @@ pub(super) struct Groups {
     pub(super) groups: Vec<Group>,
     /// For each call its group.
     pub(super) of: Vec<usize>,
+}
+
+impl Groups {
+    /// Tells a batch where each of its calls goes.
+    pub(super) fn apply(self, batch: &mut Batch) {
+        let (works, payload) = batch.works_and_payload();
+        for (work, group) in works.zip(&self.of) {
+            work.is_cpu_share = self.groups[*group].engine == Engine::Cpu;
+        }
+        payload.groups = self.groups;
+    }
 }
 
 impl<D: Device> Session<D> {
@@ -59,25 +69,23 @@ impl<D: Device> Session<D> {
     }
 
     /// Says where each call of a batch goes.
-    pub(super) fn route(&mut self, load: &mut Load) {
-        // It may have waited since it was routed last.
-        load.engines.clear();
-        load.groups.clear();
+    pub(super) fn route(&mut self, at: usize) {
         if self.beside.is_none() {
             return;
         }
+        let batch = self.queue.flying(at);
         // They may have been filled since the call that writes them was taken.
-        for call in &load.calls {
-            let set = &load.sets[call.set.0 as usize];
-            let written = self.structures.recipes()[call.recipe.0 as usize].written(set);
+        for call in batch.calls() {
+            let written = batch.written(self.structures.recipes(), call);
             if let Some(tensor) = written {
                 self.tensors.unmirror(tensor);
             }
         }
-        if self.router.is_none() && load.asked.is_empty() {
+        if self.router.is_none() && !batch.payload.asks_cpu {
             return;
         }
-        let Groups { mut groups, of } = self.routed(load);
+        let mut routed = routed(batch, &self.structures, &self.tensors, &mut self.router);
+        let groups = &mut routed.groups;
         if let Some(router) = &mut self.router {
             // What the GPU would get and cannot have yet, the processor may have.
             let (mut is_ready, is_lost) = (true, self.lost.is_some());
@@ -89,34 +97,23 @@ impl<D: Device> Session<D> {
                 is_ready &= group.is_ready;
             }
             if !is_ready {
-                router.choose(&mut groups);
+                router.choose(groups);
             }
-            router.keep(&groups);
+            router.keep(groups);
         }
-        load.engines = of.iter().map(|group| groups[*group].engine).collect();
-        load.groups = groups;
+        routed.apply(self.queue.flying_mut(at));
     }
 
     /// The groups of a batch, each with its route.
-    pub(super) fn routed(&mut self, load: &Load) -> Groups {
-        let mut all = group(load, &self.structures, &self.tensors, &mut self.router);
-        for group in &mut all.groups {
-            if group.fixed.is_none() && group.sum.up.max(group.sum.down) > MOST_BYTES {
-                group.fixed = Some(Engine::Gpu);
-            }
-            group.engine = group.fixed.unwrap_or(Engine::Gpu);
-        }
-        if let Some(router) = &mut self.router {
-            router.choose(&mut all.groups);
-        }
-        all
+    pub(super) fn routed(&mut self, batch: &Batch) -> Groups {
+        routed(batch, &self.structures, &self.tensors, &mut self.router)
     }
 
     /// Notes how long [`Session::compute`] took; the face has the clock.
     pub fn note_compute(&mut self, batch: BatchId, ms: f64) {
-        let flying = self.in_flight.iter().find(|flying| flying.load.id == batch);
-        if let (Some(router), Some(flying)) = (&mut self.router, flying) {
-            router.note_cpu(&flying.groups, ms);
+        let at = self.queue.place_in_flight(batch);
+        if let (Some(router), Some(at)) = (&mut self.router, at) {
+            router.note_cpu(&self.queue.in_flight()[at].way.groups, ms);
         }
     }
 
@@ -127,29 +124,47 @@ impl<D: Device> Session<D> {
         outcome: &Result<Readback, Error>,
         now: Millis,
     ) {
-        let same = |flying: &&super::flights::Flying| {
-            flying.load.id == batch && flying.generation == generation
-        };
-        let Some(flying) = self.in_flight.iter().find(same) else {
+        let Some(at) = self.place_in_flight(batch, generation) else {
             return;
         };
-        if outcome.is_ok() && flying.is_heard_next() {
+        let way = &self.queue.in_flight()[at].way;
+        if outcome.is_ok() && way.is_heard_next() {
             self.heard = now;
         }
         // The processor's part keeps the face from looking, and a failure tells nothing.
         let is_told = outcome.is_ok()
-            && flying.is_alone
-            && flying.is_at_last()
-            && !flying.pieces.iter().any(|sent| sent.is_aside);
+            && way.is_alone
+            && way.is_at_last()
+            && !way.pieces.iter().any(|sent| sent.is_cpu_share);
         if let (Some(router), true) = (&mut self.router, is_told) {
-            router.note_gpu(&flying.groups, now.0 - flying.sent.0);
+            router.note_gpu(&way.groups, now.0 - way.sent.0);
         }
     }
 }
 
+/// The groups of a batch, each with its route.
+fn routed(
+    batch: &Batch,
+    structures: &Structures,
+    tensors: &Tensors,
+    router: &mut Option<Router>,
+) -> Groups {
+    let mut all = group(batch, structures, tensors, router);
+    for group in &mut all.groups {
+        if group.fixed.is_none() && group.sum.up.max(group.sum.down) > MOST_BYTES {
+            group.fixed = Some(Engine::Gpu);
+        }
+        group.engine = group.fixed.unwrap_or(Engine::Gpu);
+    }
+    if let Some(router) = router {
+        router.choose(&mut all.groups);
+    }
+    all
+}
+
 /// Collects the calls of a batch; those that cannot choose are apart.
 fn group(
-    load: &Load,
+    batch: &Batch,
     structures: &Structures,
     tensors: &Tensors,
     router: &mut Option<Router>,
@@ -157,25 +172,19 @@ fn group(
     const ROUTES: usize = 3;
     let recipes = structures.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
-    let set_of = |call: &Call| &load.sets[call.set.0 as usize];
     // What is only planned has outdated nothing.
-    let written = |call: &Call| recipes[call.recipe.0 as usize].written(set_of(call));
-    let written: Vec<u32> = load.calls.iter().filter_map(written).collect();
+    let written = batch.calls().iter();
+    let written: Vec<u32> = written
+        .filter_map(|call| batch.written(recipes, call))
+        .collect();
     let has = |tensor: &u32| tensors.is_mirrored(*tensor) && !written.contains(tensor);
-    let sets = load.sets.iter().map(|set| set.iter().all(has));
+    let sets = batch.payload.sets.iter().map(|set| set.iter().all(has));
     let can_leave: Vec<bool> = sets.collect();
-    let mut asked = load.asked.iter().peekable();
     let mut all = Groups::default();
-    for (call, ticket) in load.calls.iter().zip(&load.tickets) {
-        while asked
-            .next_if(|(other, _)| other.is_before(*ticket))
-            .is_some()
-        {}
-        let asks = asked
-            .next_if(|(other, _)| other == ticket)
-            .map(|(_, engine)| *engine);
+    for Call { work, .. } in batch.calls() {
+        let call = &work.planned;
         let stays = router.is_none() || !can_leave[call.set.0 as usize];
-        let fixed = asks.or(stays.then_some(Engine::Gpu));
+        let fixed = work.wanted.or(stays.then_some(Engine::Gpu));
         let route = fixed.map_or(0, |engine| 1 + usize::from(engine == Engine::Cpu));
         let place = &mut places[call.recipe.0 as usize * ROUTES + route];
         if *place == usize::MAX {

@@ -1,10 +1,10 @@
 //! Calls that are never sent: their plan as text, and the kernels that they need.
 
 use super::Session;
-use super::divide::Groups;
-use super::load::Load;
+use super::cut::Chunker;
+use super::payload::{Batch, Payload};
 use super::warmup::Kernels;
-use crate::device::{Device, Engine};
+use crate::device::Device;
 use crate::kernel::Kernel;
 use crate::plan::{Piece, Plan};
 use crate::tensor::Arena;
@@ -12,18 +12,19 @@ use crate::tensor::Arena;
 impl<D: Device> Session<D> {
     /// From here on calls are planned and never sent.
     pub fn begin_explain(&mut self) {
-        self.explained = Some(Load::new(self.open.id, Arena::default()));
+        let payload = Payload::new(Arena::default());
+        self.explained = Some(Batch::new(self.queue.open().id, payload, 0));
     }
 
     /// The kernels of the calls made since [`Session::begin_explain`]. Their
     /// tickets are forgotten.
     pub fn end_kernels(&mut self) -> Kernels {
         let explained = self.explained.take();
-        let calls = explained.map_or_else(Vec::new, |load| load.calls);
+        let calls = explained.iter().flat_map(|batch| batch.calls());
         let recipes = self.structures.recipes();
         let mut kernels: Vec<Kernel> = Vec::new();
-        for call in &calls {
-            for kernel in recipes[call.recipe.0 as usize].kernels() {
+        for call in calls {
+            for kernel in recipes[call.work.planned.recipe.0 as usize].kernels() {
                 if !kernels.contains(kernel) {
                     kernels.push(kernel.clone());
                 }
@@ -37,35 +38,38 @@ impl<D: Device> Session<D> {
     /// each part under the name of its device where there is a choice. Their
     /// tickets are forgotten.
     pub fn end_explain(&mut self) -> String {
-        let Some(mut load) = self.explained.take() else {
+        let Some(mut batch) = self.explained.take() else {
             return String::new();
         };
         let mut text = String::new();
-        if self.beside.is_some() && (self.router.is_some() || load.asks(Engine::Cpu)) {
-            let Groups { groups, of } = self.routed(&load);
-            let engines: Vec<Engine> = of.iter().map(|group| groups[*group].engine).collect();
-            load.engines = engines;
-            load.part();
-            let aside = &load.aside.calls;
-            if !aside.is_empty() {
+        if self.beside.is_some() && (self.router.is_some() || batch.payload.asks_cpu) {
+            self.routed(&batch).apply(&mut batch);
+            batch.part();
+            let share = batch.behind();
+            if !share.is_empty() {
                 text += "on the cpu\n";
-                list(&self.plans_aside(aside, &load.sets), &mut text);
+                list(&self.plans_of_share(share, &batch.payload.sets), &mut text);
             }
-            if load.calls.is_empty() {
+            if batch.ahead().is_empty() {
                 return text;
             }
-            let line_end = if aside.is_empty() { "" } else { "\n" };
+            let line_end = if share.is_empty() { "" } else { "\n" };
             text.extend([line_end, "on the gpu\n"]);
         }
-        self.describe(load, &mut text);
+        self.describe(batch, &mut text);
         text
     }
 
     /// The plan of the device's calls.
-    fn describe(&self, mut load: Load, text: &mut String) {
-        let limits = self.piece_limits(0);
-        let mut rest = self.pieces(&load);
-        let next = || self.next_piece(&mut load, &mut rest, &limits);
+    fn describe(&self, mut batch: Batch, text: &mut String) {
+        let chunker = Chunker {
+            recipes: self.structures.recipes(),
+            parted: self.tensors.parted(),
+            sizes: self.piece_sizes(0),
+            limits: self.piece_limits(0),
+        };
+        let mut rest = chunker.pieces(&batch);
+        let next = || chunker.next(&mut batch, &mut rest);
         let plans: Vec<(Piece, Plan)> = std::iter::from_fn(next).collect();
         list(&plans, text);
     }

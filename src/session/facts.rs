@@ -97,8 +97,8 @@ pub(super) struct Timing {
     kernel_ns: Option<u64>,
 }
 
-/// What a batch was, to whoever measured it.
-pub(super) struct Batch {
+/// What is told of a batch to whoever measures it.
+pub(super) struct Outline {
     pub(super) first: Ticket,
     pub(super) last: Ticket,
     pub(super) calls: usize,
@@ -205,7 +205,7 @@ impl Meter {
     }
 
     /// All of a batch is back.
-    pub(super) fn finished(&mut self, timing: Option<Timing>, batch: &Batch) {
+    pub(super) fn finished(&mut self, timing: Option<Timing>, batch: &Outline) {
         let (Some(timing), Some(clock)) = (timing, self.clock) else {
             return;
         };

@@ -7,7 +7,7 @@
 //! the face's matter.
 
 use super::Session;
-use super::load::Load;
+use super::payload::Batch;
 use crate::batch::BatchId;
 use crate::device::Device;
 
@@ -18,19 +18,18 @@ pub struct Fence(pub u32);
 impl<D: Device> Session<D> {
     /// A fence behind every call taken so far.
     pub fn fence(&self) -> Fence {
-        let open = self.open.id.0;
-        match self.open.calls.is_empty() {
-            true => Fence(open.wrapping_sub(1)),
-            false => Fence(open),
+        let open = self.queue.open();
+        match open.calls().is_empty() {
+            true => Fence(open.id.0.wrapping_sub(1)),
+            false => Fence(open.id.0),
         }
     }
 
     /// Whether every batch with a call from before a fence has ended: no piece of it is
     /// still to be sent, for the first time or again after a loss.
     pub fn has_passed(&self, fence: Fence) -> bool {
-        let open = (!self.open.calls.is_empty()).then_some(&self.open);
-        let flying = self.in_flight.iter().map(|flying| &flying.load);
-        let is_behind = |load: &Load| BatchId(fence.0).is_before(load.oldest);
-        flying.chain(&self.sealed).chain(open).all(is_behind)
+        let holds = |batch: &&Batch| !batch.calls().is_empty();
+        let is_behind = |batch: &Batch| BatchId(fence.0).is_before(batch.origin);
+        self.queue.batches().filter(holds).all(is_behind)
     }
 }

@@ -4,14 +4,16 @@
 //! Of a large batch the first pieces go at once, and another one with each that
 //! returns, so that the memory of those on their way has a bound.
 //!
-//! When one is due is the batcher's business, and what becomes of those on a
+//! When one is due is the queue's business, and what becomes of those on a
 //! lost device `loss`'s.
 
 use super::answers::{Answer, Sent};
-use super::facts::{Batch, Timing};
-use super::load::Load;
+use super::cut::Chunker;
+use super::facts::{Outline, Timing};
 use super::loss::ATTEMPTS;
+use super::payload::{InFlight, Payload};
 use super::route::Group;
+use super::taking::next_payload;
 use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
@@ -59,15 +61,15 @@ const ON_THEIR_WAY: u64 = 64 << 20;
 const TRAVELING: u64 = 6;
 
 /// What of a batch may be on its way at once.
-struct Way {
+struct Allowance {
     bytes: u64,
     pieces: usize,
 }
 
-/// A load on its way, kept whole: it is sent again if the device is lost.
+/// The way of a batch in flight: what of it was sent, and what came back. The batch is
+/// kept whole beside it: it is sent again if the device is lost.
 #[derive(Debug)]
-pub(super) struct Flying {
-    pub(super) load: Load,
+pub(super) struct Way {
     pub(super) generation: Generation,
     pub(super) sent: Millis,
     /// Its pieces, in order.
@@ -86,54 +88,60 @@ pub(super) struct Flying {
     pub(super) is_short: bool,
 }
 
-impl Flying {
-    fn batch(&self, engine: Engine) -> Batch {
-        let aside = &self.load.aside.tickets;
-        let tickets = || self.load.tickets.iter().chain(aside).copied();
-        let only_aside = self.pieces.iter().all(|sent| sent.is_aside);
-        Batch {
+impl InFlight {
+    /// What is told of it to whoever measures it.
+    fn outline(&self, engine: Engine) -> Outline {
+        let calls = self.batch.calls();
+        let tickets = || calls.iter().map(|call| call.ticket);
+        let mut pieces = self.way.pieces.iter();
+        Outline {
             first: tickets().min().unwrap_or_default(),
             last: tickets().max().unwrap_or_default(),
-            calls: tickets().count(),
-            pieces: self.pieces.len(),
-            engine: if only_aside { Engine::Cpu } else { engine },
+            calls: calls.len(),
+            pieces: pieces.len(),
+            engine: match pieces.all(|sent| sent.is_cpu_share) {
+                true => Engine::Cpu,
+                false => engine,
+            },
         }
     }
+}
 
+impl Way {
     /// Whether the flight that lands next is its last, and the GPU's.
     pub(super) fn is_at_last(&self) -> bool {
         let next = self.pieces.get(self.landed);
         self.landed + 1 == self.pieces.len()
             && self.rest.is_empty()
-            && next.is_some_and(|sent| !sent.is_aside)
+            && next.is_some_and(|sent| !sent.is_cpu_share)
     }
 
     /// Whether the flight that lands next is the device's, and shows that it works: what
     /// it writes to tensors alone is not waited for.
     pub(super) fn is_heard_next(&self) -> bool {
         let next = self.pieces.get(self.landed);
-        next.is_some_and(|sent| !sent.is_aside && sent.has_words())
+        next.is_some_and(|sent| !sent.is_cpu_share && sent.has_words())
     }
 
     /// Whether something of it needs the device that it was sent to.
     pub(super) fn needs_device(&self) -> bool {
         let to_come = &self.pieces[self.landed..];
-        !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_aside)
+        !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
     }
 
     /// Whether another piece may go: one is always on its way, two if there are,
     /// and more of them as long as they are few bytes.
-    fn has_room(&self, way: &Way) -> bool {
+    fn has_room(&self, most: &Allowance) -> bool {
         let sent = || {
             self.pieces[self.landed..]
                 .iter()
-                .filter(|sent| !sent.is_aside)
+                .filter(|sent| !sent.is_cpu_share)
         };
         let bytes: u64 = sent().map(|sent| sent.bytes).sum();
         match sent().count() {
             0 => true,
-            count if count >= way.pieces => false,
-            count => count < 2 || bytes < way.bytes,
+            count if count >= most.pieces => false,
+            count => count < 2 || bytes < most.bytes,
         }
     }
 }
@@ -147,44 +155,34 @@ impl<D: Device> Session<D> {
             return None;
         }
         let resumed = self.resume(now);
-        let mut load = match resumed {
-            Some(load) => load,
+        let at = match resumed {
+            Some(at) => at,
             None => self.take(now)?,
         };
-        load.part();
-        let id = load.id;
-        let oldest = self.batcher.in_flight(id).map(|batch| batch.oldest);
-        let waited = oldest.map_or(0.0, |oldest| now.0 - oldest.0);
         let start = self.meter.start(|| self.device.counters());
-        let mut flying = Flying {
-            generation: self.generation,
-            sent: now,
-            pieces: Vec::new(),
-            landed: 0,
-            rest: Vec::new(),
-            timing: None,
-            groups: std::mem::take(&mut load.groups),
-            is_alone: self.in_flight.is_empty(),
-            is_short: false,
-            load,
-        };
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        if self.beside.is_some() {
+            batch.part();
+        }
+        let (id, waited) = (batch.id, now.0 - batch.oldest.0);
+        way.groups = std::mem::take(&mut batch.payload.groups);
         self.counts.launches += 1;
         self.first_sent.get_or_insert(now);
-        let is_parted = !flying.load.aside.calls.is_empty();
-        self.is_elsewhere = is_parted && self.router.is_some() && flying.load.calls.is_empty();
+        let is_parted = !batch.behind().is_empty();
+        self.is_elsewhere = is_parted && self.router.is_some() && batch.ahead().is_empty();
         if is_parted {
-            flying.pieces.push(Sent {
-                piece: Piece::all(&flying.load.aside.calls),
+            way.pieces.push(Sent {
+                piece: Piece::all(batch.behind()),
                 results: Vec::new(), // Known as soon as it is computed.
                 engine: Engine::Cpu,
-                is_aside: true,
+                is_cpu_share: true,
                 bytes: 0,
             });
             self.counts.pieces += 1;
         }
-        let flights = self.send(&mut flying);
-        flying.timing = self.meter.encoded(start, || self.device.counters(), waited);
-        self.in_flight.push(flying);
+        let flights = self.send(at);
+        let timing = self.meter.encoded(start, || self.device.counters(), waited);
+        self.queue.in_flight_mut()[at].way.timing = timing;
         Some(Launch {
             batch: id,
             generation: self.generation,
@@ -193,59 +191,66 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// The next batch of the queue, as far as it can go.
-    fn take(&mut self, now: Millis) -> Option<Load> {
-        self.drop_abandoned();
+    /// The way of a batch that is about to be sent.
+    pub(super) fn way(&self, now: Millis) -> Way {
+        Way {
+            generation: self.generation,
+            sent: now,
+            pieces: Vec::new(),
+            landed: 0,
+            rest: Vec::new(),
+            timing: None,
+            groups: Vec::new(),
+            is_alone: self.queue.in_flight().is_empty(),
+            is_short: false,
+        }
+    }
+
+    /// Takes the next batch of the queue, as far as it can go: its place in flight.
+    fn take(&mut self, now: Millis) -> Option<usize> {
+        // Batches whose calls were all given up leave their memory.
+        while let Some(abandoned) = self.queue.take_abandoned() {
+            self.recycle(abandoned.payload);
+        }
         loop {
-            let id = self.batcher.take()?;
-            self.roll(self.batcher.open_batch());
-            let load = self.claim(id, now);
-            if let Some(load) = self.sift(load, now) {
-                return Some(load);
+            let way = self.way(now);
+            let at = self.queue.take(way, next_payload(&mut self.spare))?;
+            self.prepare(at, now);
+            if self.sift(at, now) {
+                return Some(at);
             }
         }
     }
 
-    /// The load of a batch that was just taken, with the calls still waited for.
-    pub(super) fn claim(&mut self, id: BatchId, now: Millis) -> Load {
-        let index = self.sealed.iter().position(|load| load.id == id);
-        let mut load = self.sealed.remove(index.expect("both know of it"));
-        let batch = self.batcher.in_flight(id).expect("just taken");
-        if !load.is_sent {
+    /// Counts a batch that was just taken, and says where its calls go.
+    pub(super) fn prepare(&mut self, at: usize, now: Millis) {
+        let batch = self.queue.flying(at);
+        if !batch.payload.is_sent {
             self.waits.add(now.0 - batch.oldest.0);
-            let fill = self.batcher.fill(batch);
-            self.counts.batch(batch.tickets().len(), fill);
+            self.counts.batch(batch.live(), self.queue.fill(batch));
         }
-        load.is_sent = true;
-        load.keep(batch.tickets());
-        self.route(&mut load);
-        self.relieve(&mut load);
-        load
-    }
-
-    /// Gives back the memory of batches whose calls were all given up.
-    fn drop_abandoned(&mut self) {
-        for at in (0..self.sealed.len()).rev() {
-            let id = self.sealed[at].id;
-            if !self.batcher.is_waiting(id) && self.batcher.in_flight(id).is_none() {
-                let abandoned = self.sealed.remove(at);
-                self.recycle(abandoned);
-            }
-        }
+        self.queue.flying_mut(at).payload.is_sent = true;
+        self.route(at);
+        self.relieve(at);
     }
 
     /// Whether pieces on their way keep the next batch back. What it writes might
     /// be read by those of its predecessor that were not sent yet.
     pub(super) fn is_occupied(&self) -> bool {
-        let mut flying = self.in_flight.iter();
-        let pieces = |flying: &Flying| flying.pieces.len() - flying.landed;
-        flying.any(|flying| flying.generation == self.generation && !flying.rest.is_empty())
-            || self.in_flight.iter().map(pieces).sum::<usize>() >= self.max_pieces
+        let mut ways = self.ways();
+        let pieces = |way: &Way| way.pieces.len() - way.landed;
+        ways.any(|way| way.generation == self.generation && !way.rest.is_empty())
+            || self.ways().map(pieces).sum::<usize>() >= self.max_pieces
+    }
+
+    /// The ways of the batches in flight.
+    pub(super) fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.queue.in_flight().iter().map(|flying| &flying.way)
     }
 
     /// What may be on its way at once.
-    fn way(&self, limits: &PieceLimits) -> Way {
-        Way {
+    fn allowance(&self, limits: &PieceLimits) -> Allowance {
+        Allowance {
             bytes: (limits.bytes / limits.copies).min(ON_THEIR_WAY),
             pieces: self.max_pieces,
         }
@@ -270,47 +275,66 @@ impl<D: Device> Session<D> {
 
     /// Launches a batch piece by piece: the device works on the first while
     /// the next is planned and copied.
-    fn send(&mut self, flying: &mut Flying) -> Vec<Flight> {
-        let load = &flying.load;
-        if load.calls.is_empty() && !flying.pieces.is_empty() {
-            return Vec::new(); // All of it was put aside.
+    fn send(&mut self, at: usize) -> Vec<Flight> {
+        let shortages = self.queue.flying(at).payload.shortages;
+        let limits = self.piece_limits(shortages);
+        let sizes = self.piece_sizes(shortages);
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        if batch.ahead().is_empty() && !way.pieces.is_empty() {
+            return Vec::new(); // All of it is the processor's.
         }
-        if load.shortages > 0 {
+        if shortages > 0 {
             self.device.trim();
         }
-        flying.rest = self.pieces(&flying.load);
-        self.send_more(flying)
+        way.rest = Chunker {
+            recipes: self.structures.recipes(),
+            parted: self.tensors.parted(),
+            sizes,
+            limits,
+        }
+        .pieces(batch);
+        self.send_more(at)
     }
 
     /// Launches pieces as long as there is room, each small enough for the
     /// device if it can be.
-    fn send_more(&mut self, flying: &mut Flying) -> Vec<Flight> {
-        let limits = self.piece_limits(flying.load.shortages);
-        let way = self.way(&limits);
+    fn send_more(&mut self, at: usize) -> Vec<Flight> {
+        let shortages = self.queue.flying(at).payload.shortages;
+        let limits = self.piece_limits(shortages);
+        let sizes = self.piece_sizes(shortages);
+        let most = self.allowance(&limits);
         let mut flights = Vec::new();
-        while flying.has_room(&way) {
-            let (load, rest) = (&mut flying.load, &mut flying.rest);
-            let Some((piece, plan)) = self.next_piece(load, rest, &limits) else {
+        while self.queue.in_flight()[at].way.has_room(&most) {
+            let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+            let chunker = Chunker {
+                recipes: self.structures.recipes(),
+                parted: self.tensors.parted(),
+                sizes,
+                limits,
+            };
+            let Some((piece, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
-            let operands = load.arena.len();
             let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
+            let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+            let arena = &mut batch.payload.arena;
+            let operands = arena.len();
             flights.push(match brought {
-                Ok(()) => self.device.launch(&plan, &mut load.arena),
+                Ok(()) => self.device.launch(&plan, arena),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             });
             // What the device appended was for this attempt.
-            load.arena.truncate(operands);
+            arena.truncate(operands);
             self.counts.pieces += 1;
-            flying.pieces.push(Sent {
+            way.pieces.push(Sent {
                 bytes: plan.traveling_bytes(),
                 piece,
                 results: plan.results,
                 engine: self.engine,
-                is_aside: false,
+                is_cpu_share: false,
             });
         }
-        flying.load.arena.trim();
+        self.queue.flying_mut(at).payload.arena.trim();
         flights
     }
 
@@ -324,41 +348,38 @@ impl<D: Device> Session<D> {
         generation: Generation,
         outcome: Result<Readback, Error>,
     ) -> Option<Settlement> {
-        let same = |flying: &Flying| flying.load.id == batch && flying.generation == generation;
-        let index = self.in_flight.iter().position(same)?;
-        let flying = &self.in_flight[index];
-        let is_aside = flying.pieces[flying.landed].is_aside;
-        if matches!(outcome, Err(Error::DeviceLost(_))) && !is_aside {
+        let at = self.place_in_flight(batch, generation)?;
+        let way = &self.queue.in_flight()[at].way;
+        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        if matches!(outcome, Err(Error::DeviceLost(_))) && !is_cpu_share {
             self.lose(generation);
-            if self.in_flight[index].load.losses < ATTEMPTS {
-                self.requeue(index);
+            if self.queue.flying(at).payload.losses < ATTEMPTS {
+                self.requeue(at);
                 return None;
             }
         }
-        if self.is_short(index, &outcome) {
+        if self.retry_in_smaller_chunks(at, &outcome) {
             return None;
         }
-        let flying = &mut self.in_flight[index];
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
-        self.meter.landed(&mut flying.timing, stamps);
-        let (load, sent) = (&flying.load, &flying.pieces[flying.landed]);
-        flying.landed += 1;
-        let is_last = flying.landed == flying.pieces.len() && flying.rest.is_empty();
-        let live = self.batcher.in_flight(batch).expect("both know of it");
-        let known = (self.structures.recipes(), &outcome);
-        let answers = sent.answers(load, live.tickets(), known);
-        let back = sent.done(load, &outcome);
+        self.meter.landed(&mut way.timing, stamps);
+        let sent = &way.pieces[way.landed];
+        way.landed += 1;
+        let is_last = way.landed == way.pieces.len() && way.rest.is_empty();
+        let answers = sent.answers(batch, self.structures.recipes(), &outcome);
+        let done = sent.done(batch, &outcome);
         let mut proves = false;
         match &outcome {
             Ok(_) => {
-                let done = answers.iter().filter(|answer| answer.is_last()).count();
-                self.counts.settled(done, sent.engine);
+                let whole = answers.iter().filter(|answer| answer.is_last()).count();
+                self.counts.settled(whole, sent.engine);
                 // A call that was answered with results shows that the device works. Nothing
                 // comes back of one that writes to a tensor: such calls show it when the
                 // device was not lost for a minute.
-                let is_old = flying.sent.0 - self.first_sent.unwrap_or(flying.sent).0 > PROVEN_MS;
+                let is_old = way.sent.0 - self.first_sent.unwrap_or(way.sent).0 > PROVEN_MS;
                 let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
-                proves = done > 0 && !is_aside && is_result;
+                proves = whole > 0 && !sent.is_cpu_share && is_result;
                 self.has_answered |= proves;
                 if proves {
                     self.recovery.proved();
@@ -366,22 +387,18 @@ impl<D: Device> Session<D> {
             }
             Err(_) => self.counts.rejected += answers.len() as u64,
         }
-        if is_last {
-            self.batcher.settle(batch);
-            let flying = self.in_flight.remove(index);
-            self.meter
-                .finished(flying.timing, &flying.batch(self.engine));
-            self.recycle(flying.load);
-        } else {
-            self.batcher.advance(batch, back);
-            if proves {
-                flying.load.losses = 0; // What it answered is not sent again.
-            }
-        }
         let next = if is_last {
+            let flying = self.queue.settle(at);
+            self.meter
+                .finished(flying.way.timing, &flying.outline(self.engine));
+            self.recycle(flying.batch.payload);
             Vec::new()
         } else {
-            self.go_on(index)
+            if proves {
+                batch.payload.losses = 0; // What it answered is not sent again.
+            }
+            self.queue.answered(at, done);
+            self.go_on(at)
         };
         Some(Settlement {
             answers,
@@ -392,24 +409,29 @@ impl<D: Device> Session<D> {
     }
 
     /// Sends more of a batch that has more.
-    fn go_on(&mut self, index: usize) -> Vec<Flight> {
-        if self.is_lost() || self.in_flight[index].rest.is_empty() {
+    fn go_on(&mut self, at: usize) -> Vec<Flight> {
+        if self.is_lost() || self.queue.in_flight()[at].way.rest.is_empty() {
             return Vec::new(); // With its device all of it is sent again.
         }
-        let mut flying = self.in_flight.remove(index);
         let start = self.meter.start(|| self.device.counters());
-        let flights = self.send_more(&mut flying);
-        let counters = || self.device.counters();
-        self.meter.went_on(&mut flying.timing, start, counters);
-        self.in_flight.insert(index, flying);
+        let flights = self.send_more(at);
+        let timing = &mut self.queue.in_flight_mut()[at].way.timing;
+        self.meter.went_on(timing, start, || self.device.counters());
         flights
+    }
+
+    /// Where a batch is among those in flight, if it was sent in this life of the device.
+    pub(super) fn place_in_flight(&self, id: BatchId, generation: Generation) -> Option<usize> {
+        let at = self.queue.place_in_flight(id)?;
+        let is_same = self.queue.in_flight()[at].way.generation == generation;
+        is_same.then_some(at)
     }
 
     /// Since when the device owes an answer: to the oldest batch in flight, but not
     /// before its last one, for it answers in order; or a kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
         let after = |sent: Millis| if sent < self.heard { self.heard } else { sent };
-        let moments = self.in_flight.iter().map(|flying| after(flying.sent));
+        let moments = self.ways().map(|way| after(way.sent));
         let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }
@@ -421,12 +443,12 @@ impl<D: Device> Session<D> {
 
     /// Batches on their way.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.queue.in_flight().len()
     }
 
     /// Those of them that a GPU has something of.
     pub fn owed(&self) -> usize {
-        let owed = self.in_flight.iter().filter(|flying| flying.needs_device());
+        let owed = self.ways().filter(|way| way.needs_device());
         if self.engine == Engine::Gpu {
             owed.count()
         } else {
@@ -434,8 +456,8 @@ impl<D: Device> Session<D> {
         }
     }
 
-    pub(super) fn recycle(&mut self, load: Load) {
-        let Load { arena, read, .. } = load;
+    pub(super) fn recycle(&mut self, payload: Payload) {
+        let Payload { arena, read, .. } = payload;
         self.unread(read);
         self.sweep();
         self.keep_arena(arena);

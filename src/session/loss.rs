@@ -3,7 +3,7 @@
 //!
 //! Finding another device is a face's matter.
 
-use super::flights::Flying;
+use super::flights::Way;
 use super::recovery::{Loss, Remedy};
 use super::{Millis, Session};
 use crate::batch::Ticket;
@@ -18,8 +18,7 @@ impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
     /// is queued and in flight waits for [`Session::replace_device`].
     pub fn lose(&mut self, generation: Generation) {
-        let is_at_work =
-            self.in_flight.iter().any(Flying::needs_device) || self.batcher.has_aside();
+        let is_at_work = self.ways().any(Way::needs_device) || self.queue.has_parked();
         let loss = match is_at_work {
             true => Loss::AtWork,
             false => Loss::Idle,
@@ -35,25 +34,24 @@ impl<D: Device> Session<D> {
         // What is sent from here on is not what is still on its way.
         self.generation = Generation(self.generation.0 + 1);
         // A device takes batches in order: it was at work on the oldest.
-        let mut flying = self.in_flight.iter_mut();
-        if let Some(oldest) = flying.find(|flying| flying.needs_device()) {
-            oldest.load.losses += 1;
+        let mut flying = self.queue.in_flight_mut().iter_mut();
+        if let Some(oldest) = flying.find(|flying| flying.way.needs_device()) {
+            oldest.batch.payload.losses += 1;
         }
         // And the compiler on all that waits for it; one that answered others meanwhile
         // is half as much to be blamed on them.
-        for id in self.batcher.aside() {
-            if let Some(load) = self.sealed.iter_mut().find(|load| load.id == id) {
-                load.doubts += u32::from(self.has_answered);
-                load.losses += u32::from(!self.has_answered || load.doubts % 2 == 0);
-            }
+        for batch in self.queue.parked_mut() {
+            let payload = &mut batch.payload;
+            payload.doubts += u32::from(self.has_answered);
+            payload.losses += u32::from(!self.has_answered || payload.doubts % 2 == 0);
         }
     }
 
     /// Whether some calls are sent while the device is lost: to the processor
     /// beside it.
     pub(super) fn goes_on(&self) -> bool {
-        let mut queued = self.sealed.iter().chain([&self.open]);
-        self.router.is_some() || queued.any(|load| load.asks(Engine::Cpu))
+        let mut waiting = self.queue.waiting();
+        self.router.is_some() || waiting.any(|batch| batch.payload.asks_cpu)
     }
 
     /// Whether the device is lost and waits for its replacement.
@@ -107,14 +105,14 @@ impl<D: Device> Session<D> {
 
     /// Whether a GPU waits for its turn, and it is there.
     pub(super) fn has_successor(&self) -> bool {
-        self.successor.is_some() && self.in_flight.is_empty()
+        self.successor.is_some() && self.queue.in_flight().is_empty()
     }
 
     /// Has the GPU that a face has found take over from the processor, which stays beside
     /// it, if nothing is on its way: `true` where it did. No tensor has to be filled again.
     /// To be asked whenever [`Session::launch`] is.
     pub fn take_over(&mut self, now: Millis) -> bool {
-        if !self.in_flight.is_empty() {
+        if !self.queue.in_flight().is_empty() {
             return false;
         }
         let Some(gpu) = self.successor.take() else {
@@ -133,18 +131,19 @@ impl<D: Device> Session<D> {
     /// while there was nothing else go to the GPU where it has not got all their tensors.
     fn leave_to_gpu(&mut self) {
         let recipes = self.structures.recipes();
-        for load in self.sealed.iter().chain([&self.open]) {
-            for call in &load.calls {
-                let set = &load.sets[call.set.0 as usize];
-                if let Some(written) = recipes[call.recipe.0 as usize].written(set) {
+        for batch in self.queue.waiting() {
+            for call in batch.calls() {
+                if let Some(written) = batch.written(recipes, call) {
                     self.tensors.unmirror(written);
                 }
             }
         }
-        for load in self.sealed.iter_mut().chain([&mut self.open]) {
-            let mut read = load.sets.iter().flatten();
+        for batch in self.queue.waiting_mut() {
+            let mut read = batch.payload.sets.iter().flatten();
             if !read.all(|tensor| self.tensors.is_mirrored(*tensor)) {
-                load.asked.clear();
+                let (works, payload) = batch.works_and_payload();
+                works.for_each(|work| work.wanted = None);
+                payload.asks_cpu = false;
             }
         }
     }
@@ -157,12 +156,12 @@ impl<D: Device> Session<D> {
     /// Goes on with another device in the place of one that is lost, and hands that one
     /// back. Everything in flight on it is sent again; what it still answers is ignored.
     pub fn replace_device(&mut self, device: D, now: Millis) -> D {
-        for at in (0..self.in_flight.len()).rev() {
-            if self.in_flight[at].needs_device() {
+        for at in (0..self.in_flight()).rev() {
+            if self.queue.in_flight()[at].way.needs_device() {
                 self.requeue(at);
             }
         }
-        self.batcher.resume_all();
+        self.queue.resume_all();
         self.gone = self.device.counters().after(self.gone);
         self.device.destroy();
         let old = std::mem::replace(&mut self.device, device);
@@ -200,25 +199,25 @@ impl<D: Device> Session<D> {
     /// device and was not filled again. The tickets wait for the face to reject
     /// them.
     pub fn give_up_unreadable(&mut self) -> Vec<Ticket> {
+        let is_lost = |tensor: &u32| !self.tensors.is_filled(*tensor);
         let mut tickets = Vec::new();
-        for load in self.sealed.iter().chain([&self.open]) {
-            for (call, ticket) in load.calls.iter().zip(&load.tickets) {
-                let set = &load.sets[call.set.0 as usize];
-                let is_lost = |tensor: &u32| !self.tensors.is_filled(*tensor);
-                if set.iter().any(is_lost) && self.batcher.abort(*ticket) {
-                    tickets.push(*ticket);
+        for batch in self.queue.waiting() {
+            for call in batch.calls().iter().filter(|call| call.is_live) {
+                if batch.payload.tensors_of(call).iter().any(is_lost) {
+                    tickets.push(call.ticket);
                 }
             }
+        }
+        for ticket in &tickets {
+            self.queue.abort(*ticket);
         }
         self.counts.rejected += tickets.len() as u64;
         tickets
     }
 
     /// Puts a batch in flight back to where it waits to be sent.
-    pub(super) fn requeue(&mut self, index: usize) {
-        let mut load = self.in_flight.remove(index).load;
-        load.join();
-        assert!(self.batcher.requeue(load.id), "both know what is in flight");
-        self.sealed.push(load);
+    pub(super) fn requeue(&mut self, at: usize) {
+        let (batch, _) = self.queue.requeue(at);
+        batch.forget_routes();
     }
 }

@@ -14,10 +14,10 @@ mod facts;
 mod fence;
 mod flights;
 mod given_up;
-mod load;
 mod loss;
 mod model;
 mod parts;
+mod payload;
 mod recovery;
 mod route;
 mod scarce;
@@ -51,15 +51,14 @@ pub use warmup::Kernels;
 use self::budget::default_budget;
 use self::calibrate::Calibration;
 use self::facts::Meter;
-use self::flights::Flying;
-use self::load::Load;
+use self::payload::{Batch, Payload, Queue};
 use self::recovery::{Loss, Recovery};
 use self::route::Router;
 use self::stats::Waits;
 use self::structures::Structures;
 use self::tensors::Tensors;
 use self::waiting::Waiting;
-use crate::batch::{BatchConfig, Batcher, Due, MemoryBudget, Millis, Ticket};
+use crate::batch::{BatchConfig, Due, MemoryBudget, Millis, Ticket};
 use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
@@ -102,7 +101,8 @@ pub struct Session<D> {
     has_fallen_back: bool,
     /// What the devices before this one did.
     gone: Counters,
-    batcher: Batcher,
+    /// Every batch, from its first call to its last answer.
+    queue: Queue,
     budget: MemoryBudget,
     /// Pieces on their way at once.
     max_pieces: usize,
@@ -112,13 +112,9 @@ pub struct Session<D> {
     tensors: Tensors,
     /// Memory for the tensors that a call names.
     named: Vec<u32>,
-    open: Load,
-    /// Those that wait to be sent, in the batcher's order or set aside.
-    sealed: Vec<Load>,
     waiting: Waiting,
-    in_flight: Vec<Flying>,
     /// Calls made while explaining; never sent.
-    explained: Option<Load>,
+    explained: Option<Batch>,
     /// Arenas of settled batches, for the next ones.
     spare: Vec<Arena>,
     waits: Waits,
@@ -141,10 +137,11 @@ impl<D: Device> Session<D> {
         let max_batch_bytes = budget.optimal_batch_size(0, COPIES, most);
         let mut device = device;
         device.allow(budget.0);
-        let batcher = Batcher::new(BatchConfig {
+        let limits = BatchConfig {
             max_batch_bytes,
             ..config
-        })?;
+        };
+        let queue = Queue::new(limits, Payload::new(Arena::default()))?;
         Ok(Session {
             engine: device.info().engine,
             beside: None,
@@ -163,17 +160,14 @@ impl<D: Device> Session<D> {
             has_fallen_back: false,
             gone: Counters::default(),
             device,
-            open: Load::new(batcher.open_batch(), Arena::default()),
             max_pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
-            batcher,
+            queue,
             budget,
             most_bytes: most,
             structures: Structures::default(),
             tensors: Tensors::default(),
             named: Vec::new(),
-            sealed: Vec::new(),
             waiting: Waiting::default(),
-            in_flight: Vec::new(),
             explained: None,
             spare: Vec::new(),
             waits: Waits::default(),
@@ -184,12 +178,12 @@ impl<D: Device> Session<D> {
 
     /// Whether no call is in the open batch, so that the next one is its oldest.
     pub fn is_open_empty(&self) -> bool {
-        self.batcher.is_open_empty()
+        self.queue.open().is_empty()
     }
 
-    /// Whether a batch waits for [`Session::launch`], or calls that were set aside do.
+    /// Whether a batch waits for [`Session::launch`], or parked calls do.
     pub fn is_ready(&self) -> bool {
-        self.batcher.is_ready() || self.is_kernel_due()
+        self.queue.is_ready() || self.is_kernel_due()
     }
 
     /// What should happen next, and when.
@@ -203,18 +197,18 @@ impl<D: Device> Session<D> {
         if self.is_kernel_due() {
             return Due::Now;
         }
-        self.batcher.due(now)
+        self.queue.due(now)
     }
 
     /// Asks for the open batch to be sent by [`Session::launch`].
     pub fn flush(&mut self) {
-        self.batcher.flush();
+        self.queue.flush();
     }
 
     /// The same of everything queued, however many batches are on their way: for
     /// whoever submits something next that reads what these calls write.
     pub fn flush_at_once(&mut self) {
-        self.batcher.flush_at_once();
+        self.queue.flush_at_once();
     }
 
     /// Gives up everything pending and frees the device. The tickets, oldest
@@ -231,16 +225,13 @@ impl<D: Device> Session<D> {
     /// Gives up everything pending, oldest first, and leaves the device as it is, for
     /// [`Session::take_devices`].
     pub fn give_up_all(&mut self) -> Vec<Ticket> {
-        let mut tickets = self.batcher.drain();
+        let mut tickets = self.queue.drain(Payload::new(Arena::default()));
         self.counts.rejected += tickets.len() as u64;
         let warmups = self.waiting.warmups.drain(..);
         tickets.extend(warmups.map(|warmup| warmup.ticket));
-        self.in_flight.clear();
-        self.sealed.clear();
         self.waiting = Waiting::default();
         self.spare.clear();
         self.calibration = None;
-        self.open = Load::new(self.batcher.open_batch(), Arena::default());
         tickets
     }
 
@@ -267,26 +258,26 @@ impl<D: Device> Session<D> {
 
     /// Calls that still fit before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> i64 {
-        self.batcher.desired_size()
+        self.queue.desired_size()
     }
 
     /// Calls queued and in flight.
     pub fn pending(&self) -> usize {
-        self.batcher.pending()
+        self.queue.pending()
     }
 
     /// Items of a batch that memory holds beside a model: ⌊(0.8 · budget −
     /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own
     /// limit of items.
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
-        let most = self.batcher.config().max_batch_size.unwrap_or(u64::MAX);
+        let most = self.queue.config().max_batch_size.unwrap_or(u64::MAX);
         self.budget
             .optimal_batch_size(model_bytes, bytes_per_item, most)
     }
 
     /// Bytes of operands and results, queued and in flight.
     pub fn pending_bytes(&self) -> u64 {
-        self.batcher.pending_bytes()
+        self.queue.pending_bytes()
     }
 
     /// Counts since the session was opened.
@@ -296,7 +287,7 @@ impl<D: Device> Session<D> {
             host_bytes: self.host_bytes(),
             ..self.counts.stats(
                 &self.waits,
-                self.batcher.pending(),
+                self.queue.pending(),
                 (self.device.counters().after(self.gone), self.tensor_bytes()),
             )
         }
@@ -336,9 +327,8 @@ impl<D: Device> Session<D> {
 
     /// Bytes of operands, and of what the processor keeps.
     fn host_bytes(&self) -> u64 {
-        let flying = self.in_flight.iter().map(|flying| &flying.load);
-        let loads = flying.chain(&self.sealed).chain([&self.open]);
-        let arenas = loads.map(|load| &load.arena).chain(&self.spare);
+        let batches = self.queue.batches().map(|batch| &batch.payload.arena);
+        let arenas = batches.chain(&self.spare);
         let words: u64 = arenas.map(Arena::capacity).sum();
         let beside = self.beside.as_ref().map(Device::counters);
         words * u64::from(WORD)

@@ -5,7 +5,7 @@
 //! decided here.
 
 use super::Session;
-use super::load::Load;
+use super::payload::{Batch, InFlight, Payload};
 use super::recovery::Loss;
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
@@ -17,25 +17,27 @@ const HALVINGS: u32 = 4;
 impl<D: Device> Session<D> {
     /// Takes a flight of a batch that there was no memory for, this one or one before:
     /// `true` if the batch goes again when all of it has landed.
-    pub(super) fn is_short(&mut self, index: usize, outcome: &Result<Readback, Error>) -> bool {
-        let flying = &mut self.in_flight[index];
-        let is_aside = flying.pieces[flying.landed].is_aside;
-        let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_aside;
-        let may_go_again = self.engine == Engine::Gpu && flying.load.shortages <= HALVINGS;
-        flying.is_short |= is_out && may_go_again;
-        if !flying.is_short {
+    pub(super) fn retry_in_smaller_chunks(
+        &mut self,
+        at: usize,
+        outcome: &Result<Readback, Error>,
+    ) -> bool {
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_cpu_share;
+        let may_go_again = self.engine == Engine::Gpu && batch.payload.shortages <= HALVINGS;
+        way.is_short |= is_out && may_go_again;
+        if !way.is_short {
             return false;
         }
-        flying.rest.clear();
+        way.rest.clear();
         // What comes behind is computed again too: results settle in order.
-        flying.landed += 1;
-        if flying.landed == flying.pieces.len() {
-            flying.load.shortages += 1;
-            let gives_up = flying.load.shortages > HALVINGS;
-            let id = flying.load.id;
-            self.requeue(index);
-            let load = self.sealed.iter().find(|load| load.id == id);
-            let leaves = load.is_some_and(|load| self.may_leave(load));
+        way.landed += 1;
+        if way.landed == way.pieces.len() {
+            batch.payload.shortages += 1;
+            let gives_up = batch.payload.shortages > HALVINGS;
+            let leaves = gives_up && self.may_leave(&self.queue.flying(at).payload);
+            self.requeue(at);
             if gives_up && !leaves {
                 // Its tensors are nowhere else: the processor takes everything over.
                 self.lose_by(Loss::Exhausted, self.generation);
@@ -45,9 +47,11 @@ impl<D: Device> Session<D> {
     }
 
     /// Gives a batch that no memory was found for to the processor.
-    pub(super) fn relieve(&mut self, load: &mut Load) {
-        if load.shortages > HALVINGS && self.may_leave(load) {
-            load.engines = vec![Engine::Cpu; load.calls.len()];
+    pub(super) fn relieve(&mut self, at: usize) {
+        let payload = &self.queue.flying(at).payload;
+        if payload.shortages > HALVINGS && self.may_leave(payload) {
+            let (works, _) = self.queue.flying_mut(at).works_and_payload();
+            works.for_each(|work| work.is_cpu_share = true);
             self.counts.fallbacks += 1;
             self.has_fallen_back = true;
         }
@@ -59,9 +63,8 @@ impl<D: Device> Session<D> {
         if self.is_occupied() {
             return true;
         }
-        let is_short = |load: &Load| load.shortages > 0;
-        let mut flying = self.in_flight.iter().map(|flying| &flying.load);
-        !self.in_flight.is_empty() && (self.sealed.iter().any(is_short) || flying.any(is_short))
+        let is_short = |batch: &Batch| batch.payload.shortages > 0;
+        !self.queue.in_flight().is_empty() && self.queue.batches().any(is_short)
     }
 
     /// The sizes of a batch's pieces.
@@ -83,7 +86,7 @@ impl<D: Device> Session<D> {
     pub fn trim(&mut self) {
         self.trimmed = self.launches();
         self.spare.clear();
-        if self.in_flight.is_empty() {
+        if self.queue.in_flight().is_empty() {
             self.device.trim();
         }
         if let Some(beside) = &mut self.beside {
@@ -97,8 +100,8 @@ impl<D: Device> Session<D> {
     }
 
     /// Whether the processor beside the device has all that a batch reads.
-    fn may_leave(&self, load: &Load) -> bool {
-        let mut tensors = load.sets.iter().flatten();
+    fn may_leave(&self, payload: &Payload) -> bool {
+        let mut tensors = payload.sets.iter().flatten();
         self.beside.is_some() && tensors.all(|tensor| self.tensors.is_mirrored(*tensor))
     }
 }

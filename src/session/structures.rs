@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::Searching;
-use crate::plan::{Call, Recipe, RecipeId};
+use crate::plan::{Recipe, RecipeId};
 use crate::program::RowOp;
 
 impl<D: Device> Session<D> {
@@ -95,12 +95,10 @@ impl<D: Device> Session<D> {
         if !self.structures.has_abandoned() {
             return;
         }
-        let mut pending: Vec<&[Call]> = vec![&self.open.calls];
-        pending.extend(self.explained.iter().map(|load| &load.calls[..]));
-        pending.extend(self.sealed.iter().map(|load| &load.calls[..]));
-        let flying = self.in_flight.iter().map(|flying| &flying.load);
-        pending.extend(flying.flat_map(|load| [&load.calls[..], &load.aside.calls[..]]));
-        self.structures.sweep(&pending);
+        let batches = self.queue.batches().chain(&self.explained);
+        let calls = batches.flat_map(|batch| batch.calls());
+        self.structures
+            .sweep(calls.map(|call| call.work.planned.recipe));
     }
 }
 
@@ -207,11 +205,11 @@ impl Structures {
         self.known.iter().any(Known::is_abandoned)
     }
 
-    /// Frees what nobody holds and no call of these lists is of.
-    pub(super) fn sweep(&mut self, pending: &[&[Call]]) {
+    /// Frees what nobody holds and no pending call is of.
+    pub(super) fn sweep(&mut self, pending: impl Iterator<Item = RecipeId>) {
         let mut is_used = vec![false; self.known.len()];
-        for call in pending.iter().copied().flatten() {
-            is_used[call.recipe.0 as usize] = true;
+        for recipe in pending {
+            is_used[recipe.0 as usize] = true;
         }
         for (at, known) in self.known.iter_mut().enumerate() {
             if known.is_abandoned() && !is_used[at] {

@@ -4,12 +4,12 @@
 
 use super::Session;
 use super::budget::most_room;
-use super::load::Load;
-use crate::batch::{Accepted, BatchId, Millis, Request};
+use super::payload::{Payload, Work};
+use crate::batch::{Accepted, Admission, Millis, Request};
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
-use crate::tensor::{Span, WORD};
+use crate::tensor::{Arena, Span, WORD};
 
 /// A call whose operands lie at the start of [`Session::room`].
 #[derive(Clone, Copy, Debug)]
@@ -44,17 +44,22 @@ impl<D: Device> Session<D> {
                 limit,
             });
         };
-        let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        if !load.arena.reserve(words) {
+        let arena = &mut self.payload().arena;
+        if !arena.reserve(words) {
             return Err(no_memory(words));
         }
-        Ok(load.arena.free())
+        Ok(arena.free())
     }
 
     /// The room that is left where the next call goes; may be empty.
     pub fn free_room(&mut self) -> &mut [u32] {
-        let load = self.explained.as_mut().unwrap_or(&mut self.open);
-        load.arena.free()
+        self.payload().arena.free()
+    }
+
+    /// The payload of the batch that the next call joins.
+    fn payload(&mut self) -> &mut Payload {
+        let batch = self.explained.as_mut();
+        &mut batch.unwrap_or(self.queue.open_mut()).payload
     }
 
     /// Takes the call whose operands were written to [`Session::room`]. When it
@@ -82,6 +87,15 @@ impl<D: Device> Session<D> {
         submission: &Submission,
         now: Millis,
     ) -> Result<Accepted, Error> {
+        let read = self.read(engine, submission)?;
+        if self.explained.is_some() {
+            return Ok(self.note(read));
+        }
+        self.enqueue(read, now)
+    }
+
+    /// Reads the call in the free room. The tensors that it names are in `named` then.
+    fn read(&mut self, wanted: Option<Engine>, submission: &Submission) -> Result<Read, Error> {
         let Submission {
             recipe,
             rows,
@@ -94,19 +108,18 @@ impl<D: Device> Session<D> {
             None => (rows, 0),
         };
         let (words, bytes) = self.measure(recipe, rows)?;
-        let load = self.explained.as_mut().unwrap_or(&mut self.open);
+        let batch = self.explained.as_mut();
+        let payload = &mut batch.unwrap_or(self.queue.open_mut()).payload;
         let known = &self.structures.recipes()[recipe.0 as usize];
-        let scalar = load.encode(known, rows, scalar)?;
-        let items = known.items(rows);
-        let mut tensors = std::mem::take(&mut self.named);
-        load.tensors(words, known.residents(), &mut tensors);
-        let (written, numbers) = (known.written(&tensors), known.numbers());
-        for tensor in &tensors {
+        let scalar = payload.encode(known, rows, scalar)?;
+        payload.tensors(words, known.residents(), &mut self.named);
+        let (written, numbers) = (known.written(&self.named), known.numbers());
+        for tensor in &self.named {
             self.check_tensor(*tensor)?;
         }
-        self.check_parts(recipe, &tensors)?;
-        self.check_engine(engine, &tensors, written)?;
-        let mut call = Call {
+        self.check_parts(recipe, &self.named)?;
+        self.check_engine(wanted, &self.named, written)?;
+        let planned = Call {
             recipe,
             rows,
             inputs: Span { at: 0, words },
@@ -114,57 +127,86 @@ impl<D: Device> Session<D> {
             set: SetId::default(),
             numbers: NumbersId::default(),
         };
-        if let Some(load) = &mut self.explained {
-            let ticket = self.batcher.number();
-            call.set = load.set(&tensors);
-            load.asked.extend(engine.map(|engine| (ticket, engine)));
-            load.take(ticket, call, numbers);
-            return Ok(Accepted {
-                ticket,
-                batch: load.id,
-                superseded: None,
-            });
-        }
+        let work = Work {
+            planned,
+            wanted,
+            is_cpu_share: false,
+        };
         let request = Request {
-            items,
+            items: known.items(rows),
             cost: cost.into(),
             bytes,
             key,
         };
-        if self.batcher.closes_for(&request) && !self.prepare_next(words) {
+        Ok(Read {
+            work,
+            request,
+            written,
+            numbers,
+        })
+    }
+
+    /// Takes a call that is planned and never sent.
+    fn note(&mut self, read: Read) -> Accepted {
+        let Read {
+            mut work, numbers, ..
+        } = read;
+        let ticket = self.queue.number();
+        let batch = self.explained.as_mut().expect("calls are explained");
+        batch.payload.take(&mut work, &self.named, numbers);
+        batch.push(ticket, Request::default(), work);
+        Accepted {
+            ticket,
+            batch: batch.id,
+            superseded: None,
+        }
+    }
+
+    /// Takes a call into the open batch.
+    fn enqueue(&mut self, read: Read, now: Millis) -> Result<Accepted, Error> {
+        let Read {
+            mut work,
+            request,
+            written,
+            numbers,
+        } = read;
+        let words = work.planned.inputs.words;
+        if self.queue.closes_for(&request) && !self.prepare_next(words) {
             return Err(no_memory(words));
         }
-        let accepted = self.batcher.push(request, now)?;
+        let spare = &mut self.spare;
+        let Admission { superseded, .. } = self.queue.admit(&request, |full| {
+            // The batch is sealed before this call: its operands move along.
+            let mut arena = spare.pop().unwrap_or_default();
+            full.arena.hand_over(words, &mut arena);
+            Payload::new(arena)
+        })?;
         if let Some(tensor) = written {
             self.outdate(tensor);
         }
         self.counts.calls += 1;
-        self.counts.rejected += u64::from(accepted.superseded.is_some());
-        self.waiting.is_due |= accepted.superseded.is_some(); // As in `abort`.
-        if accepted.batch != self.open.id {
-            // The batch was sealed before this call: its operands move along.
-            self.roll(accepted.batch);
-            let full = self.sealed.last_mut().expect("just closed");
-            full.arena.hand_over(words, &mut self.open.arena);
-        }
-        for tensor in &tensors {
+        self.counts.rejected += u64::from(superseded.is_some());
+        self.waiting.is_due |= superseded.is_some(); // As in `abort`.
+        for tensor in &self.named {
             self.tensors.read(*tensor);
         }
-        call.set = self.open.set(&tensors);
-        let asked = engine.map(|engine| (accepted.ticket, engine));
-        self.open.asked.extend(asked);
-        self.named = tensors;
-        self.open.take(accepted.ticket, call, numbers);
-        self.roll(self.batcher.open_batch());
-        if let Some(older) = accepted.superseded {
+        let payload = &mut self.queue.open_mut().payload;
+        payload.take(&mut work, &self.named, numbers);
+        let next = next_payload(&mut self.spare);
+        let (ticket, batch) = self.queue.push(request, work, now, next);
+        if let Some(older) = superseded {
             self.waste(older);
         }
-        Ok(accepted)
+        Ok(Accepted {
+            ticket,
+            batch,
+            superseded,
+        })
     }
 
     /// Sees to it that the next batch can have the operands in the free room.
     fn prepare_next(&mut self, words: u32) -> bool {
-        if self.open.arena.is_free_apart() {
+        if self.queue.open().payload.arena.is_free_apart() {
             return true;
         }
         let mut next = self.spare.pop().unwrap_or_default();
@@ -172,17 +214,21 @@ impl<D: Device> Session<D> {
         self.spare.push(next);
         has_room
     }
+}
 
-    /// Follows the batcher to the batch that is open now.
-    pub(super) fn roll(&mut self, open: BatchId) {
-        if self.open.id != open {
-            let arena = self.spare.pop().unwrap_or_default();
-            // The next is often as large.
-            let next = Load::of(open, arena, self.open.calls.len());
-            let full = std::mem::replace(&mut self.open, next);
-            self.sealed.push(full);
-        }
-    }
+/// A call that was read from the free room.
+struct Read {
+    work: Work,
+    request: Request,
+    /// The tensor that it writes.
+    written: Option<u32>,
+    /// How many numbers come last in its operands.
+    numbers: u32,
+}
+
+/// Makes the payload of the next batch, with memory that is spare if there is some.
+pub(super) fn next_payload(spare: &mut Vec<Arena>) -> impl FnOnce(&mut Payload) -> Payload {
+    |_| Payload::new(spare.pop().unwrap_or_default())
 }
 
 fn no_memory(words: u32) -> Error {

@@ -241,7 +241,7 @@ impl<D: Device> Session<D> {
                 .optimal_batch_size(model, COPIES, self.most_bytes)
         };
         let least = fits(0).min(LEAST);
-        self.batcher
+        self.queue
             .limit_bytes(fits(self.tensors.resident).max(least));
     }
 

@@ -1,17 +1,17 @@
-//! Calls whose kernels are still being compiled: they wait aside, and go when
+//! Calls whose kernels are still being compiled: they are parked, and go when
 //! these are ready. What else is in their batch goes at once.
 //!
 //! Compiling is a device's business, and awaiting it a face's.
 
 use super::Session;
-use super::load::Load;
 use super::loss::ATTEMPTS;
+use super::payload::{Batch, Call, Payload};
+use super::tensors::Tensors;
 use super::warmup::Warmup;
 use crate::batch::{Millis, Ticket};
 use crate::device::{Compile, Compiled, Device, Generation, Readiness};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::Call;
 use crate::tensor::Arena;
 
 /// Words of operands up to which calls join others that wait, 256 KiB: they are copied.
@@ -20,14 +20,14 @@ const FEW: u32 = 1 << 16;
 /// What a session knows of kernels on their way.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// Whether calls that were set aside may be able to go by now.
+    /// Whether parked calls may be able to go by now.
     pub(super) is_due: bool,
     /// The same of warm-ups.
     pub(super) is_warmup_due: bool,
     /// What the face is to await.
     pub(super) compiles: Vec<Compile>,
     pub(super) warmups: Vec<Warmup>,
-    /// When calls were set aside first, or the compiler was last done with a kernel.
+    /// When calls were parked first, or the compiler was last done with a kernel.
     since: Millis,
 }
 
@@ -62,47 +62,52 @@ impl<D: Device> Session<D> {
         self.waiting.since = now;
     }
 
-    /// The oldest of the batches set aside that can go by now, as far as it can.
-    pub(super) fn resume(&mut self, now: Millis) -> Option<Load> {
+    /// Takes the oldest of the parked batches that can go by now, as far as it can: its
+    /// place in flight.
+    pub(super) fn resume(&mut self, now: Millis) -> Option<usize> {
         if !self.waiting.is_due || self.is_lost() {
             return None;
         }
-        for id in self.batcher.aside() {
-            if !self.batcher.resume(id) {
-                return None; // Too many are on their way.
-            }
-            let load = self.claim(id, now);
-            if let Some(load) = self.sift(load, now) {
-                return Some(load);
+        for id in self.queue.parked_ids() {
+            // There is none where too many are on their way.
+            let way = self.way(now);
+            let at = self.queue.resume(id, way)?;
+            self.prepare(at, now);
+            if self.sift(at, now) {
+                return Some(at);
             }
         }
         self.waiting.is_due = false;
         None
     }
 
-    /// What of a batch can go now, if anything. The rest is set aside.
-    pub(super) fn sift(&mut self, mut load: Load, now: Millis) -> Option<Load> {
+    /// Parks what of a batch that was just taken, by its place in flight, cannot go yet;
+    /// whether anything of it goes.
+    pub(super) fn sift(&mut self, at: usize, now: Millis) -> bool {
+        let batch = self.queue.flying(at);
         // What has cost devices so often goes as it is, so that it is this batch
         // that loses the next one.
-        if load.losses + 1 >= ATTEMPTS && !self.is_lost() {
-            return Some(load);
+        if batch.payload.losses + 1 >= ATTEMPTS && !self.is_lost() {
+            return true;
         }
-        let states = self.states(&load);
+        let states = self.states(at);
+        let batch = self.queue.flying(at);
         let is_ready = |state: &State| matches!(state, State::Ready);
-        let finds = self.written_before(&load);
+        let finds = self.written_before(batch);
         if states.iter().flatten().all(is_ready) && !finds.contains(&true) {
-            return Some(load);
+            return true;
         }
-        let state = |at: usize| match load.is_aside(at) {
-            true => None,
-            false => states[load.calls[at].recipe.0 as usize].as_ref(),
+        let calls = batch.calls();
+        let state = |at: usize| match calls[at].work {
+            work if work.is_cpu_share => None,
+            work => states[work.planned.recipe.0 as usize].as_ref(),
         };
         let failure = |at: usize| match state(at) {
             Some(State::Failed(error)) => Some(error),
             _ => None,
         };
-        let failed = (0..load.calls.len()).find_map(failure);
-        let leaves = (0..load.calls.len()).map(|at| match failed {
+        let failed = (0..calls.len()).find_map(failure);
+        let leaves = (0..calls.len()).map(|at| match failed {
             // What fails goes alone: its error is nobody else's.
             Some(_) => failure(at) != failed,
             None => matches!(state(at), Some(State::Compiling)) || finds.get(at) == Some(&true),
@@ -111,95 +116,104 @@ impl<D: Device> Session<D> {
         if failed.is_some() {
             self.waiting.is_due = true;
         } else {
-            self.keep_readers(&load, &mut leaves);
+            self.keep_readers(self.queue.flying(at), &mut leaves);
         }
         if !leaves.contains(&true) {
-            return Some(load);
+            return true;
         }
-        if !self.batcher.has_aside() {
+        if !self.queue.has_parked() {
             self.waiting.since = now;
         }
-        let is_joined = self.join(&mut load, &leaves);
-        if leaves.contains(&false) {
-            if !is_joined {
-                let id = self.batcher.divide(load.id, &leaves);
-                let other = Load::new(id.expect("both know of it"), Arena::default());
-                self.divide(&mut load, &leaves, other);
+        let is_joined = self.join(at, &leaves);
+        match (is_joined, leaves.contains(&false)) {
+            (true, true) => true,
+            (true, false) => {
+                let emptied = self.queue.settle(at).batch;
+                self.recycle(emptied.payload);
+                false
             }
-            return Some(load);
+            (false, true) => {
+                let payload = Payload::new(Arena::default());
+                let mut other = self.queue.offshoot(at, payload);
+                let batch = self.queue.flying_mut(at);
+                move_calls(batch, &leaves, (&mut other, &mut self.tensors));
+                self.queue.park(other);
+                true
+            }
+            (false, false) => {
+                self.queue.flying_mut(at).forget_routes();
+                self.queue.park_flying(at);
+                false
+            }
         }
-        if is_joined {
-            self.recycle(load);
-        } else {
-            self.batcher.set_aside(load.id);
-            self.sealed.push(load);
-        }
-        None
     }
 
-    /// Moves the marked calls of a batch to the newest that is set aside, if they are
-    /// few and it can take them: frames that wait for one kernel share their memory.
-    fn join(&mut self, load: &mut Load, leaves: &[bool]) -> bool {
-        let Some(id) = self.batcher.aside().pop() else {
+    /// Moves the marked calls of a batch in flight to the newest that is parked, if they
+    /// are few and it can take them: frames that wait for one kernel share their memory.
+    fn join(&mut self, at: usize, leaves: &[bool]) -> bool {
+        let Some(newest) = self.queue.newest_parked() else {
             return false;
         };
-        let at = self.sealed.iter().position(|other| other.id == id);
-        let at = at.expect("both know of it");
-        let other = &self.sealed[at];
-        let marked = load.calls.iter().zip(leaves);
-        let words = marked.map(|(call, leaves)| u32::from(*leaves) * call.inputs.words);
+        let batch = self.queue.flying(at);
+        let other = &self.queue.parked()[newest];
+        let marked = || {
+            batch
+                .calls()
+                .iter()
+                .zip(leaves)
+                .filter(|(_, leaves)| **leaves)
+        };
+        let words = marked().map(|(call, _)| call.work.planned.inputs.words);
         let recipes = self.structures.recipes();
         // What reads a tensor finds what was written before in its own batch.
-        let writes = |call: &Call| recipes[call.recipe.0 as usize].is_stored();
-        let may_join = (load.losses, load.shortages) == (other.losses, other.shortages)
+        let writes = |call: &Call| {
+            let recipe = &recipes[call.work.planned.recipe.0 as usize];
+            recipe.is_stored()
+        };
+        let luck = |batch: &Batch| (batch.payload.losses, batch.payload.shortages);
+        let may_join = luck(batch) == luck(other)
             && words.sum::<u32>() <= FEW
-            && !load.calls.iter().chain(&other.calls).any(writes);
-        let joins = may_join && self.batcher.join(load.id, leaves, id);
-        if joins {
-            let other = self.sealed.remove(at);
-            self.divide(load, leaves, other);
+            && !batch.calls().iter().chain(other.calls()).any(writes)
+            && self.queue.may_join(newest, marked().map(|(call, _)| call));
+        if may_join {
+            let (batch, other) = self.queue.flying_and_parked(at, newest);
+            move_calls(batch, leaves, (other, &mut self.tensors));
         }
-        joins
+        may_join
     }
 
     /// For each call whether it is the device's and names a tensor that an older call
-    /// writes, which was set aside: it is to find there what that one wrote. Nothing
+    /// writes, which is parked: it is to find there what that one wrote. Nothing
     /// where no call does.
-    fn written_before(&self, load: &Load) -> Vec<bool> {
-        let oldest = self.writers_aside();
+    fn written_before(&self, batch: &Batch) -> Vec<bool> {
+        let oldest = self.parked_writers();
         if oldest.is_empty() {
             return Vec::new();
         }
-        let finds = |at: usize| {
-            let mut set = load.sets[load.calls[at].set.0 as usize].iter();
-            let own = load.tickets[at];
-            !load.is_aside(at)
+        let finds = |call: &Call| {
+            let mut set = batch.payload.tensors_of(call).iter();
+            !call.work.is_cpu_share
                 && set.any(|tensor| {
                     let writer = oldest[*tensor as usize];
-                    writer.is_some_and(|writer| writer.is_before(own))
+                    writer.is_some_and(|writer| writer.is_before(call.ticket))
                 })
         };
-        (0..load.calls.len()).map(finds).collect()
+        batch.calls().iter().map(finds).collect()
     }
 
-    /// For each tensor the oldest call that writes it of those set aside, if any does.
-    fn writers_aside(&self) -> Vec<Option<Ticket>> {
+    /// For each tensor the oldest parked call that writes it, if any does.
+    fn parked_writers(&self) -> Vec<Option<Ticket>> {
         let mut oldest: Vec<Option<Ticket>> = Vec::new();
-        if !self.batcher.has_aside() {
-            return oldest; // Most of the time.
-        }
         let recipes = self.structures.recipes();
-        for load in &self.sealed {
-            for (call, ticket) in load.calls.iter().zip(&load.tickets) {
-                let set = &load.sets[call.set.0 as usize];
-                let Some(tensor) = recipes[call.recipe.0 as usize].written(set) else {
+        for batch in self.queue.parked() {
+            for call in batch.calls().iter().filter(|call| call.is_live) {
+                let Some(tensor) = batch.written(recipes, call) else {
                     continue;
                 };
                 oldest.resize(self.tensors.count(), None);
                 let known = &mut oldest[tensor as usize];
-                let is_older = known.is_none_or(|known| ticket.is_before(known));
-                if is_older && self.batcher.is_aside(load.id, *ticket) {
-                    *known = Some(*ticket);
+                if known.is_none_or(|known| call.ticket.is_before(known)) {
+                    *known = Some(call.ticket);
                 }
             }
         }
@@ -208,47 +222,38 @@ impl<D: Device> Session<D> {
 
     /// Marks the calls that name a tensor which a marked call writes: they find
     /// there what it wrote.
-    fn keep_readers(&self, load: &Load, leaves: &mut [bool]) {
+    fn keep_readers(&self, batch: &Batch, leaves: &mut [bool]) {
         let recipes = self.structures.recipes();
-        let set = |call: &Call| &load.sets[call.set.0 as usize];
-        let marked = load.calls.iter().zip(&*leaves);
+        let marked = batch.calls().iter().zip(&*leaves);
         let written: Vec<u32> = marked
             .filter(|(_, leaves)| **leaves)
-            .filter_map(|(call, _)| recipes[call.recipe.0 as usize].written(set(call)))
+            .filter_map(|(call, _)| batch.written(recipes, call))
             .collect();
         if written.is_empty() {
             return; // Most batches.
         }
-        for (call, leaves) in load.calls.iter().zip(leaves) {
-            *leaves |= set(call).iter().any(|tensor| written.contains(tensor));
+        for (call, leaves) in batch.calls().iter().zip(leaves) {
+            let mut set = batch.payload.tensors_of(call).iter();
+            *leaves |= set.any(|tensor| written.contains(tensor));
         }
-    }
-
-    /// Moves the marked calls of a batch to another, which is set aside.
-    fn divide(&mut self, load: &mut Load, leaves: &[bool], mut other: Load) {
-        let known = other.read.len();
-        load.divide(leaves, &mut other);
-        for tensor in &other.read[known..] {
-            self.tensors.read(*tensor);
-        }
-        self.sealed.push(other);
     }
 
     /// Since when the compiler owes something that calls wait for; nothing, where they
     /// may go as soon as what is on its way lets them.
     pub(super) fn waiting_since(&self) -> Option<Millis> {
-        let waits = self.batcher.has_aside() && !self.waiting.is_due;
+        let waits = self.queue.has_parked() && !self.waiting.is_due;
         waits.then_some(self.waiting.since)
     }
 
     /// The states of the structures that calls for the device are of, by number.
     /// A lost one has nothing ready.
-    fn states(&mut self, load: &Load) -> Vec<Option<State>> {
+    fn states(&mut self, at: usize) -> Vec<Option<State>> {
+        let batch = self.queue.flying(at);
         let recipes = self.structures.recipes();
         let mut states = vec![None; recipes.len()];
-        for (number, call) in load.calls.iter().enumerate() {
-            let at = call.recipe.0 as usize;
-            if states[at].is_none() && !load.is_aside(number) {
+        for Call { work, .. } in batch.calls() {
+            let at = work.planned.recipe.0 as usize;
+            if states[at].is_none() && !work.is_cpu_share {
                 let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
                 states[at] = Some(match self.lost.is_some() {
                     true => State::Compiling,
@@ -257,6 +262,15 @@ impl<D: Device> Session<D> {
             }
         }
         states
+    }
+}
+
+/// Moves the marked calls of a batch to another, which reads their tensors from here on.
+fn move_calls(batch: &mut Batch, leaves: &[bool], (other, tensors): (&mut Batch, &mut Tensors)) {
+    let known = other.payload.read.len();
+    batch.divide(leaves, other);
+    for tensor in &other.payload.read[known..] {
+        tensors.read(*tensor);
     }
 }
 

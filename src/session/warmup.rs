@@ -24,7 +24,7 @@ impl<D: Device> Session<D> {
     /// Has kernels compiled, again if the device is lost meanwhile.
     /// [`Session::warmed`] answers the ticket.
     pub fn warm_up(&mut self, kernels: Kernels) -> Ticket {
-        let ticket = self.batcher.number();
+        let ticket = self.queue.number();
         self.waiting.warmups.push(Warmup { ticket, kernels });
         self.waiting.is_warmup_due = true;
         ticket
@@ -54,7 +54,7 @@ impl<D: Device> Session<D> {
     pub(super) fn is_kernel_due(&self) -> bool {
         let waiting = &self.waiting;
         !self.is_lost()
-            && (waiting.is_due && self.batcher.may_resume()
+            && (waiting.is_due && self.queue.may_resume()
                 || waiting.is_warmup_due && !waiting.warmups.is_empty())
     }
 }

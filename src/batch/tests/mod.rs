@@ -1,10 +1,9 @@
-//! The batcher by example, and as a state machine.
+//! The queue by example, and as a state machine.
 
 mod under_random_events;
 
-use super::calls::Entry;
 use super::*;
-use crate::Code;
+use crate::{Code, Error};
 
 fn config() -> BatchConfig {
     BatchConfig {
@@ -14,8 +13,74 @@ fn config() -> BatchConfig {
     }
 }
 
-fn batcher(config: BatchConfig) -> Batcher {
-    Batcher::new(config).expect("valid settings")
+/// A call computes a number, for tests that choose among calls.
+type Queue = super::Queue<u32, (), ()>;
+type Batch = super::Batch<u32, ()>;
+
+fn queue(config: BatchConfig) -> Queue {
+    Queue::new(config, ()).expect("valid settings")
+}
+
+impl Queue {
+    /// Takes a call.
+    fn accept(&mut self, request: Request, now: Millis) -> Result<Accepted, Error> {
+        let Admission { superseded, .. } = self.admit(&request, |()| ())?;
+        let work = u32::try_from(request.bytes).expect("small");
+        let (ticket, batch) = self.push(request, work, now, |()| ());
+        Ok(Accepted {
+            ticket,
+            batch,
+            superseded,
+        })
+    }
+
+    /// Sends the next batch, if one may go.
+    fn launch(&mut self) -> Option<BatchId> {
+        let at = self.take((), |()| ())?;
+        Some(self.flying(at).id)
+    }
+
+    /// A batch in flight.
+    fn sent(&self, id: BatchId) -> Option<&Batch> {
+        let at = self.place_in_flight(id)?;
+        Some(self.flying(at))
+    }
+
+    /// The tickets of a batch in flight that is settled by this.
+    fn land(&mut self, id: BatchId) -> Option<Vec<Ticket>> {
+        let at = self.place_in_flight(id)?;
+        Some(self.settle(at).batch.live_tickets().collect())
+    }
+
+    /// A batch in flight waits again.
+    fn lose(&mut self, id: BatchId) {
+        let at = self.place_in_flight(id).expect("in flight");
+        self.requeue(at);
+    }
+
+    /// Parks a batch in flight.
+    fn put_aside(&mut self, id: BatchId) {
+        let at = self.place_in_flight(id).expect("in flight");
+        self.park_flying(at);
+    }
+
+    /// Parks the marked calls of a batch in flight, as many as are live.
+    fn divide(&mut self, id: BatchId, leaves: &[bool]) -> BatchId {
+        let at = self.place_in_flight(id).expect("in flight");
+        let mut other = self.offshoot(at, ());
+        let batch = self.flying_mut(at);
+        batch.reunite();
+        batch.purge();
+        other.append(batch.extract(leaves), batch.origin);
+        let id = other.id;
+        self.park(other);
+        id
+    }
+
+    /// Sends a batch that was parked, if it may go.
+    fn relaunch(&mut self, id: BatchId) -> bool {
+        self.resume(id, ()).is_some()
+    }
 }
 
 fn request() -> Request {
@@ -34,52 +99,47 @@ fn keyed(key: u32) -> Request {
     }
 }
 
-fn send(batcher: &mut Batcher) -> (BatchId, Vec<Ticket>) {
-    batcher.flush();
-    let id = batcher.take().expect("a batch");
-    (
-        id,
-        batcher
-            .in_flight(id)
-            .expect("just taken")
-            .tickets()
-            .collect(),
-    )
+fn send(queue: &mut Queue) -> (BatchId, Vec<Ticket>) {
+    queue.flush();
+    let id = queue.launch().expect("a batch");
+    let batch = queue.sent(id).expect("just sent");
+    (id, batch.live_tickets().collect())
 }
 
 #[test]
 fn a_call_is_found_in_its_batch_where_numbers_wrap() {
-    let mut batch = Batch::new(BatchId(0), 4);
+    let mut batch = Batch::new(BatchId(0), (), 4);
     let tickets = [u32::MAX - 1, u32::MAX, 0, 1].map(Ticket);
     for ticket in tickets {
-        let request = request();
-        batch.entries.push(Entry { ticket, request });
-        batch.add(&request);
+        batch.push(ticket, request(), 0);
     }
     for (left, ticket) in [(3, 1), (2, 2), (1, 0), (0, 3)] {
         let ticket = tickets[ticket];
-        assert_eq!(batch.remove(ticket), Some(request()), "{ticket:?}");
-        assert_eq!(batch.remove(ticket), None);
-        assert_eq!((batch.items, batch.tickets().len() as u64), (left, left));
+        assert_eq!(batch.give_up(ticket), Some(request()), "{ticket:?}");
+        assert_eq!(batch.give_up(ticket), None);
+        assert_eq!((batch.items, batch.live() as u64), (left, left));
+        assert_eq!(batch.live_tickets().count() as u64, left);
     }
+    batch.purge();
+    assert!(batch.calls().is_empty());
 }
 
 #[test]
 fn waits_are_counted_from_the_oldest_call() {
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         min_batch_size: 8,
         ..config()
     });
-    assert_eq!(batcher.due(Millis(0.0)), Due::Idle);
-    batcher.push(request(), Millis(100.0)).unwrap();
-    assert_eq!(batcher.due(Millis(100.0)), Due::At(Millis(116.0)));
-    batcher.push(request(), Millis(110.0)).unwrap();
+    assert_eq!(queue.due(Millis(0.0)), Due::Idle);
+    queue.accept(request(), Millis(100.0)).unwrap();
+    assert_eq!(queue.due(Millis(100.0)), Due::At(Millis(116.0)));
+    queue.accept(request(), Millis(110.0)).unwrap();
     assert_eq!(
-        batcher.due(Millis(110.0)),
+        queue.due(Millis(110.0)),
         Due::At(Millis(116.0)),
         "a newcomer restarts nothing"
     );
-    assert_eq!(batcher.due(Millis(116.0)), Due::TaskEnd);
+    assert_eq!(queue.due(Millis(116.0)), Due::TaskEnd);
 }
 
 #[test]
@@ -96,15 +156,15 @@ fn each_policy_has_its_moment() {
         (Policy::Eager, None, 2, Due::TaskEnd),
     ];
     for (policy, max_wait, min_batch_size, expected) in cases {
-        let mut batcher = batcher(BatchConfig {
+        let mut queue = queue(BatchConfig {
             policy,
             max_wait,
             min_batch_size,
             ..config()
         });
-        batcher.push(request(), Millis(0.0)).unwrap();
+        queue.accept(request(), Millis(0.0)).unwrap();
         assert_eq!(
-            batcher.due(Millis(0.0)),
+            queue.due(Millis(0.0)),
             expected,
             "{policy:?}, {max_wait:?}, {min_batch_size}"
         );
@@ -113,60 +173,60 @@ fn each_policy_has_its_moment() {
 
 #[test]
 fn an_eager_batcher_collects_while_the_device_is_busy() {
-    let mut batcher = batcher(config());
-    batcher.push(request(), Millis(0.0)).unwrap();
-    let (flying, _) = send(&mut batcher);
-    batcher.push(request(), Millis(1.0)).unwrap();
-    batcher.push(request(), Millis(2.0)).unwrap();
-    assert_eq!(batcher.due(Millis(50.0)), Due::Idle);
-    batcher.settle(flying).unwrap();
-    assert_eq!(batcher.due(Millis(50.0)), Due::TaskEnd);
-    assert_eq!(send(&mut batcher).1.len(), 2);
+    let mut queue = queue(config());
+    queue.accept(request(), Millis(0.0)).unwrap();
+    let (flying, _) = send(&mut queue);
+    queue.accept(request(), Millis(1.0)).unwrap();
+    queue.accept(request(), Millis(2.0)).unwrap();
+    assert_eq!(queue.due(Millis(50.0)), Due::Idle);
+    queue.land(flying).unwrap();
+    assert_eq!(queue.due(Millis(50.0)), Due::TaskEnd);
+    assert_eq!(send(&mut queue).1.len(), 2);
 }
 
 #[test]
 fn a_flush_that_cannot_go_yet_takes_newcomers_along() {
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         policy: Policy::Frame,
         max_in_flight: 1,
         ..config()
     });
-    batcher.push(request(), Millis(0.0)).unwrap();
-    let (flying, _) = send(&mut batcher);
+    queue.accept(request(), Millis(0.0)).unwrap();
+    let (flying, _) = send(&mut queue);
     for moment in 1_u8..=5 {
-        batcher.push(request(), Millis(moment.into())).unwrap();
-        batcher.flush();
-        assert_eq!(batcher.take(), None, "one is on its way");
+        queue.accept(request(), Millis(moment.into())).unwrap();
+        queue.flush();
+        assert_eq!(queue.launch(), None, "one is on its way");
     }
-    batcher.settle(flying).unwrap();
-    assert_eq!(batcher.due(Millis(9.0)), Due::Now);
-    let id = batcher.take().expect("what was asked for");
-    let batch = batcher.in_flight(id).expect("just taken");
-    assert_eq!((batch.tickets().len(), batch.oldest), (5, Millis(1.0)));
-    batcher.settle(id).unwrap();
+    queue.land(flying).unwrap();
+    assert_eq!(queue.due(Millis(9.0)), Due::Now);
+    let id = queue.launch().expect("what was asked for");
+    let batch = queue.sent(id).expect("just taken");
+    assert_eq!((batch.live(), batch.oldest), (5, Millis(1.0)));
+    queue.land(id).unwrap();
 
-    batcher.push(request(), Millis(10.0)).unwrap();
-    assert_eq!(batcher.take(), None, "one flush sends one batch");
+    queue.accept(request(), Millis(10.0)).unwrap();
+    assert_eq!(queue.launch(), None, "one flush sends one batch");
 }
 
 #[test]
 fn a_flush_does_not_outlive_its_calls() {
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         policy: Policy::Manual,
         max_in_flight: 1,
         max_wait: None,
         ..config()
     });
-    batcher.flush();
-    batcher.push(request(), Millis(0.0)).unwrap();
-    assert_eq!(batcher.take(), None, "there was nothing to flush");
-    let (flying, _) = send(&mut batcher);
-    let given_up = batcher.push(request(), Millis(1.0)).unwrap().ticket;
-    batcher.flush();
-    batcher.abort(given_up);
-    batcher.push(request(), Millis(2.0)).unwrap();
-    batcher.settle(flying).unwrap();
-    assert_eq!(batcher.take(), None, "nobody asked for the newcomer");
+    queue.flush();
+    queue.accept(request(), Millis(0.0)).unwrap();
+    assert_eq!(queue.launch(), None, "there was nothing to flush");
+    let (flying, _) = send(&mut queue);
+    let given_up = queue.accept(request(), Millis(1.0)).unwrap().ticket;
+    queue.flush();
+    queue.abort(given_up);
+    queue.accept(request(), Millis(2.0)).unwrap();
+    queue.land(flying).unwrap();
+    assert_eq!(queue.launch(), None, "nobody asked for the newcomer");
 }
 
 #[test]
@@ -178,104 +238,92 @@ fn what_is_wanted_at_once_passes_the_limit() {
         max_batch_size: Some(2),
         ..config()
     };
-    let mut batcher = batcher(limits());
-    let push = |batcher: &mut Batcher| {
-        let accepted = batcher.push(request(), Millis(0.0)).unwrap();
+    let mut queue = queue(limits());
+    let push = |queue: &mut Queue| {
+        let accepted = queue.accept(request(), Millis(0.0)).unwrap();
         (accepted.ticket, accepted.batch)
     };
     let batches = [0, 1].map(|_| {
-        push(&mut batcher);
-        send(&mut batcher).0
+        push(&mut queue);
+        send(&mut queue).0
     });
     let aside = batches[0];
-    batcher.set_aside(aside);
-    push(&mut batcher);
-    let other = send(&mut batcher).0;
+    queue.put_aside(aside);
+    push(&mut queue);
+    let other = send(&mut queue).0;
     // One is full, one is open.
-    let waiting = [0; 3].map(|_| push(&mut batcher).1);
-    batcher.flush();
-    assert_eq!(
-        (batcher.due(Millis(0.0)), batcher.take()),
-        (Due::Idle, None)
-    );
-    assert!(!batcher.may_resume() && !batcher.resume(aside));
+    let waiting = [0; 3].map(|_| push(&mut queue).1);
+    queue.flush();
+    assert_eq!((queue.due(Millis(0.0)), queue.launch()), (Due::Idle, None));
+    assert!(!queue.may_resume() && !queue.relaunch(aside));
 
-    batcher.flush_at_once();
-    assert_eq!(batcher.due(Millis(0.0)), Due::Now);
-    assert_eq!(batcher.take(), Some(waiting[0]));
-    assert_eq!(batcher.take(), Some(waiting[2]));
-    assert!(batcher.may_resume() && batcher.resume(aside));
+    queue.flush_at_once();
+    assert_eq!(queue.due(Millis(0.0)), Due::Now);
+    assert_eq!(queue.launch(), Some(waiting[0]));
+    assert_eq!(queue.launch(), Some(waiting[2]));
+    assert!(queue.may_resume() && queue.relaunch(aside));
     // What comes later waits for all of them.
-    push(&mut batcher);
-    batcher.flush();
-    assert_eq!(
-        (batcher.due(Millis(0.0)), batcher.take()),
-        (Due::Idle, None)
-    );
+    push(&mut queue);
+    queue.flush();
+    assert_eq!((queue.due(Millis(0.0)), queue.launch()), (Due::Idle, None));
     for id in [batches[1], other, waiting[0], waiting[2]] {
-        assert_eq!(batcher.take(), None);
-        batcher.settle(id).unwrap();
+        assert_eq!(queue.launch(), None);
+        queue.land(id).unwrap();
     }
-    let last = batcher.take().expect("fewer than two are in flight");
+    let last = queue.launch().expect("fewer than two are in flight");
     // What is sent again is in no hurry, nor does the flush outlive its calls.
-    push(&mut batcher);
-    batcher.flush_at_once();
-    let urgent = batcher.take().expect("whatever is in flight");
-    batcher.requeue(urgent);
-    assert_eq!(
-        (batcher.due(Millis(0.0)), batcher.take()),
-        (Due::Idle, None)
-    );
-    batcher.settle(last).unwrap();
-    assert_eq!(batcher.take(), Some(urgent));
-    let given_up = push(&mut batcher).0;
-    batcher.flush_at_once();
-    batcher.abort(given_up);
-    push(&mut batcher);
-    assert_eq!(batcher.take(), None);
+    push(&mut queue);
+    queue.flush_at_once();
+    let urgent = queue.launch().expect("whatever is in flight");
+    queue.lose(urgent);
+    assert_eq!((queue.due(Millis(0.0)), queue.launch()), (Due::Idle, None));
+    queue.land(last).unwrap();
+    assert_eq!(queue.launch(), Some(urgent));
+    let given_up = push(&mut queue).0;
+    queue.flush_at_once();
+    queue.abort(given_up);
+    push(&mut queue);
+    assert_eq!(queue.launch(), None);
 }
 
 #[test]
 fn everything_given_up_comes_oldest_first() {
-    let mut batcher = batcher(config());
+    let mut queue = queue(config());
     let mut batches = Vec::new();
     for _ in 0..2 {
-        batcher.push(request(), Millis(0.0)).unwrap();
-        batches.push(send(&mut batcher).0);
+        queue.accept(request(), Millis(0.0)).unwrap();
+        batches.push(send(&mut queue).0);
     }
-    batcher.push(request(), Millis(0.0)).unwrap();
-    assert!(
-        batcher.requeue(batches[0]),
-        "sent again behind a younger one"
-    );
-    assert_eq!(batcher.take(), Some(batches[0]));
-    assert_eq!(batcher.drain(), [Ticket(0), Ticket(1), Ticket(2)]);
+    queue.accept(request(), Millis(0.0)).unwrap();
+    queue.lose(batches[0]); // It is sent again behind a younger one.
+    assert_eq!(queue.launch(), Some(batches[0]));
+    assert_eq!(queue.drain(()), [Ticket(0), Ticket(1), Ticket(2)]);
 }
 
 #[test]
 fn a_full_batch_opens_the_next_one() {
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         max_batch_size: Some(2),
         ..config()
     });
     let batches: Vec<u32> = (0..5)
-        .map(|_| batcher.push(request(), Millis(0.0)).unwrap().batch.0)
+        .map(|_| queue.accept(request(), Millis(0.0)).unwrap().batch.0)
         .collect();
     assert_eq!(batches, [0, 0, 1, 1, 2]);
-    assert_eq!(batcher.due(Millis(0.0)), Due::Now);
+    assert_eq!(queue.due(Millis(0.0)), Due::Now);
 }
 
 #[test]
 fn a_call_larger_than_a_batch_goes_alone() {
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         max_batch_bytes: 100,
         ..config()
     });
     let sizes = [16, 500, 16];
     let batches: Vec<u32> = sizes
         .map(|bytes| {
-            batcher
-                .push(Request { bytes, ..request() }, Millis(0.0))
+            queue
+                .accept(Request { bytes, ..request() }, Millis(0.0))
                 .unwrap()
                 .batch
                 .0
@@ -286,7 +334,7 @@ fn a_call_larger_than_a_batch_goes_alone() {
 
 #[test]
 fn a_batch_is_full_by_what_its_calls_cost() {
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         max_batch_cost: 100,
         ..config()
     });
@@ -294,14 +342,14 @@ fn a_batch_is_full_by_what_its_calls_cost() {
     let batches: Vec<u32> = costs
         .map(|cost| {
             let given = Request { cost, ..request() };
-            batcher.push(given, Millis(0.0)).unwrap().batch.0
+            queue.accept(given, Millis(0.0)).unwrap().batch.0
         })
         .to_vec();
     assert_eq!(batches, [0, 0, 1, 1, 2, 3]);
     let mut fill = || {
-        let id = batcher.take().expect("a full batch");
-        let fill = batcher.fill(batcher.in_flight(id).expect("just taken"));
-        batcher.settle(id);
+        let id = queue.launch().expect("a full batch");
+        let fill = queue.fill(queue.sent(id).expect("just taken"));
+        queue.land(id);
         fill
     };
     assert_eq!([fill(), fill(), fill()], [0.9, 1.0, 1.0]);
@@ -314,40 +362,40 @@ fn a_full_queue_does_as_told() {
             calls: 2,
             bytes: 1 << 20,
         };
-        let mut batcher = batcher(BatchConfig {
+        let mut queue = queue(BatchConfig {
             overflow,
             queue_capacity,
             ..config()
         });
-        batcher.push(keyed(7), Millis(0.0)).unwrap();
-        batcher.push(keyed(8), Millis(0.0)).unwrap();
-        batcher
+        queue.accept(keyed(7), Millis(0.0)).unwrap();
+        queue.accept(keyed(8), Millis(0.0)).unwrap();
+        queue
     };
 
     let mut waiting = full(Overflow::Wait);
     assert_eq!(waiting.desired_size(), 0);
-    assert!(waiting.push(keyed(7), Millis(0.0)).is_ok());
+    assert!(waiting.accept(keyed(7), Millis(0.0)).is_ok());
     assert_eq!(waiting.desired_size(), -1);
     assert_eq!(waiting.due(Millis(0.0)), Due::Now, "full means flush");
 
     let mut rejecting = full(Overflow::Reject);
     assert_eq!(
-        rejecting.push(keyed(7), Millis(0.0)).unwrap_err().code(),
+        rejecting.accept(keyed(7), Millis(0.0)).unwrap_err().code(),
         Code::QueueFull
     );
     assert_eq!(rejecting.pending(), 2);
     assert_eq!(rejecting.due(Millis(0.0)), Due::Now, "full means flush");
 
     let mut latest = full(Overflow::Latest);
-    let accepted = latest.push(keyed(8), Millis(0.0)).unwrap();
+    let accepted = latest.accept(keyed(8), Millis(0.0)).unwrap();
     assert_eq!(accepted.superseded, Some(Ticket(1)));
     assert_eq!(latest.pending(), 2);
     assert_eq!(
-        latest.push(keyed(9), Millis(0.0)).unwrap_err().code(),
+        latest.accept(keyed(9), Millis(0.0)).unwrap_err().code(),
         Code::QueueFull
     );
     assert_eq!(
-        latest.push(request(), Millis(0.0)).unwrap_err().code(),
+        latest.accept(request(), Millis(0.0)).unwrap_err().code(),
         Code::QueueFull
     );
 }
@@ -358,7 +406,7 @@ fn a_queue_is_bounded_in_bytes_too() {
         calls: 100,
         bytes: 64,
     };
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         overflow: Overflow::Reject,
         queue_capacity,
         ..config()
@@ -367,19 +415,19 @@ fn a_queue_is_bounded_in_bytes_too() {
         bytes: 48,
         ..request()
     };
-    batcher.push(large, Millis(0.0)).unwrap();
+    queue.accept(large, Millis(0.0)).unwrap();
     assert_eq!(
-        batcher.push(large, Millis(0.0)).unwrap_err().code(),
+        queue.accept(large, Millis(0.0)).unwrap_err().code(),
         Code::QueueFull
     );
-    let (id, _) = send(&mut batcher);
+    let (id, _) = send(&mut queue);
     assert_eq!(
-        batcher.push(large, Millis(0.0)).unwrap_err().code(),
+        queue.accept(large, Millis(0.0)).unwrap_err().code(),
         Code::QueueFull,
         "in flight counts"
     );
-    batcher.settle(id).unwrap();
-    assert!(batcher.push(large, Millis(0.0)).is_ok());
+    queue.land(id).unwrap();
+    assert!(queue.accept(large, Millis(0.0)).is_ok());
 }
 
 #[test]
@@ -388,14 +436,14 @@ fn a_call_beyond_the_capacity_still_fits_an_empty_queue() {
         calls: 1,
         bytes: 64,
     };
-    let mut batcher = batcher(BatchConfig {
+    let mut queue = queue(BatchConfig {
         overflow: Overflow::Reject,
         queue_capacity,
         ..config()
     });
     assert!(
-        batcher
-            .push(
+        queue
+            .accept(
                 Request {
                     bytes: 1000,
                     ..request()
@@ -462,7 +510,7 @@ fn settings_that_cannot_work_are_refused() {
         ),
     ];
     for (config, part) in cases {
-        let error = Batcher::new(config).expect_err(part);
+        let error = Queue::new(config, ()).expect_err(part);
         assert_eq!(error.code(), Code::InvalidInput);
         assert!(error.to_string().contains(part), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The batcher as a state machine under random events, against a plain list.
+//! The queue as a state machine under random events, against a plain list.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,37 @@ enum Event {
     Tick(f64),
     Flush,
     FlushAtOnce,
-    /// Success and failure are the same to the batcher.
+    /// Success and failure are the same to the queue.
     Return(prop::sample::Index),
     /// The device was lost: the batch is sent again.
     Lose(prop::sample::Index),
-    /// Of a batch in flight, the calls whose bits are set cannot go yet.
-    Divide(prop::sample::Index, u16),
+    /// Something becomes of a batch in flight.
+    Way(prop::sample::Index, News),
     Resume(prop::sample::Index),
     Abort(prop::sample::Index),
     Dispose,
+}
+
+/// What becomes of a batch in flight.
+#[derive(Clone, Copy, Debug)]
+enum News {
+    /// The calls whose bits are set cannot go yet.
+    Divided(u16),
+    /// The calls whose bits are set go first.
+    Led(u16),
+    /// The calls whose bits are set go apart.
+    Parted(u16),
+    /// So many calls from a place on are answered.
+    Answered(usize, usize),
+}
+
+fn news() -> impl Strategy<Value = News> {
+    prop_oneof![
+        2 => any::<u16>().prop_map(News::Divided),
+        1 => any::<u16>().prop_map(News::Led),
+        1 => any::<u16>().prop_map(News::Parted),
+        2 => (0_usize..4, 0_usize..4).prop_map(|(from, count)| News::Answered(from, count)),
+    ]
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -41,7 +63,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => Just(Event::FlushAtOnce),
         3 => any::<prop::sample::Index>().prop_map(Event::Return),
         1 => any::<prop::sample::Index>().prop_map(Event::Lose),
-        2 => (any::<prop::sample::Index>(), any::<u16>()).prop_map(|(which, leaves)| Event::Divide(which, leaves)),
+        4 => (any::<prop::sample::Index>(), news()).prop_map(|(which, news)| Event::Way(which, news)),
         2 => any::<prop::sample::Index>().prop_map(Event::Resume),
         2 => any::<prop::sample::Index>().prop_map(Event::Abort),
         1 => Just(Event::Dispose),
@@ -113,50 +135,108 @@ impl Model {
         assert!(self.gone.insert(ticket), "{ticket:?} settled twice");
     }
 
-    fn launch(&mut self, batcher: &mut Batcher) {
-        let config = batcher.config().clone();
-        while let Some(id) = batcher.take() {
-            let batch = batcher.in_flight(id).expect("just taken");
-            let calls = batch.tickets();
+    fn launch(&mut self, queue: &mut Queue) {
+        let config = queue.config().clone();
+        while let Some(id) = queue.launch() {
+            let batch = queue.sent(id).expect("just taken");
+            let calls = batch.live_tickets();
             let calls = calls.filter_map(|t| self.waiting.iter().find(|w| w.0 == t));
             let (bytes, cost) = calls.fold((0, 0), |(bytes, cost), (_, request)| {
                 (bytes + request.bytes, cost + request.cost)
             });
             assert!(
                 bytes <= config.max_batch_bytes && cost <= config.max_batch_cost
-                    || batch.tickets().len() == 1,
+                    || batch.live() == 1,
                 "a batch of {bytes} bytes and cost {cost}"
             );
-            assert!(batch.tickets().is_sorted(), "calls keep their order");
+            assert!(batch.live_tickets().is_sorted(), "calls keep their order");
             self.flying.push(batch.id);
         }
     }
 
-    fn divide(&mut self, batcher: &mut Batcher, id: BatchId, leaves: u16) {
-        let batch = batcher.in_flight(id).expect("flying");
-        let all: Vec<Ticket> = batch.tickets().collect();
+    fn divide(&mut self, queue: &mut Queue, id: BatchId, leaves: u16) {
+        let batch = queue.sent(id).expect("flying");
+        let mut all: Vec<Ticket> = batch.live_tickets().collect();
+        all.sort();
         let leaves: Vec<bool> = (0..all.len())
             .map(|at| leaves >> (at % 16) & 1 == 1)
             .collect();
         if leaves.iter().all(|leaves| *leaves) {
-            batcher.set_aside(id);
+            queue.put_aside(id);
             self.flying.retain(|flying| *flying != id);
             return self.aside.push(id);
         }
         if !leaves.contains(&true) {
             return;
         }
-        let other = batcher.divide(id, &leaves).expect("flying");
+        let other = queue.divide(id, &leaves);
         let staying = all.iter().zip(&leaves).filter(|(_, leaves)| !**leaves);
-        let batch = batcher.in_flight(id).expect("still flying");
-        assert!(batch.tickets().eq(staying.map(|(ticket, _)| *ticket)));
-        assert!(batcher.is_waiting(other) && batcher.has_aside());
+        let batch = queue.sent(id).expect("still flying");
+        assert!(batch.live_tickets().eq(staying.map(|(ticket, _)| *ticket)));
+        let parked = queue.parked().iter().any(|batch| batch.id == other);
+        assert!(parked && queue.has_parked());
         self.aside.push(other);
     }
 
-    fn push(&mut self, batcher: &mut Batcher, request: &Request) {
+    fn travel(&mut self, queue: &mut Queue, id: BatchId, news: News) {
+        match news {
+            News::Divided(leaves) => self.divide(queue, id, leaves),
+            News::Led(_) | News::Parted(_) => Self::reorder(queue, id, news),
+            News::Answered(from, count) => self.answer(queue, id, (from, count)),
+        }
+    }
+
+    fn reorder(queue: &mut Queue, id: BatchId, news: News) {
+        let at = queue.place_in_flight(id).expect("flying");
+        let batch = queue.flying_mut(at);
+        let mut before: Vec<Ticket> = batch.calls().iter().map(|call| call.ticket).collect();
+        let is_chosen = |chosen: u16| move |work: &u32| chosen >> (work % 16) & 1 == 1;
+        let all_are_chosen = |calls: &[Call<u32>], chosen| {
+            let mut works = calls.iter().map(|call| call.work);
+            works.all(|work| is_chosen(chosen)(&work))
+        };
+        match news {
+            // What goes apart is chosen once, and what goes first of the others.
+            News::Parted(chosen) if batch.front() == 0 && batch.behind().is_empty() => {
+                batch.move_to_back(is_chosen(chosen));
+                assert!(all_are_chosen(batch.behind(), chosen));
+            }
+            News::Led(chosen) if batch.front() == 0 => {
+                batch.move_to_front(is_chosen(chosen));
+                assert!(all_are_chosen(&batch.calls()[..batch.front()], chosen));
+            }
+            _ => return,
+        }
+        let (front, middle) = batch.ahead().split_at(batch.front());
+        let runs = [front, middle, batch.behind()];
+        assert!(
+            runs.iter()
+                .all(|run| run.is_sorted_by_key(|call| call.ticket))
+        );
+        let mut after: Vec<Ticket> = batch.calls().iter().map(|call| call.ticket).collect();
+        before.sort();
+        after.sort();
+        assert_eq!(before, after, "no call is lost");
+    }
+
+    fn answer(&mut self, queue: &mut Queue, id: BatchId, (from, count): (usize, usize)) {
+        let at = queue.place_in_flight(id).expect("flying");
+        let calls = queue.flying(at).calls();
+        let places = from.min(calls.len())..(from + count).min(calls.len());
+        let answered = calls[places.clone()].iter().filter(|call| call.is_live);
+        let answered: Vec<Ticket> = answered.map(|call| call.ticket).collect();
+        let length = calls.len();
+        queue.answered(at, places);
+        assert_eq!(queue.flying(at).calls().len(), length);
+        for ticket in answered {
+            assert!(!queue.abort(ticket), "an answered call is over");
+            self.leave(ticket);
+        }
+    }
+
+    fn push(&mut self, queue: &mut Queue, request: &Request) {
         let before = self.waiting.len();
-        if let Ok(accepted) = batcher.push(*request, Millis(self.now)) {
+        if let Ok(accepted) = queue.accept(*request, Millis(self.now)) {
             if let Some(older) = accepted.superseded {
                 let same = |(t, r): &(Ticket, Request)| *t == older && r.key == request.key;
                 assert!(
@@ -168,25 +248,25 @@ impl Model {
             self.waiting.push((accepted.ticket, *request));
         } else {
             assert_ne!(
-                batcher.config().overflow,
+                queue.config().overflow,
                 Overflow::Wait,
                 "waiting never refuses"
             );
-            assert_eq!(batcher.pending(), before, "a refusal changes nothing");
+            assert_eq!(queue.pending(), before, "a refusal changes nothing");
         }
     }
 
-    fn step(&mut self, batcher: &mut Batcher, event: &Event) {
-        let mut most = self.flying.len().max(batcher.config().max_in_flight);
+    fn step(&mut self, queue: &mut Queue, event: &Event) {
+        let mut most = self.flying.len().max(queue.config().max_in_flight);
         match event {
-            Event::Push(request) => self.push(batcher, request),
+            Event::Push(request) => self.push(queue, request),
             Event::Tick(ms) => {
                 self.now += ms;
-                match batcher.due(Millis(self.now)) {
-                    Due::Now => self.launch(batcher),
+                match queue.due(Millis(self.now)) {
+                    Due::Now => self.launch(queue),
                     Due::TaskEnd => {
-                        batcher.flush();
-                        self.launch(batcher);
+                        queue.flush();
+                        self.launch(queue);
                     }
                     Due::At(moment) => {
                         assert!(moment > Millis(self.now), "a due moment lies ahead")
@@ -195,53 +275,53 @@ impl Model {
                 }
             }
             Event::Flush => {
-                batcher.flush();
-                self.launch(batcher);
+                queue.flush();
+                self.launch(queue);
             }
             Event::FlushAtOnce => {
-                batcher.flush_at_once();
-                self.launch(batcher);
-                assert!(!batcher.is_ready(), "all that was queued is in flight");
+                queue.flush_at_once();
+                self.launch(queue);
+                assert!(!queue.is_ready(), "all that was queued is in flight");
                 self.urgent.clone_from(&self.aside);
                 most = usize::MAX;
             }
             Event::Return(index) if !self.flying.is_empty() => {
                 let id = self.flying.remove(index.index(self.flying.len()));
-                for ticket in batcher.settle(id).expect("in flight") {
+                for ticket in queue.land(id).expect("in flight") {
                     self.leave(ticket);
                 }
-                assert_eq!(batcher.settle(id), None, "a batch returns once");
+                assert_eq!(queue.land(id), None, "a batch returns once");
             }
             Event::Abort(index) if !self.waiting.is_empty() => {
                 let (ticket, _) = self.waiting[index.index(self.waiting.len())];
-                assert!(batcher.abort(ticket));
-                assert!(!batcher.abort(ticket), "a call is aborted once");
+                assert!(queue.abort(ticket));
+                assert!(!queue.abort(ticket), "a call is aborted once");
                 self.leave(ticket);
             }
             Event::Lose(index) if !self.flying.is_empty() => {
                 let id = self.flying.remove(index.index(self.flying.len()));
-                assert!(batcher.requeue(id));
-                assert_eq!(batcher.settle(id), None, "what is queued cannot return");
-            }
-            Event::Divide(index, leaves) if !self.flying.is_empty() => {
-                let id = self.flying[index.index(self.flying.len())];
-                self.divide(batcher, id, *leaves);
+                queue.lose(id);
+                assert_eq!(queue.land(id), None, "what is queued cannot return");
             }
             Event::Resume(index) if !self.aside.is_empty() => {
                 let at = index.index(self.aside.len());
-                if batcher.resume(self.aside[at]) {
+                if queue.relaunch(self.aside[at]) {
                     let id = self.aside.remove(at);
                     most += usize::from(self.urgent.contains(&id));
                     self.urgent.retain(|urgent| *urgent != id);
                     self.flying.push(id);
                 } else {
-                    assert!(self.flying.len() >= batcher.config().max_in_flight);
+                    assert!(self.flying.len() >= queue.config().max_in_flight);
                 }
             }
+            Event::Way(index, news) if !self.flying.is_empty() => {
+                let id = self.flying[index.index(self.flying.len())];
+                self.travel(queue, id, *news);
+            }
             Event::Return(_) | Event::Abort(_) | Event::Lose(_) => {}
-            Event::Divide(..) | Event::Resume(_) => {}
+            Event::Resume(_) | Event::Way(..) => {}
             Event::Dispose => {
-                let tickets = batcher.drain();
+                let tickets = queue.drain(());
                 assert!(tickets.is_sorted(), "the oldest first");
                 for ticket in tickets {
                     self.leave(ticket);
@@ -251,9 +331,9 @@ impl Model {
                 self.flying.clear();
             }
         }
-        assert_eq!(batcher.pending(), self.waiting.len());
+        assert_eq!(queue.pending(), self.waiting.len());
         assert_eq!(
-            batcher.pending_bytes(),
+            queue.pending_bytes(),
             self.waiting.iter().map(|(_, r)| r.bytes).sum::<u64>()
         );
         assert!(self.flying.len() <= most);
@@ -265,13 +345,13 @@ proptest! {
     /// order: every ticket leaves exactly once and every byte comes back.
     #[test]
     fn every_ticket_leaves_exactly_once(config in any_config(), events in events()) {
-        let mut batcher = batcher(config);
+        let mut queue = queue(config);
         let mut model = Model::default();
         for event in &events {
-            model.step(&mut batcher, event);
+            model.step(&mut queue, event);
         }
-        model.step(&mut batcher, &Event::Dispose);
-        prop_assert_eq!(batcher.pending_bytes(), 0);
-        prop_assert_eq!(batcher.due(Millis(1e9)), Due::Idle);
+        model.step(&mut queue, &Event::Dispose);
+        prop_assert_eq!(queue.pending_bytes(), 0);
+        prop_assert_eq!(queue.due(Millis(1e9)), Due::Idle);
     }
 }

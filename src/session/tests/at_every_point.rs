@@ -121,16 +121,14 @@ impl Run<'_> {
             self.launches += 1;
             self.session.lose(self.session.generation());
         }
-        let sealed = self.session.sealed.iter();
-        let operands: Vec<(BatchId, u32)> =
-            sealed.map(|load| (load.id, load.arena.len())).collect();
+        let words = |batch: &Batch| (batch.id, batch.payload.arena.len());
+        let operands: Vec<(BatchId, u32)> = self.session.queue.waiting().map(words).collect();
         let Some(launch) = self.session.launch(NOW) else {
             self.session.device.fault = None;
             return false;
         };
         self.launches += 1;
-        let load = &self.session.in_flight.last().expect("just sent").load;
-        let kept = (load.id, load.arena.len());
+        let kept = words(last_sent(&self.session));
         assert!(
             operands.contains(&kept),
             "what the device appended was for one attempt"
@@ -206,7 +204,7 @@ impl Run<'_> {
     /// All is given back. The script makes all its batches at a time, and one is open.
     fn check_memory(&self) {
         assert_eq!(loads(&self.session), 1);
-        assert_eq!(self.session.batcher.pending_bytes(), 0);
+        assert_eq!(self.session.queue.pending_bytes(), 0);
         assert_arenas(&self.session, self.held);
     }
 

@@ -187,7 +187,7 @@ fn an_aborted_call_is_not_computed_or_its_result_is_dropped() {
     assert!(session.abort(queued));
     assert!(!session.abort(queued), "only once");
     let sent = launch(&mut session);
-    assert_eq!(session.in_flight[0].load.tickets, [flying, kept]);
+    assert_eq!(tickets(last_sent(&session)), [flying, kept]);
     assert!(session.abort(flying));
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(kept, vec![4.0])]);
@@ -199,7 +199,7 @@ fn a_batch_given_up_whole_is_never_sent_and_leaves_its_memory() {
     let mut session = session(1 << 20);
     let open = put(&mut session, 1.0, 100);
     session.abort(open);
-    assert!(session.open.arena.is_empty());
+    assert!(super::open(&session).payload.arena.is_empty());
     let sealed = put(&mut session, 1.0, 100);
     session.flush();
     session.abort(sealed);
@@ -283,7 +283,7 @@ fn explained_calls_are_planned_and_never_sent() {
 fn memory_is_used_again() {
     let mut session = session(64 << 20);
     let held = |session: &Session<Frail>| {
-        let arenas = session.spare.iter().chain([&session.open.arena]);
+        let arenas = session.spare.iter().chain([&open(session).payload.arena]);
         let sizes: Vec<u64> = arenas.map(Arena::capacity).collect();
         (sizes.len(), sizes.iter().sum::<u64>())
     };

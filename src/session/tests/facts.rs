@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::super::facts::{Batch, Meter, Timing};
+use super::super::facts::{Meter, Outline, Timing};
 use super::*;
 use crate::device::Engine;
 
@@ -96,7 +96,7 @@ fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
 /// When a piece's kernels began and ended.
 type Stamps = Option<[u64; 2]>;
 
-const BATCH: Batch = Batch {
+const BATCH: Outline = Outline {
     first: Ticket(1),
     last: Ticket(2),
     calls: 2,

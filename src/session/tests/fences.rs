@@ -15,16 +15,11 @@ impl Fences {
 
     /// A fence that has passed has no call before it in any batch.
     pub(super) fn check(&self, session: &Session<impl Device>) {
-        let flying = session.in_flight.iter().map(|flying| &flying.load);
-        let loads: Vec<&Load> = flying
-            .chain(&session.sealed)
-            .chain([&session.open])
-            .collect();
         let passed = |fence: &Fence| session.has_passed(*fence);
         for (_, newest) in self.0.iter().filter(|(fence, _)| passed(fence)) {
-            for load in &loads {
-                let mut held = load.tickets.iter().chain(&load.aside.tickets);
-                assert!(held.all(|ticket| newest.is_before(*ticket)), "{newest:?}");
+            for batch in session.queue.batches() {
+                let mut held = batch.calls().iter();
+                assert!(held.all(|call| newest.is_before(call.ticket)), "{newest:?}");
             }
         }
     }
@@ -167,11 +162,11 @@ fn what_a_disposed_session_held_keeps_no_fence() {
 fn fences_pass_where_numbers_of_batches_begin_again() {
     let mut session = one_by_one();
     put(&mut session, 1.0, 4);
-    session.open.oldest = BatchId(u32::MAX);
+    session.queue.open_mut().origin = BatchId(u32::MAX);
     let numbers = [u32::MAX - 1, u32::MAX, 0, 1];
     let passed = numbers.map(|number| session.has_passed(Fence(number)));
     assert_eq!(passed, [true, false, false, false]);
-    session.open.oldest = BatchId(0);
+    session.queue.open_mut().origin = BatchId(0);
     let passed = numbers.map(|number| session.has_passed(Fence(number)));
     assert_eq!(passed, [true, true, false, false]);
 }

@@ -97,7 +97,7 @@ fn parts_of_a_cut_call_are_its_whole_result() {
     assert_eq!((stats.batches, stats.pieces), (1, pieces as u64));
     assert_eq!((stats.settled, stats.rejected), (5, 0));
     assert_eq!((session.pending(), session.in_flight()), (0, 0));
-    assert_eq!(session.batcher.pending_bytes(), 0);
+    assert_eq!(session.queue.pending_bytes(), 0);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_failed_piece_takes_its_own_calls_along_and_no_others() {
         let mut session = session_in_pieces();
         let tickets = ask_all(&mut session);
         let sent = launch(&mut session);
-        let piece = session.in_flight[0].pieces[failed].piece;
+        let piece = session.queue.in_flight()[0].way.pieces[failed].piece;
         let unharmed: Vec<usize> = (0..ROWS.len())
             .filter(|index| !(piece.first..piece.end).contains(index))
             .collect();
@@ -141,7 +141,7 @@ fn a_failed_piece_takes_its_own_calls_along_and_no_others() {
         assert_eq!(stats.settled, unharmed.len() as u64);
         assert_eq!(stats.settled + stats.rejected, ROWS.len() as u64);
         assert_eq!((session.pending(), loads(&session)), (0, 1));
-        assert_eq!(session.batcher.pending_bytes(), 0);
+        assert_eq!(session.queue.pending_bytes(), 0);
     }
 }
 
@@ -166,7 +166,7 @@ fn a_loss_between_two_pieces_answers_nobody_twice() {
             NOW,
         );
         let again = session.launch(NOW).expect("sent again");
-        assert_eq!(session.in_flight[0].load.tickets, tickets[before..]);
+        assert_eq!(super::tickets(last_sent(&session)), tickets[before..]);
         answers.land(&mut session, again, None);
         assert_eq!(answers.well(&tickets), [0, 1, 2, 3, 4], "piece {lost}");
         assert_eq!(session.stats().settled, ROWS.len() as u64);

@@ -330,14 +330,29 @@ pub(crate) fn floats(settlement: &Settlement, answer: &Answer) -> Vec<f32> {
 
 /// Batches that hold memory: the open one, those that wait, those on their way.
 fn loads(session: &Session<impl Device>) -> usize {
-    1 + session.sealed.len() + session.in_flight.len()
+    session.queue.batches().count()
+}
+
+/// The open batch.
+fn open(session: &Session<impl Device>) -> &Batch {
+    session.queue.open()
+}
+
+/// The batch that was sent last of those in flight.
+fn last_sent(session: &Session<impl Device>) -> &Batch {
+    let flying = session.queue.in_flight().last();
+    &flying.expect("just sent").batch
+}
+
+/// The tickets of all calls of a batch, in the order of its list.
+fn tickets(batch: &Batch) -> Vec<Ticket> {
+    batch.calls().iter().map(|call| call.ticket).collect()
 }
 
 /// Words of memory for operands.
 fn held(session: &Session<impl Device>) -> u32 {
-    let flying = session.in_flight.iter().map(|flying| &flying.load);
-    let loads = flying.chain(&session.sealed).chain([&session.open]);
-    let arenas = loads.map(|load| &load.arena).chain(&session.spare);
+    let batches = session.queue.batches().map(|batch| &batch.payload.arena);
+    let arenas = batches.chain(&session.spare);
     let words: u64 = arenas.map(Arena::capacity).sum();
     u32::try_from(words).expect("few words")
 }

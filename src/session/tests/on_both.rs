@@ -2,7 +2,8 @@
 //! calls when the GPU is lost.
 
 use super::*;
-use crate::plan::{Call, KINDS, NumbersId, SetId};
+use crate::batch::Request;
+use crate::plan::KINDS;
 use crate::tensor::Packing;
 
 /// A model of milliseconds: the GPU's flush, and a float on the processor.
@@ -100,19 +101,13 @@ fn operands_of_more_bytes_than_32_bits_count_go_to_the_gpu() {
     for words in [(1 << 30) - 4, 1 << 30, u32::MAX - 3] {
         let mut session = routed(10.0, 0.1);
         let ticket = put(&mut session, 1.0, 4);
-        let recipe = session.open.calls[0].recipe;
-        let mut load = Load::new(session.open.id, Arena::default());
+        let mut work = open(&session).calls()[0].work;
+        let mut batch = Batch::new(open(&session).id, Payload::new(Arena::default()), 1);
         // Only numbers: nobody reads the operands.
-        load.calls.push(Call {
-            recipe,
-            rows: words / 2,
-            inputs: Span { at: 0, words },
-            scalar: 0,
-            set: SetId::default(),
-            numbers: NumbersId::default(),
-        });
-        load.tickets.push(ticket);
-        let [group] = session.routed(&load).groups[..] else {
+        work.planned.rows = words / 2;
+        work.planned.inputs = Span { at: 0, words };
+        batch.push(ticket, Request::default(), work);
+        let [group] = session.routed(&batch).groups[..] else {
             panic!("one call is one group");
         };
         assert_eq!(group.sum.up, 4.0 * f64::from(words));
@@ -199,7 +194,7 @@ fn calls_on_the_processor_go_on_while_the_gpu_is_lost() {
     let lost = launch(&mut session);
     session.lose(lost.generation);
     // More batches than may be on their way.
-    let waiting = session.batcher.config().max_in_flight + 2;
+    let waiting = session.queue.config().max_in_flight + 2;
     for _ in 0..waiting {
         put_on(&mut session, Engine::Gpu, 2.0);
         let own = put_on(&mut session, Engine::Cpu, 3.0);

@@ -171,7 +171,7 @@ fn batches_leave_tensors_their_memory() {
         ..config()
     };
     let mut session = Session::new(Frail::new(1 << 28), limits).expect("valid settings");
-    let most = |session: &Session<Frail>| session.batcher.config().max_batch_bytes;
+    let most = |session: &Session<Frail>| session.queue.config().max_batch_bytes;
     let live = 64 * MIB - (64 * MIB).div_ceil(5);
     assert_eq!(session.device.allowed, 64 * MIB);
     assert_eq!(most(&session), live / COPIES);

@@ -214,9 +214,9 @@ proptest! {
                         Fate::Short => Err(Error::OutOfMemory("test".into())),
                         Fate::Lost => Err(Error::DeviceLost("test".into())),
                     };
-                    let mut sent = session.in_flight.iter();
-                    let mine = sent.find(|sent| sent.load.id == batch && sent.generation == generation);
-                    let goes_again = !is_one && matches!(fate, Fate::Short) || mine.is_some_and(|sent| sent.is_short);
+                    let mine = session.place_in_flight(batch, generation);
+                    let is_short = mine.is_some_and(|at| session.queue.in_flight()[at].way.is_short);
+                    let goes_again = !is_one && matches!(fate, Fate::Short) || is_short;
                     match session.settle(batch, generation, outcome) {
                         Some(settlement) => model.take(&settlement)?,
                         // Sent again later, already by another life, or given up.
@@ -241,9 +241,9 @@ proptest! {
                 Event::Dispose => {
                     model.give_up(session.dispose())?;
                     disposed = launches;
-                    prop_assert_eq!(session.batcher.pending_bytes(), 0);
+                    prop_assert_eq!(session.queue.pending_bytes(), 0);
                     peak = loads(&session);
-                    prop_assert_eq!(session.open.arena.capacity(), 0);
+                    prop_assert_eq!(open(&session).payload.arena.capacity(), 0);
                 }
                 Event::Abort(_) | Event::Land { .. } => {}
             }
@@ -258,7 +258,7 @@ proptest! {
             prop_assert_eq!(counts, (model.calls, model.settled, model.rejected, pending));
         }
         model.give_up(session.dispose())?;
-        prop_assert_eq!((session.pending(), session.batcher.pending_bytes()), (0, 0));
+        prop_assert_eq!((session.pending(), session.queue.pending_bytes()), (0, 0));
         fences.assert_passed(&session);
     }
 }

@@ -205,7 +205,7 @@ fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
         let again = session.launch(NOW).expect("sent again");
         let left = calls.iter().filter(|call| !answered.contains(call));
         let left: Vec<Ticket> = left.copied().collect();
-        let mut tickets = session.in_flight[0].load.tickets.clone();
+        let mut tickets = tickets(last_sent(&session));
         tickets.sort();
         assert_eq!(tickets, left, "{landed} pieces");
         let settlements = land_all(&mut session, again);

@@ -79,23 +79,24 @@ impl Run {
             self.assert_nothing_could_go();
             return false;
         };
-        let load = &self.session.in_flight.last().expect("just sent").load;
+        let batch = last_sent(&self.session);
+        let tickets = tickets(batch);
         // One that may lose the device waits for nothing, also not for its turn.
-        let keeps_order = load.losses + 1 < ATTEMPTS;
+        let keeps_order = batch.payload.losses + 1 < ATTEMPTS;
         let is_new = |ticket: &&Ticket| keeps_order && **ticket >= self.since;
-        for ticket in load.tickets.iter().filter(is_new) {
+        for ticket in tickets.iter().filter(is_new) {
             let newest = &mut self.newest[self.pending[ticket].0];
             assert!(*newest < Some(*ticket), "an op's calls keep their order");
             *newest = Some(*ticket);
         }
         let is_well = self.failures() == failures; // Else nothing is computed.
         if keeps_order && is_well {
-            self.assert_older_writes_are_sent(&load.tickets);
+            self.assert_older_writes_are_sent(&tickets);
         }
         // Of the writes of a batch, which come first in it, the last one stays.
         for kind in [WRITE, READ] {
             let own = |ticket: &&Ticket| is_well && self.pending[*ticket].0 == kind;
-            for ticket in load.tickets.iter().filter(own) {
+            for ticket in tickets.iter().filter(own) {
                 if kind == WRITE {
                     self.content = self.pending[ticket].1;
                 } else {
@@ -115,9 +116,9 @@ impl Run {
         };
         let older = self.pending.range(..newest);
         for (ticket, _) in older.filter(|(_, (kind, _))| *kind == WRITE) {
-            let mut flying = self.session.in_flight.iter();
+            let mut flying = self.session.queue.in_flight().iter();
             assert!(
-                flying.any(|flying| flying.load.tickets.contains(ticket)),
+                flying.any(|flying| super::tickets(&flying.batch).contains(ticket)),
                 "{newest:?} reads before {ticket:?} writes"
             );
         }
@@ -125,21 +126,20 @@ impl Run {
 
     /// Unless too many are on their way, what waits aside waits for a kernel.
     fn assert_nothing_could_go(&mut self) {
-        if !self.session.batcher.may_fly() || self.session.is_lost() {
+        if !self.session.queue.may_fly() || self.session.is_lost() {
             return;
         }
-        let aside = self.session.batcher.aside();
-        let sealed = &self.session.sealed;
         let clip = Kernel::Named(Named::Clip);
         let writes = Some(Fate::Compiling) == self.session.device.fate(&clip);
-        for load in sealed.iter().filter(|load| aside.contains(&load.id)) {
-            for call in &load.calls {
-                let recipe = &self.session.structures.recipes()[call.recipe.0 as usize];
+        for batch in self.session.queue.parked() {
+            for call in batch.calls() {
+                let recipe = call.work.planned.recipe.0 as usize;
+                let recipe = &self.session.structures.recipes()[recipe];
                 let mut fates = recipe
                     .kernels()
                     .map(|kernel| self.session.device.fate(kernel));
                 let compiles = fates.any(|fate| fate == Some(Fate::Compiling));
-                let reads = load.sets[call.set.0 as usize].contains(&self.pose.target);
+                let reads = batch.payload.tensors_of(call).contains(&self.pose.target);
                 assert!(compiles || reads && writes);
             }
         }
@@ -294,7 +294,7 @@ proptest! {
         }
         run.finish();
         let session = &mut run.session;
-        prop_assert_eq!((session.pending(), session.batcher.pending_bytes()), (0, 0));
+        prop_assert_eq!((session.pending(), session.queue.pending_bytes()), (0, 0));
         prop_assert_eq!(loads(session), 1);
         fences.assert_passed(session);
     }

@@ -1,9 +1,19 @@
 //! How much the queue and a batch may hold, and what a full queue does with a call.
 
-use super::{Batch, BatchConfig, Batcher, Capacity, Overflow, Request, Ticket};
+use super::{Batch, BatchConfig, Capacity, Overflow, Queue, Request, Ticket};
 use crate::error::Error;
 
-impl Batcher {
+/// What a call finds.
+pub(super) enum Room {
+    /// It joins the open batch, if that has a place for it.
+    Free,
+    /// The open batch is as large as the whole queue may be, and is to be sealed.
+    Sealed,
+    /// It takes the place of a queued call.
+    Superseded(Ticket),
+}
+
+impl<W, P, F> Queue<W, P, F> {
     /// Calls that still fit before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> i64 {
         let Capacity { calls, bytes } = self.config.queue_capacity;
@@ -15,7 +25,7 @@ impl Batcher {
     }
 
     /// How full a batch is against the limit that would close it, 0 to 1.
-    pub fn fill(&self, batch: &Batch) -> f64 {
+    pub fn fill(&self, batch: &Batch<W, P>) -> f64 {
         let share = match self.config.max_batch_size {
             Some(most) => batch.items as f64 / most as f64,
             None => batch.bytes as f64 / self.config.max_batch_bytes as f64,
@@ -31,9 +41,10 @@ impl Batcher {
             || (self.pending_calls < calls && self.pending_bytes + request.bytes <= bytes)
     }
 
-    pub(super) fn make_room(&mut self, request: &Request) -> Result<Option<Ticket>, Error> {
+    /// Makes room for a call in a queue that is full, as its settings say.
+    pub(super) fn make_room(&mut self, request: &Request) -> Result<Room, Error> {
         if self.has_room(request) {
-            return Ok(None);
+            return Ok(Room::Free);
         }
         let full = Error::QueueFull {
             calls: self.pending_calls,
@@ -42,10 +53,10 @@ impl Batcher {
         match self.config.overflow {
             Overflow::Wait => {
                 // Sealing at every newcomer would send batches of one.
-                if self.open_reaches_capacity(request) {
-                    self.seal();
-                }
-                Ok(None)
+                Ok(match self.open_reaches_capacity(request) {
+                    true => Room::Sealed,
+                    false => Room::Free,
+                })
             }
             Overflow::Reject => {
                 self.flush();
@@ -57,7 +68,7 @@ impl Batcher {
                     return Err(full);
                 };
                 self.abort(older);
-                Ok(Some(older))
+                Ok(Room::Superseded(older))
             }
         }
     }
@@ -72,16 +83,16 @@ impl Batcher {
 
     fn open_reaches_capacity(&self, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
-        self.open.entries.len() >= calls || self.open.bytes + request.bytes > bytes
+        self.open.live >= calls || self.open.bytes + request.bytes > bytes
     }
 
     fn oldest_of(&self, key: Option<u32>) -> Option<Ticket> {
         let key = key?;
-        let queued = self.aside.iter().chain(&self.sealed).chain([&self.open]);
-        let mut entries = queued.flat_map(|batch| &batch.entries);
-        entries
-            .find(|entry| entry.request.key == Some(key))
-            .map(|entry| entry.ticket)
+        let queued = self.parked.iter().chain(&self.sealed).chain([&self.open]);
+        let mut calls = queued.flat_map(Batch::calls);
+        calls
+            .find(|call| call.is_live && call.request.key == Some(key))
+            .map(|call| call.ticket)
     }
 
     /// Whether the open batch cannot take the call as well.

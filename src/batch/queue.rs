@@ -1,0 +1,383 @@
+//! The queue as a state machine, and the owner of every batch.
+//!
+//! A batch is open until it is sealed, sealed until it is taken, parked while something
+//! that it needs is missing, and in flight from its launch to its last answer. It moves
+//! between these lists as one value. A ticket leaves exactly once: with its batch, by
+//! abort, superseded, or when everything is drained.
+//!
+//! What parks batches, and what becomes of those in flight, is in files of their own,
+//! and so is what a full queue does.
+
+use super::backpressure::Room;
+use super::{Batch, BatchConfig, BatchId, InFlight, Millis, Policy, Request, Ticket};
+use crate::error::Error;
+
+/// The answer to an accepted call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The call's number.
+    pub ticket: Ticket,
+    /// The batch it is in.
+    pub batch: BatchId,
+    /// A queued call whose place it took.
+    pub superseded: Option<Ticket>,
+}
+
+/// What the queue did to have a place for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Whether the open batch was sealed, so that another one is open.
+    pub is_sealed: bool,
+    /// A queued call whose place the new one takes.
+    pub superseded: Option<Ticket>,
+}
+
+/// When the caller should flush, or take a batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Due {
+    /// Nothing depends on time now; a push or a settlement may change that.
+    Idle,
+    /// A batch can be taken at once.
+    Now,
+    /// At the end of the current task.
+    TaskEnd,
+    /// At this moment.
+    At(Millis),
+}
+
+/// Owns batches and decides when each is sent. `W` is what a call computes, `P` what a
+/// batch carries, `F` what is known of the way of a batch in flight.
+#[derive(Debug)]
+pub struct Queue<W, P, F> {
+    pub(super) config: BatchConfig,
+    pub(super) open: Batch<W, P>,
+    /// Whether a flush was asked for that the open batch still waits for.
+    asked: bool,
+    pub(super) sealed: Vec<Batch<W, P>>,
+    /// Batches that wait for something else than their turn.
+    pub(super) parked: Vec<Batch<W, P>>,
+    pub(super) in_flight: Vec<InFlight<W, P, F>>,
+    next_batch: u32,
+    next_ticket: u32,
+    pub(super) pending_calls: usize,
+    pub(super) pending_bytes: u64,
+}
+
+impl<W, P, F> Queue<W, P, F> {
+    /// An empty queue, and the payload of its first batch.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] when the settings cannot work.
+    pub fn new(config: BatchConfig, payload: P) -> Result<Self, Error> {
+        config.validate()?;
+        Ok(Queue {
+            config,
+            open: Batch::new(BatchId(0), payload, 0),
+            asked: false,
+            sealed: Vec::new(),
+            parked: Vec::new(),
+            in_flight: Vec::new(),
+            next_batch: 1,
+            next_ticket: 0,
+            pending_calls: 0,
+            pending_bytes: 0,
+        })
+    }
+
+    /// Makes a place for a call in the open batch, for [`Queue::push`]. `next` makes the
+    /// payload of another batch, and sees that of the one that is full.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::QueueFull`] under [`Overflow::Reject`](super::Overflow::Reject), and under
+    /// [`Overflow::Latest`](super::Overflow::Latest) when no queued call has the same key. Nothing
+    /// changes then.
+    pub fn admit(
+        &mut self,
+        request: &Request,
+        next: impl FnOnce(&mut P) -> P,
+    ) -> Result<Admission, Error> {
+        let room = self.make_room(request)?;
+        let is_due = matches!(room, Room::Sealed) || self.exceeds(request);
+        let is_sealed = is_due && self.seal(next);
+        let superseded = match room {
+            Room::Superseded(older) => Some(older),
+            Room::Free | Room::Sealed => None,
+        };
+        Ok(Admission {
+            is_sealed,
+            superseded,
+        })
+    }
+
+    /// Takes a call that was admitted into the open batch, which is sealed if it is full
+    /// with it.
+    pub fn push(
+        &mut self,
+        request: Request,
+        work: W,
+        now: Millis,
+        next: impl FnOnce(&mut P) -> P,
+    ) -> (Ticket, BatchId) {
+        let ticket = self.number();
+        if self.open.is_empty() {
+            self.open.oldest = now;
+            self.open.first = ticket;
+            // Whoever asked has given up every call since.
+            self.asked = false;
+            self.open.is_urgent = false;
+        }
+        self.open.push(ticket, request, work);
+        self.pending_calls += 1;
+        self.pending_bytes += request.bytes;
+        let batch = self.open.id;
+        if self.is_full() {
+            self.seal(next);
+        }
+        (ticket, batch)
+    }
+
+    /// A number for a call that is never queued.
+    pub fn number(&mut self) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket = self.next_ticket.wrapping_add(1);
+        ticket
+    }
+
+    /// Asks for the open batch to be sent. It stays open until [`Queue::take`] can take
+    /// it, so that the calls made meanwhile go along.
+    pub fn flush(&mut self) {
+        self.asked = true;
+    }
+
+    /// The same for everything queued, and however many batches are in flight: what
+    /// the caller does next depends on what was sent.
+    pub fn flush_at_once(&mut self) {
+        self.flush();
+        let waiting = self.sealed.iter_mut().chain(&mut self.parked);
+        for batch in waiting.chain([&mut self.open]) {
+            batch.is_urgent = true;
+        }
+    }
+
+    /// Whether a batch waits for [`Queue::take`].
+    pub fn is_ready(&self) -> bool {
+        let asked = self.asked && !self.open.is_empty();
+        asked || self.sealed.iter().any(|batch| !batch.is_empty())
+    }
+
+    /// Closes the open batch if it has a call; later calls go to the next one.
+    fn seal(&mut self, next: impl FnOnce(&mut P) -> P) -> bool {
+        let sealed = self.close(next);
+        let is_sealed = sealed.is_some();
+        self.sealed.extend(sealed);
+        is_sealed
+    }
+
+    fn close(&mut self, next: impl FnOnce(&mut P) -> P) -> Option<Batch<W, P>> {
+        self.asked = false;
+        if self.open.is_empty() {
+            return None;
+        }
+        let payload = next(&mut self.open.payload);
+        // The next is often as large.
+        let next = self.new_batch(payload, self.open.calls().len());
+        Some(std::mem::replace(&mut self.open, next))
+    }
+
+    pub(super) fn new_batch(&mut self, payload: P, calls: usize) -> Batch<W, P> {
+        let id = BatchId(self.next_batch);
+        self.next_batch = self.next_batch.wrapping_add(1);
+        Batch::new(id, payload, calls)
+    }
+
+    /// Takes the next batch that is full or was asked for, now in flight, unless too many
+    /// are: its place there.
+    pub fn take(&mut self, way: F, next: impl FnOnce(&mut P) -> P) -> Option<usize> {
+        if !self.may_take() {
+            return None;
+        }
+        let oldest = self.sealed.iter().position(|batch| !batch.is_empty());
+        let batch = match oldest {
+            Some(at) => Some(self.sealed.remove(at)), // Few batches ever wait.
+            None if self.asked => self.close(next),
+            None => None,
+        };
+        batch.map(|batch| self.fly(batch, way))
+    }
+
+    /// Takes a batch that waited and whose calls were all given up.
+    pub fn take_abandoned(&mut self) -> Option<Batch<W, P>> {
+        let lists = [&mut self.sealed, &mut self.parked];
+        lists.into_iter().find_map(|batches| {
+            let at = batches.iter().position(Batch::is_empty)?;
+            Some(batches.remove(at))
+        })
+    }
+
+    /// Whether the next batch may go as far as those in flight are concerned.
+    fn may_take(&self) -> bool {
+        self.may_go(self.sealed.iter().chain([&self.open]))
+    }
+
+    /// Whether fewer batches are in flight than may be.
+    pub fn may_fly(&self) -> bool {
+        self.in_flight.len() < self.config.max_in_flight
+    }
+
+    /// Whether the oldest of these may go: there is room in flight, or it is urgent.
+    pub(super) fn may_go<'a>(&self, mut waiting: impl Iterator<Item = &'a Batch<W, P>>) -> bool
+    where
+        W: 'a,
+        P: 'a,
+    {
+        self.may_fly()
+            || waiting
+                .find(|batch| !batch.is_empty())
+                .is_some_and(|oldest| oldest.is_urgent)
+    }
+
+    /// Gives up a call; `true` if it was pending.
+    pub fn abort(&mut self, ticket: Ticket) -> bool {
+        let flying = self.in_flight.iter_mut().map(|flying| &mut flying.batch);
+        let mut batches = flying
+            .chain(&mut self.parked)
+            .chain(&mut self.sealed)
+            .chain([&mut self.open]);
+        let given_up = batches.find_map(|batch| batch.give_up(ticket));
+        if let Some(request) = given_up {
+            self.pending_calls -= 1;
+            self.pending_bytes -= request.bytes;
+        }
+        given_up.is_some()
+    }
+
+    /// Gives up everything pending, oldest first, and lets every batch go. `payload` is
+    /// that of the batch which is open then.
+    pub fn drain(&mut self, payload: P) -> Vec<Ticket> {
+        let next = self.new_batch(payload, 0);
+        let open = std::mem::replace(&mut self.open, next);
+        self.asked = false;
+        let mut batches = std::mem::take(&mut self.sealed);
+        batches.push(open);
+        batches.append(&mut self.parked);
+        let flying = std::mem::take(&mut self.in_flight).into_iter();
+        batches.extend(flying.map(|flying| flying.batch));
+        let mut tickets = Vec::with_capacity(self.pending_calls);
+        for batch in &mut batches {
+            self.forget(batch);
+            batch.reunite();
+            batch.purge();
+        }
+        // A batch that was sent again may be older than one in flight before it,
+        // and the calls of one that was divided lie between those of the other.
+        let mut done = vec![0; batches.len()];
+        loop {
+            let heads = batches.iter().zip(&mut done);
+            let heads = heads.filter_map(|(batch, done)| {
+                let call = batch.calls().get(*done)?;
+                Some((self.age(call.ticket), call.ticket, done))
+            });
+            let Some((_, ticket, done)) = heads.max_by_key(|(age, ..)| *age) else {
+                return tickets;
+            };
+            *done += 1;
+            tickets.push(ticket);
+        }
+    }
+
+    /// What should happen next, and when.
+    pub fn due(&self, now: Millis) -> Due {
+        if !self.may_take() {
+            return Due::Idle;
+        }
+        if self.is_ready() {
+            return Due::Now;
+        }
+        if self.open.is_empty() {
+            return Due::Idle;
+        }
+        let idle_device = self.in_flight.is_empty();
+        let wait_over = self
+            .config
+            .max_wait
+            .map(|wait| Millis(self.open.oldest.0 + wait));
+        match (self.config.policy, wait_over) {
+            (Policy::Eager, _) if !idle_device => Due::Idle,
+            (Policy::Eager, _) if self.open.items >= self.config.min_batch_size => Due::TaskEnd,
+            (_, Some(moment)) if moment <= now => Due::TaskEnd,
+            (_, Some(moment)) => Due::At(moment),
+            (Policy::Eager, None) => Due::TaskEnd,
+            (Policy::Frame | Policy::Manual, None) => Due::Idle,
+        }
+    }
+
+    /// Closes batches at so many bytes from here on.
+    pub fn limit_bytes(&mut self, most: u64) {
+        self.config.max_batch_bytes = most;
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &BatchConfig {
+        &self.config
+    }
+
+    /// The batch that the next call joins, if it fits.
+    pub fn open(&self) -> &Batch<W, P> {
+        &self.open
+    }
+
+    /// The same, to be changed.
+    pub fn open_mut(&mut self) -> &mut Batch<W, P> {
+        &mut self.open
+    }
+
+    /// The batches that wait: sealed, parked, and the open one.
+    pub fn waiting(&self) -> impl Iterator<Item = &Batch<W, P>> {
+        self.sealed.iter().chain(&self.parked).chain([&self.open])
+    }
+
+    /// The same, to be changed.
+    pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
+        let closed = self.sealed.iter_mut().chain(&mut self.parked);
+        closed.chain([&mut self.open])
+    }
+
+    /// Every batch, waiting or in flight.
+    pub fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
+        let flying = self.in_flight.iter().map(|flying| &flying.batch);
+        flying.chain(self.waiting())
+    }
+
+    /// Calls pending: queued and in flight.
+    pub fn pending(&self) -> usize {
+        self.pending_calls
+    }
+
+    /// Bytes pending: queued and in flight.
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending_bytes
+    }
+
+    /// Calls made since. Numbers may wrap; the distance to the next one does not.
+    fn age(&self, ticket: Ticket) -> u32 {
+        self.next_ticket.wrapping_sub(ticket.0)
+    }
+
+    /// Where a batch belongs among others, oldest first. Of those that were one,
+    /// younger calls may have joined the last.
+    pub(super) fn place(&self, others: &[Batch<W, P>], batch: &Batch<W, P>) -> usize {
+        let age = |batch: &Batch<W, P>| {
+            let last = batch.calls().last().map_or(batch.first, |last| last.ticket);
+            (self.age(batch.first), self.age(last))
+        };
+        let own = age(batch);
+        others.partition_point(|other| age(other) > own)
+    }
+
+    pub(super) fn forget(&mut self, batch: &Batch<W, P>) {
+        self.pending_calls -= batch.live;
+        self.pending_bytes -= batch.bytes;
+    }
+}
