@@ -34,6 +34,7 @@ export type Root = Pick<Node, "shape" | "dtype">;
 
 /** The tensors that one call reads. */
 export class ChainOperands extends Operands {
+  declare readonly method: typeof READ | typeof READ_ALL;
   readonly rows = 0;
   /** The caller's arrays, one for each root; undefined where none was given. */
   private into: readonly (Result | undefined)[] | undefined = undefined;
@@ -42,7 +43,7 @@ export class ChainOperands extends Operands {
 
   constructor(
     private readonly writer: ChainWriter,
-    override readonly method: typeof READ | typeof READ_ALL,
+    method: typeof READ | typeof READ_ALL,
     /** The results that are asked for; nodes until the chain is written. */
     private roots: readonly Root[],
   ) {
