@@ -1,8 +1,8 @@
 // The operands of a method on arrays: one to four of the same length, and a number for
 // all items or one an item.
 //
-// What may be wrong with arguments is found in `check.ts`; which methods there are is
-// listed in `method.ts`.
+// What may be wrong with arguments is found in `arguments.ts`; which methods there are is
+// listed in `methods.ts`.
 
 import { allocate } from "../checks/allocation.js";
 import { type Arena } from "../memory/arena.js";

@@ -2,7 +2,8 @@
 // go, and what of it must stay until it is answered.
 //
 // The results of a chain come as one run of words, each from a multiple of four. How a
-// chain gets to the core is in `chain-writer.ts`, its promise in `../call.ts`.
+// chain gets to the core is in `chain-writer.ts`, its promise in
+// `calls/call.ts`.
 
 import type { Answer, Call } from "../calls/call.js";
 import { about, noMemory } from "../calls/call-errors.js";
