@@ -39,11 +39,8 @@ test("bytes beyond 2 GiB are asked for as they are, and refused by the core", ()
   const structures = { id: () => 0 };
   const write = (length) => () => {
     const [a, b, c] = [length, length, length].map(bytes);
-    const operands = new ArrayOperands(structures, LERP);
-    return Object.assign(operands, { a, b, t: 0.5, rest: [c] }).write(
-      arena,
-      undefined,
-    );
+    const operands = new ArrayOperands(structures, LERP, a, b, 0.5, [c]);
+    return operands.write(arena, undefined);
   };
   for (const length of [2 ** 31 + 4, 2 ** 32]) {
     assert.throws(write(length), (error) => error === refusal);

@@ -1,8 +1,9 @@
-// Which folders of `src` may import which, and that no files import each other in a ring.
+// Which folders of `src` may import which, that no files import each other in a ring, and
+// that files which comments name are there.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, posix } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -93,4 +94,19 @@ test("no files import each other in a ring, but for their types", () => {
 test("every folder of the order is there", () => {
   const folders = new Set([...imports.keys()].map(folderOf));
   assert.deepEqual([...folders].sort(), ORDER.flat().sort());
+});
+
+test("files that comments name are there", () => {
+  const names = new Set([...imports.keys()].map((file) => basename(file)));
+  const missing = [];
+  for (const file of imports.keys()) {
+    const text = readFileSync(join(src, `${file}.ts`), "utf8");
+    for (const [, named] of text.matchAll(/`([\w/-]+)\.ts`/g)) {
+      const isThere = named.includes("/")
+        ? imports.has(named)
+        : names.has(named);
+      if (!isThere) missing.push([file, named]);
+    }
+  }
+  assert.deepEqual(missing, []);
 });

@@ -5,7 +5,7 @@
 // one call of the frame, with everything that does not change resident on the device.
 // What the weights are is told by `tween.ts` and `spring.ts`.
 
-import type { FramebatchError } from "../checks/errors.js";
+import { type FramebatchError, report } from "../checks/errors.js";
 import type { Calls } from "../session/calls.js";
 import type { Companion } from "../session/companion.js";
 import { makeTensor, readTensors } from "../tensor/session-methods.js";
@@ -332,13 +332,6 @@ class Packed {
   private make(data: Float32Array, shape: readonly number[]): Tensor {
     return makeTensor(this.calls, data, shape) as Tensor;
   }
-}
-
-/** Reports an error as one that a task of its own has thrown. */
-function report(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }
 
 const steppers = new WeakMap<Calls, Stepper>();

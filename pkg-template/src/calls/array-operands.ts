@@ -1,8 +1,8 @@
 // The operands of a method on arrays: one to four of the same length, and a number for
 // all items or one an item.
 //
-// What may be wrong with arguments is found in `check.ts`; which methods there are is
-// listed in `method.ts`.
+// What may be wrong with arguments is found in `arguments.ts`; which methods there are is
+// listed in `methods.ts`.
 
 import { allocate } from "../checks/allocation.js";
 import { type Arena } from "../memory/arena.js";
@@ -13,24 +13,22 @@ import type { Method } from "./methods.js";
 import { Operands } from "./operands.js";
 import type { Structures } from "./structures.js";
 
-/** Takes the place of an array before it is given, and after it is written. */
-const NONE = new Float32Array(0);
+/** Takes the place of an array that is written. */
+const WRITTEN = new Float32Array(0);
 
-/**
- * The arrays of a call. Most calls are written as soon as they are made, so a method has
- * one object for all such calls, and ten thousand calls a frame make no further ones.
- */
+/** The arrays of one call, until they are written. */
 export class ArrayOperands extends Operands implements Arguments {
+  declare readonly method: Method;
   rows = 0;
   elements = 0;
-  a: Operand = NONE;
-  b: Operand | undefined = undefined;
-  t: Fraction | undefined = undefined;
-  rest: readonly Operand[] | undefined = undefined;
 
   constructor(
     private readonly structures: Structures,
-    override readonly method: Method,
+    method: Method,
+    public a: Operand,
+    public b: Operand | undefined,
+    public t: Fraction | undefined,
+    public rest: readonly Operand[] | undefined,
   ) {
     super(method);
   }
@@ -90,9 +88,9 @@ export class ArrayOperands extends Operands implements Arguments {
     return structure;
   }
 
-  // Pending calls keep no arrays of the caller alive, nor does this object until its next call.
-  override forget(): void {
-    this.a = NONE;
+  // A pending call keeps no arrays of its caller alive.
+  private forget(): void {
+    this.a = WRITTEN;
     this.b = this.rest = undefined;
     if (typeof this.t === "object") this.t = undefined;
   }

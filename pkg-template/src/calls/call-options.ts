@@ -3,12 +3,13 @@
 // Everything that may be wrong with options is found here, except whether `into` fits
 // the result, which depends on the operands (`operands.ts` and its kinds).
 
-import { invalid, kindOf, subject } from "../checks/errors.js";
+import { invalid, kindOf } from "../checks/errors.js";
 import {
   checkFunction,
   checkNames,
   checkObject,
   checkSignal,
+  labeled,
 } from "../checks/options.js";
 import type { Operand, Result } from "../memory/arrays.js";
 import type { BatchFacts } from "../metrics/batch-facts.js";
@@ -109,8 +110,9 @@ export function checkCallOptions(
   method: CallMethod,
   options: AnyOptions | CallOptions<CheckedOptions["into"]>,
 ): CheckedOptions {
-  const label = labelOf(method, options);
-  const about = subject(method.name, label);
+  checkObject(method.name, options);
+  const { label } = options;
+  const about = labeled(method.name, label);
   checkNames(about, options, NAMES[method.option ?? "none"]);
   const {
     width = method.width,
@@ -161,11 +163,4 @@ export function checkCallOptions(
     onMetrics,
     label,
   };
-}
-
-function labelOf(method: CallMethod, options: unknown): string | undefined {
-  checkObject(method.name, options);
-  const { label } = options as CallOptions;
-  if (label === undefined || typeof label === "string") return label;
-  throw invalid(method.name, `label must be a string, got ${kindOf(label)}`);
 }

@@ -100,28 +100,17 @@ type Entry = Omit<Method, "index" | "op" | "last" | "option"> &
   Partial<Pick<Method, "op" | "last" | "option">>;
 
 function method(entry: Entry, index: number): Method {
-  const {
-    name,
-    op = name,
-    operands,
-    last,
-    takes,
-    gives,
-    width,
-    growth,
-    option,
-  } = entry;
   return {
     index,
-    name,
-    op,
-    operands,
-    last,
-    takes,
-    gives,
-    width,
-    growth,
-    option,
+    name: entry.name,
+    op: entry.op ?? entry.name,
+    operands: entry.operands,
+    last: entry.last,
+    takes: entry.takes,
+    gives: entry.gives,
+    width: entry.width,
+    growth: entry.growth,
+    option: entry.option,
   };
 }
 

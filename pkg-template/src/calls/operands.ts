@@ -1,7 +1,7 @@
 // What a call computes on: one form for every kind of call.
 //
-// Operands are checked, written at the arena's cursor, and say which array a result
-// is. A call's promise and ticket are in `call.ts`; when it is sent, and which settle
+// Operands are checked, written at the arena's cursor, and decide which array a result
+// is. A call's promise and ticket are in `call.ts`; when a call is sent, and which settle
 // table answers it, is not known here.
 
 import type { Arena } from "../memory/arena.js";
@@ -25,14 +25,14 @@ export interface CallMethod {
 export abstract class Operands {
   /** Rows of the call, once the operands are written. */
   abstract readonly rows: number;
-  /** Elements of the result, once they are written; 0 where it is not one new array. */
+  /** Elements of the result, once the operands are written; 0 where the result is not one new array. */
   abstract readonly elements: number;
   /** Whether there is nothing to compute. */
   abstract readonly isEmpty: boolean;
 
   constructor(readonly method: CallMethod) {}
 
-  /** The number that travels beside the operands. */
+  /** The number that the core takes beside the operands. */
   get scalar(): number {
     return 0;
   }
@@ -48,9 +48,6 @@ export abstract class Operands {
 
   /** Writes the operands at the cursor; returns the core's number of their structure. */
   abstract write(arena: Arena, terms: CheckedOptions | undefined): number;
-
-  /** Lets go of what the caller gave: it is written, or refused. */
-  forget(): void {}
 
   /** Lets go of what {@link pin} took: the call is answered. */
   unpin(): void {}
@@ -68,7 +65,7 @@ export abstract class Operands {
       : new Uint8Array(words * 4);
   }
 
-  /** Whether {@link array} is the answer as soon as it is filled. */
+  /** Whether a filled {@link array} is the answer as it is. */
   isAnswer(_words: number): boolean {
     return true;
   }
@@ -83,9 +80,7 @@ export abstract class Operands {
     offset: number,
     words: number,
   ): Answer | undefined {
-    const given =
-      terms === undefined ? undefined : (terms.into as Operand | undefined);
-    const into = given ?? made;
+    const into = (terms?.into ?? made) as Operand | undefined;
     if (into === undefined) {
       return this.method.gives === "float32"
         ? results.floatsAt(offset, words)

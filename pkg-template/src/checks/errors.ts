@@ -76,6 +76,13 @@ export function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice(8, -1);
 }
 
+/** Reports an error as if a task of its own had thrown it: whoever is here goes on. */
+export function report(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
 /** The code behind a status of the settle table. */
 export function codeOf(status: number): Code {
   return CODES[status - 1] ?? "fatal";

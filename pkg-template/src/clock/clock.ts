@@ -3,6 +3,7 @@
 // A clock hears of calls, flushes and answers, and flushes in return. It knows no call,
 // no ticket and no core, and its environment comes in as an argument.
 
+import { report } from "../checks/errors.js";
 import type { Environment } from "../platform/environment.js";
 import { FlushTimer, type Flushable } from "./flush-timer.js";
 import { FrameClock } from "./frame-clock.js";
@@ -93,9 +94,7 @@ class SchedulerClock implements Clock {
     } catch (error) {
       // The call itself is sound; the next call asks the scheduler again.
       this.waiting = false;
-      queueMicrotask(() => {
-        throw error;
-      });
+      report(error);
     }
   }
 

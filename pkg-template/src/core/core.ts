@@ -48,21 +48,21 @@ export interface Core {
   field_gradients(formula: string): number;
   /**
    * The number under which calls of one chain are submitted, with 0 rows and no scalar;
-   * `words` are those of `tensor/encode.ts`. Its result is one run of words: the
+   * `words` are those of `tensor/chain-encoder.ts`. Its result is one run of words: the
    * outputs one after the other, each from a multiple of four.
    */
   chain(words: Uint32Array): number;
   /**
    * The number under which samplings of clips are submitted: layers, lanes, floats of a
    * row of the result, words of a row of operands, and 1 if a tensor takes the result.
-   * `animation/sampling.ts` says what lies at the cursor.
+   * `animation/sample-operands.ts` says what lies at the cursor.
    */
   sampling(sizes: Uint32Array): number;
   /**
    * The number under which searches of an index are submitted: how its vectors are
    * packed, 1 if scores are distances, results of a query, quads of a vector, blocks of
    * the index and of a page, words of the mask, and 2^31 more if it lists ids.
-   * `search/searching.ts` says what lies at the cursor.
+   * `search/search-operands.ts` says what lies at the cursor.
    */
   searching(sizes: Uint32Array): number;
   /**

@@ -1,8 +1,8 @@
 // A clip for as long as a component is mounted.
 
 import { useEffect, useState } from "react";
-import type { Session } from "../index.js";
 import type { Clip, ClipOptions } from "../animation/index.js";
+import type { Session } from "../index.js";
 import { useGpu } from "./provider.js";
 // The session's methods.
 import "../animation/index.js";

@@ -2,7 +2,6 @@
 // is mounted. How values move is told in `../animation`.
 
 import { useEffect, useRef, useState } from "react";
-import type { Session } from "../index.js";
 import type {
   MotionValue,
   Moved,
@@ -11,6 +10,7 @@ import type {
   SpringOptions,
   TweenOptions,
 } from "../animation/index.js";
+import type { Session } from "../index.js";
 import { useGpu } from "./provider.js";
 // The session's methods.
 import "../animation/index.js";

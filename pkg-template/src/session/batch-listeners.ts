@@ -4,7 +4,7 @@
 // timeline, or a call with `onMetrics`. Nothing is measured here.
 
 import { ANSWERED, type Call } from "../calls/call.js";
-import { invalid, kindOf } from "../checks/errors.js";
+import { invalid, kindOf, report } from "../checks/errors.js";
 import type { Core } from "../core/core.js";
 import type { BatchFacts, BatchListener } from "../metrics/batch-facts.js";
 
@@ -100,9 +100,6 @@ function tell(listener: BatchListener, facts: BatchFacts): void {
   try {
     listener({ ...facts });
   } catch (error) {
-    // Reported as errors of a page's event listeners are.
-    queueMicrotask(() => {
-      throw error;
-    });
+    report(error); // As errors of a page's own event listeners are.
   }
 }

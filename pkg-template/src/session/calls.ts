@@ -16,7 +16,7 @@ import {
   checkCallOptions,
   type CheckedOptions,
 } from "../calls/call-options.js";
-import { type Method, METHODS } from "../calls/methods.js";
+import type { Method } from "../calls/methods.js";
 import type { Operands } from "../calls/operands.js";
 import { Structures } from "../calls/structures.js";
 import { type FramebatchError, fromCore, subject } from "../checks/errors.js";
@@ -47,6 +47,9 @@ export interface Running extends SenderConfig {
 
 /** The calls of one session. */
 export class Calls {
+  /** A method of the core threw, which is a defect: ends the session. */
+  readonly fail = (doing: string, thrown: unknown): void =>
+    this.end(fromCore(doing, thrown));
   /** Undefined while the session is opening. */
   core: Core | undefined;
   /** Why no more calls are taken; undefined while they are. */
@@ -61,10 +64,6 @@ export class Calls {
   );
   /** The core's numbers of the structures of methods on arrays. */
   readonly structures = new Structures();
-  /** By method, the operands of all calls that are written as soon as they are made. */
-  private readonly operands = METHODS.map(
-    (method) => new ArrayOperands(this.structures, method),
-  );
   /** Brings the chains of tensors that are read to the core. */
   readonly chains = new ChainWriter(this.residents);
   /** The listeners to what batches were. */
@@ -77,9 +76,7 @@ export class Calls {
   /** What the package's other entries keep for as long as the session lives. */
   private readonly companions: Companion[] = [];
   private readonly backlog = new Backlog();
-  private readonly tickets = new Tickets((doing, thrown) =>
-    this.fail(doing, thrown),
-  );
+  private readonly tickets = new Tickets(this.fail);
   private sender!: Sender;
   /** The WebAssembly instance that the core lives on; undefined until it is loaded. */
   private instance: CoreInstance | undefined;
@@ -97,49 +94,21 @@ export class Calls {
     options: AnyOptions | undefined,
     rest?: readonly Operand[],
   ): Promise<Result> {
-    let terms: CheckedOptions | undefined;
-    try {
-      if (options !== undefined) terms = checkCallOptions(method, options);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    // Operands are written before this method returns, unless the session still opens. A
-    // signal is the caller's object, and listening to it may run anything, other calls
-    // included.
-    const isReused = this.core !== undefined && terms?.signal === undefined;
-    const operands = isReused
-      ? this.operands[method.index]
-      : new ArrayOperands(this.structures, method);
-    operands.a = a;
-    operands.b = b;
-    operands.t = t;
-    operands.rest = rest;
-    return this.begin(operands, terms);
+    const operands = new ArrayOperands(this.structures, method, a, b, t, rest);
+    return this.take(operands, options);
   }
 
   /** Takes a call. Never throws: what is wrong with it rejects the promise. */
   take<Answer>(
     operands: Operands,
-    options: CallOptions<CheckedOptions["into"]> | undefined,
+    options: AnyOptions | CallOptions<CheckedOptions["into"]> | undefined,
   ): Promise<Answer> {
-    let terms: CheckedOptions | undefined;
-    try {
-      if (options !== undefined) {
-        terms = checkCallOptions(operands.method, options);
-      }
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    return this.begin(operands, terms);
-  }
-
-  private begin<Answer>(
-    operands: Operands,
-    terms: CheckedOptions | undefined,
-  ): Promise<Answer> {
+    const { method } = operands;
     let call: Call | undefined;
     try {
-      const about = subject(operands.method.name, terms?.label);
+      const terms =
+        options === undefined ? undefined : checkCallOptions(method, options);
+      const about = subject(method.name, terms?.label);
       if (this.ended !== undefined) throw endedError(about, this.ended);
       operands.check(about, terms);
       if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
@@ -159,7 +128,6 @@ export class Calls {
       }
       return call.promise as Promise<Answer>;
     } catch (error) {
-      operands.forget();
       return this.refused(call, error);
     }
   }
@@ -180,9 +148,7 @@ export class Calls {
   /** The core is up: enters the calls that waited for it, in order. */
   run({ core, keyed, ...config }: Running): void {
     const { tickets } = this;
-    const sender = new Sender(core, tickets, config, (doing, thrown) =>
-      this.fail(doing, thrown),
-    );
+    const sender = new Sender(core, tickets, config, this.fail);
     if (this.ended !== undefined) {
       sender.dispose();
       core.dispose();
@@ -315,11 +281,6 @@ export class Calls {
     return this.dryRun !== undefined;
   }
 
-  /** Batches in flight. */
-  get flights(): number {
-    return this.tickets.arena.flights;
-  }
-
   /** Batches in flight that a GPU computes. */
   get owed(): number {
     return this.tickets.arena.owed;
@@ -358,11 +319,6 @@ export class Calls {
   /** Throws what the core throws when it has trapped. */
   checkUp(): void {
     this.core?.desired_size();
-  }
-
-  /** A method of the core threw, which is a defect. */
-  fail(doing: string, thrown: unknown): void {
-    this.end(fromCore(doing, thrown));
   }
 
   private record<Outcome>(

@@ -2,7 +2,7 @@
 //
 // Listeners are called and nothing else happens: the core has already gone on by itself.
 
-import { invalid } from "../checks/errors.js";
+import { invalid, report } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
 
 /** What a listener is told. */
@@ -41,10 +41,7 @@ export class DeviceListeners {
       try {
         listener({ type, message });
       } catch (error) {
-        // Reported as errors of a page's event listeners are.
-        queueMicrotask(() => {
-          throw error;
-        });
+        report(error); // As errors of a page's own event listeners are.
       }
     }
   }

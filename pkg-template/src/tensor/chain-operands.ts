@@ -2,7 +2,8 @@
 // go, and what of it must stay until it is answered.
 //
 // The results of a chain come as one run of words, each from a multiple of four. How a
-// chain gets to the core is in `chain-writer.ts`, its promise in `../call.ts`.
+// chain gets to the core is in `chain-writer.ts`, its promise in
+// `calls/call.ts`.
 
 import type { Answer, Call } from "../calls/call.js";
 import { about, noMemory } from "../calls/call-errors.js";
@@ -34,6 +35,7 @@ export type Root = Pick<Node, "shape" | "dtype">;
 
 /** The tensors that one call reads. */
 export class ChainOperands extends Operands {
+  declare readonly method: typeof READ | typeof READ_ALL;
   readonly rows = 0;
   /** The caller's arrays, one for each root; undefined where none was given. */
   private into: readonly (Result | undefined)[] | undefined = undefined;
@@ -42,7 +44,7 @@ export class ChainOperands extends Operands {
 
   constructor(
     private readonly writer: ChainWriter,
-    override readonly method: typeof READ | typeof READ_ALL,
+    method: typeof READ | typeof READ_ALL,
     /** The results that are asked for; nodes until the chain is written. */
     private roots: readonly Root[],
   ) {
