@@ -71,7 +71,7 @@ impl<D: Device> Session<D> {
 
     /// What a face is to do about the device. To be asked after everything that may have
     /// lost it, and at [`Session::next_look`].
-    pub(crate) fn remedy(&mut self, now: Millis) -> Option<Remedy> {
+    pub fn remedy(&mut self, now: Millis) -> Option<Remedy> {
         if let Some(loss) = self.lost {
             self.recovery.lost(loss, now);
         }

@@ -43,7 +43,7 @@ pub use fence::Fence;
 pub use flights::{Launch, Settlement};
 pub use model::{FACTS, Model};
 pub use parts::Filling;
-pub(crate) use recovery::Remedy;
+pub use recovery::Remedy;
 pub use stats::{Stats, TensorBytes};
 pub use taking::Submission;
 pub use warmup::Kernels;

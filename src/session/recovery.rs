@@ -27,7 +27,7 @@ const LONGEST_PAUSE_MS: f64 = 60_000.0;
 
 /// What a face is to do about the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Remedy {
+pub enum Remedy {
     /// Open a GPU and replace the lost one with it: calls wait. Where none opens, the
     /// processor is to replace it.
     Reopen,
