@@ -145,11 +145,9 @@ impl<D: Device> Driver<D> {
         }
         let work = self.next(now);
         match (work, self.session.due(now)) {
-            (Work::Sleep { until }, Due::At(moment)) => {
-                let until = until.map_or(moment.0, |until| until.0.min(moment.0));
-                let until = Some(Millis(until));
-                Work::Sleep { until }
-            }
+            (Work::Sleep { until }, Due::At(moment)) => Work::Sleep {
+                until: earlier(until, Some(moment)),
+            },
             (work, _) => work,
         }
     }
@@ -327,9 +325,9 @@ impl<D: Device> Driver<D> {
                 }
             }
         }
-        let moments = [until, self.stalls_at(), self.session.next_look()];
+        let until = earlier(until, self.stalls_at());
         Work::Sleep {
-            until: earliest(&moments),
+            until: earlier(until, self.session.next_look()),
         }
     }
 
@@ -362,22 +360,26 @@ impl<D: Device> Driver<D> {
         if self.session.is_lost() {
             return None; // It owes nothing any more.
         }
-        let sample = match self.calibration {
-            Calibration::Measures { generation, since } if !self.is_gone(generation) => Some(since),
-            _ => None,
-        };
-        let since = earliest(&[self.session.oldest_in_flight(), sample])?;
+        let mut since = self.session.oldest_in_flight();
+        if let Calibration::Measures {
+            generation,
+            since: sampled,
+        } = self.calibration
+            && !self.is_gone(generation)
+        {
+            since = earlier(since, Some(sampled));
+        }
+        let since = since?;
         Some(Millis(since.0 + self.config.stall_ms))
     }
 }
 
-/// The earliest of moments that there may be.
-fn earliest(moments: &[Option<Millis>]) -> Option<Millis> {
-    let mut earliest = f64::INFINITY;
-    for moment in moments.iter().flatten() {
-        earliest = earliest.min(moment.0);
+/// The earlier of two moments that there may be.
+fn earlier(a: Option<Millis>, b: Option<Millis>) -> Option<Millis> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(Millis(a.0.min(b.0))),
+        (a, b) => a.or(b),
     }
-    earliest.is_finite().then_some(Millis(earliest))
 }
 
 impl<D> std::fmt::Debug for Driver<D>

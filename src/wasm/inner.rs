@@ -22,8 +22,8 @@ use crate::driver::{Driver, Landing, Work};
 use crate::error::Error;
 use crate::session::{Launch, Session, Submission};
 
-/// The longest timer, in milliseconds, while batches are on their way: most land long
-/// before they are overdue, and a timer keeps some programs from ending.
+/// The longest timer, in milliseconds: what is on its way lands long before it is overdue,
+/// and a timer keeps some programs from ending.
 const LOOK: f64 = 1000.0;
 
 /// What a failing method returns.
@@ -253,13 +253,9 @@ impl Inner {
                     inner.driver.borrow_mut().wake(now);
                     return inner.pump_unasked();
                 }
-                let most = match inner.session().in_flight() {
-                    0 => left,
-                    _ => LOOK,
-                };
                 drop(inner);
                 // Timers ring a fraction of a millisecond early.
-                sleep(left.min(most).max(1.0)).await;
+                sleep(left.clamp(1.0, LOOK)).await;
             }
         });
     }
