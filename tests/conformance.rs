@@ -272,7 +272,7 @@ fn check_quaternions((call, expected): Between, outside: fn(f32) -> f64) {
                 true => QUATERNION_BOUND,
                 false => outside(t),
             };
-            let got = call(&gpu, &a, &b, t.into()).wait().unwrap();
+            let got = call(&gpu, &a, &b, t.into()).wait().expect("an answer");
             let mut worst = 0.0_f64;
             for (k, (a, b)) in pairs.iter().enumerate() {
                 let want = expected(*a, *b, t);
@@ -327,7 +327,7 @@ fn check_lengths((call, expected): Between) {
         for rows in 0..=17 {
             let (a, b) = (samples.quaternions(rows), samples.quaternions(rows));
             let t = samples.units(rows);
-            let got = call(&gpu, &a, &b, (&t).into()).wait().unwrap();
+            let got = call(&gpu, &a, &b, (&t).into()).wait().expect("an answer");
             assert_eq!(got.len(), 4 * rows);
             for row in 0..rows {
                 let quaternion =

@@ -1,11 +1,7 @@
 //! Whether a device can hold a plan, and plans that it can.
 
-use super::{Call, Parted, Piece, Plan, Recipe, Slot, Table};
+use super::{Asked, MOST_THREADS, Piece, Plan, Slot, Table};
 use crate::tensor::WORD;
-
-/// Threads that a dispatch may have, whatever the device: kernels count them in 32 bits,
-/// and a grid of two dimensions has up to 2²² more than are needed.
-pub const MOST_THREADS: u64 = (1 << 32) - (1 << 23);
 
 /// What a piece may need at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,19 +15,6 @@ pub struct PieceLimits {
     pub copies: u64,
     /// Threads of one dispatch.
     pub threads: u64,
-}
-
-/// What a batch is planned from.
-#[derive(Clone, Copy)]
-pub struct Asked<'a> {
-    /// The structures of the session.
-    pub recipes: &'a [Recipe],
-    /// The calls of the batch.
-    pub calls: &'a [Call],
-    /// The sets of tensors that they read.
-    pub sets: &'a [Box<[u32]>],
-    /// Those of them that lie on the device in parts.
-    pub parted: &'a [Parted],
 }
 
 /// Plans the piece that is the last of these, and takes it from them: halved,
