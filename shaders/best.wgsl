@@ -1,5 +1,5 @@
 // The best of what chunks of an index kept, for each query.
-// Grid: one workgroup per query, by the segment table. What entries hold is said in src/plan/searched.rs.
+// Grid: one workgroup per query, by the segment table. What entries hold is said in src/plan/search.rs.
 
 // Words of an entry behind the result's.
 const FROM   = 0u; // Where the query's items begin, those of a chunk side by side,

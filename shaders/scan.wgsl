@@ -1,6 +1,6 @@
 // Queries against the vectors of a page, generated: each workgroup keeps the best of its chunk of blocks.
 // Grid: one workgroup per chunk and group of queries, by the segment table. A thread compares one vector of a block with
-// all queries of the group. How blocks lie is said in src/ops/search.rs, what entries hold in src/plan/searched.rs.
+// all queries of the group. How blocks lie is said in src/ops/search.rs, what entries hold in src/plan/search.rs.
 
 alias F = vec4<f32>;
 

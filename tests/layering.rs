@@ -332,6 +332,159 @@ const PLANTED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
+fn architecture_has_the_same_table() {
+    let text = include_str!("../ARCHITECTURE.md");
+    for (folder, allowed) in MAY_IMPORT {
+        let places = [
+            format!("| `src/{folder}/` |"),
+            format!("| `src/{folder}.rs` |"),
+        ];
+        let is_row = |line: &&str| places.iter().any(|place| line.contains(place));
+        let row = text.lines().find(is_row).expect("a row for each folder");
+        let listed = match allowed {
+            [] => "nothing".to_owned(),
+            names => names.join(", "),
+        };
+        assert!(row.ends_with(&format!("| {listed} |")), "{folder}: {row}");
+    }
+}
+
+/// Folders whose files import one another one way.
+const ORDERED: [&str; 4] = ["program", "kernel", "plan", "plan/fuse"];
+
+/// The files and folders in a folder, each with those that it imports; `mod` is what the
+/// folder's own file defines.
+fn neighbors(folder: &Path) -> Vec<(String, Vec<String>)> {
+    let read = |path: &Path| code(&fs::read_to_string(path).expect("a source"));
+    let of_folder = read(&folder.join("mod.rs"));
+    let exports: Vec<&str> = statements(&of_folder, "use ").collect();
+    let names: Vec<String> = statements(&of_folder, "mod ").map(str::to_owned).collect();
+    let is_name = |name: &str| names.iter().any(|known| known == name);
+    // The file that something of the folder is defined in.
+    let home = |name: &str| {
+        let mut exports = exports.iter().filter_map(|export| export.split_once("::"));
+        match exports.find(|(_, items)| words(items).any(|item| item == name)) {
+            _ if is_name(name) => Some(name.to_owned()),
+            Some((file, _)) => is_name(file).then(|| file.to_owned()),
+            None => Some("mod".to_owned()),
+        }
+    };
+    let mut found = Vec::new();
+    for name in &names {
+        let path = [format!("{name}.rs"), format!("{name}/mod.rs")];
+        let path = path
+            .iter()
+            .map(|path| folder.join(path))
+            .find(|path| path.exists());
+        let code = read(&path.expect("a file for each module"));
+        let mut imported = Vec::new();
+        for (at, root) in code.match_indices("super::") {
+            let is_own = !code[..at].ends_with("::");
+            let rest = &code[at + root.len()..];
+            let named = match rest.strip_prefix('{') {
+                Some(group) => &group[..group.find(';').unwrap_or(group.len())],
+                None => words(rest).next().unwrap_or(""),
+            };
+            // Of a path the first name; in braces of each path the first.
+            let firsts = named
+                .split([',', '{', '}'])
+                .filter_map(|path| words(path.trim()).next());
+            imported.extend(
+                firsts
+                    .filter(|first| is_own && !first.is_empty())
+                    .filter_map(home),
+            );
+        }
+        imported.retain(|other| other != name);
+        found.push((name.clone(), imported));
+    }
+    // What it only re-exports is nothing that its own items need.
+    let own: Vec<&str> = of_folder
+        .split(';')
+        .filter(|part| !part.contains("pub use"))
+        .collect();
+    let used: Vec<&str> = own.iter().flat_map(|part| words(part)).collect();
+    // Each is named once where it is declared.
+    let is_used = |name: &&String| used.iter().filter(|word| **word == **name).count() > 1;
+    let mut imported: Vec<String> = names.iter().filter(is_used).cloned().collect();
+    imported.extend(
+        used.iter()
+            .filter(|word| !is_name(word))
+            .filter_map(|word| home(word)),
+    );
+    imported.retain(|file| file != "mod");
+    found.push(("mod".to_owned(), imported));
+    found
+}
+
+/// What follows a keyword in statements, up to their ends.
+fn statements<'a>(code: &'a str, keyword: &str) -> impl Iterator<Item = &'a str> {
+    code.split(';').filter_map(move |statement| {
+        let statement = statement.trim();
+        let at = statement.find(keyword)?;
+        let is_start = statement[..at].lines().last().is_none_or(|line| {
+            let line = line.trim();
+            line.is_empty() || line.starts_with("pub")
+        });
+        is_start.then(|| statement[at + keyword.len()..].trim_start_matches("self::"))
+    })
+}
+
+/// Takes away what imports nothing that is left, as long as there is such a file; the rest
+/// are cycles.
+fn cycles(mut files: Vec<(String, Vec<String>)>) -> Vec<(String, Vec<String>)> {
+    loop {
+        let left: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
+        for (_, imported) in &mut files {
+            imported.retain(|name| left.contains(name));
+        }
+        let count = files.len();
+        files.retain(|(_, imported)| !imported.is_empty());
+        if files.len() == count {
+            return files;
+        }
+    }
+}
+
+#[test]
+fn files_of_a_folder_import_one_way() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for folder in ORDERED {
+        let files = neighbors(&root.join(folder));
+        assert!(files.len() > 4, "{folder}: {files:?}");
+        assert!(
+            files.iter().any(|(_, imported)| imported.len() > 1),
+            "{folder}: {files:?}"
+        );
+        let cycles = cycles(files);
+        assert!(cycles.is_empty(), "{folder}: {cycles:?}");
+    }
+}
+
+#[test]
+fn a_cycle_is_found() {
+    let file = |name: &str, imported: &[&str]| {
+        (
+            name.to_owned(),
+            imported.iter().map(|&name| name.to_owned()).collect(),
+        )
+    };
+    let one_way = vec![
+        file("a", &["b", "mod"]),
+        file("b", &["mod"]),
+        file("mod", &[]),
+    ];
+    assert!(cycles(one_way).is_empty());
+    let around = vec![
+        file("a", &["b"]),
+        file("b", &["c"]),
+        file("c", &["a"]),
+        file("d", &[]),
+    ];
+    assert_eq!(cycles(around).len(), 3);
+}
+
+#[test]
 fn planted_violations_are_found() {
     for (path, source, expected) in PLANTED {
         assert_eq!(violations(path, source), [*expected], "{path}: {source}");

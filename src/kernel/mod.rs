@@ -19,11 +19,13 @@ macro_rules! shader {
 
 mod expr;
 pub mod generated;
+mod library;
 mod named;
 mod scan;
 mod tables;
 
 pub use crate::program::{MAX_OPERANDS, Named, RESULT, Settings};
+pub use library::{LANES, PARAMS, SEGMENTS, WORKGROUP};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// Expressions that kernels are made for.
@@ -32,24 +34,6 @@ pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searchin
 use std::sync::Arc;
 
 use crate::program::{Products, Stage, Tiles};
-
-/// The binding of the segment table.
-pub const SEGMENTS: u32 = RESULT + 1;
-
-/// The binding of the params.
-pub const PARAMS: u32 = RESULT + 2;
-
-/// Threads in a workgroup; the WGSL constant of the same name.
-pub const WORKGROUP: u32 = 64;
-
-/// Threads that share a chunk of an index, or the results of a query.
-pub const LANES: u32 = WORKGROUP;
-
-/// What finds a thread's call, in front of every kernel.
-const SEGMENTS_LIBRARY: &str = shader!("segments");
-
-/// The functions of expressions; a kernel of some has `builtin` or `math` beside it.
-const FUNCTIONS: &str = shader!("functions");
 
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,8 @@
 //! The text of kernels that are written by hand: a file of `shaders/` each, behind the
 //! libraries that it uses.
 
-use super::{FUNCTIONS, Named, SEGMENTS_LIBRARY, expr, scan};
+use super::library::{FUNCTIONS, SEGMENTS_LIBRARY};
+use super::{Named, expr, scan};
 
 /// Complete WGSL source, libraries included.
 pub(super) fn source(kernel: &Named) -> String {

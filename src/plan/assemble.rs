@@ -5,45 +5,15 @@
 
 use std::borrow::Borrow;
 
+use super::call::Shares;
 use super::gather::Gather;
-use super::groups::{Collected, Group};
+use super::groups::{Batch, Collected, Group};
 use super::schedule::Run;
 use super::search::{self, queries};
-use super::{Dispatch, Piece, Plan, Recipe, Segment, Slot, Step};
+use super::{Call, Dispatch, Operand, Piece, Plan, Recipe, Slot, Step};
 use crate::graph::searching::Searching;
 use crate::kernel::Settings;
-use crate::program::{Body, BufferId};
-use crate::tensor::Span;
-
-/// A structure's number in the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RecipeId(pub u32);
-
-/// A call as the planner sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// Its structure.
-    pub recipe: RecipeId,
-    /// Its rows.
-    pub rows: u32,
-    /// Its operands in the arena.
-    pub inputs: Span,
-    /// Its scalar, encoded; 0 where the structure has none.
-    pub scalar: u32,
-    /// Which of the batch's sets of tensors it reads.
-    pub set: SetId,
-    /// Which numbers came with it.
-    pub numbers: NumbersId,
-}
-
-/// Calls in a row of one batch that name the same have the same numbers, bit for
-/// bit, and may read one copy of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NumbersId(pub u32);
-
-/// Tensors on the device that calls read together, counted over the batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetId(pub u32);
+use crate::program::{Body, BufferId, Source, Target};
 
 /// Plans a piece of a batch. Calls of one program become one dispatch a
 /// stage, if they read the same tensors on the device; `sets` holds these.
@@ -53,26 +23,27 @@ pub fn assemble<C: Borrow<Call>>(
     sets: &[Box<[u32]>],
     piece: &Piece,
 ) -> Plan {
-    assemble_from((recipes, &[]), calls, sets, piece)
+    let batch = Batch {
+        recipes,
+        calls,
+        sets,
+        before: &[],
+    };
+    batch.plan(piece)
 }
 
-/// The same where tensors begin so many words behind the first row of their call, each
-/// by its place in the only set; 0 where there is no number for one.
-pub(super) fn assemble_from<C: Borrow<Call>>(
-    (recipes, before): (&[Recipe], &[u32]),
-    calls: &[C],
-    sets: &[Box<[u32]>],
-    piece: &Piece,
-) -> Plan {
-    if calls.is_empty() {
-        return Plan::default(); // Nothing was asked: there is nothing to do.
+impl<C: Borrow<Call>> Batch<'_, C> {
+    /// Plans a piece.
+    pub(super) fn plan(&self, piece: &Piece) -> Plan {
+        if self.calls.is_empty() {
+            return Plan::default(); // Nothing was asked: there is nothing to do.
+        }
+        let mut collected = Collected::new(self, piece.end - piece.first);
+        for index in piece.first..piece.end {
+            collected.add(self.calls[index].borrow(), piece.part(self.calls, index));
+        }
+        Builder::default().build(self.recipes, self.sets, collected)
     }
-    let mut collected = Collected::new(recipes.len(), piece.end - piece.first);
-    for index in piece.first..piece.end {
-        let call = calls[index].borrow();
-        collected.add(recipes, (call, before), piece.part(calls, index));
-    }
-    Builder::default().build((recipes, sets), collected)
 }
 
 /// Steps and slots, as they are laid out.
@@ -84,7 +55,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn build(mut self, (recipes, sets): (&[Recipe], &[Box<[u32]>]), collected: Collected) -> Plan {
+    fn build(mut self, recipes: &[Recipe], sets: &[Box<[u32]>], collected: Collected<'_>) -> Plan {
         let Gather { runs, words } = collected.gather;
         // The operands, the results; scratch follows.
         self.plan.slots = vec![words, collected.result_words];
@@ -99,8 +70,9 @@ impl Builder {
         let (first, rest): (Vec<Group>, Vec<Group>) =
             collected.groups.into_iter().partition(is_stored);
         for group in first.into_iter().chain(rest) {
-            let set = sets.get(group.set.0 as usize).map_or(&[][..], |set| set);
-            self.group(&recipes[group.recipe.0 as usize], group, set);
+            let set = sets.get(group.set.0 as usize);
+            let recipe = &recipes[group.recipe.0 as usize];
+            self.group(recipe, group, set.map_or(&[][..], |set| set));
         }
         self.plan.steps.push(Step::Download {
             slot: Slot::RESULTS,
@@ -112,27 +84,31 @@ impl Builder {
     /// The steps of a program, for all its calls; `set` are their tensors.
     fn group(&mut self, recipe: &Recipe, group: Group, set: &[u32]) {
         let schedule = &recipe.schedule;
-        let mut homes = vec![Slot::RESULTS; group.filled.len()];
-        let mut is_made = vec![false; homes.len()];
+        let mut places = Places {
+            recipe,
+            homes: vec![Slot::RESULTS; group.filled.len()],
+            set,
+        };
+        let mut is_made = vec![false; group.filled.len()];
         let runs = schedule.runs.iter().zip(group.stages);
         for (at, (run, calls)) in runs.enumerate() {
             let stage = &schedule.program.stages[run.stage];
             if let Some(BufferId(buffer)) = stage.buffer() {
                 let index = buffer as usize;
                 if run.output.is_none() && !is_made[index] {
-                    homes[index] = self.scratch(group.filled[index]);
+                    places.homes[index] = self.scratch(group.filled[index]);
                 }
                 is_made[index] = true;
             }
             match &stage.body {
                 Body::Search(searching) => self.search(searching, &calls, set),
                 _ => {
-                    let dispatch = dispatch(recipe, *run, (&homes, set), (group.calls, calls));
+                    let dispatch = places.dispatch(*run, group.calls, calls);
                     self.plan.steps.push(Step::Dispatch(dispatch));
                 }
             }
             // Invariant: a slot is freed after its last reader, never during.
-            for (buffer, home) in (0..).map(BufferId).zip(&homes) {
+            for (buffer, home) in (0..).map(BufferId).zip(&places.homes) {
                 if *home != Slot::RESULTS && schedule.is_last_reader(at, buffer) {
                     self.free(*home);
                 }
@@ -141,10 +117,10 @@ impl Builder {
     }
 
     /// The steps of searches of one index.
-    fn search(&mut self, searching: &Searching, calls: &(Vec<Segment>, Vec<u32>), set: &[u32]) {
+    fn search(&mut self, searching: &Searching, calls: &Shares, set: &[u32]) {
         let steps = search::Steps {
             searching,
-            queries: &queries(searching, (&calls.0, &calls.1)),
+            queries: &queries(searching, calls),
             set,
         };
         let slot = self.scratch(steps.scratch());
@@ -171,27 +147,56 @@ impl Builder {
     }
 }
 
-/// A stage at work for all calls of a group; `homes` are the slots of the program's
-/// buffers, and `set` the tensors that the calls name.
-fn dispatch(
-    recipe: &Recipe,
-    run: Run,
-    (homes, set): (&[Slot], &[u32]),
-    (calls, (segments, entries)): (u32, (Vec<Segment>, Vec<u32>)),
-) -> Dispatch {
-    let stage = &recipe.schedule.program.stages[run.stage];
-    let settings = match &stage.body {
-        Body::Named(_, settings) => *settings,
-        _ => Settings::default(),
-    };
-    Dispatch {
-        kernel: recipe.schedule.kernel(run.stage, (&segments, &entries)),
-        settings,
-        operands: recipe.bindings(stage, homes, set),
-        output: recipe.output(stage, homes, set),
-        row_words: recipe.results.first().map_or(0, |result| result.per_row),
-        calls,
-        segments,
-        entries,
+/// Where what a group's stages read and write is.
+struct Places<'a> {
+    recipe: &'a Recipe,
+    /// The slots of the program's buffers.
+    homes: Vec<Slot>,
+    /// The tensors that the calls name.
+    set: &'a [u32],
+}
+
+impl Places<'_> {
+    /// A stage at work for so many calls.
+    fn dispatch(&self, run: Run, calls: u32, shares: Shares) -> Dispatch {
+        let schedule = &self.recipe.schedule;
+        let stage = &schedule.program.stages[run.stage];
+        Dispatch {
+            kernel: schedule.kernel(run.stage, &shares),
+            settings: match &stage.body {
+                Body::Named(_, settings) => *settings,
+                _ => Settings::default(),
+            },
+            operands: stage.sources().map(|source| self.operand(source)).collect(),
+            output: match stage.target {
+                Target::Buffer(buffer) => self.homes[buffer.0 as usize],
+                Target::Resident(input) => self.tensor(input),
+            },
+            row_words: self
+                .recipe
+                .results
+                .first()
+                .map_or(0, |result| result.per_row),
+            calls,
+            segments: shares.segments,
+            entries: shares.entries,
+        }
+    }
+
+    fn operand(&self, source: Source) -> Operand {
+        let (slot, words) = match source {
+            Source::Scalar => return Operand::Scalar,
+            Source::Input(input) => {
+                let operand = self.recipe.places[input as usize];
+                (Slot::INPUTS, self.recipe.operands[operand].per_row)
+            }
+            Source::Resident(input) => (self.tensor(input), 0),
+            Source::Buffer(buffer) => (self.homes[buffer.0 as usize], 0),
+        };
+        Operand::Rows { slot, words }
+    }
+
+    fn tensor(&self, input: u32) -> Slot {
+        Slot::resident(self.set[self.recipe.places[input as usize]])
     }
 }

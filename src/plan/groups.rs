@@ -5,15 +5,30 @@
 
 use std::sync::Arc;
 
+use super::call::Shares;
 use super::gather::Gather;
 use super::schedule::Run;
+use super::slicing::Slicing;
 use super::{Call, NumbersId, Part, Recipe, RecipeId, Segment, SetId};
-use crate::program::{Access, Sizes, Source, Target};
+use crate::program::{Access, Body, Sizes, Source, Stage, StageSizes, Target};
 use crate::tensor::{Span, aligned};
 
+/// What plans are made of.
+pub(super) struct Batch<'a, C> {
+    pub(super) recipes: &'a [Recipe],
+    pub(super) calls: &'a [C],
+    /// The sets of tensors that calls name.
+    pub(super) sets: &'a [Box<[u32]>],
+    /// Where tensors begin so many words behind the first row of their call, each by its
+    /// place in the only set; 0 where there is no number for one.
+    pub(super) before: &'a [u32],
+}
+
 /// The calls of a piece, with their addresses.
-#[derive(Default)]
-pub(super) struct Collected {
+pub(super) struct Collected<'a> {
+    recipes: &'a [Recipe],
+    /// Words of each tensor of the calls that are in parts before, none where it is empty.
+    before: &'a [u32],
     pub(super) gather: Gather,
     pub(super) groups: Vec<Group>,
     /// The group of each recipe that has one.
@@ -33,8 +48,8 @@ pub(super) struct Group {
     pub(super) set: SetId,
     /// How many calls so far.
     pub(super) calls: u32,
-    /// For each run of the program the calls' segments and entries.
-    pub(super) stages: Vec<(Vec<Segment>, Vec<u32>)>,
+    /// For each run of the program the calls' shares.
+    pub(super) stages: Vec<Shares>,
     /// Words so far of each buffer of the program.
     pub(super) filled: Vec<u32>,
     /// The same before the last call.
@@ -51,24 +66,30 @@ struct Placed<'a> {
     inputs: u32,
     /// The address of its numbers.
     numbers: u32,
-    /// Words of each of its tensors that are in parts before, none where it is empty.
+    /// As in [`Collected`].
     before: &'a [u32],
     /// The word where its result begins.
     result: u32,
 }
 
-impl Collected {
-    /// Room for so many calls of so many recipes.
-    pub(super) fn new(recipes: usize, calls: usize) -> Collected {
+impl<'a> Collected<'a> {
+    /// Room for so many calls.
+    pub(super) fn new<C>(batch: &Batch<'a, C>, calls: usize) -> Collected<'a> {
         Collected {
-            group_of: vec![None; recipes],
+            recipes: batch.recipes,
+            before: batch.before,
+            gather: Gather::default(),
+            groups: Vec::new(),
+            group_of: vec![None; batch.recipes.len()],
             results: Vec::with_capacity(calls),
-            ..Collected::default()
+            numbers: None,
+            result_words: 0,
         }
     }
 
     /// Adds a part of a call.
-    pub(super) fn add(&mut self, recipes: &[Recipe], (call, before): (&Call, &[u32]), part: Part) {
+    pub(super) fn add(&mut self, call: &Call, part: Part) {
+        let (recipes, before) = (self.recipes, self.before);
         let recipe = &recipes[call.recipe.0 as usize];
         let inputs = self.gather.place(recipe, call, part);
         let result = Span {
@@ -82,7 +103,7 @@ impl Collected {
             false => recipe.sizes_of(part.rows),
         };
         let numbers = self.numbers(recipe, call, (inputs, part.rows));
-        self.group(recipes, call).add(&Placed {
+        self.group(call).add(&Placed {
             recipe,
             sizes: own.as_deref().unwrap_or(&recipe.sizes),
             part,
@@ -107,7 +128,8 @@ impl Collected {
 
     /// The group that a call belongs to: all those of equal programs that name the same
     /// tensors, whatever their shapes.
-    fn group(&mut self, recipes: &[Recipe], call: &Call) -> &mut Group {
+    fn group(&mut self, call: &Call) -> &mut Group {
+        let recipes = self.recipes;
         let schedule = |recipe: RecipeId| &recipes[recipe.0 as usize].schedule;
         let own = schedule(call.recipe);
         let belongs =
@@ -121,7 +143,7 @@ impl Collected {
                 recipe: call.recipe,
                 set: call.set,
                 calls: 0,
-                stages: vec![Default::default(); own.runs.len()],
+                stages: vec![Shares::default(); own.runs.len()],
                 filled: vec![0; own.program.buffers as usize],
                 homes: Vec::new(),
             });
@@ -142,11 +164,11 @@ impl Group {
             *filled = filled.saturating_add(aligned(*words));
         }
         let schedule = &call.recipe.schedule;
-        for (run, (segments, entries)) in schedule.runs.iter().zip(&mut self.stages) {
-            let start = entries.len();
-            call.enter(*run, &self.homes, entries);
+        for (run, shares) in schedule.runs.iter().zip(&mut self.stages) {
+            let start = shares.entries.len();
+            call.enter(*run, &self.homes, &mut shares.entries);
             let segment = call.segment(*run, &self.homes);
-            schedule.joints[run.stage].push(segment, (segments, entries), start);
+            schedule.joints[run.stage].push(segment, shares, start);
         }
         self.calls += 1;
     }
@@ -164,9 +186,18 @@ impl Placed<'_> {
             (None, Target::Resident(_)) => 0,
         };
         Segment {
-            rows: self.recipe.threads(stage, sizes, self.part),
+            rows: self.threads(stage, sizes),
             // Only of a plan that no device holds does an address wrap.
             result: start.wrapping_add(sizes.result),
+        }
+    }
+
+    /// What a stage counts: threads, or rows of a named kernel.
+    fn threads(&self, stage: &Stage, sizes: &StageSizes) -> u32 {
+        match (&stage.body, &self.recipe.slicing) {
+            (Body::Named(..) | Body::Search(_), _) => self.part.rows.saturating_mul(sizes.threads),
+            (_, Slicing::Elements) => self.part.rows.div_ceil(4),
+            _ => sizes.threads,
         }
     }
 

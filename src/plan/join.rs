@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::Segment;
+use super::call::Shares;
 use crate::program::{Access, Body, LANES, Layout, Stage, Width, tiles};
 
 /// Where a stage's entries say how many rows there are, and how far apart.
@@ -73,24 +74,19 @@ impl Joint {
         }
     }
 
-    /// Adds a call whose entry is what `entries` have from `start` on: as more
+    /// Adds a call whose entry is what the entries have from `start` on: as more
     /// rows of the last call, or as one more.
-    pub(super) fn push(
-        &self,
-        call: Segment,
-        (segments, entries): (&mut Vec<Segment>, &mut Vec<u32>),
-        start: usize,
-    ) {
-        let (before, own) = entries.split_at_mut(start);
-        if let Some(last) = segments.last_mut() {
+    pub(super) fn push(&self, call: Segment, shares: &mut Shares, start: usize) {
+        let (before, own) = shares.entries.split_at_mut(start);
+        if let Some(last) = shares.segments.last_mut() {
             let before = &mut before[start - own.len()..];
             if let Some(threads) = self.join((last, before), (&call, own)) {
                 last.rows = threads;
-                entries.truncate(start);
+                shares.entries.truncate(start);
                 return;
             }
         }
-        segments.push(call);
+        shares.segments.push(call);
     }
 
     /// Gives an entry the rows of the next one too, if these lie behind its own.

@@ -4,6 +4,7 @@
 //! never values.
 
 mod assemble;
+mod call;
 mod effort;
 pub mod fuse;
 mod gather;
@@ -21,12 +22,13 @@ mod slicing;
 mod table;
 
 pub use crate::program::{Effort, KINDS, Kind};
-pub use assemble::{Call, NumbersId, RecipeId, SetId, assemble};
-pub use needs::{Asked, MOST_THREADS, PieceLimits, assemble_next};
-pub use parted::Parted;
-pub use pieces::{Part, Piece, PieceSizes, pieces};
+pub use assemble::assemble;
+pub use call::{Call, NumbersId, Part, RecipeId, SetId};
+pub use needs::{PieceLimits, assemble_next};
+pub use parted::{Asked, Parted};
+pub use pieces::{Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
-pub use table::{Params, Table, grid, most_threads};
+pub use table::{MOST_THREADS, Params, Table, grid, most_threads};
 
 use crate::kernel::{Kernel, Settings};
 use crate::tensor::Span;

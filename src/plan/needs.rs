@@ -2,12 +2,8 @@
 
 use std::borrow::Borrow;
 
-use super::{Call, Parted, Piece, Plan, Recipe, Slot, Table};
+use super::{Asked, Call, MOST_THREADS, Piece, Plan, Slot, Table};
 use crate::tensor::WORD;
-
-/// Threads that a dispatch may have, whatever the device: kernels count them in 32 bits,
-/// and a grid of two dimensions has up to 2²² more than are needed.
-pub const MOST_THREADS: u64 = (1 << 32) - (1 << 23);
 
 /// What a piece may need at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,19 +17,6 @@ pub struct PieceLimits {
     pub copies: u64,
     /// Threads of one dispatch.
     pub threads: u64,
-}
-
-/// What a batch is planned from.
-#[derive(Clone, Copy)]
-pub struct Asked<'a, C> {
-    /// The structures of the session.
-    pub recipes: &'a [Recipe],
-    /// The calls of the batch, or what holds them.
-    pub calls: &'a [C],
-    /// The sets of tensors that they read.
-    pub sets: &'a [Box<[u32]>],
-    /// Those of them that lie on the device in parts.
-    pub parted: &'a [Parted],
 }
 
 /// Plans the piece that is the last of these, and takes it from them: halved,

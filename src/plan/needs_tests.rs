@@ -6,7 +6,7 @@ use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId};
 use crate::kernel::{Kernel, Named, Settings};
 use crate::ops;
-use crate::plan::{Dispatch, Operand, Segment};
+use crate::plan::{Call, Dispatch, Operand, Recipe, Segment};
 use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
 use crate::tensor::{DType, Span};
 

@@ -5,9 +5,9 @@
 
 use std::borrow::Borrow;
 
-use super::assemble::{assemble, assemble_from};
+use super::groups::Batch;
 use super::slicing::GRAIN;
-use super::{Asked, Call, Part, Piece, Plan, Recipe, SetId};
+use super::{Call, Part, Piece, Plan, Recipe, SetId};
 
 /// Parts of many rows have multiples of so many.
 const COARSE: u32 = 256;
@@ -43,6 +43,19 @@ impl Parted {
         };
         (fit > 0).then_some(each * row)
     }
+}
+
+/// What a batch is planned from.
+#[derive(Clone, Copy)]
+pub struct Asked<'a, C> {
+    /// The structures of the session.
+    pub recipes: &'a [Recipe],
+    /// The calls of the batch, or what holds them.
+    pub calls: &'a [C],
+    /// The sets of tensors that they read.
+    pub sets: &'a [Box<[u32]>],
+    /// Those of them that lie on the device in parts.
+    pub parted: &'a [Parted],
 }
 
 impl Recipe {
@@ -127,7 +140,13 @@ impl<C: Borrow<Call>> Asked<'_, C> {
             });
         }
         if own.is_empty() {
-            return assemble(self.recipes, self.calls, self.sets, piece);
+            let batch = Batch {
+                recipes: self.recipes,
+                calls: self.calls,
+                sets: self.sets,
+                before: &[],
+            };
+            return batch.plan(piece);
         }
         let call = self.calls[piece.first].borrow();
         let mut set = self.sets[call.set.0 as usize].clone();
@@ -144,6 +163,12 @@ impl<C: Borrow<Call>> Asked<'_, C> {
             end: 1,
             ..*piece
         };
-        assemble_from((self.recipes, &before), &[call], &[set], &piece)
+        let batch = Batch {
+            recipes: self.recipes,
+            calls: &[call],
+            sets: &[set],
+            before: &before,
+        };
+        batch.plan(&piece)
     }
 }

@@ -9,7 +9,7 @@
 use std::borrow::Borrow;
 
 use super::slicing::GRAIN;
-use super::{Call, Recipe};
+use super::{Call, Part, Recipe};
 use crate::tensor::WORD;
 
 /// How large pieces should be, in bytes of operands or of results, whichever
@@ -35,14 +35,8 @@ pub struct Piece {
     pub left: u32,
 }
 
-/// A run of rows of one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Number of its first row in the call.
-    pub first: u32,
-    /// Its rows.
-    pub rows: u32,
-}
+/// Places that are looked at for a cut.
+const TRIES: usize = 4;
 
 /// A network is cut for the sake of overlap where it weighs so many pieces: what
 /// is multiplied in small parts keeps a GPU less busy.
@@ -117,6 +111,24 @@ impl Piece {
             first,
             rows: calls[index].borrow().rows - first - left,
         }
+    }
+}
+
+impl Recipe {
+    /// How many of a call's last `rows` rows go first if these are cut after
+    /// about so many: a multiple of [`GRAIN`], which keeps all operands at
+    /// multiples of 16 bytes whatever their width. `None` where they cannot be cut.
+    pub(super) fn cut(&self, rows: u32, about: u32) -> Option<u32> {
+        let first = (about / GRAIN * GRAIN).max(GRAIN);
+        if self.is_by_row() {
+            return (first < rows).then_some(first);
+        }
+        self.rows?;
+        let suits = |rows| self.computes(rows);
+        // Where both sides are computed by the same program; one row need not be.
+        let near = (first..rows.saturating_sub(GRAIN - 1)).step_by(GRAIN as usize);
+        near.take(TRIES)
+            .find(|first| suits(*first) && (rows - first > *first || suits(rows - first)))
     }
 }
 

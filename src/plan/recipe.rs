@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::schedule::Schedule;
-use super::slicing::Slicing;
-use super::{MOST_THREADS, Operand, Part, Slot};
+use super::slicing::{GRAIN, Slicing};
+use super::{MOST_THREADS, Part};
 use crate::kernel::Kernel;
-use crate::program::{Body, Effort, Sizes, Source, Stage, StageSizes, Target};
+use crate::program::{Body, Effort, Sizes, Source, Stage};
 use crate::tensor::{Format, aligned};
 
 /// How a structure is computed. The default is the recipe of nothing.
@@ -157,6 +157,40 @@ impl Recipe {
         }
     }
 
+    /// Whether each row is computed by itself, so that a call may be cut anywhere.
+    pub(super) fn is_by_row(&self) -> bool {
+        match self.slicing {
+            Slicing::Rows => true,
+            // One element at a time is each call's own affair.
+            Slicing::Elements => self.rows.is_some_and(|rows| rows > 1),
+            Slicing::Never | Slicing::Axis(_) => false,
+        }
+    }
+
+    /// The sizes of a part of so many rows, where these are not those of the whole.
+    pub(super) fn sizes_of(&self, rows: u32) -> Option<Arc<Sizes>> {
+        match &self.slicing {
+            Slicing::Axis(along) => along.sizes(rows, &self.schedule),
+            Slicing::Never | Slicing::Rows | Slicing::Elements => None,
+        }
+    }
+
+    /// Whether so many rows of a call are computed as all of them are.
+    pub(super) fn computes(&self, rows: u32) -> bool {
+        let is_whole = || self.rows == Some(rows);
+        self.is_by_row() || is_whole() || self.sizes_of(rows).is_some()
+    }
+
+    /// Rows of a part that is no larger than it must be.
+    pub fn least(&self, rows: u32) -> u32 {
+        match self.rows {
+            Some(1) => rows,
+            _ if self.is_by_row() => rows.min(GRAIN),
+            Some(_) => rows.min(2 * GRAIN),
+            None => rows,
+        }
+    }
+
     /// Whether the program reads a tensor of calls.
     pub(super) fn reads(&self, place: usize) -> bool {
         let stages = self.schedule.program.stages.iter();
@@ -237,39 +271,5 @@ impl Recipe {
             ] => self.tensors.len() + 1,
             _ => self.schedule.runs.len(),
         }
-    }
-
-    /// What a stage counts for a part of a call: threads, or rows of a named kernel.
-    pub(super) fn threads(&self, stage: &Stage, sizes: &StageSizes, part: Part) -> u32 {
-        match (&stage.body, &self.slicing) {
-            (Body::Named(..) | Body::Search(_), _) => part.rows.saturating_mul(sizes.threads),
-            (_, Slicing::Elements) => part.rows.div_ceil(4),
-            _ => sizes.threads,
-        }
-    }
-
-    /// Where a stage writes; `homes` are the buffers' slots, `set` the tensors.
-    pub(super) fn output(&self, stage: &Stage, homes: &[Slot], set: &[u32]) -> Slot {
-        match stage.target {
-            Target::Buffer(buffer) => homes[buffer.0 as usize],
-            Target::Resident(input) => Slot::resident(set[self.places[input as usize]]),
-        }
-    }
-
-    /// What a stage reads, by binding; `homes` are the buffers' slots, `set` the tensors.
-    pub(super) fn bindings(&self, stage: &Stage, homes: &[Slot], set: &[u32]) -> Vec<Operand> {
-        let bindings = stage.sources().map(|source| {
-            let (slot, words) = match source {
-                Source::Scalar => return Operand::Scalar,
-                Source::Input(input) => {
-                    let operand = self.operands[self.places[input as usize]];
-                    (Slot::INPUTS, operand.per_row)
-                }
-                Source::Resident(input) => (Slot::resident(set[self.places[input as usize]]), 0),
-                Source::Buffer(buffer) => (homes[buffer.0 as usize], 0),
-            };
-            Operand::Rows { slot, words }
-        });
-        bindings.collect()
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::Segment;
+use super::call::Shares;
 use super::join::Joint;
 use crate::kernel::{Kernel, Named};
 use crate::program::{Body, BufferId, Products, Program, Source, Stage, Target, Tiles};
@@ -59,11 +59,11 @@ impl Schedule {
         }
     }
 
-    /// The kernel of a stage for calls with these entries.
-    pub(super) fn kernel(&self, stage: usize, (calls, entries): (&[Segment], &[u32])) -> Kernel {
-        let threads = calls.iter().map(|call| call.rows);
+    /// The kernel of a stage for these calls.
+    pub(super) fn kernel(&self, stage: usize, calls: &Shares) -> Kernel {
+        let threads = calls.segments.iter().map(|call| call.rows);
         match &self.kernels[stage] {
-            Kernel::Product(of, products, _) if products.are_small(threads, entries) => {
+            Kernel::Product(of, products, _) if products.are_small(threads, &calls.entries) => {
                 Kernel::Product(Arc::clone(of), *products, Tiles::Small)
             }
             kernel => kernel.clone(),

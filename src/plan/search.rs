@@ -5,6 +5,7 @@
 //! scratch slot, chunk after chunk, and is merged for each query. An order without
 //! equals decides, so that neither chunks nor neighbors change a result.
 
+use super::call::Shares;
 use super::{Dispatch, Operand, Segment, Slot};
 use crate::graph::searching::Searching;
 use crate::kernel::{Kernel, LANES, Named, Settings};
@@ -25,9 +26,9 @@ pub(super) struct Query {
 }
 
 /// The queries of calls with these entries: where each call's queries and its mask lie.
-pub(super) fn queries(searching: &Searching, (calls, entries): (&[Segment], &[u32])) -> Vec<Query> {
+pub(super) fn queries(searching: &Searching, calls: &Shares) -> Vec<Query> {
     let mut queries = Vec::new();
-    for (call, entry) in calls.iter().zip(entries.chunks_exact(2)) {
+    for (call, entry) in calls.segments.iter().zip(calls.entries.chunks_exact(2)) {
         queries.extend((0..call.rows).map(|row| Query {
             at: entry[0] + row * searching.query(),
             mask: entry[1],

@@ -11,6 +11,10 @@ use crate::program::Tiles;
 /// Largest block, as a power of two: keeps the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;
 
+/// Threads that a dispatch may have, whatever the device: kernels count them in 32 bits,
+/// and a grid of two dimensions has up to 2²² more than are needed.
+pub const MOST_THREADS: u64 = (1 << 32) - (1 << 23);
+
 /// Idle threads that cost about as much as one more entry.
 const ENTRY_COST: u64 = 8;
 

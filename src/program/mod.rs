@@ -31,26 +31,17 @@ pub(crate) use formula::Number;
 pub use layout::Layout;
 pub use named::{Named, Settings};
 pub use row_op::RowOp;
-pub use stage::{Access, Load, Scalar, Source, Stage, Target};
+pub use stage::{Access, BufferId, Load, MAX_OPERANDS, RESULT, Scalar, Source, Stage, Target};
 pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
 
 use crate::graph::shape::Shape;
 
-/// Largest number of operands that a kernel takes. With the result and the
-/// segment table these are the eight storage buffers that every WebGPU device
-/// binds at once.
-pub const MAX_OPERANDS: usize = RESULT as usize;
-
-/// The binding of the result. Every kernel has the same bindings, operands
-/// first, so that one layout serves all; it leaves out what it does not read.
-pub const RESULT: u32 = 6;
-
-/// The stages of a chain, in order.
+/// Stages, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Program {
     /// The stages.
     pub stages: Vec<Stage>,
-    /// Where the chain's results are.
+    /// Where the results are.
     ///
     /// Invariant: no stage reads them, so that results can share a buffer.
     pub outputs: Vec<BufferId>,
@@ -70,10 +61,6 @@ impl Program {
         }
     }
 }
-
-/// A result or an intermediate of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BufferId(pub u32);
 
 /// The numbers of one call's program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

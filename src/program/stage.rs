@@ -1,7 +1,20 @@
 //! One stage of a program: what it reads, what it computes and where it writes.
 
-use super::{Body, BufferId, LANES, RESULT, Width};
+use super::{Body, LANES, Width};
 use crate::tensor::Packing;
+
+/// Largest number of operands that a kernel takes. With the result and the
+/// segment table these are the eight storage buffers that every WebGPU device
+/// binds at once.
+pub const MAX_OPERANDS: usize = RESULT as usize;
+
+/// The binding of the result. Every kernel has the same bindings, operands
+/// first, so that one layout serves all; it leaves out what it does not read.
+pub const RESULT: u32 = 6;
+
+/// A result or an intermediate of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId(pub u32);
 
 /// What a stage reads, besides its call's constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

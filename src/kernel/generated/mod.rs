@@ -53,7 +53,8 @@ mod rows;
 mod tile;
 
 use self::operands::Reads;
-use super::{FUNCTIONS, PARAMS, RESULT, SEGMENTS, SEGMENTS_LIBRARY};
+use super::RESULT;
+use super::library::{FUNCTIONS, PARAMS, SEGMENTS, SEGMENTS_LIBRARY};
 use crate::program::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;

@@ -1,8 +1,8 @@
 //! The stage of an attention: how many heads of how many floats is program, how many
 //! queries and keys a call has is data.
 
-use super::build::Numbers;
 use super::lower::Primitive;
+use super::places::Numbers;
 use super::stage::Context;
 use crate::program::{Access, Attention, Body, LANES, QUERIES, StageSizes};
 

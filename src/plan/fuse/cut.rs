@@ -9,7 +9,7 @@
 
 use super::bound::{Bound, bounds};
 use super::cost::{Cost, costs};
-use super::lower::{Lowered, Primitive, Value};
+use super::lower::{Lowered, Primitive, Value, base};
 use super::view::View;
 use crate::graph::shape::Shape;
 
@@ -134,12 +134,8 @@ impl Cutter<'_> {
     fn visit(&mut self, id: usize) {
         let value = &self.lowered.values[id];
         let is_output = self.lowered.outputs.contains(&id);
-        let is_leaf = matches!(
-            value.primitive,
-            Primitive::Input(_) | Primitive::Constant(_) | Primitive::Count(_)
-        );
         let is_used = !self.cut.uses[id].is_empty() || self.is_read[id];
-        if is_leaf {
+        if value.primitive.is_leaf() {
             if is_output {
                 self.root(id, Target::Output, View::identity(value.shape));
             }
@@ -423,17 +419,6 @@ pub(super) fn operand_view(lowered: &Lowered, id: usize, (place, view): (usize, 
 fn matrix_axes(shape: Shape) -> (usize, usize, usize) {
     let rank = shape.rank();
     (rank - 2, rank - 1, rank)
-}
-
-/// The value that others are views of.
-pub(super) fn base(values: &[Value], mut id: usize) -> usize {
-    while matches!(
-        values[id].primitive,
-        Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape
-    ) {
-        id = values[id].operands[0];
-    }
-    id
 }
 
 /// Which values can be seen as of another shape without being computed first.

@@ -1,10 +1,12 @@
 //! What one kernel may hold, and where to cut what holds more.
 
-use super::TooMuch;
 use super::cut::Root;
 use super::stage::{Context, Draft, DraftTerm, place};
 use crate::program::MAX_OPERANDS;
 use crate::program::Source;
+
+/// A stage does more than one kernel may; this value should have its own.
+pub(super) struct TooMuch(pub(super) usize);
 
 /// Loads of one stage, which are words of each entry.
 const MAX_LOADS: usize = 24;
@@ -54,7 +56,7 @@ pub(super) fn check(context: &Context<'_>, root: &Root, draft: &Draft) -> Result
     let is_candidate = |value: usize, term: usize| {
         let primitive = &context.lowered.values[value].primitive;
         value != root.value
-            && !super::is_leaf(primitive)
+            && !primitive.is_leaf()
             && draft.terms[term].operands().next().is_some()
             && weights[term].fits(2)
     };

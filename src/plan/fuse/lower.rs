@@ -5,7 +5,6 @@
 //! more than [`CHUNK`] values becomes a tree of reductions. Which primitives
 //! share a kernel is not decided here.
 
-use super::cut::base;
 use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction, as_column, as_row};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
@@ -45,6 +44,16 @@ pub(super) enum Primitive {
     Reshape,
     Gather(usize),
     Concat(usize),
+}
+
+impl Primitive {
+    /// Whether a value is read and not computed.
+    pub(super) fn is_leaf(&self) -> bool {
+        matches!(
+            self,
+            Primitive::Input(_) | Primitive::Constant(_) | Primitive::Count(_)
+        )
+    }
 }
 
 /// A value of a lowered chain.
@@ -272,4 +281,15 @@ pub(super) fn along(shape: Shape, axes: u8) -> u32 {
     dims.filter(|(axis, _)| axes >> axis & 1 == 1)
         .map(|(_, dim)| dim)
         .product()
+}
+
+/// The value that others are views of.
+pub(super) fn base(values: &[Value], mut id: usize) -> usize {
+    while matches!(
+        values[id].primitive,
+        Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape
+    ) {
+        id = values[id].operands[0];
+    }
+    id
 }

@@ -19,11 +19,13 @@ mod cut;
 mod in_place;
 mod limit;
 mod lower;
+mod places;
 mod stage;
 mod view;
 
 use self::cut::{Cut, Target};
-use self::lower::{Lowered, Primitive};
+use self::limit::TooMuch;
+use self::lower::Lowered;
 use self::stage::Context;
 use crate::graph::chain::{Chain, Home, Op};
 use crate::program::{BufferId, Program, Sizes};
@@ -51,9 +53,6 @@ pub fn fuse(chain: &Chain) -> (Program, Sizes) {
         }
     }
 }
-
-/// A stage does more than one kernel may; this value should have its own.
-struct TooMuch(usize);
 
 fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Sizes), TooMuch> {
     let mut program = Program::default();
@@ -94,14 +93,6 @@ fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Si
         sizes.outputs.push(lowered.values[*output].shape);
     }
     Ok((program, sizes))
-}
-
-/// Whether a value is read and not computed.
-fn is_leaf(primitive: &Primitive) -> bool {
-    matches!(
-        primitive,
-        Primitive::Input(_) | Primitive::Constant(_) | Primitive::Count(_)
-    )
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -93,12 +93,8 @@ pub(super) fn draft(context: &Context<'_>, root: &Root) -> Draft {
     let mut draft = Draft::default();
     let values = &context.lowered.values;
     for (id, value) in values.iter().enumerate().take(root.value + 1) {
-        let is_leaf = matches!(
-            value.primitive,
-            Primitive::Input(_) | Primitive::Constant(_) | Primitive::Count(_)
-        );
         let is_own = id == root.value && root.target == Target::Value;
-        if is_leaf || context.cut.is_kept[id] && !is_own {
+        if value.primitive.is_leaf() || context.cut.is_kept[id] && !is_own {
             continue; // Read where it is needed.
         }
         let uses = context.cut.uses[id].iter();
