@@ -7,7 +7,8 @@
 use std::task::{Context, Poll, Waker};
 
 use super::answers::Sent;
-use super::payload::{Call, InFlight, Payload};
+use super::in_flight::InFlight;
+use super::payload::{Call, Payload};
 use super::{COPIES, Session};
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};

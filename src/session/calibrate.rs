@@ -110,7 +110,7 @@ impl<D: Device> Session<D> {
     /// device lost. Nothing else should be on its way meanwhile.
     pub fn next_sample(&mut self) -> Option<Flight> {
         let calibration = self.calibration.as_mut()?;
-        if self.lost.is_some() {
+        if self.life.is_lost() {
             self.calibration = None;
             return None;
         }

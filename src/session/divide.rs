@@ -3,11 +3,12 @@
 //! Which calls may go where is decided here; of those that may go anywhere
 //! `route` decides.
 
+use super::compile_gate::State;
+use super::in_flight::Company;
 use super::model::{Model, Sum};
 use super::payload::{Batch, Call};
 use super::route::{Group, Router};
-use super::tensors::Tensors;
-use super::waiting::{State, state};
+use super::tensor_table::TensorTable;
 use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Generation, Readback};
@@ -88,12 +89,11 @@ impl<D: Device> Session<D> {
         let groups = &mut routed.groups;
         if let Some(router) = &mut self.router {
             // What the GPU would get and cannot have yet, the processor may have.
-            let (mut is_ready, is_lost) = (true, self.lost.is_some());
+            let (mut is_ready, is_lost) = (true, self.life.is_lost());
             for group in groups.iter_mut().filter(|group| group.may_leave()) {
                 let kernels = self.structures.recipes()[group.recipe.0 as usize].kernels();
-                let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
-                group.is_ready =
-                    !is_lost && !matches!(state(device, compiles, kernels), State::Compiling);
+                let state = || self.gate.ask(&mut self.device, kernels);
+                group.is_ready = !is_lost && !matches!(state(), State::Compiling);
                 is_ready &= group.is_ready;
             }
             if !is_ready {
@@ -129,11 +129,11 @@ impl<D: Device> Session<D> {
         };
         let way = &self.queue.in_flight()[at].way;
         if outcome.is_ok() && way.is_heard_next() {
-            self.heard = now;
+            self.life.heard(now);
         }
         // The processor's part keeps the face from looking, and a failure tells nothing.
         let is_told = outcome.is_ok()
-            && way.is_alone
+            && way.company == Company::Alone
             && way.is_at_last()
             && !way.pieces.iter().any(|sent| sent.is_cpu_share);
         if let (Some(router), true) = (&mut self.router, is_told) {
@@ -146,7 +146,7 @@ impl<D: Device> Session<D> {
 fn routed(
     batch: &Batch,
     structures: &Structures,
-    tensors: &Tensors,
+    tensors: &TensorTable,
     router: &mut Option<Router>,
 ) -> Groups {
     let mut all = group(batch, structures, tensors, router);
@@ -166,7 +166,7 @@ fn routed(
 fn group(
     batch: &Batch,
     structures: &Structures,
-    tensors: &Tensors,
+    tensors: &TensorTable,
     router: &mut Option<Router>,
 ) -> Groups {
     const ROUTES: usize = 3;

@@ -1,9 +1,9 @@
 //! Calls that are never sent: their plan as text, and the kernels that they need.
 
 use super::Session;
+use super::compile_gate::Kernels;
 use super::cut::Chunker;
 use super::payload::{Batch, Payload};
-use super::warmup::Kernels;
 use crate::device::Device;
 use crate::kernel::Kernel;
 use crate::plan::{Piece, Plan};

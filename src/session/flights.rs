@@ -9,10 +9,9 @@
 
 use super::answers::{Answer, Sent};
 use super::cut::Chunker;
-use super::facts::{Outline, Timing};
-use super::loss::ATTEMPTS;
-use super::payload::{InFlight, Payload};
-use super::route::Group;
+use super::in_flight::{Allowance, Company, InFlight, ON_THEIR_WAY, Way};
+use super::payload::Payload;
+use super::recovery::ATTEMPTS;
 use super::taking::next_payload;
 use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
@@ -48,103 +47,9 @@ pub struct Settlement {
     pub next: Vec<Flight>,
 }
 
-/// Milliseconds from its first batch on after which a device works that was not lost:
-/// longer than a system lets one hang.
-const PROVEN_MS: f64 = 60_000.0;
-
-/// Bytes of operands and results of pieces beyond which the next of a batch waits for
-/// one that returns: many more than keep copies, link and device at work.
-const ON_THEIR_WAY: u64 = 64 << 20;
-
 /// How often operands and results of a GPU's piece are in memory: uploaded, in slots
 /// and read back, and so those of the pieces beside it.
 const TRAVELING: u64 = 6;
-
-/// What of a batch may be on its way at once.
-struct Allowance {
-    bytes: u64,
-    pieces: usize,
-}
-
-/// The way of a batch in flight: what of it was sent, and what came back. The batch is
-/// kept whole beside it: it is sent again if the device is lost.
-#[derive(Debug)]
-pub(super) struct Way {
-    pub(super) generation: Generation,
-    pub(super) sent: Millis,
-    /// Its pieces, in order.
-    pub(super) pieces: Vec<Sent>,
-    /// How many of them are back.
-    pub(super) landed: usize,
-    /// Those that were not sent yet, the next one last.
-    pub(super) rest: Vec<Piece>,
-    /// Where its time goes, if anybody asked.
-    pub(super) timing: Option<Timing>,
-    /// Its calls by structure, where they had a choice of devices.
-    pub(super) groups: Vec<Group>,
-    /// Whether it was sent while nothing else was on its way.
-    pub(super) is_alone: bool,
-    /// Whether there was no memory for a piece of it.
-    pub(super) is_short: bool,
-}
-
-impl InFlight {
-    /// What is told of it to whoever measures it.
-    fn outline(&self, engine: Engine) -> Outline {
-        let calls = self.batch.calls();
-        let tickets = || calls.iter().map(|call| call.ticket);
-        let mut pieces = self.way.pieces.iter();
-        Outline {
-            first: tickets().min().unwrap_or_default(),
-            last: tickets().max().unwrap_or_default(),
-            calls: calls.len(),
-            pieces: pieces.len(),
-            engine: match pieces.all(|sent| sent.is_cpu_share) {
-                true => Engine::Cpu,
-                false => engine,
-            },
-        }
-    }
-}
-
-impl Way {
-    /// Whether the flight that lands next is its last, and the GPU's.
-    pub(super) fn is_at_last(&self) -> bool {
-        let next = self.pieces.get(self.landed);
-        self.landed + 1 == self.pieces.len()
-            && self.rest.is_empty()
-            && next.is_some_and(|sent| !sent.is_cpu_share)
-    }
-
-    /// Whether the flight that lands next is the device's, and shows that it works: what
-    /// it writes to tensors alone is not waited for.
-    pub(super) fn is_heard_next(&self) -> bool {
-        let next = self.pieces.get(self.landed);
-        next.is_some_and(|sent| !sent.is_cpu_share && sent.has_words())
-    }
-
-    /// Whether something of it needs the device that it was sent to.
-    pub(super) fn needs_device(&self) -> bool {
-        let to_come = &self.pieces[self.landed..];
-        !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
-    }
-
-    /// Whether another piece may go: one is always on its way, two if there are,
-    /// and more of them as long as they are few bytes.
-    fn has_room(&self, most: &Allowance) -> bool {
-        let sent = || {
-            self.pieces[self.landed..]
-                .iter()
-                .filter(|sent| !sent.is_cpu_share)
-        };
-        let bytes: u64 = sent().map(|sent| sent.bytes).sum();
-        match sent().count() {
-            0 => true,
-            count if count >= most.pieces => false,
-            count => count < 2 || bytes < most.bytes,
-        }
-    }
-}
 
 impl<D: Device> Session<D> {
     /// Sends the next batch that is full or was asked for, unless too many are
@@ -159,15 +64,15 @@ impl<D: Device> Session<D> {
             Some(at) => at,
             None => self.take(now)?,
         };
-        let start = self.meter.start(|| self.device.counters());
+        let start = self.metrics.meter.start(|| self.device.counters());
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         if self.beside.is_some() {
             batch.part();
         }
         let (id, waited) = (batch.id, now.0 - batch.oldest.0);
         way.groups = std::mem::take(&mut batch.payload.groups);
-        self.counts.launches += 1;
-        self.first_sent.get_or_insert(now);
+        self.metrics.launches += 1;
+        self.life.sent(now);
         let is_parted = !batch.behind().is_empty();
         self.is_elsewhere = is_parted && self.router.is_some() && batch.ahead().is_empty();
         if is_parted {
@@ -178,14 +83,17 @@ impl<D: Device> Session<D> {
                 is_cpu_share: true,
                 bytes: 0,
             });
-            self.counts.pieces += 1;
+            self.metrics.pieces += 1;
         }
         let flights = self.send(at);
-        let timing = self.meter.encoded(start, || self.device.counters(), waited);
+        let timing = self
+            .metrics
+            .meter
+            .encoded(start, || self.device.counters(), waited);
         self.queue.in_flight_mut()[at].way.timing = timing;
         Some(Launch {
             batch: id,
-            generation: self.generation,
+            generation: self.life.generation(),
             is_parted,
             flights,
         })
@@ -193,17 +101,11 @@ impl<D: Device> Session<D> {
 
     /// The way of a batch that is about to be sent.
     pub(super) fn way(&self, now: Millis) -> Way {
-        Way {
-            generation: self.generation,
-            sent: now,
-            pieces: Vec::new(),
-            landed: 0,
-            rest: Vec::new(),
-            timing: None,
-            groups: Vec::new(),
-            is_alone: self.queue.in_flight().is_empty(),
-            is_short: false,
-        }
+        let company = match self.queue.in_flight().is_empty() {
+            true => Company::Alone,
+            false => Company::Others,
+        };
+        Way::new(self.life.generation(), now, company)
     }
 
     /// Takes the next batch of the queue, as far as it can go: its place in flight.
@@ -226,8 +128,8 @@ impl<D: Device> Session<D> {
     pub(super) fn prepare(&mut self, at: usize, now: Millis) {
         let batch = self.queue.flying(at);
         if !batch.payload.is_sent {
-            self.waits.add(now.0 - batch.oldest.0);
-            self.counts.batch(batch.live(), self.queue.fill(batch));
+            let (fill, waited) = (self.queue.fill(batch), now.0 - batch.oldest.0);
+            self.metrics.batch(batch.live(), fill, waited);
         }
         self.queue.flying_mut(at).payload.is_sent = true;
         self.route(at);
@@ -237,9 +139,9 @@ impl<D: Device> Session<D> {
     /// Whether pieces on their way keep the next batch back. What it writes might
     /// be read by those of its predecessor that were not sent yet.
     pub(super) fn is_occupied(&self) -> bool {
-        let mut ways = self.ways();
+        let (mut ways, generation) = (self.ways(), self.life.generation());
         let pieces = |way: &Way| way.pieces.len() - way.landed;
-        ways.any(|way| way.generation == self.generation && !way.rest.is_empty())
+        ways.any(|way| way.generation == generation && !way.rest.is_empty())
             || self.ways().map(pieces).sum::<usize>() >= self.max_pieces
     }
 
@@ -325,7 +227,7 @@ impl<D: Device> Session<D> {
             });
             // What the device appended was for this attempt.
             arena.truncate(operands);
-            self.counts.pieces += 1;
+            self.metrics.pieces += 1;
             way.pieces.push(Sent {
                 bytes: plan.traveling_bytes(),
                 piece,
@@ -363,7 +265,7 @@ impl<D: Device> Session<D> {
         }
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
-        self.meter.landed(&mut way.timing, stamps);
+        self.metrics.meter.landed(&mut way.timing, stamps);
         let sent = &way.pieces[way.landed];
         way.landed += 1;
         let is_last = way.landed == way.pieces.len() && way.rest.is_empty();
@@ -373,23 +275,24 @@ impl<D: Device> Session<D> {
         match &outcome {
             Ok(_) => {
                 let whole = answers.iter().filter(|answer| answer.is_last()).count();
-                self.counts.settled(whole, sent.engine);
+                self.metrics.settled(whole, sent.engine);
                 // A call that was answered with results shows that the device works. Nothing
                 // comes back of one that writes to a tensor: such calls show it when the
                 // device was not lost for a minute.
-                let is_old = way.sent.0 - self.first_sent.unwrap_or(way.sent).0 > PROVEN_MS;
+                let is_old = self.life.is_old(way.sent);
                 let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
                 proves = whole > 0 && !sent.is_cpu_share && is_result;
-                self.has_answered |= proves;
                 if proves {
+                    self.life.proved();
                     self.recovery.proved();
                 }
             }
-            Err(_) => self.counts.rejected += answers.len() as u64,
+            Err(_) => self.metrics.rejected += answers.len() as u64,
         }
         let next = if is_last {
             let flying = self.queue.settle(at);
-            self.meter
+            self.metrics
+                .meter
                 .finished(flying.way.timing, &flying.outline(self.engine));
             self.recycle(flying.batch.payload);
             Vec::new()
@@ -413,10 +316,12 @@ impl<D: Device> Session<D> {
         if self.is_lost() || self.queue.in_flight()[at].way.rest.is_empty() {
             return Vec::new(); // With its device all of it is sent again.
         }
-        let start = self.meter.start(|| self.device.counters());
+        let start = self.metrics.meter.start(|| self.device.counters());
         let flights = self.send_more(at);
         let timing = &mut self.queue.in_flight_mut()[at].way.timing;
-        self.meter.went_on(timing, start, || self.device.counters());
+        self.metrics
+            .meter
+            .went_on(timing, start, || self.device.counters());
         flights
     }
 
@@ -430,15 +335,14 @@ impl<D: Device> Session<D> {
     /// Since when the device owes an answer: to the oldest batch in flight, but not
     /// before its last one, for it answers in order; or a kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
-        let after = |sent: Millis| if sent < self.heard { self.heard } else { sent };
-        let moments = self.ways().map(|way| after(way.sent));
+        let moments = self.ways().map(|way| self.life.owes_since(way.sent));
         let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }
 
     /// Batches sent so far, each as often as it was.
     pub fn launches(&self) -> u64 {
-        self.counts.launches
+        self.metrics.launches
     }
 
     /// Batches on their way.

@@ -15,8 +15,10 @@ impl<D: Device> Session<D> {
     /// Gives up a call; `true` if it was pending. Nobody settles it then.
     pub fn abort(&mut self, ticket: Ticket) -> bool {
         let found = self.queue.abort(ticket);
-        self.counts.rejected += u64::from(found);
-        self.waiting.is_due |= found; // Others may have waited for what it writes.
+        self.metrics.rejected += u64::from(found);
+        if found {
+            self.gate.open(); // Others may have waited for what it writes.
+        }
         let open = self.queue.open_mut();
         if open.is_empty() {
             open.clear();

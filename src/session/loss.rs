@@ -3,16 +3,11 @@
 //!
 //! Finding another device is a face's matter.
 
-use super::flights::Way;
+use super::in_flight::Way;
 use super::recovery::{Loss, Remedy};
 use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
-
-/// How often a device at work on a batch is lost, and the batch answers no call
-/// in between, before its calls are refused. Batches behind it, on their way or
-/// in the queue, have lost nothing.
-pub(super) const ATTEMPTS: u32 = 3;
 
 impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
@@ -27,23 +22,22 @@ impl<D: Device> Session<D> {
     }
 
     pub(super) fn lose_by(&mut self, loss: Loss, generation: Generation) {
-        if generation != self.generation || self.is_lost() {
+        if generation != self.life.generation() || self.is_lost() {
             return;
         }
-        self.lost = Some(loss);
-        // What is sent from here on is not what is still on its way.
-        self.generation = Generation(self.generation.0 + 1);
+        self.life.end(loss);
         // A device takes batches in order: it was at work on the oldest.
         let mut flying = self.queue.in_flight_mut().iter_mut();
         if let Some(oldest) = flying.find(|flying| flying.way.needs_device()) {
             oldest.batch.payload.losses += 1;
         }
+        let has_answered = self.life.has_answered();
         // And the compiler on all that waits for it; one that answered others meanwhile
         // is half as much to be blamed on them.
         for batch in self.queue.parked_mut() {
             let payload = &mut batch.payload;
-            payload.doubts += u32::from(self.has_answered);
-            payload.losses += u32::from(!self.has_answered || payload.doubts % 2 == 0);
+            payload.doubts += u32::from(has_answered);
+            payload.losses += u32::from(!has_answered || payload.doubts % 2 == 0);
         }
     }
 
@@ -56,21 +50,21 @@ impl<D: Device> Session<D> {
 
     /// Whether the device is lost and waits for its replacement.
     pub fn is_lost(&self) -> bool {
-        self.lost.is_some()
+        self.life.is_lost()
     }
 
     /// Whether nothing is sent for now: the device is lost and the processor beside it
     /// has nothing to do, another one is about to take over, or what is on its way goes
     /// first.
     pub(super) fn is_stopped(&self) -> bool {
-        let has_device = self.lost.is_none() || self.goes_on();
+        let has_device = !self.is_lost() || self.goes_on();
         !has_device || self.successor.is_some() || self.is_held_back()
     }
 
     /// What a face is to do about the device. To be asked after everything that may have
     /// lost it, and at [`Session::next_look`].
     pub fn remedy(&mut self, now: Millis) -> Option<Remedy> {
-        if let Some(loss) = self.lost {
+        if let Some(loss) = self.life.loss() {
             self.recovery.lost(loss, now);
         }
         self.recovery.due(now)
@@ -118,7 +112,7 @@ impl<D: Device> Session<D> {
         let Some(gpu) = self.successor.take() else {
             return false;
         };
-        self.gone = self.device.counters().after(self.gone);
+        self.metrics.leave(self.device.counters());
         self.beside = Some(std::mem::replace(&mut self.device, gpu));
         self.router = self.resting.take();
         self.begin_life(now);
@@ -150,7 +144,7 @@ impl<D: Device> Session<D> {
 
     /// Which life of the device this is.
     pub fn generation(&self) -> Generation {
-        self.generation
+        self.life.generation()
     }
 
     /// Goes on with another device in the place of one that is lost, and hands that one
@@ -162,7 +156,7 @@ impl<D: Device> Session<D> {
             }
         }
         self.queue.resume_all();
-        self.gone = self.device.counters().after(self.gone);
+        self.metrics.leave(self.device.counters());
         self.device.destroy();
         let old = std::mem::replace(&mut self.device, device);
         self.begin_life(now);
@@ -185,14 +179,11 @@ impl<D: Device> Session<D> {
             Engine::Gpu => self.recovery.found(now),
             Engine::Cpu => self.recovery.fell_back(now),
         }
-        self.waiting.forget();
+        self.gate.forget_compiles();
         self.structures.forget_taken();
         self.device.allow(self.budget.0);
-        self.device.measure(self.meter.renew());
-        self.has_answered = false;
-        self.first_sent = None;
-        self.generation = Generation(self.generation.0 + 1);
-        self.lost = None;
+        self.device.measure(self.metrics.meter.renew());
+        self.life.begin();
     }
 
     /// Gives up the queued calls that read a tensor which went with the last
@@ -211,7 +202,7 @@ impl<D: Device> Session<D> {
         for ticket in &tickets {
             self.queue.abort(*ticket);
         }
-        self.counts.rejected += tickets.len() as u64;
+        self.metrics.rejected += tickets.len() as u64;
         tickets
     }
 

@@ -7,6 +7,7 @@
 mod answers;
 mod aside;
 mod calibrate;
+mod compile_gate;
 mod cut;
 mod divide;
 mod explain;
@@ -14,7 +15,10 @@ mod facts;
 mod fence;
 mod flights;
 mod given_up;
+mod in_flight;
+mod life;
 mod loss;
+mod metrics;
 mod model;
 mod parts;
 mod payload;
@@ -24,6 +28,7 @@ mod scarce;
 mod stats;
 mod structures;
 mod taking;
+mod tensor_table;
 mod tensors;
 mod waiting;
 mod warmup;
@@ -38,6 +43,7 @@ mod budget;
 
 pub use answers::Answer;
 pub use calibrate::try_out;
+pub use compile_gate::Kernels;
 pub use facts::{Facts, Measured};
 pub use fence::Fence;
 pub use flights::{Launch, Settlement};
@@ -46,20 +52,20 @@ pub use parts::Filling;
 pub use recovery::Remedy;
 pub use stats::{Stats, TensorBytes};
 pub use taking::Submission;
-pub use warmup::Kernels;
 
 use self::budget::default_budget;
 use self::calibrate::Calibration;
-use self::facts::Meter;
-use self::payload::{Batch, Payload, Queue};
-use self::recovery::{Loss, Recovery};
+use self::compile_gate::CompileGate;
+use self::in_flight::Queue;
+use self::life::Life;
+use self::metrics::Metrics;
+use self::payload::{Batch, Payload};
+use self::recovery::Recovery;
 use self::route::Router;
-use self::stats::Waits;
 use self::structures::Structures;
-use self::tensors::Tensors;
-use self::waiting::Waiting;
+use self::tensor_table::TensorTable;
 use crate::batch::{BatchConfig, Due, MemoryBudget, Millis, Ticket};
-use crate::device::{Clock, Counters, Device, DeviceInfo, Engine, Generation};
+use crate::device::{Clock, Device, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
 
@@ -86,21 +92,11 @@ pub struct Session<D> {
     /// A GPU that takes the processor's place as soon as nothing is on its way.
     successor: Option<D>,
     calibration: Option<Box<Calibration>>,
-    generation: Generation,
-    /// How the device was lost, if it is and was not replaced yet. Nothing is sent to it.
-    lost: Option<Loss>,
+    life: Life,
     recovery: Recovery,
-    /// Whether this device has answered a call.
-    has_answered: bool,
-    /// When a device last answered something that can be read.
-    heard: Millis,
-    /// When this device was sent its first batch.
-    first_sent: Option<Millis>,
     /// Launches when memory was freed last.
     trimmed: u64,
     has_fallen_back: bool,
-    /// What the devices before this one did.
-    gone: Counters,
     /// Every batch, from its first call to its last answer.
     queue: Queue,
     budget: MemoryBudget,
@@ -109,17 +105,15 @@ pub struct Session<D> {
     /// The most bytes of a batch where no tensor takes memory.
     most_bytes: u64,
     structures: Structures,
-    tensors: Tensors,
+    tensors: TensorTable,
     /// Memory for the tensors that a call names.
     named: Vec<u32>,
-    waiting: Waiting,
+    gate: CompileGate,
     /// Calls made while explaining; never sent.
     explained: Option<Batch>,
     /// Arenas of settled batches, for the next ones.
     spare: Vec<Arena>,
-    waits: Waits,
-    counts: stats::Counts,
-    meter: Meter,
+    metrics: Metrics,
 }
 
 impl<D: Device> Session<D> {
@@ -150,29 +144,22 @@ impl<D: Device> Session<D> {
             resting: None,
             successor: None,
             calibration: None,
-            generation: Generation::default(),
-            lost: None,
+            life: Life::default(),
             recovery: Recovery::new(device.info().engine),
-            has_answered: false,
-            heard: Millis::default(),
-            first_sent: None,
             trimmed: 0,
             has_fallen_back: false,
-            gone: Counters::default(),
             device,
             max_pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
             queue,
             budget,
             most_bytes: most,
             structures: Structures::default(),
-            tensors: Tensors::default(),
+            tensors: TensorTable::default(),
             named: Vec::new(),
-            waiting: Waiting::default(),
+            gate: CompileGate::default(),
             explained: None,
             spare: Vec::new(),
-            waits: Waits::default(),
-            counts: stats::Counts::default(),
-            meter: Meter::default(),
+            metrics: Metrics::default(),
         })
     }
 
@@ -226,10 +213,8 @@ impl<D: Device> Session<D> {
     /// [`Session::take_devices`].
     pub fn give_up_all(&mut self) -> Vec<Ticket> {
         let mut tickets = self.queue.drain(Payload::new(Arena::default()));
-        self.counts.rejected += tickets.len() as u64;
-        let warmups = self.waiting.warmups.drain(..);
-        tickets.extend(warmups.map(|warmup| warmup.ticket));
-        self.waiting = Waiting::default();
+        self.metrics.rejected += tickets.len() as u64;
+        tickets.extend(self.gate.clear());
         self.spare.clear();
         self.calibration = None;
         tickets
@@ -238,7 +223,7 @@ impl<D: Device> Session<D> {
     /// Takes the devices out of a session that is over, for whoever frees them where that may
     /// wait; `instead` stands in their place.
     pub fn take_devices(&mut self, instead: D) -> Vec<D> {
-        self.gone = self.device.counters().after(self.gone);
+        self.metrics.leave(self.device.counters());
         self.beside = None; // Its tensors go with it.
         let device = std::mem::replace(&mut self.device, instead);
         let mut devices: Vec<D> = self.successor.take().into_iter().collect();
@@ -283,31 +268,29 @@ impl<D: Device> Session<D> {
     /// Counts since the session was opened.
     pub fn stats(&self) -> Stats {
         Stats {
-            measured: self.meter.measured(),
             host_bytes: self.host_bytes(),
-            ..self.counts.stats(
-                &self.waits,
-                self.queue.pending(),
-                (self.device.counters().after(self.gone), self.tensor_bytes()),
-            )
+            tensors: self.tensor_bytes(),
+            ..self
+                .metrics
+                .stats(self.queue.pending(), self.device.counters())
         }
     }
 
     /// Times batches by a clock from here on, for [`Session::take_facts`]; or no
     /// more.
     pub fn measure_batches(&mut self, clock: Option<Clock>) {
-        self.meter.listen(clock);
+        self.metrics.meter.listen(clock);
         self.device.measure(clock);
     }
 
     /// The facts of the batch that came back last, once, if it was measured.
     pub fn take_facts(&mut self) -> Option<Facts> {
-        self.meter.take()
+        self.metrics.meter.take()
     }
 
     /// Notes how long a launch took; the face has the clock.
     pub fn note_encode(&mut self, ms: f64) {
-        self.counts.encode_ms += ms;
+        self.metrics.encode_ms += ms;
     }
 
     /// What the device is.

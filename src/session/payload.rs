@@ -5,7 +5,6 @@
 
 use std::borrow::Borrow;
 
-use super::flights::Way;
 use super::route::Group;
 use crate::batch;
 use crate::device::Engine;
@@ -13,14 +12,8 @@ use crate::error::Error;
 use crate::plan::{self, NumbersId, Recipe, SetId};
 use crate::tensor::{Arena, Format, Span, aligned};
 
-/// The batches of a session, whatever becomes of them.
-pub(super) type Queue = batch::Queue<Work, Payload, Way>;
-
 /// One batch of a session.
 pub(super) type Batch = batch::Batch<Work, Payload>;
-
-/// A batch in flight.
-pub(super) type InFlight = batch::InFlight<Work, Payload, Way>;
 
 /// One call of a batch.
 pub(super) type Call = batch::Call<Work>;

@@ -4,9 +4,13 @@
 //! Pure: it has no clock and opens nothing. A face asks what there is to do, does it,
 //! and says what came of it. What becomes of calls meanwhile is `loss`'s matter.
 
-use super::loss::ATTEMPTS;
 use crate::batch::Millis;
 use crate::device::Engine;
+
+/// How often a device at work on a batch is lost, and the batch answers no call
+/// in between, before its calls are refused. Batches behind it, on their way or
+/// in the queue, have lost nothing.
+pub(super) const ATTEMPTS: u32 = 3;
 
 /// Losses in a row after which the processor takes over: more than a single batch
 /// survives, so that one which brings every device down is refused and the others keep

@@ -5,7 +5,8 @@
 //! decided here.
 
 use super::Session;
-use super::payload::{Batch, InFlight, Payload};
+use super::in_flight::InFlight;
+use super::payload::{Batch, Payload};
 use super::recovery::Loss;
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
@@ -40,7 +41,7 @@ impl<D: Device> Session<D> {
             self.requeue(at);
             if gives_up && !leaves {
                 // Its tensors are nowhere else: the processor takes everything over.
-                self.lose_by(Loss::Exhausted, self.generation);
+                self.lose_by(Loss::Exhausted, self.life.generation());
             }
         }
         true
@@ -52,7 +53,7 @@ impl<D: Device> Session<D> {
         if payload.shortages > HALVINGS && self.may_leave(payload) {
             let (works, _) = self.queue.flying_mut(at).works_and_payload();
             works.for_each(|work| work.is_cpu_share = true);
-            self.counts.fallbacks += 1;
+            self.metrics.fallbacks += 1;
             self.has_fallen_back = true;
         }
     }

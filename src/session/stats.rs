@@ -1,11 +1,8 @@
-//! Counts of what a session did. Plain numbers, cheap to take.
+//! What a session tells of itself: plain numbers, cheap to take.
 
 use super::facts::Measured;
-use crate::device::{Counters, Engine};
+use crate::device::Counters;
 use crate::tensor::Packing;
-
-/// Batches whose waits are remembered for the percentiles.
-const REMEMBERED: usize = 512;
 
 /// Counts since a session was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,125 +73,5 @@ impl TensorBytes {
             Some(Packing::Bf16) => &mut self.bf16,
             Some(Packing::Int8) => &mut self.int8,
         }
-    }
-}
-
-/// The running sums behind [`Stats`].
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) calls: u64,
-    pub(super) rejected: u64,
-    pub(super) encode_ms: f64,
-    pub(super) pieces: u64,
-    pub(super) fallbacks: u64,
-    pub(super) launches: u64,
-    settled_gpu: u64,
-    settled_cpu: u64,
-    batches: u64,
-    batched_calls: u64,
-    fill: f64,
-}
-
-impl Counts {
-    pub(super) fn batch(&mut self, calls: usize, fill: f64) {
-        self.batches += 1;
-        self.batched_calls += calls as u64;
-        self.fill += fill;
-    }
-
-    pub(super) fn settled(&mut self, calls: usize, engine: Engine) {
-        match engine {
-            Engine::Gpu => self.settled_gpu += calls as u64,
-            Engine::Cpu => self.settled_cpu += calls as u64,
-        }
-    }
-
-    pub(super) fn stats(
-        &self,
-        waits: &Waits,
-        pending: usize,
-        (device, tensors): (Counters, TensorBytes),
-    ) -> Stats {
-        let batches = (self.batches as f64).max(1.0);
-        let (wait_p50, wait_p95) = waits.percentiles();
-        Stats {
-            calls: self.calls,
-            settled: self.settled_gpu + self.settled_cpu,
-            rejected: self.rejected,
-            pending: pending as u64,
-            batches: self.batches,
-            pieces: self.pieces,
-            mean_batch_size: self.batched_calls as f64 / batches,
-            fill_rate: self.fill / batches,
-            wait_p50,
-            wait_p95,
-            encode_ms: self.encode_ms / batches,
-            ran_on_gpu: self.settled_gpu,
-            ran_on_cpu: self.settled_cpu,
-            fallbacks: self.fallbacks,
-            host_bytes: 0,
-            measured: Measured::default(),
-            device,
-            tensors,
-        }
-    }
-}
-
-/// The waits of the last batches.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    /// In order of arrival, from `next` on.
-    ring: Vec<f64>,
-    next: usize,
-    /// The same by size.
-    sorted: Vec<f64>,
-}
-
-impl Waits {
-    pub(super) fn add(&mut self, ms: f64) {
-        if self.ring.len() < REMEMBERED {
-            self.ring.push(ms);
-        } else {
-            let oldest = std::mem::replace(&mut self.ring[self.next], ms);
-            self.sorted.remove(self.place(oldest));
-        }
-        self.sorted.insert(self.place(ms), ms);
-        self.next = (self.next + 1) % REMEMBERED;
-    }
-
-    /// The first place among the sorted that is not below `ms`.
-    fn place(&self, ms: f64) -> usize {
-        self.sorted.partition_point(|wait| *wait < ms)
-    }
-
-    fn percentiles(&self) -> (f64, f64) {
-        let sorted = &self.sorted;
-        let at = |share: usize| {
-            sorted
-                .get(sorted.len() * share / 100)
-                .copied()
-                .unwrap_or(0.0)
-        };
-        (at(50), at(95))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_those_of_the_last_batches() {
-        let mut waits = Waits::default();
-        assert_eq!(waits.percentiles(), (0.0, 0.0));
-        for i in 0..2000_u32 {
-            waits.add(f64::from(i * 7919 % 1000));
-        }
-        let mut last: Vec<f64> = (2000 - REMEMBERED as u32..2000)
-            .map(|i| f64::from(i * 7919 % 1000))
-            .collect();
-        last.sort_unstable_by(f64::total_cmp);
-        assert_eq!(waits.percentiles(), (last[256], last[486]));
-        assert_eq!(waits.sorted, last);
     }
 }

@@ -184,9 +184,11 @@ impl<D: Device> Session<D> {
         if let Some(tensor) = written {
             self.outdate(tensor);
         }
-        self.counts.calls += 1;
-        self.counts.rejected += u64::from(superseded.is_some());
-        self.waiting.is_due |= superseded.is_some(); // As in `abort`.
+        self.metrics.calls += 1;
+        self.metrics.rejected += u64::from(superseded.is_some());
+        if superseded.is_some() {
+            self.gate.open(); // As in `abort`.
+        }
         for tensor in &self.named {
             self.tensors.read(*tensor);
         }

@@ -1,14 +1,14 @@
-//! Tensors that stay on the device: who still reads them.
+//! Tensors that stay on the device: how they come to the devices, and when they leave.
 //!
-//! Their data is the device's and its source the face's; this only counts, so
-//! that what is released while calls wait for it is freed with the last one.
+//! Who still reads a tensor and where its words lie is in `tensor_table`; their source is
+//! the face's.
 
 use super::parts::Filling;
 use super::stats::TensorBytes;
+use super::tensor_table::MIRRORED;
 use super::{COPIES, Session};
 use crate::device::Device;
 use crate::error::Error;
-use crate::plan::Parted;
 use crate::tensor::{Packing, WORD};
 
 /// Bytes that a batch may have whatever tensors take, unless the budget is smaller.
@@ -215,12 +215,10 @@ impl<D: Device> Session<D> {
     /// What tensors take of the device's memory.
     pub(super) fn tensor_bytes(&self) -> TensorBytes {
         let mut bytes = TensorBytes::default();
-        for (tensor, held) in (0..).zip(&self.tensors.held) {
-            // What the device does not have yet counts as what it will take.
-            let coming = u32::try_from(held.deferred.unwrap_or(0)).unwrap_or(u32::MAX);
-            let coming = held.packing.map_or(coming, |packing| packing.words(coming));
+        // What the device does not have yet counts as what it will take.
+        for (tensor, packing, coming) in self.tensors.coming() {
             let coming = u64::from(coming) * u64::from(WORD);
-            *bytes.of(held.packing) += self.device.tensor_bytes(tensor).max(coming);
+            *bytes.of(packing) += self.device.tensor_bytes(tensor).max(coming);
         }
         bytes
     }
@@ -260,183 +258,5 @@ impl<D: Device> Session<D> {
     /// here on. Calls that were made before still read it.
     pub(super) fn outdate(&mut self, tensor: u32) {
         self.tensors.unmirror(tensor);
-    }
-}
-
-/// The tensors of a session.
-#[derive(Debug, Default)]
-pub(super) struct Tensors {
-    held: Vec<Held>,
-    /// Numbers that can be given again.
-    free: Vec<u32>,
-    /// Words that the processor beside the device has.
-    mirrored: usize,
-    /// Bytes that the device has of them.
-    pub(super) resident: u64,
-    /// Those that lie there in parts.
-    parted: Vec<Parted>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    /// Pending calls that read it.
-    readers: u32,
-    is_held: bool,
-    /// Whether its data is on the device that is in use.
-    is_filled: bool,
-    packing: Option<Packing>,
-    /// Words of it that the processor beside the device has.
-    mirrored: usize,
-    /// Words of it that the device is still to get from there.
-    deferred: Option<usize>,
-}
-
-/// Words of a tensor, and of all of them, that the processor beside a GPU gets
-/// as well: 1 MiB, and 32 MiB. What is larger pulls its calls to the GPU.
-const MIRRORED: usize = 1 << 18;
-const MIRRORED_IN_ALL: usize = 1 << 23;
-
-impl Tensors {
-    /// A number for a new tensor.
-    pub(super) fn hold(&mut self) -> u32 {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.held.push(Held::default());
-            u32::try_from(self.held.len() - 1).expect("fewer than 2^31 tensors")
-        });
-        self.held[number as usize] = Held {
-            is_held: true,
-            ..Held::default()
-        };
-        number
-    }
-
-    /// The numbers that tensors have, or had.
-    fn numbers(&self) -> std::ops::Range<u32> {
-        0..u32::try_from(self.held.len()).expect("fewer than 2^31 tensors")
-    }
-
-    /// How the device keeps a tensor's floats, if they are packed.
-    fn packing(&self, tensor: u32) -> Option<Packing> {
-        self.held[tensor as usize].packing
-    }
-
-    /// How many numbers there are.
-    pub(super) fn count(&self) -> usize {
-        self.held.len()
-    }
-
-    /// Whether there is a tensor of this number.
-    pub(super) fn is_held(&self, tensor: u32) -> bool {
-        let held = self.held.get(tensor as usize);
-        held.is_some_and(|held| held.is_held)
-    }
-
-    /// Its data is on the device.
-    pub(super) fn fill(&mut self, tensor: u32, packing: Option<Packing>) {
-        let held = &mut self.held[tensor as usize];
-        held.is_filled = true;
-        held.packing = packing;
-        held.deferred = None;
-    }
-
-    /// Its words are on the processor beside the device alone for now.
-    fn defer(&mut self, tensor: u32, words: usize) {
-        self.held[tensor as usize].deferred = Some(words);
-    }
-
-    /// Words that the device is still to get, if it lacks a tensor.
-    fn deferred(&self, tensor: u32) -> Option<usize> {
-        self.held.get(tensor as usize)?.deferred
-    }
-
-    /// Whether the processor beside the device is to have so many words of it.
-    pub(super) fn mirror(&mut self, tensor: u32, words: usize) -> bool {
-        let held = &mut self.held[tensor as usize];
-        let others = self.mirrored - held.mirrored;
-        let fits = words <= MIRRORED && others + words <= MIRRORED_IN_ALL;
-        if fits {
-            held.mirrored = words;
-            self.mirrored = others + words;
-        }
-        fits
-    }
-
-    /// Those that lie on the device in parts.
-    pub(super) fn parted(&self) -> &[Parted] {
-        &self.parted
-    }
-
-    /// A tensor lies in parts from here on.
-    pub(super) fn part(&mut self, parted: Parted) {
-        self.parted.push(parted);
-    }
-
-    /// It does no more; what its parts were.
-    pub(super) fn unpart(&mut self, tensor: u32) -> Vec<u32> {
-        let at = self.parted.iter().position(|own| own.tensor == tensor);
-        at.map_or(Vec::new(), |at| self.parted.swap_remove(at).parts)
-    }
-
-    /// No more calls may read the processor's copy.
-    pub(super) fn unmirror(&mut self, tensor: u32) {
-        let words = std::mem::take(&mut self.held[tensor as usize].mirrored);
-        self.mirrored -= words;
-    }
-
-    /// Whether the processor beside the device has its data as well.
-    pub(super) fn is_mirrored(&self, tensor: u32) -> bool {
-        let held = &self.held[tensor as usize];
-        held.mirrored > 0 && held.is_filled
-    }
-
-    /// Nothing is on the device any more.
-    pub(super) fn lose(&mut self) {
-        self.resident = 0;
-        for held in &mut self.held {
-            held.is_filled = false;
-            held.deferred = None;
-        }
-    }
-
-    /// Whether its data is on the device.
-    pub(super) fn is_filled(&self, tensor: u32) -> bool {
-        self.held[tensor as usize].is_filled
-    }
-
-    /// A call reads it from now on.
-    pub(super) fn read(&mut self, tensor: u32) {
-        self.held[tensor as usize].readers += 1;
-    }
-
-    /// Whether a pending call reads it.
-    pub(super) fn is_read(&self, tensor: u32) -> bool {
-        self.held[tensor as usize].readers > 0
-    }
-
-    /// A call reads it no more; `true` when nobody needs it.
-    pub(super) fn done(&mut self, tensor: u32) -> bool {
-        self.held[tensor as usize].readers -= 1;
-        self.is_over(tensor)
-    }
-
-    /// Its owner needs it no more; `true` when nobody does.
-    pub(super) fn release(&mut self, tensor: u32) -> bool {
-        if !self.is_held(tensor) {
-            return false;
-        }
-        self.held[tensor as usize].is_held = false;
-        self.is_over(tensor)
-    }
-
-    fn is_over(&mut self, tensor: u32) -> bool {
-        let Held {
-            readers, is_held, ..
-        } = self.held[tensor as usize];
-        let is_over = readers == 0 && !is_held;
-        if is_over {
-            self.held[tensor as usize].deferred = None;
-            self.free.push(tensor);
-        }
-        is_over
     }
 }

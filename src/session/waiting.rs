@@ -4,52 +4,29 @@
 //! Compiling is a device's business, and awaiting it a face's.
 
 use super::Session;
-use super::loss::ATTEMPTS;
+use super::compile_gate::State;
 use super::payload::{Batch, Call, Payload};
-use super::tensors::Tensors;
-use super::warmup::Warmup;
+use super::recovery::ATTEMPTS;
+use super::tensor_table::TensorTable;
 use crate::batch::{Millis, Ticket};
-use crate::device::{Compile, Compiled, Device, Generation, Readiness};
+use crate::device::{Compile, Compiled, Device, Generation};
 use crate::error::Error;
-use crate::kernel::Kernel;
 use crate::tensor::Arena;
 
 /// Words of operands up to which calls join others that wait, 256 KiB: they are copied.
 const FEW: u32 = 1 << 16;
 
-/// What a session knows of kernels on their way.
-#[derive(Default)]
-pub(super) struct Waiting {
-    /// Whether parked calls may be able to go by now.
-    pub(super) is_due: bool,
-    /// The same of warm-ups.
-    pub(super) is_warmup_due: bool,
-    /// What the face is to await.
-    pub(super) compiles: Vec<Compile>,
-    pub(super) warmups: Vec<Warmup>,
-    /// When calls were parked first, or the compiler was last done with a kernel.
-    since: Millis,
-}
-
-/// The state of several kernels together.
-#[derive(Clone)]
-pub(super) enum State {
-    Ready,
-    Failed(Error),
-    Compiling,
-}
-
 impl<D: Device> Session<D> {
     /// The compilations that launches have begun. Await each, and give what comes
     /// out to [`Session::compiled`], with the generation of now.
     pub fn compiles(&mut self) -> Vec<Compile> {
-        std::mem::take(&mut self.waiting.compiles)
+        self.gate.take_compiles()
     }
 
     /// Takes what a compilation brought. [`Session::launch`] then sends the calls
     /// that waited for it alone.
     pub fn compiled(&mut self, generation: Generation, compiled: Compiled, now: Millis) {
-        if generation != self.generation {
+        if generation != self.life.generation() {
             return;
         }
         if matches!(compiled.outcome, Err(Error::DeviceLost(_))) {
@@ -57,15 +34,13 @@ impl<D: Device> Session<D> {
             return;
         }
         self.device.adopt(compiled);
-        self.waiting.is_due = true;
-        self.waiting.is_warmup_due = true;
-        self.waiting.since = now;
+        self.gate.compiled(now);
     }
 
     /// Takes the oldest of the parked batches that can go by now, as far as it can: its
     /// place in flight.
     pub(super) fn resume(&mut self, now: Millis) -> Option<usize> {
-        if !self.waiting.is_due || self.is_lost() {
+        if !self.gate.is_open() || self.is_lost() {
             return None;
         }
         for id in self.queue.parked_ids() {
@@ -77,7 +52,7 @@ impl<D: Device> Session<D> {
                 return Some(at);
             }
         }
-        self.waiting.is_due = false;
+        self.gate.close();
         None
     }
 
@@ -114,7 +89,7 @@ impl<D: Device> Session<D> {
         });
         let mut leaves: Vec<bool> = leaves.collect();
         if failed.is_some() {
-            self.waiting.is_due = true;
+            self.gate.open();
         } else {
             self.keep_readers(self.queue.flying(at), &mut leaves);
         }
@@ -122,7 +97,7 @@ impl<D: Device> Session<D> {
             return true;
         }
         if !self.queue.has_parked() {
-            self.waiting.since = now;
+            self.gate.park(now);
         }
         let is_joined = self.join(at, &leaves);
         match (is_joined, leaves.contains(&false)) {
@@ -241,8 +216,8 @@ impl<D: Device> Session<D> {
     /// Since when the compiler owes something that calls wait for; nothing, where they
     /// may go as soon as what is on its way lets them.
     pub(super) fn waiting_since(&self) -> Option<Millis> {
-        let waits = self.queue.has_parked() && !self.waiting.is_due;
-        waits.then_some(self.waiting.since)
+        let waits = self.queue.has_parked() && !self.gate.is_open();
+        waits.then_some(self.gate.since())
     }
 
     /// The states of the structures that calls for the device are of, by number.
@@ -254,10 +229,9 @@ impl<D: Device> Session<D> {
         for Call { work, .. } in batch.calls() {
             let at = work.planned.recipe.0 as usize;
             if states[at].is_none() && !work.is_cpu_share {
-                let (device, compiles) = (&mut self.device, &mut self.waiting.compiles);
-                states[at] = Some(match self.lost.is_some() {
+                states[at] = Some(match self.life.is_lost() {
                     true => State::Compiling,
-                    false => state(device, compiles, recipes[at].kernels()),
+                    false => self.gate.ask(&mut self.device, recipes[at].kernels()),
                 });
             }
         }
@@ -266,48 +240,14 @@ impl<D: Device> Session<D> {
 }
 
 /// Moves the marked calls of a batch to another, which reads their tensors from here on.
-fn move_calls(batch: &mut Batch, leaves: &[bool], (other, tensors): (&mut Batch, &mut Tensors)) {
+fn move_calls(
+    batch: &mut Batch,
+    leaves: &[bool],
+    (other, tensors): (&mut Batch, &mut TensorTable),
+) {
     let known = other.payload.read.len();
     batch.divide(leaves, other);
     for tensor in &other.payload.read[known..] {
         tensors.read(*tensor);
-    }
-}
-
-/// All kernels are asked for, so that they compile at the same time.
-pub(super) fn state<'a>(
-    device: &mut impl Device,
-    compiles: &mut Vec<Compile>,
-    kernels: impl Iterator<Item = &'a Kernel>,
-) -> State {
-    let (mut is_compiling, mut failure) = (false, None);
-    for kernel in kernels {
-        match device.prepare(kernel) {
-            Readiness::Ready => {}
-            Readiness::Failed(error) => failure = Some(error),
-            Readiness::Compiling(started) => {
-                is_compiling = true;
-                compiles.extend(started);
-            }
-        }
-    }
-    match (is_compiling, failure) {
-        (true, _) => State::Compiling,
-        (false, Some(error)) => State::Failed(error),
-        (false, None) => State::Ready,
-    }
-}
-
-impl Waiting {
-    /// The device is another one.
-    pub(super) fn forget(&mut self) {
-        self.compiles.clear();
-        self.is_warmup_due = true;
-    }
-}
-
-impl std::fmt::Debug for Waiting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Waiting").finish_non_exhaustive()
     }
 }

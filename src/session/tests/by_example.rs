@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Code;
+use crate::batch::Request;
 
 #[test]
 fn a_batch_answers_its_calls_in_order_and_once() {
@@ -303,4 +304,11 @@ fn memory_is_used_again() {
     for _ in 0..20 {
         assert_eq!(round(&mut session), warm);
     }
+}
+
+#[test]
+fn a_call_is_no_larger_than_its_parts_in_lists_of_their_own() {
+    // What the planner reads, what the queue weighs, and a ticket for each.
+    let apart = size_of::<plan::Call>() + size_of::<(Ticket, Request)>() + size_of::<Ticket>();
+    assert!(size_of::<payload::Call>() <= apart);
 }

@@ -4,6 +4,7 @@ mod aside;
 mod at_every_point;
 mod by_example;
 mod chains;
+mod compile_gate;
 mod deferred;
 mod facts;
 mod fences;
@@ -18,10 +19,12 @@ mod while_compiling;
 pub(crate) mod writing;
 mod writing_on_both;
 
-use super::loss::ATTEMPTS;
+use super::recovery::ATTEMPTS;
 use super::*;
 use crate::batch::{Accepted, BatchId, Policy, Preset};
-use crate::device::{Compiled, Counters, Cpu, DeviceLimits, Flight, Readback, Readiness};
+use crate::device::{
+    Compiled, Counters, Cpu, DeviceLimits, Flight, Generation, Readback, Readiness,
+};
 use crate::graph::Timing;
 use crate::kernel::Kernel;
 use crate::ops;

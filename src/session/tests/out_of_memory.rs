@@ -152,7 +152,7 @@ fn a_device_without_memory_for_its_tensors_is_given_up() {
     };
     let ticket = session.submit(&submission, NOW).expect("taken").ticket;
     assert!(finish(&mut session).is_empty());
-    assert_eq!(session.lost, Some(recovery::Loss::Exhausted));
+    assert_eq!(session.life.loss(), Some(recovery::Loss::Exhausted));
 
     session.replace_device(Frail::new(1 << 24), NOW);
     assert!(!session.is_lost());

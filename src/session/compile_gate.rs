@@ -1,0 +1,160 @@
+//! The compile gate: which kernels a device is ready for, which compilations a face is to
+//! await, and whether it is time to look at what waits for them.
+//!
+//! Calls that wait are the queue's, and compiling is the device's.
+
+use crate::batch::{Millis, Ticket};
+use crate::device::{Compile, Device, Readiness};
+use crate::error::Error;
+use crate::kernel::Kernel;
+
+/// What a session knows of kernels on their way.
+#[derive(Default)]
+pub(super) struct CompileGate {
+    /// Whether parked calls may be able to go by now.
+    is_due: bool,
+    /// Whether warm-ups may be over by now.
+    is_warmup_due: bool,
+    /// What the face is to await.
+    compiles: Vec<Compile>,
+    warmups: Vec<Warmup>,
+    /// When calls were parked first, or the compiler was last done with a kernel.
+    since: Millis,
+}
+
+/// The state of several kernels together.
+#[derive(Clone)]
+pub(super) enum State {
+    Ready,
+    Failed(Error),
+    Compiling,
+}
+
+/// Kernels of calls, each once.
+#[derive(Debug, Default)]
+pub struct Kernels(pub(super) Vec<Kernel>);
+
+/// Kernels that somebody waits for, with a ticket as a call has.
+struct Warmup {
+    ticket: Ticket,
+    kernels: Kernels,
+}
+
+impl CompileGate {
+    /// Asks a device for kernels. It is asked for all of them, so that they compile at the
+    /// same time.
+    pub(super) fn ask<'a>(
+        &mut self,
+        device: &mut impl Device,
+        kernels: impl Iterator<Item = &'a Kernel>,
+    ) -> State {
+        ask(device, &mut self.compiles, kernels)
+    }
+
+    /// The compilations that have begun since this was asked last.
+    pub(super) fn take_compiles(&mut self) -> Vec<Compile> {
+        std::mem::take(&mut self.compiles)
+    }
+
+    /// The compiler is done with a kernel.
+    pub(super) fn compiled(&mut self, now: Millis) {
+        self.is_due = true;
+        self.is_warmup_due = true;
+        self.since = now;
+    }
+
+    /// Parked calls may be able to go by now.
+    pub(super) fn open(&mut self) {
+        self.is_due = true;
+    }
+
+    /// No parked call can go for now.
+    pub(super) fn close(&mut self) {
+        self.is_due = false;
+    }
+
+    /// Whether parked calls may be able to go.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_due
+    }
+
+    /// Calls are parked, the first of those that are.
+    pub(super) fn park(&mut self, now: Millis) {
+        self.since = now;
+    }
+
+    /// Since when the compiler owes a kernel, where calls wait for one.
+    pub(super) fn since(&self) -> Millis {
+        self.since
+    }
+
+    /// Somebody waits for kernels.
+    pub(super) fn warm_up(&mut self, ticket: Ticket, kernels: Kernels) {
+        self.warmups.push(Warmup { ticket, kernels });
+        self.is_warmup_due = true;
+    }
+
+    /// A warm-up that is over: its kernels are compiled, or one of them does not compile.
+    pub(super) fn warmed(
+        &mut self,
+        device: &mut impl Device,
+    ) -> Option<(Ticket, Result<(), Error>)> {
+        for at in 0..self.warmups.len() {
+            let kernels = self.warmups[at].kernels.0.iter();
+            let outcome = match ask(device, &mut self.compiles, kernels) {
+                State::Ready => Ok(()),
+                State::Failed(error) => Err(error),
+                State::Compiling => continue,
+            };
+            return Some((self.warmups.remove(at).ticket, outcome));
+        }
+        self.is_warmup_due = false;
+        None
+    }
+
+    /// Whether a warm-up may be over.
+    pub(super) fn has_warmup_due(&self) -> bool {
+        self.is_warmup_due && !self.warmups.is_empty()
+    }
+
+    /// Forgets everything; the tickets of the warm-ups.
+    pub(super) fn clear(&mut self) -> Vec<Ticket> {
+        let warmups = std::mem::take(self).warmups;
+        warmups.iter().map(|warmup| warmup.ticket).collect()
+    }
+
+    /// The device is another one, which has compiled nothing.
+    pub(super) fn forget_compiles(&mut self) {
+        self.compiles.clear();
+        self.is_warmup_due = true;
+    }
+}
+
+fn ask<'a>(
+    device: &mut impl Device,
+    compiles: &mut Vec<Compile>,
+    kernels: impl Iterator<Item = &'a Kernel>,
+) -> State {
+    let (mut is_compiling, mut failure) = (false, None);
+    for kernel in kernels {
+        match device.prepare(kernel) {
+            Readiness::Ready => {}
+            Readiness::Failed(error) => failure = Some(error),
+            Readiness::Compiling(started) => {
+                is_compiling = true;
+                compiles.extend(started);
+            }
+        }
+    }
+    match (is_compiling, failure) {
+        (true, _) => State::Compiling,
+        (false, Some(error)) => State::Failed(error),
+        (false, None) => State::Ready,
+    }
+}
+
+impl std::fmt::Debug for CompileGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompileGate").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,130 @@
+//! The way of a batch in flight: what of it was sent, and what came back.
+//!
+//! What is sent next, and what is done about a failure, is not decided here.
+
+use super::answers::Sent;
+use super::facts::{Outline, Timing};
+use super::payload::{Payload, Work};
+use super::route::Group;
+use crate::batch::{self, Millis};
+use crate::device::{Engine, Generation};
+use crate::plan::Piece;
+
+/// The batches of a session, whatever becomes of them.
+pub(super) type Queue = batch::Queue<Work, Payload, Way>;
+
+/// A batch in flight.
+pub(super) type InFlight = batch::InFlight<Work, Payload, Way>;
+
+/// Bytes of operands and results of pieces beyond which the next of a batch waits for
+/// one that returns: many more than keep copies, link and device at work.
+pub(super) const ON_THEIR_WAY: u64 = 64 << 20;
+
+/// What of a batch may be on its way at once.
+pub(super) struct Allowance {
+    pub(super) bytes: u64,
+    pub(super) pieces: usize,
+}
+
+/// What else was on its way when a batch was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    /// Nothing.
+    Alone,
+    /// Other batches.
+    Others,
+}
+
+/// The way of a batch in flight: what of it was sent, and what came back. The batch is
+/// kept whole beside it: it is sent again if the device is lost.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) generation: Generation,
+    pub(super) sent: Millis,
+    /// Its pieces, in order.
+    pub(super) pieces: Vec<Sent>,
+    /// How many of them are back.
+    pub(super) landed: usize,
+    /// Those that were not sent yet, the next one last.
+    pub(super) rest: Vec<Piece>,
+    /// Where its time goes, if anybody asked.
+    pub(super) timing: Option<Timing>,
+    /// Its calls by structure, where they had a choice of devices.
+    pub(super) groups: Vec<Group>,
+    pub(super) company: Company,
+    /// Whether there was no memory for a piece of it.
+    pub(super) is_short: bool,
+}
+
+impl InFlight {
+    /// What is told of it to whoever measures it.
+    pub(super) fn outline(&self, engine: Engine) -> Outline {
+        let calls = self.batch.calls();
+        let tickets = || calls.iter().map(|call| call.ticket);
+        let mut pieces = self.way.pieces.iter();
+        Outline {
+            first: tickets().min().unwrap_or_default(),
+            last: tickets().max().unwrap_or_default(),
+            calls: calls.len(),
+            pieces: pieces.len(),
+            engine: match pieces.all(|sent| sent.is_cpu_share) {
+                true => Engine::Cpu,
+                false => engine,
+            },
+        }
+    }
+}
+
+impl Way {
+    /// The way of a batch that is about to be sent.
+    pub(super) fn new(generation: Generation, sent: Millis, company: Company) -> Self {
+        Way {
+            generation,
+            sent,
+            pieces: Vec::new(),
+            landed: 0,
+            rest: Vec::new(),
+            timing: None,
+            groups: Vec::new(),
+            company,
+            is_short: false,
+        }
+    }
+
+    /// Whether the flight that lands next is its last, and the GPU's.
+    pub(super) fn is_at_last(&self) -> bool {
+        let next = self.pieces.get(self.landed);
+        self.landed + 1 == self.pieces.len()
+            && self.rest.is_empty()
+            && next.is_some_and(|sent| !sent.is_cpu_share)
+    }
+
+    /// Whether the flight that lands next is the device's, and shows that it works: what
+    /// it writes to tensors alone is not waited for.
+    pub(super) fn is_heard_next(&self) -> bool {
+        let next = self.pieces.get(self.landed);
+        next.is_some_and(|sent| !sent.is_cpu_share && sent.has_words())
+    }
+
+    /// Whether something of it needs the device that it was sent to.
+    pub(super) fn needs_device(&self) -> bool {
+        let to_come = &self.pieces[self.landed..];
+        !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
+    }
+
+    /// Whether another piece may go: one is always on its way, two if there are,
+    /// and more of them as long as they are few bytes.
+    pub(super) fn has_room(&self, most: &Allowance) -> bool {
+        let sent = || {
+            self.pieces[self.landed..]
+                .iter()
+                .filter(|sent| !sent.is_cpu_share)
+        };
+        let bytes: u64 = sent().map(|sent| sent.bytes).sum();
+        match sent().count() {
+            0 => true,
+            count if count >= most.pieces => false,
+            count => count < 2 || bytes < most.bytes,
+        }
+    }
+}
