@@ -149,7 +149,10 @@ function refusal(error) {
 async function judge(name, session, input) {
   const file = join(FOUND, `finding-${name}-page`);
   // A process that hangs or dies leaves this behind.
-  if (SECONDS !== undefined) writeFileSync(join(FOUND, `last-${name}`), input);
+  if (SECONDS !== undefined) {
+    mkdirSync(FOUND, { recursive: true });
+    writeFileSync(join(FOUND, `last-${name}`), input);
+  }
   const start = process.cpuUsage();
   try {
     const said = await TARGETS[name].judge(session, input);
