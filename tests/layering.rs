@@ -50,9 +50,9 @@ const FACES: &[&str] = &[
 /// Parts of a session that stand alone: each may import those before it, and none the
 /// session.
 const PARTS: [&str; 13] = [
-    "model",
-    "route",
-    "facts",
+    "cost_model",
+    "router",
+    "batch_metrics",
     "stats",
     "metrics",
     "recovery",
@@ -60,8 +60,8 @@ const PARTS: [&str; 13] = [
     "tensor_table",
     "compile_gate",
     "payload",
-    "answers",
-    "cut",
+    "scatter",
+    "chunking",
     "in_flight",
 ];
 
@@ -75,8 +75,8 @@ const HOMES: [(&str, &[&str]); 4] = [
             "device/gpu/",
             "native/gpu.rs",
             "native/import.rs",
-            "native/outside.rs",
-            "native/shown.rs",
+            "native/platform.rs",
+            "native/tensor_buffer.rs",
         ],
     ),
     ("wasm_bindgen", WEB),
@@ -305,7 +305,7 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ),
     ("session/life.rs", "use super::Session;", "imports Session"),
     (
-        "session/route.rs",
+        "session/router.rs",
         "use super::metrics::Metrics;",
         "imports metrics",
     ),
@@ -553,7 +553,7 @@ fn what_is_allowed_is_not_found() {
             "wasm/table.rs",
             "use web_sys::console;\nuse crate::session::Session;",
         ),
-        ("native/outside.rs", "use std::time::Instant;"),
+        ("native/platform.rs", "use std::time::Instant;"),
         (
             "device/gpu/mod.rs",
             "#[cfg(target_arch = \"wasm32\")]\n#[path = \"poll_web.rs\"]\nmod poll;",

@@ -83,7 +83,7 @@ test("the facts of a batch", () => {
 
 test("the numbers that devices are chosen by", () => {
   const names = all(
-    rust("session/model.rs").match(/const FACTS[^=]*= \[([^\]]*)\]/)[1],
+    rust("session/cost_model.rs").match(/const FACTS[^=]*= \[([^\]]*)\]/)[1],
     /"(\w+)"/g,
   );
   const source = readFileSync(

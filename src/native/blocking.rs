@@ -4,7 +4,7 @@ use super::builder::Batch;
 use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
 use super::index::Index;
-use super::outside::block_on;
+use super::platform::block_on;
 use super::request::Parameter;
 use super::storage::{Storage, TensorData};
 use super::tensor::Tensor;

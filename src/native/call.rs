@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 use futures_channel::oneshot::{Receiver, Sender};
 
 use super::embedder::Burden;
-use super::outside::block_on;
+use super::platform::block_on;
+use super::result_buffer::{Spare, Words};
 use super::shared::Shared;
-use super::words::{Spare, Words};
 use crate::batch::Ticket;
 use crate::error::Error;
 use crate::ops::State;

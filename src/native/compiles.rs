@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::outside::{block_on, spawn};
+use super::platform::{block_on, spawn};
 use super::shared::Shared;
 use super::worker::{Ended, supervise};
 use crate::device::{Compile, Generation};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::outside::{AnyDevice, Gpu};
+use super::platform::{AnyDevice, Gpu};
 use crate::batch::{BatchConfig, Preset};
 use crate::device::{Adapter, Cpu, Device, GpuOptions};
 use crate::error::Error;

@@ -3,7 +3,7 @@
 //! Copied outside the lock. Which calls a piece answers is the session's matter.
 
 use super::call::Answer;
-use super::words::Words;
+use super::result_buffer::Words;
 use crate::device::Readback;
 use crate::error::Error;
 use crate::session::{self, Facts};

@@ -3,12 +3,12 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
+use super::backpressure::Room;
 use super::blocking::Blocking;
 use super::builder::Batch;
 use super::config::{Config, EngineChoice, open_device};
-use super::outside::{self, AnyDevice, Task, block_on};
+use super::platform::{self, AnyDevice, Task, block_on};
 use super::recovery::Opener;
-use super::room::Room;
 use super::shared::{Purpose, Shared, Terms};
 use super::worker;
 use crate::batch::Preset;
@@ -86,12 +86,12 @@ impl Gpu {
     pub async fn open(config: Config) -> Result<Gpu, Error> {
         config.validate()?;
         let own = config.clone();
-        let device = outside::enter(move || block_on(open_device(&own))).await??;
+        let device = platform::enter(move || block_on(open_device(&own))).await??;
         let routing = (config.engine == EngineChoice::Auto).then(Model::default);
         let shared = Arc::new(Shared::new(device, routing, &config, Purpose::Send)?);
         let opener = Opener::new(config);
         let theirs = Arc::clone(&shared);
-        let worker = outside::spawn(move || worker::run(&theirs, opener))?;
+        let worker = platform::spawn(move || worker::run(&theirs, opener))?;
         Ok(Gpu::new(shared, Some(worker)))
     }
 
@@ -265,13 +265,13 @@ impl Gpu {
     /// the session's thread while it is locked: only send a message from them; make
     /// no calls of this session, and take no lock that is held where some are made.
     pub fn wgpu_device(&self) -> Option<wgpu::Device> {
-        outside::wgpu_device(self.shared().lock().driver.session.device())
+        platform::wgpu_device(self.shared().lock().driver.session.device())
     }
 
     /// Its queue, likewise, and what [`wgpu_device`](Gpu::wgpu_device) says of
     /// callbacks holds for those of the queue.
     pub fn wgpu_queue(&self) -> Option<wgpu::Queue> {
-        outside::wgpu_queue(self.shared().lock().driver.session.device())
+        platform::wgpu_queue(self.shared().lock().driver.session.device())
     }
 
     /// Ends the session for all of its handles: what is pending fails with

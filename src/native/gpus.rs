@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
-use super::outside::{self, block_on};
+use super::platform::{self, block_on};
 use super::stream::{Ready, Results, waited};
 use crate::device::{self, Adapter, AdapterKind};
 use crate::error::Error;
@@ -185,7 +185,7 @@ impl Debug for Gpus {
 /// # }).unwrap();
 /// ```
 pub async fn adapters() -> Vec<Adapter> {
-    match outside::enter(device::adapters).await {
+    match platform::enter(device::adapters).await {
         Ok(adapters) => adapters,
         Err(_) => device::adapters(), // There is no thread to spare.
     }

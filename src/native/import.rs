@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::blocking::Blocking;
 use super::builder::{Batch, Value};
 use super::gpu::Gpu;
-use super::outside;
+use super::platform;
 use super::shared::{Purpose, Shared};
 use super::tensor::{Resident, Residents, Source, Tensor};
 use crate::error::Error;
@@ -132,7 +132,7 @@ fn import(shared: &Arc<Shared>, buffer: &wgpu::Buffer, shape: Shape) -> Result<T
         ));
     }
     let number = state.driver.session.hold();
-    let place = |device: &mut _| outside::import(device, number, (buffer, shape.count()));
+    let place = |device: &mut _| platform::import(device, number, (buffer, shape.count()));
     // What is only explained is not on any device.
     if shared.purpose != Purpose::Explain
         && let Err(error) = state.driver.session.place_with(number, None, place)

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use super::call::Call;
 use super::gpu::Gpu;
-use super::outside::{AnyDevice, Mutex, MutexGuard, block_on};
+use super::platform::{AnyDevice, Mutex, MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
 use super::shared::{Guard, Shared, free};
 use crate::error::Error;

@@ -3,6 +3,7 @@
 //! Futures here need no particular runtime, and what waits has a blocking twin.
 //! Nothing here computes, plans or decides when to send.
 
+mod backpressure;
 mod blocking;
 mod builder;
 mod calibration;
@@ -13,32 +14,31 @@ mod config;
 mod delivery;
 mod driver_threads;
 mod embedder;
+mod free_list;
 mod gpu;
 mod gpus;
 mod import;
 mod index;
+mod listeners;
+mod lru;
 mod operations;
-mod places;
-mod recent;
 mod recovery;
 mod request;
-mod room;
+mod result_buffer;
 mod shared;
-mod shown;
 mod storage;
 mod store;
 mod stream;
 mod tensor;
+mod tensor_buffer;
 mod warmup;
-mod watch;
-mod words;
 mod worker;
 
 #[cfg(not(test))]
-mod outside;
+mod platform;
 #[cfg(test)]
-#[path = "tests/outside.rs"]
-mod outside;
+#[path = "tests/platform.rs"]
+mod platform;
 
 pub use blocking::Blocking;
 pub use builder::{Attention, Axes, Batch, Part, Value};
@@ -51,13 +51,13 @@ pub use embedder::{
 pub use gpu::Gpu;
 pub use gpus::{Gpus, adapters};
 pub use index::{Filter, Hit, Index, Search};
+pub use listeners::Watch;
 pub use request::Parameter;
-pub use shown::TensorBuffer;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;
+pub use tensor_buffer::TensorBuffer;
 pub use warmup::Warmup;
-pub use watch::Watch;
 
 /// Runs a test that uses a device without a session: the test's own thread ends.
 #[cfg(test)]

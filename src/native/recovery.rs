@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::config::{Config, open_device};
-use super::outside::{self, AnyDevice, Task, block_on, thread};
+use super::platform::{self, AnyDevice, Task, block_on, thread};
 use super::shared::Shared;
 use super::tensor::lost_with_device;
 use super::worker::{arrive, supervise};
@@ -46,7 +46,7 @@ impl Opener {
             supervise(&own, || replace(&own, find_device(&own, &config, pauses)));
         };
         self.join(shared.stall);
-        match outside::spawn(open) {
+        match platform::spawn(open) {
             Ok(opening) => self.opening = Some(opening),
             Err(error) => shared.close(&error),
         }

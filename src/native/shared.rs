@@ -14,20 +14,20 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
+use super::backpressure::{Waiter, Waiters};
 use super::call::{Answer, Call};
 use super::compiles::Compiles;
 use super::config::Config;
 use super::embedder::Burden;
 use super::index::Indexes;
-use super::outside::{self, AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard, Task};
-use super::recent::Recent;
+use super::listeners::Watchers;
+use super::lru::Recent;
+use super::platform::{self, AnyDevice, AtomicU64, Clock, Condvar, Mutex, MutexGuard, Task};
 use super::recovery::PAUSES;
 use super::request::{Request, Structure};
-use super::room::{Waiter, Waiters};
+use super::result_buffer::Spare;
 use super::store::Clips;
 use super::tensor::Residents;
-use super::watch::Watchers;
-use super::words::Spare;
 use crate::batch::{Due, Overflow, Ticket};
 use crate::device::{Cpu, Device, Engine};
 use crate::driver::{Driver, DriverConfig};
@@ -180,7 +180,7 @@ impl Shared {
         job: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let shared = Arc::clone(self);
-        outside::run(move || job(&shared))?
+        platform::run(move || job(&shared))?
     }
 
     /// Takes a call. Its answer comes through the call, a refusal too.
@@ -355,7 +355,7 @@ impl Shared {
 
     /// Frees a device that the session no longer uses, which may be at work for ever.
     pub(super) fn free(&self, device: AnyDevice) {
-        let freeing = outside::free(device, Duration::ZERO);
+        let freeing = platform::free(device, Duration::ZERO);
         self.lock().freeing.extend(freeing);
     }
 

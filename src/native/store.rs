@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::outside::AnyDevice;
-use super::places::Places;
+use super::free_list::Places;
+use super::platform::AnyDevice;
 use crate::error::Error;
 use crate::session::{Fence, Session};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::call::Answer;
 use super::gpu::Gpu;
 use super::import::Imports;
-use super::outside::AnyDevice;
+use super::platform::AnyDevice;
 use super::shared::{Purpose, Shared, State};
 use super::storage::{Contents, Storage, TensorData};
 use crate::device::Device;

@@ -15,11 +15,11 @@ use std::time::Duration;
 use super::calibration;
 use super::compiles;
 use super::delivery::{Landed, Part};
-use super::outside::{self, block_on, thread};
+use super::listeners;
+use super::platform::{self, block_on, thread};
 use super::recovery::Opener;
+use super::result_buffer::Words;
 use super::shared::{Guard, Shared, State};
-use super::watch;
-use super::words::Words;
 use crate::batch::{BatchId, Millis, Ticket};
 use crate::device::{Flight, Generation, Readback};
 use crate::driver::{Landing, News, Work};
@@ -41,7 +41,7 @@ pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     let devices = shared.take_devices();
     compiles::wait(shared);
     for device in devices {
-        outside::free(device, shared.stall);
+        platform::free(device, shared.stall);
     }
     // A program that ends while a thread of it is in a driver may end badly.
     let freeing = std::mem::take(&mut shared.lock().freeing);
@@ -66,7 +66,7 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
             let facts = landed.facts;
             landed.deliver(&mut begun);
             if let Some(facts) = facts {
-                watch::tell(shared, &facts);
+                listeners::tell(shared, &facts);
             }
         }
         if !goes_on {

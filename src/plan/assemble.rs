@@ -6,7 +6,7 @@
 use std::borrow::Borrow;
 
 use super::call::Shares;
-use super::gather::Gather;
+use super::copy_runs::Gather;
 use super::groups::{Batch, Collected, Group};
 use super::schedule::Run;
 use super::search::{self, queries};

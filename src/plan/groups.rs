@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::call::Shares;
-use super::gather::Gather;
+use super::copy_runs::Gather;
 use super::schedule::Run;
 use super::slicing::Slicing;
 use super::{Call, NumbersId, Part, Recipe, RecipeId, Segment, SetId};

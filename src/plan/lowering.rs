@@ -3,7 +3,7 @@
 //! The only place of the planner that knows them; the rest knows programs.
 
 use super::Recipe;
-use super::effort::of_program;
+use super::cost::of_program;
 use super::fuse::fuse;
 use super::recipe::Extent;
 use super::schedule::Schedule;

@@ -5,29 +5,29 @@
 
 mod assemble;
 mod call;
-mod effort;
+mod coalesce;
+mod copy_runs;
+mod cost;
+mod fit;
 pub mod fuse;
-mod gather;
 mod groups;
-mod join;
 mod lowering;
-mod needs;
-mod parted;
 mod pieces;
 mod print;
 mod recipe;
 mod schedule;
 mod search;
+mod shards;
 mod slicing;
 mod table;
 
 pub use crate::program::{Effort, KINDS, Kind};
 pub use assemble::assemble;
 pub use call::{Call, NumbersId, Part, RecipeId, SetId};
-pub use needs::{PieceLimits, assemble_next};
-pub use parted::{Asked, Parted};
+pub use fit::{PieceLimits, assemble_next};
 pub use pieces::{Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
+pub use shards::{Asked, Parted};
 pub use table::{MOST_THREADS, Params, Table, grid, most_threads};
 
 use crate::kernel::{Kernel, Settings};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::call::Shares;
-use super::join::Joint;
+use super::coalesce::Joint;
 use crate::kernel::{Kernel, Named};
 use crate::program::{Body, BufferId, Products, Program, Source, Stage, Target, Tiles};
 

@@ -1,8 +1,8 @@
 //! Calls that are never sent: their plan as text, and the kernels that they need.
 
 use super::Session;
+use super::chunking::Chunker;
 use super::compile_gate::Kernels;
-use super::cut::Chunker;
 use super::payload::{Batch, Payload};
 use crate::device::Device;
 use crate::kernel::Kernel;

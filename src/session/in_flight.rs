@@ -2,10 +2,10 @@
 //!
 //! What is sent next, and what is done about a failure, is not decided here.
 
-use super::answers::Sent;
-use super::facts::{Outline, Timing};
+use super::batch_metrics::{Outline, Timing};
 use super::payload::{Payload, Work};
-use super::route::Group;
+use super::router::Group;
+use super::scatter::Sent;
 use crate::batch::{self, Millis};
 use crate::device::{Engine, Generation};
 use crate::plan::Piece;

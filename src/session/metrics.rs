@@ -2,7 +2,7 @@
 //!
 //! It has no clock and asks nobody: who knows a number brings it.
 
-use super::facts::Meter;
+use super::batch_metrics::Meter;
 use super::stats::{Stats, TensorBytes};
 use crate::device::{Counters, Engine};
 

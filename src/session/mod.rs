@@ -4,35 +4,35 @@
 //! threads and has no clock: a face calls it, passes `now` in, and awaits the
 //! flights that come out.
 
-mod answers;
-mod aside;
-mod calibrate;
+mod admission;
+mod batch_metrics;
+mod calibration;
+mod cancellation;
+mod chunking;
 mod compile_gate;
-mod cut;
-mod divide;
+mod cost_model;
+mod cpu_share;
+mod device_loss;
 mod explain;
-mod facts;
 mod fence;
-mod flights;
-mod given_up;
 mod in_flight;
+mod launch;
 mod life;
-mod loss;
 mod metrics;
-mod model;
-mod parts;
+mod out_of_memory_retry;
+mod parked;
+mod partition;
 mod payload;
+mod program_cache;
 mod recovery;
-mod route;
-mod scarce;
+mod router;
+mod scatter;
+mod shards;
 mod stats;
-mod structures;
-mod taking;
+mod submission;
 mod tensor_table;
 mod tensors;
-mod waiting;
 mod warmup;
-mod weigh;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "budget_native.rs"]
@@ -41,28 +41,28 @@ mod budget;
 #[path = "budget_web.rs"]
 mod budget;
 
-pub use answers::Answer;
-pub use calibrate::try_out;
+pub use batch_metrics::{Facts, Measured};
+pub use calibration::try_out;
 pub use compile_gate::Kernels;
-pub use facts::{Facts, Measured};
+pub use cost_model::{FACTS, Model};
 pub use fence::Fence;
-pub use flights::{Launch, Settlement};
-pub use model::{FACTS, Model};
-pub use parts::Filling;
+pub use launch::{Launch, Settlement};
 pub use recovery::Remedy;
+pub use scatter::Answer;
+pub use shards::Filling;
 pub use stats::{Stats, TensorBytes};
-pub use taking::Submission;
+pub use submission::Submission;
 
 use self::budget::default_budget;
-use self::calibrate::Calibration;
+use self::calibration::Calibration;
 use self::compile_gate::CompileGate;
 use self::in_flight::Queue;
 use self::life::Life;
 use self::metrics::Metrics;
 use self::payload::{Batch, Payload};
+use self::program_cache::Structures;
 use self::recovery::Recovery;
-use self::route::Router;
-use self::structures::Structures;
+use self::router::Router;
 use self::tensor_table::TensorTable;
 use crate::batch::{BatchConfig, Due, MemoryBudget, Millis, Ticket};
 use crate::device::{Clock, Device, DeviceInfo, Engine};

@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 
-use super::route::Group;
+use super::router::Group;
 use crate::batch;
 use crate::device::Engine;
 use crate::error::Error;

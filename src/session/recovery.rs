@@ -2,7 +2,7 @@
 //! processor takes over, and when a face looks for a GPU again.
 //!
 //! Pure: it has no clock and opens nothing. A face asks what there is to do, does it,
-//! and says what came of it. What becomes of calls meanwhile is `loss`'s matter.
+//! and says what came of it. What becomes of calls meanwhile is `device_loss`'s matter.
 
 use crate::batch::Millis;
 use crate::device::Engine;

@@ -1,6 +1,6 @@
 //! What a session tells of itself: plain numbers, cheap to take.
 
-use super::facts::Measured;
+use super::batch_metrics::Measured;
 use crate::device::Counters;
 use crate::tensor::Packing;
 

@@ -3,7 +3,7 @@
 //! Who still reads a tensor and where its words lie is in `tensor_table`; their source is
 //! the face's.
 
-use super::parts::Filling;
+use super::shards::Filling;
 use super::stats::TensorBytes;
 use super::tensor_table::MIRRORED;
 use super::{COPIES, Session};

@@ -2,8 +2,8 @@
 //! stage on them.
 
 use super::Memory;
+use super::parallel::{Size, Task, Work, share};
 use super::program::{Numbers, Operands, Output, Runner, lines_of};
-use super::share::{Size, Task, Work, share};
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::program::{Layout, Stage};
 

@@ -9,15 +9,15 @@ mod functions;
 mod fused;
 mod kernels;
 mod math;
+mod parallel;
 pub mod program;
 mod search;
-mod share;
 
 use std::ops::Range;
 
 use self::kernels::{Operands, Values, run};
+use self::parallel::{Size, Task, Work, share};
 use self::program::Output;
-use self::share::{Size, Task, Work, share};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};

@@ -25,7 +25,7 @@ use self::record::Upload;
 use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
-use super::outside::block_on;
+use super::platform::block_on;
 use super::request::{Chained, Request, Structure};
 use super::tensor::Tensor;
 use crate::error::Error;

@@ -15,7 +15,7 @@ use super::{Embedder, Model};
 use crate::error::{Code, Error};
 use crate::native::call::Call;
 use crate::native::gpu::Gpu;
-use crate::native::outside::{Mutex, MutexGuard, block_on};
+use crate::native::platform::{Mutex, MutexGuard, block_on};
 use crate::native::request::{Chained, Request, Structure};
 use crate::native::shared::{Purpose, Terms};
 

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, TryLockError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::native::outside::{Mutex, MutexGuard};
+use crate::native::platform::{Mutex, MutexGuard};
 
 /// A holder's part of a future. The future is dropped with the last of them.
 pub(in crate::native) struct SharedFuture<F: Future> {

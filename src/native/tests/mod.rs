@@ -5,11 +5,11 @@
 //! `MODEL_SCHEDULES` is how many a story is told, 300 unless given. A failure
 //! prints its schedule, which `shuttle::replay` repeats.
 
+mod free_list;
 mod indexes;
-mod places;
+mod result_buffer;
 mod sharing;
 mod tensors;
-mod words;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{FailurePersistence, Runner};
 
-use super::outside::thread::{self, JoinHandle};
-use super::outside::{AnyDevice, Fate, Opens, World, block_on};
+use super::platform::thread::{self, JoinHandle};
+use super::platform::{AnyDevice, Fate, Opens, World, block_on};
 use super::shared::Shared;
 use super::{Call, Config, EngineChoice, Gpu, Tensor};
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::native::embedder::SharedFuture;
-use crate::native::outside::thread::{self, JoinHandle};
-use crate::native::outside::{Mutex, block_on};
+use crate::native::platform::thread::{self, JoinHandle};
+use crate::native::platform::{Mutex, block_on};
 
 /// An answer that another thread gives.
 #[derive(Clone, Default)]

@@ -1,6 +1,6 @@
 //! What one kernel may hold, and where to cut what holds more.
 
-use super::cut::Root;
+use super::partition::Root;
 use super::stage::{Context, Draft, DraftTerm, place};
 use crate::program::MAX_OPERANDS;
 use crate::program::Source;

@@ -1,7 +1,7 @@
 //! Fusion: a chain becomes a program of as few kernels as can be.
 //!
-//! `lower` makes primitives of composite ops, `cut` decides which of them
-//! share a stage, `stage` and `build` make the stages. A [`Program`] holds no
+//! `lower` makes primitives of composite ops, `partition` decides which of them
+//! share a stage, `stage` and `finalize` make the stages. A [`Program`] holds no
 //! number, so that calls of different shapes merge; [`Sizes`] holds them all.
 //! WGSL is printed by `kernel::generated`, and the processor runs the same
 //! stages in `device/cpu/program`.
@@ -12,20 +12,20 @@
 )]
 
 mod attention;
-mod bound;
-mod build;
+mod colocate;
 mod cost;
-mod cut;
+mod finalize;
 mod in_place;
 mod limit;
 mod lower;
+mod partition;
 mod places;
 mod stage;
 mod view;
 
-use self::cut::{Cut, Target};
 use self::limit::TooMuch;
 use self::lower::Lowered;
+use self::partition::{Cut, Target};
 use self::stage::Context;
 use crate::graph::chain::{Chain, Home, Op};
 use crate::program::{BufferId, Program, Sizes};
@@ -42,7 +42,7 @@ pub fn fuse(chain: &Chain) -> (Program, Sizes) {
         .collect();
     let mut forced = vec![false; lowered.values.len()];
     loop {
-        let cut = cut::cut(&lowered, &forced);
+        let cut = partition::cut(&lowered, &forced);
         match assemble(&lowered, &cut, &homes) {
             Ok((mut program, mut sizes)) => {
                 in_place::reuse(&mut program, &mut sizes);
@@ -83,7 +83,7 @@ fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Si
         };
         let draft = stage::draft(&context, root);
         limit::check(&context, root, &draft)?;
-        let (stage, numbers) = build::build(&context, root, (&draft, buffer));
+        let (stage, numbers) = finalize::build(&context, root, (&draft, buffer));
         program.stages.push(stage);
         sizes.stages.push(numbers);
     }

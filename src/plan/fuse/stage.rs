@@ -1,8 +1,8 @@
 //! One stage of a cut chain: its loads, scalars and terms, before they become
 //! expressions.
 
-use super::cut::{Cut, Domain, Root, Target, operand_view};
 use super::lower::{Lowered, Primitive};
+use super::partition::{Cut, Domain, Root, Target, operand_view};
 use super::view::View;
 use crate::graph::chain::Home;
 use crate::graph::shape::MAX_RANK;

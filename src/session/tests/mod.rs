@@ -1,18 +1,18 @@
 //! The session on the processor and on a device that fails.
 
-mod aside;
 mod at_every_point;
+mod batch_metrics;
 mod by_example;
 mod chains;
 mod compile_gate;
+mod cpu_share;
 mod deferred;
-mod facts;
 mod fences;
 mod in_pieces;
 mod on_both;
 mod on_the_way;
 mod out_of_memory;
-mod structures;
+mod program_cache;
 mod takeover;
 mod under_random_events;
 mod while_compiling;

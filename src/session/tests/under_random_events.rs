@@ -122,7 +122,7 @@ impl Devices {
     fn session(self, device: Frail, limits: BatchConfig) -> Session<Frail> {
         let beside = Frail::new(1 << 20);
         // A row takes the processor two milliseconds, and a flush the GPU forty.
-        let mut model = model::Model([0.0; FACTS.len()]);
+        let mut model = cost_model::Model([0.0; FACTS.len()]);
         model.0[0] = 40.0;
         model.0[FACTS.len() - crate::plan::KINDS + 1] = 2e6;
         let routing = match self {

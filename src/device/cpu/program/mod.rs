@@ -13,17 +13,17 @@
 mod attention;
 mod fold;
 mod gemm;
-mod lines;
-mod places;
+mod row_ranges;
 mod rows;
+mod strided;
 mod tile;
 
-pub(super) use self::lines::of as lines_of;
-pub use self::lines::{Lines, Output};
+pub(super) use self::row_ranges::of as lines_of;
+pub use self::row_ranges::{Lines, Output};
 
 use std::ops::Range;
 
-use self::places::Places;
+use self::strided::Places;
 use super::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 use crate::program::{Access, Body, Layout, Map, Scalar, Stage};
@@ -74,7 +74,7 @@ impl<'a> Runner<'a> {
 
     /// The lines of a call's result.
     pub fn lines(&self, sizes: Numbers<'_>) -> Lines {
-        lines::of(self.stage, &self.layout, sizes)
+        row_ranges::of(self.stage, &self.layout, sizes)
     }
 
     /// Runs the stage for one call; `output` is the whole buffer that it writes to.

@@ -13,8 +13,8 @@ mod scores;
 
 use self::scores::compare;
 use super::Memory;
+use super::parallel::{Size, Task, Work, share};
 use super::program::Output;
-use super::share::{Size, Task, Work, share};
 use crate::kernel::searching::{BLOCK, BLOCK_HEADER, Mask, NOBODY, Scan, elements};
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::tensor::Packing;

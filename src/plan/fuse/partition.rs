@@ -7,7 +7,7 @@
 //! than writing and reading it. A reduction joins the stage that uses it where
 //! that stage works on the same rows.
 
-use super::bound::{Bound, bounds};
+use super::colocate::{Bound, bounds};
 use super::cost::{Cost, costs};
 use super::lower::{Lowered, Primitive, Value, base};
 use super::view::View;

@@ -5,7 +5,7 @@
 //! together take 20 to 50 ms, most of it waiting for the GPU.
 
 use super::Session;
-use super::model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
+use super::cost_model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
 use crate::device::{Device, Engine, Flight};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};

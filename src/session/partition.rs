@@ -1,13 +1,13 @@
 //! Parts a batch between the GPU and the processor beside it.
 //!
 //! Which calls may go where is decided here; of those that may go anywhere
-//! `route` decides.
+//! `router` decides.
 
 use super::compile_gate::State;
+use super::cost_model::{Model, Sum};
 use super::in_flight::Company;
-use super::model::{Model, Sum};
 use super::payload::{Batch, Call};
-use super::route::{Group, Router};
+use super::router::{Group, Router};
 use super::tensor_table::TensorTable;
 use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};

@@ -1,8 +1,8 @@
 //! Makes a stage of a draft: numbers go to its sizes, the rest is program.
 
 use super::attention;
-use super::cut::{Domain, Root, Target};
 use super::lower::{Primitive, along};
+use super::partition::{Domain, Root, Target};
 use super::places::Numbers;
 use super::stage::{Context, Draft, DraftTerm, place};
 use crate::graph::shape::{MAX_RANK, Shape};

@@ -1,7 +1,7 @@
 //! Results in parts, and memory that is used again.
 
 use super::{KIND, ask, check, eager, explore};
-use crate::native::words::{MOST, MOST_FLOATS, SMALLEST, Spare, Words};
+use crate::native::result_buffer::{MOST, MOST_FLOATS, SMALLEST, Spare, Words};
 
 fn floats(words: &Words) -> &[f32] {
     match words {

@@ -170,5 +170,5 @@ fn product(rows: u32, columns: u32) -> Option<u32> {
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-#[path = "join_tests.rs"]
+#[path = "coalesce_tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
 //! The pieces of a batch: what of it goes in one submission.
 //!
-//! How many are on their way is the business of `flights`, and where rows may be cut
+//! How many are on their way is the business of `launch`, and where rows may be cut
 //! the planner's.
 
 use super::payload::Batch;

@@ -4,7 +4,7 @@
 //! model, and how long they really took comes in as an argument and moves what
 //! is foreseen, slowly and within bounds.
 
-use super::model::{Model, Sum};
+use super::cost_model::{Model, Sum};
 use crate::device::Engine;
 use crate::plan::{Effort, Recipe, RecipeId};
 
@@ -346,5 +346,5 @@ impl Drift {
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-#[path = "tests/route.rs"]
+#[path = "tests/router.rs"]
 mod tests;

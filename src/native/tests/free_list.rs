@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use crate::native::places::Places;
+use crate::native::free_list::Places;
 
 #[test]
 fn places_of_growing_length_take_little_more_than_the_largest() {

@@ -2,13 +2,13 @@
 //!
 //! It goes in pieces, as on a processor alone, and is answered as one: it lands
 //! between pieces of the GPU, of which one may have begun a call's result. Which
-//! calls it has is the business of `divide`.
+//! calls it has is the business of `partition`.
 
 use std::task::{Context, Poll, Waker};
 
-use super::answers::Sent;
 use super::in_flight::InFlight;
 use super::payload::{Call, Payload};
+use super::scatter::Sent;
 use super::{COPIES, Session};
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};

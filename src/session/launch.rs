@@ -5,14 +5,14 @@
 //! returns, so that the memory of those on their way has a bound.
 //!
 //! When one is due is the queue's business, and what becomes of those on a
-//! lost device `loss`'s.
+//! lost device `device_loss`'s.
 
-use super::answers::{Answer, Sent};
-use super::cut::Chunker;
+use super::chunking::Chunker;
 use super::in_flight::{Allowance, Company, InFlight, ON_THEIR_WAY, Way};
 use super::payload::Payload;
 use super::recovery::ATTEMPTS;
-use super::taking::next_payload;
+use super::scatter::{Answer, Sent};
+use super::submission::next_payload;
 use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};

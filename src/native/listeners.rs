@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use super::blocking::Blocking;
 use super::gpu::Gpu;
-use super::outside;
+use super::platform;
 use super::shared::Shared;
 use crate::session::Facts;
 
@@ -63,7 +63,7 @@ impl Gpu {
         let number = watchers.made;
         watchers.listening.push(number);
         watchers.listeners.push((number, Box::new(listener)));
-        state.driver.session.measure_batches(Some(outside::now_ms));
+        state.driver.session.measure_batches(Some(platform::now_ms));
         drop(state);
         Watch {
             shared: Arc::downgrade(shared),

@@ -1,7 +1,7 @@
 //! What calls take on each device, foreseen: numbers that were measured once,
 //! and how they add up.
 //!
-//! It has no clock and no memory of what calls really took; that is `route`'s.
+//! It has no clock and no memory of what calls really took; that is `router`'s.
 
 use crate::plan::{Effort, KINDS, Kind};
 

@@ -95,5 +95,5 @@ impl Plan {
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-#[path = "needs_tests.rs"]
+#[path = "fit_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::budget::most_room;
-use super::structures::Taken;
+use super::program_cache::Taken;
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Recipe, RecipeId};

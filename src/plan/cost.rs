@@ -82,5 +82,5 @@ fn of_rows(rows: &Rows) -> f64 {
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
-#[path = "effort_tests.rs"]
+#[path = "cost_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::super::facts::{Meter, Outline, Timing};
+use super::super::batch_metrics::{Meter, Outline, Timing};
 use super::*;
 use crate::device::Engine;
 

@@ -2,7 +2,7 @@
 //!
 //! The way back is in `import.rs`.
 
-use super::outside;
+use super::platform;
 use super::tensor::Tensor;
 
 /// Where a tensor lies on [`wgpu_device`](super::Gpu::wgpu_device)'s device. Made by
@@ -68,7 +68,7 @@ impl Tensor {
                 return Ok(None);
             }
             state.driver.session.bring(number)?;
-            Ok(outside::show(state.driver.session.device_mut(), number))
+            Ok(platform::show(state.driver.session.device_mut(), number))
         });
         Some(TensorBuffer {
             buffer: shown.ok()??,
