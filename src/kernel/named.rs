@@ -9,7 +9,7 @@ pub(super) fn source(kernel: &Named) -> String {
     let (field, scan);
     let (library, body) = match kernel {
         Named::Lerp => ("", shader!("lerp")),
-        Named::Slerp => (shader!("arc"), shader!("slerp")),
+        Named::Slerp => (shader!("quaternion_arc"), shader!("slerp")),
         Named::Nlerp => ("", shader!("nlerp")),
         Named::Bezier => ("", shader!("bezier")),
         Named::StateGradients => ("", shader!("state_gradients")),
@@ -25,12 +25,12 @@ pub(super) fn source(kernel: &Named) -> String {
         Named::StateBezier => ("", shader!("state_bezier")),
         Named::StateDistance => ("", shader!("state_distance")),
         Named::StateDescend => ("", shader!("state_descend")),
-        Named::Clip => (shader!("arc"), shader!("clip")),
+        Named::Clip => (shader!("quaternion_arc"), shader!("clip")),
         Named::Scan(of) => {
             scan = scan::source(of);
-            (shader!("lists"), scan.as_str())
+            (shader!("top_k_list"), scan.as_str())
         }
-        Named::Best => (shader!("lists"), shader!("best")),
+        Named::Best => (shader!("top_k_list"), shader!("top_k_merge")),
     };
     [SEGMENTS_LIBRARY, library, body].join("\n")
 }

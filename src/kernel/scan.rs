@@ -1,12 +1,12 @@
 //! What compares queries with a vector, as WGSL: how it is unpacked, and one sum
-//! for each query. The rest of the kernel is `shaders/scan.wgsl`.
+//! for each query. The rest of the kernel is `shaders/top_k_scan.wgsl`.
 
 use crate::graph::searching::{Scan, elements};
 use crate::tensor::Packing;
 
 /// Complete WGSL source behind the libraries.
 pub(super) fn source(scan: &Scan) -> String {
-    let (before, after) = shader!("scan").split_once('$').expect("it has one hole");
+    let (before, after) = shader!("top_k_scan").split_once('$').expect("it has one hole");
     [before, &compare(scan), after].join("\n")
 }
 

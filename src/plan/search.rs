@@ -98,7 +98,7 @@ impl Steps<'_> {
     }
 
     /// The queries of a round against one page, a segment for each group of them;
-    /// `shaders/scan.wgsl` says what their entries are.
+    /// `shaders/top_k_scan.wgsl` says what their entries are.
     fn scan(&self, round: &[Query], page: u32, first: u32) -> (Vec<Segment>, Vec<u32>) {
         let searching = self.searching;
         let blocks = searching.blocks_of(page);

@@ -19,7 +19,7 @@ fn templates_are_valid_as_they_lie() {
         ("tile.wgsl", &tiles),
         ("small_tile.wgsl", &tiles),
         ("attention.wgsl", &heads),
-        ("scan.wgsl", &["lib/lists.wgsl"]),
+        ("top_k_scan.wgsl", &["lib/top_k_list.wgsl"]),
     ] {
         let parts = ["lib/segments.wgsl", name];
         let parts = parts.iter().chain(more);

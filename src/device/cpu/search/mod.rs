@@ -1,5 +1,5 @@
-//! Queries against the vectors of an index: the twin of `scan.wgsl` and
-//! `best.wgsl`, chunk after chunk.
+//! Queries against the vectors of an index: the twin of `top_k_scan.wgsl` and
+//! `top_k_merge.wgsl`, chunk after chunk.
 //!
 //! A score is four sums, each of every fourth product, so that its bits depend on
 //! the two vectors alone.
