@@ -61,6 +61,8 @@ pub struct Queue<W, P, F> {
     next_ticket: u32,
     pub(super) pending_calls: usize,
     pub(super) pending_bytes: u64,
+    /// Bytes of all calls that were ever accepted.
+    accepted_bytes: u64,
 }
 
 impl<W, P, F> Queue<W, P, F> {
@@ -82,6 +84,7 @@ impl<W, P, F> Queue<W, P, F> {
             next_ticket: 0,
             pending_calls: 0,
             pending_bytes: 0,
+            accepted_bytes: 0,
         })
     }
 
@@ -131,6 +134,7 @@ impl<W, P, F> Queue<W, P, F> {
         self.open.push(ticket, request, work);
         self.pending_calls += 1;
         self.pending_bytes += request.bytes;
+        self.accepted_bytes += request.bytes;
         let batch = self.open.id;
         if self.is_full() {
             self.seal(next);
@@ -358,6 +362,11 @@ impl<W, P, F> Queue<W, P, F> {
     /// Bytes pending: queued and in flight.
     pub fn pending_bytes(&self) -> u64 {
         self.pending_bytes
+    }
+
+    /// Bytes of all calls that were ever accepted, answered or not.
+    pub fn accepted_bytes(&self) -> u64 {
+        self.accepted_bytes
     }
 
     /// Calls made since. Numbers may wrap; the distance to the next one does not.

@@ -6,7 +6,9 @@ use crate::tensor::Packing;
 
 /// Complete WGSL source behind the libraries.
 pub(super) fn source(scan: &Scan) -> String {
-    let (before, after) = shader!("top_k_scan").split_once('$').expect("it has one hole");
+    let (before, after) = shader!("top_k_scan")
+        .split_once('$')
+        .expect("it has one hole");
     [before, &compare(scan), after].join("\n")
 }
 

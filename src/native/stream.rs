@@ -154,13 +154,14 @@ where
         let lost = |gpu: &Gpu| !gpu.shared().is_sound();
         let least = self.gpus.iter().min_by_key(|gpu| (lost(gpu), pending(gpu)));
         let gpu = least.unwrap_or(&self.gpus[0]);
-        let before = pending(gpu);
+        let accepted = |gpu: &Gpu| gpu.shared().lock().driver.session.accepted_bytes();
+        let before = accepted(gpu);
         let mut chunk = Chunk::Running(Box::pin((self.call)(gpu, chunk)));
         chunk.go_on(context);
-        let after = pending(gpu);
-        // What other threads called meanwhile is taken for this one's; less is not.
-        if after > before {
-            self.bytes_each = after - before;
+        let own = accepted(gpu) - before;
+        // Calls that other threads make meanwhile count as this chunk's, too.
+        if own > 0 {
+            self.bytes_each = own;
         }
         self.chunks.push_back(chunk);
     }

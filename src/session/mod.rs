@@ -265,6 +265,11 @@ impl<D: Device> Session<D> {
         self.queue.pending_bytes()
     }
 
+    /// Bytes of operands and results of all calls that were ever accepted.
+    pub fn accepted_bytes(&self) -> u64 {
+        self.queue.accepted_bytes()
+    }
+
     /// Counts since the session was opened.
     pub fn stats(&self) -> Stats {
         Stats {

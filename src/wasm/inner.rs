@@ -38,7 +38,7 @@ pub(super) struct Inner {
     pub(super) table: RefCell<Table>,
     /// `(table, count, source, message, last)`; see [`Table`].
     pub(super) settle: RefCell<Option<Function>>,
-    /// `(event, message)`: what `Notify` of `pkg-template/src/core.ts` hears.
+    /// `(event, message)`: what `Notify` of `pkg-template/src/core/core.ts` hears.
     pub(super) notify: RefCell<Option<Function>>,
     /// Called when the model is measured.
     pub(super) calibrated: RefCell<Option<Function>>,
