@@ -81,7 +81,7 @@ pub(crate) fn measure(options: &Options) -> Table {
             assert!(near(&answers[0], &answers[1]), "{name}: the two differ");
             let old = way(&gpu, one_by_one, &arrays, runs);
             let new = way(&gpu, recorded, &arrays, runs);
-            rows.extend(both((size, name), old, new));
+            rows.extend(both(size, name, old, new));
         }
     }
     Table {
@@ -111,7 +111,7 @@ fn way(gpu: &Blocking, way: Way, arrays: &Arrays, runs: usize) -> Took {
     }
 }
 
-fn both((size, name): (usize, &str), old: Took, new: Took) -> [Row; 2] {
+fn both(size: usize, name: &str, old: Took, new: Took) -> [Row; 2] {
     let [old_ms, new_ms] = [&old, &new].map(|took| took.times.median());
     let less = 100.0 * (1.0 - new_ms / old_ms);
     println!(

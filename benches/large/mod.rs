@@ -34,7 +34,9 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
     let largest = options.largest.unwrap_or(default);
     println!("\n    states   calls   per call ms   by hand ms   batched ms   ratio   submissions");
     let cases = CASES.into_iter().filter(|(states, _)| *states <= largest);
-    let rows: Vec<Row> = cases.flat_map(|case| rows(old, &gpu, case, runs)).collect();
+    let rows: Vec<Row> = cases
+        .flat_map(|(count, each)| rows(old, &gpu, count, each, runs))
+        .collect();
     if CASES.iter().any(|(states, _)| *states > largest) {
         println!("sizes above {largest} were left out");
     }
@@ -45,7 +47,7 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
     }
 }
 
-fn rows(old: &PerCall, gpu: &Gpu, (count, each): (usize, usize), runs: usize) -> Vec<Row> {
+fn rows(old: &PerCall, gpu: &Gpu, count: usize, each: usize, runs: usize) -> Vec<Row> {
     let workload = format!("gradients-{count}-by-{each}");
     let states = states(count);
     let one_by_one = || -> Vec<Vec<f32>> {

@@ -44,7 +44,7 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
     let mut rows = Vec::new();
     for size in sizes.iter().filter(|size| **size <= largest) {
         for threads in THREADS {
-            rows.extend(ways(old, (*size, threads), runs));
+            rows.extend(ways(old, *size, threads, runs));
         }
     }
     Table {
@@ -55,7 +55,7 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
 }
 
 /// One number of calls from so many threads: by hand, and under each preset.
-fn ways(old: &PerCall, (size, threads): (usize, usize), runs: usize) -> Vec<Row> {
+fn ways(old: &PerCall, size: usize, threads: usize, runs: usize) -> Vec<Row> {
     let states = states(size);
     let alone = |part: &[State]| -> Answers {
         let calls = part.chunks(1);

@@ -64,11 +64,11 @@ enum Timed {
 #[derive(Clone, Copy, Debug)]
 enum Calibration {
     Over,
-    /// It begins once a call was answered: the program has what it came for.
+    /// Measuring begins once a call was answered: the program has what it came for.
     AfterAnswer,
-    /// The next sample goes when nothing else is on its way.
+    /// The next sample is sent when nothing else is in flight.
     Waits,
-    /// A sample is on its way.
+    /// A sample is in flight.
     Measures {
         generation: Generation,
         since: Millis,

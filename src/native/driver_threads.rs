@@ -53,12 +53,14 @@ impl Task {
         *self.state.lock() == Progress::Runs(thread::current().id())
     }
 
-    /// Waits until the job has ended, for so long at most.
-    pub(super) fn wait(&self, longest: Duration) {
+    /// Waits until the job has ended, for so long at most; whether it has.
+    pub(super) fn wait(&self, longest: Duration) -> bool {
         let is_at_work = |progress: &mut Progress| *progress != Progress::Ended;
         let progress = self.state.lock();
         let ended = &self.state.ended;
-        drop(ended.wait_timeout_while(progress, longest, is_at_work));
+        let waited = ended.wait_timeout_while(progress, longest, is_at_work);
+        let (progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *progress == Progress::Ended
     }
 }
 

@@ -65,7 +65,9 @@ impl Drop for Owner {
             // The last handle may go in a task that the worker itself woke.
             Some(worker) if worker.is_current() => {}
             // A GPU that answers nothing keeps the worker, but not this thread.
-            Some(worker) => worker.wait(self.shared.stall),
+            Some(worker) => {
+                worker.wait(self.shared.stall);
+            }
             // Nothing was ever sent: the device is the processor.
             None => drop(self.shared.take_devices()),
         }

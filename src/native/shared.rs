@@ -356,7 +356,9 @@ impl Shared {
     /// Frees a device that the session no longer uses, which may be at work for ever.
     pub(super) fn free(&self, device: AnyDevice) {
         let freeing = platform::free(device, Duration::ZERO);
-        self.lock().freeing.extend(freeing);
+        let mut state = self.lock();
+        state.freeing.retain(|task| !task.wait(Duration::ZERO));
+        state.freeing.extend(freeing);
     }
 
     /// Takes the devices of a session that is closed, for a thread that may enter the driver

@@ -14,7 +14,7 @@ pub struct Call {
     pub recipe: RecipeId,
     /// Its rows.
     pub rows: u32,
-    /// Its operands in the arena.
+    /// Where the call's operands lie in the arena.
     pub inputs: Span,
     /// Its scalar, encoded; 0 where the structure has none.
     pub scalar: u32,

@@ -102,7 +102,7 @@ impl<'a> Collected<'a> {
             true => None,
             false => recipe.sizes_of(part.rows),
         };
-        let numbers = self.numbers(recipe, call, (inputs, part.rows));
+        let numbers = self.numbers(recipe, call, inputs, part.rows);
         self.group(call).add(&Placed {
             recipe,
             sizes: own.as_deref().unwrap_or(&recipe.sizes),
@@ -116,7 +116,7 @@ impl<'a> Collected<'a> {
     }
 
     /// Where a call's numbers are: with the call before, if they are the same.
-    fn numbers(&mut self, recipe: &Recipe, call: &Call, (inputs, rows): (u32, u32)) -> u32 {
+    fn numbers(&mut self, recipe: &Recipe, call: &Call, inputs: u32, rows: u32) -> u32 {
         if recipe.numbers() == 0 {
             return 0; // Nobody asks.
         }

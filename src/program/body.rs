@@ -66,7 +66,7 @@ pub struct Rows {
     pub result: RowResult,
     /// Whether a row is cut into chunks, with a result for each.
     pub is_cut: bool,
-    /// Which loads are the same for a whole row.
+    /// Marks the loads that read the same value for a whole row.
     pub is_row: Vec<bool>,
 }
 

@@ -154,16 +154,6 @@ impl Payload {
         }
     }
 
-    /// Takes over what a call has in another batch. Its operands are copied, unless they
-    /// are `shared` by both.
-    fn adopt(&mut self, call: &mut plan::Call, from: &Payload, (shared, numbers): (bool, u32)) {
-        if !shared {
-            call.inputs = self.arena.push(from.arena.read(call.inputs));
-        }
-        call.set = self.set(&from.sets[call.set.0 as usize]);
-        call.numbers.0 += numbers;
-    }
-
     /// Forgets operands; the tensors that calls read.
     pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
@@ -224,12 +214,16 @@ impl Batch {
         let behind = others.numbers.1.0 + 1;
         others.numbers = (Span::default(), NumbersId(behind + own.numbers.1.0));
         let mut leaving = self.extract(leaves);
+        let (own, others) = (&self.payload, &mut other.payload);
         for call in &mut leaving {
             call.work.is_cpu_share = false;
             let planned = &mut call.work.planned;
-            other
-                .payload
-                .adopt(planned, &self.payload, (is_first, behind));
+            if !is_first {
+                let operands = own.arena.read(planned.inputs);
+                planned.inputs = others.arena.push(operands);
+            }
+            planned.set = others.set(&own.sets[planned.set.0 as usize]);
+            planned.numbers.0 += behind;
         }
         other.append(leaving, self.origin);
     }

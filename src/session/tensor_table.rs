@@ -127,7 +127,7 @@ impl TensorTable {
         self.parted.push(parted);
     }
 
-    /// It does no more; what its parts were.
+    /// Forgets that a tensor lies in parts, and returns the numbers of these parts.
     pub(super) fn unpart(&mut self, tensor: u32) -> Vec<u32> {
         let at = self.parted.iter().position(|own| own.tensor == tensor);
         at.map_or(Vec::new(), |at| self.parted.swap_remove(at).parts)

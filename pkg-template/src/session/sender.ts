@@ -1,7 +1,7 @@
 // Sends the queued calls, and tells all that have to do with when batches go and come:
 // the clock, the poller, the preallocator, the calibrator, the warning about lonely calls.
 //
-// It knows how many calls are queued, and no call.
+// The sender knows how many calls are queued, and nothing of any call.
 
 import type { Clock } from "../clock/clock.js";
 import type { CompletionPoller } from "../clock/completion-polling.js";

@@ -1,6 +1,7 @@
 //! The queue as a state machine under random events, against a plain list.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use proptest::prelude::*;
 
@@ -121,6 +122,8 @@ struct Model {
     aside: Vec<BatchId>,
     /// Those set aside when all was asked for at once.
     urgent: Vec<BatchId>,
+    /// Bytes of all calls that were taken, gone or not.
+    accepted: u64,
     now: f64,
 }
 
@@ -182,7 +185,7 @@ impl Model {
         match news {
             News::Divided(leaves) => self.divide(queue, id, leaves),
             News::Led(_) | News::Parted(_) => Self::reorder(queue, id, news),
-            News::Answered(from, count) => self.answer(queue, id, (from, count)),
+            News::Answered(from, count) => self.answer(queue, id, from..from + count),
         }
     }
 
@@ -219,10 +222,10 @@ impl Model {
         assert_eq!(before, after, "no call is lost");
     }
 
-    fn answer(&mut self, queue: &mut Queue, id: BatchId, (from, count): (usize, usize)) {
+    fn answer(&mut self, queue: &mut Queue, id: BatchId, places: Range<usize>) {
         let at = queue.place_in_flight(id).expect("flying");
         let calls = queue.flying(at).calls();
-        let places = from.min(calls.len())..(from + count).min(calls.len());
+        let places = places.start.min(calls.len())..places.end.min(calls.len());
         let answered = calls[places.clone()].iter().filter(|call| call.is_live);
         let answered: Vec<Ticket> = answered.map(|call| call.ticket).collect();
         let length = calls.len();
@@ -246,6 +249,7 @@ impl Model {
                 self.leave(older);
             }
             self.waiting.push((accepted.ticket, *request));
+            self.accepted += request.bytes;
         } else {
             assert_ne!(
                 queue.config().overflow,
@@ -254,6 +258,7 @@ impl Model {
             );
             assert_eq!(queue.pending(), before, "a refusal changes nothing");
         }
+        assert_eq!(queue.accepted_bytes(), self.accepted);
     }
 
     fn step(&mut self, queue: &mut Queue, event: &Event) {

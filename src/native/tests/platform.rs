@@ -116,11 +116,12 @@ impl Task {
     }
 
     /// A model has no time to be over.
-    pub(super) fn wait(&self, _: Duration) {
+    pub(super) fn wait(&self, _: Duration) -> bool {
         let thread = self.0.lock().unwrap().take();
         if let Some(thread) = thread {
             let _ = thread.join(); // Its panic is its own.
         }
+        true
     }
 }
 
