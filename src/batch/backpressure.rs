@@ -14,14 +14,14 @@ pub(super) enum Room {
 }
 
 impl<W, P, F> Queue<W, P, F> {
-    /// Calls that still fit before the queue is full; not above 0 when full.
+    /// Calls that may still wait before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> i64 {
         let Capacity { calls, bytes } = self.config.queue_capacity;
-        if self.pending_bytes >= bytes {
+        let waiting = self.waiting_load();
+        if waiting.bytes >= bytes {
             return 0;
         }
-        i64::try_from(calls).unwrap_or(i64::MAX)
-            - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
+        i64::try_from(calls).unwrap_or(i64::MAX) - i64::try_from(waiting.calls).unwrap_or(i64::MAX)
     }
 
     /// How full a batch is against the limit that would close it, 0 to 1.
@@ -34,11 +34,14 @@ impl<W, P, F> Queue<W, P, F> {
         share.max(of_cost).min(1.0)
     }
 
-    /// A call larger than the whole capacity still fits an empty queue.
+    /// A call larger than the whole capacity still fits where none waits.
     fn has_room(&self, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
-        self.pending_calls == 0
-            || (self.pending_calls < calls && self.pending_bytes + request.bytes <= bytes)
+        if self.pending_calls < calls && self.pending_bytes + request.bytes <= bytes {
+            return true; // What is in flight need not be told apart.
+        }
+        let waiting = self.waiting_load();
+        waiting.calls == 0 || (waiting.calls < calls && waiting.bytes + request.bytes <= bytes)
     }
 
     /// Makes room for a call in a queue that is full, as its settings say.
@@ -46,10 +49,8 @@ impl<W, P, F> Queue<W, P, F> {
         if self.has_room(request) {
             return Ok(Room::Free);
         }
-        let full = Error::QueueFull {
-            calls: self.pending_calls,
-            bytes: self.pending_bytes,
-        };
+        let Capacity { calls, bytes } = self.waiting_load();
+        let full = Error::QueueFull { calls, bytes };
         match self.config.overflow {
             Overflow::Wait => {
                 // Sealing at every newcomer would send batches of one.

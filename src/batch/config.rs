@@ -9,8 +9,11 @@ pub struct Millis(pub f64);
 /// When an open batch is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// Once a frame; the caller has the frame clock and seals.
+    /// As [`Policy::Frame`] while a page animates, otherwise as [`Policy::Eager`]. Whether
+    /// it animates, the caller knows: [`Queue::due_in_frames`](super::Queue::due_in_frames).
     #[default]
+    Auto,
+    /// Once a frame; the caller has the frame clock and flushes.
     Frame,
     /// At the end of the current task while the device is idle, otherwise as
     /// soon as the batch in flight returns.
@@ -32,7 +35,7 @@ pub enum Overflow {
     Latest,
 }
 
-/// How much may be pending: queued and in flight together.
+/// How much may wait to be sent; what is in flight does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Calls.
@@ -58,12 +61,15 @@ pub struct BatchConfig {
     /// 2 GiB; in the browser 512 MiB, and 256 MiB on a device that offers no
     /// more than WebGPU guarantees.
     pub memory_budget: Option<u64>,
-    /// Longest wait of a batch's oldest call, in milliseconds: for its frame, for a
-    /// flush, or under [`Policy::Eager`] for `min_batch_size`.
+    /// Longest wait of a batch's oldest call, in milliseconds, whether the device is busy or
+    /// not; `max_in_flight` still holds. `None`: 16 under [`Policy::Auto`] while no page
+    /// animates and the device is busy, otherwise any. Nothing goes by time under
+    /// [`Policy::Manual`].
     pub max_wait: Option<f64>,
-    /// Items for which an idle device waits, at most `max_wait`.
+    /// Items for which an idle device waits, at most `max_wait`, under [`Policy::Auto`] and
+    /// [`Policy::Eager`].
     pub min_batch_size: u64,
-    /// How much may be pending.
+    /// How much may wait; no fewer calls than `max_batch_size`.
     pub queue_capacity: Capacity,
     /// What happens beyond that.
     pub overflow: Overflow,
@@ -77,8 +83,10 @@ pub struct BatchConfig {
 /// Named settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// One flush a frame.
+    /// One flush a frame while a page animates, otherwise as soon as the device is idle.
     #[default]
+    Auto,
+    /// One flush a frame.
     Frame,
     /// As soon as the device is idle.
     Eager,
@@ -98,7 +106,7 @@ impl Preset {
     /// The preset's settings; a device lowers `max_batch_bytes` to its limits.
     pub fn config(self) -> BatchConfig {
         let base = BatchConfig {
-            policy: Policy::Eager,
+            policy: Policy::Auto,
             max_batch_size: None,
             max_batch_cost: 16_384,
             max_batch_bytes: 64 * MIB,
@@ -118,29 +126,36 @@ impl Preset {
             ..base.queue_capacity
         };
         match self {
+            Preset::Auto => BatchConfig {
+                max_wait: None,
+                ..base
+            },
             Preset::Frame => BatchConfig {
                 policy: Policy::Frame,
                 max_wait: None,
                 ..base
             },
-            Preset::Eager => base,
+            Preset::Eager => BatchConfig {
+                policy: Policy::Eager,
+                ..base
+            },
             Preset::Latency => BatchConfig {
                 max_batch_size: Some(256),
                 max_wait: Some(1.0),
-                queue_capacity: queue(128),
+                queue_capacity: queue(256),
                 overflow: Overflow::Reject,
                 ..base
             },
             Preset::Balanced => BatchConfig {
                 max_batch_size: Some(1024),
-                queue_capacity: queue(128),
+                queue_capacity: queue(2048),
                 ..base
             },
             Preset::Throughput => BatchConfig {
                 max_batch_size: Some(2048),
                 max_wait: Some(10.0),
                 min_batch_size: 8,
-                queue_capacity: queue(128),
+                queue_capacity: queue(4096),
                 ..base
             },
             Preset::Embeddings => BatchConfig {
@@ -198,6 +213,14 @@ impl BatchConfig {
                 "max batch size {} is below min batch size {}",
                 self.max_batch_size.unwrap_or_default(),
                 self.min_batch_size
+            )));
+        }
+        let most = self.max_batch_size.unwrap_or_default();
+        let calls = self.queue_capacity.calls;
+        if (calls as u64) < most {
+            return Err(Error::InvalidInput(format!(
+                "a queue capacity of {calls} calls is below max batch size {most}; \
+                 give at least {most} calls, or a smaller batch"
             )));
         }
         Ok(())

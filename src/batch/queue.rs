@@ -9,8 +9,20 @@
 //! and so is what a full queue does.
 
 use super::backpressure::Room;
-use super::{Batch, BatchConfig, BatchId, InFlight, Millis, Policy, Request, Ticket};
+use super::{Batch, BatchConfig, BatchId, Capacity, InFlight, Millis, Policy, Request, Ticket};
 use crate::error::Error;
+
+/// What sets the pace of calls just now, as far as the caller knows.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    /// Frames: a page makes calls in its frame callbacks.
+    Frames,
+    /// Tasks: calls come at any time.
+    Tasks,
+}
+
+/// How long a frame is taken to be where none come, in milliseconds.
+const FRAME_MS: f64 = 16.0;
 
 /// The answer to an accepted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,6 +305,15 @@ impl<W, P, F> Queue<W, P, F> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        self.due_by(now, Pace::Tasks)
+    }
+
+    /// The same while the caller flushes at the end of each frame anyway.
+    pub fn due_in_frames(&self, now: Millis) -> Due {
+        self.due_by(now, Pace::Frames)
+    }
+
+    fn due_by(&self, now: Millis, pace: Pace) -> Due {
         if !self.may_take() {
             return Due::Idle;
         }
@@ -302,18 +323,28 @@ impl<W, P, F> Queue<W, P, F> {
         if self.open.is_empty() {
             return Due::Idle;
         }
-        let idle_device = self.in_flight.is_empty();
-        let wait_over = self
-            .config
-            .max_wait
-            .map(|wait| Millis(self.open.oldest.0 + wait));
-        match (self.config.policy, wait_over) {
-            (Policy::Eager, _) if !idle_device => Due::Idle,
-            (Policy::Eager, _) if self.open.items >= self.config.min_batch_size => Due::TaskEnd,
-            (_, Some(moment)) if moment <= now => Due::TaskEnd,
-            (_, Some(moment)) => Due::At(moment),
-            (Policy::Eager, None) => Due::TaskEnd,
-            (Policy::Frame | Policy::Manual, None) => Due::Idle,
+        let is_device_idle = self.in_flight.is_empty();
+        let BatchConfig {
+            policy,
+            min_batch_size,
+            max_wait,
+            ..
+        } = self.config;
+        let wait = match (policy, pace) {
+            (Policy::Manual, _) => return Due::Idle,
+            (Policy::Frame, _) | (Policy::Auto, Pace::Frames) => max_wait,
+            (Policy::Auto | Policy::Eager, _) if is_device_idle => {
+                // An idle device waits for nothing but for a larger batch.
+                let is_enough = self.open.items >= min_batch_size;
+                max_wait.filter(|_| !is_enough).or(Some(0.0))
+            }
+            (Policy::Auto, Pace::Tasks) => max_wait.or(Some(FRAME_MS)),
+            (Policy::Eager, _) => max_wait,
+        };
+        match wait.map(|wait| Millis(self.open.oldest.0 + wait)) {
+            Some(moment) if moment <= now => Due::TaskEnd,
+            Some(moment) => Due::At(moment),
+            None => Due::Idle,
         }
     }
 
@@ -352,6 +383,15 @@ impl<W, P, F> Queue<W, P, F> {
     pub fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
         let flying = self.in_flight.iter().map(|flying| &flying.batch);
         flying.chain(self.waiting())
+    }
+
+    /// Calls that wait to be sent, and their bytes.
+    pub(super) fn waiting_load(&self) -> Capacity {
+        let flying = || self.in_flight.iter().map(|flying| &flying.batch);
+        Capacity {
+            calls: self.pending_calls - flying().map(|batch| batch.live).sum::<usize>(),
+            bytes: self.pending_bytes - flying().map(|batch| batch.bytes).sum::<u64>(),
+        }
     }
 
     /// Calls pending: queued and in flight.

@@ -130,12 +130,12 @@ pub enum Error {
 
     /// The queue holds as much as it may and its policy is to reject.
     #[error(
-        "the queue is full ({calls} calls, {bytes} bytes pending); await `ready`, raise the queue capacity, or open with overflow 'wait'"
+        "the queue is full ({calls} calls, {bytes} bytes waiting); await `ready`, raise the queue capacity, or open with overflow 'wait'"
     )]
     QueueFull {
-        /// Calls pending.
+        /// Calls that wait.
         calls: usize,
-        /// Bytes pending.
+        /// Bytes that wait.
         bytes: u64,
     },
 

@@ -175,16 +175,24 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        self.due_first().unwrap_or_else(|| self.queue.due(now))
+    }
+
+    /// The same while the face flushes at the end of each frame anyway.
+    pub fn due_in_frames(&self, now: Millis) -> Due {
+        self.due_first()
+            .unwrap_or_else(|| self.queue.due_in_frames(now))
+    }
+
+    /// What is due whatever is queued, or keeps everything from being due.
+    fn due_first(&self) -> Option<Due> {
         if self.has_successor() {
-            return Due::Now;
+            return Some(Due::Now);
         }
         if self.is_stopped() {
-            return Due::Idle;
+            return Some(Due::Idle);
         }
-        if self.is_kernel_due() {
-            return Due::Now;
-        }
-        self.queue.due(now)
+        self.is_kernel_due().then_some(Due::Now)
     }
 
     /// Asks for the open batch to be sent by [`Session::launch`].

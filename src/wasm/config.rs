@@ -34,13 +34,16 @@ pub(super) enum Engine {
 const STALL_MS: f64 = 10_000.0;
 
 /// Every option, so that a wrong name can be answered with the right ones.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 18] = [
     "engine",
     "flush",
     "preset",
     "maxBatchSize",
     "minBatchSize",
     "maxWaitMs",
+    "maxBatchCost",
+    "maxInFlight",
+    "maxPiecesInFlight",
     "queueCalls",
     "queueBytes",
     "overflow",
@@ -63,7 +66,8 @@ const POWERS: [(&str, PowerPreference); 2] = [
     ("high-performance", PowerPreference::HighPerformance),
 ];
 
-const PRESETS: [(&str, Preset); 6] = [
+const PRESETS: [(&str, Preset); 7] = [
+    ("auto", Preset::Auto),
     ("frame", Preset::Frame),
     ("eager", Preset::Eager),
     ("latency", Preset::Latency),
@@ -72,7 +76,8 @@ const PRESETS: [(&str, Preset); 6] = [
     ("embeddings", Preset::Embeddings),
 ];
 
-const POLICIES: [(&str, Policy); 3] = [
+const POLICIES: [(&str, Policy); 4] = [
+    ("auto", Policy::Auto),
     ("frame", Policy::Frame),
     ("eager", Policy::Eager),
     ("manual", Policy::Manual),
@@ -114,17 +119,26 @@ fn batch_config(fields: &Fields) -> Result<BatchConfig, Error> {
     }
     .config();
     let queue = base.queue_capacity;
-    let calls = fields
-        .whole("queueCalls")?
-        .map(|calls| usize::try_from(calls).unwrap_or(usize::MAX));
+    let count = |name| -> Result<Option<usize>, Error> {
+        let given = fields.whole(name)?;
+        Ok(given.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
+    };
+    let size = fields.whole("maxBatchSize")?;
+    let calls = count("queueCalls")?;
+    // What is not given makes way for what is: a batch is never larger than the queue.
+    let most = calls.map_or(u64::MAX, |calls| calls as u64);
+    let least = size.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
     Ok(BatchConfig {
         policy: policy.unwrap_or(base.policy),
-        max_batch_size: fields.whole("maxBatchSize")?.or(base.max_batch_size),
+        max_batch_size: size.or(base.max_batch_size.map(|size| size.min(most))),
+        max_batch_cost: fields.whole("maxBatchCost")?.unwrap_or(base.max_batch_cost),
+        max_in_flight: count("maxInFlight")?.unwrap_or(base.max_in_flight),
+        max_pieces_in_flight: count("maxPiecesInFlight")?,
         memory_budget: fields.whole("memoryBudget")?,
         min_batch_size: fields.whole("minBatchSize")?.unwrap_or(base.min_batch_size),
         max_wait: fields.number("maxWaitMs")?.or(base.max_wait),
         queue_capacity: Capacity {
-            calls: calls.unwrap_or(queue.calls),
+            calls: calls.unwrap_or(queue.calls.max(least)),
             bytes: fields.whole("queueBytes")?.unwrap_or(queue.bytes),
         },
         overflow: fields
@@ -159,7 +173,7 @@ const PATIENCE_MS: f64 = 4.0;
 /// How a session that has both devices chooses between them.
 pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<(Model, f64)> {
     let patience = match batch.policy {
-        Policy::Frame => PATIENCE_MS,
+        Policy::Auto | Policy::Frame => PATIENCE_MS,
         Policy::Eager | Policy::Manual => f64::INFINITY,
     };
     matches!(engine, Engine::Auto).then(|| (Model::default(), patience))

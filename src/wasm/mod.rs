@@ -297,11 +297,12 @@ impl Core {
 
     /// When `flush` should be called; NaN: nothing to schedule.
     pub fn due(&self, now: f64) -> f64 {
-        match self.inner.session().due(Millis(now)) {
-            Due::Idle => f64::NAN,
-            Due::Now | Due::TaskEnd => now,
-            Due::At(Millis(moment)) => moment,
-        }
+        moment_of(self.inner.session().due(Millis(now)), now)
+    }
+
+    /// The same while `flush` is called at the end of each frame anyway.
+    pub fn due_in_frames(&self, now: f64) -> f64 {
+        moment_of(self.inner.session().due_in_frames(Millis(now)), now)
     }
 
     /// Gives up a call; `true` if it was pending.
@@ -427,5 +428,13 @@ impl Core {
         // They hold the face, which holds this: together they would stay for good.
         self.inner.settle.take();
         self.inner.notify.take();
+    }
+}
+
+fn moment_of(due: Due, now: f64) -> f64 {
+    match due {
+        Due::Idle => f64::NAN,
+        Due::Now | Due::TaskEnd => now,
+        Due::At(Millis(moment)) => moment,
     }
 }

@@ -146,35 +146,53 @@ fn waits_are_counted_from_the_oldest_call() {
 #[test]
 fn each_policy_has_its_moment() {
     let wait = Some(5.0);
+    let at = |moment| Due::At(Millis(moment));
+    // A device that is idle, one that is busy, and one that is busy where frames come.
     let cases = [
-        (Policy::Frame, None, 1, Due::Idle),
-        (Policy::Frame, wait, 1, Due::At(Millis(5.0))),
-        (Policy::Manual, None, 1, Due::Idle),
-        (Policy::Manual, wait, 1, Due::At(Millis(5.0))),
-        (Policy::Eager, None, 1, Due::TaskEnd),
-        (Policy::Eager, wait, 1, Due::TaskEnd),
-        (Policy::Eager, wait, 2, Due::At(Millis(5.0))),
-        (Policy::Eager, None, 2, Due::TaskEnd),
+        (Policy::Auto, None, 1, [Due::TaskEnd, at(16.0), Due::Idle]),
+        (Policy::Auto, wait, 1, [Due::TaskEnd, at(5.0), at(5.0)]),
+        (Policy::Auto, None, 2, [Due::TaskEnd, at(16.0), Due::Idle]),
+        (Policy::Auto, wait, 2, [at(5.0), at(5.0), at(5.0)]),
+        (Policy::Frame, None, 1, [Due::Idle; 3]),
+        (Policy::Frame, wait, 1, [at(5.0); 3]),
+        (Policy::Manual, None, 1, [Due::Idle; 3]),
+        (Policy::Manual, wait, 1, [Due::Idle; 3]),
+        (Policy::Eager, None, 1, [Due::TaskEnd, Due::Idle, Due::Idle]),
+        (Policy::Eager, wait, 1, [Due::TaskEnd, at(5.0), at(5.0)]),
+        (Policy::Eager, wait, 2, [at(5.0), at(5.0), at(5.0)]),
+        (Policy::Eager, None, 2, [Due::TaskEnd, Due::Idle, Due::Idle]),
     ];
-    for (policy, max_wait, min_batch_size, expected) in cases {
-        let mut queue = queue(BatchConfig {
+    for (policy, max_wait, min_batch_size, [idle, busy, in_frames]) in cases {
+        let about = format!("{policy:?}, {max_wait:?}, {min_batch_size}");
+        let config = BatchConfig {
             policy,
             max_wait,
             min_batch_size,
+            max_in_flight: 2,
             ..config()
-        });
+        };
+        let mut queue = queue(config);
         queue.accept(request(), Millis(0.0)).unwrap();
-        assert_eq!(
-            queue.due(Millis(0.0)),
-            expected,
-            "{policy:?}, {max_wait:?}, {min_batch_size}"
-        );
+        assert_eq!(queue.due(Millis(0.0)), idle, "{about}");
+        send(&mut queue);
+        queue.accept(request(), Millis(0.0)).unwrap();
+        assert_eq!(queue.due(Millis(0.0)), busy, "busy: {about}");
+        assert_eq!(queue.due_in_frames(Millis(0.0)), in_frames, "{about}");
+        if let Due::At(moment) = busy {
+            assert_eq!(queue.due(moment), Due::TaskEnd, "{about}");
+        }
+        send(&mut queue);
+        queue.accept(request(), Millis(0.0)).unwrap();
+        assert_eq!(queue.due(Millis(99.0)), Due::Idle, "two on their way: {about}");
     }
 }
 
 #[test]
-fn an_eager_batcher_collects_while_the_device_is_busy() {
-    let mut queue = queue(config());
+fn an_eager_queue_collects_while_the_device_is_busy() {
+    let mut queue = queue(BatchConfig {
+        max_wait: None,
+        ..config()
+    });
     queue.accept(request(), Millis(0.0)).unwrap();
     let (flying, _) = send(&mut queue);
     queue.accept(request(), Millis(1.0)).unwrap();

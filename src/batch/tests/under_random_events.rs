@@ -74,6 +74,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 fn any_config() -> impl Strategy<Value = BatchConfig> {
     let policy = prop_oneof![
+        Just(Policy::Auto),
         Just(Policy::Frame),
         Just(Policy::Eager),
         Just(Policy::Manual)
@@ -106,7 +107,10 @@ fn any_config() -> impl Strategy<Value = BatchConfig> {
             memory_budget: None,
             max_in_flight,
             max_pieces_in_flight: None,
-            queue_capacity: Capacity { calls, bytes },
+            queue_capacity: Capacity {
+                calls: calls.max(max_batch_size.map_or(0, |most| most as usize)),
+                bytes,
+            },
             max_wait,
             min_batch_size: 2,
         },
@@ -147,6 +151,8 @@ impl Model {
             let (bytes, cost) = calls.fold((0, 0), |(bytes, cost), (_, request)| {
                 (bytes + request.bytes, cost + request.cost)
             });
+            let is_within = config.max_batch_size.is_none_or(|most| batch.items <= most);
+            assert!(is_within || batch.live() == 1, "{} items", batch.items);
             assert!(
                 bytes <= config.max_batch_bytes && cost <= config.max_batch_cost
                     || batch.live() == 1,
@@ -155,6 +161,48 @@ impl Model {
             assert!(batch.live_tickets().is_sorted(), "calls keep their order");
             self.flying.push(batch.id);
         }
+    }
+
+    /// Sends until nothing is due.
+    fn send_due(&mut self, queue: &mut Queue) {
+        loop {
+            match queue.due(Millis(self.now)) {
+                Due::Now => self.launch(queue),
+                Due::TaskEnd => {
+                    queue.flush();
+                    self.launch(queue);
+                }
+                Due::At(moment) => {
+                    return assert!(moment > Millis(self.now), "a due moment lies ahead");
+                }
+                Due::Idle => return,
+            }
+        }
+    }
+
+    /// What the settings promise of every batch, once what was due has been sent.
+    fn check_promptness(&self, queue: &Queue) {
+        let config = queue.config();
+        if self.flying.len() >= config.max_in_flight || queue.open().is_empty() {
+            return;
+        }
+        let is_idle = self.flying.is_empty();
+        let wait = match config.policy {
+            Policy::Manual => None,
+            Policy::Frame => config.max_wait,
+            Policy::Eager | Policy::Auto if is_idle => {
+                let is_enough = queue.open().items >= config.min_batch_size;
+                assert!(!is_enough, "an idle device waits for no more");
+                Some(config.max_wait.expect("the smallest batch is waited for no longer"))
+            }
+            Policy::Eager => config.max_wait,
+            Policy::Auto => Some(config.max_wait.unwrap_or(16.0)),
+        };
+        let waited = self.now - queue.open().oldest.0;
+        assert!(
+            wait.is_none_or(|wait| waited < wait),
+            "the oldest call has waited for {waited} ms"
+        );
     }
 
     fn divide(&mut self, queue: &mut Queue, id: BatchId, leaves: u16) {
@@ -250,6 +298,13 @@ impl Model {
             }
             self.waiting.push((accepted.ticket, *request));
             self.accepted += request.bytes;
+            let Capacity { calls, bytes } = queue.waiting_load();
+            let most = queue.config().queue_capacity;
+            let is_bounded = queue.config().overflow == Overflow::Reject;
+            assert!(
+                !is_bounded || calls == 1 || calls <= most.calls && bytes <= most.bytes,
+                "{calls} calls of {bytes} bytes wait"
+            );
         } else {
             assert_ne!(
                 queue.config().overflow,
@@ -267,17 +322,8 @@ impl Model {
             Event::Push(request) => self.push(queue, request),
             Event::Tick(ms) => {
                 self.now += ms;
-                match queue.due(Millis(self.now)) {
-                    Due::Now => self.launch(queue),
-                    Due::TaskEnd => {
-                        queue.flush();
-                        self.launch(queue);
-                    }
-                    Due::At(moment) => {
-                        assert!(moment > Millis(self.now), "a due moment lies ahead")
-                    }
-                    Due::Idle => {}
-                }
+                self.send_due(queue);
+                self.check_promptness(queue);
             }
             Event::Flush => {
                 queue.flush();
