@@ -137,7 +137,9 @@ impl Worker<'_> {
                         state.driver.compute(&mut launch, shared.clock.now());
                     }
                     self.follow(launch);
-                    state
+                    // What is in flight no longer waits.
+                    shared.tell_waiting(state);
+                    shared.lock()
                 }
                 Work::Trim => {
                     state.spare.clear();

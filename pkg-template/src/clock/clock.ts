@@ -1,18 +1,29 @@
-// Decides when a session's batch is sent: the clocks other than the frame clock.
+// Decides when a session's batch is sent: what a clock is, and which one a policy means.
 //
 // A clock hears of calls, flushes and answers, and flushes in return. It knows no call,
 // no ticket and no core, and its environment comes in as an argument.
 
 import { report } from "../checks/errors.js";
 import type { Environment } from "../platform/environment.js";
-import { FlushTimer, type Flushable } from "./flush-timer.js";
+import { AutoClock } from "./auto-clock.js";
+import { EagerClock } from "./eager-clock.js";
 import { FrameClock } from "./frame-clock.js";
 
 /** A caller's own clock: gets `flush` when a batch gets its first call, and calls it when it likes. */
 export type Scheduler = (flush: () => void) => void;
 
 /** When a session's clock flushes. */
-export type FlushPolicy = "frame" | "eager" | "manual" | Scheduler;
+export type FlushPolicy = "auto" | "frame" | "eager" | "manual" | Scheduler;
+
+/** What a clock flushes. */
+export interface Clocked {
+  /** Sends what is queued. */
+  flush(): void;
+  /** When to flush next, on the clock of the environment's `now`; NaN is never. */
+  due(now: number): number;
+  /** The same where the end of each frame flushes anyway. */
+  dueInFrames(now: number): number;
+}
 
 /** A flush policy at work. */
 export interface Clock {
@@ -30,40 +41,13 @@ export interface Clock {
 export function clockFor(
   policy: FlushPolicy,
   environment: Environment,
-  batch: Flushable,
+  batch: Clocked,
 ): Clock {
   if (typeof policy === "function") return new SchedulerClock(policy, batch);
   if (policy === "manual") return new ManualClock();
   if (policy === "eager") return new EagerClock(environment, batch);
-  return new FrameClock(environment, batch);
-}
-
-/** Flushes at the end of the current task if the GPU is idle, and otherwise when the core says so. */
-class EagerClock implements Clock {
-  private waiting = false;
-  private readonly timer: FlushTimer;
-
-  constructor(environment: Environment, batch: Flushable) {
-    this.timer = new FlushTimer(environment, batch);
-  }
-
-  called(): void {
-    this.waiting = true;
-    this.timer.askLater();
-  }
-
-  flushed(): void {
-    this.waiting = false;
-    this.timer.clear();
-  }
-
-  settled(): void {
-    if (this.waiting) this.timer.ask();
-  }
-
-  dispose(): void {
-    this.timer.dispose();
-  }
+  if (policy === "frame") return new FrameClock(environment, batch);
+  return new AutoClock(environment, batch);
 }
 
 /** Never flushes: the caller does. */
@@ -81,7 +65,7 @@ class SchedulerClock implements Clock {
 
   constructor(
     private readonly scheduler: Scheduler,
-    batch: Flushable,
+    batch: Clocked,
   ) {
     this.flush = () => batch.flush();
   }

@@ -8,7 +8,7 @@ import { EndOfTask, type Environment } from "../platform/environment.js";
 /** The longest wait of a timer: with a longer one it rings at once. A longer wait is taken in several. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What a clock flushes. */
+/** What a timer flushes. */
 export interface Flushable {
   /** Sends what is queued. */
   flush(): void;

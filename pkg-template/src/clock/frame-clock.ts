@@ -7,14 +7,22 @@
 // queue: how full it is, the core knows.
 
 import { EndOfTask, type Environment } from "../platform/environment.js";
-import type { Clock } from "./clock.js";
-import { FlushTimer, type Flushable } from "./flush-timer.js";
+import type { Clock, Clocked } from "./clock.js";
+import { FlushTimer } from "./flush-timer.js";
 
 /** How long the clock keeps asking for frames after the last call, in milliseconds. */
 const ARMED_MS = 1000;
 
 /** How long a visible page's frame may take before tasks take the place of frames, in milliseconds. */
 const MISSING_MS = 100;
+
+/** Hears of the frames that a clock asked for. */
+export interface FrameListener {
+  /** The callbacks of a frame are running; `time` is what all of them are told. */
+  began(time: number): void;
+  /** All callbacks of the frame have run, and its calls are sent next. */
+  ended(): void;
+}
 
 /** The clock behind `flush: "frame"`. */
 export class FrameClock implements Clock {
@@ -33,10 +41,17 @@ export class FrameClock implements Clock {
 
   constructor(
     private readonly environment: Environment,
-    private readonly batch: Flushable,
+    private readonly batch: Clocked,
+    private readonly listener?: FrameListener,
   ) {
-    this.task = new EndOfTask(environment, () => this.send());
-    this.timer = new FlushTimer(environment, batch);
+    this.task = new EndOfTask(environment, () => {
+      listener?.ended();
+      this.send();
+    });
+    this.timer = new FlushTimer(environment, {
+      flush: () => batch.flush(),
+      due: (now) => batch.dueInFrames(now),
+    });
     environment.page?.addEventListener("visibilitychange", this.onVisibility);
   }
 
@@ -75,7 +90,17 @@ export class FrameClock implements Clock {
     this.timer.dispose();
   }
 
-  /** Whether the browser draws the page, so that frames come. */
+  /** Whether frames come, as far as is known. */
+  get comes(): boolean {
+    return this.drawn && !this.missing;
+  }
+
+  /** Asks for a frame, if the page is drawn, to hear whether frames come again. */
+  listen(): void {
+    if (this.drawn) this.ask();
+  }
+
+  /** Whether the browser draws the page, so that frames should come. */
   private get drawn(): boolean {
     const { frames, page } = this.environment;
     return frames !== undefined && page?.hidden !== true;
@@ -87,9 +112,10 @@ export class FrameClock implements Clock {
     this.frame = this.environment.frames!.request(this.onFrame);
   }
 
-  private readonly onFrame = (): void => {
+  private readonly onFrame = (time: number): void => {
     this.asked = false;
     this.missing = false;
+    this.listener?.began(time);
     // The task of the last frame has not run: the calls of that frame must not wait for two.
     if (this.task.posted) this.send();
     const sinceLast = this.environment.now() - this.since;

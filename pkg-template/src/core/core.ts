@@ -121,6 +121,8 @@ export interface Core {
   flush(atOnce: boolean): void;
   /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
   due(now: number): number;
+  /** The same where `flush` is called at the end of each frame anyway. */
+  due_in_frames(now: number): number;
   /** Gives up a pending ticket, which will not be settled. Whether it was pending. */
   abort(ticket: number): boolean;
   /** Calls that still fit before the queue is full; may be negative. */

@@ -29,8 +29,13 @@ export interface Environment {
   /** Undefined where there are no animation frames. */
   readonly frames:
     | {
-        request(callback: () => void): number;
+        request(callback: (time: number) => void): number;
         cancel(frame: number): void;
+        /**
+         * The time that the callbacks of the newest frame are told, also before the first
+         * of them runs. Undefined or null where that is not known.
+         */
+        newest(): number | null | undefined;
       }
     | undefined;
   /** Undefined where nothing can be hidden: a worker, Node. */
@@ -49,6 +54,8 @@ export function hostEnvironment(): Environment {
       ? {
           request: (callback) => requestAnimationFrame(callback),
           cancel: (frame) => cancelAnimationFrame(frame),
+          newest: () =>
+            globalThis.document?.timeline?.currentTime as number | null,
         }
       : undefined,
     page: typeof document === "undefined" ? undefined : document,

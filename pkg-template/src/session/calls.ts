@@ -214,6 +214,7 @@ export class Calls {
       });
       if (this.ended !== undefined) return;
       this.backpressure.offer(this.core!);
+      sender.filled();
       sender.returned(last);
       if (last && this.batchListeners.isOn) this.batchListeners.collect();
     } catch (thrown) {
@@ -289,6 +290,11 @@ export class Calls {
   /** When the batch is due, for the clock. */
   due(now: number): number {
     return this.sender.due(now);
+  }
+
+  /** The same where the end of each frame flushes anyway. */
+  dueInFrames(now: number): number {
+    return this.sender.dueInFrames(now);
   }
 
   /** Takes no more calls, and rejects all pending ones with this error. */

@@ -21,36 +21,63 @@ export interface OpenOptions {
    */
   engine?: "auto" | "gpu" | "cpu";
   /**
-   * When queued calls are sent: once at the end of each animation frame that has
-   * calls; `eager`, as soon as the GPU is free; `manual`, by `gpu.flush()`; or a function
-   * that decides. A full batch, a stream and a call with `flush: "now"` go by themselves. Without frames (a hidden page, Node) `frame` means
-   * the end of the current task. Default: the preset's.
+   * When queued calls are sent. `auto`: while the page makes calls in frame callbacks, once
+   * at the end of each frame; otherwise at the end of the task that made them, or while the
+   * device is busy with what gathers until it is free, at the latest at the frame's end.
+   * `frame`: once at the end of each frame that has calls, whatever the page does; without
+   * frames (a hidden page, Node) at the end of the task. `eager`: as `auto` does without
+   * frames. `manual`: by `gpu.flush()`. Or a function that decides. A full batch, a stream
+   * and a call with `flush: "now"` go by themselves. Default: the preset's.
    */
   flush?: FlushPolicy;
   /**
-   * A named set of the settings below, each of which overrides it when given. All but
-   * `frame` flush as `eager` does. Default: `frame`; `eager` under `flush: "eager"`.
+   * A named set of the settings below, each of which overrides it when given. `frame` and
+   * `eager` flush as their names say, the others as `auto` does. Default: `auto`; `eager`
+   * under `flush: "eager"`.
    */
   preset?:
-    "frame" | "eager" | "latency" | "balanced" | "throughput" | "embeddings";
+    | "auto"
+    | "frame"
+    | "eager"
+    | "latency"
+    | "balanced"
+    | "throughput"
+    | "embeddings";
   /**
    * Items held before a batch is sent early. Default: as many as have 64 MiB of operands
    * and results, fewer where the device or the budget holds less; 256 under `latency`,
    * 1,024 under `balanced`, 2,048 under `throughput`.
    */
   maxBatchSize?: number;
-  /** Items an idle GPU waits for under `eager`, at most `maxWaitMs`. Default: 1. */
+  /**
+   * Items that an idle device waits for under `auto` and `eager`, at most `maxWaitMs`.
+   * Default: 1; 8 under `throughput` and `embeddings`.
+   */
   minBatchSize?: number;
   /**
-   * Longest wait of a batch's oldest call, in milliseconds: for its frame, or under `eager`
-   * for `minBatchSize`. Under `manual` and a function nothing goes by time. Default: none
-   * with frames; 5 under `eager` and `balanced`, 1 under `latency`, else 10.
+   * Longest wait of a batch's oldest call, in milliseconds, whether the device is busy or
+   * not, as far as `maxInFlight` lets. Under `manual` and a function nothing goes by time.
+   * Default: none under `frame`; under `auto` until the frame's end, or 16 without frames;
+   * 5 under `eager` and `balanced`, 1 under `latency`, 10 under `throughput` and
+   * `embeddings`.
    */
   maxWaitMs?: number;
   /**
-   * Calls, or calls and bytes of operands and results, that may be pending. Default:
-   * 65,536 calls, 128 under `latency`, `balanced` and `throughput`, 512 under
-   * `embeddings`; and 256 MiB.
+   * What the calls of a batch may cost together: a text to be embedded costs as much as it
+   * has tokens, other calls nothing. One that costs more goes alone. Default: 16,384.
+   */
+  maxBatchCost?: number;
+  /** Batches that are sent and not answered, at most. Default: 3. */
+  maxInFlight?: number;
+  /**
+   * Pieces of large batches that are sent and not answered, at most. With 1 nothing
+   * overlaps, to see what overlap gives. Default: as many as memory lets.
+   */
+  maxPiecesInFlight?: number;
+  /**
+   * Calls, or calls and bytes of operands and results, that may wait to be sent; no fewer
+   * calls than `maxBatchSize`. Default: 65,536 calls, 256 under `latency`, 2,048 under
+   * `balanced`, 4,096 under `throughput`, 512 under `embeddings`; and 256 MiB.
    */
   queueCapacity?: number | { calls?: number; bytes?: number };
   /**
@@ -104,6 +131,9 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   preset: true,
   maxBatchSize: true,
   minBatchSize: true,
+  maxBatchCost: true,
+  maxInFlight: true,
+  maxPiecesInFlight: true,
   maxWaitMs: true,
   queueCapacity: true,
   overflow: true,
@@ -144,7 +174,7 @@ export function checkOpenOptions(about: string, options: OpenOptions): void {
 /** The flush policy that the options come to. */
 export function flushPolicy({ flush, preset }: OpenOptions): FlushPolicy {
   if (flush !== undefined) return flush;
-  return preset === undefined || preset === "frame" ? "frame" : "eager";
+  return preset === "frame" || preset === "eager" ? preset : "auto";
 }
 
 /** The options that concern the core, without those that are undefined. */

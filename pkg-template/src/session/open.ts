@@ -4,9 +4,10 @@
 // What a session does is in `session.ts`.
 
 import { FramebatchError, fromCore, isCoreFailure } from "../checks/errors.js";
-import { clockFor } from "../clock/clock.js";
+import { clockFor, type FlushPolicy } from "../clock/clock.js";
 import { CompletionPoller } from "../clock/completion-polling.js";
 import { isDevelopment, LonelyWarning } from "../clock/lonely-warning.js";
+import { MainThreadBudget } from "../clock/main-thread-budget.js";
 import { loadCore } from "../core/core-instance.js";
 import { mark } from "../metrics/timeline.js";
 import { nextTask, hostEnvironment } from "../platform/environment.js";
@@ -126,22 +127,29 @@ async function bringUp(
   });
   if (options.devtools === true) calls.batchListeners.add(mark);
   const policy = flushPolicy(options);
-  const paced = policy === "frame" || policy === "eager";
+  const { page } = environment;
   calls.run({
     core,
     environment,
     clock: clockFor(policy, environment, {
       flush: () => calls.flushByClock(),
       due: (now) => calls.due(now),
+      dueInFrames: (now) => calls.dueInFrames(now),
     }),
+    budget: new MainThreadBudget(() => page?.hidden === false),
     poller,
     calibrator: new Calibrator(core, calibrationHost()),
     keyed: options.overflow === "latest",
     warning:
-      paced && isDevelopment()
+      isPaced(policy) && isDevelopment()
         ? new LonelyWarning((message) => console.warn(message))
         : undefined,
   });
+}
+
+/** Whether a clock of this package decides when calls go. */
+function isPaced(policy: FlushPolicy): boolean {
+  return typeof policy !== "function" && policy !== "manual";
 }
 
 function checkPlatform(): void {

@@ -6,6 +6,7 @@
 import type { Clock } from "../clock/clock.js";
 import type { CompletionPoller } from "../clock/completion-polling.js";
 import type { LonelyWarning } from "../clock/lonely-warning.js";
+import type { MainThreadBudget } from "../clock/main-thread-budget.js";
 import type { Core } from "../core/core.js";
 import type { Environment, Page } from "../platform/environment.js";
 import type { Tickets } from "../queue/tickets.js";
@@ -16,6 +17,7 @@ import type { Calibrator } from "./calibrator.js";
 export interface SenderConfig {
   readonly environment: Environment;
   readonly clock: Clock;
+  readonly budget: MainThreadBudget;
   readonly poller: CompletionPoller;
   readonly calibrator: Calibrator;
   /** Undefined in production, and where the caller decides when batches go. */
@@ -27,20 +29,27 @@ export class Sender {
   /** Calls taken since the last flush. */
   queued = 0;
   private readonly clock: Clock;
+  private readonly budget: MainThreadBudget;
+  private readonly environment: Environment;
   private readonly poller: CompletionPoller;
   private readonly calibrator: Calibrator;
   readonly preallocator: Preallocator;
   private readonly page: Page | undefined;
   private readonly warning: LonelyWarning | undefined;
+  /** Whether the core is in `flush`, and when it or an answer began. */
+  private isFlushing = false;
+  private began = 0;
 
   constructor(
     private readonly core: Core,
-    tickets: Tickets,
-    { environment, clock, poller, calibrator, warning }: SenderConfig,
+    private readonly tickets: Tickets,
+    { environment, clock, budget, poller, calibrator, warning }: SenderConfig,
     /** Hears of a defect: what was being done, and what the core threw. */
     private readonly fail: (doing: string, thrown: unknown) => void,
   ) {
+    this.environment = environment;
     this.clock = clock;
+    this.budget = budget;
     this.poller = poller;
     this.calibrator = calibrator;
     this.warning = warning;
@@ -62,12 +71,23 @@ export class Sender {
     // The clock is told first: a core on the processor answers inside `flush`.
     this.queued = 0;
     this.clock.flushed();
+    const owed = this.tickets.arena.owed;
+    const began = this.environment.now();
+    // What a listener makes of an answer may flush again.
+    const isOuter = !this.isFlushing;
+    this.isFlushing = true;
     try {
       this.core.flush(atOnce);
       this.sent();
     } catch (thrown) {
       this.fail("flush", thrown);
     }
+    if (!isOuter) return;
+    this.isFlushing = false;
+    const now = this.environment.now();
+    const { budget } = this;
+    if (this.tickets.arena.owed > owed) budget.spendOnGpu(now - began, now);
+    else budget.spendOnCpu(now - began, now);
   }
 
   /** Batches may be in flight now. */
@@ -79,7 +99,17 @@ export class Sender {
   /** When the queued calls are due, in milliseconds of the clock; NaN is never. */
   due(now: number): number {
     try {
-      return this.core.due(now);
+      return this.budget.after(this.core.due(now));
+    } catch (thrown) {
+      this.fail("due", thrown);
+      return NaN;
+    }
+  }
+
+  /** The same where the end of each frame flushes anyway. */
+  dueInFrames(now: number): number {
+    try {
+      return this.core.due_in_frames(now);
     } catch (thrown) {
       this.fail("due", thrown);
       return NaN;
@@ -93,6 +123,7 @@ export class Sender {
 
   /** Results are about to be filled. */
   returning(): void {
+    if (!this.isFlushing) this.began = this.environment.now();
     this.preallocator.returning();
   }
 
@@ -104,6 +135,13 @@ export class Sender {
     }
     this.preallocator.returned();
     this.clock.settled();
+  }
+
+  /** Results were filled, and the main thread is free for what the page makes of them. */
+  filled(): void {
+    if (this.isFlushing) return;
+    const now = this.environment.now();
+    this.budget.spendOnGpu(now - this.began, now);
   }
 
   // A hidden page leaves memory to pages that are looked at.

@@ -1,0 +1,48 @@
+// Bounds the main thread's time that batches take at the ends of tasks.
+//
+// Each batch costs the main thread something however few calls it has, so a page that is
+// called faster than that would do nothing but send batches. Beyond the budget calls wait,
+// and batches grow. What a batch cost is told here; nothing is measured or sent.
+
+/** A stretch of time with a budget: about a frame, in milliseconds. */
+const WINDOW_MS = 16;
+
+/** Milliseconds of a window that batches may take, of a GPU and of the CPU. */
+const GPU_MS = 6;
+const CPU_MS = 4;
+
+/** The budget of one session. */
+export class MainThreadBudget {
+  private since = -Infinity;
+  private gpu = 0;
+  private cpu = 0;
+
+  /** `hasPage`: the CPU is to leave a page time for itself. */
+  constructor(private readonly hasPage: () => boolean) {}
+
+  /** A batch of a GPU took so long, until now. */
+  spendOnGpu(milliseconds: number, now: number): void {
+    this.open(now - milliseconds);
+    this.gpu += milliseconds;
+  }
+
+  /** The CPU took so long for a batch, until now. */
+  spendOnCpu(milliseconds: number, now: number): void {
+    this.open(now - milliseconds);
+    this.cpu += milliseconds;
+  }
+
+  /** When a batch that is due may go. */
+  after(due: number): number {
+    const isSpent =
+      this.gpu >= GPU_MS || (this.cpu >= CPU_MS && this.hasPage());
+    return isSpent ? Math.max(due, this.since + WINDOW_MS) : due;
+  }
+
+  private open(now: number): void {
+    if (now - this.since < WINDOW_MS) return;
+    this.since = now;
+    this.gpu = 0;
+    this.cpu = 0;
+  }
+}
