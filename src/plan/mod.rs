@@ -25,6 +25,7 @@ pub use crate::program::{Effort, KINDS, Kind};
 pub use assemble::assemble;
 pub use call::{Call, NumbersId, Part, RecipeId, SetId};
 pub use fit::{PieceLimits, assemble_next};
+pub use lowering::Structure;
 pub use pieces::{Piece, PieceSizes, pieces};
 pub use recipe::Recipe;
 pub use shards::{Asked, Parted};

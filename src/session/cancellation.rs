@@ -37,7 +37,7 @@ impl<D: Device> Session<D> {
         if !open.waste(ticket) {
             return;
         }
-        let mut arena = self.spare.pop().unwrap_or_default();
+        let mut arena = self.arenas.take();
         if let Some(read) = open.clean(&mut arena) {
             for tensor in &open.payload.read {
                 self.tensors.read(*tensor);
@@ -45,7 +45,7 @@ impl<D: Device> Session<D> {
             self.unread(read);
             self.sweep();
         }
-        self.keep_arena(arena);
+        self.arenas.keep(arena);
     }
 }
 

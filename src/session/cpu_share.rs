@@ -6,14 +6,14 @@
 
 use std::task::{Context, Poll, Waker};
 
+use super::Session;
 use super::in_flight::InFlight;
 use super::payload::{Call, Payload};
 use super::scatter::Sent;
-use super::{COPIES, Session};
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Piece, PieceLimits, Plan, Recipe};
+use crate::plan::{self, Asked, Piece, Plan, Recipe};
 use crate::tensor::{Span, aligned};
 
 impl<D: Device> Session<D> {
@@ -30,10 +30,10 @@ impl<D: Device> Session<D> {
         let mut plans = self.plans_of_share(own.behind(), &own.payload.sets);
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let (calls, Payload { arena, .. }) = batch.behind_and_payload();
-        let beside = self.beside.as_mut().expect("it has a share");
+        let cpu = self.devices.companion_mut().expect("it has a share");
         let operands = arena.len();
         let mut run = |plan: &Plan| {
-            let flight = beside.launch(plan, arena);
+            let flight = cpu.launch(plan, arena);
             arena.truncate(operands);
             arena.trim();
             flight
@@ -45,7 +45,7 @@ impl<D: Device> Session<D> {
             sent.results = std::mem::take(&mut plan.results);
             return run(plan);
         }
-        let mut all = Joined::of(self.structures.recipes(), calls);
+        let mut all = Joined::of(self.programs.recipes(), calls);
         let mut outcome = Ok(());
         for (piece, plan) in &plans {
             outcome = landed(run(plan)).map(|words| all.add(piece, &plan.results, &words));
@@ -62,19 +62,13 @@ impl<D: Device> Session<D> {
     /// alone if it can be cut.
     pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
         let asked = Asked {
-            recipes: self.structures.recipes(),
+            recipes: self.programs.recipes(),
             calls,
             sets,
             parted: &[],
         };
-        let beside = self.beside.as_ref().expect("it has a share");
-        let limits = beside.limits();
-        let limits = PieceLimits {
-            slot_bytes: limits.max_side_bytes,
-            bytes: self.budget.live() / COPIES / 2,
-            copies: 1,
-            threads: limits.max_threads,
-        };
+        let cpu = self.devices.companion().expect("it has a share");
+        let limits = self.limits.cpu_piece(&cpu.limits(), 0);
         let mut rest = vec![Piece::all(calls)];
         let mut plans = Vec::new();
         while let Some(next) = plan::assemble_next(asked, &mut rest, &limits) {

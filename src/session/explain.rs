@@ -21,7 +21,7 @@ impl<D: Device> Session<D> {
     pub fn end_kernels(&mut self) -> Kernels {
         let explained = self.explained.take();
         let calls = explained.iter().flat_map(|batch| batch.calls());
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let mut kernels: Vec<Kernel> = Vec::new();
         for call in calls {
             for kernel in recipes[call.work.planned.recipe.0 as usize].kernels() {
@@ -42,7 +42,7 @@ impl<D: Device> Session<D> {
             return String::new();
         };
         let mut text = String::new();
-        if self.beside.is_some() && (self.router.is_some() || batch.payload.asks_cpu) {
+        if self.devices.has_companion() && (self.router.is_some() || batch.payload.asks_cpu) {
             self.routed(&batch).apply(&mut batch);
             batch.part();
             let share = batch.behind();
@@ -63,8 +63,8 @@ impl<D: Device> Session<D> {
     /// The plan of the device's calls.
     fn describe(&self, mut batch: Batch, text: &mut String) {
         let chunker = Chunker {
-            recipes: self.structures.recipes(),
-            parted: self.tensors.parted(),
+            recipes: self.programs.recipes(),
+            parted: self.tensors.sharded(),
             sizes: self.piece_sizes(0),
             limits: self.piece_limits(0),
         };

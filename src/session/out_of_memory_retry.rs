@@ -26,7 +26,8 @@ impl<D: Device> Session<D> {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let is_cpu_share = way.pieces[way.landed].is_cpu_share;
         let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_cpu_share;
-        let may_go_again = self.engine == Engine::Gpu && batch.payload.shortages <= HALVINGS;
+        let may_go_again =
+            self.devices.engine() == Engine::Gpu && batch.payload.shortages <= HALVINGS;
         way.is_short |= is_out && may_go_again;
         if !way.is_short {
             return false;
@@ -53,8 +54,7 @@ impl<D: Device> Session<D> {
         if payload.shortages > HALVINGS && self.may_leave(payload) {
             let (works, _) = self.queue.flying_mut(at).works_and_payload();
             works.for_each(|work| work.is_cpu_share = true);
-            self.metrics.fallbacks += 1;
-            self.has_fallen_back = true;
+            self.metrics.fell_back();
         }
     }
 
@@ -70,7 +70,7 @@ impl<D: Device> Session<D> {
 
     /// The sizes of a batch's pieces.
     pub(super) fn piece_sizes(&self, shortages: u32) -> PieceSizes {
-        let PieceSizes { whole, target } = self.device.limits().pieces;
+        let PieceSizes { whole, target } = self.devices.primary().limits().pieces;
         PieceSizes {
             whole: whole >> shortages,
             target: target >> shortages,
@@ -79,30 +79,30 @@ impl<D: Device> Session<D> {
 
     /// Whether the processor took a batch that the device had no memory for; said once.
     pub fn take_fallback(&mut self) -> bool {
-        std::mem::take(&mut self.has_fallen_back)
+        self.metrics.take_fallback()
     }
 
     /// Frees the memory that is only kept for the next batch; batches on their way
     /// keep theirs. For when none has come for a while, or nobody looks.
     pub fn trim(&mut self) {
-        self.trimmed = self.launches();
-        self.spare.clear();
+        self.metrics.trimmed();
+        self.arenas.clear();
         if self.queue.in_flight().is_empty() {
-            self.device.trim();
+            self.devices.primary_mut().trim();
         }
-        if let Some(beside) = &mut self.beside {
-            beside.trim();
+        if let Some(cpu) = self.devices.companion_mut() {
+            cpu.trim();
         }
     }
 
     /// Whether a batch was sent since memory was freed last.
     pub fn may_trim(&self) -> bool {
-        self.trimmed != self.launches()
+        self.metrics.has_launched_since_trim()
     }
 
     /// Whether the processor beside the device has all that a batch reads.
     fn may_leave(&self, payload: &Payload) -> bool {
         let mut tensors = payload.sets.iter().flatten();
-        self.beside.is_some() && tensors.all(|tensor| self.tensors.is_mirrored(*tensor))
+        self.devices.has_companion() && tensors.all(|tensor| self.tensors.has_copy(*tensor))
     }
 }

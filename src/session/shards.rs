@@ -61,8 +61,8 @@ impl<D: Device> Session<D> {
             ..
         } = filling;
         self.check_tensor(tensor)?;
-        self.unpart(tensor);
-        let most = self.device.limits().max_side_bytes / u64::from(WORD);
+        self.unshard(tensor);
+        let most = self.devices.primary().limits().max_side_bytes / u64::from(WORD);
         let each = match packing.is_none() && u64::from(words) > most {
             true => Parted::words_each(words, row, most),
             false => None,
@@ -85,25 +85,29 @@ impl<D: Device> Session<D> {
             filled = self.place_with(part, None, |device| copy(device, part, from..end));
             from = end;
         }
-        self.tensors.part(parted);
         match filled {
-            Ok(()) => self.tensors.fill(tensor, None),
-            Err(_) => self.unpart(tensor),
+            Ok(()) => self.tensors.shard(parted),
+            Err(_) => self.release_shards(parted.parts),
         }
         filled
     }
 
-    /// Frees the parts of a tensor, if it has some.
-    pub(super) fn unpart(&mut self, tensor: u32) {
-        for part in self.tensors.unpart(tensor) {
-            self.release(part);
+    /// Frees the shards of a tensor, if it has some.
+    pub(super) fn unshard(&mut self, tensor: u32) {
+        let shards = self.tensors.unshard(tensor);
+        self.release_shards(shards);
+    }
+
+    fn release_shards(&mut self, shards: Vec<u32>) {
+        for shard in shards {
+            self.release(shard);
         }
     }
 
     /// Refuses a call that reads a tensor as a whole that lies in parts.
     pub(super) fn check_parts(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
-        let recipe = &self.structures.recipes()[recipe.0 as usize];
-        for parted in self.tensors.parted() {
+        let recipe = &self.programs.recipes()[recipe.0 as usize];
+        for parted in self.tensors.sharded() {
             let mut named = tensors.iter().enumerate();
             let reads = |(place, tensor): (usize, &u32)| {
                 *tensor != parted.tensor || recipe.reads_parts(place, parted.words)
@@ -114,8 +118,10 @@ impl<D: Device> Session<D> {
             let parts = parted.parts.iter();
             return Err(Error::TooLarge {
                 what: "a tensor that is not read row by row",
-                need: parts.map(|part| self.device.tensor_bytes(*part)).sum(),
-                limit: self.device.limits().max_side_bytes,
+                need: parts
+                    .map(|part| self.devices.primary().tensor_bytes(*part))
+                    .sum(),
+                limit: self.devices.primary().limits().max_side_bytes,
             });
         }
         Ok(())

@@ -80,11 +80,11 @@ fn nothing_is_timed_while_nobody_listens() {
 fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     let mut session = session(1 << 20);
     session.measure_batches(Some(clock));
-    session.device.fault = Some(Error::OutOfMemory("full".into()));
+    session.devices.primary_mut().fault = Some(Error::OutOfMemory("full".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts().expect("it is back").calls, 1);
-    session.device.fault = Some(Error::DeviceLost("gone".into()));
+    session.devices.primary_mut().fault = Some(Error::DeviceLost("gone".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts(), None);

@@ -20,7 +20,7 @@ fn scarce() -> Session<Frail> {
         capacity: CAPACITY,
         ..Frail::new(1 << 24)
     };
-    session.beside(processor, None)
+    session.with_companion(processor, None)
 }
 
 /// Asks the processor for the sum of a product of matrices: 4096 times the value.
@@ -33,7 +33,7 @@ fn sum_of_products(session: &mut Session<Frail>, value: f32) -> Ticket {
     let product = chain.matmul(inputs[0], inputs[1]).expect("they fit");
     let sum = chain.reduce(Reduction::Sum, product, (&[0, 1], false));
     chain.output(sum.expect("two axes")).expect("a node");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(128).expect("room"));
     room[..64].fill(value);
     room[64..128].fill(1.0);
@@ -48,7 +48,7 @@ fn sum_of_products(session: &mut Session<Frail>, value: f32) -> Ticket {
 }
 
 fn pieces(session: &Session<Frail>) -> usize {
-    session.beside.as_ref().expect("there is one").launches
+    session.devices.companion().expect("there is one").launches
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_piece_that_fails_fails_the_part() {
     for _ in 0..20 {
         sum_of_products(&mut session, 1.0);
     }
-    let beside = session.beside.as_mut().expect("there is one");
+    let beside = session.devices.companion_mut().expect("there is one");
     beside.fault = Some(Error::Fatal("planned".into()));
     let sent = launch(&mut session);
     let settlement = land(&mut session, sent);

@@ -267,7 +267,7 @@ fn pieces_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     let y = chain.matmul(x, there).expect("they fit");
     let y = chain.matmul(y, back).expect("they fit");
     chain.output(y).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.begin_explain();
     for _ in 0..8 {
         let words = u64::from(4 * rows + 8 * wide);

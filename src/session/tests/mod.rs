@@ -12,18 +12,19 @@ mod in_pieces;
 mod on_both;
 mod on_the_way;
 mod out_of_memory;
-mod program_cache;
+mod structures;
 mod takeover;
 mod under_random_events;
 mod while_compiling;
 pub(crate) mod writing;
 mod writing_on_both;
 
+use super::arena_pool::MOST_SPARE;
 use super::recovery::ATTEMPTS;
 use super::*;
 use crate::batch::{Accepted, BatchId, Policy, Preset};
 use crate::device::{
-    Compiled, Counters, Cpu, DeviceLimits, Flight, Generation, Readback, Readiness,
+    Compiled, Counters, Cpu, DeviceLimits, Engine, Flight, Generation, Readback, Readiness,
 };
 use crate::graph::Timing;
 use crate::kernel::Kernel;
@@ -256,7 +257,7 @@ pub(crate) fn ask_of(
     key: Option<u32>,
     engine: Option<Engine>,
 ) -> Result<Accepted, Error> {
-    let recipe = session.recipe(&ops::lerp(1, Timing::Call)?);
+    let recipe = session.recipe(ops::lerp(1, Timing::Call)?);
     let side = rows.next_multiple_of(4) as usize;
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(2 * side as u64)?);
     room[..side].fill(value);
@@ -355,7 +356,7 @@ fn tickets(batch: &Batch) -> Vec<Ticket> {
 /// Words of memory for operands.
 fn held(session: &Session<impl Device>) -> u32 {
     let batches = session.queue.batches().map(|batch| &batch.payload.arena);
-    let arenas = batches.chain(&session.spare);
+    let arenas = batches.chain(session.arenas.spare());
     let words: u64 = arenas.map(Arena::capacity).sum();
     u32::try_from(words).expect("few words")
 }
@@ -370,17 +371,17 @@ fn assert_held(session: &Session<impl Device>, peak: usize) {
         "{} of {most}",
         held(session)
     );
-    assert!(session.spare.len() <= SPARES);
-    assert!(session.spare.iter().all(Arena::is_empty));
+    assert!(session.arenas.spare().len() <= MOST_SPARE);
+    assert!(session.arenas.spare().iter().all(Arena::is_empty));
 }
 
 /// No arena is lost and none made where one could be used again: there are as
 /// many as `peak`, the most that [`loads`] ever was, less those that are too many
 /// to be kept.
 fn assert_arenas(session: &Session<impl Device>, peak: usize) {
-    let arenas = session.spare.len() + loads(session);
-    let fewest = peak.min(SPARES + 1);
+    let arenas = session.arenas.spare().len() + loads(session);
+    let fewest = peak.min(MOST_SPARE + 1);
     assert!((fewest..=peak).contains(&arenas), "{arenas} of {peak}");
-    assert!(session.spare.len() <= SPARES);
-    assert!(session.spare.iter().all(Arena::is_empty));
+    assert!(session.arenas.spare().len() <= MOST_SPARE);
+    assert!(session.arenas.spare().iter().all(Arena::is_empty));
 }

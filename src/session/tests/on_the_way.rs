@@ -39,7 +39,7 @@ fn put_stored(session: &mut Session<Frail>) -> Ticket {
         row: 1,
         is_stored: true,
     };
-    let recipe = session.sampling(sampling);
+    let recipe = session.recipe(sampling);
     let names = [0; 2].map(|_| {
         let tensor = session.hold();
         session.fill(tensor, &[0; 4]).expect("held");
@@ -79,7 +79,7 @@ fn settle_at(
 fn a_device_owes_an_answer_since_it_gave_the_last() {
     let device = Frail::in_pieces(1 << 20, 256).gpu();
     let session = Session::new(device, config()).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), None);
+    let mut session = session.with_companion(Frail::new(1 << 20), None);
     let owes = |session: &Session<Frail>| session.oldest_in_flight().map(|since| since.0);
     let mut sent = [1, 200, 1].map(|rows| {
         put(&mut session, 1.0, rows);
@@ -275,7 +275,7 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
         .expect("room");
     let sum = chain.reduce(Reduction::Sum, x, (&[], false));
     chain.output(sum.expect("all of it")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     let [kept, gone] = [1.0_f32, 2.0].map(|value| {
         let tensor = session.hold();
         session.fill(tensor, &[value.to_bits(); 4]).expect("held");
@@ -300,6 +300,10 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
     let answers = values(&land(&mut session, sent));
     let sums = answers.iter().map(|(ticket, sum)| (*ticket, sum[0]));
     assert!(sums.eq([(first, 4.0), (last, 4.0)]));
-    assert_eq!(session.device.tensor_bytes(gone), 0, "nobody reads it");
-    assert_eq!(session.device.tensor_bytes(kept), 16);
+    assert_eq!(
+        session.devices.primary().tensor_bytes(gone),
+        0,
+        "nobody reads it"
+    );
+    assert_eq!(session.devices.primary().tensor_bytes(kept), 16);
 }

@@ -128,10 +128,10 @@ impl Devices {
         let routing = match self {
             Devices::One => return Session::new(device, limits).expect("valid settings"),
             Devices::Asked => None,
-            Devices::Routed => Some((model, f64::INFINITY)),
+            Devices::Routed => Some(model.into()),
         };
         let session = Session::new(device.gpu(), limits).expect("valid settings");
-        session.beside(beside, routing)
+        session.with_companion(beside, routing)
     }
 }
 
@@ -230,7 +230,7 @@ proptest! {
                 }
                 Event::Replace => {
                     session.replace_device(device(), NOW);
-                    prop_assert!(!session.is_lost() && session.spare.is_empty());
+                    prop_assert!(!session.is_lost() && session.arenas.spare().is_empty());
                     peak = loads(&session);
                 }
                 Event::Lose => {

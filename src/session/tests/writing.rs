@@ -49,7 +49,7 @@ pub(crate) fn write(
     value: f32,
     (key, engine): (Option<u32>, Option<Engine>),
 ) -> Result<Accepted, Error> {
-    let recipe = session.sampling(Sampling {
+    let recipe = session.recipe(Sampling {
         layers: 1,
         lanes: 1,
         width: 4,
@@ -81,7 +81,7 @@ pub(crate) fn read(
     let x = chain.input(shape, DType::F32, Home::Resident);
     let y = chain.unary(UnaryFn::Relu, x.expect("room"));
     chain.output(y.expect("one tensor")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.room(4)?[0] = pose.target;
     let submission = Submission {
         recipe,

@@ -30,7 +30,7 @@ fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
         _ => (ops::lerp(1, Timing::Call), 2),
     };
     if op < 2 {
-        return (session.recipe(&asked.expect("a width of 1")), operands);
+        return (session.recipe(asked.expect("a width of 1")), operands);
     }
     let shape = crate::graph::shape::Shape::new(&[4]).expect("a small shape");
     let mut chain = crate::graph::chain::Chain::default();
@@ -40,7 +40,7 @@ fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
     let sum = chain.binary(crate::graph::BinaryFn::Maximum, x, y);
     let least = chain.unary(crate::graph::UnaryFn::Relu, sum.expect("they broadcast"));
     chain.output(least.expect("one tensor")).expect("a node");
-    (session.chain(chain), operands)
+    (session.recipe(chain), operands)
 }
 
 /// Calls `op` on four floats.
@@ -335,7 +335,7 @@ fn what_brings_devices_down_while_it_compiles_is_refused() {
         session.lose(session.generation());
         session.replace_device(Frail::new(1 << 20).compiling(), NOW);
     }
-    session.device.fault = Some(Error::DeviceLost("test".into()));
+    session.devices.primary_mut().fault = Some(Error::DeviceLost("test".into()));
     let sent = session.launch(NOW).expect("whatever comes");
     let settlement = land(&mut session, sent);
     assert_eq!(settlement.answers[0].ticket, ticket);
