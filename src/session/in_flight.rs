@@ -93,17 +93,20 @@ impl Way {
 
     /// Whether the flight that lands next is its last, and the GPU's.
     pub(super) fn is_at_last(&self) -> bool {
+        self.landed + 1 == self.chunks.len() && self.rest.is_empty() && self.is_device_next()
+    }
+
+    /// Whether the flight that lands next is the device's.
+    pub(super) fn is_device_next(&self) -> bool {
         let next = self.chunks.get(self.landed);
-        self.landed + 1 == self.chunks.len()
-            && self.rest.is_empty()
-            && next.is_some_and(|sent| !sent.is_cpu_share)
+        next.is_some_and(|sent| !sent.is_cpu_share)
     }
 
     /// Whether the flight that lands next is the device's, and shows that it works: what
     /// it writes to tensors alone is not waited for.
     pub(super) fn is_heard_next(&self) -> bool {
         let next = self.chunks.get(self.landed);
-        next.is_some_and(|sent| !sent.is_cpu_share && sent.has_words())
+        self.is_device_next() && next.is_some_and(Sent::has_words)
     }
 
     /// Whether something of it needs the device that it was sent to.

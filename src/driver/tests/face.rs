@@ -214,6 +214,10 @@ impl Face {
     fn work(&mut self, work: Work) {
         match work {
             Work::Launch(launch) => self.follow(launch),
+            Work::Settle(settlement) => {
+                assert!(self.driver.session.is_lost() && settlement.outcome.is_err());
+                self.answer(&settlement);
+            }
             Work::Compile {
                 generation,
                 compiles,
