@@ -4,10 +4,12 @@
 //! Finding another device is a face's matter.
 
 use super::in_flight::Way;
-use super::recovery::{Loss, Remedy};
+use super::launch::Settlement;
+use super::recovery::{ATTEMPTS, Loss, Remedy};
 use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
+use crate::error::Error;
 
 impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
@@ -39,6 +41,25 @@ impl<D: Device> Session<D> {
             payload.doubts += u32::from(has_answered);
             payload.losses += u32::from(!has_answered || payload.doubts % 2 == 0);
         }
+    }
+
+    /// Refuses a chunk of a batch over which too many devices were lost, while the last of
+    /// them waits for its replacement. A device that stalls may keep the chunk's flight for
+    /// ever. To be asked before anything is sent, until there is none.
+    pub fn refuse_chunk(&mut self) -> Option<Settlement> {
+        while self.is_lost() {
+            let mut flying = self.queue.in_flight().iter();
+            let refused = flying.find(|flying| {
+                flying.batch.payload.losses >= ATTEMPTS && flying.way.is_device_next()
+            })?;
+            let (id, generation) = (refused.batch.id, refused.way.generation);
+            let why = "every device that was sent the call was lost".to_owned();
+            let settlement = self.settle(id, generation, Err(Error::DeviceLost(why)));
+            if settlement.is_some() {
+                return settlement;
+            }
+        }
+        None
     }
 
     /// Whether some calls are sent while the device is lost: to the processor

@@ -1,7 +1,7 @@
-//! Batches on their way: launched in pieces, settled piece by piece, and their
+//! Batches on their way: launched in chunks, settled chunk by chunk, and their
 //! memory given to the next.
 //!
-//! Of a large batch the first pieces go at once, and another one with each that
+//! Of a large batch the first chunks go at once, and another one with each that
 //! returns, so that the memory of those on their way has a bound.
 //!
 //! When one is due is the queue's business, and what becomes of those on a
@@ -17,7 +17,7 @@ use super::submission::next_payload;
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{Piece, PieceLimits};
+use crate::plan::{Chunk, ChunkLimits};
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -29,20 +29,20 @@ pub struct Launch {
     /// Whether a part of it is the processor's, beside the GPU: it waits for
     /// [`Session::compute`], whose flight lands before the others.
     pub is_parted: bool,
-    /// The results to come of each of its pieces; none where all of it is the
+    /// The results to come of each of its chunks; none where all of it is the
     /// processor's, or waits for the next device.
     pub flights: Vec<Flight>,
 }
 
-/// The answers to a piece of a batch.
+/// The answers to a chunk of a batch.
 pub struct Settlement {
     /// The calls still waited for, in submission order.
     pub answers: Vec<Answer>,
     /// The results, or what went wrong with all of them.
     pub outcome: Result<Readback, Error>,
-    /// Whether the batch has no more pieces on their way.
+    /// Whether the batch has no more chunks on their way.
     pub is_last: bool,
-    /// Pieces of the batch that went in its place, behind those on their way.
+    /// Chunks of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,
 }
 
@@ -76,14 +76,14 @@ impl<D: Device> Session<D> {
             router.note_launch(batch.ahead().len());
         }
         if is_parted {
-            way.pieces.push(Sent {
-                piece: Piece::all(batch.behind()),
+            way.chunks.push(Sent {
+                chunk: Chunk::all(batch.behind()),
                 results: Vec::new(), // Known as soon as it is computed.
                 engine: Engine::Cpu,
                 is_cpu_share: true,
                 bytes: 0,
             });
-            self.metrics.pieces += 1;
+            self.metrics.chunks += 1;
         }
         let flights = self.send(at);
         let timing =
@@ -136,13 +136,13 @@ impl<D: Device> Session<D> {
         self.relieve(at);
     }
 
-    /// Whether pieces on their way keep the next batch back. What it writes might
+    /// Whether chunks on their way keep the next batch back. What it writes might
     /// be read by those of its predecessor that were not sent yet.
     pub(super) fn is_occupied(&self) -> bool {
         let (mut ways, generation) = (self.ways(), self.life.generation());
-        let pieces = |way: &Way| way.pieces.len() - way.landed;
+        let chunks = |way: &Way| way.chunks.len() - way.landed;
         ways.any(|way| way.generation == generation && !way.rest.is_empty())
-            || self.ways().map(pieces).sum::<usize>() >= self.limits.pieces()
+            || self.ways().map(chunks).sum::<usize>() >= self.limits.chunks()
     }
 
     /// The ways of the batches in flight.
@@ -150,27 +150,27 @@ impl<D: Device> Session<D> {
         self.queue.in_flight().iter().map(|flying| &flying.way)
     }
 
-    /// What a piece may need at most.
-    pub(super) fn piece_limits(&self, shortages: u32) -> PieceLimits {
+    /// What a chunk may need at most.
+    pub(super) fn chunk_limits(&self, shortages: u32) -> ChunkLimits {
         let (device, tensors) = (self.devices.primary().limits(), self.tensors.resident_bytes);
         let limits = match self.devices.engine() {
-            Engine::Gpu => self.limits.gpu_piece(&device, tensors),
-            Engine::Cpu => self.limits.cpu_piece(&device, tensors),
+            Engine::Gpu => self.limits.gpu_chunk(&device, tensors),
+            Engine::Cpu => self.limits.cpu_chunk(&device, tensors),
         };
-        PieceLimits {
+        ChunkLimits {
             bytes: limits.bytes >> shortages,
             ..limits
         }
     }
 
-    /// Launches a batch piece by piece: the device works on the first while
+    /// Launches a batch chunk by chunk: the device works on the first while
     /// the next is planned and copied.
     fn send(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        if batch.ahead().is_empty() && !way.pieces.is_empty() {
+        if batch.ahead().is_empty() && !way.chunks.is_empty() {
             return Vec::new(); // All of it is the processor's.
         }
         if shortages > 0 {
@@ -182,16 +182,16 @@ impl<D: Device> Session<D> {
             sizes,
             limits,
         }
-        .pieces(batch);
+        .chunks(batch);
         self.send_more(at)
     }
 
-    /// Launches pieces as long as there is room, each small enough for the
+    /// Launches chunks as long as there is room, each small enough for the
     /// device if it can be.
     fn send_more(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
         let most = self.limits.allowance(&limits);
         let mut flights = Vec::new();
         while self.queue.in_flight()[at].way.has_room(&most) {
@@ -202,7 +202,7 @@ impl<D: Device> Session<D> {
                 sizes,
                 limits,
             };
-            let Some((piece, plan)) = chunker.next(batch, &mut way.rest) else {
+            let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
             let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
@@ -215,10 +215,10 @@ impl<D: Device> Session<D> {
             });
             // What the device appended was for this attempt.
             arena.truncate(operands);
-            self.metrics.pieces += 1;
-            way.pieces.push(Sent {
+            self.metrics.chunks += 1;
+            way.chunks.push(Sent {
                 bytes: plan.traveling_bytes(),
-                piece,
+                chunk,
                 results: plan.results,
                 engine: self.devices.engine(),
                 is_cpu_share: false,
@@ -240,7 +240,7 @@ impl<D: Device> Session<D> {
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
         let way = &self.queue.in_flight()[at].way;
-        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
         if matches!(outcome, Err(Error::DeviceLost(_))) && !is_cpu_share {
             self.lose(generation);
             if self.queue.flying(at).payload.losses < ATTEMPTS {
@@ -254,9 +254,9 @@ impl<D: Device> Session<D> {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.metrics.meter.landed(&mut way.timing, stamps);
-        let sent = &way.pieces[way.landed];
+        let sent = &way.chunks[way.landed];
         way.landed += 1;
-        let is_last = way.landed == way.pieces.len() && way.rest.is_empty();
+        let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
         let answers = sent.answers(batch, self.programs.recipes(), &outcome);
         let done = sent.done(batch, &outcome);
         let mut proves = false;

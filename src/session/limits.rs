@@ -7,14 +7,14 @@ use super::budget::default_budget;
 use super::in_flight::{Allowance, ON_THEIR_WAY};
 use crate::batch::{BatchConfig, MemoryBudget};
 use crate::device::DeviceLimits;
-use crate::plan::PieceLimits;
+use crate::plan::ChunkLimits;
 
 /// How often a batch's bytes lie in memory at once: in the batch that is filled, in those in
 /// flight, and in the slots that they are computed in.
 pub(super) const COPIES: u64 = 4;
 
-/// How often operands and results of a GPU's piece are in memory: uploaded, in slots and read
-/// back, and so those of the pieces in flight beside it.
+/// How often operands and results of a GPU's chunk are in memory: uploaded, in slots and read
+/// back, and so those of the chunks in flight beside it.
 const COPIES_ON_GPU: u64 = 6;
 
 /// Bytes that a batch may have whatever tensors take, unless the budget is smaller.
@@ -26,8 +26,8 @@ pub(super) struct Limits {
     budget: MemoryBudget,
     /// Bytes of a batch where no tensor takes memory.
     batch_bytes: u64,
-    /// Pieces in flight at once.
-    pieces: usize,
+    /// Chunks in flight at once.
+    chunks: usize,
 }
 
 impl Limits {
@@ -39,7 +39,7 @@ impl Limits {
             budget: given.unwrap_or_else(|| default_budget(max_side_bytes)),
             // Operands, results and tables share what one buffer can hold.
             batch_bytes: config.max_batch_bytes.min(max_side_bytes / 4),
-            pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
+            chunks: config.max_pieces_in_flight.unwrap_or(usize::MAX),
         }
     }
 
@@ -48,9 +48,9 @@ impl Limits {
         self.budget
     }
 
-    /// Pieces that may be in flight at once, of all batches.
-    pub(super) fn pieces(&self) -> usize {
-        self.pieces
+    /// Chunks that may be in flight at once, of all batches.
+    pub(super) fn chunks(&self) -> usize {
+        self.chunks
     }
 
     /// Bytes that a batch may have where tensors take so many.
@@ -63,10 +63,10 @@ impl Limits {
         fitting(tensor_bytes).max(least)
     }
 
-    /// What a piece on a GPU may need, where tensors take so many bytes.
-    pub(super) fn gpu_piece(&self, device: &DeviceLimits, tensor_bytes: u64) -> PieceLimits {
+    /// What a chunk on a GPU may need, where tensors take so many bytes.
+    pub(super) fn gpu_chunk(&self, device: &DeviceLimits, tensor_bytes: u64) -> ChunkLimits {
         let live = self.budget.live().saturating_sub(tensor_bytes);
-        PieceLimits {
+        ChunkLimits {
             slot_bytes: device.max_side_bytes,
             bytes: live - live / 4,
             copies: COPIES_ON_GPU,
@@ -74,11 +74,11 @@ impl Limits {
         }
     }
 
-    /// What a piece on a CPU may need, where tensors take so many bytes. The CPU answers
-    /// nothing else while it computes a piece.
-    pub(super) fn cpu_piece(&self, device: &DeviceLimits, tensor_bytes: u64) -> PieceLimits {
+    /// What a chunk on a CPU may need, where tensors take so many bytes. The CPU answers
+    /// nothing else while it computes a chunk.
+    pub(super) fn cpu_chunk(&self, device: &DeviceLimits, tensor_bytes: u64) -> ChunkLimits {
         let live = self.budget.live().saturating_sub(tensor_bytes);
-        PieceLimits {
+        ChunkLimits {
             slot_bytes: device.max_side_bytes,
             bytes: live / COPIES / 2,
             copies: 1,
@@ -86,11 +86,11 @@ impl Limits {
         }
     }
 
-    /// What of a batch may be in flight at once, whose pieces have these limits.
-    pub(super) fn allowance(&self, piece: &PieceLimits) -> Allowance {
+    /// What of a batch may be in flight at once, whose chunks have these limits.
+    pub(super) fn allowance(&self, chunk: &ChunkLimits) -> Allowance {
         Allowance {
-            bytes: (piece.bytes / piece.copies).min(ON_THEIR_WAY),
-            pieces: self.pieces,
+            bytes: (chunk.bytes / chunk.copies).min(ON_THEIR_WAY),
+            chunks: self.chunks,
         }
     }
 }

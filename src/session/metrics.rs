@@ -15,7 +15,7 @@ pub(super) struct Metrics {
     pub(super) calls: u64,
     pub(super) rejected: u64,
     pub(super) encode_ms: f64,
-    pub(super) pieces: u64,
+    pub(super) chunks: u64,
     pub(super) launches: u64,
     /// Launches when memory was freed last.
     launches_at_trim: u64,
@@ -88,7 +88,7 @@ impl Metrics {
             rejected: self.rejected,
             pending: pending as u64,
             batches: self.batches,
-            pieces: self.pieces,
+            pieces: self.chunks,
             mean_batch_size: self.batched_calls as f64 / batches,
             fill_rate: self.fill / batches,
             wait_p50,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::device::{Counters, DeviceInfo, DeviceLimits, Flight};
 use crate::error::Error;
-use crate::plan::{PieceSizes, Plan};
+use crate::plan::{ChunkSizes, Plan};
 use crate::tensor::{Arena, Packing};
 
 /// A device that is told from others by its number, and computes nothing.
@@ -33,7 +33,7 @@ impl Device for Numbered {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: 0,
-            pieces: PieceSizes::WHOLE,
+            chunks: ChunkSizes::WHOLE,
             max_threads: 0,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::batch::Preset;
-use crate::plan::PieceSizes;
+use crate::plan::ChunkSizes;
 
 const MIB: u64 = 1 << 20;
 
@@ -35,18 +35,18 @@ fn a_batch_is_no_larger_than_a_device_holds() {
 }
 
 #[test]
-fn pieces_have_a_part_of_the_memory_that_tensors_leave() {
+fn chunks_have_a_part_of_the_memory_that_tensors_leave() {
     let limits = limits(100 * MIB, 1 << 30);
     let device = DeviceLimits {
         max_side_bytes: 1 << 30,
-        pieces: PieceSizes::WHOLE,
+        chunks: ChunkSizes::WHOLE,
         max_threads: 7,
     };
-    let gpu = limits.gpu_piece(&device, 40 * MIB);
+    let gpu = limits.gpu_chunk(&device, 40 * MIB);
     assert_eq!((gpu.bytes, gpu.copies), (30 * MIB, COPIES_ON_GPU));
     assert_eq!((gpu.slot_bytes, gpu.threads), (1 << 30, 7));
-    let cpu = limits.cpu_piece(&device, 40 * MIB);
+    let cpu = limits.cpu_chunk(&device, 40 * MIB);
     assert_eq!((cpu.bytes, cpu.copies), (5 * MIB, 1));
     let allowance = limits.allowance(&gpu);
-    assert_eq!((allowance.bytes, allowance.pieces), (5 * MIB, 3));
+    assert_eq!((allowance.bytes, allowance.chunks), (5 * MIB, 3));
 }
