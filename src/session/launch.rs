@@ -190,7 +190,7 @@ impl<D: Device> Session<D> {
         }
         way.rest = Chunker {
             recipes: self.structures.recipes(),
-            parted: self.tensors.parted(),
+            sharded: self.tensors.sharded(),
             sizes,
             limits,
         }
@@ -210,7 +210,7 @@ impl<D: Device> Session<D> {
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
             let chunker = Chunker {
                 recipes: self.structures.recipes(),
-                parted: self.tensors.parted(),
+                sharded: self.tensors.sharded(),
                 sizes,
                 limits,
             };

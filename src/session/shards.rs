@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::Session;
 use crate::device::Device;
 use crate::error::Error;
-use crate::plan::{Parted, RecipeId};
+use crate::plan::{RecipeId, ShardedTensor};
 use crate::tensor::{Packing, WORD};
 
 /// What a tensor is filled with.
@@ -64,28 +64,28 @@ impl<D: Device> Session<D> {
         self.unpart(tensor);
         let most = self.device.limits().max_side_bytes / u64::from(WORD);
         let each = match packing.is_none() && u64::from(words) > most {
-            true => Parted::words_each(words, row, most),
+            true => ShardedTensor::words_each(words, row, most),
             false => None,
         };
         let Some(each) = each else {
             let copy = |device: &mut D| copy(device, tensor, 0..words);
             return self.fill_with(tensor, filling, copy);
         };
-        let mut parted = Parted {
+        let mut sharded = ShardedTensor {
             tensor,
             words: each,
-            parts: Vec::new(),
+            shards: Vec::new(),
         };
         let mut from = 0;
         let mut filled = Ok(());
         while from < words && filled.is_ok() {
             let part = self.hold();
             let end = words.min(from.saturating_add(each));
-            parted.parts.push(part);
+            sharded.shards.push(part);
             filled = self.place_with(part, None, |device| copy(device, part, from..end));
             from = end;
         }
-        self.tensors.part(parted);
+        self.tensors.part(sharded);
         match filled {
             Ok(()) => self.tensors.fill(tensor, None),
             Err(_) => self.unpart(tensor),
@@ -103,15 +103,15 @@ impl<D: Device> Session<D> {
     /// Refuses a call that reads a tensor as a whole that lies in parts.
     pub(super) fn check_parts(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
         let recipe = &self.structures.recipes()[recipe.0 as usize];
-        for parted in self.tensors.parted() {
+        for sharded in self.tensors.sharded() {
             let mut named = tensors.iter().enumerate();
             let reads = |(place, tensor): (usize, &u32)| {
-                *tensor != parted.tensor || recipe.reads_parts(place, parted.words)
+                *tensor != sharded.tensor || recipe.reads_shards(place, sharded.words)
             };
             if named.all(reads) {
                 continue;
             }
-            let parts = parted.parts.iter();
+            let parts = sharded.shards.iter();
             return Err(Error::TooLarge {
                 what: "a tensor that is not read row by row",
                 need: parts.map(|part| self.device.tensor_bytes(*part)).sum(),

@@ -3,7 +3,7 @@
 //! Words themselves are the devices', and their source is the face's. Nothing is copied
 //! or freed here: the table says when it is time.
 
-use crate::plan::Parted;
+use crate::plan::ShardedTensor;
 use crate::tensor::Packing;
 
 /// The tensors of a session, by their numbers.
@@ -17,7 +17,7 @@ pub(super) struct TensorTable {
     /// Bytes that the device has of them.
     pub(super) resident: u64,
     /// Those that lie there in parts.
-    parted: Vec<Parted>,
+    sharded: Vec<ShardedTensor>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,19 +118,19 @@ impl TensorTable {
     }
 
     /// Those that lie on the device in parts.
-    pub(super) fn parted(&self) -> &[Parted] {
-        &self.parted
+    pub(super) fn sharded(&self) -> &[ShardedTensor] {
+        &self.sharded
     }
 
     /// A tensor lies in parts from here on.
-    pub(super) fn part(&mut self, parted: Parted) {
-        self.parted.push(parted);
+    pub(super) fn part(&mut self, sharded: ShardedTensor) {
+        self.sharded.push(sharded);
     }
 
     /// Forgets that a tensor lies in parts, and returns the numbers of these parts.
     pub(super) fn unpart(&mut self, tensor: u32) -> Vec<u32> {
-        let at = self.parted.iter().position(|own| own.tensor == tensor);
-        at.map_or(Vec::new(), |at| self.parted.swap_remove(at).parts)
+        let at = self.sharded.iter().position(|own| own.tensor == tensor);
+        at.map_or(Vec::new(), |at| self.sharded.swap_remove(at).shards)
     }
 
     /// No more calls may read the processor's copy.
