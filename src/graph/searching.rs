@@ -120,9 +120,9 @@ impl Searching {
         self.blocks.div_ceil(self.page)
     }
 
-    /// Blocks that a workgroup looks through: about a thousand workgroups a query
+    /// Blocks of a band, which one workgroup scans: about a thousand workgroups a query
     /// at most, and fewer the more results each of them has. It changes no result.
-    pub fn chunk(&self) -> u32 {
+    pub fn band(&self) -> u32 {
         let most = (65_536 / self.count).clamp(64, 1024);
         self.blocks.div_ceil(most).max(4)
     }
@@ -132,10 +132,10 @@ impl Searching {
         self.page.min(self.blocks - page * self.page)
     }
 
-    /// Chunks of all pages: none lies on two.
-    pub fn chunks(&self) -> u32 {
+    /// Bands of all pages: none lies on two.
+    pub fn bands(&self) -> u32 {
         let pages = 0..self.pages();
-        let chunks = pages.map(|page| self.blocks_of(page).div_ceil(self.chunk()));
-        chunks.sum()
+        let bands = pages.map(|page| self.blocks_of(page).div_ceil(self.band()));
+        bands.sum()
     }
 }

@@ -111,7 +111,7 @@ struct Worker<'a> {
     landed: VecDeque<Landed>,
 }
 
-/// A piece of a batch on its way.
+/// A chunk of a batch on its way.
 struct Sent {
     batch: BatchId,
     generation: Generation,
@@ -226,7 +226,7 @@ impl Worker<'_> {
         }));
     }
 
-    /// Waits for a piece and takes the calls that it completes off the session.
+    /// Waits for a chunk and takes the calls that it completes off the session.
     fn land(&mut self, sent: Sent) {
         let (shared, generation) = (self.shared, sent.generation);
         let arrived = arrive(shared, sent.flight, |state, now| {

@@ -1,4 +1,4 @@
-//! Turns the calls of a piece into a plan: results end to end, one dispatch a group and
+//! Turns the calls of a chunk into a plan: results end to end, one dispatch a group and
 //! stage, a slot for every intermediate until its last use.
 //!
 //! Which calls form a group is said in `groups`.
@@ -10,18 +10,18 @@ use super::copy_runs::Gather;
 use super::groups::{Batch, Collected, Group};
 use super::schedule::Run;
 use super::search::{self, queries};
-use super::{Call, Dispatch, Operand, Piece, Plan, Recipe, Slot, Step};
+use super::{Call, Chunk, Dispatch, Operand, Plan, Recipe, Slot, Step};
 use crate::graph::searching::Searching;
 use crate::kernel::Settings;
 use crate::program::{Body, BufferId, Source, Target};
 
-/// Plans a piece of a batch. Calls of one program become one dispatch a
+/// Plans a chunk of a batch. Calls of one program become one dispatch a
 /// stage, if they read the same tensors on the device; `sets` holds these.
 pub fn assemble<C: Borrow<Call>>(
     recipes: &[Recipe],
     calls: &[C],
     sets: &[Box<[u32]>],
-    piece: &Piece,
+    chunk: &Chunk,
 ) -> Plan {
     let batch = Batch {
         recipes,
@@ -29,18 +29,18 @@ pub fn assemble<C: Borrow<Call>>(
         sets,
         before: &[],
     };
-    batch.plan(piece)
+    batch.plan(chunk)
 }
 
 impl<C: Borrow<Call>> Batch<'_, C> {
-    /// Plans a piece.
-    pub(super) fn plan(&self, piece: &Piece) -> Plan {
+    /// Plans a chunk.
+    pub(super) fn plan(&self, chunk: &Chunk) -> Plan {
         if self.calls.is_empty() {
             return Plan::default(); // Nothing was asked: there is nothing to do.
         }
-        let mut collected = Collected::new(self, piece.end - piece.first);
-        for index in piece.first..piece.end {
-            collected.add(self.calls[index].borrow(), piece.part(self.calls, index));
+        let mut collected = Collected::new(self, chunk.end - chunk.first);
+        for index in chunk.first..chunk.end {
+            collected.add(self.calls[index].borrow(), chunk.part(self.calls, index));
         }
         Builder::default().build(self.recipes, self.sets, collected)
     }

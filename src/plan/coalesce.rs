@@ -45,7 +45,7 @@ impl Joint {
         let (grows, dims, axis) = match &stage.body {
             Body::Map(map) if map.is_strided => (Grows::Part(layout.count), map.rank, 0),
             Body::Map(map) => (Grows::Elements, map.rank, 0),
-            // Chunks are counted from a call's first, and heads look at all of its rows.
+            // Strips are counted from a call's first, and heads look at all of its rows.
             Body::Rows(rows) if rows.is_cut => (Grows::Nothing, 0, 0),
             Body::Rows(rows) => match rows.width {
                 Width::Tile(_) => {

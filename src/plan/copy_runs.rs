@@ -1,4 +1,4 @@
-//! Where a piece's operands lie in the arena, and where they go.
+//! Where a chunk's operands lie in the arena, and where they go.
 //!
 //! Whole calls keep the order and the distances that they have in the arena,
 //! so that many of them are one run. A cut call is packed: it lies in the slot
@@ -11,7 +11,7 @@ use crate::tensor::aligned;
 /// leave holes, and a run costs more than a small hole.
 const BRIDGE: u32 = 1024;
 
-/// The runs of one piece.
+/// The runs of one chunk.
 #[derive(Default)]
 pub(super) struct Gather {
     pub(super) runs: Vec<Run>,

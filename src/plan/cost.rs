@@ -2,7 +2,7 @@
 
 use super::schedule::Schedule;
 use crate::program::{
-    Body, CHUNK, Effort, FUNCTION, Kind, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Sizes,
+    Body, Effort, FUNCTION, Kind, LANES, Layout, QUERIES, RowResult, RowStep, Rows, STRIP, Sizes,
     Stage, StageSizes, Width, terms, tiles,
 };
 
@@ -58,7 +58,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
                 let lanes = if rows.width == Width::Group { LANES } else { 1 };
                 let count = word(layout.count);
                 let values = match rows.is_cut {
-                    true => count.min(f64::from(CHUNK)),
+                    true => count.min(f64::from(STRIP)),
                     false => count,
                 };
                 let elements = f64::from(sizes.threads / lanes) * values;

@@ -2,44 +2,44 @@
 
 use std::borrow::Borrow;
 
-use super::{Asked, Call, MOST_THREADS, Piece, Plan, Slot, Table};
+use super::{Asked, Call, Chunk, MOST_THREADS, Plan, Slot, Table};
 use crate::tensor::WORD;
 
-/// What a piece may need at most.
+/// What a chunk may need at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceLimits {
+pub struct ChunkLimits {
     /// Bytes in one slot.
     pub slot_bytes: u64,
     /// Bytes in all slots, with what travels so often.
     pub bytes: u64,
     /// How often operands and results are in memory at once; what is in between is
-    /// there once, since consecutive pieces use the same slots.
+    /// there once, since consecutive chunks use the same slots.
     pub copies: u64,
     /// Threads of one dispatch.
     pub threads: u64,
 }
 
-/// Plans the piece that is the last of these, and takes it from them: halved,
+/// Plans the chunk that is the last of these, and takes it from them: halved,
 /// with the other half left there, as often as it is too large and can be cut. One
 /// that reads parts of a tensor reads one of them.
 pub fn assemble_next<C: Borrow<Call> + Copy>(
     asked: Asked<'_, C>,
-    rest: &mut Vec<Piece>,
-    limits: &PieceLimits,
-) -> Option<(Piece, Plan)> {
+    rest: &mut Vec<Chunk>,
+    limits: &ChunkLimits,
+) -> Option<(Chunk, Plan)> {
     loop {
-        let piece = rest.pop()?;
-        if let Some([front, back]) = asked.cut_between_parts(&piece) {
+        let chunk = rest.pop()?;
+        if let Some([front, back]) = asked.cut_between_parts(&chunk) {
             rest.extend([back, front]);
             continue;
         }
-        let plan = asked.assemble(&piece);
+        let plan = asked.assemble(&chunk);
         if plan.fits(limits) {
-            return Some((piece, plan));
+            return Some((chunk, plan));
         }
-        match piece.halve(asked.recipes, asked.calls) {
+        match chunk.halve(asked.recipes, asked.calls) {
             Some([front, back]) => rest.extend([back, front]),
-            None => return Some((piece, plan)),
+            None => return Some((chunk, plan)),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Plan {
     }
 
     /// Whether a device of these limits can hold it, tables included.
-    pub fn fits(&self, limits: &PieceLimits) -> bool {
+    pub fn fits(&self, limits: &ChunkLimits) -> bool {
         let bytes = self.bytes() + self.traveling_bytes() * (limits.copies - 1);
         let entries = self.dispatches().map(|work| {
             let words = work.entries.len() as u64 + work.segments.len() as u64 * BLOCKS;

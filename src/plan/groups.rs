@@ -1,4 +1,4 @@
-//! The calls of a piece by program and tensors, each with the words of its entries.
+//! The calls of a chunk by program and tensors, each with the words of its entries.
 //!
 //! One entry a call and stage; calls whose rows lie end to end may share one. In which
 //! slots all of it lies is not decided here.
@@ -24,7 +24,7 @@ pub(super) struct Batch<'a, C> {
     pub(super) before: &'a [u32],
 }
 
-/// The calls of a piece, with their addresses.
+/// The calls of a chunk, with their addresses.
 pub(super) struct Collected<'a> {
     recipes: &'a [Recipe],
     /// Words of each tensor of the calls that are in parts before, none where it is empty.

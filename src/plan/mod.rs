@@ -5,6 +5,7 @@
 
 mod assemble;
 mod call;
+mod chunks;
 mod coalesce;
 mod copy_runs;
 mod cost;
@@ -12,7 +13,6 @@ mod fit;
 pub mod fuse;
 mod groups;
 mod lowering;
-mod pieces;
 mod print;
 mod recipe;
 mod schedule;
@@ -24,8 +24,8 @@ mod table;
 pub use crate::program::{Effort, KINDS, Kind};
 pub use assemble::assemble;
 pub use call::{Call, NumbersId, Part, RecipeId, SetId};
-pub use fit::{PieceLimits, assemble_next};
-pub use pieces::{Piece, PieceSizes, pieces};
+pub use chunks::{Chunk, ChunkSizes, chunks};
+pub use fit::{ChunkLimits, assemble_next};
 pub use recipe::Recipe;
 pub use shards::{Asked, Parted};
 pub use table::{MOST_THREADS, Params, Table, grid, most_threads};
@@ -33,7 +33,7 @@ pub use table::{MOST_THREADS, Params, Table, grid, most_threads};
 use crate::kernel::{Kernel, Settings};
 use crate::tensor::Span;
 
-/// A planned piece of memory.
+/// A planned range of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u32);
 
@@ -63,12 +63,12 @@ impl Slot {
 /// Set in the slots of tensors that stay on the device.
 const RESIDENT: u32 = 1 << 31;
 
-/// What a device does for one piece of a batch, in order.
+/// What a device does for one chunk of a batch, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Where the result of each call of the piece lies in [`Slot::RESULTS`], in
+    /// Where the result of each call of the chunk lies in [`Slot::RESULTS`], in
     /// the calls' order.
     pub results: Vec<Span>,
     /// Words of each slot, by its number.

@@ -138,7 +138,7 @@ impl Recipe {
     /// are together those of both: what each part carries again counts nothing.
     ///
     /// Of a chain that needs its calls whole the words of both ways count half,
-    /// and less the more stages there are: each is one more dispatch a piece, for
+    /// and less the more stages there are: each is one more dispatch a chunk, for
     /// copies that are less of the work.
     pub(super) fn weight(&self, rows: u32) -> u64 {
         let is_cut = self.is_by_row();

@@ -86,8 +86,8 @@ fn kernels(stages: &[Stage]) -> Vec<Kernel> {
         kernels.push(match (&stage.body, Products::of(stage)) {
             (Body::Named(kernel, _), _) => Kernel::Named(kernel.clone()),
             (Body::Search(searching), _) => {
-                others.push(Kernel::Named(Named::Best));
-                Kernel::Named(Named::Scan(searching.scan))
+                others.push(Kernel::Named(Named::TopKMerge));
+                Kernel::Named(Named::TopKScan(searching.scan))
             }
             (_, None) => Kernel::Fused(Arc::new(stage.clone())),
             (_, Some(products)) => {

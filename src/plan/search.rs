@@ -1,16 +1,16 @@
 //! The dispatches of searches: queries of all calls against the vectors of an index.
 //!
 //! Queries are compared with a vector several at a time, whichever calls they are
-//! of. A workgroup keeps the best of a chunk of vectors; what they keep lies in a
-//! scratch slot, chunk after chunk, and is merged for each query. An order without
-//! equals decides, so that neither chunks nor neighbors change a result.
+//! of. A workgroup keeps the best of a band of vectors; what they keep lies in a
+//! scratch slot, band after band, and is merged for each query. An order without
+//! equals decides, so that neither bands nor neighbors change a result.
 
 use super::call::Shares;
 use super::{Dispatch, Operand, Segment, Slot};
 use crate::graph::searching::Searching;
 use crate::kernel::{Kernel, LANES, Named, Settings};
 
-/// Words of what chunks keep, of all the queries that are compared before the
+/// Words of what bands keep, of all the queries that are compared before the
 /// scratch slot is used again: 16 MiB.
 const ROUND: u32 = 1 << 22;
 
@@ -57,15 +57,15 @@ impl Steps<'_> {
     pub(super) fn dispatches(&self, scratch: Slot) -> Vec<Dispatch> {
         let mut dispatches = Vec::new();
         for round in self.queries.chunks(self.round()) {
-            let mut chunk = 0;
+            let mut band = 0;
             for (page, tensor) in (0..).zip(self.set) {
                 let slots = [Slot::INPUTS, Slot::resident(*tensor)];
-                let (segments, entries) = self.scan(round, page, chunk);
-                chunk += self
+                let (segments, entries) = self.scan(round, page, band);
+                band += self
                     .searching
                     .blocks_of(page)
-                    .div_ceil(self.searching.chunk());
-                let kernel = Kernel::Named(Named::Scan(self.searching.scan));
+                    .div_ceil(self.searching.band());
+                let kernel = Kernel::Named(Named::TopKScan(self.searching.scan));
                 dispatches.push(dispatch(
                     kernel,
                     &slots,
@@ -76,7 +76,7 @@ impl Steps<'_> {
             }
             let merged = self.merge(round);
             dispatches.push(dispatch(
-                Kernel::Named(Named::Best),
+                Kernel::Named(Named::TopKMerge),
                 &[scratch],
                 Slot::RESULTS,
                 round,
@@ -86,9 +86,9 @@ impl Steps<'_> {
         dispatches
     }
 
-    /// Words that chunks keep for a query.
+    /// Words that bands keep for a query.
     fn each(&self) -> u32 {
-        self.searching.chunks() * self.searching.count * 2
+        self.searching.bands() * self.searching.count * 2
     }
 
     fn round(&self) -> usize {
@@ -102,7 +102,7 @@ impl Steps<'_> {
     fn scan(&self, round: &[Query], page: u32, first: u32) -> (Vec<Segment>, Vec<u32>) {
         let searching = self.searching;
         let blocks = searching.blocks_of(page);
-        let threads = blocks.div_ceil(searching.chunk()) * LANES;
+        let threads = blocks.div_ceil(searching.band()) * LANES;
         let (mut segments, mut entries) = (Vec::new(), Vec::new());
         let mut start = 0;
         for group in round.chunks(searching.scan.queries() as usize) {
@@ -112,13 +112,13 @@ impl Steps<'_> {
                 rows: threads,
                 result: start + first * line,
             });
-            start += searching.chunks() * line;
+            start += searching.bands() * line;
             entries.extend([
                 searching.quads,
                 searching.count,
                 searching.mask.code(),
                 blocks,
-                searching.chunk(),
+                searching.band(),
                 count,
             ]);
             for place in 0..searching.scan.queries() as usize {
@@ -130,7 +130,7 @@ impl Steps<'_> {
         (segments, entries)
     }
 
-    /// What chunks kept, merged: a segment for each query.
+    /// What bands kept, merged: a segment for each query.
     fn merge(&self, round: &[Query]) -> (Vec<Segment>, Vec<u32>) {
         let searching = self.searching;
         let (mut segments, mut entries) = (Vec::new(), Vec::new());
@@ -146,11 +146,11 @@ impl Steps<'_> {
                 entries.extend([
                     start + place * searching.count * 2,
                     line,
-                    searching.chunks(),
+                    searching.bands(),
                     searching.count,
                 ]);
             }
-            start += searching.chunks() * line;
+            start += searching.bands() * line;
         }
         (segments, entries)
     }

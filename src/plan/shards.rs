@@ -1,5 +1,5 @@
 //! Tensors that are more than a buffer holds: they lie on the device in parts, and
-//! a piece reads of each the one that has its rows.
+//! a chunk reads of each the one that has its rows.
 //!
 //! Which parts there are is not decided here.
 
@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 
 use super::groups::Batch;
 use super::slicing::GRAIN;
-use super::{Call, Part, Piece, Plan, Recipe, SetId};
+use super::{Call, Chunk, Part, Plan, Recipe, SetId};
 
 /// Parts of many rows have multiples of so many.
 const COARSE: u32 = 256;
@@ -30,7 +30,7 @@ impl Parted {
     pub fn words_each(words: u32, row: u32, most: u64) -> Option<u32> {
         let most = u32::try_from(most.min(words.into())).unwrap_or(words);
         let fit = most.checked_div(row)?;
-        // Pieces are cut there, also those of calls that take some rows as one.
+        // Chunks are cut there, also those of calls that take some rows as one.
         let grain = if fit < 4 * COARSE { GRAIN } else { COARSE };
         let fit = fit / grain * grain;
         let rows = words / row;
@@ -101,15 +101,15 @@ impl<C: Borrow<Call>> Asked<'_, C> {
         }
     }
 
-    /// Two pieces where a piece reads several parts of a tensor, or has other calls
+    /// Two chunks where a chunk reads several parts of a tensor, or has other calls
     /// beside one that reads parts.
-    pub(super) fn cut_between_parts(&self, piece: &Piece) -> Option<[Piece; 2]> {
-        if self.parted.is_empty() || piece.first == piece.end {
+    pub(super) fn cut_between_parts(&self, chunk: &Chunk) -> Option<[Chunk; 2]> {
+        if self.parted.is_empty() || chunk.first == chunk.end {
             return None;
         }
-        let Part { first, rows } = piece.part(self.calls, piece.first);
+        let Part { first, rows } = chunk.part(self.calls, chunk.first);
         let mut fit = u32::MAX;
-        for call in self.calls[piece.first..piece.end]
+        for call in self.calls[chunk.first..chunk.end]
             .iter()
             .map(Borrow::borrow)
         {
@@ -118,20 +118,20 @@ impl<C: Borrow<Call>> Asked<'_, C> {
         if fit == u32::MAX {
             return None;
         }
-        if piece.end - piece.first > 1 {
-            return piece.halve(self.recipes, self.calls);
+        if chunk.end - chunk.first > 1 {
+            return chunk.halve(self.recipes, self.calls);
         }
-        let recipe = &self.recipes[self.calls[piece.first].borrow().recipe.0 as usize];
+        let recipe = &self.recipes[self.calls[chunk.first].borrow().recipe.0 as usize];
         let is_cut = fit < rows && recipe.computes(fit) && recipe.computes(rows - fit);
-        is_cut.then(|| piece.cut_after(rows, fit))
+        is_cut.then(|| chunk.cut_after(rows, fit))
     }
 
-    /// Plans a piece that reads no more than one part of each tensor.
-    pub(super) fn assemble(&self, piece: &Piece) -> Plan {
+    /// Plans a chunk that reads no more than one part of each tensor.
+    pub(super) fn assemble(&self, chunk: &Chunk) -> Plan {
         let mut own = Vec::new();
-        if piece.end - piece.first == 1 {
-            let call = self.calls[piece.first].borrow();
-            let Part { first, rows } = piece.part(self.calls, piece.first);
+        if chunk.end - chunk.first == 1 {
+            let call = self.calls[chunk.first].borrow();
+            let Part { first, rows } = chunk.part(self.calls, chunk.first);
             self.look(call, &mut |place, parted, each| {
                 let part = first / each;
                 if first % each + rows <= each {
@@ -146,9 +146,9 @@ impl<C: Borrow<Call>> Asked<'_, C> {
                 sets: self.sets,
                 before: &[],
             };
-            return batch.plan(piece);
+            return batch.plan(chunk);
         }
-        let call = self.calls[piece.first].borrow();
+        let call = self.calls[chunk.first].borrow();
         let mut set = self.sets[call.set.0 as usize].clone();
         let mut before = vec![0; set.len()];
         for (place, part, words) in own {
@@ -158,10 +158,10 @@ impl<C: Borrow<Call>> Asked<'_, C> {
             set: SetId(0),
             ..*call
         };
-        let piece = Piece {
+        let chunk = Chunk {
             first: 0,
             end: 1,
-            ..*piece
+            ..*chunk
         };
         let batch = Batch {
             recipes: self.recipes,
@@ -169,6 +169,6 @@ impl<C: Borrow<Call>> Asked<'_, C> {
             sets: &[set],
             before: &before,
         };
-        batch.plan(&piece)
+        batch.plan(&chunk)
     }
 }

@@ -12,7 +12,7 @@ use crate::program::Sizes;
 /// Calls are cut at multiples of so many rows.
 pub(super) const GRAIN: u32 = 4;
 
-/// Sizes that are kept: those of a batch's pieces, and of its last one.
+/// Sizes that are kept: those of a batch's chunks, and of its last one.
 const KEPT: usize = 4;
 
 /// Where calls of a structure may be cut.

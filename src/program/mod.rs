@@ -22,7 +22,7 @@ mod stage;
 mod tiling;
 
 pub use body::{
-    Attention, Body, CHUNK, Fold, LANES, Map, NARROW, QUERIES, RowResult, RowStep, Rows, TALL,
+    Attention, Body, Fold, LANES, Map, NARROW, QUERIES, RowResult, RowStep, Rows, STRIP, TALL,
     Tile, Width,
 };
 pub use effort::{Effort, KINDS, Kind};

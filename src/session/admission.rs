@@ -32,7 +32,7 @@ impl<D: Device> Session<D> {
             return Err(Error::InvalidInput("a call has at least one row".into()));
         }
         let limit = self.device.limits().max_side_bytes;
-        // What can be cut goes in pieces.
+        // What can be cut goes in chunks.
         let least = known.least(rows);
         let sides = |rows| (known.input_words(rows), known.result_words(rows));
         let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;

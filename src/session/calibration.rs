@@ -10,7 +10,7 @@ use crate::device::{Device, Engine, Flight};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::plan::{self, Call, Kind, NumbersId, Piece, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format};
 
@@ -194,7 +194,7 @@ impl Calibration {
             &self.recipes,
             &calls,
             &[Box::default()],
-            &Piece::all(&calls),
+            &Chunk::all(&calls),
         );
         let flight = device.launch(&plan, &mut self.arena);
         self.arena.truncate(0);

@@ -60,7 +60,7 @@ impl Batch {
         let words = taken(&self.calls()[at]);
         let wasted = &mut self.payload.wasted;
         *wasted += words;
-        *wasted > Arena::CHUNK as usize && *wasted > all.saturating_sub(*wasted)
+        *wasted > Arena::GROWTH as usize && *wasted > all.saturating_sub(*wasted)
     }
 
     /// Keeps only calls that are still waited for, and nothing of the others: changes its

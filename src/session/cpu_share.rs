@@ -1,7 +1,7 @@
 //! What the processor beside a GPU computes of a batch.
 //!
-//! It goes in pieces, as on a processor alone, and is answered as one: it lands
-//! between pieces of the GPU, of which one may have begun a call's result. Which
+//! It goes in chunks, as on a processor alone, and is answered as one: it lands
+//! between chunks of the GPU, of which one may have begun a call's result. Which
 //! calls it has is the business of `partition`.
 
 use std::task::{Context, Poll, Waker};
@@ -13,7 +13,7 @@ use super::{COPIES, Session};
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Piece, PieceLimits, Plan, Recipe};
+use crate::plan::{self, Asked, Chunk, ChunkLimits, Plan, Recipe};
 use crate::tensor::{Span, aligned};
 
 impl<D: Device> Session<D> {
@@ -38,7 +38,7 @@ impl<D: Device> Session<D> {
             arena.trim();
             flight
         };
-        let sent = way.pieces.first_mut();
+        let sent = way.chunks.first_mut();
         let sent = sent.filter(|sent: &&mut Sent| sent.is_cpu_share);
         let sent = sent.expect("something is the processor's");
         if let [(_, plan)] = &mut plans[..] {
@@ -47,8 +47,8 @@ impl<D: Device> Session<D> {
         }
         let mut all = Joined::of(self.structures.recipes(), calls);
         let mut outcome = Ok(());
-        for (piece, plan) in &plans {
-            outcome = landed(run(plan)).map(|words| all.add(piece, &plan.results, &words));
+        for (chunk, plan) in &plans {
+            outcome = landed(run(plan)).map(|words| all.add(chunk, &plan.results, &words));
             if outcome.is_err() {
                 break;
             }
@@ -58,9 +58,9 @@ impl<D: Device> Session<D> {
         Box::pin(std::future::ready(outcome))
     }
 
-    /// The pieces of the processor's share, each no larger than one on a processor
+    /// The chunks of the processor's share, each no larger than one on a processor
     /// alone if it can be cut.
-    pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
+    pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Chunk, Plan)> {
         let asked = Asked {
             recipes: self.structures.recipes(),
             calls,
@@ -69,13 +69,13 @@ impl<D: Device> Session<D> {
         };
         let beside = self.beside.as_ref().expect("it has a share");
         let limits = beside.limits();
-        let limits = PieceLimits {
+        let limits = ChunkLimits {
             slot_bytes: limits.max_side_bytes,
             bytes: self.budget.live() / COPIES / 2,
             copies: 1,
             threads: limits.max_threads,
         };
-        let mut rest = vec![Piece::all(calls)];
+        let mut rest = vec![Chunk::all(calls)];
         let mut plans = Vec::new();
         while let Some(next) = plan::assemble_next(asked, &mut rest, &limits) {
             plans.push(next);
@@ -96,7 +96,7 @@ fn landed(mut flight: Flight) -> Result<HostWords, Error> {
     }
 }
 
-/// The results of all calls in one place, as of one piece.
+/// The results of all calls in one place, as of one chunk.
 struct Joined<'a> {
     recipes: &'a [Recipe],
     calls: &'a [Call],
@@ -123,17 +123,17 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// Takes those of a piece, which lie there at `spans`.
-    fn add(&mut self, piece: &Piece, spans: &[Span], words: &[u32]) {
+    /// Takes those of a chunk, which lie there at `spans`.
+    fn add(&mut self, chunk: &Chunk, spans: &[Span], words: &[u32]) {
         let end = self
             .results
             .last()
             .map_or(0, |last| last.at + aligned(last.words));
         self.words.resize(end as usize, 0);
-        for (index, span) in (piece.first..piece.end).zip(spans) {
+        for (index, span) in (chunk.first..chunk.end).zip(spans) {
             let call = &self.calls[index].work.planned;
             let recipe = &self.recipes[call.recipe.0 as usize];
-            for (from, at, count) in recipe.parts(piece.part(self.calls, index), call.rows) {
+            for (from, at, count) in recipe.parts(chunk.part(self.calls, index), call.rows) {
                 let from = (span.at + from) as usize;
                 let at = (self.results[index].at + at) as usize;
                 let count = count as usize;

@@ -6,7 +6,7 @@ use super::compile_gate::Kernels;
 use super::payload::{Batch, Payload};
 use crate::device::Device;
 use crate::kernel::Kernel;
-use crate::plan::{Piece, Plan};
+use crate::plan::{Chunk, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -65,18 +65,18 @@ impl<D: Device> Session<D> {
         let chunker = Chunker {
             recipes: self.structures.recipes(),
             parted: self.tensors.parted(),
-            sizes: self.piece_sizes(0),
-            limits: self.piece_limits(0),
+            sizes: self.chunk_sizes(0),
+            limits: self.chunk_limits(0),
         };
-        let mut rest = chunker.pieces(&batch);
+        let mut rest = chunker.chunks(&batch);
         let next = || chunker.next(&mut batch, &mut rest);
-        let plans: Vec<(Piece, Plan)> = std::iter::from_fn(next).collect();
+        let plans: Vec<(Chunk, Plan)> = std::iter::from_fn(next).collect();
         list(&plans, text);
     }
 }
 
 /// Plans as text, each under its number where there are some.
-fn list(plans: &[(Piece, Plan)], text: &mut String) {
+fn list(plans: &[(Chunk, Plan)], text: &mut String) {
     for (index, (_, plan)) in plans.iter().enumerate() {
         if plans.len() > 1 {
             let line_end = if index > 0 { "\n" } else { "" };

@@ -1,7 +1,7 @@
-//! Batches on their way: launched in pieces, settled piece by piece, and their
+//! Batches on their way: launched in chunks, settled chunk by chunk, and their
 //! memory given to the next.
 //!
-//! Of a large batch the first pieces go at once, and another one with each that
+//! Of a large batch the first chunks go at once, and another one with each that
 //! returns, so that the memory of those on their way has a bound.
 //!
 //! When one is due is the queue's business, and what becomes of those on a
@@ -17,7 +17,7 @@ use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{Piece, PieceLimits};
+use crate::plan::{Chunk, ChunkLimits};
 use crate::tensor::Arena;
 
 /// A batch on its way. Await its flights in order, and give each to
@@ -30,25 +30,25 @@ pub struct Launch {
     /// Whether a part of it is the processor's, beside the GPU: it waits for
     /// [`Session::compute`], whose flight lands before the others.
     pub is_parted: bool,
-    /// The results to come of each of its pieces; none where all of it is the
+    /// The results to come of each of its chunks; none where all of it is the
     /// processor's, or waits for the next device.
     pub flights: Vec<Flight>,
 }
 
-/// The answers to a piece of a batch.
+/// The answers to a chunk of a batch.
 pub struct Settlement {
     /// The calls still waited for, in submission order.
     pub answers: Vec<Answer>,
     /// The results, or what went wrong with all of them.
     pub outcome: Result<Readback, Error>,
-    /// Whether the batch has no more pieces on their way.
+    /// Whether the batch has no more chunks on their way.
     pub is_last: bool,
-    /// Pieces of the batch that went in its place, behind those on their way.
+    /// Chunks of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,
 }
 
-/// How often operands and results of a GPU's piece are in memory: uploaded, in slots
-/// and read back, and so those of the pieces beside it.
+/// How often operands and results of a GPU's chunk are in memory: uploaded, in slots
+/// and read back, and so those of the chunks beside it.
 const TRAVELING: u64 = 6;
 
 impl<D: Device> Session<D> {
@@ -76,14 +76,14 @@ impl<D: Device> Session<D> {
         let is_parted = !batch.behind().is_empty();
         self.is_elsewhere = is_parted && self.router.is_some() && batch.ahead().is_empty();
         if is_parted {
-            way.pieces.push(Sent {
-                piece: Piece::all(batch.behind()),
+            way.chunks.push(Sent {
+                chunk: Chunk::all(batch.behind()),
                 results: Vec::new(), // Known as soon as it is computed.
                 engine: Engine::Cpu,
                 is_cpu_share: true,
                 bytes: 0,
             });
-            self.metrics.pieces += 1;
+            self.metrics.chunks += 1;
         }
         let flights = self.send(at);
         let timing = self
@@ -136,13 +136,13 @@ impl<D: Device> Session<D> {
         self.relieve(at);
     }
 
-    /// Whether pieces on their way keep the next batch back. What it writes might
+    /// Whether chunks on their way keep the next batch back. What it writes might
     /// be read by those of its predecessor that were not sent yet.
     pub(super) fn is_occupied(&self) -> bool {
         let (mut ways, generation) = (self.ways(), self.life.generation());
-        let pieces = |way: &Way| way.pieces.len() - way.landed;
+        let chunks = |way: &Way| way.chunks.len() - way.landed;
         ways.any(|way| way.generation == generation && !way.rest.is_empty())
-            || self.ways().map(pieces).sum::<usize>() >= self.max_pieces
+            || self.ways().map(chunks).sum::<usize>() >= self.max_chunks
     }
 
     /// The ways of the batches in flight.
@@ -151,23 +151,23 @@ impl<D: Device> Session<D> {
     }
 
     /// What may be on its way at once.
-    fn allowance(&self, limits: &PieceLimits) -> Allowance {
+    fn allowance(&self, limits: &ChunkLimits) -> Allowance {
         Allowance {
             bytes: (limits.bytes / limits.copies).min(ON_THEIR_WAY),
-            pieces: self.max_pieces,
+            chunks: self.max_chunks,
         }
     }
 
-    /// What a piece may need at most.
-    pub(super) fn piece_limits(&self, shortages: u32) -> PieceLimits {
+    /// What a chunk may need at most.
+    pub(super) fn chunk_limits(&self, shortages: u32) -> ChunkLimits {
         let limits = self.device.limits();
         let live = self.budget.live().saturating_sub(self.tensors.resident);
         let (bytes, copies) = match self.engine {
             Engine::Gpu => (live - live / 4, TRAVELING),
-            // It answers nothing else while it computes a piece.
+            // It answers nothing else while it computes a chunk.
             Engine::Cpu => (live / COPIES / 2, 1),
         };
-        PieceLimits {
+        ChunkLimits {
             slot_bytes: limits.max_side_bytes,
             bytes: bytes >> shortages,
             copies,
@@ -175,14 +175,14 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Launches a batch piece by piece: the device works on the first while
+    /// Launches a batch chunk by chunk: the device works on the first while
     /// the next is planned and copied.
     fn send(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        if batch.ahead().is_empty() && !way.pieces.is_empty() {
+        if batch.ahead().is_empty() && !way.chunks.is_empty() {
             return Vec::new(); // All of it is the processor's.
         }
         if shortages > 0 {
@@ -194,16 +194,16 @@ impl<D: Device> Session<D> {
             sizes,
             limits,
         }
-        .pieces(batch);
+        .chunks(batch);
         self.send_more(at)
     }
 
-    /// Launches pieces as long as there is room, each small enough for the
+    /// Launches chunks as long as there is room, each small enough for the
     /// device if it can be.
     fn send_more(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
         let most = self.allowance(&limits);
         let mut flights = Vec::new();
         while self.queue.in_flight()[at].way.has_room(&most) {
@@ -214,7 +214,7 @@ impl<D: Device> Session<D> {
                 sizes,
                 limits,
             };
-            let Some((piece, plan)) = chunker.next(batch, &mut way.rest) else {
+            let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
             let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
@@ -227,10 +227,10 @@ impl<D: Device> Session<D> {
             });
             // What the device appended was for this attempt.
             arena.truncate(operands);
-            self.metrics.pieces += 1;
-            way.pieces.push(Sent {
+            self.metrics.chunks += 1;
+            way.chunks.push(Sent {
                 bytes: plan.traveling_bytes(),
-                piece,
+                chunk,
                 results: plan.results,
                 engine: self.engine,
                 is_cpu_share: false,
@@ -252,7 +252,7 @@ impl<D: Device> Session<D> {
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
         let way = &self.queue.in_flight()[at].way;
-        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
         if matches!(outcome, Err(Error::DeviceLost(_))) && !is_cpu_share {
             self.lose(generation);
             if self.queue.flying(at).payload.losses < ATTEMPTS {
@@ -266,9 +266,9 @@ impl<D: Device> Session<D> {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.metrics.meter.landed(&mut way.timing, stamps);
-        let sent = &way.pieces[way.landed];
+        let sent = &way.chunks[way.landed];
         way.landed += 1;
-        let is_last = way.landed == way.pieces.len() && way.rest.is_empty();
+        let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
         let answers = sent.answers(batch, self.structures.recipes(), &outcome);
         let done = sent.done(batch, &outcome);
         let mut proves = false;

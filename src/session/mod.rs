@@ -100,8 +100,8 @@ pub struct Session<D> {
     /// Every batch, from its first call to its last answer.
     queue: Queue,
     budget: MemoryBudget,
-    /// Pieces on their way at once.
-    max_pieces: usize,
+    /// Chunks on their way at once.
+    max_chunks: usize,
     /// The most bytes of a batch where no tensor takes memory.
     most_bytes: u64,
     structures: Structures,
@@ -149,7 +149,7 @@ impl<D: Device> Session<D> {
             trimmed: 0,
             has_fallen_back: false,
             device,
-            max_pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
+            max_chunks: config.max_pieces_in_flight.unwrap_or(usize::MAX),
             queue,
             budget,
             most_bytes: most,

@@ -1,7 +1,7 @@
-//! A device without memory for a piece: its batch goes again, alone and in smaller
-//! pieces, and at last to the processor.
+//! A device without memory for a chunk: its batch goes again, alone and in smaller
+//! chunks, and at last to the processor.
 //!
-//! What is kept for speed is freed before each attempt. How large pieces are is not
+//! What is kept for speed is freed before each attempt. How large chunks are is not
 //! decided here.
 
 use super::Session;
@@ -10,9 +10,9 @@ use super::payload::{Batch, Payload};
 use super::recovery::Loss;
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
-use crate::plan::PieceSizes;
+use crate::plan::ChunkSizes;
 
-/// How often the pieces of a batch are halved before the processor takes it.
+/// How often the chunks of a batch are halved before the processor takes it.
 const HALVINGS: u32 = 4;
 
 impl<D: Device> Session<D> {
@@ -24,7 +24,7 @@ impl<D: Device> Session<D> {
         outcome: &Result<Readback, Error>,
     ) -> bool {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
         let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_cpu_share;
         let may_go_again = self.engine == Engine::Gpu && batch.payload.shortages <= HALVINGS;
         way.is_short |= is_out && may_go_again;
@@ -34,7 +34,7 @@ impl<D: Device> Session<D> {
         way.rest.clear();
         // What comes behind is computed again too: results settle in order.
         way.landed += 1;
-        if way.landed == way.pieces.len() {
+        if way.landed == way.chunks.len() {
             batch.payload.shortages += 1;
             let gives_up = batch.payload.shortages > HALVINGS;
             let leaves = gives_up && self.may_leave(&self.queue.flying(at).payload);
@@ -59,7 +59,7 @@ impl<D: Device> Session<D> {
     }
 
     /// Whether nothing may be sent until more of what is on its way is back: a batch
-    /// that memory was short for goes alone, and one with pieces to come first.
+    /// that memory was short for goes alone, and one with chunks to come first.
     pub(super) fn is_held_back(&self) -> bool {
         if self.is_occupied() {
             return true;
@@ -68,10 +68,10 @@ impl<D: Device> Session<D> {
         !self.queue.in_flight().is_empty() && self.queue.batches().any(is_short)
     }
 
-    /// The sizes of a batch's pieces.
-    pub(super) fn piece_sizes(&self, shortages: u32) -> PieceSizes {
-        let PieceSizes { whole, target } = self.device.limits().pieces;
-        PieceSizes {
+    /// The sizes of a batch's chunks.
+    pub(super) fn chunk_sizes(&self, shortages: u32) -> ChunkSizes {
+        let ChunkSizes { whole, target } = self.device.limits().chunks;
+        ChunkSizes {
             whole: whole >> shortages,
             target: target >> shortages,
         }

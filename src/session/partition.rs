@@ -135,7 +135,7 @@ impl<D: Device> Session<D> {
         let is_told = outcome.is_ok()
             && way.company == Company::Alone
             && way.is_at_last()
-            && !way.pieces.iter().any(|sent| sent.is_cpu_share);
+            && !way.chunks.iter().any(|sent| sent.is_cpu_share);
         if let (Some(router), true) = (&mut self.router, is_told) {
             router.note_gpu(&way.groups, now.0 - way.sent.0);
         }

@@ -1,6 +1,6 @@
 //! Tensors that no buffer of the device holds, kept there in parts.
 //!
-//! Which of them a piece reads is the planner's business, and their source the
+//! Which of them a chunk reads is the planner's business, and their source the
 //! face's.
 
 use std::ops::Range;

@@ -65,8 +65,8 @@ impl<D: Device> Sent<D> {
         (results, self.session.stats().device.dispatches - before)
     }
 
-    /// Pieces sent so far.
-    pub(crate) fn pieces(&self) -> u64 {
+    /// Chunks sent so far.
+    pub(crate) fn chunks(&self) -> u64 {
         self.session.stats().pieces
     }
 

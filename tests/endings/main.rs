@@ -163,7 +163,7 @@ fn searches_end() {
                 is_distance,
                 is_short,
             };
-            subjects.push(Subject::of(&Kernel::Named(Named::Scan(scan))));
+            subjects.push(Subject::of(&Kernel::Named(Named::TopKScan(scan))));
         }
     }
     check(&subjects);

@@ -21,7 +21,7 @@ use self::program::Output;
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
+use crate::plan::{ChunkSizes, Dispatch, Operand, Plan, Run, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
@@ -40,7 +40,7 @@ impl Device for Cpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,
-            pieces: PieceSizes::WHOLE, // There is nothing to overlap with.
+            chunks: ChunkSizes::WHOLE, // There is nothing to overlap with.
             max_threads: u64::MAX,
         }
     }
@@ -91,14 +91,16 @@ impl Device for Cpu {
                         };
                         fused::dispatch((work, stage), &memory, &mut slots);
                     }
-                    Kernel::Named(kernel @ (Named::Scan(_) | Named::Best)) => {
+                    Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
                         let memory = Memory {
                             plan,
                             arena,
                             tensors: &self.tensors,
                         };
                         match kernel {
-                            Named::Scan(scan) => search::scan((work, scan), &memory, &mut slots),
+                            Named::TopKScan(scan) => {
+                                search::scan((work, scan), &memory, &mut slots)
+                            }
                             _ => search::merge(work, &memory, &mut slots),
                         }
                     }

@@ -115,12 +115,12 @@ use super::{
 };
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{self, PieceSizes, Plan, Slot};
+use crate::plan::{self, ChunkSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
-/// Sizes of pieces that overlap copies, link and GPU best, measured on an H200 and on
+/// Sizes of chunks that overlap copies, link and GPU best, measured on an H200 and on
 /// SwiftShader. Below `whole` bytes, cutting a batch gains nothing.
-const PIECES: PieceSizes = PieceSizes {
+const CHUNKS: ChunkSizes = ChunkSizes {
     whole: 1 << 20,
     target: 1 << 20,
 };
@@ -147,7 +147,7 @@ impl Device for Gpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
-            pieces: PIECES,
+            chunks: CHUNKS,
             max_threads: plan::most_threads(self.limits.max_compute_workgroups_per_dimension),
         }
     }

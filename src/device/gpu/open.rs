@@ -48,7 +48,7 @@ pub struct GpuOptions {
     /// `DeviceInfo::limits` has. The device has all that the adapter offers.
     pub required_limits: Vec<(String, u64)>,
     /// WebGPU names of limits, and what is used of them at most: work beyond that
-    /// goes in pieces, as it would on a device that offers no more.
+    /// goes in chunks, as it would on a device that offers no more.
     pub max_limits: Vec<(String, u64)>,
 }
 

@@ -38,7 +38,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// A batch whose pieces land one after the other.
+/// A batch whose chunks land one after the other.
 pub(super) struct Sent {
     batch: BatchId,
     generation: Generation,

@@ -14,9 +14,9 @@ const STALL_MS: f64 = 10_000.0;
 
 const PAUSES: [f64; 2] = [0.0, 50.0];
 
-/// A GPU that likes small pieces and has a compiler.
+/// A GPU that likes small chunks and has a compiler.
 fn gpu() -> Frail {
-    Frail::in_pieces(1 << 20, 200).gpu().compiling()
+    Frail::in_chunks(1 << 20, 200).gpu().compiling()
 }
 
 fn processor() -> Frail {

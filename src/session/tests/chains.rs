@@ -85,10 +85,10 @@ fn calls_of_any_length_share_a_dispatch() {
 #[test]
 fn a_long_chain_is_cut_like_any_call() {
     let mut session = session(1 << 20);
-    session.device = Frail::in_pieces(1 << 20, 256);
+    session.device = Frail::in_chunks(1 << 20, 256);
     let ticket = read(&mut session, 1000, 2.0, Ok(1.0)).ticket;
     let sent = launch(&mut session);
-    assert!(sent.flights.len() > 5, "{} pieces", sent.flights.len());
+    assert!(sent.flights.len() > 5, "{} chunks", sent.flights.len());
     let mut result = vec![0.0; 1000];
     for settlement in land_all(&mut session, sent) {
         let Ok(Readback::Host(words)) = &settlement.outcome else {

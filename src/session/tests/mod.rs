@@ -8,7 +8,7 @@ mod compile_gate;
 mod cpu_share;
 mod deferred;
 mod fences;
-mod in_pieces;
+mod in_chunks;
 mod on_both;
 mod on_the_way;
 mod out_of_memory;
@@ -28,7 +28,7 @@ use crate::device::{
 use crate::graph::Timing;
 use crate::kernel::Kernel;
 use crate::ops;
-use crate::plan::{self, PieceSizes, RecipeId};
+use crate::plan::{self, ChunkSizes, RecipeId};
 use crate::tensor::{Packing, Span};
 
 const NOW: Millis = Millis(0.0);
@@ -39,7 +39,7 @@ pub(crate) struct Frail {
     cpu: Cpu,
     engine: Engine,
     max_side_bytes: u64,
-    pieces: PieceSizes,
+    chunks: ChunkSizes,
     fault: Option<Error>,
     /// Bytes of a plan's slots that there is memory for.
     capacity: u64,
@@ -66,7 +66,7 @@ impl Frail {
             cpu: Cpu::default(),
             engine: Engine::Cpu,
             max_side_bytes,
-            pieces: PieceSizes::WHOLE,
+            chunks: ChunkSizes::WHOLE,
             fault: None,
             capacity: u64::MAX,
             allowed: u64::MAX,
@@ -99,14 +99,14 @@ impl Frail {
         known.map(|(_, fate)| *fate)
     }
 
-    /// One that likes pieces of so many bytes.
-    pub(crate) fn in_pieces(max_side_bytes: u64, target: u64) -> Self {
-        let pieces = PieceSizes {
+    /// One that likes chunks of so many bytes.
+    pub(crate) fn in_chunks(max_side_bytes: u64, target: u64) -> Self {
+        let chunks = ChunkSizes {
             whole: target,
             target,
         };
         Frail {
-            pieces,
+            chunks,
             ..Frail::new(max_side_bytes)
         }
     }
@@ -116,7 +116,7 @@ impl Device for Frail {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_side_bytes,
-            pieces: self.pieces,
+            chunks: self.chunks,
             max_threads: u64::MAX,
         }
     }
@@ -285,14 +285,14 @@ fn flights(session: &mut Session<impl Device>, launch: Launch) -> Vec<Flight> {
     own.into_iter().chain(launch.flights).collect()
 }
 
-/// Lands a batch of one piece.
+/// Lands a batch of one chunk.
 fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
     let mut settlements = land_all(session, launch);
-    assert_eq!(settlements.len(), 1, "one piece");
+    assert_eq!(settlements.len(), 1, "one chunk");
     settlements.remove(0)
 }
 
-/// Lands the pieces of a batch.
+/// Lands the chunks of a batch.
 fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlement> {
     let (batch, generation) = (launch.batch, launch.generation);
     let flights = flights(session, launch).into_iter();
@@ -309,7 +309,7 @@ fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlemen
 fn flight(launch: Launch) -> Flight {
     let [flight] = <[Flight; 1]>::try_from(launch.flights)
         .ok()
-        .expect("one piece");
+        .expect("one chunk");
     flight
 }
 
@@ -360,11 +360,11 @@ fn held(session: &Session<impl Device>) -> u32 {
     u32::try_from(words).expect("few words")
 }
 
-/// Operands take no more memory than two chunks for each of the most batches there ever
+/// Operands take no more memory than two regions for each of the most batches there ever
 /// were: one that a batch shares with what it was divided from, one of what joined it.
 /// And one spare.
 fn assert_held(session: &Session<impl Device>, peak: usize) {
-    let most = (2 * peak + 1) * Arena::CHUNK as usize;
+    let most = (2 * peak + 1) * Arena::GROWTH as usize;
     assert!(
         held(session) as usize <= most,
         "{} of {most}",

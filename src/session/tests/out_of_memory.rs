@@ -1,5 +1,5 @@
 //! A GPU that has less memory than a batch needs: the batch goes again in smaller
-//! pieces, then to the processor; no call fails.
+//! chunks, then to the processor; no call fails.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 
-/// Bytes of a piece that the device likes.
+/// Bytes of a chunk that the device likes.
 const TARGET: u64 = 4096;
 
-/// A session whose GPU has so many bytes for a piece, with a processor beside it.
+/// A session whose GPU has so many bytes for a chunk, with a processor beside it.
 fn scarce(capacity: u64) -> Session<Frail> {
     let device = Frail {
         capacity,
-        ..Frail::in_pieces(1 << 20, TARGET).gpu()
+        ..Frail::in_chunks(1 << 20, TARGET).gpu()
     };
     let session = Session::new(device, config()).expect("valid settings");
     session.beside(Frail::new(1 << 20), None)
@@ -48,7 +48,7 @@ fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     results
 }
 
-/// Calls of many lengths, one of them larger than a piece, and what they give.
+/// Calls of many lengths, one of them larger than a chunk, and what they give.
 fn mixed(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     let rows = [3, 200, 5000, 1, 64, 900, 17];
     let calls = (0_u16..).map(f32::from).zip(rows);
@@ -58,7 +58,7 @@ fn mixed(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
 }
 
 #[test]
-fn pieces_are_halved_until_they_fit() {
+fn chunks_are_halved_until_they_fit() {
     for (capacity, gpu) in [(u64::MAX, 7), (3 * TARGET, 7), (TARGET, 7), (100, 0)] {
         let mut session = scarce(capacity);
         let expected = mixed(&mut session);

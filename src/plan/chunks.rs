@@ -1,10 +1,10 @@
-//! Cuts a batch into pieces, each planned, sent and answered by itself, so
+//! Cuts a batch into chunks, each planned, sent and answered by itself, so
 //! that copies, the link and the device work at once.
 //!
-//! A small batch is one piece, and costs nothing more for it. Only rows are
+//! A small batch is one chunk, and costs nothing more for it. Only rows are
 //! cut, never what an op reads together; a batch of networks, where copies are the
 //! smaller part, is small for longer. What is still too large for a device is
-//! halved until it is not ([`Piece::halve`]).
+//! halved until it is not ([`Chunk::halve`]).
 
 use std::borrow::Borrow;
 
@@ -12,55 +12,55 @@ use super::slicing::GRAIN;
 use super::{Call, Part, Recipe};
 use crate::tensor::WORD;
 
-/// How large pieces should be, in bytes of operands or of results, whichever
+/// How large chunks should be, in bytes of operands or of results, whichever
 /// are more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceSizes {
+pub struct ChunkSizes {
     /// A batch no larger than this stays whole.
     pub whole: u64,
-    /// About the size of the pieces of a larger one.
+    /// About the size of the chunks of a larger one.
     pub target: u64,
 }
 
 /// Consecutive calls of a batch. The first and the last may be cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Piece {
+pub struct Chunk {
     /// Number of its first call.
     pub first: usize,
     /// Number behind its last call.
     pub end: usize,
-    /// Rows of the first call that are in the pieces before.
+    /// Rows of the first call that are in the chunks before.
     pub skipped: u32,
-    /// Rows of the last call that are left to the pieces behind.
+    /// Rows of the last call that are left to the chunks behind.
     pub left: u32,
 }
 
 /// Places that are looked at for a cut.
 const TRIES: usize = 4;
 
-/// A network is cut for the sake of overlap where it weighs so many pieces: what
+/// A network is cut for the sake of overlap where it weighs so many chunks: what
 /// is multiplied in small parts keeps a GPU less busy.
 const COARSE: u64 = 8;
 
-impl PieceSizes {
+impl ChunkSizes {
     /// Every batch stays whole.
-    pub const WHOLE: PieceSizes = PieceSizes {
+    pub const WHOLE: ChunkSizes = ChunkSizes {
         whole: u64::MAX,
         target: u64::MAX,
     };
 }
 
-impl Piece {
+impl Chunk {
     /// All calls.
-    pub fn all<C>(calls: &[C]) -> Piece {
-        Piece {
+    pub fn all<C>(calls: &[C]) -> Chunk {
+        Chunk {
             end: calls.len(),
-            ..Piece::default()
+            ..Chunk::default()
         }
     }
 
-    /// Two pieces of about half of its words each; `None` where it cannot be cut.
-    pub fn halve<C: Borrow<Call>>(&self, recipes: &[Recipe], calls: &[C]) -> Option<[Piece; 2]> {
+    /// Two chunks of about half of its words each; `None` where it cannot be cut.
+    pub fn halve<C: Borrow<Call>>(&self, recipes: &[Recipe], calls: &[C]) -> Option<[Chunk; 2]> {
         let recipe = |index: usize| &recipes[calls[index].borrow().recipe.0 as usize];
         if self.end - self.first == 1 {
             let Part { rows, .. } = self.part(calls, self.first);
@@ -77,12 +77,12 @@ impl Piece {
             sum += words(middle);
             middle += 1;
         }
-        let front = Piece {
+        let front = Chunk {
             end: middle,
             left: 0,
             ..*self
         };
-        let back = Piece {
+        let back = Chunk {
             first: middle,
             skipped: 0,
             ..*self
@@ -91,12 +91,12 @@ impl Piece {
     }
 
     /// The two sides of a cut after the first `fit` of its only call's `rows`.
-    pub(super) fn cut_after(&self, rows: u32, fit: u32) -> [Piece; 2] {
-        let front = Piece {
+    pub(super) fn cut_after(&self, rows: u32, fit: u32) -> [Chunk; 2] {
+        let front = Chunk {
             left: self.left + rows - fit,
             ..*self
         };
-        let back = Piece {
+        let back = Chunk {
             skipped: self.skipped + fit,
             ..*self
         };
@@ -132,9 +132,9 @@ impl Recipe {
     }
 }
 
-/// Cuts the calls of a batch. The pieces cover each row once, in order, and
+/// Cuts the calls of a batch. The chunks cover each row once, in order, and
 /// there is at least one.
-pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSizes) -> Vec<Piece> {
+pub fn chunks<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: ChunkSizes) -> Vec<Chunk> {
     let (mut up, mut down, mut all) = (0, 0, 0);
     for call in calls.iter().map(Borrow::borrow) {
         let recipe = &recipes[call.recipe.0 as usize];
@@ -147,12 +147,12 @@ pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSize
         all += sent.max(asked);
     }
     if up.max(down) * u64::from(WORD) <= sizes.whole {
-        return vec![Piece::all(calls)];
+        return vec![Chunk::all(calls)];
     }
     let target = sizes.target / u64::from(WORD);
     let mut space = Space::of(all, target);
-    let mut open = Piece::default();
-    let mut pieces = Vec::new();
+    let mut open = Chunk::default();
+    let mut chunks = Vec::new();
     for (index, call) in calls.iter().map(Borrow::borrow).enumerate() {
         let recipe = &recipes[call.recipe.0 as usize];
         let mut rows = call.rows;
@@ -162,37 +162,37 @@ pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSize
             if rows == 0 {
                 break;
             }
-            // The piece is full, and ends inside of this call or before it.
+            // The chunk is full, and ends inside of this call or before it.
             let is_cut = fit > 0;
             open.end = index + usize::from(is_cut);
             open.left = if is_cut { rows } else { 0 };
-            pieces.push(open);
-            open = Piece {
+            chunks.push(open);
+            open = Chunk {
                 first: index,
                 skipped: call.rows - rows,
-                ..Piece::default()
+                ..Chunk::default()
             };
             space = Space::of(space.remaining, target);
         }
     }
     open.end = calls.len();
-    pieces.push(open);
-    pieces
+    chunks.push(open);
+    chunks
 }
 
-/// The space of one piece, in words.
+/// The space of one chunk, in words.
 struct Space {
     /// What it should take.
     size: u64,
     /// What it can still take.
     room: u64,
-    /// What is in no piece yet, in this one or behind it.
+    /// What is in no chunk yet, in this one or behind it.
     remaining: u64,
 }
 
 impl Space {
     /// An even share of what remains. A little above the target is better than
-    /// one more piece.
+    /// one more chunk.
     fn of(remaining: u64, target: u64) -> Space {
         let most = target.saturating_add(target / 8);
         let size = remaining.div_ceil(remaining.div_ceil(most).max(1));
@@ -219,7 +219,7 @@ impl Space {
     }
 
     /// Of a call that is too heavy: a part of it or none of it; of what cannot
-    /// be cut, all where the piece would stay empty.
+    /// be cut, all where the chunk would stay empty.
     fn fitting(&self, recipe: &Recipe, rows: u32, heavy: u64) -> u32 {
         let is_empty = self.room == self.size;
         if !recipe.is_by_row() {
