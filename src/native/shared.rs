@@ -544,7 +544,7 @@ impl State {
             }
             Structure::Sampling(sampling) => self.driver.session.sampling(*sampling),
             Structure::Searching(searching) => self.driver.session.searching(*searching),
-            _ => self.driver.session.recipe(&structure.op()?),
+            Structure::Op(op) => self.driver.session.recipe(op),
         };
         let dropped = self.recipes.add(structure.clone(), id);
         self.driver.session.forget(dropped);

@@ -28,7 +28,7 @@ impl Recipe {
         Recipe {
             operands: operands.collect(),
             results: vec![Extent::rows(op.result.words())],
-            inputs: op.operands.clone(),
+            inputs: op.operands.to_vec(),
             scalar: op.scalar,
             slicing: Slicing::Rows,
             effort: op.kernel.effort(&op.settings),
