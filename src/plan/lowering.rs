@@ -68,7 +68,7 @@ impl Recipe {
         Recipe {
             operands: operands.collect(),
             results: vec![Extent::rows(op.result.words())],
-            formats: op.operands.clone(),
+            formats: op.operands.to_vec(),
             scalar: op.scalar,
             slicing: Slicing::Rows,
             effort: op.kernel.effort(&op.settings),

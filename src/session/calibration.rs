@@ -289,7 +289,7 @@ fn recipe(
             width: operands[0].width,
             ..Settings::default()
         },
-        operands: operands.to_vec(),
+        operands: operands.into(),
         scalar,
         result,
     })
