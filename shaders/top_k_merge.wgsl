@@ -1,10 +1,10 @@
-// The best of what chunks of an index kept, for each query.
+// The best of what bands of an index kept, for each query.
 // Grid: one workgroup per query, by the segment table. What entries hold is said in src/plan/search.rs.
 
 // Words of an entry behind the result's.
-const FROM   = 0u; // Where the query's items begin, those of a chunk side by side,
-const LINE   = 1u; // words from one chunk to the next,
-const CHUNKS = 2u; // how many there are,
+const FROM   = 0u; // Where the query's items begin, those of a band side by side,
+const LINE   = 1u; // words from one band to the next,
+const BANDS  = 2u; // how many there are,
 const KEPT   = 3u; // and how many items each has.
 const WORDS  = 4u;
 
@@ -12,7 +12,7 @@ const LISTS  = 1u;
 const LIST   = 512u;
 const OFFERS = 4u; // Items that a thread offers before they are counted.
 
-@group(0) @binding(0) var<storage, read>       chunks:   array<u32>;
+@group(0) @binding(0) var<storage, read>       bands:    array<u32>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
@@ -28,14 +28,14 @@ fn main(
     if thread.idle { return; }
     let entry = thread.entry;
     let kept = min(operand(entry, KEPT), LIST - OFFERS * WORKGROUP);
-    let count = min(operand(entry, CHUNKS) * kept, arrayLength(&chunks) / 2u);
+    let count = min(operand(entry, BANDS) * kept, arrayLength(&bands) / 2u);
     clear(lane, 0u);
     for (var first = 0u; first < count; first += OFFERS * WORKGROUP) {
         for (var k = 0u; k < OFFERS; k++) {
             let i = first + k * WORKGROUP + lane;
             if i < count {
                 let at = operand(entry, FROM) + i / kept * operand(entry, LINE) + i % kept * 2u;
-                offer(0u, vec2<u32>(chunks[at], chunks[at + 1u]), kept);
+                offer(0u, vec2<u32>(bands[at], bands[at + 1u]), kept);
             }
         }
         if is_full(lane, kept, OFFERS * WORKGROUP) { settle(lane, kept); }

@@ -1,5 +1,5 @@
-// Queries against the vectors of a page, generated: each workgroup keeps the best of its chunk of blocks.
-// Grid: one workgroup per chunk and group of queries, by the segment table. A thread compares one vector of a block with
+// Queries against the vectors of a page, generated: each workgroup keeps the best of its band of blocks.
+// Grid: one workgroup per band and group of queries, by the segment table. A thread compares one vector of a block with
 // all queries of the group. How blocks lie is said in src/ops/search.rs, what entries hold in src/plan/search.rs.
 
 alias F = vec4<f32>;
@@ -9,7 +9,7 @@ const QUADS   = 0u; // Quads of a vector,
 const KEPT    = 1u; // results of a query,
 const MASK    = 2u; // words of a mask: a bit for each id, or, from LISTED on, the ids, rising;
 const BLOCKS  = 3u; // blocks of the page,
-const CHUNK   = 4u; // of a chunk,
+const BAND    = 4u; // of a band,
 const COUNT   = 5u; // and queries of the group.
 const QUERY   = 6u;
 const LISTED  = 0x80000000u;
@@ -73,13 +73,13 @@ fn main(
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, QUERY + 2u * LISTS);
     if thread.idle { return; }
     let entry = thread.entry;
-    let chunk = thread.index / WORKGROUP;
+    let band = thread.index / WORKGROUP;
     let kept = min(operand(entry, KEPT), LIST - BLOCK);
     let queries = min(operand(entry, COUNT), LISTS);
     let size = HEADER + BLOCK * quads_of(entry);
     let blocks = min(operand(entry, BLOCKS), arrayLength(&page) / size);
-    let first = chunk * operand(entry, CHUNK);
-    let end = min(first + operand(entry, CHUNK), blocks);
+    let first = band * operand(entry, BAND);
+    let end = min(first + operand(entry, BAND), blocks);
     clear(lane, 0u);
     for (var block = first; block < end; block++) {
         let at = block * size;
@@ -93,7 +93,7 @@ fn main(
         if is_full(lane, kept, BLOCK) { settle(lane, kept); }
     }
     settle(lane, kept);
-    let to = result(entry) + chunk * queries * kept * 2u;
+    let to = result(entry) + band * queries * kept * 2u;
     for (var i = lane; i < queries * kept; i += WORKGROUP) {
         let item = items[i / kept * LIST + i % kept];
         output[to + 2u * i] = item.x;

@@ -75,7 +75,7 @@ pub struct BatchConfig {
     pub overflow: Overflow,
     /// Batches sent and not yet returned, at least 1.
     pub max_in_flight: usize,
-    /// Pieces of large batches sent and not yet returned; by default as many as
+    /// Chunks of large batches sent and not yet returned; by default as many as
     /// memory lets. With 1 nothing overlaps, to see what overlap gives.
     pub max_pieces_in_flight: Option<usize>,
 }

@@ -96,6 +96,9 @@ impl<D: Device> Driver<D> {
         if self.phase != Phase::InUse {
             return Work::Sleep { until: None };
         }
+        if let Some(settlement) = self.session.refuse_chunk() {
+            return Work::Settle(settlement);
+        }
         if let Some(work) = self.recover(now) {
             return work;
         }

@@ -12,7 +12,7 @@ pub const PARAMS: u32 = RESULT + 2;
 /// Threads in a workgroup; the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
 
-/// Threads that share a chunk of an index, or the results of a query.
+/// Threads that share a band of an index, or the results of a query.
 pub const LANES: u32 = WORKGROUP;
 
 /// What finds a thread's call, in front of every kernel.

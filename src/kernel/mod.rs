@@ -21,8 +21,8 @@ mod expr;
 pub mod generated;
 mod library;
 mod named;
-mod scan;
 mod tables;
+mod top_k_scan;
 
 pub use crate::program::{MAX_OPERANDS, Named, RESULT, Settings};
 pub use library::{LANES, PARAMS, SEGMENTS, WORKGROUP};
@@ -80,7 +80,7 @@ impl Kernel {
     /// Threads that must stay in one workgroup.
     pub fn group(&self) -> u32 {
         match self {
-            Kernel::Named(Named::Scan(_) | Named::Best) => LANES,
+            Kernel::Named(Named::TopKScan(_) | Named::TopKMerge) => LANES,
             Kernel::Named(_) => 1,
             Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
         }

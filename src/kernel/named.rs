@@ -2,7 +2,7 @@
 //! libraries that it uses.
 
 use super::library::{FUNCTIONS, SEGMENTS_LIBRARY};
-use super::{Named, expr, scan};
+use super::{Named, expr, top_k_scan};
 
 /// Complete WGSL source, libraries included.
 pub(super) fn source(kernel: &Named) -> String {
@@ -26,11 +26,11 @@ pub(super) fn source(kernel: &Named) -> String {
         Named::StateDistance => ("", shader!("state_distance")),
         Named::StateDescend => ("", shader!("state_descend")),
         Named::Clip => (shader!("quaternion_arc"), shader!("clip")),
-        Named::Scan(of) => {
-            scan = scan::source(of);
+        Named::TopKScan(of) => {
+            scan = top_k_scan::source(of);
             (shader!("top_k_list"), scan.as_str())
         }
-        Named::Best => (shader!("top_k_list"), shader!("top_k_merge")),
+        Named::TopKMerge => (shader!("top_k_list"), shader!("top_k_merge")),
     };
     [SEGMENTS_LIBRARY, library, body].join("\n")
 }

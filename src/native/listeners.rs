@@ -38,7 +38,7 @@ impl Gpu {
     /// this returns is dropped. It runs on the thread that sends, after the calls
     /// were answered: keep it short. It must not wait for calls of this session. One
     /// that panics hears no more. Batches are measured only while somebody listens,
-    /// which costs each piece 16 more bytes of reading.
+    /// which costs each chunk 16 more bytes of reading.
     ///
     /// ```
     /// # pollster::block_on(async {

@@ -7,8 +7,9 @@ use crate::graph::Expr;
 use crate::graph::searching::Searching;
 use crate::tensor::DType;
 
-/// Most values that one reduction takes; more become a tree of reductions.
-pub const CHUNK: u32 = 4096;
+/// Values of a strip: the most that one fold takes. Longer rows are folded strip by strip, and
+/// the results of the strips are folded again.
+pub const STRIP: u32 = 4096;
 
 /// Rows of up to this many values take one thread, longer ones a workgroup.
 pub const NARROW: u32 = 32;
@@ -64,7 +65,7 @@ pub struct Rows {
     pub steps: Vec<RowStep>,
     /// The result.
     pub result: RowResult,
-    /// Whether a row is cut into chunks, with a result for each.
+    /// Whether a row is cut into strips, with a result for each.
     pub is_cut: bool,
     /// Marks the loads that read the same value for a whole row.
     pub is_row: Vec<bool>,

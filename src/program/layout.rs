@@ -17,7 +17,7 @@ pub struct Layout {
     /// Elements of the call (a strided map), values in a row, or keys.
     pub count: u32,
     /// Chunks of a row that is cut.
-    pub chunks: u32,
+    pub strips: u32,
     /// Dimensions but the first: of a map's places, or of the places of rows.
     pub outer: u32,
     /// Dimensions but the first of the places within a row.
@@ -69,7 +69,7 @@ impl Layout {
             }
             Body::Rows(rows) => {
                 layout.count = take(1);
-                layout.chunks = take(u32::from(rows.is_cut));
+                layout.strips = take(u32::from(rows.is_cut));
                 let ranks = Ranks {
                     outer: rows.outer,
                     inner: rows.inner,
@@ -108,7 +108,7 @@ impl Layout {
     }
 }
 
-/// Words of the strides of the result of rows: those of chunks lie end to end.
+/// Words of the strides of the result of rows: those of strips lie end to end.
 fn result_strides(rows: &Rows) -> u32 {
     match (&rows.result, rows.is_cut) {
         (_, true) => 0,

@@ -35,9 +35,9 @@ pub enum Named {
     /// Clips at times of the calls' own.
     Clip,
     /// Queries against the vectors of an index.
-    Scan(Scan),
-    /// The best of what they found.
-    Best,
+    TopKScan(Scan),
+    /// The nearest of what the workgroups of a scan kept, for each query.
+    TopKMerge,
 }
 
 /// What a named kernel is told besides its operands.
@@ -99,7 +99,7 @@ impl Named {
         Named::StateDistance,
         Named::StateDescend,
         Named::Clip,
-        Named::Best,
+        Named::TopKMerge,
     ];
 
     const fn facts(&self) -> Facts {
@@ -122,8 +122,8 @@ impl Named {
             Named::StateDistance => ("state_distance", 2, Row(1), of_layers(6.0)),
             Named::StateDescend => ("state_descend", 2, Row(1), of_layers(4.0)),
             Named::Clip => ("clip", 2, Counted, (Term, 0.0, Unit::Row)),
-            Named::Scan(_) => ("scan", 2, Counted, (Term, 0.0, Unit::Row)),
-            Named::Best => ("best", 1, Counted, (Term, 0.0, Unit::Row)),
+            Named::TopKScan(_) => ("top_k_scan", 2, Counted, (Term, 0.0, Unit::Row)),
+            Named::TopKMerge => ("top_k_merge", 1, Counted, (Term, 0.0, Unit::Row)),
         };
         Facts {
             name,

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::budget::most_room;
-use super::program_cache::Taken;
+use super::program_cache::Footprint;
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Recipe, RecipeId};
@@ -11,18 +11,18 @@ use crate::tensor::WORD;
 impl<D: Device> Session<D> {
     /// Words of operands and bytes of operands and results of a call.
     pub(super) fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
-        if self.structures.get(recipe).is_none() {
+        if self.programs.get(recipe).is_none() {
             return Err(Error::InvalidInput(format!(
                 "structure {} is unknown",
                 recipe.0
             )));
         }
-        let last = *self.structures.taken(recipe);
+        let last = *self.programs.footprint_mut(recipe);
         if rows > 0 && last.rows == rows {
             return Ok((last.words, last.bytes));
         }
-        let (words, bytes) = self.weigh(&self.structures.recipes()[recipe.0 as usize], rows)?;
-        *self.structures.taken(recipe) = Taken { rows, words, bytes };
+        let (words, bytes) = self.weigh(&self.programs.recipes()[recipe.0 as usize], rows)?;
+        *self.programs.footprint_mut(recipe) = Footprint { rows, words, bytes };
         Ok((words, bytes))
     }
 
@@ -31,8 +31,8 @@ impl<D: Device> Session<D> {
         if rows == 0 {
             return Err(Error::InvalidInput("a call has at least one row".into()));
         }
-        let limit = self.device.limits().max_side_bytes;
-        // What can be cut goes in pieces.
+        let limit = self.devices.primary().limits().max_side_bytes;
+        // What can be cut goes in chunks.
         let least = known.least(rows);
         let sides = |rows| (known.input_words(rows), known.result_words(rows));
         let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;
@@ -65,19 +65,19 @@ impl<D: Device> Session<D> {
         written: Option<u32>,
     ) -> Result<(), Error> {
         match engine {
-            Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
+            Some(Engine::Gpu) if self.devices.engine() == Engine::Cpu => Err(Error::NoAdapter(
                 "engine: calls run on the processor here; leave engine out, or open a session with \
                  engine 'gpu'"
                     .into(),
             )),
-            Some(Engine::Cpu) if self.engine == Engine::Gpu && written.is_some() => {
+            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu && written.is_some() => {
                 Err(Error::InvalidInput(
                     "engine: the call writes to a tensor of the GPU; leave engine out".into(),
                 ))
             }
-            Some(Engine::Cpu) if self.engine == Engine::Gpu => {
-                let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
-                match self.beside.is_some() && tensors.iter().all(has) {
+            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu => {
+                let has = |tensor: &u32| self.tensors.has_copy(*tensor);
+                match self.devices.has_companion() && tensors.iter().all(has) {
                     true => Ok(()),
                     false => Err(Error::InvalidInput(
                         "engine: a tensor of the call is on the GPU alone; leave engine out".into(),

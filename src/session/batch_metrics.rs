@@ -18,7 +18,7 @@ pub struct Facts {
     pub last: Ticket,
     /// Calls that were sent.
     pub calls: u64,
-    /// Pieces that they were sent in.
+    /// Chunks that they were sent in.
     pub pieces: u64,
     /// Where they ran.
     pub engine: Engine,
@@ -30,7 +30,7 @@ pub struct Facts {
     pub sent: Millis,
     /// How long its oldest call waited until then.
     pub wait_ms: f64,
-    /// Planning and encoding its pieces.
+    /// Planning and encoding its chunks.
     pub encode_ms: f64,
     /// Writing its operands where the device takes them from.
     pub transfer_ms: f64,
@@ -40,11 +40,11 @@ pub struct Facts {
     /// From its last submission until its last result was there, without the time
     /// of its kernels where that is known: the rest of the link, the read-back,
     /// and until it was noticed. Some of the kernels ran before that submission
-    /// where there are several pieces, so it is then rather too small.
+    /// where there are several chunks, so it is then rather too small.
     pub read_ms: f64,
     /// From its sending to its last result.
     pub wall_ms: f64,
-    /// Smallest step of the device's clock that was seen; each piece's kernels are
+    /// Smallest step of the device's clock that was seen; each chunk's kernels are
     /// known to so much. Browsers make it coarse, often 0.1 ms.
     pub resolution_ms: Option<f64>,
 }
@@ -93,7 +93,7 @@ pub(super) struct Timing {
     upload_ns: u64,
     bytes_up: u64,
     bytes_down: u64,
-    /// The kernels of the pieces that are back; `None` once one is unknown.
+    /// The kernels of the chunks that are back; `None` once one is unknown.
     kernel_ns: Option<u64>,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Outline {
     pub(super) first: Ticket,
     pub(super) last: Ticket,
     pub(super) calls: usize,
-    pub(super) pieces: usize,
+    pub(super) chunks: usize,
     pub(super) engine: Engine,
 }
 
@@ -189,7 +189,7 @@ impl Meter {
         }
     }
 
-    /// A piece of a batch is back, whose kernels began and ended then.
+    /// A chunk of a batch is back, whose kernels began and ended then.
     pub(super) fn landed(&mut self, timing: &mut Option<Timing>, stamps: Option<[u64; 2]>) {
         let Some(timing) = timing else {
             return;
@@ -219,7 +219,7 @@ impl Meter {
             first: batch.first,
             last: batch.last,
             calls: batch.calls as u64,
-            pieces: batch.pieces as u64,
+            pieces: batch.chunks as u64,
             engine: batch.engine,
             bytes_up: timing.bytes_up,
             bytes_down: timing.bytes_down,

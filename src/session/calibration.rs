@@ -10,7 +10,7 @@ use crate::device::{Device, Engine, Flight};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::plan::{self, Call, Kind, NumbersId, Piece, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format};
 
@@ -101,7 +101,7 @@ const fn cpu(recipe: u32, calls: u32, rows: u32) -> Sample {
 impl<D: Device> Session<D> {
     /// Begins to measure a model, where routes are chosen.
     pub fn calibrate(&mut self) {
-        if self.router.is_some() {
+        if self.is_routing() {
             self.calibration = Some(Box::default());
         }
     }
@@ -122,13 +122,14 @@ impl<D: Device> Session<D> {
             return None;
         }
         Some(match sample.engine {
-            Engine::Gpu => calibration.run(sample, &mut self.device),
+            Engine::Gpu => calibration.run(sample, self.devices.primary_mut()),
             Engine::Cpu => {
-                let beside = self.beside.as_mut().expect("a router has one");
+                let cpu = self.devices.companion_mut();
+                let cpu = cpu.expect("calls are routed to it");
                 for _ in 1..AT_ONCE {
-                    drop(calibration.run(sample, beside)); // Done when it returns.
+                    drop(calibration.run(sample, cpu)); // Done when it returns.
                 }
-                calibration.run(sample, beside)
+                calibration.run(sample, cpu)
             }
         })
     }
@@ -194,7 +195,7 @@ impl Calibration {
             &self.recipes,
             &calls,
             &[Box::default()],
-            &Piece::all(&calls),
+            &Chunk::all(&calls),
         );
         let flight = device.launch(&plan, &mut self.arena);
         self.arena.truncate(0);
@@ -288,7 +289,7 @@ fn recipe(
             width: operands[0].width,
             ..Settings::default()
         },
-        operands: operands.to_vec(),
+        operands: operands.into(),
         scalar,
         result,
     })

@@ -37,7 +37,7 @@ impl<D: Device> Session<D> {
         if !open.waste(ticket) {
             return;
         }
-        let mut arena = self.spare.pop().unwrap_or_default();
+        let mut arena = self.arenas.take();
         if let Some(read) = open.clean(&mut arena) {
             for tensor in &open.payload.read {
                 self.tensors.read(*tensor);
@@ -45,7 +45,7 @@ impl<D: Device> Session<D> {
             self.unread(read);
             self.sweep();
         }
-        self.keep_arena(arena);
+        self.arenas.keep(arena);
     }
 }
 
@@ -60,7 +60,7 @@ impl Batch {
         let words = taken(&self.calls()[at]);
         let wasted = &mut self.payload.wasted;
         *wasted += words;
-        *wasted > Arena::CHUNK as usize && *wasted > all.saturating_sub(*wasted)
+        *wasted > Arena::GROWTH as usize && *wasted > all.saturating_sub(*wasted)
     }
 
     /// Keeps only calls that are still waited for, and nothing of the others: changes its

@@ -4,10 +4,12 @@
 //! Finding another device is a face's matter.
 
 use super::in_flight::Way;
-use super::recovery::{Loss, Remedy};
+use super::launch::Settlement;
+use super::recovery::{ATTEMPTS, Loss, Remedy};
 use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
+use crate::error::Error;
 
 impl<D: Device> Session<D> {
     /// Notes that the device of this generation is gone, whoever saw it. What
@@ -41,11 +43,30 @@ impl<D: Device> Session<D> {
         }
     }
 
+    /// Refuses a chunk of a batch over which too many devices were lost, while the last of
+    /// them waits for its replacement. A device that stalls may keep the chunk's flight for
+    /// ever. To be asked before anything is sent, until there is none.
+    pub fn refuse_chunk(&mut self) -> Option<Settlement> {
+        while self.is_lost() {
+            let mut flying = self.queue.in_flight().iter();
+            let refused = flying.find(|flying| {
+                flying.batch.payload.losses >= ATTEMPTS && flying.way.is_device_next()
+            })?;
+            let (id, generation) = (refused.batch.id, refused.way.generation);
+            let why = "every device that was sent the call was lost".to_owned();
+            let settlement = self.settle(id, generation, Err(Error::DeviceLost(why)));
+            if settlement.is_some() {
+                return settlement;
+            }
+        }
+        None
+    }
+
     /// Whether some calls are sent while the device is lost: to the processor
     /// beside it.
     pub(super) fn goes_on(&self) -> bool {
         let mut waiting = self.queue.waiting();
-        self.router.is_some() || waiting.any(|batch| batch.payload.asks_cpu)
+        self.is_routing() || waiting.any(|batch| batch.payload.asks_cpu)
     }
 
     /// Whether the device is lost and waits for its replacement.
@@ -58,7 +79,7 @@ impl<D: Device> Session<D> {
     /// first.
     pub(super) fn is_stopped(&self) -> bool {
         let has_device = !self.is_lost() || self.goes_on();
-        !has_device || self.successor.is_some() || self.is_held_back()
+        !has_device || self.devices.has_successor() || self.is_held_back()
     }
 
     /// What a face is to do about the device. To be asked after everything that may have
@@ -90,7 +111,7 @@ impl<D: Device> Session<D> {
     /// hold every tensor there is, is destroyed.
     pub fn welcome(&mut self, mut gpu: D, now: Millis) {
         if self.tensors_fit(&gpu) {
-            self.successor = Some(gpu);
+            self.devices.add_successor(gpu);
         } else {
             gpu.destroy();
             self.missed(now);
@@ -99,22 +120,18 @@ impl<D: Device> Session<D> {
 
     /// Whether a GPU waits for its turn, and it is there.
     pub(super) fn has_successor(&self) -> bool {
-        self.successor.is_some() && self.queue.in_flight().is_empty()
+        self.devices.has_successor() && self.queue.in_flight().is_empty()
     }
 
     /// Has the GPU that a face has found take over from the processor, which stays beside
     /// it, if nothing is on its way: `true` where it did. No tensor has to be filled again.
     /// To be asked whenever [`Session::launch`] is.
     pub fn take_over(&mut self, now: Millis) -> bool {
-        if !self.queue.in_flight().is_empty() {
+        if !self.has_successor() {
             return false;
         }
-        let Some(gpu) = self.successor.take() else {
-            return false;
-        };
-        self.metrics.leave(self.device.counters());
-        self.beside = Some(std::mem::replace(&mut self.device, gpu));
-        self.router = self.resting.take();
+        self.metrics.leave(self.devices.primary().counters());
+        self.devices.promote_successor();
         self.begin_life(now);
         self.defer_tensors();
         self.leave_to_gpu();
@@ -124,17 +141,17 @@ impl<D: Device> Session<D> {
     /// What queued calls write, the processor is not to have; and calls that asked for it
     /// while there was nothing else go to the GPU where it has not got all their tensors.
     fn leave_to_gpu(&mut self) {
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         for batch in self.queue.waiting() {
             for call in batch.calls() {
                 if let Some(written) = batch.written(recipes, call) {
-                    self.tensors.unmirror(written);
+                    self.tensors.drop_copy(written);
                 }
             }
         }
         for batch in self.queue.waiting_mut() {
             let mut read = batch.payload.sets.iter().flatten();
-            if !read.all(|tensor| self.tensors.is_mirrored(*tensor)) {
+            if !read.all(|tensor| self.tensors.has_copy(*tensor)) {
                 let (works, payload) = batch.works_and_payload();
                 works.for_each(|work| work.wanted = None);
                 payload.asks_cpu = false;
@@ -156,33 +173,32 @@ impl<D: Device> Session<D> {
             }
         }
         self.queue.resume_all();
-        self.metrics.leave(self.device.counters());
-        self.device.destroy();
-        let old = std::mem::replace(&mut self.device, device);
+        self.metrics.leave(self.devices.primary().counters());
+        self.devices.primary_mut().destroy();
+        let old = self.devices.replace_primary(device);
         self.begin_life(now);
-        if self.engine == Engine::Cpu {
-            self.beside = None; // It is the device itself now.
-            self.resting = self.router.take().or(self.resting.take());
+        if !self.is_routing() {
             self.calibration = None;
         }
         self.tensors.lose();
         self.fit_batches();
         // They may be as large as the batches that grew while nothing was sent.
-        self.spare.clear();
+        self.arenas.clear();
         old
     }
 
     /// The device is another one from now on.
     fn begin_life(&mut self, now: Millis) {
-        self.engine = self.device.info().engine;
-        match self.engine {
+        match self.devices.engine() {
             Engine::Gpu => self.recovery.found(now),
             Engine::Cpu => self.recovery.fell_back(now),
         }
         self.gate.forget_compiles();
-        self.structures.forget_taken();
-        self.device.allow(self.budget.0);
-        self.device.measure(self.metrics.meter.renew());
+        self.programs.forget_footprints();
+        let clock = self.metrics.meter.renew();
+        let device = self.devices.primary_mut();
+        device.allow(self.limits.budget().0);
+        device.measure(clock);
         self.life.begin();
     }
 

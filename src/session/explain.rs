@@ -6,7 +6,7 @@ use super::compile_gate::Kernels;
 use super::payload::{Batch, Payload};
 use crate::device::Device;
 use crate::kernel::Kernel;
-use crate::plan::{Piece, Plan};
+use crate::plan::{Chunk, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
@@ -21,7 +21,7 @@ impl<D: Device> Session<D> {
     pub fn end_kernels(&mut self) -> Kernels {
         let explained = self.explained.take();
         let calls = explained.iter().flat_map(|batch| batch.calls());
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let mut kernels: Vec<Kernel> = Vec::new();
         for call in calls {
             for kernel in recipes[call.work.planned.recipe.0 as usize].kernels() {
@@ -42,7 +42,7 @@ impl<D: Device> Session<D> {
             return String::new();
         };
         let mut text = String::new();
-        if self.beside.is_some() && (self.router.is_some() || batch.payload.asks_cpu) {
+        if self.devices.has_companion() && (self.router.is_some() || batch.payload.asks_cpu) {
             self.routed(&batch).apply(&mut batch);
             batch.part();
             let share = batch.behind();
@@ -63,20 +63,20 @@ impl<D: Device> Session<D> {
     /// The plan of the device's calls.
     fn describe(&self, mut batch: Batch, text: &mut String) {
         let chunker = Chunker {
-            recipes: self.structures.recipes(),
-            parted: self.tensors.parted(),
-            sizes: self.piece_sizes(0),
-            limits: self.piece_limits(0),
+            recipes: self.programs.recipes(),
+            sharded: self.tensors.sharded(),
+            sizes: self.chunk_sizes(0),
+            limits: self.chunk_limits(0),
         };
-        let mut rest = chunker.pieces(&batch);
+        let mut rest = chunker.chunks(&batch);
         let next = || chunker.next(&mut batch, &mut rest);
-        let plans: Vec<(Piece, Plan)> = std::iter::from_fn(next).collect();
+        let plans: Vec<(Chunk, Plan)> = std::iter::from_fn(next).collect();
         list(&plans, text);
     }
 }
 
 /// Plans as text, each under its number where there are some.
-fn list(plans: &[(Piece, Plan)], text: &mut String) {
+fn list(plans: &[(Chunk, Plan)], text: &mut String) {
     for (index, (_, plan)) in plans.iter().enumerate() {
         if plans.len() > 1 {
             let line_end = if index > 0 { "\n" } else { "" };

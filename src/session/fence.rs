@@ -3,7 +3,7 @@
 //! A face that gives ranges of one tensor to many owners, as it does for clips, puts a
 //! fence when an owner leaves and gives the range to another one once the fence has
 //! passed. Calls do not count here, batches do: a call that is given up, refused or
-//! late is still in its batch, whose later pieces compute it. What lies in the ranges is
+//! late is still in its batch, whose later chunks compute it. What lies in the ranges is
 //! the face's matter.
 
 use super::Session;
@@ -25,7 +25,7 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Whether every batch with a call from before a fence has ended: no piece of it is
+    /// Whether every batch with a call from before a fence has ended: no chunk of it is
     /// still to be sent, for the first time or again after a loss.
     pub fn has_passed(&self, fence: Fence) -> bool {
         let holds = |batch: &&Batch| !batch.calls().is_empty();

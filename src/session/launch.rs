@@ -1,24 +1,23 @@
-//! Batches on their way: launched in pieces, settled piece by piece, and their
+//! Batches on their way: launched in chunks, settled chunk by chunk, and their
 //! memory given to the next.
 //!
-//! Of a large batch the first pieces go at once, and another one with each that
+//! Of a large batch the first chunks go at once, and another one with each that
 //! returns, so that the memory of those on their way has a bound.
 //!
 //! When one is due is the queue's business, and what becomes of those on a
 //! lost device `device_loss`'s.
 
+use super::Session;
 use super::chunking::Chunker;
-use super::in_flight::{Allowance, Company, InFlight, ON_THEIR_WAY, Way};
+use super::in_flight::{Company, InFlight, Way};
 use super::payload::Payload;
 use super::recovery::ATTEMPTS;
 use super::scatter::{Answer, Sent};
 use super::submission::next_payload;
-use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{Piece, PieceLimits};
-use crate::tensor::Arena;
+use crate::plan::{Chunk, ChunkLimits};
 
 /// A batch on its way. Await its flights in order, and give each to
 /// [`Session::settle`].
@@ -30,26 +29,22 @@ pub struct Launch {
     /// Whether a part of it is the processor's, beside the GPU: it waits for
     /// [`Session::compute`], whose flight lands before the others.
     pub is_parted: bool,
-    /// The results to come of each of its pieces; none where all of it is the
+    /// The results to come of each of its chunks; none where all of it is the
     /// processor's, or waits for the next device.
     pub flights: Vec<Flight>,
 }
 
-/// The answers to a piece of a batch.
+/// The answers to a chunk of a batch.
 pub struct Settlement {
     /// The calls still waited for, in submission order.
     pub answers: Vec<Answer>,
     /// The results, or what went wrong with all of them.
     pub outcome: Result<Readback, Error>,
-    /// Whether the batch has no more pieces on their way.
+    /// Whether the batch has no more chunks on their way.
     pub is_last: bool,
-    /// Pieces of the batch that went in its place, behind those on their way.
+    /// Chunks of the batch that went in its place, behind those on their way.
     pub next: Vec<Flight>,
 }
-
-/// How often operands and results of a GPU's piece are in memory: uploaded, in slots
-/// and read back, and so those of the pieces beside it.
-const TRAVELING: u64 = 6;
 
 impl<D: Device> Session<D> {
     /// Sends the next batch that is full or was asked for, unless too many are
@@ -64,9 +59,12 @@ impl<D: Device> Session<D> {
             Some(at) => at,
             None => self.take(now)?,
         };
-        let start = self.metrics.meter.start(|| self.device.counters());
+        let start = self
+            .metrics
+            .meter
+            .start(|| self.devices.primary().counters());
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        if self.beside.is_some() {
+        if self.devices.has_companion() {
             batch.part();
         }
         let (id, waited) = (batch.id, now.0 - batch.oldest.0);
@@ -74,22 +72,24 @@ impl<D: Device> Session<D> {
         self.metrics.launches += 1;
         self.life.sent(now);
         let is_parted = !batch.behind().is_empty();
-        self.is_elsewhere = is_parted && self.router.is_some() && batch.ahead().is_empty();
+        if let Some(router) = &mut self.router {
+            router.note_launch(batch.ahead().len());
+        }
         if is_parted {
-            way.pieces.push(Sent {
-                piece: Piece::all(batch.behind()),
+            way.chunks.push(Sent {
+                chunk: Chunk::all(batch.behind()),
                 results: Vec::new(), // Known as soon as it is computed.
                 engine: Engine::Cpu,
                 is_cpu_share: true,
                 bytes: 0,
             });
-            self.metrics.pieces += 1;
+            self.metrics.chunks += 1;
         }
         let flights = self.send(at);
-        let timing = self
-            .metrics
-            .meter
-            .encoded(start, || self.device.counters(), waited);
+        let timing =
+            self.metrics
+                .meter
+                .encoded(start, || self.devices.primary().counters(), waited);
         self.queue.in_flight_mut()[at].way.timing = timing;
         Some(Launch {
             batch: id,
@@ -116,7 +116,7 @@ impl<D: Device> Session<D> {
         }
         loop {
             let way = self.way(now);
-            let at = self.queue.take(way, next_payload(&mut self.spare))?;
+            let at = self.queue.take(way, next_payload(&mut self.arenas))?;
             self.prepare(at, now);
             if self.sift(at, now) {
                 return Some(at);
@@ -136,13 +136,13 @@ impl<D: Device> Session<D> {
         self.relieve(at);
     }
 
-    /// Whether pieces on their way keep the next batch back. What it writes might
+    /// Whether chunks on their way keep the next batch back. What it writes might
     /// be read by those of its predecessor that were not sent yet.
     pub(super) fn is_occupied(&self) -> bool {
         let (mut ways, generation) = (self.ways(), self.life.generation());
-        let pieces = |way: &Way| way.pieces.len() - way.landed;
+        let chunks = |way: &Way| way.chunks.len() - way.landed;
         ways.any(|way| way.generation == generation && !way.rest.is_empty())
-            || self.ways().map(pieces).sum::<usize>() >= self.max_pieces
+            || self.ways().map(chunks).sum::<usize>() >= self.limits.chunks()
     }
 
     /// The ways of the batches in flight.
@@ -150,71 +150,59 @@ impl<D: Device> Session<D> {
         self.queue.in_flight().iter().map(|flying| &flying.way)
     }
 
-    /// What may be on its way at once.
-    fn allowance(&self, limits: &PieceLimits) -> Allowance {
-        Allowance {
-            bytes: (limits.bytes / limits.copies).min(ON_THEIR_WAY),
-            pieces: self.max_pieces,
-        }
-    }
-
-    /// What a piece may need at most.
-    pub(super) fn piece_limits(&self, shortages: u32) -> PieceLimits {
-        let limits = self.device.limits();
-        let live = self.budget.live().saturating_sub(self.tensors.resident);
-        let (bytes, copies) = match self.engine {
-            Engine::Gpu => (live - live / 4, TRAVELING),
-            // It answers nothing else while it computes a piece.
-            Engine::Cpu => (live / COPIES / 2, 1),
+    /// What a chunk may need at most.
+    pub(super) fn chunk_limits(&self, shortages: u32) -> ChunkLimits {
+        let (device, tensors) = (self.devices.primary().limits(), self.tensors.resident_bytes);
+        let limits = match self.devices.engine() {
+            Engine::Gpu => self.limits.gpu_chunk(&device, tensors),
+            Engine::Cpu => self.limits.cpu_chunk(&device, tensors),
         };
-        PieceLimits {
-            slot_bytes: limits.max_side_bytes,
-            bytes: bytes >> shortages,
-            copies,
-            threads: limits.max_threads,
+        ChunkLimits {
+            bytes: limits.bytes >> shortages,
+            ..limits
         }
     }
 
-    /// Launches a batch piece by piece: the device works on the first while
+    /// Launches a batch chunk by chunk: the device works on the first while
     /// the next is planned and copied.
     fn send(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        if batch.ahead().is_empty() && !way.pieces.is_empty() {
+        if batch.ahead().is_empty() && !way.chunks.is_empty() {
             return Vec::new(); // All of it is the processor's.
         }
         if shortages > 0 {
-            self.device.trim();
+            self.devices.primary_mut().trim();
         }
         way.rest = Chunker {
-            recipes: self.structures.recipes(),
-            parted: self.tensors.parted(),
+            recipes: self.programs.recipes(),
+            sharded: self.tensors.sharded(),
             sizes,
             limits,
         }
-        .pieces(batch);
+        .chunks(batch);
         self.send_more(at)
     }
 
-    /// Launches pieces as long as there is room, each small enough for the
+    /// Launches chunks as long as there is room, each small enough for the
     /// device if it can be.
     fn send_more(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
-        let most = self.allowance(&limits);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
+        let most = self.limits.allowance(&limits);
         let mut flights = Vec::new();
         while self.queue.in_flight()[at].way.has_room(&most) {
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
             let chunker = Chunker {
-                recipes: self.structures.recipes(),
-                parted: self.tensors.parted(),
+                recipes: self.programs.recipes(),
+                sharded: self.tensors.sharded(),
                 sizes,
                 limits,
             };
-            let Some((piece, plan)) = chunker.next(batch, &mut way.rest) else {
+            let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
             let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
@@ -222,17 +210,17 @@ impl<D: Device> Session<D> {
             let arena = &mut batch.payload.arena;
             let operands = arena.len();
             flights.push(match brought {
-                Ok(()) => self.device.launch(&plan, arena),
+                Ok(()) => self.devices.primary_mut().launch(&plan, arena),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             });
             // What the device appended was for this attempt.
             arena.truncate(operands);
-            self.metrics.pieces += 1;
-            way.pieces.push(Sent {
+            self.metrics.chunks += 1;
+            way.chunks.push(Sent {
                 bytes: plan.traveling_bytes(),
-                piece,
+                chunk,
                 results: plan.results,
-                engine: self.engine,
+                engine: self.devices.engine(),
                 is_cpu_share: false,
             });
         }
@@ -252,7 +240,7 @@ impl<D: Device> Session<D> {
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
         let way = &self.queue.in_flight()[at].way;
-        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
         if matches!(outcome, Err(Error::DeviceLost(_))) && !is_cpu_share {
             self.lose(generation);
             if self.queue.flying(at).payload.losses < ATTEMPTS {
@@ -266,10 +254,10 @@ impl<D: Device> Session<D> {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.metrics.meter.landed(&mut way.timing, stamps);
-        let sent = &way.pieces[way.landed];
+        let sent = &way.chunks[way.landed];
         way.landed += 1;
-        let is_last = way.landed == way.pieces.len() && way.rest.is_empty();
-        let answers = sent.answers(batch, self.structures.recipes(), &outcome);
+        let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
+        let answers = sent.answers(batch, self.programs.recipes(), &outcome);
         let done = sent.done(batch, &outcome);
         let mut proves = false;
         match &outcome {
@@ -293,7 +281,7 @@ impl<D: Device> Session<D> {
             let flying = self.queue.settle(at);
             self.metrics
                 .meter
-                .finished(flying.way.timing, &flying.outline(self.engine));
+                .finished(flying.way.timing, &flying.outline(self.devices.engine()));
             self.recycle(flying.batch.payload);
             Vec::new()
         } else {
@@ -316,12 +304,15 @@ impl<D: Device> Session<D> {
         if self.is_lost() || self.queue.in_flight()[at].way.rest.is_empty() {
             return Vec::new(); // With its device all of it is sent again.
         }
-        let start = self.metrics.meter.start(|| self.device.counters());
+        let start = self
+            .metrics
+            .meter
+            .start(|| self.devices.primary().counters());
         let flights = self.send_more(at);
         let timing = &mut self.queue.in_flight_mut()[at].way.timing;
         self.metrics
             .meter
-            .went_on(timing, start, || self.device.counters());
+            .went_on(timing, start, || self.devices.primary().counters());
         flights
     }
 
@@ -353,7 +344,7 @@ impl<D: Device> Session<D> {
     /// Those of them that a GPU has something of.
     pub fn owed(&self) -> usize {
         let owed = self.ways().filter(|way| way.needs_device());
-        if self.engine == Engine::Gpu {
+        if self.devices.engine() == Engine::Gpu {
             owed.count()
         } else {
             0
@@ -364,17 +355,6 @@ impl<D: Device> Session<D> {
         let Payload { arena, read, .. } = payload;
         self.unread(read);
         self.sweep();
-        self.keep_arena(arena);
-    }
-
-    /// Keeps memory for the next batches.
-    pub(super) fn keep_arena(&mut self, mut arena: Arena) {
-        // More are only needed while a device is lost or slow.
-        if self.spare.len() < SPARES {
-            arena.clear();
-        }
-        if self.spare.len() < SPARES && arena.capacity() > 0 {
-            self.spare.push(arena);
-        }
+        self.arenas.keep(arena);
     }
 }

@@ -15,9 +15,13 @@ pub(super) struct Metrics {
     pub(super) calls: u64,
     pub(super) rejected: u64,
     pub(super) encode_ms: f64,
-    pub(super) pieces: u64,
-    pub(super) fallbacks: u64,
+    pub(super) chunks: u64,
     pub(super) launches: u64,
+    /// Launches when memory was freed last.
+    launches_at_trim: u64,
+    fallbacks: u64,
+    /// Whether the face was not told of the last fallback.
+    has_fallback: bool,
     settled_gpu: u64,
     settled_cpu: u64,
     batches: u64,
@@ -48,6 +52,27 @@ impl Metrics {
         }
     }
 
+    /// The CPU takes a batch that the GPU has no memory for.
+    pub(super) fn fell_back(&mut self) {
+        self.fallbacks += 1;
+        self.has_fallback = true;
+    }
+
+    /// Whether the CPU took a batch since this was asked last.
+    pub(super) fn take_fallback(&mut self) -> bool {
+        std::mem::take(&mut self.has_fallback)
+    }
+
+    /// Memory that is only kept for the next batch is freed.
+    pub(super) fn trimmed(&mut self) {
+        self.launches_at_trim = self.launches;
+    }
+
+    /// Whether a batch was sent since memory was freed last.
+    pub(super) fn has_launched_since_trim(&self) -> bool {
+        self.launches_at_trim != self.launches
+    }
+
     /// The device in use goes.
     pub(super) fn leave(&mut self, device: Counters) {
         self.gone = device.after(self.gone);
@@ -63,7 +88,7 @@ impl Metrics {
             rejected: self.rejected,
             pending: pending as u64,
             batches: self.batches,
-            pieces: self.pieces,
+            pieces: self.chunks,
             mean_batch_size: self.batched_calls as f64 / batches,
             fill_rate: self.fill / batches,
             wait_p50,

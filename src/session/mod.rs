@@ -5,6 +5,7 @@
 //! flights that come out.
 
 mod admission;
+mod arena_pool;
 mod batch_metrics;
 mod calibration;
 mod cancellation;
@@ -13,11 +14,13 @@ mod compile_gate;
 mod cost_model;
 mod cpu_share;
 mod device_loss;
+mod devices;
 mod explain;
 mod fence;
 mod in_flight;
 mod launch;
 mod life;
+mod limits;
 mod metrics;
 mod out_of_memory_retry;
 mod parked;
@@ -29,6 +32,7 @@ mod router;
 mod scatter;
 mod shards;
 mod stats;
+mod structures;
 mod submission;
 mod tensor_table;
 mod tensors;
@@ -48,71 +52,50 @@ pub use cost_model::{FACTS, Model};
 pub use fence::Fence;
 pub use launch::{Launch, Settlement};
 pub use recovery::Remedy;
+pub use router::Routing;
 pub use scatter::Answer;
 pub use shards::Filling;
 pub use stats::{Stats, TensorBytes};
 pub use submission::Submission;
 
-use self::budget::default_budget;
+use self::arena_pool::ArenaPool;
 use self::calibration::Calibration;
 use self::compile_gate::CompileGate;
+use self::devices::Devices;
 use self::in_flight::Queue;
 use self::life::Life;
+use self::limits::Limits;
 use self::metrics::Metrics;
 use self::payload::{Batch, Payload};
-use self::program_cache::Structures;
+use self::program_cache::ProgramCache;
 use self::recovery::Recovery;
 use self::router::Router;
 use self::tensor_table::TensorTable;
-use crate::batch::{BatchConfig, Due, MemoryBudget, Millis, Ticket};
-use crate::device::{Clock, Device, DeviceInfo, Engine};
+use crate::batch::{BatchConfig, Due, Millis, Ticket};
+use crate::device::{Clock, Device, DeviceInfo};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
 
-/// Arenas kept for the next batches: as many as are usually on their way.
-const SPARES: usize = 4;
-
-/// How often a batch's bytes lie in memory at once: in the one that is filled, in
-/// those on their way, and in the slots that they are computed in.
-const COPIES: u64 = 4;
-
-/// Batches calls for one device, or for a GPU and the processor beside it.
+/// Batches calls for one device, or for a GPU and the CPU beside it.
 #[derive(Debug)]
 pub struct Session<D> {
-    device: D,
-    engine: Engine,
-    /// The processor, where the device is a GPU and calls may leave it.
-    beside: Option<D>,
-    /// Whether the processor beside the GPU got all of the last batch because it answers sooner.
-    is_elsewhere: bool,
-    /// Says which of them do, where that is not for the calls to say.
-    router: Option<Router>,
-    /// The router of a GPU whose place the processor has taken.
-    resting: Option<Router>,
-    /// A GPU that takes the processor's place as soon as nothing is on its way.
-    successor: Option<D>,
-    calibration: Option<Box<Calibration>>,
+    devices: Devices<D>,
     life: Life,
     recovery: Recovery,
-    /// Launches when memory was freed last.
-    trimmed: u64,
-    has_fallen_back: bool,
+    /// Chooses between a GPU and the CPU beside it. It rests while there is no such pair.
+    router: Option<Router>,
+    calibration: Option<Box<Calibration>>,
+    limits: Limits,
     /// Every batch, from its first call to its last answer.
     queue: Queue,
-    budget: MemoryBudget,
-    /// Pieces on their way at once.
-    max_pieces: usize,
-    /// The most bytes of a batch where no tensor takes memory.
-    most_bytes: u64,
-    structures: Structures,
+    arenas: ArenaPool,
+    programs: ProgramCache,
     tensors: TensorTable,
-    /// Memory for the tensors that a call names.
+    /// The tensors that the call being submitted names.
     named: Vec<u32>,
     gate: CompileGate,
     /// Calls made while explaining; never sent.
     explained: Option<Batch>,
-    /// Arenas of settled batches, for the next ones.
-    spare: Vec<Arena>,
     metrics: Metrics,
 }
 
@@ -122,43 +105,29 @@ impl<D: Device> Session<D> {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] when the settings cannot work.
-    pub fn new(device: D, config: BatchConfig) -> Result<Self, Error> {
-        // Operands, results and tables share what one buffer can hold.
-        let max_side_bytes = device.limits().max_side_bytes;
-        let given = config.memory_budget.map(MemoryBudget);
-        let budget = given.unwrap_or_else(|| default_budget(max_side_bytes));
-        let most = config.max_batch_bytes.min(max_side_bytes / 4);
-        let max_batch_bytes = budget.optimal_batch_size(0, COPIES, most);
-        let mut device = device;
-        device.allow(budget.0);
-        let limits = BatchConfig {
-            max_batch_bytes,
+    pub fn new(mut device: D, config: BatchConfig) -> Result<Self, Error> {
+        let limits = Limits::new(&config, device.limits().max_side_bytes);
+        let config = BatchConfig {
+            max_batch_bytes: limits.batch_bytes(0),
             ..config
         };
-        let queue = Queue::new(limits, Payload::new(Arena::default()))?;
+        let queue = Queue::new(config, Payload::new(Arena::default()))?;
+        device.allow(limits.budget().0);
+        let devices = Devices::new(device);
         Ok(Session {
-            engine: device.info().engine,
-            beside: None,
-            is_elsewhere: false,
-            router: None,
-            resting: None,
-            successor: None,
-            calibration: None,
             life: Life::default(),
-            recovery: Recovery::new(device.info().engine),
-            trimmed: 0,
-            has_fallen_back: false,
-            device,
-            max_pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
+            recovery: Recovery::new(devices.engine()),
+            devices,
+            router: None,
+            calibration: None,
+            limits,
             queue,
-            budget,
-            most_bytes: most,
-            structures: Structures::default(),
+            arenas: ArenaPool::default(),
+            programs: ProgramCache::default(),
             tensors: TensorTable::default(),
             named: Vec::new(),
             gate: CompileGate::default(),
             explained: None,
-            spare: Vec::new(),
             metrics: Metrics::default(),
         })
     }
@@ -210,10 +179,7 @@ impl<D: Device> Session<D> {
     /// first, wait for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
         let tickets = self.give_up_all();
-        self.device.destroy();
-        for other in [&mut self.beside, &mut self.successor] {
-            other.iter_mut().for_each(Device::destroy);
-        }
+        self.devices.destroy();
         tickets
     }
 
@@ -223,7 +189,7 @@ impl<D: Device> Session<D> {
         let mut tickets = self.queue.drain(Payload::new(Arena::default()));
         self.metrics.rejected += tickets.len() as u64;
         tickets.extend(self.gate.clear());
-        self.spare.clear();
+        self.arenas.clear();
         self.calibration = None;
         tickets
     }
@@ -231,22 +197,18 @@ impl<D: Device> Session<D> {
     /// Takes the devices out of a session that is over, for whoever frees them where that may
     /// wait; `instead` stands in their place.
     pub fn take_devices(&mut self, instead: D) -> Vec<D> {
-        self.metrics.leave(self.device.counters());
-        self.beside = None; // Its tensors go with it.
-        let device = std::mem::replace(&mut self.device, instead);
-        let mut devices: Vec<D> = self.successor.take().into_iter().collect();
-        devices.push(device);
-        devices
+        self.metrics.leave(self.devices.primary().counters());
+        self.devices.take(instead)
     }
 
     /// Whether the device is still to free memory of tensors that were given up.
     pub fn has_released(&self) -> bool {
-        self.device.has_released()
+        self.devices.primary().has_released()
     }
 
     /// Frees the memory of tensors that were given up.
     pub fn free_released(&mut self) {
-        self.device.free_released();
+        self.devices.primary_mut().free_released();
     }
 
     /// Calls that still fit before the queue is full; not above 0 when full.
@@ -264,7 +226,8 @@ impl<D: Device> Session<D> {
     /// limit of items.
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
         let most = self.queue.config().max_batch_size.unwrap_or(u64::MAX);
-        self.budget
+        self.limits
+            .budget()
             .optimal_batch_size(model_bytes, bytes_per_item, most)
     }
 
@@ -285,7 +248,7 @@ impl<D: Device> Session<D> {
             tensors: self.tensor_bytes(),
             ..self
                 .metrics
-                .stats(self.queue.pending(), self.device.counters())
+                .stats(self.queue.pending(), self.devices.primary().counters())
         }
     }
 
@@ -293,7 +256,7 @@ impl<D: Device> Session<D> {
     /// more.
     pub fn measure_batches(&mut self, clock: Option<Clock>) {
         self.metrics.meter.listen(clock);
-        self.device.measure(clock);
+        self.devices.primary_mut().measure(clock);
     }
 
     /// The facts of the batch that came back last, once, if it was measured.
@@ -308,28 +271,28 @@ impl<D: Device> Session<D> {
 
     /// What the device is.
     pub fn info(&self) -> DeviceInfo {
-        self.device.info()
+        self.devices.primary().info()
     }
 
     /// The device.
     pub fn device(&self) -> &D {
-        &self.device
+        self.devices.primary()
     }
 
     /// The device, for what is not a batch.
     pub fn device_mut(&mut self) -> &mut D {
-        &mut self.device
+        self.devices.primary_mut()
     }
 
     /// Bytes of operands, and of what the processor keeps.
     fn host_bytes(&self) -> u64 {
         let batches = self.queue.batches().map(|batch| &batch.payload.arena);
-        let arenas = batches.chain(&self.spare);
+        let arenas = batches.chain(self.arenas.spare());
         let words: u64 = arenas.map(Arena::capacity).sum();
-        let beside = self.beside.as_ref().map(Device::counters);
+        let companion = self.devices.companion().map(Device::counters);
         words * u64::from(WORD)
-            + self.device.counters().host_bytes
-            + beside.map_or(0, |counters| counters.host_bytes)
+            + self.devices.primary().counters().host_bytes
+            + companion.map_or(0, |counters| counters.host_bytes)
     }
 }
 

@@ -33,7 +33,7 @@ impl<D: Device> Session<D> {
             self.lose(generation);
             return;
         }
-        self.device.adopt(compiled);
+        self.devices.primary_mut().adopt(compiled);
         self.gate.compiled(now);
     }
 
@@ -139,7 +139,7 @@ impl<D: Device> Session<D> {
                 .filter(|(_, leaves)| **leaves)
         };
         let words = marked().map(|(call, _)| call.work.planned.inputs.words);
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         // What reads a tensor finds what was written before in its own batch.
         let writes = |call: &Call| {
             let recipe = &recipes[call.work.planned.recipe.0 as usize];
@@ -179,7 +179,7 @@ impl<D: Device> Session<D> {
     /// For each tensor the oldest parked call that writes it, if any does.
     fn parked_writers(&self) -> Vec<Option<Ticket>> {
         let mut oldest: Vec<Option<Ticket>> = Vec::new();
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         for batch in self.queue.parked() {
             for call in batch.calls().iter().filter(|call| call.is_live) {
                 let Some(tensor) = batch.written(recipes, call) else {
@@ -198,7 +198,7 @@ impl<D: Device> Session<D> {
     /// Marks the calls that name a tensor which a marked call writes: they find
     /// there what it wrote.
     fn keep_readers(&self, batch: &Batch, leaves: &mut [bool]) {
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let marked = batch.calls().iter().zip(&*leaves);
         let written: Vec<u32> = marked
             .filter(|(_, leaves)| **leaves)
@@ -224,14 +224,16 @@ impl<D: Device> Session<D> {
     /// A lost one has nothing ready.
     fn states(&mut self, at: usize) -> Vec<Option<State>> {
         let batch = self.queue.flying(at);
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let mut states = vec![None; recipes.len()];
         for Call { work, .. } in batch.calls() {
             let at = work.planned.recipe.0 as usize;
             if states[at].is_none() && !work.is_cpu_share {
                 states[at] = Some(match self.life.is_lost() {
                     true => State::Compiling,
-                    false => self.gate.ask(&mut self.device, recipes[at].kernels()),
+                    false => self
+                        .gate
+                        .ask(self.devices.primary_mut(), recipes[at].kernels()),
                 });
             }
         }

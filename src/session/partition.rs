@@ -3,13 +3,14 @@
 //! Which calls may go where is decided here; of those that may go anywhere
 //! `router` decides.
 
+use super::Session;
 use super::compile_gate::State;
 use super::cost_model::{Model, Sum};
 use super::in_flight::Company;
 use super::payload::{Batch, Call};
-use super::router::{Group, Router};
+use super::program_cache::ProgramCache;
+use super::router::{Group, Router, Routing};
 use super::tensor_table::TensorTable;
-use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Generation, Readback};
 use crate::error::Error;
@@ -39,60 +40,63 @@ impl Groups {
 }
 
 impl<D: Device> Session<D> {
-    /// Gives the session a processor beside its GPU. With a model it takes the
-    /// calls that it answers sooner, and at any time those that ask for it; see
-    /// [`Session::submit_to`]. `patience` are the milliseconds of one flush for
-    /// which it may be at work without harm: each beyond counts twice. On a
-    /// session without a GPU nothing changes.
+    /// Gives the session a CPU beside its GPU. With a routing the CPU takes the calls that
+    /// it answers sooner, and at any time those that ask for it; see
+    /// [`Session::submit_to`]. On a session without a GPU nothing changes.
     #[must_use]
-    pub fn beside(mut self, processor: D, routing: Option<(Model, f64)>) -> Self {
-        if self.engine == Engine::Gpu {
-            let mut processor = processor;
-            processor.allow(self.budget.0);
-            self.beside = Some(processor);
-            self.router = routing.map(|(model, patience)| Router::new(model, patience));
+    pub fn with_companion(mut self, mut cpu: D, routing: Option<Routing>) -> Self {
+        if self.devices.engine() == Engine::Gpu {
+            cpu.allow(self.limits.budget().0);
+            self.devices.add_companion(cpu);
+            self.router = routing.map(Router::new);
         }
         self
+    }
+
+    /// Whether calls are routed: there is a router, and a CPU beside the GPU.
+    pub(super) fn is_routing(&self) -> bool {
+        self.router.is_some() && self.devices.has_companion()
     }
 
     /// What routes are chosen by, and whether it was measured here; `None`
     /// where nothing is chosen.
     pub fn model(&self) -> Option<(Model, bool)> {
-        let router = self.router.as_ref()?;
+        let router = self.router.as_ref().filter(|_| self.is_routing())?;
         Some((router.model, router.is_calibrated))
     }
 
     /// Goes by a model that was measured, here or before.
     pub fn set_model(&mut self, model: Model) {
-        if let Some(router) = self.router.as_mut().filter(|_| model.is_sound()) {
+        let is_sound = model.is_sound() && self.is_routing();
+        if let Some(router) = self.router.as_mut().filter(|_| is_sound) {
             router.adopt(model);
         }
     }
 
     /// Says where each call of a batch goes.
     pub(super) fn route(&mut self, at: usize) {
-        if self.beside.is_none() {
+        if !self.devices.has_companion() {
             return;
         }
         let batch = self.queue.flying(at);
         // They may have been filled since the call that writes them was taken.
         for call in batch.calls() {
-            let written = batch.written(self.structures.recipes(), call);
+            let written = batch.written(self.programs.recipes(), call);
             if let Some(tensor) = written {
-                self.tensors.unmirror(tensor);
+                self.tensors.drop_copy(tensor);
             }
         }
         if self.router.is_none() && !batch.payload.asks_cpu {
             return;
         }
-        let mut routed = routed(batch, &self.structures, &self.tensors, &mut self.router);
+        let mut routed = routed(batch, &self.programs, &self.tensors, &mut self.router);
         let groups = &mut routed.groups;
         if let Some(router) = &mut self.router {
             // What the GPU would get and cannot have yet, the processor may have.
             let (mut is_ready, is_lost) = (true, self.life.is_lost());
             for group in groups.iter_mut().filter(|group| group.may_leave()) {
-                let kernels = self.structures.recipes()[group.recipe.0 as usize].kernels();
-                let state = || self.gate.ask(&mut self.device, kernels);
+                let kernels = self.programs.recipes()[group.recipe.0 as usize].kernels();
+                let state = || self.gate.ask(self.devices.primary_mut(), kernels);
                 group.is_ready = !is_lost && !matches!(state(), State::Compiling);
                 is_ready &= group.is_ready;
             }
@@ -106,7 +110,7 @@ impl<D: Device> Session<D> {
 
     /// The groups of a batch, each with its route.
     pub(super) fn routed(&mut self, batch: &Batch) -> Groups {
-        routed(batch, &self.structures, &self.tensors, &mut self.router)
+        routed(batch, &self.programs, &self.tensors, &mut self.router)
     }
 
     /// Notes how long [`Session::compute`] took; the face has the clock.
@@ -135,7 +139,8 @@ impl<D: Device> Session<D> {
         let is_told = outcome.is_ok()
             && way.company == Company::Alone
             && way.is_at_last()
-            && !way.pieces.iter().any(|sent| sent.is_cpu_share);
+            && !way.chunks.iter().any(|sent| sent.is_cpu_share)
+            && self.devices.has_companion();
         if let (Some(router), true) = (&mut self.router, is_told) {
             router.note_gpu(&way.groups, now.0 - way.sent.0);
         }
@@ -145,11 +150,11 @@ impl<D: Device> Session<D> {
 /// The groups of a batch, each with its route.
 fn routed(
     batch: &Batch,
-    structures: &Structures,
+    programs: &ProgramCache,
     tensors: &TensorTable,
     router: &mut Option<Router>,
 ) -> Groups {
-    let mut all = group(batch, structures, tensors, router);
+    let mut all = group(batch, programs, tensors, router);
     for group in &mut all.groups {
         if group.fixed.is_none() && group.sum.up.max(group.sum.down) > MOST_BYTES {
             group.fixed = Some(Engine::Gpu);
@@ -165,19 +170,19 @@ fn routed(
 /// Collects the calls of a batch; those that cannot choose are apart.
 fn group(
     batch: &Batch,
-    structures: &Structures,
+    programs: &ProgramCache,
     tensors: &TensorTable,
     router: &mut Option<Router>,
 ) -> Groups {
     const ROUTES: usize = 3;
-    let recipes = structures.recipes();
+    let recipes = programs.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
     // What is only planned has outdated nothing.
     let written = batch.calls().iter();
     let written: Vec<u32> = written
         .filter_map(|call| batch.written(recipes, call))
         .collect();
-    let has = |tensor: &u32| tensors.is_mirrored(*tensor) && !written.contains(tensor);
+    let has = |tensor: &u32| tensors.has_copy(*tensor) && !written.contains(tensor);
     let sets = batch.payload.sets.iter().map(|set| set.iter().all(has));
     let can_leave: Vec<bool> = sets.collect();
     let mut all = Groups::default();

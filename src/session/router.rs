@@ -44,17 +44,38 @@ pub(super) struct Group {
     pub(super) gpu: f64,
 }
 
+/// By what calls that may leave a GPU are routed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Routing {
+    /// What work is foreseen to take on each device.
+    pub model: Model,
+    /// Milliseconds for which the CPU may be at work in one flush without harm; each beyond
+    /// counts twice.
+    pub patience_ms: f64,
+}
+
+/// For a thread that nobody waits for: it may be at work as long as it takes.
+impl From<Model> for Routing {
+    fn from(model: Model) -> Self {
+        Routing {
+            model,
+            patience_ms: f64::INFINITY,
+        }
+    }
+}
+
 /// Chooses routes and remembers them.
 #[derive(Debug)]
 pub(super) struct Router {
     pub(super) model: Model,
     /// Whether the model was measured here, or remembered.
     pub(super) is_calibrated: bool,
-    /// Milliseconds for which the processor may be at work in one flush without
-    /// harm; each beyond counts twice.
-    patience: f64,
+    /// [`Routing::patience_ms`].
+    patience_ms: f64,
     /// How much longer a flush of the GPU takes than foreseen.
     flush: Drift,
+    /// Whether the CPU got all of the last batch.
+    spares_gpu: bool,
     /// By the structure's number.
     known: Vec<Known>,
 }
@@ -111,12 +132,13 @@ impl Group {
 }
 
 impl Router {
-    pub(super) fn new(model: Model, patience: f64) -> Router {
+    pub(super) fn new(routing: Routing) -> Router {
         Router {
-            model,
+            model: routing.model,
             is_calibrated: false,
-            patience,
+            patience_ms: routing.patience_ms,
             flush: Drift::default(),
+            spares_gpu: false,
             known: Vec::new(),
         }
     }
@@ -133,6 +155,16 @@ impl Router {
                 ..Known::default()
             };
         }
+    }
+
+    /// Notes how many calls of a batch go to the primary device of a session.
+    pub(super) fn note_launch(&mut self, calls: usize) {
+        self.spares_gpu = calls == 0;
+    }
+
+    /// Whether the CPU got all of the last batch, because it answers sooner.
+    pub(super) fn spares_gpu(&self) -> bool {
+        self.spares_gpu
     }
 
     /// Work and dispatches of a row of a structure.
@@ -174,7 +206,7 @@ impl Router {
             *is_free = route.is_none();
         }
         let all = busy + free;
-        let strain = 1.0 + ((all - self.patience) / all).max(0.0);
+        let strain = 1.0 + ((all - self.patience_ms) / all).max(0.0);
         let free = || is_free.iter().enumerate().filter(|(_, is_free)| **is_free);
         let saved = free().map(|(at, _)| (groups[at].cpu * strain - groups[at].gpu).max(0.0));
         is_due |= saved.sum::<f64>() > self.flush_ms();
@@ -190,7 +222,7 @@ impl Router {
     /// to take far longer there. `share` is what each group pays of the GPU's flush if all
     /// go; one that is sent there by itself may have to pay for all of it.
     fn left_out(&self, group: &Group, tried: Engine, share: f64) -> Option<Engine> {
-        let cpu = group.cpu + (group.cpu - self.patience).max(0.0);
+        let cpu = group.cpu + (group.cpu - self.patience_ms).max(0.0);
         match tried {
             Engine::Gpu if cpu <= (group.gpu + share) * NEAR => Some(Engine::Cpu),
             Engine::Cpu if group.gpu + self.flush_ms() <= cpu * NEAR => Some(Engine::Gpu),

@@ -17,7 +17,7 @@ pub struct Stats {
     pub pending: u64,
     /// Batches sent.
     pub batches: u64,
-    /// Pieces that they were sent in; a small batch is one.
+    /// Chunks that they were sent in; a small batch is one.
     pub pieces: u64,
     /// Calls in a batch, on average.
     pub mean_batch_size: f64,

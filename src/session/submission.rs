@@ -3,13 +3,14 @@
 //! How much a call takes, and whether any device may have it, is not said here.
 
 use super::Session;
+use super::arena_pool::ArenaPool;
 use super::budget::most_room;
 use super::payload::{Payload, Work};
 use crate::batch::{Accepted, Admission, Millis, Request};
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
-use crate::tensor::{Arena, Span, WORD};
+use crate::tensor::{Span, WORD};
 
 /// A call whose operands lie at the start of [`Session::room`].
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ impl<D: Device> Session<D> {
     /// [`Error::TooLarge`] when no batch can hold that much, [`Error::OutOfMemory`] when
     /// there is no memory for it.
     pub fn room(&mut self, words: u64) -> Result<&mut [u32], Error> {
-        let limit = most_room(self.device.limits().max_side_bytes);
+        let limit = most_room(self.devices.primary().limits().max_side_bytes);
         let need = words * WORD as u64;
         let words = u32::try_from(words).ok().filter(|_| need <= limit);
         let Some(words) = words else {
@@ -102,7 +103,7 @@ impl<D: Device> Session<D> {
             scalar,
             key,
         } = *submission;
-        let known = self.structures.get(recipe);
+        let known = self.programs.get(recipe);
         let (rows, cost) = match known.and_then(Recipe::rows) {
             Some(known) => (known, rows),
             None => (rows, 0),
@@ -110,7 +111,7 @@ impl<D: Device> Session<D> {
         let (words, bytes) = self.measure(recipe, rows)?;
         let batch = self.explained.as_mut();
         let payload = &mut batch.unwrap_or(self.queue.open_mut()).payload;
-        let known = &self.structures.recipes()[recipe.0 as usize];
+        let known = &self.programs.recipes()[recipe.0 as usize];
         let scalar = payload.encode(known, rows, scalar)?;
         payload.tensors(words, known.residents(), &mut self.named);
         let (written, numbers) = (known.written(&self.named), known.numbers());
@@ -174,10 +175,10 @@ impl<D: Device> Session<D> {
         if self.queue.closes_for(&request) && !self.prepare_next(words) {
             return Err(no_memory(words));
         }
-        let spare = &mut self.spare;
+        let arenas = &mut self.arenas;
         let Admission { superseded, .. } = self.queue.admit(&request, |full| {
             // The batch is sealed before this call: its operands move along.
-            let mut arena = spare.pop().unwrap_or_default();
+            let mut arena = arenas.take();
             full.arena.hand_over(words, &mut arena);
             Payload::new(arena)
         })?;
@@ -194,7 +195,7 @@ impl<D: Device> Session<D> {
         }
         let payload = &mut self.queue.open_mut().payload;
         payload.take(&mut work, &self.named, numbers);
-        let next = next_payload(&mut self.spare);
+        let next = next_payload(&mut self.arenas);
         let (ticket, batch) = self.queue.push(request, work, now, next);
         if let Some(older) = superseded {
             self.waste(older);
@@ -211,10 +212,7 @@ impl<D: Device> Session<D> {
         if self.queue.open().payload.arena.is_free_apart() {
             return true;
         }
-        let mut next = self.spare.pop().unwrap_or_default();
-        let has_room = next.reserve(words);
-        self.spare.push(next);
-        has_room
+        self.arenas.reserve(words)
     }
 }
 
@@ -229,8 +227,8 @@ struct Read {
 }
 
 /// Makes the payload of the next batch, with memory that is spare if there is some.
-pub(super) fn next_payload(spare: &mut Vec<Arena>) -> impl FnOnce(&mut Payload) -> Payload {
-    |_| Payload::new(spare.pop().unwrap_or_default())
+pub(super) fn next_payload(arenas: &mut ArenaPool) -> impl FnOnce(&mut Payload) -> Payload {
+    |_| Payload::new(arenas.take())
 }
 
 fn no_memory(words: u32) -> Error {

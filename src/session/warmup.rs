@@ -24,7 +24,7 @@ impl<D: Device> Session<D> {
         if self.is_lost() || !self.gate.has_warmup_due() {
             return None;
         }
-        self.gate.warmed(&mut self.device)
+        self.gate.warmed(self.devices.primary_mut())
     }
 
     /// Whether somebody waits for kernels, and may have them by now.

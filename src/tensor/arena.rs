@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use super::{ALIGN, aligned};
 
-/// Words of a chunk, or of a part of one that holds a larger call: 1 MiB, so that a
-/// usual frame is one write. All of one size, so that memory which one arena gave
-/// back fits the next: the browser's never shrinks, and holes would add up.
-const CHUNK: u32 = 1 << 18;
+/// Words of a region, 1 MiB, so that the upload of a usual frame is one write. A region that
+/// holds a larger call has a multiple. Memory that one arena gave back therefore fits the
+/// next: WebAssembly memory never shrinks, and holes would add up.
+const GROWTH: u32 = 1 << 18;
 
 /// A run of words in an arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,27 +24,27 @@ pub struct Span {
     pub words: u32,
 }
 
-/// Append-only memory in chunks that keep their place.
+/// Append-only memory in regions that keep their place.
 #[derive(Debug, Default)]
 pub struct Arena {
-    chunks: Vec<Chunk>,
+    regions: Vec<Region>,
     /// Empty ones, for what comes.
-    spare: Vec<Chunk>,
+    spare: Vec<Region>,
     /// Words that were in use when it was last cleared, and that it kept then.
     before: u32,
     kept: u32,
 }
 
 #[derive(Debug)]
-struct Chunk {
+struct Region {
     memory: Arc<Box<[u32]>>,
-    /// Address of the chunk's first word.
+    /// Address of the region's first word.
     base: u32,
     /// Words taken; a multiple of [`ALIGN`](super::ALIGN).
     used: u32,
 }
 
-impl Chunk {
+impl Region {
     /// Words that can still be taken: those that have memory and an address.
     fn room(&self) -> u32 {
         let addresses = u32::MAX / ALIGN * ALIGN - self.base;
@@ -71,10 +71,10 @@ impl Chunk {
     }
 }
 
-/// Memory for so many words, in whole chunks, if there is so much.
+/// Memory for so many words, in whole steps of [`GROWTH`], if there is so much.
 fn allocate(words: u32) -> Option<Arc<Box<[u32]>>> {
     let capacity = (words as usize).max(1);
-    let capacity = capacity.checked_next_multiple_of(CHUNK as usize)?;
+    let capacity = capacity.checked_next_multiple_of(GROWTH as usize)?;
     let mut memory = Vec::new();
     memory.try_reserve_exact(capacity).ok()?;
     memory.resize(capacity, 0);
@@ -82,14 +82,14 @@ fn allocate(words: u32) -> Option<Arc<Box<[u32]>>> {
 }
 
 impl Arena {
-    /// Words by which one grows at least.
-    pub const CHUNK: u32 = CHUNK;
+    /// Words by which an arena grows at least, and a multiple of which each region has.
+    pub const GROWTH: u32 = GROWTH;
 
     /// Words in use, which is also the address of the next one.
     pub fn len(&self) -> u32 {
-        self.chunks
+        self.regions
             .last()
-            .map_or(0, |chunk| chunk.base + chunk.used)
+            .map_or(0, |region| region.base + region.used)
     }
 
     /// Whether nothing was taken yet.
@@ -99,32 +99,32 @@ impl Arena {
 
     /// Words allocated; its part of those that it shares.
     pub fn capacity(&self) -> u64 {
-        let own = |chunk: &Chunk| {
-            let holders = Arc::strong_count(&chunk.memory) as u64;
-            u64::from(chunk.capacity()) / holders
+        let own = |region: &Region| {
+            let holders = Arc::strong_count(&region.memory) as u64;
+            u64::from(region.capacity()) / holders
         };
-        self.chunks.iter().chain(&self.spare).map(own).sum()
+        self.regions.iter().chain(&self.spare).map(own).sum()
     }
 
     /// Another arena of the same words, each where it is in this one.
     pub fn share(&self) -> Arena {
-        let chunks = self.chunks.iter().filter(|chunk| chunk.used > 0);
-        let chunks = chunks.map(|chunk| Chunk {
-            memory: Arc::clone(&chunk.memory),
-            ..*chunk
+        let regions = self.regions.iter().filter(|region| region.used > 0);
+        let regions = regions.map(|region| Region {
+            memory: Arc::clone(&region.memory),
+            ..*region
         });
         Arena {
-            chunks: chunks.collect(),
+            regions: regions.collect(),
             ..Arena::default()
         }
     }
 
     /// The free words behind the last one taken; `take` claims from its start.
     pub fn free(&mut self) -> &mut [u32] {
-        match self.chunks.last_mut() {
-            Some(chunk) if !chunk.is_shared() => {
-                let used = chunk.used as usize;
-                &mut chunk.memory()[used..]
+        match self.regions.last_mut() {
+            Some(region) if !region.is_shared() => {
+                let used = region.used as usize;
+                &mut region.memory()[used..]
             }
             _ => &mut [],
         }
@@ -140,16 +140,16 @@ impl Arena {
             return false;
         };
         if self
-            .chunks
+            .regions
             .last()
-            .is_some_and(|chunk| chunk.room() >= words)
+            .is_some_and(|region| region.room() >= words)
         {
             return true;
         }
         let spare = self
             .spare
             .iter()
-            .position(|chunk| chunk.capacity() >= words);
+            .position(|region| region.capacity() >= words);
         let memory = match spare {
             Some(spare) => Some(self.spare.swap_remove(spare).memory),
             None => allocate(words),
@@ -157,9 +157,9 @@ impl Arena {
         let Some(memory) = memory else {
             return false;
         };
-        // An empty chunk that is too small would only be a hole.
-        self.chunks.pop_if(|chunk| chunk.used == 0);
-        self.chunks.push(Chunk {
+        // An empty region that is too small would only be a hole.
+        self.regions.pop_if(|region| region.used == 0);
+        self.regions.push(Region {
             memory,
             base,
             used: 0,
@@ -169,16 +169,16 @@ impl Arena {
 
     /// Whether [`Arena::free`] is memory of its own, which can go to another arena.
     pub fn is_free_apart(&self) -> bool {
-        self.chunks.last().is_some_and(|chunk| chunk.used == 0)
+        self.regions.last().is_some_and(|region| region.used == 0)
     }
 
     /// Gives [`Arena::free`], of which so many words were written, to an empty arena: the
     /// memory itself if it is apart, or a copy of the words, which must be reserved there.
     pub fn hand_over(&mut self, words: u32, next: &mut Arena) {
-        match self.chunks.pop_if(|chunk| chunk.used == 0) {
-            Some(chunk) => {
-                next.spare.append(&mut next.chunks);
-                next.chunks.push(Chunk { base: 0, ..chunk });
+        match self.regions.pop_if(|region| region.used == 0) {
+            Some(region) => {
+                next.spare.append(&mut next.regions);
+                next.regions.push(Region { base: 0, ..region });
             }
             None => {
                 let written = &self.free()[..words as usize];
@@ -189,10 +189,10 @@ impl Arena {
 
     /// Claims the first `words` of [`Arena::free`], which must be reserved.
     pub fn take(&mut self, words: u32) -> Span {
-        let chunk = self.chunks.last_mut().expect("reserved before taking");
-        assert!(aligned(words) <= chunk.room(), "reserved before taking");
-        let at = chunk.base + chunk.used;
-        chunk.used += aligned(words);
+        let region = self.regions.last_mut().expect("reserved before taking");
+        assert!(aligned(words) <= region.room(), "reserved before taking");
+        let at = region.base + region.used;
+        region.used += aligned(words);
         Span { at, words }
     }
 
@@ -204,7 +204,7 @@ impl Arena {
         self.take(count)
     }
 
-    /// The words of `span`, which lies in one chunk because it was taken whole.
+    /// The words of `span`, which lies in one region because it was taken whole.
     pub fn read(&self, span: Span) -> &[u32] {
         &self.tail(span.at)[..span.words as usize]
     }
@@ -212,59 +212,57 @@ impl Arena {
     /// Shows `visit` the words of a run that was taken in parts, in order.
     pub fn each_slice(&self, span: Span, visit: &mut dyn FnMut(&[u32])) {
         let end = span.at + span.words;
-        for chunk in &self.chunks {
-            let from = span.at.max(chunk.base);
-            let to = end.min(chunk.base + chunk.used);
+        for region in &self.regions {
+            let from = span.at.max(region.base);
+            let to = end.min(region.base + region.used);
             if from < to {
-                let start = (from - chunk.base) as usize;
-                visit(&chunk.memory[start..start + (to - from) as usize]);
+                let start = (from - region.base) as usize;
+                visit(&region.memory[start..start + (to - from) as usize]);
             }
         }
     }
 
     /// The words from an address on, to the end of what was taken with it.
     pub fn tail(&self, at: u32) -> &[u32] {
-        let after = self.chunks.partition_point(|chunk| chunk.base <= at);
-        let Some(chunk) = after.checked_sub(1).map(|at| &self.chunks[at]) else {
-            return &[]; // What was shared while it was empty has no chunks.
+        let after = self.regions.partition_point(|region| region.base <= at);
+        let Some(region) = after.checked_sub(1).map(|at| &self.regions[at]) else {
+            return &[]; // What was shared while it was empty has no regions.
         };
-        &chunk.memory[(at - chunk.base) as usize..chunk.used as usize]
+        &region.memory[(at - region.base) as usize..region.used as usize]
     }
 
     /// The same for writing, what was taken since the arena was shared.
     pub fn write(&mut self, span: Span) -> &mut [u32] {
-        let after = self.chunks.partition_point(|chunk| chunk.base <= span.at);
-        let chunk = &mut self.chunks[after - 1];
-        let start = (span.at - chunk.base) as usize;
-        &mut chunk.memory()[start..start + span.words as usize]
+        let after = self
+            .regions
+            .partition_point(|region| region.base <= span.at);
+        let region = &mut self.regions[after - 1];
+        let start = (span.at - region.base) as usize;
+        &mut region.memory()[start..start + span.words as usize]
     }
 
     /// Forgets everything from an address on, a multiple of [`ALIGN`](super::ALIGN).
     pub fn truncate(&mut self, words: u32) {
-        while self.chunks.last().is_some_and(|chunk| chunk.base > words) {
-            self.chunks.pop();
+        while self
+            .regions
+            .last()
+            .is_some_and(|region| region.base > words)
+        {
+            self.regions.pop();
         }
-        if let Some(chunk) = self.chunks.last_mut() {
-            chunk.used = chunk.used.min(words - chunk.base);
+        if let Some(region) = self.regions.last_mut() {
+            region.used = region.used.min(words - region.base);
         }
     }
 
     /// Gives back what was only taken to be forgotten.
     pub fn trim(&mut self) {
-        if self.chunks.len() > 1 {
-            self.chunks.pop_if(|chunk| chunk.used == 0);
+        if self.regions.len() > 1 {
+            self.regions.pop_if(|region| region.used == 0);
         }
     }
 
-    /// Address and words of each chunk in use, in order, without gaps.
-    pub fn pieces(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        self.chunks
-            .iter()
-            .filter(|chunk| chunk.used > 0)
-            .map(|chunk| (chunk.base, &chunk.memory[..chunk.used as usize]))
-    }
-
-    /// Forgets the contents. What two batches in a row needed is held, in the chunks
+    /// Forgets the contents. What two batches in a row needed is held, in the regions
     /// that it lay in; what only one did is given back, because a burst may not come
     /// again. So is what others still see.
     pub fn clear(&mut self) {
@@ -279,18 +277,18 @@ impl Arena {
         }
         let mut kept = 0;
         let most = u64::from(self.kept);
-        self.chunks.append(&mut self.spare);
-        self.chunks.retain(|chunk| {
-            let is_too_large = chunk.capacity() / 4 > either.max(CHUNK / 4);
+        self.regions.append(&mut self.spare);
+        self.regions.retain(|region| {
+            let is_too_large = region.capacity() / 4 > either.max(GROWTH / 4);
             let is_wanted = kept == 0 || kept < most;
-            let is_kept = is_wanted && !is_too_large && !chunk.is_shared();
-            kept += u64::from(if is_kept { chunk.capacity() } else { 0 });
+            let is_kept = is_wanted && !is_too_large && !region.is_shared();
+            kept += u64::from(if is_kept { region.capacity() } else { 0 });
             is_kept
         });
-        for chunk in &mut self.chunks {
-            (chunk.base, chunk.used) = (0, 0);
+        for region in &mut self.regions {
+            (region.base, region.used) = (0, 0);
         }
-        self.spare = self.chunks.split_off(self.chunks.len().min(1));
+        self.spare = self.regions.split_off(self.regions.len().min(1));
     }
 }
 
@@ -305,12 +303,12 @@ mod tests {
         let spans: Vec<(Span, u32)> = (0..9_u32)
             .map(|i| (arena.push(&vec![i; 40_001 * i as usize + 3]), i))
             .collect();
-        assert!(arena.chunks.len() > 1, "the test needs several chunks");
+        assert!(arena.regions.len() > 1, "the test needs several regions");
         for (span, i) in spans {
             assert!(arena.read(span).iter().all(|word| *word == i), "call {i}");
             assert_eq!(span.at % ALIGN, 0, "call {i}");
         }
-        let whole: u32 = arena.pieces().map(|(_, words)| words.len() as u32).sum();
+        let whole: u32 = arena.regions.iter().map(|region| region.used).sum();
         assert_eq!(whole, arena.len(), "the upload has no holes");
     }
 
@@ -346,9 +344,9 @@ mod tests {
 
         // What one forgets is the other's alone.
         arena.clear();
-        assert_eq!(arena.capacity(), u64::from(CHUNK), "its own chunk");
+        assert_eq!(arena.capacity(), u64::from(GROWTH), "its own region");
         assert_eq!(arena.push(&[5; 8]).at, 0);
-        assert_eq!(other.capacity(), held + u64::from(CHUNK));
+        assert_eq!(other.capacity(), held + u64::from(GROWTH));
         assert!(other.read(first).iter().all(|word| *word == 1));
         other.truncate(others.at);
         other.trim();
@@ -377,22 +375,22 @@ mod tests {
             assert_eq!(arena.free().len(), room);
         }
         assert_eq!(arena.push(&[2; 8]).at, 8);
-        assert_eq!(arena.capacity(), u64::from(CHUNK));
+        assert_eq!(arena.capacity(), u64::from(GROWTH));
     }
 
     #[test]
     fn the_last_words_that_have_addresses_are_taken_and_none_behind() {
         let end = u32::MAX - 3;
-        let chunk = |base, words| Chunk {
+        let region = |base, words| Region {
             memory: allocate(words).expect("memory"),
             base,
             used: 0,
         };
-        // The chunk at the end and the spare one both have memory behind the last address.
-        for left in [8, CHUNK - 8, CHUNK + 8] {
+        // The region at the end and the spare one both have memory behind the last address.
+        for left in [8, GROWTH - 8, GROWTH + 8] {
             let mut arena = Arena {
-                chunks: vec![chunk(end - left, CHUNK)],
-                spare: vec![chunk(0, 2 * CHUNK)],
+                regions: vec![region(end - left, GROWTH)],
+                spare: vec![region(0, 2 * GROWTH)],
                 ..Arena::default()
             };
             assert!(!arena.reserve(left + 4), "{left} words are left");
@@ -406,7 +404,7 @@ mod tests {
 
     #[test]
     fn room_is_handed_over_with_what_was_written_there() {
-        for before in [0, 4, CHUNK] {
+        for before in [0, 4, GROWTH] {
             let (mut arena, mut next) = (Arena::default(), Arena::default());
             next.push(&[9; 100]);
             next.clear();
@@ -418,7 +416,7 @@ mod tests {
             let held = arena.capacity() + next.capacity();
             arena.hand_over(8, &mut next);
             assert_eq!(arena.capacity() + next.capacity(), held);
-            let own = u64::from(before.next_multiple_of(CHUNK));
+            let own = u64::from(before.next_multiple_of(GROWTH));
             assert_eq!(arena.capacity(), own);
             let span = next.take(8);
             assert_eq!((span.at, next.read(span)), (0, &[2; 8][..]));
@@ -442,8 +440,8 @@ mod tests {
     #[test]
     fn memory_of_one_large_call_is_given_back() {
         let mut arena = Arena::default();
-        arena.push(&vec![1; 10 * CHUNK as usize]);
-        for held in [10 * CHUNK, 10 * CHUNK, 0, CHUNK] {
+        arena.push(&vec![1; 10 * GROWTH as usize]);
+        for held in [10 * GROWTH, 10 * GROWTH, 0, GROWTH] {
             arena.clear();
             assert_eq!(arena.capacity(), u64::from(held));
             arena.push(&[2; 4]);
@@ -454,14 +452,14 @@ mod tests {
     fn cleared_arena_holds_what_it_needs_again_and_again() {
         const SMALL: u32 = 200_000;
         const LARGE: u32 = 3_000_000;
-        let large = LARGE.next_multiple_of(CHUNK);
+        let large = LARGE.next_multiple_of(GROWTH);
         let cases: [(&[u32], u32); 6] = [
-            (&[SMALL, SMALL], CHUNK),
-            (&[SMALL, LARGE], CHUNK),
+            (&[SMALL, SMALL], GROWTH),
+            (&[SMALL, LARGE], GROWTH),
             (&[SMALL, LARGE, LARGE], large),
             (&[LARGE, LARGE, SMALL, LARGE], large),
             (&[LARGE, LARGE, SMALL], large),
-            (&[LARGE, LARGE, SMALL, SMALL], CHUNK),
+            (&[LARGE, LARGE, SMALL, SMALL], GROWTH),
         ];
         for (counts, expected) in cases {
             assert_eq!(capacity_after(counts), u64::from(expected), "{counts:?}");

@@ -7,7 +7,7 @@ export type BatchListener = (facts: BatchFacts) => void;
 export interface BatchFacts {
   /** Calls that were sent. */
   calls: number;
-  /** Pieces that they were sent in; a small batch is one. */
+  /** Chunks that they were sent in; a small batch is one. */
   subBatches: number;
   /** Where they ran. */
   engine: "gpu" | "cpu";
@@ -19,7 +19,7 @@ export interface BatchFacts {
   startTime: number;
   /** How long its oldest call waited until then. */
   waitMs: number;
-  /** Planning and encoding its pieces. */
+  /** Planning and encoding its chunks. */
   encodeMs: number;
   /** Writing its operands where the device takes them from. */
   transferMs: number;
@@ -31,7 +31,7 @@ export interface BatchFacts {
   /**
    * From its last submission until its last result was there, less `gpuMs` where that is
    * known: the rest of the link, the read-back, and until the browser noticed. Of several
-   * pieces the first kernels ran before that submission, so it is rather too small.
+   * chunks the first kernels ran before that submission, so it is rather too small.
    */
   readMs: number;
   /** From its sending to its last result. */

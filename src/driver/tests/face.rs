@@ -38,7 +38,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// A batch whose pieces land one after the other.
+/// A batch whose chunks land one after the other.
 pub(super) struct Sent {
     batch: BatchId,
     generation: Generation,
@@ -214,6 +214,10 @@ impl Face {
     fn work(&mut self, work: Work) {
         match work {
             Work::Launch(launch) => self.follow(launch),
+            Work::Settle(settlement) => {
+                assert!(self.driver.session.is_lost() && settlement.outcome.is_err());
+                self.answer(&settlement);
+            }
             Work::Compile {
                 generation,
                 compiles,

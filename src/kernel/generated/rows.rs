@@ -3,7 +3,7 @@
 use super::operands::{Reads, single};
 use super::{coordinates, declare, scalars};
 use crate::kernel::{Expr, Term, expr};
-use crate::program::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
+use crate::program::{Access, Fold, Layout, RowResult, RowStep, Rows, STRIP, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     let mut text = declare(stage, layout, (Reads::Single, "u32"));
@@ -16,16 +16,16 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     if rows.is_cut {
         put!(
             &mut text,
-            "let chunks = operand(entry, {}u);\n",
-            layout.chunks
+            "let strips = operand(entry, {}u);\n",
+            layout.strips
         );
-        put!(&mut text, "let first = (row % chunks) * {CHUNK}u;\n");
-        put!(&mut text, "let n = min({CHUNK}u, count - first);\n");
-        text += "let place = row / chunks;\n";
+        put!(&mut text, "let first = (row % strips) * {STRIP}u;\n");
+        put!(&mut text, "let n = min({STRIP}u, count - first);\n");
+        text += "let place = row / strips;\n";
     } else {
         text += "let first = 0u;\n";
         // No fold has more values: fusion cuts those that had.
-        put!(&mut text, "let n = min({CHUNK}u, count);\n");
+        put!(&mut text, "let n = min({STRIP}u, count);\n");
         text += "let place = row;\n";
     }
     coordinates(&mut text, ("o", "place"), (rows.outer, layout.outer));

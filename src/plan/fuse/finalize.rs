@@ -10,7 +10,7 @@ use crate::graph::{Expr, ExprBuilder, Term, TermId};
 use crate::program::Layout;
 use crate::program::tiles;
 use crate::program::{
-    self, Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows,
+    self, Access, Body, BufferId, LANES, Load, Map, NARROW, RowResult, RowStep, Rows, STRIP,
     Scalar, Source, Stage, StageSizes, TALL, Tile, Width,
 };
 
@@ -158,7 +158,7 @@ impl Numbers<'_> {
         inner.collapse(0);
         let count = along(shape, axes);
         let rows = along(shape, !axes);
-        let chunks = count.div_ceil(CHUNK);
+        let strips = count.div_ceil(STRIP);
         let has_last = u32::from(axes) >> shape.rank().saturating_sub(1) != 0;
         let narrow = if has_last { NARROW } else { TALL };
         let width = match tile {
@@ -168,7 +168,7 @@ impl Numbers<'_> {
         };
         let mut words = vec![count];
         if is_cut {
-            words.push(chunks);
+            words.push(strips);
         }
         words.extend(&outer.dims[1..]);
         words.extend(&inner.dims[1..]);
@@ -196,7 +196,7 @@ impl Numbers<'_> {
                 let stack = stack.iter().product::<u32>();
                 stack.saturating_mul(tiles(*rows, *columns))
             }
-            Width::Thread | Width::Group => rows.saturating_mul(if is_cut { chunks } else { 1 }),
+            Width::Thread | Width::Group => rows.saturating_mul(if is_cut { strips } else { 1 }),
         };
         let lanes = if width == Width::Thread { 1 } else { LANES };
         let sizes = StageSizes {

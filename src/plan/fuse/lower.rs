@@ -2,13 +2,13 @@
 //!
 //! Softmax, the norms, mean, dot, argmax and clamp end here, in forms that
 //! neither overflow nor cancel where the op itself does not. A reduction over
-//! more than [`CHUNK`] values becomes a tree of reductions. Which primitives
+//! more than [`STRIP`] values becomes a tree of reductions. Which primitives
 //! share a kernel is not decided here.
 
 use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction, as_column, as_row};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
-use crate::program::{CHUNK, Fold};
+use crate::program::{Fold, STRIP};
 use crate::tensor::DType;
 
 /// What a value is computed by.
@@ -22,13 +22,13 @@ pub(super) enum Primitive {
     Count(u32),
     Unary(UnaryFn),
     Binary(BinaryFn),
-    /// One value for at most [`CHUNK`] values along axes (a bit each).
+    /// One value for at most [`STRIP`] values along axes (a bit each).
     Reduce {
         fold: Fold,
         axes: u8,
         keep: bool,
     },
-    /// One value for each [`CHUNK`] values along axes; the chunks are the last
+    /// One value for each [`STRIP`] values along axes; the strips are the last
     /// dimension.
     Partial {
         fold: Fold,
@@ -220,13 +220,13 @@ impl Lowered {
         };
         let dtype = fold.dtype();
         let count = along(from, axes);
-        if count <= CHUNK {
+        if count <= STRIP {
             let primitive = Primitive::Reduce { fold, axes, keep };
             return self.push(primitive, &[x], (result, dtype));
         }
-        let dims = [kept.dims(), &[count.div_ceil(CHUNK)]].concat();
-        let chunks = Shape::new(&dims).expect("smaller than the operand");
-        let partial = self.push(Primitive::Partial { fold, axes }, &[x], (chunks, dtype));
+        let dims = [kept.dims(), &[count.div_ceil(STRIP)]].concat();
+        let strips = Shape::new(&dims).expect("smaller than the operand");
+        let partial = self.push(Primitive::Partial { fold, axes }, &[x], (strips, dtype));
         let last = 1 << kept.rank();
         let reduced = self.reduce(fold.of_partials(), partial, (last, false));
         self.reshape(reduced, result)

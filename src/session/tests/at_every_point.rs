@@ -115,7 +115,7 @@ impl Run<'_> {
         let planned = self.troubles.iter().find(|(at, _)| *at == number);
         let trouble = planned.map(|(_, trouble)| *trouble);
         if let Some(Trouble::AtLaunch(code)) = trouble {
-            self.session.device.fault = Some(error(code));
+            self.session.devices.primary_mut().fault = Some(error(code));
         }
         if trouble == Some(Trouble::LostBefore) && self.session.is_ready() {
             self.launches += 1;
@@ -124,7 +124,7 @@ impl Run<'_> {
         let words = |batch: &Batch| (batch.id, batch.payload.arena.len());
         let operands: Vec<(BatchId, u32)> = self.session.queue.waiting().map(words).collect();
         let Some(launch) = self.session.launch(NOW) else {
-            self.session.device.fault = None;
+            self.session.devices.primary_mut().fault = None;
             return false;
         };
         self.launches += 1;
@@ -286,14 +286,14 @@ fn a_batch_lost_too_often_is_told_so() {
         let ticket = put(&mut session, 1.0, 3);
         session.flush();
         for _ in 0..losses {
-            session.device.fault = Some(error(Code::DeviceLost));
+            session.devices.primary_mut().fault = Some(error(Code::DeviceLost));
             let sent = session.launch(NOW).expect("sent");
             let (batch, generation) = (sent.batch, sent.generation);
             let outcome = pollster::block_on(flight(sent));
             assert!(session.settle(batch, generation, outcome).is_none());
             session.replace_device(Frail::new(1 << 20), NOW);
         }
-        session.device.fault = Some(error(end));
+        session.devices.primary_mut().fault = Some(error(end));
         let again = session.launch(NOW).expect("sent again");
         let settlement = land(&mut session, again);
         assert_eq!(settlement.answers[0].ticket, ticket);

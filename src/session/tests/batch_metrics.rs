@@ -28,7 +28,7 @@ fn send(session: &mut Session<Frail>) {
 
 #[test]
 fn facts_are_those_of_the_batch_and_told_once() {
-    let mut session = Session::new(Frail::in_pieces(1 << 20, 4096), config()).unwrap();
+    let mut session = Session::new(Frail::in_chunks(1 << 20, 4096), config()).unwrap();
     session.measure_batches(Some(clock));
     let mut last = None;
     for k in 0..6 {
@@ -80,11 +80,11 @@ fn nothing_is_timed_while_nobody_listens() {
 fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     let mut session = session(1 << 20);
     session.measure_batches(Some(clock));
-    session.device.fault = Some(Error::OutOfMemory("full".into()));
+    session.devices.primary_mut().fault = Some(Error::OutOfMemory("full".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts().expect("it is back").calls, 1);
-    session.device.fault = Some(Error::DeviceLost("gone".into()));
+    session.devices.primary_mut().fault = Some(Error::DeviceLost("gone".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts(), None);
@@ -93,14 +93,14 @@ fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     assert_eq!(session.take_facts().expect("it is back").calls, 1);
 }
 
-/// When a piece's kernels began and ended.
+/// When a chunk's kernels began and ended.
 type Stamps = Option<[u64; 2]>;
 
 const BATCH: Outline = Outline {
     first: Ticket(1),
     last: Ticket(2),
     calls: 2,
-    pieces: 1,
+    chunks: 1,
     engine: Engine::Gpu,
 };
 
@@ -114,10 +114,10 @@ fn sent(meter: &Meter) -> Option<Timing> {
     meter.encoded(start, || counters, 0.0)
 }
 
-/// The facts of a batch whose pieces' kernels ran from and until then.
-fn facts(meter: &mut Meter, pieces: &[Stamps]) -> Facts {
+/// The facts of a batch whose chunks' kernels ran from and until then.
+fn facts(meter: &mut Meter, chunks: &[Stamps]) -> Facts {
     let mut timing = sent(meter);
-    for stamps in pieces {
+    for stamps in chunks {
         meter.landed(&mut timing, *stamps);
     }
     meter.finished(timing, &BATCH);
@@ -126,7 +126,7 @@ fn facts(meter: &mut Meter, pieces: &[Stamps]) -> Facts {
 
 #[test]
 fn kernels_are_timed_where_all_of_them_are_known() {
-    // Moments of the pieces' kernels in nanoseconds, and their milliseconds.
+    // Moments of the chunks' kernels in nanoseconds, and their milliseconds.
     let cases: [(&[Stamps], Option<f64>); 6] = [
         (&[Some([7_000, 250_007_000])], Some(250.0)),
         (&[Some([0, 100_000]), Some([300_000, 500_000])], Some(0.3)),
@@ -136,11 +136,11 @@ fn kernels_are_timed_where_all_of_them_are_known() {
         (&[Some([100_000, 100_000])], None),
         (&[Some([200_000, 100_000])], None),
     ];
-    for (pieces, expected) in cases {
+    for (chunks, expected) in cases {
         let mut meter = Meter::default();
         meter.listen(Some(clock));
-        let facts = facts(&mut meter, pieces);
-        assert_eq!(facts.gpu_ms, expected, "{pieces:?}");
+        let facts = facts(&mut meter, chunks);
+        assert_eq!(facts.gpu_ms, expected, "{chunks:?}");
         assert_eq!(facts.transfer_ms, 0.5);
         assert_eq!(facts.bytes_per_second(), Some(9000.0 / 2.0 * 1e3));
     }

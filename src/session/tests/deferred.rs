@@ -11,7 +11,7 @@ fn elsewhere(gpu: Frail) -> (Session<Frail>, Pose) {
     model.0[0] = 10.0;
     model.0[FACTS.len() - KINDS + 1] = 1e3;
     let session = Session::new(gpu.gpu(), config()).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), Some((model, f64::INFINITY)));
+    let mut session = session.with_companion(Frail::new(1 << 20), Some(model.into()));
     put(&mut session, 1.0, 4);
     let sent = launch(&mut session);
     assert!(sent.is_parted && sent.flights.is_empty());
@@ -21,7 +21,7 @@ fn elsewhere(gpu: Frail) -> (Session<Frail>, Pose) {
 }
 
 fn on_gpu(session: &Session<Frail>, pose: Pose) -> [bool; 2] {
-    [pose.store, pose.target].map(|tensor| session.device.tensor_bytes(tensor) > 0)
+    [pose.store, pose.target].map(|tensor| session.devices.primary().tensor_bytes(tensor) > 0)
 }
 
 /// What the target holds, read on a device.
@@ -60,7 +60,7 @@ fn a_gpu_gets_a_tensor_with_the_first_batch_that_reads_it_there() {
     value(&mut session, pose, Some(Engine::Gpu));
     let next = session.hold();
     session.fill(next, &[1; 4]).expect("held");
-    assert!(session.device.tensor_bytes(next) > 0);
+    assert!(session.devices.primary().tensor_bytes(next) > 0);
     session.release(next);
     assert_eq!(session.stats().tensors, bytes, "it was counted before");
 }
@@ -96,7 +96,7 @@ fn what_only_the_processor_has_is_filled_anew_after_a_loss() {
 #[test]
 fn a_gpu_without_memory_for_a_tensor_leaves_its_calls_to_the_processor() {
     let (mut session, pose) = elsewhere(Frail::new(1 << 20));
-    session.device.capacity = 8;
+    session.devices.primary_mut().capacity = 8;
     let call = asked(&mut session, pose, Some(Engine::Gpu));
     let mut sent = launch(&mut session);
     let settled = loop {
@@ -114,7 +114,7 @@ fn a_gpu_without_memory_for_a_tensor_leaves_its_calls_to_the_processor() {
     assert_eq!(result_of(&settled, call), [0.0; 4]);
     assert_eq!(on_gpu(&session, pose), [false, false]);
     // Once there is room it has them.
-    session.device.capacity = u64::MAX;
+    session.devices.primary_mut().capacity = u64::MAX;
     assert_eq!(value(&mut session, pose, Some(Engine::Gpu)), [0.0; 4]);
     assert_eq!(on_gpu(&session, pose), [false, true]);
 }

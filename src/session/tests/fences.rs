@@ -30,16 +30,16 @@ impl Fences {
     }
 }
 
-/// A session that has one piece on its way at a time.
+/// A session that has one chunk on its way at a time.
 fn one_by_one() -> Session<Frail> {
     let limits = BatchConfig {
         max_pieces_in_flight: Some(1),
         ..config()
     };
-    Session::new(Frail::in_pieces(1 << 20, 256), limits).expect("valid settings")
+    Session::new(Frail::in_chunks(1 << 20, 256), limits).expect("valid settings")
 }
 
-/// Lands what is on its way, piece by piece, as long as `goes_on` says so.
+/// Lands what is on its way, chunk by chunk, as long as `goes_on` says so.
 fn land_while(
     session: &mut Session<Frail>,
     mut sent: Launch,
@@ -74,7 +74,7 @@ fn where_nothing_is_pending_a_fence_passes_at_once() {
 }
 
 #[test]
-fn a_call_that_is_given_up_keeps_a_fence_until_its_last_piece() {
+fn a_call_that_is_given_up_keeps_a_fence_until_its_last_chunk() {
     let mut session = one_by_one();
     let ticket = put(&mut session, 1.0, 100);
     let sent = launch(&mut session);
@@ -82,13 +82,13 @@ fn a_call_that_is_given_up_keeps_a_fence_until_its_last_piece() {
     assert!(session.abort(ticket));
     let fence = session.fence();
     let landed = land_while(&mut session, sent, |session| !session.has_passed(fence));
-    assert!(landed > 2, "{landed} pieces");
+    assert!(landed > 2, "{landed} chunks");
     assert_eq!(session.in_flight(), 0);
     assert!(session.has_passed(fence));
 }
 
 #[test]
-fn a_failed_piece_keeps_a_fence_until_the_last_one() {
+fn a_failed_chunk_keeps_a_fence_until_the_last_one() {
     let mut session = one_by_one();
     let ticket = put(&mut session, 1.0, 100);
     let mut sent = launch(&mut session);
@@ -98,7 +98,7 @@ fn a_failed_piece_keeps_a_fence_until_the_last_one() {
     let settlement = settlement.expect("on its way");
     assert_eq!(settlement.answers[0].ticket, ticket);
     let fence = session.fence();
-    assert!(!session.has_passed(fence), "other pieces are still to come");
+    assert!(!session.has_passed(fence), "other chunks are still to come");
     sent.flights.extend(settlement.next);
     land_while(&mut session, sent, |_| true);
     assert!(session.has_passed(fence));

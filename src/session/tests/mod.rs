@@ -8,27 +8,28 @@ mod compile_gate;
 mod cpu_share;
 mod deferred;
 mod fences;
-mod in_pieces;
+mod in_chunks;
 mod on_both;
 mod on_the_way;
 mod out_of_memory;
-mod program_cache;
+mod structures;
 mod takeover;
 mod under_random_events;
 mod while_compiling;
 pub(crate) mod writing;
 mod writing_on_both;
 
+use super::arena_pool::MOST_SPARE;
 use super::recovery::ATTEMPTS;
 use super::*;
 use crate::batch::{Accepted, BatchId, Policy, Preset};
 use crate::device::{
-    Compiled, Counters, Cpu, DeviceLimits, Flight, Generation, Readback, Readiness,
+    Compiled, Counters, Cpu, DeviceLimits, Engine, Flight, Generation, Readback, Readiness,
 };
 use crate::graph::Timing;
 use crate::kernel::Kernel;
 use crate::ops;
-use crate::plan::{self, PieceSizes, RecipeId};
+use crate::plan::{self, ChunkSizes, RecipeId};
 use crate::tensor::{Packing, Span};
 
 const NOW: Millis = Millis(0.0);
@@ -39,7 +40,7 @@ pub(crate) struct Frail {
     cpu: Cpu,
     engine: Engine,
     max_side_bytes: u64,
-    pieces: PieceSizes,
+    chunks: ChunkSizes,
     fault: Option<Error>,
     /// Bytes of a plan's slots that there is memory for.
     capacity: u64,
@@ -66,7 +67,7 @@ impl Frail {
             cpu: Cpu::default(),
             engine: Engine::Cpu,
             max_side_bytes,
-            pieces: PieceSizes::WHOLE,
+            chunks: ChunkSizes::WHOLE,
             fault: None,
             capacity: u64::MAX,
             allowed: u64::MAX,
@@ -99,14 +100,14 @@ impl Frail {
         known.map(|(_, fate)| *fate)
     }
 
-    /// One that likes pieces of so many bytes.
-    pub(crate) fn in_pieces(max_side_bytes: u64, target: u64) -> Self {
-        let pieces = PieceSizes {
+    /// One that likes chunks of so many bytes.
+    pub(crate) fn in_chunks(max_side_bytes: u64, target: u64) -> Self {
+        let chunks = ChunkSizes {
             whole: target,
             target,
         };
         Frail {
-            pieces,
+            chunks,
             ..Frail::new(max_side_bytes)
         }
     }
@@ -116,7 +117,7 @@ impl Device for Frail {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_side_bytes,
-            pieces: self.pieces,
+            chunks: self.chunks,
             max_threads: u64::MAX,
         }
     }
@@ -256,7 +257,7 @@ pub(crate) fn ask_of(
     key: Option<u32>,
     engine: Option<Engine>,
 ) -> Result<Accepted, Error> {
-    let recipe = session.recipe(&ops::lerp(1, Timing::Call)?);
+    let recipe = session.recipe(ops::lerp(1, Timing::Call)?);
     let side = rows.next_multiple_of(4) as usize;
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(2 * side as u64)?);
     room[..side].fill(value);
@@ -285,14 +286,14 @@ fn flights(session: &mut Session<impl Device>, launch: Launch) -> Vec<Flight> {
     own.into_iter().chain(launch.flights).collect()
 }
 
-/// Lands a batch of one piece.
+/// Lands a batch of one chunk.
 fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
     let mut settlements = land_all(session, launch);
-    assert_eq!(settlements.len(), 1, "one piece");
+    assert_eq!(settlements.len(), 1, "one chunk");
     settlements.remove(0)
 }
 
-/// Lands the pieces of a batch.
+/// Lands the chunks of a batch.
 fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlement> {
     let (batch, generation) = (launch.batch, launch.generation);
     let flights = flights(session, launch).into_iter();
@@ -309,7 +310,7 @@ fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlemen
 fn flight(launch: Launch) -> Flight {
     let [flight] = <[Flight; 1]>::try_from(launch.flights)
         .ok()
-        .expect("one piece");
+        .expect("one chunk");
     flight
 }
 
@@ -355,32 +356,32 @@ fn tickets(batch: &Batch) -> Vec<Ticket> {
 /// Words of memory for operands.
 fn held(session: &Session<impl Device>) -> u32 {
     let batches = session.queue.batches().map(|batch| &batch.payload.arena);
-    let arenas = batches.chain(&session.spare);
+    let arenas = batches.chain(session.arenas.spare());
     let words: u64 = arenas.map(Arena::capacity).sum();
     u32::try_from(words).expect("few words")
 }
 
-/// Operands take no more memory than two chunks for each of the most batches there ever
+/// Operands take no more memory than two regions for each of the most batches there ever
 /// were: one that a batch shares with what it was divided from, one of what joined it.
 /// And one spare.
 fn assert_held(session: &Session<impl Device>, peak: usize) {
-    let most = (2 * peak + 1) * Arena::CHUNK as usize;
+    let most = (2 * peak + 1) * Arena::GROWTH as usize;
     assert!(
         held(session) as usize <= most,
         "{} of {most}",
         held(session)
     );
-    assert!(session.spare.len() <= SPARES);
-    assert!(session.spare.iter().all(Arena::is_empty));
+    assert!(session.arenas.spare().len() <= MOST_SPARE);
+    assert!(session.arenas.spare().iter().all(Arena::is_empty));
 }
 
 /// No arena is lost and none made where one could be used again: there are as
 /// many as `peak`, the most that [`loads`] ever was, less those that are too many
 /// to be kept.
 fn assert_arenas(session: &Session<impl Device>, peak: usize) {
-    let arenas = session.spare.len() + loads(session);
-    let fewest = peak.min(SPARES + 1);
+    let arenas = session.arenas.spare().len() + loads(session);
+    let fewest = peak.min(MOST_SPARE + 1);
     assert!((fewest..=peak).contains(&arenas), "{arenas} of {peak}");
-    assert!(session.spare.len() <= SPARES);
-    assert!(session.spare.iter().all(Arena::is_empty));
+    assert!(session.arenas.spare().len() <= MOST_SPARE);
+    assert!(session.arenas.spare().iter().all(Arena::is_empty));
 }

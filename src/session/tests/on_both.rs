@@ -20,16 +20,13 @@ fn gpu() -> Frail {
 
 fn routed(flush: f64, float: f64) -> Session<Frail> {
     let session = Session::new(gpu(), config()).expect("valid settings");
-    session.beside(
-        Frail::new(1 << 20),
-        Some((model(flush, float), f64::INFINITY)),
-    )
+    session.with_companion(Frail::new(1 << 20), Some(model(flush, float).into()))
 }
 
 /// One that only leaves the GPU where a call says so.
 fn asked() -> Session<Frail> {
     let session = Session::new(gpu(), config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), None)
+    session.with_companion(Frail::new(1 << 20), None)
 }
 
 fn put_on(session: &mut Session<Frail>, engine: Engine, value: f32) -> Ticket {
@@ -45,8 +42,8 @@ fn ran_on(session: &Session<Frail>) -> (u64, u64) {
 
 /// Launches of both devices.
 fn launches(session: &Session<Frail>) -> (usize, usize) {
-    let beside = session.beside.as_ref().expect("there is one");
-    (session.device.launches, beside.launches)
+    let beside = session.devices.companion().expect("there is one");
+    (session.devices.primary().launches, beside.launches)
 }
 
 #[test]
@@ -174,8 +171,8 @@ fn a_part_that_fails_does_so_alone() {
         let mut session = asked();
         let fault = Some(Error::Fatal("planned".into()));
         match fails {
-            Engine::Gpu => session.device.fault = fault,
-            Engine::Cpu => session.beside.as_mut().expect("there is one").fault = fault,
+            Engine::Gpu => session.devices.primary_mut().fault = fault,
+            Engine::Cpu => session.devices.companion_mut().expect("there is one").fault = fault,
         }
         put_on(&mut session, Engine::Gpu, 1.0);
         put_on(&mut session, Engine::Cpu, 1.0);
@@ -249,8 +246,8 @@ fn the_processor_takes_over_what_was_on_a_lost_gpu() {
 #[test]
 fn the_processor_answers_while_a_kernel_compiles() {
     let slow = Session::new(gpu().compiling(), config()).expect("valid settings");
-    let routing = Some((model(0.5, 0.1), f64::INFINITY));
-    let mut session = slow.beside(Frail::new(1 << 20), routing);
+    let routing = Some(model(0.5, 0.1).into());
+    let mut session = slow.with_companion(Frail::new(1 << 20), routing);
     put(&mut session, 1.0, 16);
     let sent = launch(&mut session);
     assert!(sent.is_parted && sent.flights.is_empty());
@@ -327,7 +324,7 @@ fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
         let data = vec![7; words];
         session.fill_packed(tensor, &data, packing).expect("filled");
         let shown = format!("{packing:?} {words}");
-        assert_eq!(session.tensors.is_mirrored(tensor), is_there, "{shown}");
+        assert_eq!(session.tensors.has_copy(tensor), is_there, "{shown}");
         session.release(tensor);
     }
     // All of them together have an end as well, and what is given back counts.
@@ -336,10 +333,10 @@ fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
         session.fill(*tensor, &vec![7; 1 << 18]).expect("filled");
     }
     let last = held[32];
-    assert!(!session.tensors.is_mirrored(last));
+    assert!(!session.tensors.has_copy(last));
     session.release(held[0]);
     session.fill(last, &vec![7; 1 << 18]).expect("filled");
-    assert!(session.tensors.is_mirrored(last));
+    assert!(session.tensors.has_copy(last));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn put_stored(session: &mut Session<Frail>) -> Ticket {
         row: 1,
         is_stored: true,
     };
-    let recipe = session.sampling(sampling);
+    let recipe = session.recipe(sampling);
     let names = [0; 2].map(|_| {
         let tensor = session.hold();
         session.fill(tensor, &[0; 4]).expect("held");
@@ -77,9 +77,9 @@ fn settle_at(
 
 #[test]
 fn a_device_owes_an_answer_since_it_gave_the_last() {
-    let device = Frail::in_pieces(1 << 20, 256).gpu();
+    let device = Frail::in_chunks(1 << 20, 256).gpu();
     let session = Session::new(device, config()).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), None);
+    let mut session = session.with_companion(Frail::new(1 << 20), None);
     let owes = |session: &Session<Frail>| session.oldest_in_flight().map(|since| since.0);
     let mut sent = [1, 200, 1].map(|rows| {
         put(&mut session, 1.0, rows);
@@ -87,11 +87,11 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
     });
     assert!(
         sent[1].flights.len() >= 3,
-        "{} pieces",
+        "{} chunks",
         sent[1].flights.len()
     );
     assert_eq!(owes(&session), Some(0.0));
-    // Each batch, and each piece of one, is an answer.
+    // Each batch, and each chunk of one, is an answer.
     land_at(&mut session, &mut sent[0], 4000.0);
     assert_eq!(owes(&session), Some(4000.0));
     land_at(&mut session, &mut sent[1], 8000.0);
@@ -123,7 +123,7 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
 
 #[test]
 fn nothing_is_owed_to_calls_that_wait_for_room_alone() {
-    let device = Frail::in_pieces(1 << 20, 256).gpu().compiling();
+    let device = Frail::in_chunks(1 << 20, 256).gpu().compiling();
     let config = BatchConfig {
         max_pieces_in_flight: Some(1),
         ..config()
@@ -158,7 +158,7 @@ fn nothing_is_owed_to_calls_that_wait_for_room_alone() {
     assert_eq!(owes(&session), None);
 }
 
-/// Lands all of a batch, one piece at each of these moments and the rest at the last;
+/// Lands all of a batch, one chunk at each of these moments and the rest at the last;
 /// each is what is owed from then on, until it is the last. Returns who was answered.
 fn drain(session: &mut Session<Frail>, sent: &mut Launch, moments: &[f64]) -> Vec<Ticket> {
     let mut answered = Vec::new();
@@ -197,7 +197,7 @@ fn operands_that_memory_has_no_room_for_are_refused() {
 
 #[test]
 fn operands_that_go_to_the_next_batch_are_held_once() {
-    const LARGE: u32 = 2 * Arena::CHUNK;
+    const LARGE: u32 = 2 * Arena::GROWTH;
     for rows in [LARGE, 8] {
         let limits = BatchConfig {
             max_batch_size: Some(LARGE.into()),
@@ -207,7 +207,7 @@ fn operands_that_go_to_the_next_batch_are_held_once() {
         let first = put(&mut session, 1.0, LARGE - 4);
         let second = put(&mut session, 2.0, rows);
         let rest = match rows {
-            8 => Arena::CHUNK,
+            8 => Arena::GROWTH,
             rows => 2 * rows,
         };
         assert_eq!(held(&session), 2 * LARGE + rest, "{rows} rows");
@@ -222,7 +222,7 @@ fn operands_that_go_to_the_next_batch_are_held_once() {
 
 #[test]
 fn what_was_given_up_is_not_held_until_the_batch_goes() {
-    const ROWS: u32 = Arena::CHUNK / 2;
+    const ROWS: u32 = Arena::GROWTH / 2;
     for is_superseded in [true, false] {
         let limits = BatchConfig {
             overflow: Overflow::Latest,
@@ -243,7 +243,7 @@ fn what_was_given_up_is_not_held_until_the_batch_goes() {
             }
             last = accepted.ticket;
             // Up to three of them with the oldest, as many to come, and what is spare.
-            assert!(held(&session) <= 8 * Arena::CHUNK, "{}", held(&session));
+            assert!(held(&session) <= 8 * Arena::GROWTH, "{}", held(&session));
         }
         let sent = launch(&mut session);
         let answers = values(&land(&mut session, sent));
@@ -275,7 +275,7 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
         .expect("room");
     let sum = chain.reduce(Reduction::Sum, x, (&[], false));
     chain.output(sum.expect("all of it")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     let [kept, gone] = [1.0_f32, 2.0].map(|value| {
         let tensor = session.hold();
         session.fill(tensor, &[value.to_bits(); 4]).expect("held");
@@ -300,6 +300,10 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
     let answers = values(&land(&mut session, sent));
     let sums = answers.iter().map(|(ticket, sum)| (*ticket, sum[0]));
     assert!(sums.eq([(first, 4.0), (last, 4.0)]));
-    assert_eq!(session.device.tensor_bytes(gone), 0, "nobody reads it");
-    assert_eq!(session.device.tensor_bytes(kept), 16);
+    assert_eq!(
+        session.devices.primary().tensor_bytes(gone),
+        0,
+        "nobody reads it"
+    );
+    assert_eq!(session.devices.primary().tensor_bytes(kept), 16);
 }

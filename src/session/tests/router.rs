@@ -39,7 +39,10 @@ fn work(cpu: f64, gpu: f64) -> Sum {
 }
 
 fn router(flush: f64, patience: f64) -> Router {
-    Router::new(model(flush), patience)
+    Router::new(Routing {
+        model: model(flush),
+        patience_ms: patience,
+    })
 }
 
 /// The routes of a flush.

@@ -20,7 +20,7 @@ fn session(flush: f64) -> Session<Frail> {
     model.0[0] = flush;
     model.0[FACTS.len() - KINDS + 1] = 1e3;
     let session = Session::new(gpu(), config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), Some((model, f64::INFINITY)))
+    session.with_companion(Frail::new(1 << 20), Some(model.into()))
 }
 
 /// The processor takes the place of a GPU, and its face looks for one.
@@ -68,7 +68,7 @@ fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
         let call = asked(&mut session, pose, engine);
         assert_eq!(answer(&mut session, call), [7.0; 4], "{engine:?}");
     }
-    assert!(session.device.launches > 0);
+    assert!(session.devices.primary().launches > 0);
     let write = written(&mut session, pose, 8.0);
     let call = asked(&mut session, pose, None);
     let sent = launch(&mut session);
@@ -76,7 +76,11 @@ fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
     assert_eq!(result_of(&settled, write), [0.0; 0]);
     assert_eq!(result_of(&settled, call), [8.0; 4]);
     session.bring(packed).expect("room");
-    let unpacked = session.device.tensor_words(packed).expect("it is there");
+    let unpacked = session
+        .devices
+        .primary()
+        .tensor_words(packed)
+        .expect("it is there");
     assert_eq!(unpacked, floats);
 }
 
@@ -151,7 +155,11 @@ fn a_gpu_that_took_over_is_lost_as_any_other() {
     // Nothing was read there, so that it has none of the tensors.
     let call = asked(&mut session, pose, None);
     assert_eq!(answer(&mut session, call), [0.0; 4]);
-    assert_eq!(session.device.launches, 0, "the processor is sooner");
+    assert_eq!(
+        session.devices.primary().launches,
+        0,
+        "the processor is sooner"
+    );
     assert!(!session.is_unheard());
     session.lose(session.generation());
     assert!(session.is_unheard());
@@ -161,4 +169,27 @@ fn a_gpu_that_took_over_is_lost_as_any_other() {
     fill(&mut session, pose);
     let call = asked(&mut session, pose, Some(Engine::Gpu));
     assert_eq!(answer(&mut session, call), [0.0; 4]);
+}
+
+#[test]
+fn a_router_that_rests_forgets_structures_that_are_given_up() {
+    let mut session = session(0.0);
+    let pose = pose(&mut session);
+    let wide = session.recipe(ops::lerp(64, Timing::Call).expect("a width"));
+    let effort = |session: &mut Session<Frail>, id: RecipeId| {
+        let recipe = session.programs.recipes()[id.0 as usize].clone();
+        let known = session.router.as_mut().expect("calls are routed");
+        (known.effort(id, &recipe), recipe.effort())
+    };
+    let (known, own) = effort(&mut session, wide);
+    assert_eq!(known.0, own);
+    fall_back(&mut session, pose);
+    assert!(!session.is_routing());
+    session.forget([wide]);
+    let narrow = session.recipe(ops::lerp(2, Timing::Call).expect("a width"));
+    assert_eq!(narrow, wide, "the number is given again");
+    session.welcome(gpu(), LATER);
+    assert!(session.take_over(LATER) && session.is_routing());
+    let (known, own) = effort(&mut session, narrow);
+    assert_eq!(known.0, own, "nothing of the structure before");
 }

@@ -128,10 +128,10 @@ impl Devices {
         let routing = match self {
             Devices::One => return Session::new(device, limits).expect("valid settings"),
             Devices::Asked => None,
-            Devices::Routed => Some((model, f64::INFINITY)),
+            Devices::Routed => Some(model.into()),
         };
         let session = Session::new(device.gpu(), limits).expect("valid settings");
-        session.beside(beside, routing)
+        session.with_companion(beside, routing)
     }
 }
 
@@ -145,7 +145,7 @@ proptest! {
         devices in prop_oneof![Just(Devices::One), Just(Devices::Asked), Just(Devices::Routed)],
     ) {
         let is_one = matches!(devices, Devices::One);
-        let device = || match Frail::in_pieces(1200, target) {
+        let device = || match Frail::in_chunks(1200, target) {
             device if is_one => device,
             device => device.gpu(),
         };
@@ -200,7 +200,7 @@ proptest! {
                     }
                 }
                 Event::Land { which, fate } if !flying.is_empty() => {
-                    // A batch's pieces land in order.
+                    // A batch's chunks land in order.
                     let index = which.index(flying.len());
                     let (number, (batch, generation), flights) = &mut flying[index];
                     let (number, batch, generation) = (*number, *batch, *generation);
@@ -230,7 +230,7 @@ proptest! {
                 }
                 Event::Replace => {
                     session.replace_device(device(), NOW);
-                    prop_assert!(!session.is_lost() && session.spare.is_empty());
+                    prop_assert!(!session.is_lost() && session.arenas.spare().is_empty());
                     peak = loads(&session);
                 }
                 Event::Lose => {

@@ -8,7 +8,7 @@ use crate::batch::{Capacity, Overflow};
 /// A GPU and the processor beside it, which calls ask for.
 fn both(gpu: Frail) -> Session<Frail> {
     let session = Session::new(gpu.gpu(), config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), None)
+    session.with_companion(Frail::new(1 << 20), None)
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn only_results_of_the_gpu_prove_that_it_works() {
     written(&mut session, pose, 1.0);
     assert_eq!(proves(&mut session, 1000.0), [false]);
     put(&mut session, 1.0, 3);
-    session.device.fault = Some(Error::Fatal("planned".into()));
+    session.devices.primary_mut().fault = Some(Error::Fatal("planned".into()));
     assert_eq!(proves(&mut session, 2000.0), [false]);
     asked(&mut session, pose, None);
     written(&mut session, pose, 2.0);
@@ -64,7 +64,7 @@ fn the_processor_keeps_what_its_calls_still_read() {
     let pose = pose(&mut session);
     let target = pose.target;
     let kept = |session: &Session<Frail>| {
-        let beside = session.beside.as_ref().expect("there is one");
+        let beside = session.devices.companion().expect("there is one");
         beside.tensor_bytes(target)
     };
     let large = vec![2.0_f32.to_bits(); (1 << 18) + 1];
@@ -111,7 +111,7 @@ fn the_processors_copy_is_old_once_a_write_is_taken() {
         ..config()
     };
     let session = Session::new(Frail::new(1 << 20).gpu(), one).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), None);
+    let mut session = session.with_companion(Frail::new(1 << 20), None);
     let pose = pose(&mut session);
     // Neither a plan, nor what is refused.
     session.begin_explain();
@@ -142,8 +142,8 @@ fn the_processors_copy_is_old_once_a_write_is_taken() {
 #[test]
 fn a_plan_sends_what_reads_a_write_to_the_gpu() {
     let session = Session::new(Frail::new(1 << 20).gpu(), config()).expect("valid settings");
-    let model = (Model([0.0; FACTS.len()]), f64::INFINITY);
-    let mut session = session.beside(Frail::new(1 << 20), Some(model));
+    let model = Model([0.0; FACTS.len()]);
+    let mut session = session.with_companion(Frail::new(1 << 20), Some(model.into()));
     let pose = pose(&mut session);
     session.begin_explain();
     asked(&mut session, pose, None);

@@ -65,7 +65,7 @@ struct Run {
 impl Run {
     /// Kernels that did not compile, of which no call has heard yet.
     fn failures(&self) -> usize {
-        let kernels = self.session.device.kernels.iter().flatten();
+        let kernels = self.session.devices.primary().kernels.iter().flatten();
         kernels.filter(|(_, fate)| *fate == Fate::Failed).count()
     }
 
@@ -130,14 +130,14 @@ impl Run {
             return;
         }
         let clip = Kernel::Named(Named::Clip);
-        let writes = Some(Fate::Compiling) == self.session.device.fate(&clip);
+        let writes = Some(Fate::Compiling) == self.session.devices.primary().fate(&clip);
         for batch in self.session.queue.parked() {
             for call in batch.calls() {
                 let recipe = call.work.planned.recipe.0 as usize;
-                let recipe = &self.session.structures.recipes()[recipe];
+                let recipe = &self.session.programs.recipes()[recipe];
                 let mut fates = recipe
                     .kernels()
-                    .map(|kernel| self.session.device.fate(kernel));
+                    .map(|kernel| self.session.devices.primary().fate(kernel));
                 let compiles = fates.any(|fate| fate == Some(Fate::Compiling));
                 let reads = batch.payload.tensors_of(call).contains(&self.pose.target);
                 assert!(compiles || reads && writes);

@@ -30,7 +30,7 @@ fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
         _ => (ops::lerp(1, Timing::Call), 2),
     };
     if op < 2 {
-        return (session.recipe(&asked.expect("a width of 1")), operands);
+        return (session.recipe(asked.expect("a width of 1")), operands);
     }
     let shape = crate::graph::shape::Shape::new(&[4]).expect("a small shape");
     let mut chain = crate::graph::chain::Chain::default();
@@ -40,7 +40,7 @@ fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
     let sum = chain.binary(crate::graph::BinaryFn::Maximum, x, y);
     let least = chain.unary(crate::graph::UnaryFn::Relu, sum.expect("they broadcast"));
     chain.output(least.expect("one tensor")).expect("a node");
-    (session.chain(chain), operands)
+    (session.recipe(chain), operands)
 }
 
 /// Calls `op` on four floats.
@@ -142,7 +142,7 @@ fn frames_that_wait_for_a_kernel_share_their_memory() {
         assert_eq!(land(&mut session, sent).answers.len(), 2);
     }
     assert_eq!((session.pending(), loads(&session)), (400, 2));
-    assert!(held(&session) <= 5 * Arena::CHUNK);
+    assert!(held(&session) <= 5 * Arena::GROWTH);
 
     for (op, spread) in [(1, 1.0), (2, 1.0)] {
         compile(&mut session, &mut works, None);
@@ -174,7 +174,7 @@ fn a_batch_that_waits_for_several_kernels_is_held_once() {
         made(&mut session, call % OPS, 1.0);
     }
     let before = held(&session);
-    assert!(before > 3 * Arena::CHUNK, "the test needs a large batch");
+    assert!(before > 3 * Arena::GROWTH, "the test needs a large batch");
     session.flush();
     assert!(session.launch(NOW).is_none());
     let mut sent = Vec::new();
@@ -182,7 +182,7 @@ fn a_batch_that_waits_for_several_kernels_is_held_once() {
         compile(&mut session, &mut works, None);
         sent.push(session.launch(NOW).expect("one more is ready"));
         // Tables are forgotten when they are sent; a next batch may be open.
-        assert!(held(&session) <= before + Arena::CHUNK);
+        assert!(held(&session) <= before + Arena::GROWTH);
     }
     let answers = sent.into_iter().map(|sent| {
         let settlement = land(&mut session, sent);
@@ -191,7 +191,7 @@ fn a_batch_that_waits_for_several_kernels_is_held_once() {
         all.len()
     });
     assert_eq!(answers.collect::<Vec<_>>(), [CALLS / OPS; OPS]);
-    assert!(held(&session) <= 2 * Arena::CHUNK);
+    assert!(held(&session) <= 2 * Arena::GROWTH);
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn what_brings_devices_down_while_it_compiles_is_refused() {
         session.lose(session.generation());
         session.replace_device(Frail::new(1 << 20).compiling(), NOW);
     }
-    session.device.fault = Some(Error::DeviceLost("test".into()));
+    session.devices.primary_mut().fault = Some(Error::DeviceLost("test".into()));
     let sent = session.launch(NOW).expect("whatever comes");
     let settlement = land(&mut session, sent);
     assert_eq!(settlement.answers[0].ticket, ticket);

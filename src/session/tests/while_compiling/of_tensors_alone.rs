@@ -14,7 +14,7 @@ fn ask(session: &mut Session<Frail>, function: UnaryFn, (tensor, elements): (u32
     let x = chain.input(shape, DType::F32, Home::Resident);
     let y = chain.unary(function, x.expect("room")).expect("one tensor");
     chain.output(y).expect("a node");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.room(4).expect("room")[0] = tensor;
     let submission = Submission {
         recipe,
