@@ -179,6 +179,7 @@ fn a_batch_below_its_minimum_waits_no_longer_than_it_may() {
 fn the_longest_wait_is_longer_than_clocks_count_and_ended_by_a_flush() {
     in_time(|| {
         let batch = BatchConfig {
+            policy: Policy::Frame,
             max_wait: Some(f64::MAX),
             ..manual()
         };
@@ -194,16 +195,45 @@ fn the_longest_wait_is_longer_than_clocks_count_and_ended_by_a_flush() {
 }
 
 #[test]
-fn policies_without_a_frame_send_after_their_wait() {
+fn where_there_are_no_frames_a_wait_or_the_program_sends() {
     in_time(|| {
-        for policy in [Policy::Frame, Policy::Manual] {
+        let gpu = |policy| {
             let batch = BatchConfig {
                 policy,
                 max_wait: Some(1.0),
                 ..Preset::Eager.config()
             };
-            let gpu = open(EngineChoice::Cpu, batch);
-            assert_eq!(ask(&gpu, 1.0).wait().unwrap(), [1.0]);
+            open(EngineChoice::Cpu, batch)
+        };
+        assert_eq!(ask(&gpu(Policy::Frame), 1.0).wait().unwrap(), [1.0]);
+        let manual = gpu(Policy::Manual);
+        let call = ask(&manual, 2.0);
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(manual.stats().pending, 1, "nothing goes by time");
+        manual.flush();
+        assert_eq!(call.wait().unwrap(), [2.0]);
+    });
+}
+
+#[test]
+fn a_longest_wait_ends_while_the_device_is_busy() {
+    in_time(|| {
+        for policy in [Policy::Auto, Policy::Eager] {
+            let batch = BatchConfig {
+                policy,
+                max_wait: Some(5.0),
+                min_batch_size: 100,
+                ..Preset::Eager.config()
+            };
+            let gpu = open(EngineChoice::Gpu, batch);
+            // Each of these waits for a larger batch, and goes when it has waited enough.
+            let large = vec![1.0; 1 << 20];
+            let busy: Vec<_> = (0..2).map(|_| gpu.lerp(&large, &large, 0.5)).collect();
+            let behind = ask(&gpu, 3.0);
+            assert_eq!(behind.wait().unwrap(), [3.0], "{policy:?}");
+            for call in busy {
+                assert_eq!(call.wait().unwrap(), large);
+            }
         }
     });
 }
@@ -231,6 +261,13 @@ fn settings_that_cannot_work_are_refused() {
                 ..base.clone()
             },
             "min batch size",
+        ),
+        (
+            BatchConfig {
+                max_batch_size: Some(129),
+                ..none(128, 1)
+            },
+            "a queue capacity of 128 calls is below max batch size 129",
         ),
         (
             BatchConfig {

@@ -20,7 +20,8 @@ const THREADS: [usize; 2] = [1, 8];
 const RUNS: usize = 15;
 const QUICK_RUNS: usize = 5;
 
-const PRESETS: [(&str, Preset); 6] = [
+const PRESETS: [(&str, Preset); 7] = [
+    ("auto", Preset::Auto),
     ("frame", Preset::Frame),
     ("eager", Preset::Eager),
     ("latency", Preset::Latency),

@@ -9,7 +9,7 @@ import { fakeEnvironment } from "./fake-environment.mjs";
 const { clockFor } = await module("clock/clock");
 
 /** A clock over a batch that counts its calls, and the world around both. */
-function rig(policy, { due = () => NaN, ...places } = {}) {
+function rig(policy, { due = () => NaN, dueInFrames = due, ...places } = {}) {
   const world = fakeEnvironment(places);
   const log = [];
   const state = { queued: 0, since: 0 };
@@ -20,6 +20,7 @@ function rig(policy, { due = () => NaN, ...places } = {}) {
       clock.flushed();
     },
     due: (now) => due(now, state),
+    dueInFrames: (now) => dueInFrames(now, state),
   };
   const clock = clockFor(policy, world.environment, batch);
   const call = (count = 1) => {
@@ -259,14 +260,14 @@ test("frame: asked again after each answer", () => {
 });
 
 test("a batch that was sent leaves no timer, and a task no second message", () => {
-  for (const policy of ["frame", "eager"]) {
+  for (const policy of ["auto", "frame", "eager"]) {
     const { world, batch, call } = rig(policy, {
       due: waitAtMost(5),
       frames: false,
     });
     call(3);
     assert.equal(world.messages.length, 1, policy);
-    if (policy === "eager") world.task();
+    if (policy !== "frame") world.task();
     assert.equal(world.timers.length, 1, policy);
     batch.flush();
     assert.equal(world.timers.length, 0, policy);
@@ -417,10 +418,10 @@ test("a message on its way keeps Node alive, an open channel does not", () => {
 });
 
 test("disposing lets go of frames, timers, channels and listeners", () => {
-  for (const policy of ["frame", "eager"]) {
+  for (const policy of ["auto", "frame", "eager"]) {
     const { world, clock, call, log } = rig(policy, { due: waitAtMost(5) });
     call();
-    if (policy === "frame") nextFrame(world);
+    if (policy !== "eager") nextFrame(world);
     world.task();
     call();
     clock.dispose();
@@ -434,3 +435,151 @@ test("disposing lets go of frames, timers, channels and listeners", () => {
     assert.equal(log.length, flushes, policy);
   }
 });
+
+// The device of these is idle, or busy until it is set free.
+const idleDevice = {
+  due: (now, { queued }) => (queued > 0 ? now : NaN),
+  dueInFrames: () => NaN,
+};
+const busyDevice = { due: () => NaN };
+
+check(
+  "auto, no calls in frame callbacks: the end of each task",
+  "auto",
+  idleDevice,
+  ({ world, call }) => {
+    call(2);
+    world.task();
+    call();
+    world.pass(3);
+    world.task();
+    nextFrame(world);
+    call(); // right behind a frame
+    world.task();
+  },
+  ["0: 2", "3: 1", "19: 1"],
+);
+
+for (const [order, frame] of [
+  ["behind the clock's", (world, ...calls) => world.frame(...calls)],
+  ["ahead of the clock's", (world, ...calls) => world.frameBehind(...calls)],
+]) {
+  check(
+    `auto, calls in callbacks ${order}: one batch a frame, with those of tasks`,
+    "auto",
+    idleDevice,
+    ({ world, call }) => {
+      call(); // the first is not known to be a frame's
+      world.task();
+      for (let i = 0; i < 3; i += 1) {
+        world.pass(8);
+        if (i > 0) call(); // an event
+        world.task();
+        world.pass(8);
+        frame(
+          world,
+          () => call(2),
+          () => call(),
+        );
+      }
+    },
+    ["0: 1", "16: 3", "32: 4", "48: 4"],
+  );
+}
+
+check(
+  "auto: ten frames without calls in callbacks, and tasks set the pace again",
+  "auto",
+  idleDevice,
+  ({ world, call }) => {
+    call();
+    world.task();
+    nextFrame(world, () => call());
+    for (let i = 0; i < 9; i += 1) nextFrame(world);
+    world.pass(1);
+    call(); // 10 frames behind: it waits for its frame
+    world.task();
+    nextFrame(world);
+    world.pass(1);
+    call();
+    world.task();
+  },
+  ["0: 1", "16: 1", "177: 1", "178: 1"],
+);
+
+check(
+  "auto, device busy, no calls in callbacks: the frame's end at the latest",
+  "auto",
+  busyDevice,
+  ({ world, call }) => {
+    call(2);
+    world.task();
+    world.pass(5);
+    call();
+    world.task();
+    nextFrame(world);
+  },
+  ["21: 3"],
+);
+
+test("auto, device busy: collects until the batch in flight returns", () => {
+  let busy = true;
+  const due = (now, { queued }) => (busy || queued === 0 ? NaN : now);
+  const { world, clock, call, log } = rig("auto", { due });
+  call();
+  world.task();
+  world.pass(2);
+  call();
+  busy = false;
+  clock.settled();
+  world.task();
+  assert.deepEqual(log, ["2: 2"]);
+});
+
+check(
+  "auto, hidden or without frames: as eager, by the core's own wait",
+  "auto",
+  { due: waitAtMost(16), page: false, frames: false },
+  ({ world, call }) => {
+    call();
+    world.task();
+    world.pass(20);
+  },
+  ["16: 1"],
+);
+
+check(
+  "auto, animating, then no frame comes: a timer once, then tasks",
+  "auto",
+  idleDevice,
+  ({ world, call }) => {
+    call();
+    world.task();
+    nextFrame(world, () => call());
+    call();
+    world.pass(100);
+    call();
+    world.task();
+    nextFrame(world, () => call()); // frames return
+    call();
+    world.task();
+    nextFrame(world);
+  },
+  ["0: 1", "16: 1", "116: 1", "116: 1", "132: 1", "148: 1"],
+);
+
+check(
+  "auto, animating: going hidden flushes at once, and then tasks set the pace",
+  "auto",
+  idleDevice,
+  ({ world, call }) => {
+    call();
+    world.task();
+    nextFrame(world, () => call());
+    call(2);
+    world.show(false);
+    call();
+    world.task();
+  },
+  ["0: 1", "16: 1", "16: 2", "16: 1"],
+);

@@ -261,6 +261,10 @@ class Core extends Batches {
     return typeof this.dueAt === "function" ? this.dueAt(now) : this.dueAt;
   }
 
+  due_in_frames(now) {
+    return this.due(now);
+  }
+
   abort(ticket) {
     this.counts.aborts += 1;
     for (const batch of [this.queued, ...this.flights]) {

@@ -15,6 +15,8 @@ export function fakeEnvironment({ frames = true, page = true } = {}) {
     /** Ports that would keep Node alive. */
     referenced: 0,
     hidden: false,
+    /** What callbacks of the newest frame are told. */
+    frameTime: undefined,
   };
   let ids = 0;
 
@@ -40,6 +42,7 @@ export function fakeEnvironment({ frames = true, page = true } = {}) {
           cancel(id) {
             world.frames = world.frames.filter((frame) => frame.id !== id);
           },
+          newest: () => world.frameTime,
         }
       : undefined,
     page: page
@@ -65,8 +68,16 @@ export function fakeEnvironment({ frames = true, page = true } = {}) {
     },
     /** One frame: what was requested before it, then `others`, then its tasks. */
     frame(...others) {
-      for (const { callback } of world.frames.splice(0)) callback();
+      world.frameTime = world.time;
+      for (const { callback } of world.frames.splice(0)) callback(world.time);
       for (const other of others) other();
+      world.task();
+    },
+    /** The same with callbacks that were requested before the others. */
+    frameBehind(...others) {
+      world.frameTime = world.time;
+      for (const other of others) other();
+      for (const { callback } of world.frames.splice(0)) callback(world.time);
       world.task();
     },
     /** Lets time pass and its timers fire; no frame comes and no message is delivered. */

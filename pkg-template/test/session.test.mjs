@@ -16,22 +16,27 @@ test("importing does nothing", async () => {
 test("open sends the core its options, and keeps its own", async () => {
   const scheduler = () => {};
   const CONFIGS = [
-    [{}, { flush: "frame" }],
+    [{}, { flush: "auto" }],
     [
       { flush: "eager", maxWaitMs: 5, preset: undefined },
       { flush: "eager", maxWaitMs: 5 },
     ],
     [{ flush: scheduler, wasm: "/f.wasm" }, { flush: "manual" }],
-    [{ preset: "latency" }, { flush: "eager", preset: "latency" }],
+    [{ preset: "latency" }, { flush: "auto", preset: "latency" }],
     [{ preset: "frame" }, { flush: "frame", preset: "frame" }],
+    [{ preset: "eager" }, { flush: "eager", preset: "eager" }],
+    [
+      { maxInFlight: 2, maxPiecesInFlight: 1, maxBatchCost: 9 },
+      { flush: "auto", maxInFlight: 2, maxPiecesInFlight: 1, maxBatchCost: 9 },
+    ],
     [
       { preset: "latency", flush: "frame" },
       { flush: "frame", preset: "latency" },
     ],
-    [{ queueCapacity: 9 }, { flush: "frame", queueCalls: 9 }],
+    [{ queueCapacity: 9 }, { flush: "auto", queueCalls: 9 }],
     [
       { engine: "cpu", queueCapacity: { bytes: 2 } },
-      { flush: "frame", engine: "cpu", queueBytes: 2 },
+      { flush: "auto", engine: "cpu", queueBytes: 2 },
     ],
   ];
   for (const [options, config] of CONFIGS) {

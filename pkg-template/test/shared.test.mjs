@@ -100,7 +100,7 @@ test("shared: a call that the core refuses is not worth a flush", async () => {
 
 test("shared: what waited goes out by the clock once it is open", async () => {
   const { done } = gate();
-  const gpu = shared();
+  const gpu = shared({ flush: "frame" });
   const promise = lerp(gpu, 1);
   done();
   await gpu.ready;

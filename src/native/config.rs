@@ -29,10 +29,12 @@ pub enum EngineChoice {
 
 /// The settings of a session.
 ///
-/// A worker thread has no frames: under [`Policy::Frame`] and
-/// [`Policy::Manual`] the program sends, by [`flush`](super::Gpu::flush), or
-/// `max_wait` does.
+/// A worker thread has no frames: [`Policy::Auto`] takes a burst of calls for a task of a
+/// page, and sends at its end. Under [`Policy::Frame`] the program sends, by
+/// [`flush`](super::Gpu::flush), or `max_wait` does; under [`Policy::Manual`] the program
+/// alone.
 ///
+/// [`Policy::Auto`]: crate::batch::Policy::Auto
 /// [`Policy::Frame`]: crate::batch::Policy::Frame
 /// [`Policy::Manual`]: crate::batch::Policy::Manual
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +42,7 @@ pub struct Config {
     /// Where calls run.
     pub engine: EngineChoice,
     /// When batches are sent, and how much may wait; by default
-    /// [`Preset::Eager`].
+    /// [`Preset::Auto`].
     pub batch: BatchConfig,
     /// What to ask of the platform.
     pub gpu: GpuOptions,
@@ -60,7 +62,7 @@ pub(super) const STALL_MS: f64 = 10_000.0;
 
 impl Default for Config {
     fn default() -> Self {
-        Preset::Eager.into()
+        Preset::Auto.into()
     }
 }
 

@@ -302,7 +302,7 @@ pub(super) fn record(calls: impl FnOnce(&Gpu)) -> Gpu {
     // Plans do not depend on the device, and a session of its own keeps
     // apart what other threads ask for meanwhile.
     let device = AnyDevice::Cpu(Cpu::default());
-    let config = Config::from(Preset::default());
+    let config = Config::from(Preset::Frame);
     let shared = Shared::new(device, None, &config, Purpose::Explain).expect("presets are valid");
     let aside = Gpu::new(Arc::new(shared), None);
     calls(&aside);

@@ -66,7 +66,7 @@ export class AutoClock implements Clock {
     if (this.isInFrame) this.lastWithCalls = this.frames;
     else this.frameTime = this.environment.frames?.newest();
     const { framed } = this;
-    const isAnimating = this.frames - this.lastWithCalls <= ANIMATING_FRAMES;
+    const isAnimating = this.frames - this.lastWithCalls < ANIMATING_FRAMES;
     this.isEager = !isAnimating || !framed.comes;
     if (framed.comes) framed.called();
     else framed.listen();

@@ -183,7 +183,11 @@ fn each_policy_has_its_moment() {
         }
         send(&mut queue);
         queue.accept(request(), Millis(0.0)).unwrap();
-        assert_eq!(queue.due(Millis(99.0)), Due::Idle, "two on their way: {about}");
+        assert_eq!(
+            queue.due(Millis(99.0)),
+            Due::Idle,
+            "two on their way: {about}"
+        );
     }
 }
 
