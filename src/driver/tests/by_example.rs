@@ -197,7 +197,11 @@ fn memory_is_freed_when_no_batch_came_for_a_while() {
 
 #[test]
 fn a_burst_of_calls_gathers_once_and_not_behind_an_answer() {
-    let mut story = Story::new(Pace::Policy, eager());
+    let patient = BatchConfig {
+        max_wait: None,
+        ..eager()
+    };
+    let mut story = Story::new(Pace::Policy, patient);
     story.ask();
     story.wake(1.0);
     assert_eq!(story.next(1.0), Gather);
@@ -218,7 +222,7 @@ fn a_burst_of_calls_gathers_once_and_not_behind_an_answer() {
 #[test]
 fn what_the_policy_waits_for_is_slept_for() {
     let patient = BatchConfig {
-        policy: Policy::Manual,
+        policy: Policy::Frame,
         ..eager()
     };
     for (pace, until) in [(Pace::Policy, Some(5.0)), (Pace::Frames, None)] {

@@ -425,6 +425,9 @@ fn who_waits_for_room_is_registered_once_however_often_it_looks() {
         for _ in 0..100 {
             let polled = ready.as_mut().poll(&mut context);
             assert!(registered() <= 1, "{polled:?}");
+            if polled.is_ready() {
+                break; // All calls went in the batch that does not come back.
+            }
         }
         drop(ready);
         assert_eq!(registered(), 0);

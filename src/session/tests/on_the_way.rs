@@ -201,6 +201,10 @@ fn operands_that_go_to_the_next_batch_are_held_once() {
     for rows in [LARGE, 8] {
         let limits = BatchConfig {
             max_batch_size: Some(LARGE.into()),
+            queue_capacity: Capacity {
+                calls: LARGE as usize,
+                ..config().queue_capacity
+            },
             ..config()
         };
         let mut session = Session::new(Frail::new(1 << 28), limits).expect("valid settings");

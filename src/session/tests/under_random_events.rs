@@ -152,7 +152,7 @@ proptest! {
         let limits = BatchConfig {
             overflow: Overflow::Latest,
             queue_capacity: Capacity { calls: 12, bytes: 4096 },
-            max_batch_size: Some(30),
+            max_batch_size: Some(12),
             ..config()
         };
         let mut session = devices.session(device(), limits);

@@ -229,7 +229,7 @@ proptest! {
         let limits = BatchConfig {
             overflow: Overflow::Latest,
             queue_capacity: Capacity { calls: 12, bytes: 4096 },
-            max_batch_size: Some(30),
+            max_batch_size: Some(12),
             max_batch_bytes: 300,
             max_in_flight: 2,
             ..config()
