@@ -173,8 +173,8 @@ impl Shared {
         }
     }
 
-    /// Has a thread that may enter the driver do this with the session, and waits for it.
-    pub(super) fn on_driver_thread<T: Send + 'static>(
+    /// Has a thread that may enter a GPU driver do this with the session, and waits for it.
+    pub(super) fn on_gpu_driver_thread<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
@@ -360,8 +360,8 @@ impl Shared {
         state.freeing.extend(freeing);
     }
 
-    /// Takes the devices of a session that is closed, for a thread that may enter the driver
-    /// to free. They work on nothing new.
+    /// Takes the devices of a session that is closed, for a thread that may enter a GPU
+    /// driver to free. They work on nothing new.
     pub(super) fn take_devices(&self) -> Vec<AnyDevice> {
         let instead = AnyDevice::Cpu(Cpu::default());
         let mut devices = self.lock().driver.session.take_devices(instead);
@@ -543,7 +543,7 @@ impl State {
             }
             Structure::Sampling(sampling) => self.driver.session.recipe(*sampling),
             Structure::Searching(searching) => self.driver.session.recipe(*searching),
-            _ => self.driver.session.recipe(structure.op()?),
+            Structure::Op(op) => self.driver.session.recipe(op.clone()),
         };
         let dropped = self.recipes.add(structure.clone(), id);
         self.driver.session.forget(dropped);

@@ -43,7 +43,7 @@ pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     for device in devices {
         platform::free(device, shared.stall);
     }
-    // A program that ends while a thread of it is in a driver may end badly.
+    // A program that ends while a thread of it is in a GPU driver may end badly.
     let freeing = std::mem::take(&mut shared.lock().freeing);
     for device in freeing {
         device.wait(shared.stall);

@@ -283,7 +283,7 @@ fn rows_of(kernel: Named, format: Format) -> Recipe {
             width: format.width,
             ..Settings::default()
         },
-        operands: vec![format; 2],
+        operands: [format; 2].as_slice().into(),
         scalar: Some(PARAMETER),
         result: format,
     })
@@ -297,7 +297,7 @@ fn gradients() -> Recipe {
             width: STATE.width,
             ..Settings::default()
         },
-        operands: vec![STATE],
+        operands: [STATE].as_slice().into(),
         scalar: None,
         result: SLOPES,
     })

@@ -4,14 +4,14 @@
 //! the planner's.
 
 use super::payload::Batch;
-use crate::plan::{self, Asked, Chunk, ChunkLimits, ChunkSizes, Parted, Plan, Recipe};
+use crate::plan::{self, Chunk, ChunkLimits, ChunkSizes, Plan, PlanSource, Recipe, ShardedTensor};
 
 /// What decides how a batch is cut.
 pub(super) struct Chunker<'a> {
     /// The structures of the session.
     pub(super) recipes: &'a [Recipe],
     /// The shards of tensors that no buffer holds.
-    pub(super) parted: &'a [Parted],
+    pub(super) sharded: &'a [ShardedTensor],
     /// How large chunks should be.
     pub(super) sizes: ChunkSizes,
     /// What a chunk may need at most.
@@ -44,13 +44,13 @@ impl Chunker<'_> {
     /// the whole batch finds what is written, however the batch is cut.
     pub(super) fn next(&self, batch: &mut Batch, rest: &mut Vec<Chunk>) -> Option<(Chunk, Plan)> {
         loop {
-            let asked = Asked {
+            let source = PlanSource {
                 recipes: self.recipes,
                 calls: batch.ahead(),
                 sets: &batch.payload.sets,
-                parted: self.parted,
+                sharded: self.sharded,
             };
-            let (chunk, plan) = plan::assemble_next(asked, rest, &self.limits)?;
+            let (chunk, plan) = plan::assemble_next(source, rest, &self.limits)?;
             let is_first = batch.front() == 0 && chunk.first == 0 && chunk.skipped == 0;
             if !is_first || !batch.move_writers_to_front(self.recipes, chunk.end) {
                 return Some((chunk, plan));

@@ -13,7 +13,7 @@ use super::scatter::Sent;
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Chunk, Plan, Recipe};
+use crate::plan::{self, Chunk, Plan, PlanSource, Recipe};
 use crate::tensor::{Span, aligned};
 
 impl<D: Device> Session<D> {
@@ -61,17 +61,17 @@ impl<D: Device> Session<D> {
     /// Plans the CPU share in chunks, each no larger than one on a CPU alone if it can be
     /// cut.
     pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Chunk, Plan)> {
-        let asked = Asked {
+        let source = PlanSource {
             recipes: self.programs.recipes(),
             calls,
             sets,
-            parted: &[],
+            sharded: &[],
         };
         let cpu = self.devices.companion().expect("it has a share");
         let limits = self.limits.cpu_chunk(&cpu.limits(), 0);
         let mut rest = vec![Chunk::all(calls)];
         let mut plans = Vec::new();
-        while let Some(next) = plan::assemble_next(asked, &mut rest, &limits) {
+        while let Some(next) = plan::assemble_next(source, &mut rest, &limits) {
             plans.push(next);
         }
         plans
@@ -127,11 +127,11 @@ impl<'a> JoinedResults<'a> {
         for (index, span) in (chunk.first..chunk.end).zip(spans) {
             let call = &self.calls[index].work.planned;
             let recipe = &self.recipes[call.recipe.0 as usize];
-            for (from, at, count) in recipe.parts(chunk.part(self.calls, index), call.rows) {
-                let from = (span.at + from) as usize;
-                let at = (self.results[index].at + at) as usize;
-                let count = count as usize;
-                self.words[at..at + count].copy_from_slice(&words[from..from + count]);
+            for run in recipe.result_runs(chunk.rows_of(self.calls, index), call.rows) {
+                let from = (span.at + run.from) as usize;
+                let to = (self.results[index].at + run.to) as usize;
+                let count = run.words as usize;
+                self.words[to..to + count].copy_from_slice(&words[from..from + count]);
             }
         }
     }

@@ -65,7 +65,7 @@ impl<D: Device> Session<D> {
     fn describe(&self, mut batch: Batch, text: &mut String) {
         let chunker = Chunker {
             recipes: self.programs.recipes(),
-            parted: self.tensors.sharded(),
+            sharded: self.tensors.sharded(),
             sizes: self.chunk_sizes(0),
             limits: self.chunk_limits(0),
         };

@@ -186,7 +186,7 @@ impl<D: Device> Session<D> {
         }
         way.rest = Chunker {
             recipes: self.programs.recipes(),
-            parted: self.tensors.sharded(),
+            sharded: self.tensors.sharded(),
             sizes,
             limits,
         }
@@ -206,7 +206,7 @@ impl<D: Device> Session<D> {
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
             let chunker = Chunker {
                 recipes: self.programs.recipes(),
-                parted: self.tensors.sharded(),
+                sharded: self.tensors.sharded(),
                 sizes,
                 limits,
             };

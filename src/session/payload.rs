@@ -94,7 +94,7 @@ impl Payload {
     /// that a type refuses. Returns the scalar's word.
     pub(super) fn encode(&mut self, recipe: &Recipe, rows: u32, scalar: u32) -> Result<u32, Error> {
         let mut at = 0;
-        for format in recipe.inputs() {
+        for format in recipe.formats() {
             let words = rows * format.words();
             if format.dtype.is_encoded() {
                 let values = &mut self.arena.free()[at as usize..(at + words) as usize];

@@ -21,7 +21,7 @@ const LOSSES: u32 = ATTEMPTS + 1;
 const FAR_MS: f64 = 60_000.0;
 
 /// The loss of a device that was idle and had been there for so many milliseconds says
-/// nothing about the next one: a driver was updated, or somebody destroyed the device.
+/// nothing about the next one: a GPU driver was updated, or somebody destroyed the device.
 const STAYED_MS: f64 = 1000.0;
 
 /// Milliseconds until a face first looks for a GPU after the CPU took over. Each

@@ -85,14 +85,14 @@ impl Sent {
             let rows = work.planned.rows;
             let recipe = &recipes[work.planned.recipe.0 as usize];
             let total = recipe.words_of(rows);
-            let parts = recipe.parts(self.chunk.part(calls, index), rows);
-            answers.extend(parts.map(|(from, at, words)| Answer {
+            let runs = recipe.result_runs(self.chunk.rows_of(calls, index), rows);
+            answers.extend(runs.map(|run| Answer {
                 ticket,
                 span: Span {
-                    at: span.at + from,
-                    words,
+                    at: span.at + run.from,
+                    words: run.words,
                 },
-                at,
+                at: run.to,
                 total,
             }));
         }

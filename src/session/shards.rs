@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::Session;
 use crate::device::Device;
 use crate::error::Error;
-use crate::plan::{Parted, RecipeId};
+use crate::plan::{RecipeId, ShardedTensor};
 use crate::tensor::{Packing, WORD};
 
 /// What a tensor is filled with.
@@ -64,30 +64,30 @@ impl<D: Device> Session<D> {
         self.unshard(tensor);
         let most = self.devices.primary().limits().max_side_bytes / u64::from(WORD);
         let each = match packing.is_none() && u64::from(words) > most {
-            true => Parted::words_each(words, row, most),
+            true => ShardedTensor::words_each(words, row, most),
             false => None,
         };
         let Some(each) = each else {
             let copy = |device: &mut D| copy(device, tensor, 0..words);
             return self.fill_with(tensor, filling, copy);
         };
-        let mut parted = Parted {
+        let mut sharded = ShardedTensor {
             tensor,
             words: each,
-            parts: Vec::new(),
+            shards: Vec::new(),
         };
         let mut from = 0;
         let mut filled = Ok(());
         while from < words && filled.is_ok() {
             let part = self.hold();
             let end = words.min(from.saturating_add(each));
-            parted.parts.push(part);
+            sharded.shards.push(part);
             filled = self.place_with(part, None, |device| copy(device, part, from..end));
             from = end;
         }
         match filled {
-            Ok(()) => self.tensors.shard(parted),
-            Err(_) => self.release_shards(parted.parts),
+            Ok(()) => self.tensors.shard(sharded),
+            Err(_) => self.release_shards(sharded.shards),
         }
         filled
     }
@@ -107,15 +107,15 @@ impl<D: Device> Session<D> {
     /// Refuses a call that reads a tensor as a whole which lies in shards.
     pub(super) fn check_shards(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
         let recipe = &self.programs.recipes()[recipe.0 as usize];
-        for parted in self.tensors.sharded() {
+        for sharded in self.tensors.sharded() {
             let mut named = tensors.iter().enumerate();
             let reads = |(place, tensor): (usize, &u32)| {
-                *tensor != parted.tensor || recipe.reads_parts(place, parted.words)
+                *tensor != sharded.tensor || recipe.reads_shards(place, sharded.words)
             };
             if named.all(reads) {
                 continue;
             }
-            let parts = parted.parts.iter();
+            let parts = sharded.shards.iter();
             return Err(Error::TooLarge {
                 what: "a tensor that is not read row by row",
                 need: parts

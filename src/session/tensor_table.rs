@@ -3,7 +3,7 @@
 //! The words themselves are on the devices, and the face knows where the words came from.
 //! Nothing is copied or freed here: the table says when it is time.
 
-use crate::plan::Parted;
+use crate::plan::ShardedTensor;
 use crate::tensor::Packing;
 
 /// The tensors of a session, by their numbers.
@@ -17,7 +17,7 @@ pub(super) struct TensorTable {
     /// Bytes of the device's memory that tensors take.
     pub(super) resident_bytes: u64,
     /// The shards of each tensor that lies in shards, or did when the device was lost.
-    sharded: Vec<Parted>,
+    sharded: Vec<ShardedTensor>,
 }
 
 /// What is known of one tensor.
@@ -133,7 +133,7 @@ impl TensorTable {
     }
 
     /// A tensor was filled on the device in shards.
-    pub(super) fn shard(&mut self, shards: Parted) {
+    pub(super) fn shard(&mut self, shards: ShardedTensor) {
         let tensor = shards.tensor;
         self.entries[tensor as usize].packing = None;
         self.put(tensor, Residency::Sharded);
@@ -149,11 +149,11 @@ impl TensorTable {
         if self.residency(tensor) == Residency::Sharded {
             self.put(tensor, Residency::default());
         }
-        self.sharded.swap_remove(at).parts
+        self.sharded.swap_remove(at).shards
     }
 
     /// The shards of each tensor that lies in shards.
-    pub(super) fn sharded(&self) -> &[Parted] {
+    pub(super) fn sharded(&self) -> &[ShardedTensor] {
         &self.sharded
     }
 

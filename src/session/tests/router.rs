@@ -255,18 +255,8 @@ fn a_device_that_was_slow_for_a_moment_is_found_again() {
 fn a_device_that_is_not_far_off_is_tried_too() {
     use Engine::{Cpu, Gpu};
     let cases = [
-        (
-            "the CPU after the GPU",
-            (2.0, 0.2),
-            4.0,
-            [Gpu, Cpu, Gpu],
-        ),
-        (
-            "the GPU after the CPU",
-            (0.9, 0.1),
-            4.0,
-            [Cpu, Gpu, Cpu],
-        ),
+        ("the CPU after the GPU", (2.0, 0.2), 4.0, [Gpu, Cpu, Gpu]),
+        ("the GPU after the CPU", (0.9, 0.1), 4.0, [Cpu, Gpu, Cpu]),
         (
             "heavy work stays on the GPU",
             (2.6, 0.2),

@@ -155,11 +155,7 @@ fn a_gpu_that_took_over_is_lost_as_any_other() {
     // No call was computed on the GPU, so it has none of the tensors.
     let call = asked(&mut session, pose, None);
     assert_eq!(answer(&mut session, call), [0.0; 4]);
-    assert_eq!(
-        session.devices.primary().launches,
-        0,
-        "the CPU is sooner"
-    );
+    assert_eq!(session.devices.primary().launches, 0, "the CPU is sooner");
     assert!(!session.is_unheard());
     session.lose(session.generation());
     assert!(session.is_unheard());

@@ -94,10 +94,10 @@ fn a_long_tensor_on_the_host_alone_is_for_the_device() {
 fn shards_are_known_until_the_tensor_is_filled_anew() {
     let mut table = TensorTable::default();
     let [tensor, first, second] = [(); 3].map(|()| table.hold());
-    table.shard(Parted {
+    table.shard(ShardedTensor {
         tensor,
         words: 4,
-        parts: vec![first, second],
+        shards: vec![first, second],
     });
     assert_eq!(table.residency(tensor), Residency::Sharded);
     assert_eq!(table.sharded().len(), 1);
