@@ -34,8 +34,6 @@ pub use row_op::RowOp;
 pub use stage::{Access, BufferId, Load, MAX_OPERANDS, RESULT, Scalar, Source, Stage, Target};
 pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
 
-use crate::graph::shape::Shape;
-
 /// Stages, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Program {
@@ -69,8 +67,6 @@ pub struct Sizes {
     pub stages: Vec<StageSizes>,
     /// Words of each buffer.
     pub buffers: Vec<u32>,
-    /// Shapes of the results.
-    pub outputs: Vec<Shape>,
 }
 
 /// The numbers of one stage for one call.
