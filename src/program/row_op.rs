@@ -1,29 +1,29 @@
-//! Ops: one named kernel at work on rows, each of which is computed by itself.
+//! Row ops: a named kernel computes each row of a call by itself.
 //!
-//! Free of lengths and values, so that all calls of one op share one. Which ops there
-//! are is said in `ops`.
+//! A row op has no lengths and no values, so that all calls of one op share a row op. Which
+//! ops there are is said in `ops`.
 
 use super::{Access, Body, BufferId, Load, Named, Program, Settings, Source, Stage, Target};
 use crate::tensor::Format;
 
-/// The structure of calls of an op. Calls of equal ones merge.
+/// The structure of calls of an op. Calls of equal row ops merge.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowOp {
-    /// What computes it: chosen by op and inner sizes alone, never by how many rows
-    /// were merged, so that neighbors cannot change a call's result.
+    /// The kernel, chosen by op and inner sizes alone and never by how many rows were merged,
+    /// so that merged neighbors cannot change a call's result.
     pub kernel: Named,
-    /// What that is told.
+    /// What the kernel is told besides its operands.
     pub settings: Settings,
     /// Formats of the operands' rows, in order.
     pub operands: Vec<Format>,
-    /// Format of the call's scalar behind them, if it has one.
+    /// Format of the call's scalar, if calls have one.
     pub scalar: Option<Format>,
     /// Format of the result's rows.
     pub result: Format,
 }
 
 impl RowOp {
-    /// Its only stage.
+    /// The program, which has one stage.
     pub fn program(&self) -> Program {
         let operands = (0..).zip(&self.operands);
         let operands = operands.map(|(operand, _)| Source::Input(operand));
