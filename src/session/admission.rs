@@ -1,4 +1,4 @@
-//! How much a call takes, and whether a device can have it.
+//! Admission: how much a call takes, and whether a device can have the call.
 
 use super::Session;
 use super::budget::most_room;
@@ -9,8 +9,8 @@ use crate::plan::{Recipe, RecipeId};
 use crate::tensor::WORD;
 
 impl<D: Device> Session<D> {
-    /// Words of operands and bytes of operands and results of a call.
-    pub(super) fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
+    /// What a call of so many rows takes.
+    pub(super) fn footprint(&mut self, recipe: RecipeId, rows: u32) -> Result<Footprint, Error> {
         if self.programs.get(recipe).is_none() {
             return Err(Error::InvalidInput(format!(
                 "structure {} is unknown",
@@ -19,20 +19,20 @@ impl<D: Device> Session<D> {
         }
         let last = *self.programs.footprint_mut(recipe);
         if rows > 0 && last.rows == rows {
-            return Ok((last.words, last.bytes));
+            return Ok(last);
         }
-        let (words, bytes) = self.weigh(&self.programs.recipes()[recipe.0 as usize], rows)?;
-        *self.programs.footprint_mut(recipe) = Footprint { rows, words, bytes };
-        Ok((words, bytes))
+        let footprint = self.weigh(&self.programs.recipes()[recipe.0 as usize], rows)?;
+        *self.programs.footprint_mut(recipe) = footprint;
+        Ok(footprint)
     }
 
-    /// The same, computed: what fits the device.
-    fn weigh(&self, known: &Recipe, rows: u32) -> Result<(u32, u64), Error> {
+    /// What a call of so many rows takes, unless no device can have it.
+    fn weigh(&self, known: &Recipe, rows: u32) -> Result<Footprint, Error> {
         if rows == 0 {
             return Err(Error::InvalidInput("a call has at least one row".into()));
         }
         let limit = self.devices.primary().limits().max_side_bytes;
-        // What can be cut goes in chunks.
+        // A call that can be cut goes in chunks: a few rows must fit.
         let least = known.least(rows);
         let sides = |rows| (known.input_words(rows), known.result_words(rows));
         let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;
@@ -52,12 +52,16 @@ impl<D: Device> Session<D> {
             return Err(Error::TooMany);
         }
         match (u32::try_from(up), u32::try_from(down)) {
-            (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),
+            (Ok(words), Ok(_)) => Ok(Footprint {
+                rows,
+                words,
+                bytes: (up + down) * WORD as u64,
+            }),
             _ => Err(too_large(bytes((up, down)), most_room(limit))),
         }
     }
 
-    /// Refuses a call whose device there is not.
+    /// Refuses a call for a device that is missing, or that lacks a tensor of the call.
     pub(super) fn check_engine(
         &self,
         engine: Option<Engine>,

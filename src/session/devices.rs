@@ -44,7 +44,7 @@ impl<D: Device> Devices<D> {
         &self.primary
     }
 
-    /// The same, to be changed.
+    /// The device that batches are sent to, to be changed.
     pub(super) fn primary_mut(&mut self) -> &mut D {
         &mut self.primary
     }
@@ -57,7 +57,7 @@ impl<D: Device> Devices<D> {
         }
     }
 
-    /// The same, to be changed.
+    /// The CPU beside a GPU, to be changed.
     pub(super) fn companion_mut(&mut self) -> Option<&mut D> {
         self.primary_and_companion_mut().1
     }

@@ -4,7 +4,7 @@
 //! Numbers only: what tensors take, and what a device can hold, comes in as arguments.
 
 use super::budget::default_budget;
-use super::in_flight::{Allowance, ON_THEIR_WAY};
+use super::in_flight::{Allowance, BYTES_IN_FLIGHT};
 use crate::batch::{BatchConfig, MemoryBudget};
 use crate::device::DeviceLimits;
 use crate::plan::ChunkLimits;
@@ -89,7 +89,7 @@ impl Limits {
     /// What of a batch may be in flight at once, whose chunks have these limits.
     pub(super) fn allowance(&self, chunk: &ChunkLimits) -> Allowance {
         Allowance {
-            bytes: (chunk.bytes / chunk.copies).min(ON_THEIR_WAY),
+            bytes: (chunk.bytes / chunk.copies).min(BYTES_IN_FLIGHT),
             chunks: self.chunks,
         }
     }

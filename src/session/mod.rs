@@ -1,8 +1,8 @@
-//! Where graphs, plans, batches and a device meet.
+//! The session: where structures, plans, batches and devices meet.
 //!
-//! A session owns the memory of every call until it settles. It starts no
-//! threads and has no clock: a face calls it, passes `now` in, and awaits the
-//! flights that come out.
+//! A session owns the memory of every call until the call settles. It starts no threads and
+//! has no clock: a driver calls it, passes `now` in, and its face awaits the flights that
+//! come out.
 
 mod admission;
 mod arena_pool;
@@ -50,7 +50,7 @@ pub use calibration::try_out;
 pub use compile_gate::Kernels;
 pub use cost_model::{FACTS, Model};
 pub use fence::Fence;
-pub use launch::{Launch, Settlement};
+pub use launch::{Launch, LaunchId, Settlement};
 pub use recovery::Remedy;
 pub use router::Routing;
 pub use scatter::Answer;
@@ -82,7 +82,8 @@ pub struct Session<D> {
     devices: Devices<D>,
     life: Life,
     recovery: Recovery,
-    /// Chooses between a GPU and the CPU beside it. It rests while there is no such pair.
+    /// Chooses between a GPU and the CPU beside it. The router rests while there is no such
+    /// pair.
     router: Option<Router>,
     calibration: Option<Box<Calibration>>,
     limits: Limits,
@@ -92,9 +93,9 @@ pub struct Session<D> {
     programs: ProgramCache,
     tensors: TensorTable,
     /// The tensors that the call being submitted names.
-    named: Vec<u32>,
+    named_tensors: Vec<u32>,
     gate: CompileGate,
-    /// Calls made while explaining; never sent.
+    /// The calls made while explaining, which are never sent.
     explained: Option<Batch>,
     metrics: Metrics,
 }
@@ -125,7 +126,7 @@ impl<D: Device> Session<D> {
             arenas: ArenaPool::default(),
             programs: ProgramCache::default(),
             tensors: TensorTable::default(),
-            named: Vec::new(),
+            named_tensors: Vec::new(),
             gate: CompileGate::default(),
             explained: None,
             metrics: Metrics::default(),
@@ -169,21 +170,21 @@ impl<D: Device> Session<D> {
         self.queue.flush();
     }
 
-    /// The same of everything queued, however many batches are on their way: for
-    /// whoever submits something next that reads what these calls write.
+    /// Asks for everything queued to be sent, however many batches are in flight: for
+    /// whoever submits something next that reads what the queued calls write.
     pub fn flush_at_once(&mut self) {
         self.queue.flush_at_once();
     }
 
-    /// Gives up everything pending and frees the device. The tickets, oldest
-    /// first, wait for the face to reject them.
+    /// Gives up everything pending and frees the devices. The tickets, oldest first, wait
+    /// for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
         let tickets = self.give_up_all();
         self.devices.destroy();
         tickets
     }
 
-    /// Gives up everything pending, oldest first, and leaves the device as it is, for
+    /// Gives up everything pending, oldest first, and leaves the devices as they are, for
     /// [`Session::take_devices`].
     pub fn give_up_all(&mut self) -> Vec<Ticket> {
         let mut tickets = self.queue.drain(Payload::new(Arena::default()));
@@ -194,8 +195,8 @@ impl<D: Device> Session<D> {
         tickets
     }
 
-    /// Takes the devices out of a session that is over, for whoever frees them where that may
-    /// wait; `instead` stands in their place.
+    /// Takes the devices out of a session that is over, for whoever frees them at leisure.
+    /// `instead` stays in the place of the primary one.
     pub fn take_devices(&mut self, instead: D) -> Vec<D> {
         self.metrics.leave(self.devices.primary().counters());
         self.devices.take(instead)
@@ -221,9 +222,9 @@ impl<D: Device> Session<D> {
         self.queue.pending()
     }
 
-    /// Items of a batch that memory holds beside a model: ⌊(0.8 · budget −
-    /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own
-    /// limit of items.
+    /// How many items of a batch memory holds besides a model: ⌊(0.8 · budget −
+    /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own limit
+    /// of items.
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
         let most = self.queue.config().max_batch_size.unwrap_or(u64::MAX);
         self.limits
@@ -252,14 +253,14 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Times batches by a clock from here on, for [`Session::take_facts`]; or no
+    /// Times batches by a clock from here on, for [`Session::take_facts`], or times them no
     /// more.
     pub fn measure_batches(&mut self, clock: Option<Clock>) {
         self.metrics.meter.listen(clock);
         self.devices.primary_mut().measure(clock);
     }
 
-    /// The facts of the batch that came back last, once, if it was measured.
+    /// The facts of the batch that was answered last, once, if it was measured.
     pub fn take_facts(&mut self) -> Option<Facts> {
         self.metrics.meter.take()
     }
@@ -269,22 +270,22 @@ impl<D: Device> Session<D> {
         self.metrics.encode_ms += ms;
     }
 
-    /// What the device is.
+    /// What the primary device is.
     pub fn info(&self) -> DeviceInfo {
         self.devices.primary().info()
     }
 
-    /// The device.
+    /// The primary device.
     pub fn device(&self) -> &D {
         self.devices.primary()
     }
 
-    /// The device, for what is not a batch.
+    /// The primary device, for work that is not a batch.
     pub fn device_mut(&mut self) -> &mut D {
         self.devices.primary_mut()
     }
 
-    /// Bytes of operands, and of what the processor keeps.
+    /// Bytes of the host's memory that operands and CPUs take.
     fn host_bytes(&self) -> u64 {
         let batches = self.queue.batches().map(|batch| &batch.payload.arena);
         let arenas = batches.chain(self.arenas.spare());

@@ -1,23 +1,24 @@
-//! Parts a batch between the GPU and the processor beside it.
+//! Partition: divides a batch between the GPU and the CPU beside it.
 //!
-//! Which calls may go where is decided here; of those that may go anywhere
-//! `router` decides.
+//! Which calls may go where is decided here. Where calls go that may go anywhere is decided
+//! by `router`.
 
 use super::Session;
 use super::compile_gate::State;
 use super::cost_model::{Model, Sum};
 use super::in_flight::Company;
+use super::launch::LaunchId;
 use super::payload::{Batch, Call};
 use super::program_cache::ProgramCache;
 use super::router::{Group, Router, Routing};
 use super::tensor_table::TensorTable;
 use crate::batch::{BatchId, Millis};
-use crate::device::{Device, Engine, Generation, Readback};
+use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
 use crate::tensor::WORD;
 
-/// Bytes of operands or results beyond which calls are no matter for a
-/// processor beside a GPU, whose results all lie in memory at once.
+/// Bytes of operands or results of a group beyond which it stays on the GPU: the CPU's
+/// results all lie in memory at once.
 const MOST_BYTES: f64 = (64 << 20) as f64;
 
 /// The calls of a batch by structure, and which group each belongs to.
@@ -41,7 +42,7 @@ impl Groups {
 
 impl<D: Device> Session<D> {
     /// Gives the session a CPU beside its GPU. With a routing the CPU takes the calls that
-    /// it answers sooner, and at any time those that ask for it; see
+    /// it answers sooner, and in any case those that ask for the CPU; see
     /// [`Session::submit_to`]. On a session without a GPU nothing changes.
     #[must_use]
     pub fn with_companion(mut self, mut cpu: D, routing: Option<Routing>) -> Self {
@@ -58,8 +59,8 @@ impl<D: Device> Session<D> {
         self.router.is_some() && self.devices.has_companion()
     }
 
-    /// What routes are chosen by, and whether it was measured here; `None`
-    /// where nothing is chosen.
+    /// The model that routes are chosen by, and whether it was measured here; `None` where
+    /// nothing is chosen.
     pub fn model(&self) -> Option<(Model, bool)> {
         let router = self.router.as_ref().filter(|_| self.is_routing())?;
         Some((router.model, router.is_calibrated))
@@ -79,7 +80,7 @@ impl<D: Device> Session<D> {
             return;
         }
         let batch = self.queue.flying(at);
-        // They may have been filled since the call that writes them was taken.
+        // A written tensor may have been filled, and so copied, since the call was taken.
         for call in batch.calls() {
             let written = batch.written(self.programs.recipes(), call);
             if let Some(tensor) = written {
@@ -92,7 +93,7 @@ impl<D: Device> Session<D> {
         let mut routed = routed(batch, &self.programs, &self.tensors, &mut self.router);
         let groups = &mut routed.groups;
         if let Some(router) = &mut self.router {
-            // What the GPU would get and cannot have yet, the processor may have.
+            // Groups that the GPU would get and has no kernel for yet, the CPU may have.
             let (mut is_ready, is_lost) = (true, self.life.is_lost());
             for group in groups.iter_mut().filter(|group| group.may_leave()) {
                 let kernels = self.programs.recipes()[group.recipe.0 as usize].kernels();
@@ -113,7 +114,7 @@ impl<D: Device> Session<D> {
         routed(batch, &self.programs, &self.tensors, &mut self.router)
     }
 
-    /// Notes how long [`Session::compute`] took; the face has the clock.
+    /// Notes how long [`Session::compute`] took for the CPU share of a batch.
     pub fn note_compute(&mut self, batch: BatchId, ms: f64) {
         let at = self.queue.place_in_flight(batch);
         if let (Some(router), Some(at)) = (&mut self.router, at) {
@@ -124,18 +125,19 @@ impl<D: Device> Session<D> {
     /// Notes that a flight has landed, before it is settled.
     pub fn note_landing(
         &mut self,
-        (batch, generation): (BatchId, Generation),
+        launch: LaunchId,
         outcome: &Result<Readback, Error>,
         now: Millis,
     ) {
-        let Some(at) = self.place_in_flight(batch, generation) else {
+        let Some(at) = self.place_in_flight(launch.batch, launch.generation) else {
             return;
         };
         let way = &self.queue.in_flight()[at].way;
         if outcome.is_ok() && way.is_heard_next() {
             self.life.heard(now);
         }
-        // The processor's part keeps the face from looking, and a failure tells nothing.
+        // A CPU share keeps the face from noticing results, and a failure tells nothing of
+        // speed.
         let is_told = outcome.is_ok()
             && way.company == Company::Alone
             && way.is_at_last()
@@ -167,7 +169,8 @@ fn routed(
     all
 }
 
-/// Collects the calls of a batch; those that cannot choose are apart.
+/// Collects the calls of a batch in groups; calls that have no choice of devices are in
+/// groups of their own.
 fn group(
     batch: &Batch,
     programs: &ProgramCache,
@@ -177,7 +180,7 @@ fn group(
     const ROUTES: usize = 3;
     let recipes = programs.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
-    // What is only planned has outdated nothing.
+    // Calls that are only explained have dropped no copies.
     let written = batch.calls().iter();
     let written: Vec<u32> = written
         .filter_map(|call| batch.written(recipes, call))
@@ -205,10 +208,10 @@ fn group(
         *up += f64::from(call.inputs.words) * f64::from(WORD);
         *down += recipe.result_words(call.rows) as f64 * f64::from(WORD);
         if let Some(router) = router {
-            let (effort, dispatches) = router.effort(call.recipe, recipe);
+            let row = router.row_work(call.recipe, recipe);
             let sum = &mut all.groups[*place].sum;
-            sum.effort.add(&effort, call.rows.into());
-            sum.dispatches = dispatches;
+            sum.effort.add(&row.effort, call.rows.into());
+            sum.dispatches = row.dispatches;
         }
     }
     all

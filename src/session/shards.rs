@@ -1,6 +1,6 @@
-//! Tensors that no buffer of the device holds, kept there in parts.
+//! Shards: tensors that no buffer of the device holds are kept there in several buffers.
 //!
-//! Which of them a chunk reads is the planner's business, and their source the
+//! Which shards a chunk reads is the planner's business, and where tensors come from the
 //! face's.
 
 use std::ops::Range;
@@ -14,18 +14,18 @@ use crate::tensor::{Packing, WORD};
 /// What a tensor is filled with.
 #[derive(Clone, Copy, Debug)]
 pub struct Filling {
-    /// How the device keeps it.
+    /// How the device keeps the words.
     pub packing: Option<Packing>,
     /// Words that are copied: packed already, or still to be packed.
     pub words: u32,
-    /// Words that they are once unpacked, as the processor keeps them.
+    /// Words once they are unpacked, as the CPU keeps them.
     pub unpacked: u32,
-    /// Words of a row; 0 where all must lie in one buffer.
+    /// Words of a row; 0 where all words must lie in one buffer.
     pub row: u32,
 }
 
 impl Filling {
-    /// The filling by words as the device keeps them.
+    /// A filling by words as the device keeps them.
     pub fn packed(packing: Option<Packing>, words: u32, row: u32) -> Filling {
         Filling {
             packing,
@@ -40,9 +40,9 @@ impl Filling {
 type Copying<'a, D> = dyn Fn(&mut D, u32, Range<u32>) -> Result<(), Error> + 'a;
 
 impl<D: Device> Session<D> {
-    /// Copies a tensor to the device: in one buffer if it fits there, else in as many
-    /// as it takes. `copy` copies a range of the words to the device as the tensor of
-    /// this number. Packed ones lie in one buffer.
+    /// Copies a tensor to the device: in one buffer if it fits there, otherwise in as many
+    /// as it takes. `copy` copies a range of the words to the device as the tensor of this
+    /// number. A packed tensor lies in one buffer.
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Refuses a call that reads a tensor as a whole that lies in parts.
-    pub(super) fn check_parts(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
+    /// Refuses a call that reads a tensor as a whole which lies in shards.
+    pub(super) fn check_shards(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
         let recipe = &self.programs.recipes()[recipe.0 as usize];
         for sharded in self.tensors.sharded() {
             let mut named = tensors.iter().enumerate();

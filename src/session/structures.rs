@@ -1,6 +1,6 @@
 //! The structures that faces ask for: each has a number, and goes when nobody needs it.
 //!
-//! How a structure is lowered is the planner's business, and what is kept of it that of
+//! How a structure is lowered is the planner's business. The recipes are in
 //! `program_cache`.
 
 use std::any::Any;
@@ -11,7 +11,8 @@ use crate::plan::{Recipe, RecipeId, Structure};
 
 impl<D: Device> Session<D> {
     /// The number of a structure; equal structures have one number, and their calls merge.
-    /// It is good until [`Session::forget`] was told of it as often as it was asked for.
+    /// The number is good until [`Session::forget`] was told of it as often as it was asked
+    /// for.
     pub fn recipe<S: Structure>(&mut self, structure: S) -> RecipeId {
         if let Some(id) = self.programs.hold(&structure) {
             return id;
@@ -28,8 +29,8 @@ impl<D: Device> Session<D> {
         id
     }
 
-    /// Gives up structures that were asked for. Calls that were made before are
-    /// still computed.
+    /// Gives up structures that were asked for. Calls that were made before are still
+    /// computed.
     pub fn forget(&mut self, ids: impl IntoIterator<Item = RecipeId>) {
         for id in ids {
             self.programs.release(id);

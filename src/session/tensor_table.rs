@@ -31,6 +31,15 @@ struct Entry {
     residency: Residency,
 }
 
+/// What a device is still to get of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Coming {
+    pub(super) tensor: u32,
+    pub(super) packing: Option<Packing>,
+    /// Words as the device keeps them: packed, if they are.
+    pub(super) words: u32,
+}
+
 /// Where the newest words of a tensor lie. The device is the one that batches are sent to,
 /// and the host is the memory of the CPU beside it, which has copies of short tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,13 +215,17 @@ impl TensorTable {
         self.put(tensor, residency);
     }
 
-    /// Each tensor with its packing and the words that the device is still to get of it.
-    pub(super) fn coming(&self) -> impl Iterator<Item = (u32, Option<Packing>, u32)> {
+    /// Each tensor with what the device is still to get of it.
+    pub(super) fn coming(&self) -> impl Iterator<Item = Coming> {
         (0..).zip(&self.entries).map(|(tensor, entry)| {
             let words = self.deferred(tensor).unwrap_or(0);
             let words = u32::try_from(words).unwrap_or(u32::MAX);
-            let words = entry.packing.map_or(words, |packing| packing.words(words));
-            (tensor, entry.packing, words)
+            let packing = entry.packing;
+            Coming {
+                tensor,
+                packing,
+                words: packing.map_or(words, |packing| packing.words(words)),
+            }
         })
     }
 

@@ -1,20 +1,20 @@
-//! Tensors that stay on the device: how they come to the devices, and when they leave.
+//! Resident tensors: how they come to the devices, and when they leave.
 //!
-//! Who still reads a tensor and where its words lie is in `tensor_table`; their source is
-//! the face's.
+//! Who still reads a tensor and where its words lie is in `tensor_table`; where tensors
+//! come from is the face's matter.
 
 use super::Session;
 use super::router::Router;
 use super::shards::Filling;
 use super::stats::TensorBytes;
-use super::tensor_table::MOST_COPIED;
+use super::tensor_table::{Coming, MOST_COPIED};
 use crate::device::Device;
 use crate::error::Error;
 use crate::tensor::{Packing, WORD};
 
 impl<D: Device> Session<D> {
-    /// A number for a tensor that stays on the device. Fill it before a call
-    /// reads it, and again after [`Session::replace_device`].
+    /// A number for a tensor that stays on the device. Fill the tensor before a call reads
+    /// it, and again after [`Session::replace_device`].
     pub fn hold(&mut self) -> u32 {
         self.tensors.hold()
     }
@@ -36,7 +36,7 @@ impl<D: Device> Session<D> {
         self.fill_packed(tensor, words, None)
     }
 
-    /// The same for words of floats that are packed, if they are.
+    /// Copies a tensor's words to the device: packed floats, if there is a packing.
     ///
     /// # Errors
     ///
@@ -53,8 +53,8 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// Writes a part of a tensor that was filled, from this word on. What was
-    /// launched before reads what was there.
+    /// Writes a part of a tensor that was filled, from this word on. Calls that were
+    /// launched before read the words that were there.
     ///
     /// # Errors
     ///
@@ -73,9 +73,10 @@ impl<D: Device> Session<D> {
         Ok(())
     }
 
-    /// The same for a face that has another way to the device. A short tensor
-    /// is copied to the processor beside the GPU too, so that calls that read it
-    /// can leave the GPU. As long as whole batches do, the GPU gets it when it needs it.
+    /// Copies a tensor to the device for a face that has another way there: `copy` does it.
+    /// A short tensor is copied to the CPU beside the GPU too, so that calls that read it
+    /// can leave the GPU. While whole batches go to the CPU, the GPU gets the tensor when
+    /// it needs it.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl<D: Device> Session<D> {
                 false => self.tensors.copy(tensor, unpacked),
             }
         } else if !self.tensors.is_read(tensor) {
-            cpu.release(tensor); // Calls that read the old copy are pending otherwise.
+            cpu.release(tensor); // No pending call reads the old copy.
         }
         Ok(())
     }
@@ -132,7 +133,7 @@ impl<D: Device> Session<D> {
         Ok(())
     }
 
-    /// Copies a tensor to the device that only the processor beside it has so far.
+    /// Copies a tensor to the device if only the CPU beside it has the words so far.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl<D: Device> Session<D> {
                 .and_then(|packed| device.fill(tensor, &packed, packing)),
         };
         if placed.is_ok() && words > MOST_COPIED {
-            cpu.release(tensor); // No call reads it there.
+            cpu.release(tensor); // No call on the CPU reads so long a tensor.
         }
         self.placed(tensor, before);
         placed?;
@@ -161,8 +162,7 @@ impl<D: Device> Session<D> {
         Ok(())
     }
 
-    /// Every tensor lies on the processor beside the device alone, which was the device
-    /// before.
+    /// Defers every tensor: it lies on the CPU alone, which was the primary device before.
     pub(super) fn defer_tensors(&mut self) {
         let cpu = self.devices.companion().expect("it was the device");
         self.tensors.resident_bytes = 0;
@@ -175,7 +175,7 @@ impl<D: Device> Session<D> {
         self.fit_batches();
     }
 
-    /// Whether each tensor, as the processor has it, fits a buffer of this device.
+    /// Whether each tensor, as the CPU has it, fits a buffer of this device.
     pub(super) fn tensors_fit(&self, device: &D) -> bool {
         let most = device.limits().max_side_bytes;
         let bytes = |tensor| {
@@ -189,7 +189,8 @@ impl<D: Device> Session<D> {
         self.tensors.numbers().all(|tensor| bytes(tensor) <= most)
     }
 
-    // What is refused midway has taken memory too, or freed what was there.
+    /// Notes what a tensor takes of the device's memory, which was `before`. A filling that
+    /// failed midway has taken memory too, or freed the words of before.
     fn placed(&mut self, tensor: u32, before: u64) {
         self.tensors.resident_bytes += self.devices.primary().tensor_bytes(tensor);
         self.tensors.resident_bytes -= before;
@@ -213,15 +214,20 @@ impl<D: Device> Session<D> {
     /// What tensors take of the device's memory.
     pub(super) fn tensor_bytes(&self) -> TensorBytes {
         let mut bytes = TensorBytes::default();
-        // What the device does not have yet counts as what it will take.
-        for (tensor, packing, coming) in self.tensors.coming() {
-            let coming = u64::from(coming) * u64::from(WORD);
+        // A tensor that the device is still to get counts as what it will take.
+        for Coming {
+            tensor,
+            packing,
+            words,
+        } in self.tensors.coming()
+        {
+            let coming = u64::from(words) * u64::from(WORD);
             *bytes.of(packing) += self.devices.primary().tensor_bytes(tensor).max(coming);
         }
         bytes
     }
 
-    /// So many calls read tensors no more.
+    /// Notes for each of these tensors that one call less reads it.
     pub(super) fn unread(&mut self, read: Vec<u32>) {
         for tensor in read {
             if self.tensors.done(tensor) {
@@ -247,8 +253,8 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// A call writes to a tensor on the device: the processor's copy is old from
-    /// here on. Calls that were made before still read it.
+    /// Drops the CPU's copy of a tensor that a call writes on the device. Calls that were
+    /// made before still read the copy.
     pub(super) fn outdate(&mut self, tensor: u32) {
         self.tensors.drop_copy(tensor);
     }

@@ -74,7 +74,7 @@ fn a_lost_device_costs_no_call() {
     assert_eq!((stats.calls, stats.settled, stats.batches), (2, 2, 2));
 }
 
-/// Loses the device with a batch on its way; what the batch's calls are told.
+/// Loses the device with a batch in flight. Returns what the batch's calls are told.
 fn lose_with(session: &mut Session<Frail>, sent: &Launch) -> Option<Settlement> {
     let loss = Err(Error::DeviceLost("test".into()));
     let told = session.settle(sent.batch, sent.generation, loss);
@@ -312,7 +312,7 @@ fn memory_is_used_again() {
 
 #[test]
 fn a_call_is_no_larger_than_its_parts_in_lists_of_their_own() {
-    // What the planner reads, what the queue weighs, and a ticket for each.
+    // The planner's part of a call, its weight in the queue, and its ticket.
     let apart = size_of::<plan::Call>() + size_of::<(Ticket, Request)>() + size_of::<Ticket>();
     assert!(size_of::<payload::Call>() <= apart);
 }

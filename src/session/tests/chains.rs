@@ -1,4 +1,4 @@
-//! Chains through a session: operands, constants and tensors that stay.
+//! Chains through a session: operands, constants and resident tensors.
 
 use super::*;
 use crate::Code;
@@ -23,7 +23,7 @@ fn chain(elements: u32, home: Home) -> Chain {
     chain
 }
 
-/// Reads that chain, with x counting up from -2.
+/// Reads the chain relu(x) · c0 + y, with x counting up from -2.
 fn read(session: &mut Session<Frail>, elements: u32, factor: f32, y: Result<f32, u32>) -> Accepted {
     let home = if y.is_ok() {
         Home::Call
@@ -92,7 +92,7 @@ fn a_long_chain_is_cut_like_any_call() {
     let mut result = vec![0.0; 1000];
     for settlement in land_all(&mut session, sent) {
         let Ok(Readback::Host(words)) = &settlement.outcome else {
-            panic!("not a result of the processor: {:?}", settlement.outcome);
+            panic!("not a result of a CPU: {:?}", settlement.outcome);
         };
         for answer in &settlement.answers {
             assert_eq!(answer.ticket, ticket);
@@ -181,7 +181,8 @@ fn calls_with_the_same_numbers_read_one_copy_and_are_one() {
         }
         session.end_explain()
     };
-    // The numbers lie between the rows that go up, and not between those that follow.
+    // The constants lie between the rows of this call, and not between those of the next
+    // calls.
     let same = plan([0.5; 4]);
     assert_eq!(same.matches(", 4 calls, ").count(), 1, "{same}");
     assert_eq!(

@@ -1,5 +1,5 @@
 //! A GPU that has less memory than a batch needs: the batch goes again in smaller
-//! chunks, then to the processor; no call fails.
+//! chunks, then to the CPU; no call fails.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::tensor::DType;
 /// Bytes of a chunk that the device likes.
 const TARGET: u64 = 4096;
 
-/// A session whose GPU has so many bytes for a chunk, with a processor beside it.
+/// A session whose GPU has so many bytes for a chunk, with a CPU beside it.
 fn scarce(capacity: u64) -> Session<Frail> {
     let device = Frail {
         capacity,
@@ -22,7 +22,7 @@ fn scarce(capacity: u64) -> Session<Frail> {
     session.with_companion(Frail::new(1 << 20), None)
 }
 
-/// Sends until nothing is left, as a face does; each call's floats.
+/// Sends until nothing is left, as a face does. Returns each call's floats.
 fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     let mut results: BTreeMap<Ticket, Vec<f32>> = BTreeMap::new();
     let mut done = Vec::new();
@@ -36,7 +36,7 @@ fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
             };
             for answer in &settlement.answers {
                 let begun = results.entry(answer.ticket).or_default();
-                begun.truncate(answer.at as usize); // Sent again, it begins anew.
+                begun.truncate(answer.at as usize); // Sent again, the result begins anew.
                 assert_eq!(begun.len(), answer.at as usize, "parts come in order");
                 begun.extend(floats(&settlement, answer));
                 if answer.is_last() {
@@ -49,7 +49,7 @@ fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     results
 }
 
-/// Calls of many lengths, one of them larger than a chunk, and what they give.
+/// Asks for calls of many lengths, one of them larger than a chunk. Returns what they give.
 fn mixed(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     let rows = [3, 200, 5000, 1, 64, 900, 17];
     let calls = (0_u16..).map(f32::from).zip(rows);
@@ -74,7 +74,7 @@ fn chunks_are_halved_until_they_fit() {
         assert_eq!(session.devices.primary().trims > 0, capacity <= TARGET);
         assert_eq!((session.pending(), loads(&session)), (0, 1));
 
-        // The next batch starts as any does.
+        // The next batch starts with chunks of the usual size.
         let expected = mixed(&mut session);
         assert_eq!(finish(&mut session), expected);
     }
@@ -138,7 +138,7 @@ fn a_device_without_memory_for_its_tensors_is_given_up() {
         .expect("one tensor");
     chain.output(sum).expect("a node");
     let recipe = session.recipe(chain);
-    // Too large for the processor to have it too.
+    // The tensor is too large for the CPU to have a copy.
     let tensor = session.hold();
     let words = vec![2.0_f32.to_bits(); 1 << 19];
     session.fill(tensor, &words).expect("held");
@@ -187,13 +187,13 @@ fn batches_leave_tensors_their_memory() {
     assert_eq!(most(&session), (live - 20 * MIB - 16) / COPIES);
     session.release(tensors[1]);
     assert_eq!(most(&session), (live - 16) / COPIES);
-    // Whatever tensors take, batches go on.
+    // Batches go on, whatever tensors take.
     session
         .fill(tensors[0], &vec![0; 15 * MIB as usize])
         .expect("held");
     assert_eq!(most(&session), MIB);
     session.fill(tensors[0], &[0; 4]).expect("held");
-    // What is refused midway has taken memory too, until it is given up.
+    // A filling that is refused midway has taken memory too, until the tensor is given up.
     let refused = session.hold();
     let outcome = session.place_with(refused, None, |device| {
         device.fill(refused, &vec![0; 5 * MIB as usize], None)?;

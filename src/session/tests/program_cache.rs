@@ -56,7 +56,7 @@ fn a_number_is_free_without_holders_and_calls() {
     assert_eq!(ask(&mut cache, op(9)), first, "the lowest that is free");
     assert_eq!(ask(&mut cache, op(8)), third);
     assert_eq!(cache.recipes().len(), 3);
-    cache.release(RecipeId(77)); // Nobody has it.
+    cache.release(RecipeId(77)); // Nobody has this number.
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Structures that come and go: what is given up is freed, and no call that is
-//! pending hears of it.
+//! Structures that come and go: a structure that is given up is freed, and its pending
+//! calls are still computed.
 
 use super::*;
 use crate::Code;
@@ -56,7 +56,7 @@ fn a_number_is_good_until_its_last_holder_and_its_last_call() {
     session.forget([twice[0]]);
     let third = ask_row(&mut session, twice[1], 5).ticket;
     session.forget([twice[1]]);
-    session.forget([twice[1], RecipeId(77)]); // Too often, and what nobody knows.
+    session.forget([twice[1], RecipeId(77)]); // Given up too often, and a number that nobody knows.
 
     let refused = Submission {
         recipe: twice[1],
@@ -70,7 +70,7 @@ fn a_number_is_good_until_its_last_holder_and_its_last_call() {
     let other = structure(&mut session, 6);
     assert_ne!(other, twice[1], "calls of it are pending");
 
-    // Also where the device is lost meanwhile.
+    // The calls are sent again where the device is lost meanwhile.
     let lost = launch(&mut session);
     session.lose(lost.generation);
     session.replace_device(Frail::new(1 << 20), NOW);
@@ -112,7 +112,8 @@ fn a_call_as_large_as_the_last_is_refused_where_it_no_longer_fits() {
     for _ in 0..2 {
         ask_row(&mut session, recipe, width);
     }
-    // The number as another structure's: what its calls took is not what these take.
+    // The number becomes another structure's: what calls of the first took is not what
+    // these take.
     let sent = launch(&mut session);
     land(&mut session, sent);
     session.forget([recipe]);

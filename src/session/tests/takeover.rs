@@ -1,5 +1,5 @@
-//! A GPU that takes over from the processor that had its place: what lies there, what is
-//! on its way, and who answers afterwards.
+//! A GPU that takes over from the CPU that had its place: where tensors lie then, what is
+//! in flight, and who answers afterwards.
 
 use super::recovery::Remedy;
 use super::writing::{Pose, asked, fill, pose, result_of, written};
@@ -14,7 +14,7 @@ fn gpu() -> Frail {
     Frail::new(1 << 20).gpu()
 }
 
-/// A session whose GPU answers everything, or leaves all to the processor beside it.
+/// A session whose GPU answers everything, or leaves all to the CPU beside it.
 fn session(flush: f64) -> Session<Frail> {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = flush;
@@ -23,7 +23,7 @@ fn session(flush: f64) -> Session<Frail> {
     session.with_companion(Frail::new(1 << 20), Some(model.into()))
 }
 
-/// The processor takes the place of a GPU, and its face looks for one.
+/// The CPU takes the place of a GPU, and its face looks for one.
 fn fall_back(session: &mut Session<Frail>, pose: Pose) {
     session.lose(session.generation());
     assert_eq!(session.remedy(NOW), Some(Remedy::Reopen));
@@ -42,7 +42,7 @@ fn answer(session: &mut Session<Frail>, call: Ticket) -> Vec<f32> {
 }
 
 #[test]
-fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
+fn a_gpu_takes_over_with_every_tensor_and_the_cpu_beside_it() {
     let mut session = session(0.0);
     let pose = pose(&mut session);
     let model = session.model();
@@ -54,7 +54,7 @@ fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
     session
         .fill_packed(packed, &halves, Some(Packing::F16))
         .expect("held");
-    // Only the processor has seen this.
+    // Only the CPU has this value.
     let write = written(&mut session, pose, 7.0);
     assert_eq!(answer(&mut session, write), [0.0; 0]);
 
@@ -99,7 +99,7 @@ fn what_is_on_its_way_lands_first_and_nothing_follows() {
     assert!(session.launch(LATER).is_none(), "it waits for the GPU");
     assert_eq!(session.due(LATER), Due::Idle);
     let settled = land_all(&mut session, sent);
-    // Writes of a batch come first.
+    // The calls of a batch that write come first.
     assert_eq!(result_of(&settled, before), [7.0; 4]);
     assert_eq!(result_of(&settled, write), [0.0; 0]);
     assert_eq!(session.due(LATER), Due::Now);
@@ -109,11 +109,11 @@ fn what_is_on_its_way_lands_first_and_nothing_follows() {
 }
 
 #[test]
-fn calls_that_asked_for_the_processor_find_what_was_written_before() {
+fn calls_that_asked_for_the_cpu_find_what_was_written_before() {
     let mut session = session(0.0);
     let pose = pose(&mut session);
     fall_back(&mut session, pose);
-    // On the processor alone a call may ask for it whatever it reads.
+    // While there is only the CPU, a call may ask for it whatever the call reads.
     let write = written(&mut session, pose, 7.0);
     let call = asked(&mut session, pose, Some(Engine::Cpu));
     session.welcome(gpu(), LATER);
@@ -122,7 +122,7 @@ fn calls_that_asked_for_the_processor_find_what_was_written_before() {
     let settled = land_all(&mut session, sent);
     assert_eq!(result_of(&settled, write), [0.0; 0]);
     assert_eq!(result_of(&settled, call), [7.0; 4]);
-    // The processor's copy is an old one.
+    // The CPU's copy is older than what the call wrote.
     let refused = writing::read(&mut session, pose, (None, Some(Engine::Cpu)));
     assert_eq!(refused.unwrap_err().code(), Code::InvalidInput);
 }
@@ -152,14 +152,10 @@ fn a_gpu_that_took_over_is_lost_as_any_other() {
     fall_back(&mut session, pose);
     session.welcome(gpu(), LATER);
     assert!(session.take_over(LATER));
-    // Nothing was read there, so that it has none of the tensors.
+    // No call was computed on the GPU, so it has none of the tensors.
     let call = asked(&mut session, pose, None);
     assert_eq!(answer(&mut session, call), [0.0; 4]);
-    assert_eq!(
-        session.devices.primary().launches,
-        0,
-        "the processor is sooner"
-    );
+    assert_eq!(session.devices.primary().launches, 0, "the CPU is sooner");
     assert!(!session.is_unheard());
     session.lose(session.generation());
     assert!(session.is_unheard());
@@ -179,10 +175,10 @@ fn a_router_that_rests_forgets_structures_that_are_given_up() {
     let effort = |session: &mut Session<Frail>, id: RecipeId| {
         let recipe = session.programs.recipes()[id.0 as usize].clone();
         let known = session.router.as_mut().expect("calls are routed");
-        (known.effort(id, &recipe), recipe.effort())
+        (known.row_work(id, &recipe).effort, recipe.effort())
     };
     let (known, own) = effort(&mut session, wide);
-    assert_eq!(known.0, own);
+    assert_eq!(known, own);
     fall_back(&mut session, pose);
     assert!(!session.is_routing());
     session.forget([wide]);
@@ -191,5 +187,5 @@ fn a_router_that_rests_forgets_structures_that_are_given_up() {
     session.welcome(gpu(), LATER);
     assert!(session.take_over(LATER) && session.is_routing());
     let (known, own) = effort(&mut session, narrow);
-    assert_eq!(known.0, own, "nothing of the structure before");
+    assert_eq!(known, own, "nothing of the structure before");
 }

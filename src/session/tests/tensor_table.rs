@@ -58,7 +58,12 @@ fn a_tensor_is_where_it_was_put_last() {
     assert_eq!(table.residency(tensor), on_host(true));
     assert_eq!(table.deferred(tensor), Some(8));
     let coming: Vec<_> = table.coming().collect();
-    assert_eq!(coming, [(tensor, Some(Packing::F16), 4)], "two in a word");
+    let packed = Coming {
+        tensor,
+        packing: Some(Packing::F16),
+        words: 4,
+    };
+    assert_eq!(coming, [packed], "two in a word");
     table.bring(tensor);
     assert_eq!(table.residency(tensor), Residency::Both { words: 8 });
     table.drop_copy(tensor);
