@@ -10,11 +10,11 @@ import { openSite } from "./site.mjs";
 const site = openSite();
 
 /** Opens a session whose submissions are logged, as `gpu`, `log`, `call`, `note` and `frame`. */
-async function logging(page) {
-  await page.evaluate(async () => {
+async function logging(page, flush = "frame") {
+  await page.evaluate(async (flush) => {
     window.log = [];
     window.note = (what) => log.push(what);
-    window.gpu = await framebatch.open({ engine: "gpu" });
+    window.gpu = await framebatch.open({ engine: "gpu", flush });
     const one = new Float32Array(1);
     await gpu.warmup(() => gpu.lerp(one, one, 0)); // What is ready goes at once.
     const { submit } = GPUQueue.prototype;
@@ -28,7 +28,7 @@ async function logging(page) {
     };
     window.frame = () => new Promise((run) => requestAnimationFrame(run));
     window.sleep = (ms) => new Promise((run) => setTimeout(run, ms));
-  });
+  }, flush);
 }
 
 test("armed: calls of a timer, an event and two frame callbacks are one submission", () =>
@@ -209,6 +209,63 @@ test("missing frames: a timer once, then tasks, until frames return", () =>
     },
     { prepare: withholdFrames },
   ));
+
+test("auto: calls that are awaited outside of frames wait for none", () =>
+  site.page(
+    async (page) => {
+      await logging(page, "auto");
+      const { values, log } = await page.evaluate(async () => {
+        log.length = 0;
+        const values = [];
+        for (let i = 0; i < 5; i++) {
+          const calls = [call("call"), call("call")];
+          for (const [value] of await Promise.all(calls)) values.push(value);
+        }
+        return { values, log };
+      });
+      assert.deepEqual(values, Array(10).fill(4));
+      const batch = ["call", "call", "submit"];
+      assert.deepEqual(log, Array(5).fill(batch).flat());
+    },
+    { prepare: withholdFrames },
+  ));
+
+for (const first of [true, false]) {
+  const order = first ? "before" : "behind";
+  test(`auto: callbacks asked for ${order} the clock's make a page animate, with one submission a frame`, () =>
+    site.page(async (page) => {
+      await logging(page, "auto");
+      const frames = await page.evaluate(async (first) => {
+        const animate = (frames) =>
+          new Promise((done) => {
+            const step = () => {
+              if (frames-- === 0) return done();
+              // Each callback asks for the next one before or after its calls do.
+              if (first) requestAnimationFrame(step);
+              note("frame");
+              call("callback");
+              requestAnimationFrame(() => call("other"));
+              if (!first) setTimeout(() => requestAnimationFrame(step));
+            };
+            requestAnimationFrame(step);
+          });
+        const event = setInterval(() => call("event"), 3);
+        await animate(4);
+        log.length = 0;
+        await animate(30);
+        clearInterval(event);
+        await call("last");
+        return log.join().split("frame,").slice(1, -1);
+      }, first);
+      const counts = frames.map((frame) => frame.split("submit").length - 1);
+      // A frame that a busy machine draws too late may have two or none.
+      const single = counts.filter((count) => count === 1).length;
+      assert.ok(single >= counts.length * 0.7, counts.join(" "));
+      const calls = frames.join().match(/event|callback|other/g).length;
+      const submits = counts.reduce((sum, count) => sum + count, 0);
+      assert.ok(submits <= frames.length * 1.5, `${submits} of ${calls} calls`);
+    }));
+}
 
 test("a dedicated worker batches a task's calls", () =>
   site.page(async (page) => {
