@@ -19,7 +19,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { npmFields, PAGES, repositoryAddress } from "./address.mjs";
 import { factory } from "./glue-factory.mjs";
@@ -30,7 +30,7 @@ import { blankPlaces } from "./strip-locations.mjs";
 import { shorten } from "./shorten-imports.mjs";
 import { emptied, TRAPS } from "./strip-panics.mjs";
 
-/** The scripts that applications import, and what each is made of. */
+/** The scripts that applications import, and what each is made of: a folder, but for the first. */
 const ENTRIES = {
   index: "index.js",
   animation: "animation/index.js",
@@ -44,6 +44,11 @@ const OTHERS = {
   "../index.js": "./index.js",
   "../animation/index.js": "./animation.js",
 };
+
+/** What wasm-opt leaves out: nothing that a browser reads. */
+const STRIPPED = ["debug", "producers", "target-features"].map(
+  (section) => `--strip-${section}`,
+);
 
 /** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
 const BUDGET = 238_500;
@@ -81,8 +86,8 @@ for (const [name, [folder, text]] of Object.entries(glues)) {
   writeFileSync(file, factory(text));
   await minify({ [name]: file }, join(target, "wasm"));
 }
-await minify(scripts(ENTRIES), join(target, "dist"));
-await minify(scripts(AROUND), join(target, "dist"), OTHERS);
+await minify(scripts(ENTRIES), join(target, "dist"), { isShared });
+await minify(scripts(AROUND), join(target, "dist"), { others: OTHERS });
 for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
@@ -109,7 +114,7 @@ function assemble(folder, crate, name, features) {
   const trapping = join(folder, `${crate}.trap.wasm`);
   const built = readFileSync(join(folder, `${crate}_bg.wasm`));
   writeFileSync(trapping, emptied(built, TRAPS[crate]));
-  optimize(trapping, file, features, ["--strip-debug", "--strip-producers"]);
+  optimize(trapping, file, features, STRIPPED);
   order(file, features);
   const short = shorten(
     readFileSync(file),
@@ -128,11 +133,20 @@ function scripts(entries) {
 }
 
 /**
- * Bundles scripts with what they import; what several of them do is a file that they
- * share. The glue stays a file of its own, beside its WebAssembly; so do `others`, by
- * what they are called where they lie.
+ * Whether a module is in no folder of an entry. The first entry only names what pages see;
+ * it has no folder, and a page without it has no session.
  */
-async function minify(input, dir, others = {}) {
+function isShared(module) {
+  const path = relative(face, module);
+  return !Object.keys(ENTRIES).some((name) => path.startsWith(name));
+}
+
+/**
+ * Bundles scripts with what they import; the modules that are shared are one file, which
+ * compresses better than several. The glue stays a file of its own, beside its
+ * WebAssembly; so do `others`, by what they are called where they lie.
+ */
+async function minify(input, dir, { others = {}, isShared } = {}) {
   const bundle = await rolldown({
     input,
     external: ["../wasm/framebatch.js", "../wasm/embeddings.js", "react"],
@@ -154,7 +168,7 @@ async function minify(input, dir, others = {}) {
   await bundle.write({
     dir,
     minify: true,
-    codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+    codeSplitting: isShared && { groups: [{ name: "shared", test: isShared }] },
     chunkFileNames: "[name].js",
   });
   await bundle.close();
