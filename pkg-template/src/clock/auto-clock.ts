@@ -20,8 +20,6 @@ export class AutoClock implements Clock {
   /** Frames that came while they were asked for, and the last of them in which a call was made. */
   private frames = 0;
   private lastWithCalls = -Infinity;
-  /** Whether the callbacks of a frame may be running. */
-  private isInFrame = false;
   /** Whether it is known of the queued calls where the first of this frame was made. */
   private isNoted = false;
   /** The time of the frame that was the newest when that call was made. */
@@ -35,7 +33,6 @@ export class AutoClock implements Clock {
   ) {
     this.framed = new FrameClock(environment, batch, {
       began: (time) => this.began(time),
-      ended: () => (this.isInFrame = false),
     });
     this.eager = new EagerClock(environment, batch);
   }
@@ -63,8 +60,7 @@ export class AutoClock implements Clock {
 
   private note(): void {
     this.isNoted = true;
-    if (this.isInFrame) this.lastWithCalls = this.frames;
-    else this.frameTime = this.environment.frames?.newest();
+    this.frameTime = this.environment.frames?.newest();
     const { framed } = this;
     const isAnimating = this.frames - this.lastWithCalls < ANIMATING_FRAMES;
     this.isEager = !isAnimating || !framed.comes;
@@ -74,7 +70,6 @@ export class AutoClock implements Clock {
 
   private began(time: number): void {
     this.frames += 1;
-    this.isInFrame = true;
     // The call was made in a callback of this frame, ahead of the clock's own.
     if (this.isNoted && this.frameTime === time)
       this.lastWithCalls = this.frames;

@@ -20,8 +20,6 @@ const MISSING_MS = 100;
 export interface FrameListener {
   /** The callbacks of a frame are running; `time` is what all of them are told. */
   began(time: number): void;
-  /** All callbacks of the frame have run, and its calls are sent next. */
-  ended(): void;
 }
 
 /** The clock behind `flush: "frame"`. */
@@ -45,7 +43,7 @@ export class FrameClock implements Clock {
     private readonly listener?: FrameListener,
   ) {
     this.task = new EndOfTask(environment, () => {
-      listener?.ended();
+      if (listener !== undefined) this.ask();
       this.send();
     });
     this.timer = new FlushTimer(environment, {
@@ -120,7 +118,7 @@ export class FrameClock implements Clock {
     if (this.task.posted) this.send();
     const sinceLast = this.environment.now() - this.since;
     if (!this.waiting && sinceLast >= ARMED_MS) return;
-    this.ask();
+    if (this.listener === undefined) this.ask();
     this.task.post();
   };
 
