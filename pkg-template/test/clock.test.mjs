@@ -488,6 +488,38 @@ for (const [order, frame] of [
 }
 
 check(
+  "auto, calls in callbacks behind the clock's, where the browser says nothing of tasks",
+  "auto",
+  { ...idleDevice, scheduler: false },
+  ({ world, call }) => {
+    call();
+    world.task();
+    for (let i = 0; i < 2; i += 1) {
+      nextFrame(world, () => call(2));
+      call(); // an event
+      world.task();
+    }
+  },
+  ["0: 1", "16: 2", "16: 1", "32: 2", "32: 1"],
+);
+
+check(
+  "auto, calls of tasks between a frame and its end are no calls in callbacks",
+  "auto",
+  idleDevice,
+  ({ world, call }) => {
+    call();
+    world.task();
+    world.pass(16);
+    world.messages.push(() => call()); // ahead of the clock's task
+    world.frame();
+    call();
+    world.task();
+  },
+  ["0: 1", "16: 1", "16: 1"],
+);
+
+check(
   "auto: ten frames without calls in callbacks, and tasks set the pace again",
   "auto",
   idleDevice,

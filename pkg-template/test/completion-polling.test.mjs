@@ -243,3 +243,65 @@ test("disposed: nothing more is asked", async () => {
   await answer(target);
   assert.equal(target.asked.length, 1);
 });
+
+/**
+ * A browser that notices what is done when it is nudged, and otherwise at its own pace; the
+ * time that each batch took.
+ */
+function slowToNotice({ world, target, send, settle }, { work, pace }) {
+  const start = world.time;
+  send();
+  const { nudges } = target;
+  while (target.batches > 0) {
+    world.pass(1);
+    world.task();
+    const waited = world.time - start;
+    const isNudged = target.nudges > nudges && waited >= work;
+    if (isNudged || waited >= pace) settle();
+    if (target.asked.length > 0)
+      target.asked.splice(0).forEach(([yes]) => yes());
+  }
+  return world.time - start;
+}
+
+test("batches at once behind each other, of a browser that looks every 100 ms: a loop", () => {
+  const all = hurried();
+  for (let batch = 0; all.poller.measuring; batch += 1) {
+    assert.ok(batch < 30, "it never makes up its mind");
+    slowToNotice(all, { work: 1, pace: 100 });
+  }
+  assert.equal(all.poller.mode, "loop");
+});
+
+test("a loop no slower than the nudges is kept, however uneven the machine", () => {
+  const all = hurried();
+  const work = [9, 14, 25, 8, 15];
+  for (let batch = 0; all.poller.measuring; batch += 1) {
+    assert.ok(batch < 30, "it never makes up its mind");
+    const polled = all.poller.mode === "loop";
+    slowToNotice(all, { work: polled ? work[batch % 5] : 1, pace: 100 });
+  }
+  assert.equal(all.poller.mode, "loop");
+});
+
+test("batches that become far slower are measured again", () => {
+  const all = hurried();
+  const { poller, target } = all;
+  const quick = { work: 1, pace: 2 };
+  for (let batch = 0; poller.measuring && batch < 30; batch += 1) {
+    slowToNotice(all, quick);
+  }
+  assert.equal(poller.mode, "echo");
+  poller.mode = "none"; // As if echoes had hurt.
+  const slow = { work: 1, pace: 100 };
+  for (let batch = 0; batch < 20; batch += 1) slowToNotice(all, slow);
+  assert.deepEqual([poller.mode, poller.measuring], ["loop", false]);
+  assert.ok(target.nudges > 0);
+  // Work that is slow by itself is measured once.
+  const { poller: patient, ...rest } = hurried();
+  const heavy = { work: 200, pace: 200 };
+  for (let batch = 0; batch < 60; batch += 1) {
+    slowToNotice({ poller: patient, ...rest }, heavy);
+  }
+  assert.equal(patient.measuring, false);
+});

@@ -4,7 +4,11 @@
 // itself: `task()`, `frame()` and `pass()` do. Each can be taken away.
 
 /** Makes an environment for a clock, and the controls for a test. */
-export function fakeEnvironment({ frames = true, page = true } = {}) {
+export function fakeEnvironment({
+  frames = true,
+  page = true,
+  scheduler = true,
+} = {}) {
   const world = {
     time: 0,
     messages: [],
@@ -43,6 +47,11 @@ export function fakeEnvironment({ frames = true, page = true } = {}) {
             world.frames = world.frames.filter((frame) => frame.id !== id);
           },
           newest: () => world.frameTime,
+          behind(run) {
+            if (!scheduler) return false;
+            world.messages.unshift(run);
+            return true;
+          },
         }
       : undefined,
     page: page

@@ -20,6 +20,9 @@ export class AutoClock implements Clock {
   /** Frames that came while they were asked for, and the last of them in which a call was made. */
   private frames = 0;
   private lastWithCalls = -Infinity;
+  /** Whether callbacks of a frame are running behind the clock's own. */
+  private isInFrame = false;
+  private readonly leaveFrame = () => (this.isInFrame = false);
   /** Whether it is known of the queued calls where the first of this frame was made. */
   private isNoted = false;
   /** The time of the frame that was the newest when that call was made. */
@@ -60,7 +63,8 @@ export class AutoClock implements Clock {
 
   private note(): void {
     this.isNoted = true;
-    this.frameTime = this.environment.frames?.newest();
+    if (this.isInFrame) this.lastWithCalls = this.frames;
+    else this.frameTime = this.environment.frames?.newest();
     const { framed } = this;
     const isAnimating = this.frames - this.lastWithCalls < ANIMATING_FRAMES;
     this.isEager = !isAnimating || !framed.comes;
@@ -74,5 +78,6 @@ export class AutoClock implements Clock {
     if (this.isNoted && this.frameTime === time)
       this.lastWithCalls = this.frames;
     this.isNoted = false;
+    this.isInFrame = this.environment.frames!.behind(this.leaveFrame);
   }
 }

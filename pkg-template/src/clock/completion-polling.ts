@@ -39,6 +39,19 @@ const WORTH = {
 /** While measuring, milliseconds after which a batch that is not polled for is nudged. */
 const RESCUE_MS = 10;
 
+/** A batch that is answered so soon behind its first nudge was done, and not noticed. */
+const NOTICED_MS = 6;
+
+/** The share of the time of batches that were nudged that a loop may take, which is their time too. */
+const WORTH_OF_LATE = 1.5;
+
+/**
+ * Once a mode is chosen: successive batches, so slow and so many times slower than batches
+ * were without polling, after which everything is measured again. A browser may notice
+ * batches in passing while a page is drawn, and no more when nothing moves.
+ */
+const RELAPSE = { batches: 3, milliseconds: 50, times: 4 };
+
 /** What is polled. */
 export interface Pollable {
   /** Submits nothing. */
@@ -60,6 +73,13 @@ export class CompletionPoller {
   private took: number[] = [];
   /** How long batches take without polling; undefined until that is known. */
   private unpolled: number | undefined;
+  /** When the batch in flight was nudged first, if it had to be. */
+  private nudgedAt: number | undefined;
+  /** Batches among `took` that were answered behind a nudge, and whether most were without polling. */
+  private lateBatches = 0;
+  private isLate = false;
+  /** Successive batches that were far slower than when the mode was chosen. */
+  private relapses = 0;
   /** The modes to measure after this one. */
   private untried: PollingMode[] = [];
   /** Whether the batch in flight was sent alone, so that its time tells something. */
@@ -86,6 +106,7 @@ export class CompletionPoller {
     this.alone = owed === 1;
     this.waiting = true;
     this.since = this.environment.now();
+    this.nudgedAt = undefined;
     if (this.mode === "echo") void this.echo();
     else if (this.mode === "loop") this.loop();
     else if (this.measuring) this.rescue(this.since);
@@ -94,12 +115,16 @@ export class CompletionPoller {
   /** A batch was answered. */
   returned(): void {
     // A batch of the processor tells nothing of how a GPU is noticed.
-    if (!this.measuring || !this.waiting) return;
+    if (!this.waiting) return;
     const owed = this.target.owed();
     if (this.alone && owed > 0) return;
     this.waiting = owed > 0;
     if (this.cold > 0) this.cold -= 1;
-    else if (this.alone) this.learn(this.environment.now() - this.since);
+    else if (this.alone) {
+      const now = this.environment.now();
+      if (this.measuring) this.learn(now - this.since, now);
+      else this.watch(now - this.since);
+    }
     this.alone = false;
   }
 
@@ -109,17 +134,34 @@ export class CompletionPoller {
     this.task.close();
   }
 
-  private learn(milliseconds: number): void {
+  private watch(milliseconds: number): void {
+    const { batches, times } = RELAPSE;
+    const usual = Math.max(this.unpolled! * times, RELAPSE.milliseconds);
+    this.relapses = milliseconds > usual ? this.relapses + 1 : 0;
+    if (this.relapses < batches) return;
+    this.relapses = 0;
+    this.unpolled = undefined;
+    this.mode = "none";
+    this.measuring = true;
+  }
+
+  private learn(milliseconds: number, now: number): void {
     this.took.push(milliseconds);
-    const isPolled = Math.min(...this.took) > RESCUE_MS;
+    const { nudgedAt } = this;
+    if (nudgedAt !== undefined && now - nudgedAt <= NOTICED_MS)
+      this.lateBatches += 1;
+    const isPolled = Math.min(...this.took) >= RESCUE_MS;
     // Two samples are enough where batches had to be nudged.
     const isHelped = this.mode === "none" && isPolled;
     if (this.took.length < (isHelped ? 2 : SAMPLES)) return;
     // The median: lateness comes and goes, and so does what else the machine does.
     const usual = this.took.sort((a, b) => a - b)[this.took.length >> 1];
+    const isLate = this.lateBatches * 2 > this.took.length;
     this.took = [];
+    this.lateBatches = 0;
     if (this.unpolled === undefined) {
       this.unpolled = usual;
+      this.isLate = isLate;
       // A loop is only for browsers that look now and then. Slow work looks the same, but
       // a loop does not help it.
       this.untried = isPolled ? ["loop", "echo"] : ["echo"];
@@ -134,7 +176,8 @@ export class CompletionPoller {
 
   // The share of the unpolled time that the measured mode may take.
   private get worth(): number {
-    return this.mode === "loop" ? WORTH.loop : WORTH.echo;
+    if (this.mode === "echo") return WORTH.echo;
+    return this.isLate ? WORTH_OF_LATE : WORTH.loop;
   }
 
   private get active(): boolean {
@@ -144,7 +187,9 @@ export class CompletionPoller {
   // A browser that looks every 100 ms would keep the first calls of a page waiting.
   private rescue(since: number): void {
     this.environment.setTimer(() => {
-      if (this.since === since && this.active) this.loop();
+      if (this.since !== since || !this.active) return;
+      this.nudgedAt = this.environment.now();
+      this.loop();
     }, RESCUE_MS);
   }
 
@@ -173,7 +218,9 @@ export class CompletionPoller {
 
   private step(): void {
     const waited = this.environment.now() - this.since;
-    if (!this.active || waited > LONGEST_MS) {
+    // A batch that is measured without polling gets no nudges that were meant for another.
+    const isMeant = this.mode === "loop" || this.nudgedAt !== undefined;
+    if (!this.active || !isMeant || waited > LONGEST_MS) {
       this.looping = false;
       return;
     }

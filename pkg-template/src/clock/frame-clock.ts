@@ -43,7 +43,7 @@ export class FrameClock implements Clock {
     private readonly listener?: FrameListener,
   ) {
     this.task = new EndOfTask(environment, () => {
-      if (listener !== undefined) this.ask();
+      if (listener !== undefined) this.askLast();
       this.send();
     });
     this.timer = new FlushTimer(environment, {
@@ -110,6 +110,15 @@ export class FrameClock implements Clock {
     this.frame = this.environment.frames!.request(this.onFrame);
   }
 
+  // Behind the callbacks that others asked for as theirs ran, so that calls of these come
+  // before the clock hears of the frame.
+  private askLast(): void {
+    if (!this.asked) return;
+    this.environment.frames!.cancel(this.frame);
+    this.asked = false;
+    this.ask();
+  }
+
   private readonly onFrame = (time: number): void => {
     this.asked = false;
     this.missing = false;
@@ -118,7 +127,7 @@ export class FrameClock implements Clock {
     if (this.task.posted) this.send();
     const sinceLast = this.environment.now() - this.since;
     if (!this.waiting && sinceLast >= ARMED_MS) return;
-    if (this.listener === undefined) this.ask();
+    this.ask();
     this.task.post();
   };
 

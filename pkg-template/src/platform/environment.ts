@@ -36,10 +36,20 @@ export interface Environment {
          * of them runs. Undefined or null where that is not known.
          */
         newest(): number | null | undefined;
+        /**
+         * Runs a function behind the callbacks of the frame that is being drawn, before
+         * other tasks. `false` where the browser cannot be asked for that.
+         */
+        behind(run: () => void): boolean;
       }
     | undefined;
   /** Undefined where nothing can be hidden: a worker, Node. */
   readonly page: Page | undefined;
+}
+
+/** What of `scheduler` a clock needs; some browsers have none. */
+interface TaskScheduler {
+  postTask(run: () => void, options: { priority: "user-blocking" }): unknown;
 }
 
 /** The environment this script runs in. */
@@ -56,6 +66,11 @@ export function hostEnvironment(): Environment {
           cancel: (frame) => cancelAnimationFrame(frame),
           newest: () =>
             globalThis.document?.timeline?.currentTime as number | null,
+          behind(run) {
+            const { scheduler } = globalThis as { scheduler?: TaskScheduler };
+            scheduler?.postTask(run, { priority: "user-blocking" });
+            return scheduler !== undefined;
+          },
         }
       : undefined,
     page: typeof document === "undefined" ? undefined : document,
