@@ -49,9 +49,10 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import those before it, and none the
 /// session.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "devices",
     "cost_model",
+    "drift",
     "router",
     "batch_metrics",
     "stats",

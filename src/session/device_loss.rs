@@ -4,8 +4,8 @@
 //! Finding another device is the matter of the driver and its face.
 
 use super::in_flight::Way;
-use super::launch::Settlement;
 use super::recovery::{ATTEMPTS, Loss, Remedy};
+use super::settlement::Settlement;
 use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
