@@ -47,17 +47,22 @@ impl<D: Device> Session<D> {
         let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
         let answers = sent.answers(batch, self.programs.recipes(), &outcome);
         let done = sent.done(batch, &outcome);
-        let whole = answers.iter().filter(|answer| answer.is_last()).count();
-        // A call that was answered with results shows that the device works. Nothing comes
-        // back of a call that writes to a tensor: such calls show that the device works
-        // when it was not lost for a minute.
-        let has_words = answers.iter().any(|answer| answer.span.words > 0);
-        let is_result = self.life.is_old(way.sent) || has_words;
-        let proves = outcome.is_ok() && whole > 0 && !sent.is_cpu_share && is_result;
-        match &outcome {
-            Ok(_) => self.metrics.settled(whole, sent.engine),
-            Err(_) => self.metrics.rejected += answers.len() as u64,
-        }
+        let proves = match &outcome {
+            Ok(_) => {
+                let whole = answers.iter().filter(|answer| answer.is_last()).count();
+                self.metrics.settled(whole, sent.engine);
+                // A call that was answered with results shows that the device works.
+                // Nothing comes back of a call that writes to a tensor: such calls show
+                // that the device works when it was not lost for a minute.
+                let has_words = || answers.iter().any(|answer| answer.span.words > 0);
+                let is_result = || self.life.is_old(way.sent) || has_words();
+                whole > 0 && !sent.is_cpu_share && is_result()
+            }
+            Err(_) => {
+                self.metrics.rejected += answers.len() as u64;
+                false
+            }
+        };
         if proves {
             self.life.proved();
             self.recovery.proved();
