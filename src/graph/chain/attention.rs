@@ -1,15 +1,15 @@
-//! What attention asks of its operands, and the shape that it gives.
+//! What attention asks of its operands, and the shape of its result.
 
-use super::infer::matrix;
 use super::op::{Heads, MAX_HEAD, Op};
+use super::product_shapes::matrix;
 use super::{Node, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
 
-/// Heads of all matrices of a stack: threads are counted in 32 bits.
+/// The most heads in a stack of matrices, because kernels count threads in 32 bits.
 const MAX_HEADS: u64 = 1 << 24;
 
-/// The shape of the queries, with the axes in front broadcast.
+/// The shape of an attention: that of the queries, with the axes in front broadcast.
 pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let [q, k, v] = [0, 1, 2].map(|place| operands[place].shape);
     if !matches!(operands[3].op, Op::Constant { .. }) {
