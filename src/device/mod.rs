@@ -61,7 +61,7 @@ pub struct DeviceInfo {
     pub engine: Engine,
     /// The adapter's name, vendor or description, as the platform gives it.
     pub adapter: String,
-    /// The driver or architecture, as the platform gives it.
+    /// The GPU driver or architecture, as the platform gives it.
     pub driver: String,
     /// Whether it is a software adapter.
     pub software: bool,

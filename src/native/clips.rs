@@ -173,7 +173,7 @@ impl Gpu {
         } = clips::encode(tracks, duration)?;
         let shared = self.shared();
         let size = words_of(words.len());
-        let at = shared.on_driver_thread(move |shared| {
+        let at = shared.on_gpu_driver_thread(move |shared| {
             let mut state = shared.open()?;
             let State { driver, clips, .. } = &mut *state;
             let session = &mut driver.session;
@@ -363,7 +363,7 @@ impl Shared {
             return Ok(clips.number(session));
         }
         drop(state);
-        self.on_driver_thread(|shared| {
+        self.on_gpu_driver_thread(|shared| {
             let mut state = shared.open()?;
             let State { driver, clips, .. } = &mut *state;
             let session = &mut driver.session;

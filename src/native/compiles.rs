@@ -11,7 +11,7 @@ use super::shared::Shared;
 use super::worker::{Ended, supervise};
 use crate::device::{Compile, Generation};
 
-/// Compilers at work at once: a driver's take a core each, and calls need some too.
+/// Compilers at work at once: a GPU driver's compiler takes a core, and calls need some too.
 const MOST: usize = 4;
 
 /// The kernels of one life of a device that wait to be compiled.
@@ -19,8 +19,8 @@ const MOST: usize = 4;
 pub(super) struct Compiles {
     generation: Generation,
     waiting: VecDeque<Compile>,
-    /// Threads that compile for this life of the device. Those of an earlier one may be
-    /// caught in a driver, and count no more.
+    /// Threads that compile for this life of the device. Threads that compile for an earlier
+    /// one may be caught in a GPU driver, and count no more.
     compilers: usize,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usi
 }
 
 /// Compiles kernels as long as there are some, and tells the worker of each. On a thread
-/// of its own, for drivers take their time.
+/// of its own, for GPU drivers take their time.
 fn compile(shared: &Shared, generation: Generation) {
     loop {
         let next = shared.lock().compiles.next(generation);

@@ -94,7 +94,7 @@ impl Config {
     }
 }
 
-/// Opens the device that the settings ask for, on a thread that may enter the driver.
+/// Opens the device that the settings ask for, on a thread that may enter a GPU driver.
 pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
     match config.engine {
         EngineChoice::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),

@@ -76,8 +76,8 @@ impl Drop for Owner {
 
 impl Gpu {
     /// Opens a device and starts the worker that sends to it. The device is opened, used and
-    /// freed by threads of the process that never end, since a thread that has used a driver
-    /// may be caught there when it ends.
+    /// freed by threads of the process that never end, since a thread that has used a
+    /// GPU driver may be caught there when it ends.
     ///
     /// # Errors
     ///

@@ -115,7 +115,7 @@ impl Gpu {
         let shape = Shape::new(dims)?;
         let shared = Arc::clone(self.shared());
         self.shared()
-            .on_driver_thread(move |_| import(&shared, &buffer, shape))
+            .on_gpu_driver_thread(move |_| import(&shared, &buffer, shape))
     }
 }
 

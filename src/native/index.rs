@@ -253,7 +253,7 @@ impl Entry {
             }
             drop((state, held));
             let entry = Arc::clone(self);
-            self.shared.on_driver_thread(move |_| {
+            self.shared.on_gpu_driver_thread(move |_| {
                 let (mut state, mut held) = entry.open()?;
                 held.tell(&mut state.driver.session)
             })?;

@@ -12,10 +12,10 @@ mod clips;
 mod compiles;
 mod config;
 mod delivery;
-mod driver_threads;
 mod embedder;
 mod free_list;
 mod gpu;
+mod gpu_driver_threads;
 mod gpus;
 mod import;
 mod index;
@@ -61,8 +61,8 @@ pub use warmup::Warmup;
 
 /// Runs a test that uses a device without a session: the test's own thread ends.
 #[cfg(test)]
-pub(crate) fn on_driver_thread(test: impl FnOnce() + Send + 'static) {
-    driver_threads::run(test).expect("a thread");
+pub(crate) fn on_gpu_driver_thread(test: impl FnOnce() + Send + 'static) {
+    gpu_driver_threads::run(test).expect("a thread");
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use crate::driver::{News, Opened};
 use crate::error::Error;
 use crate::session::try_out;
 
-/// Milliseconds before each request for a device: a driver that restarts has none for a
-/// while. A browser's GPU process takes longer than that, and callers here may block.
+/// Milliseconds before each request for a device: a GPU driver that restarts has none for
+/// a while. A browser's GPU process takes longer than that, and callers here may block.
 pub(super) const PAUSES: [f64; 4] = [0.0, 50.0, 100.0, 200.0];
 
 /// Opens devices for a session.
@@ -52,7 +52,7 @@ impl Opener {
         }
     }
 
-    /// Waits for who looks for a device, for so long at most: a driver may keep it.
+    /// Waits for who looks for a device, for so long at most: a GPU driver may keep it.
     pub(super) fn join(&mut self, longest: Duration) {
         if let Some(opening) = self.opening.take() {
             opening.wait(longest);

@@ -33,7 +33,7 @@ use crate::device::{Cpu, Device, Engine};
 use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::plan::RecipeId;
-use crate::session::{Kernels, Model, Session, Submission};
+use crate::session::{Kernels, Model, Routing, Session, Submission};
 use crate::tensor::WORD;
 
 /// A session, and who waits for it.
@@ -108,10 +108,9 @@ impl Shared {
     ) -> Result<Self, Error> {
         let batch = config.batch.clone();
         let overflow = batch.overflow;
-        // The worker is nobody's main thread: it may take its time.
-        let routing = routing.map(|model| (model, f64::INFINITY));
+        let routing = routing.map(Routing::from);
         let processor = AnyDevice::Cpu(Cpu::default());
-        let mut session = Session::new(device, batch)?.beside(processor, routing);
+        let mut session = Session::new(device, batch)?.with_companion(processor, routing);
         if purpose == Purpose::Explain {
             session.begin_explain();
         }
@@ -174,8 +173,8 @@ impl Shared {
         }
     }
 
-    /// Has a thread that may enter the driver do this with the session, and waits for it.
-    pub(super) fn on_driver_thread<T: Send + 'static>(
+    /// Has a thread that may enter a GPU driver do this with the session, and waits for it.
+    pub(super) fn on_gpu_driver_thread<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
@@ -361,8 +360,8 @@ impl Shared {
         state.freeing.extend(freeing);
     }
 
-    /// Takes the devices of a session that is closed, for a thread that may enter the driver
-    /// to free. They work on nothing new.
+    /// Takes the devices of a session that is closed, for a thread that may enter a GPU
+    /// driver to free. They work on nothing new.
     pub(super) fn take_devices(&self) -> Vec<AnyDevice> {
         let instead = AnyDevice::Cpu(Cpu::default());
         let mut devices = self.lock().driver.session.take_devices(instead);
@@ -538,13 +537,13 @@ impl State {
             return Ok(id);
         }
         let id = match structure {
-            Structure::Chain(chain) => self.driver.session.chain(chain.clone()),
+            Structure::Chain(chain) => self.driver.session.recipe(chain.clone()),
             Structure::Embedding(encoder, tokens) => {
-                self.driver.session.chain(encoder.chain(*tokens)?)
+                self.driver.session.recipe(encoder.chain(*tokens)?)
             }
-            Structure::Sampling(sampling) => self.driver.session.sampling(*sampling),
-            Structure::Searching(searching) => self.driver.session.searching(*searching),
-            _ => self.driver.session.recipe(&structure.op()?),
+            Structure::Sampling(sampling) => self.driver.session.recipe(*sampling),
+            Structure::Searching(searching) => self.driver.session.recipe(*searching),
+            Structure::Op(op) => self.driver.session.recipe(op.clone()),
         };
         let dropped = self.recipes.add(structure.clone(), id);
         self.driver.session.forget(dropped);

@@ -268,7 +268,7 @@ impl Gpu {
         };
         let shared = self.shared();
         let packing = contents.packing;
-        let number = shared.on_driver_thread(|shared| shared.keep(contents))?;
+        let number = shared.on_gpu_driver_thread(|shared| shared.keep(contents))?;
         Ok(Tensor::new(shared, number, (shape, packing)))
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     for device in devices {
         platform::free(device, shared.stall);
     }
-    // A program that ends while a thread of it is in a driver may end badly.
+    // A program that ends while a thread of it is in a GPU driver may end badly.
     let freeing = std::mem::take(&mut shared.lock().freeing);
     for device in freeing {
         device.wait(shared.stall);
@@ -56,13 +56,13 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
         shared,
         opener,
         flights: VecDeque::new(),
-        landed: None,
+        landed: VecDeque::new(),
     };
     let mut begun = None;
     loop {
         // Sent first: the device computes while results are copied.
         let goes_on = worker.drive();
-        if let Some(landed) = worker.landed.take() {
+        for landed in worker.landed.drain(..) {
             let facts = landed.facts;
             landed.deliver(&mut begun);
             if let Some(facts) = facts {
@@ -108,7 +108,7 @@ struct Worker<'a> {
     adapter: String,
     flights: VecDeque<Sent>,
     /// Answers that are still to be handed out.
-    landed: Option<Landed>,
+    landed: VecDeque<Landed>,
 }
 
 /// A chunk of a batch on its way.
@@ -133,11 +133,15 @@ impl Worker<'_> {
                 Work::Sleep { .. } if !self.is_idle() => return true,
                 Work::Sleep { until } => self.sleep(state, until),
                 Work::Launch(mut launch) => {
-                    if launch.is_parted {
+                    if launch.has_cpu_share {
                         state.driver.compute(&mut launch, shared.clock.now());
                     }
                     self.follow(launch);
                     state
+                }
+                Work::Settle(settlement) => {
+                    self.settle(state, settlement);
+                    shared.lock()
                 }
                 Work::Trim => {
                     state.spare.clear();
@@ -195,7 +199,7 @@ impl Worker<'_> {
 
     /// Whether nothing is on its way and nothing to be handed out.
     fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.landed.is_none()
+        self.flights.is_empty() && self.landed.is_empty()
     }
 
     /// Sleeps until something happens, at most until this moment.
@@ -238,16 +242,24 @@ impl Worker<'_> {
             outcome,
         };
         let settlement = state.driver.landed(landing, shared.clock.now());
-        let Some(Settlement {
-            answers,
-            outcome,
-            next,
-            ..
-        }) = settlement
-        else {
+        let Some(mut settlement) = settlement else {
             // Closed in the meantime, or to be sent again.
             return;
         };
+        let next = std::mem::take(&mut settlement.next);
+        self.settle(state, settlement);
+        self.flights.extend(next.into_iter().map(|flight| Sent {
+            batch: sent.batch,
+            generation,
+            flight,
+        }));
+    }
+
+    /// Takes calls that are answered off the session, to be told when nothing is to be sent.
+    fn settle(&mut self, mut state: Guard<'_>, settlement: Settlement) {
+        let Settlement {
+            answers, outcome, ..
+        } = settlement;
         let State {
             answers: callers,
             spare,
@@ -267,17 +279,12 @@ impl Worker<'_> {
         });
         let parts = parts.collect();
         let facts = state.driver.session.take_facts();
-        shared.tell_waiting(state);
-        self.landed = Some(Landed {
+        self.shared.tell_waiting(state);
+        self.landed.push_back(Landed {
             parts,
             outcome,
             facts,
         });
-        self.flights.extend(next.into_iter().map(|flight| Sent {
-            batch: sent.batch,
-            generation,
-            flight,
-        }));
     }
 }
 

@@ -18,6 +18,46 @@ use crate::program::{
 };
 use crate::tensor::{DType, Format, aligned};
 
+/// What makes calls equal in kind: equal structures have one recipe. A new kind of work is
+/// one more type with this trait.
+pub trait Structure: PartialEq + Send + 'static {
+    /// The recipe of calls. `known` are recipes of which equal ones share a program, so
+    /// that their calls are computed together.
+    fn lower(&self, known: &[Recipe]) -> Recipe;
+}
+
+/// A call's operands are those of the op, one after the other.
+impl Structure for RowOp {
+    fn lower(&self, _: &[Recipe]) -> Recipe {
+        Recipe::new(self)
+    }
+}
+
+/// A call's operands are the chain's inputs of [`Home::Call`], then its constants, then the
+/// numbers of the tensors that its other inputs are, each part from the next multiple of
+/// 16 bytes on. Calls of one program merge whatever their shapes.
+impl Structure for Chain {
+    fn lower(&self, known: &[Recipe]) -> Recipe {
+        Recipe::fuse(self, known)
+    }
+}
+
+/// A call's operands are its rows, its header, the number of the store and that of its
+/// target, if it has one. Calls merge whatever they sample.
+impl Structure for Sampling {
+    fn lower(&self, known: &[Recipe]) -> Recipe {
+        Recipe::sample(self, known)
+    }
+}
+
+/// A call's operands are its queries, its mask and the numbers of the pages. Calls of one
+/// index are computed together.
+impl Structure for Searching {
+    fn lower(&self, _: &[Recipe]) -> Recipe {
+        Recipe::search(self)
+    }
+}
+
 impl Recipe {
     /// The recipe of a row op.
     pub fn new(op: &RowOp) -> Recipe {
@@ -28,7 +68,7 @@ impl Recipe {
         Recipe {
             operands: operands.collect(),
             results: vec![Extent::rows(op.result.words())],
-            formats: op.operands.clone(),
+            formats: op.operands.to_vec(),
             scalar: op.scalar,
             slicing: Slicing::Rows,
             effort: op.kernel.effort(&op.settings),

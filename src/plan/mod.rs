@@ -25,6 +25,7 @@ pub use assemble::assemble;
 pub use call::{Call, NumbersId, RecipeId, RowSlice, SetId};
 pub use chunks::{Chunk, ChunkSizes, chunks};
 pub use fit::{ChunkLimits, assemble_next};
+pub use lowering::Structure;
 pub use recipe::Recipe;
 pub use shards::{PlanSource, ShardedTensor};
 pub use table::{MOST_THREADS, Params, Table, grid, most_threads};

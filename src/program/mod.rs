@@ -30,7 +30,7 @@ pub(crate) use effort::{FUNCTION, terms};
 pub(crate) use formula::Number;
 pub use layout::Layout;
 pub use named::{Named, Settings};
-pub use row_op::RowOp;
+pub use row_op::{Formats, RowOp};
 pub use stage::{Access, BufferId, Load, MAX_OPERANDS, RESULT, Scalar, Source, Stage, Target};
 pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
 

@@ -16,6 +16,8 @@ use crate::session::Settlement;
 impl Inner {
     /// Answers the calls of a chunk.
     pub(super) fn answer(&self, settlement: &Settlement) {
+        // TypeScript, when it is told, asks how many batches a GPU has still.
+        self.header.count_owed(self.session().owed());
         let mut table = self.table.take();
         let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
         self.settle(table, &source, &message, settlement.is_last);

@@ -33,11 +33,11 @@ mod compile;
 mod device_for_tests;
 
 #[cfg(not(target_arch = "wasm32"))]
-#[path = "driver_lock_native.rs"]
-mod driver_lock;
+#[path = "gpu_driver_lock_native.rs"]
+mod gpu_driver_lock;
 #[cfg(target_arch = "wasm32")]
-#[path = "driver_lock_web.rs"]
-mod driver_lock;
+#[path = "gpu_driver_lock_web.rs"]
+mod gpu_driver_lock;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
@@ -97,7 +97,7 @@ mod export;
 pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
-pub(crate) use driver_lock::free_device;
+pub(crate) use gpu_driver_lock::free_device;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;

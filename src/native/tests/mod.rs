@@ -604,7 +604,7 @@ fn falls_over(flights: &'static [Fate], kernels: &'static [Fate]) {
         // At the latest this one does, if it is asked often enough.
         let error = (0..1000).find_map(|n| ask(&gpu, n).wait().err()).unwrap();
         assert!(
-            error.to_string().contains("the driver fell over"),
+            error.to_string().contains("the GPU driver fell over"),
             "{error}"
         );
         assert_quiet(gpu.shared());
