@@ -1,4 +1,4 @@
-//! Programs as their text: what fuses, what is kept, what is split.
+//! Programs as text: which operations share a stage, and which values are kept in memory.
 
 use super::fuse;
 use crate::error::Error;
@@ -12,13 +12,12 @@ use crate::tensor::{DType, Packing};
 type Nodes = Vec<NodeId>;
 type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
 
-/// The program of a chain over some inputs; what `record` gives are the
-/// results.
+/// The program of a chain over inputs of these shapes, whose results `record` returns.
 fn program(shapes: &[&[u32]], home: Home, record: Record) -> Program {
     sized(shapes, home, record).0
 }
 
-/// The same with the numbers of these shapes.
+/// The program of such a chain, and the sizes of inputs of these shapes.
 fn sized(shapes: &[&[u32]], home: Home, record: Record) -> (Program, Sizes) {
     let mut chain = Chain::default();
     let inputs = shapes.iter().map(|dims| {
@@ -50,7 +49,7 @@ fn elementwise_chains_are_one_kernel() {
         },
         "dispatch map((relu(in0) * c0) + in1) in0, in1 -> result",
     );
-    // What is asked twice is computed once, and what nobody asked for never.
+    // Equal operations are computed once, and operations that no result needs never.
     check(
         &[&[100]],
         |g, x| {
@@ -84,7 +83,7 @@ fn views_are_strides() {
         },
         "dispatch map(abs(exp(in0))) in0 -> result",
     );
-    // A broadcast has no place in another shape, so it is computed first.
+    // A broadcast cannot be seen as of another shape, so it is computed first.
     check(
         &[&[30, 40], &[40]],
         |g, x| {
@@ -182,7 +181,7 @@ fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
         "dispatch tiles(r0 = sum(in0 * in1); (r0 + in2) + in0) in0, in1, in2, in0 -> b0
          dispatch rows(r0 = max(b0); r1 = sum(exp(b0 - r0)); each exp(b0 - r0) / r1) b0 -> result",
     );
-    // What is folded in another way, or moved, is read.
+    // A value that is folded along other axes, or moved, is read from memory.
     check(
         &[&[20, 24], &[24]],
         |g, x| {
@@ -224,7 +223,7 @@ fn cheap_values_are_repeated_and_others_kept() {
          dispatch map(exp(b0)) b0 -> result
          dispatch map(log(b0)) b0 -> result1",
     );
-    // A result that is also read is a copy: results share a buffer.
+    // A result that other stages read too is copied, because all results share a device buffer.
     check(
         &[&[100]],
         |g, x| {
@@ -239,7 +238,7 @@ fn cheap_values_are_repeated_and_others_kept() {
 
 #[test]
 fn the_last_reader_of_a_buffer_writes_there_if_it_can() {
-    // `twice` is read by two stages: first by one that must leave it alone.
+    // Two stages read `twice`, and the first of the two must not overwrite it.
     check(
         &[&[100], &[100]],
         |g, x| {
@@ -258,7 +257,7 @@ fn the_last_reader_of_a_buffer_writes_there_if_it_can() {
          dispatch map(exp(b0)) b0 -> result2
          dispatch map(log(b0)) b0 -> result3",
     );
-    // Not where places move, or the other buffer is of another length.
+    // No stage works in place where elements move, or where the buffers differ in length.
     check(
         &[&[10, 10]],
         |g, x| {
@@ -277,7 +276,7 @@ fn the_last_reader_of_a_buffer_writes_there_if_it_can() {
          dispatch map(exp(b1)) b1 -> result
          dispatch map(log(b1)) b1 -> result1",
     );
-    // Nor where a result that was asked for twice is computed again at the end.
+    // No stage works in place where a result is an output twice, and so computed again at the end.
     check(
         &[&[100]],
         |g, x| {
@@ -401,7 +400,7 @@ fn programs_hold_no_sizes() {
 #[test]
 fn few_tiles_are_small() {
     let record: Record = |g, x| Ok(vec![g.matmul(x[0], x[1])?]);
-    // Calls as (stack, rows, columns), whether they have small tiles, and how many in all.
+    // The calls as (stack, rows, columns), whether tiles are small, and how many tiles there are.
     for (calls, expected) in [
         (&[(1, 0, 5)][..], (true, 0)),
         (&[(1, 1, 1)], (true, 1)),
@@ -409,11 +408,11 @@ fn few_tiles_are_small() {
         (&[(1, 17, 384)], (true, 24)),
         (&[(1, 64 * 48, 64)], (true, 192 * 2)),
         (&[(1, 64 * 48 + 1, 64)], (false, 49)),
-        // Few together, and many.
+        // Calls with few tiles together, and with many.
         (&[(1, 64, 64), (3, 64, 64)], (true, 4 * 8)),
         (&[(1, 64, 64), (48, 64, 64)], (false, 49)),
         (&[(1, 64 * 30, 64), (1, 64 * 30, 64)], (false, 60)),
-        // Large ones would be empty but for an eighth.
+        // Large tiles would be empty but for an eighth.
         (&[(500, 8, 10)], (true, 500)),
         (&[(500, 8, 64)], (true, 1000)),
         (&[(500, 40, 64)], (false, 500)),
