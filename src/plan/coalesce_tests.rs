@@ -63,7 +63,7 @@ fn rows_that_lie_end_to_end_are_one_calls() {
     let network: Record = |g, [x, w, _]| {
         let y = g.matmul(x, w)?;
         let y = g.unary(UnaryFn::Gelu, y)?;
-        let y = g.norm(Norm::Softmax, (y, -1), None)?;
+        let y = g.norm(Norm::Softmax, y, -1, None)?;
         let turned = g.transpose(w, &[])?;
         g.matmul(y, turned)
     };
@@ -107,7 +107,7 @@ fn what_is_a_calls_own_stays_so() {
     let scaled: Record = |g, [x, w, _]| {
         let epsilon = g.constant()?;
         let y = g.matmul(x, w)?;
-        g.norm(Norm::Layer, (y, -1), Some(epsilon))
+        g.norm(Norm::Layer, y, -1, Some(epsilon))
     };
     check("numbers of the calls", 8, scaled, &[4, 2]);
     let apart: Record = |g, [x, ..]| {

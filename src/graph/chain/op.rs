@@ -77,10 +77,8 @@ pub enum Op {
     Reduce {
         /// Which reduction.
         reduction: Reduction,
-        /// The axes that are reduced, a bit each.
-        axes: u8,
-        /// Whether the reduced axes stay, with a dimension of 1.
-        keep: bool,
+        /// Along which axes.
+        over: Reduced,
     },
     /// Each row along an axis, scaled by what the row holds. All norms but softmax take an epsilon
     /// as the second operand.
@@ -142,6 +140,22 @@ pub enum Reduction {
     Min,
     /// The place of the first NaN, otherwise of the first of the largest values.
     Argmax,
+}
+
+/// The axes that a reduction is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reduced {
+    /// A bit for each axis.
+    pub axes: u8,
+    /// Whether the result has a dimension of 1 for each reduced axis.
+    pub keep: bool,
+}
+
+impl Reduced {
+    /// Whether an axis is reduced.
+    pub fn has(self, axis: usize) -> bool {
+        self.axes >> axis & 1 == 1
+    }
 }
 
 /// The parameters of an attention.

@@ -1,7 +1,7 @@
 //! The operations of chains as methods, whose arguments are as callers give them: axes counted
 //! from either end, ranges by Python's rules.
 
-use super::op::{Heads, Norm, Op, Range, Reduction};
+use super::op::{Heads, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -55,8 +55,7 @@ impl Chain {
     ) -> Result<NodeId, Error> {
         let op = |axes| Op::Reduce {
             reduction,
-            axes,
-            keep,
+            over: Reduced { axes, keep },
         };
         let shape = self.shape(x, op(0).name())?;
         let mut mask = 0_u8;
@@ -79,7 +78,8 @@ impl Chain {
     pub fn norm(
         &mut self,
         norm: Norm,
-        (x, axis): (NodeId, i32),
+        x: NodeId,
+        axis: i32,
         epsilon: Option<NodeId>,
     ) -> Result<NodeId, Error> {
         let op = |axis| Op::Norm { norm, axis };

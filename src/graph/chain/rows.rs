@@ -115,7 +115,7 @@ impl Chain {
             // Which keys a causal query attends to depends on its place among all queries.
             Op::Attention(heads) if place == 0 => only(!heads.is_causal),
             Op::Attention(_) => Some(Reading::Whole),
-            Op::Reduce { axes, .. } => only(axes & 1 == 0),
+            Op::Reduce { over, .. } => only(!over.has(0)),
             Op::Norm { axis, .. } if place == 0 => only(*axis != 0),
             Op::Norm { .. } => Some(Reading::Whole),
             Op::Transpose { order } => only(order[0] == 0),

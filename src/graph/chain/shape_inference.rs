@@ -3,7 +3,7 @@
 //! TypeScript has the same rules; `tests/data/shapes.json` holds both to one table.
 
 use super::moved_shapes::{concat, gather, reshape, slice, transpose};
-use super::op::{Norm, Op, Reduction};
+use super::op::{Norm, Op, Reduced, Reduction};
 use super::product_shapes::{dot, matmul};
 use super::{Node, attention, refuse};
 use crate::error::Error;
@@ -51,11 +51,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Dot => dot(operands)?,
         Op::Matmul => matmul(operands[0].shape, operands[1].shape)?,
         Op::Attention(heads) => attention::infer(*heads, operands)?,
-        Op::Reduce {
-            reduction,
-            axes,
-            keep,
-        } => reduce(*reduction, operands[0].shape, (*axes, *keep))?,
+        Op::Reduce { reduction, over } => reduce(*reduction, *over, name, operands[0].shape)?,
         Op::Transpose { order } => transpose(operands[0].shape, order)?,
         Op::Slice { ranges } => slice(operands[0].shape, ranges)?,
         Op::Reshape { shape } => reshape(operands[0].shape, *shape)?,
@@ -131,24 +127,20 @@ fn scaled(op: &Op, operands: &[&Node]) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-fn reduce(reduction: Reduction, shape: Shape, (axes, keep): (u8, bool)) -> Result<Shape, Error> {
-    let op = Op::Reduce {
-        reduction,
-        axes,
-        keep,
-    };
-    if u32::from(axes) >> shape.rank() != 0 {
-        let axis = i32::from(7 - axes.leading_zeros().min(7) as u8);
-        shape.axis(axis, op.name())?;
+/// The shape without the axes that are reduced, each of which must hold something unless a sum is
+/// asked for.
+fn reduce(reduction: Reduction, over: Reduced, name: &str, shape: Shape) -> Result<Shape, Error> {
+    if u32::from(over.axes) >> shape.rank() != 0 {
+        let axis = i32::from(7 - over.axes.leading_zeros().min(7) as u8);
+        shape.axis(axis, name)?;
     }
-    let is_reduced = |axis: usize| axes >> axis & 1 == 1;
     if reduction != Reduction::Sum {
         let empty =
-            (shape.dims().iter().enumerate()).any(|(axis, dim)| is_reduced(axis) && *dim == 0);
+            (shape.dims().iter().enumerate()).any(|(axis, dim)| over.has(axis) && *dim == 0);
         if empty {
             return Err(refuse(|| {
                 [
-                    op.name(),
+                    name,
                     ": shape ",
                     &shape.to_string(),
                     " holds nothing along an axis that is reduced",
@@ -157,7 +149,7 @@ fn reduce(reduction: Reduction, shape: Shape, (axes, keep): (u8, bool)) -> Resul
             }));
         }
     }
-    Ok(shape.map(|axis, dim| match (is_reduced(axis), keep) {
+    Ok(shape.map(|axis, dim| match (over.has(axis), over.keep) {
         (false, _) => Some(dim),
         (true, true) => Some(1),
         (true, false) => None,

@@ -5,7 +5,7 @@
 //! counted from the front and within bounds. Decoding applies the operations as callers do, so
 //! that words which make no sense are an error like any other.
 
-use super::op::{Heads, Home, Norm, Op, Range, Reduction};
+use super::op::{Heads, Home, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -120,13 +120,9 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
             words.extend([heads.count, u32::from(heads.is_causal)]);
             Code::Attention
         }
-        Op::Reduce {
-            reduction,
-            axes,
-            keep,
-        } => {
-            words.extend([*reduction as u32, u32::from(*keep)]);
-            words.extend((0..8).filter(|axis| axes >> axis & 1 == 1));
+        Op::Reduce { reduction, over } => {
+            words.extend([*reduction as u32, u32::from(over.keep)]);
+            words.extend((0..8).filter(|axis| over.has(*axis as usize)));
             Code::Reduce
         }
         Op::Norm { norm, axis } => {
@@ -185,8 +181,10 @@ fn record(
         }),
         Code::Reduce => Op::Reduce {
             reduction: attributes.pick(&Reduction::ALL)?,
-            keep: attributes.pick(&[false, true])?,
-            axes: attributes.axes()?,
+            over: Reduced {
+                keep: attributes.pick(&[false, true])?,
+                axes: attributes.axes()?,
+            },
         },
         Code::Norm => Op::Norm {
             norm: attributes.pick(&Norm::ALL)?,

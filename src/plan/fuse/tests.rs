@@ -125,7 +125,7 @@ fn rows_take_what_is_before_and_behind_them() {
         &[&[500, 384]],
         |g, x| {
             let y = g.unary(UnaryFn::Gelu, x[0])?;
-            let y = g.norm(Norm::Softmax, (y, -1), None)?;
+            let y = g.norm(Norm::Softmax, y, -1, None)?;
             let c = g.constant()?;
             Ok(vec![g.binary(BinaryFn::Mul, y, c)?])
         },
@@ -136,7 +136,7 @@ fn rows_take_what_is_before_and_behind_them() {
         &[&[500, 16]],
         |g, x| {
             let epsilon = g.constant()?;
-            Ok(vec![g.norm(Norm::Layer, (x[0], -1), Some(epsilon))?])
+            Ok(vec![g.norm(Norm::Layer, x[0], -1, Some(epsilon))?])
         },
         "dispatch rows(r0 = sum(in0); r1 = r0 / count; r2 = sum(t2 = in0 - r1; t2 * t2); \
          r3 = sqrt((r2 / count) + c0); each (in0 - r1) / r3) in0 -> result",
@@ -176,7 +176,7 @@ fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
             let y = g.matmul(x[0], x[1])?;
             let y = g.binary(BinaryFn::Add, y, x[2])?;
             let y = g.binary(BinaryFn::Add, y, x[0])?;
-            Ok(vec![g.norm(Norm::Softmax, (y, -1), None)?])
+            Ok(vec![g.norm(Norm::Softmax, y, -1, None)?])
         },
         "dispatch tiles(r0 = sum(in0 * in1); (r0 + in2) + in0) in0, in1, in2, in0 -> b0
          dispatch rows(r0 = max(b0); r1 = sum(exp(b0 - r0)); each exp(b0 - r0) / r1) b0 -> result",
@@ -185,7 +185,7 @@ fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
     check(
         &[&[20, 24], &[24]],
         |g, x| {
-            let y = g.norm(Norm::Softmax, (x[0], -1), None)?;
+            let y = g.norm(Norm::Softmax, x[0], -1, None)?;
             let y = g.binary(BinaryFn::Mul, y, x[1])?;
             let first = g.slice(y, &[(0, 1, 1)])?;
             let mean = g.reduce(Reduction::Mean, y, (&[0], false))?;
@@ -387,7 +387,7 @@ fn long_chains_are_split() {
 fn programs_hold_no_sizes() {
     let record: Record = |g, x| {
         let y = g.binary(BinaryFn::Add, x[0], x[1])?;
-        let y = g.norm(Norm::Softmax, (y, -1), None)?;
+        let y = g.norm(Norm::Softmax, y, -1, None)?;
         let y = g.transpose(y, &[])?;
         Ok(vec![y, g.reduce(Reduction::Mean, x[0], (&[0], true))?])
     };

@@ -122,7 +122,7 @@ fn network(rows: u32, stages: usize) -> Chain {
     if stages == 3 {
         let square = chain.binary(BinaryFn::Mul, y, y).expect("they fit");
         y = chain.matmul(square, w).expect("they fit");
-        y = chain.norm(Norm::Softmax, (y, -1), None).expect("they fit");
+        y = chain.norm(Norm::Softmax, y, -1, None).expect("they fit");
     }
     chain.output(y).expect("its own");
     chain
