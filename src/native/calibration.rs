@@ -4,7 +4,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::shared::{Shared, State};
+use super::shared::Shared;
+use super::state::State;
 use crate::session::Model;
 
 /// What was measured so far, by adapter and GPU driver.

@@ -2,7 +2,7 @@
 //!
 //! Copied outside the lock. Which calls a chunk answers is the session's matter.
 
-use super::call::Answer;
+use super::answer::Answer;
 use super::result_buffer::Words;
 use crate::device::Readback;
 use crate::error::Error;

@@ -8,8 +8,9 @@ use super::blocking::Blocking;
 use super::builder::{Batch, Value};
 use super::gpu::Gpu;
 use super::platform;
+use super::residents::{Residents, Source};
 use super::shared::{Purpose, Shared};
-use super::tensor::{Resident, Residents, Source, Tensor};
+use super::tensor::{Resident, Tensor};
 use crate::error::Error;
 use crate::graph::shape::Shape;
 

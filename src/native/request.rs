@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::embedder::Encoder;
+use super::parameter::{Checked, Parameter, Wanted};
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
@@ -13,40 +14,6 @@ use crate::graph::searching::Searching;
 use crate::graph::{Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 use crate::program::RowOp;
-
-/// How far between the operands: one number for all of a call, or one for each item. Made
-/// from an `f32`, or from a slice, a `Vec` or an array by reference.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Parameter<'a> {
-    /// One t for the whole call.
-    Call(f32),
-    /// One t for each item.
-    Each(&'a [f32]),
-}
-
-impl From<f32> for Parameter<'_> {
-    fn from(t: f32) -> Self {
-        Parameter::Call(t)
-    }
-}
-
-impl<'a> From<&'a [f32]> for Parameter<'a> {
-    fn from(t: &'a [f32]) -> Self {
-        Parameter::Each(t)
-    }
-}
-
-impl<'a> From<&'a Vec<f32>> for Parameter<'a> {
-    fn from(t: &'a Vec<f32>) -> Self {
-        Parameter::Each(t)
-    }
-}
-
-impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
-    fn from(t: &'a [f32; N]) -> Self {
-        Parameter::Each(t)
-    }
-}
 
 /// The structure of a call, in a form that is cheap to look up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -267,7 +234,12 @@ pub(super) fn distance<'a>(
 
 /// States one step down.
 pub(super) fn descend<'a>(states: &'a [State], rate: Parameter<'a>) -> Result<Request<'a>, Error> {
-    let rate = check_parameter("descend", ["rate", "states"], rate, states.len())?;
+    let rate = rate.check(Wanted {
+        call: "descend",
+        parameter: "rate",
+        operand: "states",
+        items: states.len(),
+    })?;
     Ok(Request {
         structure: Structure::Op(ops::descend(rate.timing)),
         rows: states.len(),
@@ -349,48 +321,16 @@ fn check_equal<const N: usize>(
     }
 }
 
-/// When t comes, its bits where it is one, and its values where there are many.
-struct Checked<'a> {
-    timing: Timing,
-    scalar: u32,
-    each: &'a [f32],
+fn check_t<'a>(call: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>, Error> {
+    let is_curve = call.ends_with("bezier");
+    t.check(Wanted {
+        call,
+        parameter: "t",
+        operand: if is_curve { POINTS[0] } else { "a" },
+        items,
+    })
 }
 
-fn check_t<'a>(name: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>, Error> {
-    let first = if name.ends_with("bezier") { "p0" } else { "a" };
-    check_parameter(name, ["t", first], t, items)
-}
-
-fn check_parameter<'a>(
-    name: &str,
-    [t_name, first]: [&str; 2],
-    t: Parameter<'a>,
-    items: usize,
-) -> Result<Checked<'a>, Error> {
-    match t {
-        Parameter::Call(t) if t.is_nan() => {
-            Err(invalid(name, &format!("{t_name} is NaN; give a number")))
-        }
-        Parameter::Call(t) => Ok(Checked {
-            timing: Timing::Call,
-            scalar: t.to_bits(),
-            each: &[],
-        }),
-        Parameter::Each(t) if t.len() != items => Err(invalid(
-            name,
-            &format!(
-                "{t_name} has {} floats, but {first} has {items} items; give one number for all, or one {t_name} an item",
-                t.len()
-            ),
-        )),
-        Parameter::Each(each) => Ok(Checked {
-            timing: Timing::Row,
-            scalar: 0,
-            each,
-        }),
-    }
-}
-
-fn invalid(name: &str, problem: &str) -> Error {
+pub(super) fn invalid(name: &str, problem: &str) -> Error {
     Error::InvalidInput(format!("{name}: {problem}"))
 }

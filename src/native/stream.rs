@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::backpressure::Room;
 use super::blocking::Blocking;
 use super::gpu::Gpu;
 use super::platform::block_on;
+use super::room::Room;
 
 /// One that is uploaded, one that is computed, one that is read back.
 const LEAST: u64 = 3;

@@ -5,23 +5,24 @@
 //! sending. When to send is not decided here.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
 use std::time::Duration;
 
+use super::arrival::arrive;
 use super::calibration;
 use super::compiles;
 use super::delivery::{Landed, Part};
-use super::listeners;
-use super::platform::{self, block_on, thread};
+use super::platform::{self, thread};
 use super::recovery::Opener;
 use super::result_buffer::Words;
-use super::shared::{Guard, Shared, State};
+use super::shared::Shared;
+use super::state::State;
+use super::state_lock::Guard;
+use super::supervision::supervise;
+use super::watch;
 use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{Flight, Generation, Readback};
+use crate::device::{Flight, Generation};
 use crate::driver::{Landing, News, Work};
 use crate::error::Error;
 use crate::session::{Launch, Settlement};
@@ -66,7 +67,7 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
             let facts = landed.facts;
             landed.deliver(&mut begun);
             if let Some(facts) = facts {
-                listeners::tell(shared, &facts);
+                watch::tell(shared, &facts);
             }
         }
         if !goes_on {
@@ -77,27 +78,6 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
         }
     }
     worker.opener.join(shared.stall);
-}
-
-/// How work came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    WithItsWork,
-    InPanic,
-}
-
-/// Closes the session if `work` panics, so that no call waits for ever.
-pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) -> Ended {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-        let said = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let said = said.unwrap_or("no message");
-        shared.close(&Error::Fatal(format!("the worker panicked: {said}")));
-        return Ended::InPanic;
-    }
-    Ended::WithItsWork
 }
 
 /// What the worker has on hand.
@@ -208,7 +188,7 @@ impl Worker<'_> {
         let pause = until.map(|until| pause(shared.clock.now(), until));
         if pause.is_none_or(|pause| !pause.is_zero()) {
             state.asleep = true;
-            state = state.sleep(&shared.work, pause);
+            state = state.sleep(&shared.state.work, pause);
             state.asleep = false;
         }
         wake(shared, &mut state);
@@ -332,26 +312,4 @@ fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
     if let Some(caller) = caller {
         caller.send(outcome.map(|()| Words::Floats(Vec::new())));
     }
-}
-
-/// Waits for what a device owes, or for a reason to wait no more. `None` once the session is
-/// closed: nobody waits for anything then.
-pub(super) fn arrive(
-    shared: &Shared,
-    mut flight: Flight,
-    gone: impl Fn(&mut State, Millis) -> Option<Error>,
-) -> Option<Result<Readback, Error>> {
-    // The flight of a GPU looks at it for a moment each time that it is polled.
-    block_on(poll_fn(|context| {
-        if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
-            return Poll::Ready(Some(outcome));
-        }
-        let mut state = shared.lock();
-        if state.closed.is_some() {
-            return Poll::Ready(None);
-        }
-        state.driver.session.free_released();
-        let why = gone(&mut state, shared.clock.now());
-        why.map_or(Poll::Pending, |why| Poll::Ready(Some(Err(why))))
-    }))
 }
