@@ -35,12 +35,13 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let (stack_of_values, [values, width_of_values]) = matrix(v);
     for (other, of_other) in [(k, width_of_keys), (v, width_of_values)] {
         if of_other != width {
-            return both((q, other), " must agree in the last dimension");
+            return both(q, other, " must agree in the last dimension");
         }
     }
     if values != keys {
         return both(
-            (k, v),
+            k,
+            v,
             " must agree in the dimension before the last: a value for each key",
         );
     }
@@ -59,11 +60,12 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
         }));
     }
     if keys == 0 {
-        return both((q, k), " leave the queries no keys");
+        return both(q, k, " leave the queries no keys");
     }
     if heads.is_causal && rows > keys {
         return both(
-            (q, k),
+            q,
+            k,
             " have more queries than keys, so that the first of them would see none; leave causal out",
         );
     }
@@ -72,11 +74,12 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let heads = u64::from(stack.count()) * u64::from(heads.count);
     match Shape::new(&[stack.dims(), &[rows, width]].concat()) {
         Ok(shape) if heads <= MAX_HEADS => Ok(shape),
-        _ => both((q, k), " give more than 2^30 elements or 2^24 heads"),
+        _ => both(q, k, " give more than 2^30 elements or 2^24 heads"),
     }
 }
 
-fn both<T>((a, b): (Shape, Shape), what: &str) -> Result<T, Error> {
+/// The error that names two shapes.
+fn both<T>(a: Shape, b: Shape, what: &str) -> Result<T, Error> {
     Err(refuse(|| {
         let (a, b) = (a.to_string(), b.to_string());
         ["attention: shapes ", &a, " and ", &b, what].concat()
