@@ -126,7 +126,7 @@ impl Pass<'_> {
             return Ok(pooled);
         }
         let least = Some(self.least_length);
-        self.chain.norm(Norm::Normalize, (pooled, 0), least)
+        self.chain.norm(Norm::Normalize, pooled, 0, least)
     }
 
     /// x · weightᵀ + bias.
@@ -139,7 +139,7 @@ impl Pass<'_> {
 
     fn norm(&mut self, x: NodeId) -> Result<NodeId, Error> {
         let (weight, bias) = (self.weight()?, self.weight()?);
-        let x = self.chain.norm(Norm::Layer, (x, -1), Some(self.epsilon))?;
+        let x = self.chain.norm(Norm::Layer, x, -1, Some(self.epsilon))?;
         let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
         self.add(x, bias)
     }

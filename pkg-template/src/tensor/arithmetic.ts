@@ -2,7 +2,7 @@
 // shape, and what is wrong.
 //
 // Each takes nodes and gives a node, or throws a sentence that names the op and the
-// shapes. The rules are those of `src/graph/chain/infer.rs`. Nothing is computed here.
+// shapes. The rules are those of `src/graph/chain/shape_inference.rs`. Nothing is computed here.
 
 import { invalid } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";

@@ -133,7 +133,7 @@ impl<G> Batch<'_, G> {
     /// Those of [`Batch::relu`], and for an axis that the shape does not have.
     pub fn softmax(&mut self, x: Value, axis: i32) -> Result<Value, Error> {
         let x = self.operand("softmax", x)?;
-        let node = self.chain.norm(Norm::Softmax, (x, axis), None)?;
+        let node = self.chain.norm(Norm::Softmax, x, axis, None)?;
         Ok(self.operation(node, &[x]))
     }
 
@@ -202,7 +202,7 @@ impl<G> Batch<'_, G> {
             return Err(super::invalid(name, "epsilon must be 0 or more"));
         }
         let epsilon = self.constant(epsilon)?;
-        let node = self.chain.norm(norm, (x, axis), Some(epsilon))?;
+        let node = self.chain.norm(norm, x, axis, Some(epsilon))?;
         Ok(self.operation(node, &[x]))
     }
 }
