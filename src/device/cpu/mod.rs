@@ -1,7 +1,7 @@
-//! The processor as a device: runs every plan where there is no GPU.
+//! The processor as a device, beside a GPU or where there is none.
 //!
-//! It works on the host arena in place, so nothing is uploaded or read back;
-//! a launch is finished when it returns.
+//! It works on the host arena in place, so nothing is uploaded or read back. A launch is
+//! finished when it returns.
 
 mod clip;
 mod expr;
@@ -24,14 +24,15 @@ use crate::kernel::{Kernel, Named};
 use crate::plan::{ChunkSizes, Dispatch, Operand, Plan, Run, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
-/// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
+/// Bytes of a batch's operands, or of its results. Addresses are numbers of words in 32 bits;
+/// a sixteenth of what they reach is plenty.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
 
 /// The processor.
 #[derive(Debug, Default)]
 pub struct Cpu {
     counters: Counters,
-    /// Tensors that stay, by number.
+    /// Resident tensors, by number.
     tensors: Vec<Vec<u32>>,
     results: HostPool,
 }
@@ -40,7 +41,7 @@ impl Device for Cpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,
-            chunks: ChunkSizes::WHOLE, // There is nothing to overlap with.
+            chunks: ChunkSizes::WHOLE, // Chunks would have no transfer to overlap with.
             max_threads: u64::MAX,
         }
     }
@@ -89,7 +90,7 @@ impl Device for Cpu {
                             arena,
                             tensors: &self.tensors,
                         };
-                        fused::dispatch((work, stage), &memory, &mut slots);
+                        fused::dispatch(work, stage, &memory, &mut slots);
                     }
                     Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
                         let memory = Memory {
@@ -98,15 +99,13 @@ impl Device for Cpu {
                             tensors: &self.tensors,
                         };
                         match kernel {
-                            Named::TopKScan(scan) => {
-                                search::scan((work, scan), &memory, &mut slots)
-                            }
+                            Named::TopKScan(scan) => search::scan(work, scan, &memory, &mut slots),
                             _ => search::merge(work, &memory, &mut slots),
                         }
                     }
                     Kernel::Named(Named::Clip) => {
                         let target = work.output.tensor();
-                        // Taken out while it is written.
+                        // The output is taken out while it is written.
                         let mut output = match target {
                             Some(tensor) => std::mem::take(&mut self.tensors[tensor as usize]),
                             None => std::mem::take(&mut slots[work.output.0 as usize]),
@@ -118,13 +117,20 @@ impl Device for Cpu {
                             arena,
                             tensors: &self.tensors,
                         };
-                        clip::dispatch(work, (&memory, &slots), &mut output);
+                        clip::dispatch(work, &memory, &slots, &mut output);
                         match target {
                             Some(tensor) => self.tensors[tensor as usize] = output,
                             None => slots[work.output.0 as usize] = output,
                         }
                     }
-                    Kernel::Named(kernel) => dispatch((work, kernel), plan, arena, &mut slots),
+                    Kernel::Named(kernel) => {
+                        let memory = Memory {
+                            plan,
+                            arena,
+                            tensors: &self.tensors,
+                        };
+                        dispatch(work, kernel, &memory, &mut slots);
+                    }
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
                 Step::Upload { slot, runs, .. } => {
@@ -132,7 +138,7 @@ impl Device for Cpu {
                         gather(runs, arena, &mut slots[slot.0 as usize]);
                     }
                 }
-                // The results are handed over where they lie.
+                // The slot of the results is handed over as it is.
                 Step::Download { .. } => {}
             }
         }
@@ -146,7 +152,7 @@ impl Device for Cpu {
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
         let own = match packing {
-            // Once: it costs memory, and spares every call the work.
+            // Unpacked once: that costs memory, and spares every call the work.
             Some(packing) => packing.unpack(words),
             None => {
                 let mut own = Cpu::room(words.len())?;
@@ -197,7 +203,7 @@ impl Device for Cpu {
 }
 
 impl Cpu {
-    /// Memory for so many words of a tensor, and for what [`Cpu::keep`] adds.
+    /// Memory for a tensor of so many words, and for the padding that [`Cpu::keep`] adds.
     ///
     /// # Errors
     ///
@@ -208,20 +214,20 @@ impl Cpu {
         Ok(room)
     }
 
-    /// Takes a tensor's data over.
+    /// Takes over a tensor's data.
     pub fn keep(&mut self, tensor: u32, mut words: Vec<u32>) {
         let index = tensor as usize;
         if index >= self.tensors.len() {
             self.tensors.resize(index + 1, Vec::new());
         }
-        // Maps read four elements at a time; and one without any is not one that
-        // was never filled.
+        // Maps read four elements at a time. A tensor without elements gets some words too, for
+        // an empty list is a tensor that was never filled.
         words.resize(words.len().max(1).next_multiple_of(4), 0);
         self.tensors[index] = words;
     }
 }
 
-/// Makes room for what a step writes to a slot.
+/// Makes room for the words that a step writes to a slot.
 fn reserve_for(
     step: &Step,
     plan: &Plan,
@@ -240,7 +246,7 @@ fn reserve_for(
     grow(&mut slots[slot.0 as usize], words)
 }
 
-/// Makes room for so many words in all.
+/// Makes room for `words` words in all.
 fn grow(memory: &mut Vec<u32>, words: usize) -> Result<(), Error> {
     let more = words.saturating_sub(memory.len());
     memory.try_reserve_exact(more).map_err(|_| {
@@ -251,7 +257,7 @@ fn grow(memory: &mut Vec<u32>, words: usize) -> Result<(), Error> {
     })
 }
 
-/// What a dispatch reads besides slots.
+/// The memory that a dispatch reads besides slots.
 struct Memory<'a> {
     plan: &'a Plan,
     arena: &'a Arena,
@@ -269,18 +275,30 @@ impl<'a> Memory<'a> {
             _ => &slots[slot.0 as usize],
         }
     }
+
+    /// A span of a slot that is no tensor's.
+    fn read(&self, slot: Slot, span: Span, slots: &'a [Vec<u32>]) -> &'a [u32] {
+        match self.plan.uploads() {
+            [run] if slot == Slot::INPUTS && slots[0].is_empty() => {
+                let at = run.from + span.at;
+                self.arena.read(Span { at, ..span })
+            }
+            _ => &slots[slot.0 as usize][span.at as usize..(span.at + span.words) as usize],
+        }
+    }
 }
 
-/// Whether the operands are a single run, which is read where it lies.
+/// Whether the operands are a single run of the arena, which is read in place.
 fn is_read_in_place(runs: &[Run], arena: &Arena, plan: &Plan) -> bool {
-    // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
+    // Fused stages, clips and searches read a slot as one slice, so the run must lie in one piece
+    // of the arena's memory.
     let mut by_row = plan.dispatches().map(|work| work.kernel.is_by_row());
     let is_by_row = by_row.all(|is_by_row| is_by_row);
     let in_place = |run: &Run| is_by_row || arena.tail(run.from).len() >= run.words as usize;
     runs.len() < 2 && runs.iter().all(in_place)
 }
 
-/// Copies the operands to one place.
+/// Copies runs of the arena to one slice.
 fn gather(runs: &[Run], arena: &Arena, gathered: &mut Vec<u32>) {
     gathered.clear();
     for run in runs {
@@ -293,16 +311,11 @@ fn gather(runs: &[Run], arena: &Arena, gathered: &mut Vec<u32>) {
 }
 
 /// Runs a kernel of rows for every call.
-fn dispatch(
-    (work, kernel): (&Dispatch, &Named),
-    plan: &Plan,
-    arena: &Arena,
-    slots: &mut [Vec<u32>],
-) {
+fn dispatch(work: &Dispatch, kernel: &Named, memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
     let home = work.output.0 as usize;
-    // Taken out while it is written, so that other slots can be read.
+    // The output is taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
-    output.resize(plan.words(work.output) as usize, 0);
+    output.resize(memory.plan.words(work.output) as usize, 0);
     let behind = work.operands.len();
     let operands = |call: usize, rows: &Range<usize>| -> Operands<'_> {
         let entry = &work.entries[call * behind..][..behind];
@@ -312,7 +325,7 @@ fn dispatch(
                     at: entry[k],
                     words: work.segments[call].rows * words,
                 };
-                let all = read(*slot, span, plan.uploads(), (arena, slots));
+                let all = memory.read(*slot, span, slots);
                 let words = *words as usize;
                 Values::Rows(&all[rows.start * words..rows.end * words])
             }
@@ -321,7 +334,7 @@ fn dispatch(
         })
     };
     let row_words = work.row_words as usize;
-    // What a word of the result takes, in passes over one value.
+    // Work of a word of the result, in passes over one value.
     let passes = match kernel {
         Named::Lerp | Named::Bezier | Named::StateGradients => 4,
         _ => 128,
@@ -330,7 +343,7 @@ fn dispatch(
         for call in task.calls {
             let segment = &work.segments[call];
             let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
-            // Of a call that is cut the output begins behind the call's result.
+            // Where a call is cut, this part of the output begins behind the call's result.
             let at = |row: usize| segment.result as usize + row * row_words - output.start;
             run(
                 kernel,
@@ -356,17 +369,4 @@ fn dispatch(
     };
     share(&all, &mut output);
     slots[home] = output;
-}
-
-fn read<'a>(
-    slot: Slot,
-    span: Span,
-    runs: &[Run],
-    (arena, slots): (&'a Arena, &'a [Vec<u32>]),
-) -> &'a [u32] {
-    if let (Slot::INPUTS, [run], true) = (slot, runs, slots[0].is_empty()) {
-        let at = run.from + span.at;
-        return arena.read(Span { at, ..span });
-    }
-    &slots[slot.0 as usize][span.at as usize..(span.at + span.words) as usize]
 }

@@ -1,5 +1,5 @@
-//! The CPU twin of each kernel: the same formulas as the WGSL files, one row
-//! after the other. States agree with the GPU to the bit.
+//! The CPU twins of the kernels that are written by hand: the formulas of the WGSL files, one
+//! row after the other. States agree with the GPU to the bit.
 
 mod field;
 mod floats;

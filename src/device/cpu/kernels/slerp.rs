@@ -4,7 +4,7 @@ use std::f32::consts::{FRAC_PI_4, PI};
 
 use super::Operands;
 
-/// What PI lacks.
+/// π less the float `PI`.
 const PI_REST: f32 = -8.742_278e-8;
 const TAN_PI_8: f32 = 0.414_213_57;
 

@@ -1,9 +1,9 @@
-//! The stages that fusion makes, on the processor: the same numbers in as
-//! `kernel::generated`, and an order of sums that depends on sizes alone.
+//! The stages that fusion makes, on the processor. They read the same entries as the kernels of
+//! `kernel::generated`, and the order of their sums depends on sizes alone.
 //!
-//! Works through blocks of `BLOCK` elements, so that what lies between two
-//! operations stays in the nearest cache. Where operands lie is the caller's
-//! business, and so is who computes which lines of a result.
+//! A stage works through blocks of `BLOCK` elements, so that what lies between two operations
+//! stays in the nearest cache. Where operands lie is the caller's business, and so is who
+//! computes which lines of a result.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -31,26 +31,36 @@ use crate::program::{Access, Body, Layout, Map, Scalar, Stage};
 /// What a stage reads for one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<'a> {
-    /// For each load the words of its source, from the source's first on.
+    /// For each load all words of its source.
     pub loads: &'a [&'a [u32]],
     /// The call's constants.
     pub constants: &'a [u32],
 }
 
-/// A call's numbers, those of [`StageSizes`](crate::program::StageSizes).
+/// What the segment table says of a call: the numbers of its
+/// [`StageSizes`](crate::program::StageSizes), and where its words lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<'a> {
     /// Threads that the call takes.
     pub threads: u32,
     /// For each load the place of its first element.
     pub offsets: &'a [u32],
-    /// How far behind the start of the output the result begins.
+    /// Words of the output in front of the call's result.
     pub result: u32,
     /// The words of the call's entry behind its addresses.
     pub words: &'a [u32],
 }
 
-/// Runs one stage for any number of calls, in the same memory.
+/// One call of a stage.
+#[derive(Clone, Copy, Debug)]
+pub struct StageCall<'a> {
+    /// What the segment table says of the call.
+    pub numbers: Numbers<'a>,
+    /// What the stage reads for the call.
+    pub operands: &'a Operands<'a>,
+}
+
+/// Runs one stage for any number of calls, which share the runner's memory.
 #[derive(Debug)]
 pub struct Runner<'a> {
     stage: &'a Stage,
@@ -59,7 +69,7 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// A runner of a stage.
+    /// A runner of this stage.
     pub fn new(stage: &'a Stage) -> Runner<'a> {
         let steps = match &stage.body {
             Body::Rows(rows) => rows.steps.len(),
@@ -84,29 +94,65 @@ impl<'a> Runner<'a> {
             words: output,
             start: 0,
         };
-        self.run_lines((sizes, operands), lines, output);
+        let call = StageCall {
+            numbers: sizes,
+            operands,
+        };
+        self.run_lines(call, lines, output);
     }
 
-    /// The same for some lines of the result; `output` is what holds them.
-    pub fn run_lines(
-        &mut self,
-        (sizes, operands): (Numbers<'_>, &Operands<'_>),
-        lines: Range<usize>,
-        output: Output<'_>,
-    ) {
+    /// Computes some lines of a call's result; `output` holds these lines.
+    pub fn run_lines(&mut self, call: StageCall<'_>, lines: Range<usize>, output: Output<'_>) {
+        let StageCall { numbers, operands } = call;
         let run = Run {
             stage: self.stage,
             layout: &self.layout,
-            sizes,
+            sizes: numbers,
             operands,
         };
         match &self.stage.body {
             Body::Map(map) => run.map(map, lines, &mut self.columns, output),
-            Body::Rows(rows) => rows::run(&run, (rows, lines), &mut self.columns, output),
+            Body::Rows(rows) => {
+                let columns = &mut self.columns;
+                let lines = RowLines {
+                    lines,
+                    columns,
+                    output,
+                };
+                rows::run(&run, rows, lines);
+            }
             Body::Attention(of) => attention::run(&run, of, lines, output),
             Body::Named(..) | Body::Search(_) => unreachable!("it has a twin of its own"),
         }
     }
+}
+
+/// Lines of rows that are to be computed, and the memory for that.
+struct RowLines<'a> {
+    lines: Range<usize>,
+    columns: &'a mut Columns,
+    output: Output<'a>,
+}
+
+/// Elements of a buffer at their places.
+#[derive(Clone, Copy)]
+struct Elements<'a> {
+    places: Places<'a>,
+    count: usize,
+}
+
+/// A load, and where the words of its index begin in a call's entry.
+#[derive(Clone, Copy)]
+struct IndexedLoad {
+    load: usize,
+    index: u32,
+}
+
+/// The axis that an index chooses from: its stride, and its length.
+#[derive(Clone, Copy)]
+struct Axis {
+    step: u32,
+    limit: u32,
 }
 
 /// One stage of one call.
@@ -146,39 +192,48 @@ impl Run<'_> {
                         (&dims[..], self.words(strides, map.rank))
                     }
                 };
-                let at = Places {
+                let places = Places {
                     offset,
                     dims,
                     strides: by,
                     first,
                 };
-                if !self.refer(columns, load, (at, elements)) {
-                    self.read(columns, (load, strides + map.rank), (at, 0..elements));
+                let from = Elements {
+                    places,
+                    count: elements,
+                };
+                if !self.refer(columns, load, from) {
+                    let index = strides + map.rank;
+                    self.read(columns, IndexedLoad { load, index }, from, 0);
                 }
             }
-            self.store(columns, &map.value, (result, elements), &mut output);
+            let to = Elements {
+                places: result,
+                count: elements,
+            };
+            self.store(columns, &map.value, to, &mut output);
         }
     }
 
-    /// Evaluates an expression and stores what it gives.
+    /// Evaluates an expression and stores its values.
     fn store(
         &self,
         columns: &mut Columns,
         value: &Expr,
-        (at, elements): (Places<'_>, usize),
+        to: Elements<'_>,
         output: &mut Output<'_>,
     ) {
-        let run = at.even(elements);
-        if run.count == elements && run.step == 1 {
-            let to = bytemuck::cast_slice_mut(output.words_at(run.at, elements));
-            columns.evaluate_to(value, self.operands.loads, to);
+        let run = to.places.even(to.count);
+        if run.count == to.count && run.step == 1 {
+            let words = bytemuck::cast_slice_mut(output.words_at(run.at, to.count));
+            columns.evaluate_to(value, self.operands.loads, words);
             return;
         }
-        let values = columns.evaluate(value, (self.operands.loads, elements));
-        output.store(at, values);
+        let values = columns.evaluate(value, self.operands.loads, to.count);
+        output.store(to.places, values);
     }
 
-    /// Puts the scalars in their columns, for so many elements at once.
+    /// Puts each scalar in the first `elements` of its column.
     fn fill_scalars(&self, columns: &mut Columns, elements: usize) {
         let loads = self.stage.loads.len();
         for (i, scalar) in self.stage.scalars.iter().enumerate() {
@@ -190,20 +245,15 @@ impl Run<'_> {
         }
     }
 
-    /// Has some elements of a load read where they lie, if they lie one after
-    /// the other.
-    fn refer(
-        &self,
-        columns: &mut Columns,
-        load: usize,
-        (at, elements): (Places<'_>, usize),
-    ) -> bool {
+    /// Has elements of a load read in place if they lie one after the other; `false` if they
+    /// do not.
+    fn refer(&self, columns: &mut Columns, load: usize, from: Elements<'_>) -> bool {
         let source = self.operands.loads[load];
-        let run = at.even(elements);
+        let run = from.places.even(from.count);
         let start = run.at as usize;
         let is_plain = !matches!(self.stage.loads[load].access, Access::Indexed(_))
-            && (run.count, run.step) == (elements, 1)
-            && source.get(start..start + elements).is_some()
+            && (run.count, run.step) == (from.count, 1)
+            && source.get(start..start + from.count).is_some()
             && !self.is_index(load);
         if is_plain {
             columns.refer(load, start);
@@ -211,31 +261,26 @@ impl Run<'_> {
         is_plain
     }
 
-    /// Reads some elements of a load to these places of its column; the words of
-    /// an index begin at `index`.
+    /// Copies elements of a load to its column, from value number `to` on.
     ///
-    /// A map's last thread may have elements behind the call's last one. What
-    /// they are made of can lie outside, is 0 then, and nobody reads them.
-    fn read(
-        &self,
-        columns: &mut Columns,
-        (load, index): (usize, u32),
-        (at, to): (Places<'_>, Range<usize>),
-    ) {
-        let source = self.operands.loads[load];
-        if let Access::Indexed(by) = self.stage.loads[load].access {
-            let size = (self.word(index), self.word(index + 1));
-            let (indexes, column) = columns.pair(by as usize, load);
-            let (indexes, column) = (&indexes[to.clone()], &mut column[to.clone()]);
-            at.each(to.len(), &mut |run| {
+    /// A map's last thread may compute elements behind the call's last one, whose operands can
+    /// lie outside of their source. Such an operand is 0, and nobody reads the result.
+    fn read(&self, columns: &mut Columns, of: IndexedLoad, from: Elements<'_>, to: usize) {
+        let source = self.operands.loads[of.load];
+        let to = to..to + from.count;
+        if let Access::Indexed(by) = self.stage.loads[of.load].access {
+            let axis = self.axis(of);
+            let (indexes, column) = columns.pair(by as usize, of.load);
+            let (indexes, column) = (&indexes[to.clone()], &mut column[to]);
+            from.places.each(from.count, &mut |run| {
                 for (i, at) in (run.first..).zip(run.places()) {
-                    column[i] = indexed(source, size, (indexes[i].to_bits(), at));
+                    column[i] = indexed(source, axis, indexes[i].to_bits(), at);
                 }
             });
             return;
         }
-        let column = &mut columns.column(load)[to.clone()];
-        at.each(to.len(), &mut |run| {
+        let column = &mut columns.column(of.load)[to];
+        from.places.each(from.count, &mut |run| {
             let to = &mut column[run.first..run.first + run.count];
             let start = run.at as usize;
             match source.get(start..start + run.count) {
@@ -250,22 +295,24 @@ impl Run<'_> {
         });
     }
 
-    /// A load's element at a place; an index is what is in the first of the
-    /// places of its column.
-    fn single(
-        &self,
-        columns: &mut Columns,
-        (load, index): (usize, u32),
-        (place, places): (u32, &Range<usize>),
-    ) -> f32 {
-        let source = self.operands.loads[load];
-        if let Access::Indexed(by) = self.stage.loads[load].access {
-            let size = (self.word(index), self.word(index + 1));
-            let (indexes, _) = columns.pair(by as usize, load);
-            let index = indexes[places.start].to_bits();
-            return indexed(source, size, (index, place as usize));
+    /// A load's element at a place; where an index leads there, the index is value number
+    /// `value` of its own column.
+    fn single(&self, columns: &mut Columns, of: IndexedLoad, place: u32, value: usize) -> f32 {
+        let source = self.operands.loads[of.load];
+        if let Access::Indexed(by) = self.stage.loads[of.load].access {
+            let axis = self.axis(of);
+            let (indexes, _) = columns.pair(by as usize, of.load);
+            let index = indexes[value].to_bits();
+            return indexed(source, axis, index, place as usize);
         }
         element(source, place as usize)
+    }
+
+    fn axis(&self, of: IndexedLoad) -> Axis {
+        Axis {
+            step: self.word(of.index),
+            limit: self.word(of.index + 1),
+        }
     }
 
     /// Whether another load finds its elements by this one.
@@ -274,7 +321,7 @@ impl Run<'_> {
         self.stage.loads.iter().any(|of| of.access == by)
     }
 
-    /// Dimensions, of which the entry holds all but the first.
+    /// All dimensions: the entry holds all but the first, which has no end here.
     fn dims(&self, at: u32, rank: u32) -> Vec<u32> {
         let mut dims = Vec::new();
         if rank > 0 {
@@ -303,11 +350,11 @@ fn element(source: &[u32], at: usize) -> f32 {
     f32::from_bits(source.get(at).copied().unwrap_or_default())
 }
 
-/// The element behind a place that an index leads to, the NaN of the index if it
-/// leads to none; `(step, limit)` are its.
-fn indexed(source: &[u32], (step, limit): (u32, u32), (index, place): (u32, usize)) -> f32 {
-    if index < limit {
-        element(source, place.wrapping_add((index * step) as usize))
+/// The element that an index leads to from a place, or a NaN with the bits of an index that
+/// leads beyond its axis.
+fn indexed(source: &[u32], axis: Axis, index: u32, place: usize) -> f32 {
+    if index < axis.limit {
+        element(source, place.wrapping_add((index * axis.step) as usize))
     } else {
         f32::from_bits(index | 0x7fc0_0000)
     }
