@@ -39,7 +39,7 @@ fn compile(shared: &Shared, generation: Generation) {
         let mut state = shared.lock();
         if state.closed.is_none() {
             let now = shared.clock.now();
-            state.driver.compiled(generation, compiled, now);
+            state.driver.adopt(generation, compiled, now);
             drop(state);
             shared.state.work.notify_one();
         }

@@ -12,7 +12,7 @@ use super::platform::{self, AnyDevice, Task, block_on, thread};
 use super::residents::lost_with_device;
 use super::shared::Shared;
 use super::supervision::supervise;
-use crate::driver::{News, Opened};
+use crate::driver::{News, Takeover};
 use crate::error::Error;
 use crate::session::try_out;
 
@@ -60,7 +60,7 @@ impl Opener {
 /// Gives the driver what was found, tensors and all.
 fn replace(shared: &Shared, found: Option<AnyDevice>) {
     let mut state = shared.lock();
-    let Opened { unneeded, news } = state.driver.opened(found, shared.clock.now());
+    let Takeover { unneeded, news } = state.driver.take_device(found, shared.clock.now());
     if let Some(news) = news {
         let unreadable = state.restore();
         if news == News::Restored {

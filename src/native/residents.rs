@@ -74,7 +74,7 @@ impl State {
         self.residents.sources = sources;
         self.clips.restore(&mut self.driver.session);
         self.indexes.restore(&mut self.driver.session);
-        let tickets = self.driver.filled().into_iter();
+        let tickets = self.driver.resume().into_iter();
         tickets
             .filter_map(|ticket| self.answers.remove(&ticket))
             .collect()

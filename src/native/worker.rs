@@ -127,7 +127,7 @@ impl Worker<'_> {
                     state.spare.clear();
                     state
                 }
-                Work::Calibrated => {
+                Work::EndCalibration => {
                     calibration::remember(&state, &self.adapter);
                     state
                 }
@@ -169,7 +169,7 @@ impl Worker<'_> {
                 let sampled = arrive(shared, flight, |state, now| gone(state, generation, now));
                 if let Some(outcome) = sampled {
                     let now = shared.clock.now();
-                    shared.lock().driver.sampled(&outcome, now);
+                    shared.lock().driver.note_sample(&outcome, now);
                 }
             }
             // Nobody is told how a batch was answered.
@@ -221,7 +221,7 @@ impl Worker<'_> {
             generation,
             outcome,
         };
-        let settlement = state.driver.landed(landing, shared.clock.now());
+        let settlement = state.driver.settle(landing, shared.clock.now());
         let Some(mut settlement) = settlement else {
             // Closed in the meantime, or to be sent again.
             return;
@@ -276,7 +276,7 @@ fn wake(shared: &Shared, state: &mut State) {
 
 /// Why nothing more comes of a device of this life, if nothing does.
 fn gone(state: &mut State, generation: Generation, now: Millis) -> Option<Error> {
-    state.driver.look(now);
+    state.driver.check_stall(now);
     let is_gone = state.driver.is_gone(generation);
     is_gone.then(|| Error::DeviceLost("it is gone, or answered nothing for too long".into()))
 }
