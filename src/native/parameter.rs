@@ -38,7 +38,7 @@ impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
     }
 }
 
-/// A parameter that suits its call.
+/// A parameter in the form that a request needs.
 pub(super) struct Checked<'a> {
     pub(super) timing: Timing,
     /// The bits of the number for all of the call; 0 where each item has one.

@@ -166,7 +166,7 @@ pub(super) fn show(_: &mut AnyDevice, _: u32) -> Option<wgpu::Buffer> {
 }
 
 /// Nor can buffers be imported.
-pub(super) fn import(_: &mut AnyDevice, _: u32, _: (&wgpu::Buffer, u32)) -> Result<(), Error> {
+pub(super) fn import(_: &mut AnyDevice, _: u32, _: &wgpu::Buffer, _: u32) -> Result<(), Error> {
     Err(Error::InvalidInput("the model has no buffers".into()))
 }
 
