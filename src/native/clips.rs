@@ -102,6 +102,28 @@ impl Clip {
     /// # Errors
     ///
     /// Those of [`Gpu::blend_to`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// use framebatch::clips::{Track, Wrap};
+    /// let rise = gpu.clip(&[Track {
+    ///     times: &[0.0, 2.0],
+    ///     values: &[0.0, 8.0],
+    ///     kind: Default::default(),
+    ///     interpolation: Default::default(),
+    ///     easing: Default::default(),
+    /// }], None)?;
+    /// let heights = gpu.tensor(&[0.0; 3], &[3])?;
+    /// rise.sample_to(&heights, 1, &[0.5, 1.0], Wrap::Clamp).wait()?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let heights = batch.tensor(&heights)?;
+    /// batch.keep(heights)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(heights)?, [0.0, 2.0, 4.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn sample_to(&self, tensor: &Tensor, offset: u32, times: &[f32], wrap: Wrap) -> Call<f32> {
         let layer = Layer {
             wrap,
