@@ -1,16 +1,16 @@
-// The best of what bands of an index kept, for each query.
-// Grid: one workgroup per query, by the segment table. What entries hold is said in src/plan/search.rs.
+// Merges, for each query, the best items that the bands of an index kept.
+// Grid: one workgroup per query, by the segment table.
 
-// Words of an entry behind the result's.
-const FROM   = 0u; // Where the query's items begin, those of a band side by side,
-const LINE   = 1u; // words from one band to the next,
-const BANDS  = 2u; // how many there are,
-const KEPT   = 3u; // and how many items each has.
+// Words of an entry behind the address of the result.
+const FROM   = 0u; // Word where the query's items of the first band begin.
+const LINE   = 1u; // Words from one band to the next.
+const BANDS  = 2u; // Bands of the index.
+const KEPT   = 3u; // Items that each band kept.
 const WORDS  = 4u;
 
 const LISTS  = 1u;
 const LIST   = 512u;
-const OFFERS = 4u; // Items that a thread offers before they are counted.
+const OFFERS = 4u; // Items that a thread offers before newcomers are counted.
 
 @group(0) @binding(0) var<storage, read>       bands:    array<u32>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;
@@ -23,7 +23,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // Found from the workgroup alone, so that all its threads meet at the barriers.
+    // Found from the workgroup alone, so that all threads of the workgroup meet at the barriers.
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
     if thread.idle { return; }
     let entry = thread.entry;

@@ -43,7 +43,7 @@ function build() {
     join(here, "fake-core.mjs"),
     join(installed, "wasm", "framebatch.js"),
   );
-  for (const name of ["fake-calls.mjs", "fake-chain.mjs"]) {
+  for (const name of ["fake-batches.mjs", "fake-calls.mjs", "fake-chain.mjs"]) {
     copyFileSync(join(here, name), join(installed, "wasm", name));
   }
   copyFileSync(

@@ -49,7 +49,7 @@ proptest! {
         let mut calls = Vec::new();
         for (recipe, rows) in asked {
             let mut operands = Vec::new();
-            for format in recipes[recipe as usize].inputs() {
+            for format in recipes[recipe as usize].formats() {
                 operands.extend((0..rows * format.words()).map(|_| {
                     word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     let bits = ((word >> 16) as f32 / 65_536.0).to_bits();

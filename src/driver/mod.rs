@@ -12,7 +12,7 @@ pub use work::{Landing, News, Takeover, Work};
 use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{Compiled, Device, Generation, Readback};
 use crate::error::Error;
-use crate::session::{Launch, Remedy, Session, Settlement};
+use crate::session::{Launch, LaunchId, Remedy, Session, Settlement};
 
 /// Milliseconds without a batch after which memory that is kept for the next is freed.
 const IDLE_MS: f64 = 2000.0;
@@ -174,7 +174,7 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// Computes the CPU share of a launch that [is parted](Launch::is_parted), while the GPU is
+    /// Computes the CPU share of a launch that [has one](Launch::has_cpu_share), while the GPU is
     /// at work on the other calls. The share's flight goes first: its results are there.
     pub fn compute(&mut self, launch: &mut Launch, now: Millis) {
         self.note_time(now);
@@ -190,8 +190,8 @@ impl<D: Device> Driver<D> {
             generation,
             outcome,
         } = landing;
-        self.session
-            .note_landing((batch, generation), &outcome, now);
+        let launch = LaunchId { batch, generation };
+        self.session.note_landing(launch, &outcome, now);
         let settlement = self.session.settle(batch, generation, outcome)?;
         if settlement.outcome.is_ok() && matches!(self.calibration, Calibration::AfterAnswer) {
             self.calibrate();

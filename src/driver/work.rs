@@ -7,7 +7,7 @@ use crate::session::{Launch, Settlement};
 
 /// What a face does now.
 pub enum Work {
-    /// A batch was submitted. Where the launch is parted, give it to
+    /// A batch was submitted. Where the launch has a CPU share, give it to
     /// [`Driver::compute`](super::Driver::compute) first. Then await its flights in order, and
     /// give the outcome of each to [`Driver::settle`](super::Driver::settle).
     Launch(Launch),

@@ -1,5 +1,7 @@
-//! The text of kernels that are written by hand: a file of `shaders/` each, behind the
-//! libraries that it uses.
+//! The text of named kernels: each is a file of `shaders/`, behind the libraries that the file
+//! uses.
+//!
+//! Facts about these kernels are in `program::named`.
 
 use super::library::{FUNCTIONS, SEGMENTS_LIBRARY};
 use super::{Named, expr, top_k_scan};
@@ -15,7 +17,7 @@ pub(super) fn source(kernel: &Named) -> String {
         Named::StateGradients => ("", shader!("state_gradients")),
         Named::StateField(expr) => {
             let mut function = String::from("fn field(v0: F, v1: F, v2: F) -> F {\n");
-            let value = expr::print(&mut function, expr, ("t", usize::MAX));
+            let value = expr::print(&mut function, expr, "t", usize::MAX);
             put!(&mut function, "return {value};\n}}");
             field = [shader!("math"), FUNCTIONS, &function].join("\n");
             (field.as_str(), shader!("state_field"))

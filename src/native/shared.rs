@@ -28,7 +28,7 @@ use crate::batch::{Due, Overflow, Ticket};
 use crate::device::{Cpu, Device};
 use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
-use crate::session::{Model, Session};
+use crate::session::{Model, Routing, Session};
 
 /// A session, and who waits for it.
 #[derive(Debug)]
@@ -64,10 +64,9 @@ impl Shared {
     ) -> Result<Self, Error> {
         let batch = config.batch.clone();
         let overflow = batch.overflow;
-        // The CPU computes on the worker's thread, which may take any time.
-        let routing = routing.map(|model| (model, f64::INFINITY));
+        let routing = routing.map(Routing::from);
         let processor = AnyDevice::Cpu(Cpu::default());
-        let mut session = Session::new(device, batch)?.beside(processor, routing);
+        let mut session = Session::new(device, batch)?.with_companion(processor, routing);
         if purpose == Purpose::Explain {
             session.begin_explain();
         }

@@ -182,13 +182,13 @@ impl State {
             return Ok(id);
         }
         let id = match structure {
-            Structure::Chain(chain) => self.driver.session.chain(chain.clone()),
+            Structure::Chain(chain) => self.driver.session.recipe(chain.clone()),
             Structure::Embedding(encoder, tokens) => {
-                self.driver.session.chain(encoder.chain(*tokens)?)
+                self.driver.session.recipe(encoder.chain(*tokens)?)
             }
-            Structure::Sampling(sampling) => self.driver.session.sampling(*sampling),
-            Structure::Searching(searching) => self.driver.session.searching(*searching),
-            Structure::Op(op) => self.driver.session.recipe(op),
+            Structure::Sampling(sampling) => self.driver.session.recipe(*sampling),
+            Structure::Searching(searching) => self.driver.session.recipe(*searching),
+            Structure::Op(op) => self.driver.session.recipe(op.clone()),
         };
         let dropped = self.recipes.add(structure.clone(), id);
         self.driver.session.forget(dropped);

@@ -114,7 +114,7 @@ impl Worker<'_> {
                 Work::Sleep { .. } if !self.is_idle() => return true,
                 Work::Sleep { until } => self.sleep(state, until),
                 Work::Launch(mut launch) => {
-                    if launch.is_parted {
+                    if launch.has_cpu_share {
                         state.driver.compute(&mut launch, shared.clock.now());
                     }
                     self.follow(launch);

@@ -66,14 +66,14 @@ fn largest_of_all(chain: &mut Chain, value: NodeId) {
 
 /// The chunks that so many calls go in: calls of each.
 fn chunks((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
-    let asked = Asked {
+    let source = PlanSource {
         recipes: std::slice::from_ref(recipe),
         calls,
         sets: &[],
-        parted: &[],
+        sharded: &[],
     };
     let mut rest = vec![Chunk::all(calls)];
-    let next = || assemble_next(asked, &mut rest, &limits());
+    let next = || assemble_next(source, &mut rest, &limits());
     let chunks = std::iter::from_fn(next).map(|(chunk, plan)| {
         assert!(plan.fits(&limits()));
         chunk.end - chunk.first

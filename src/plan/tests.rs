@@ -48,8 +48,8 @@ impl Case {
     }
 }
 
-fn check(asked: &[RowOp], calls: &[(u32, u32)], expected: &str) {
-    let mut case = Case::new(asked);
+fn check(ops: &[RowOp], calls: &[(u32, u32)], expected: &str) {
+    let mut case = Case::new(ops);
     for (recipe, rows) in calls {
         case.call(*recipe, *rows);
     }
@@ -69,7 +69,7 @@ fn parts_of_tensors_are_about_equal_and_fit() {
         (1 << 30, 1 << 20, 1 << 28, Some(1 << 28)),
         (10, 0, 5, None),
     ] {
-        let each = Parted::words_each(words, row, most);
+        let each = ShardedTensor::words_each(words, row, most);
         assert_eq!(each, expected, "{words} words in rows of {row}");
         assert!(each.is_none_or(|each| u64::from(each) <= most && each % (4 * row) == 0));
     }
@@ -129,8 +129,8 @@ fn an_intermediate_keeps_its_slot_until_its_last_use() {
     assert_eq!(plan.to_string(), lines.join("\n"));
 }
 
-fn check_chunks(asked: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &str) {
-    let mut case = Case::new(asked);
+fn check_chunks(ops: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &str) {
+    let mut case = Case::new(ops);
     for (recipe, rows) in calls {
         case.call(*recipe, *rows);
     }
@@ -138,7 +138,7 @@ fn check_chunks(asked: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &s
     let texts = chunks.iter().map(|chunk| {
         let Chunk { first, end, .. } = *chunk;
         let rows: Vec<u32> = (first..end)
-            .map(|index| chunk.part(&case.calls, index).rows)
+            .map(|index| chunk.rows_of(&case.calls, index).rows)
             .collect();
         let plan = assemble(&case.recipes, &case.calls, &[], chunk);
         format!("rows {rows:?} of calls {first}..{end}\n{plan}")
@@ -293,11 +293,11 @@ fn threads_that_no_number_counts_are_cut_or_refused() {
         case.recipes.push(small_products(count, &[]));
         assert!(case.recipes[0].is_countable(), "row by row");
         case.call(0, count);
-        let asked = Asked {
+        let source = PlanSource {
             recipes: &case.recipes,
             calls: &case.calls,
             sets: &[[0, 1].into()],
-            parted: &[],
+            sharded: &[],
         };
         let mut rest = vec![Chunk::all(&case.calls)];
         let limits = ChunkLimits {
@@ -307,8 +307,8 @@ fn threads_that_no_number_counts_are_cut_or_refused() {
             threads: u64::MAX,
         };
         let mut covered = 0;
-        while let Some((chunk, plan)) = assemble_next(asked, &mut rest, &limits) {
-            let rows = chunk.part(&case.calls, 0).rows;
+        while let Some((chunk, plan)) = assemble_next(source, &mut rest, &limits) {
+            let rows = chunk.rows_of(&case.calls, 0).rows;
             let mut threads = plan.dispatches().map(|work| Table::of(work).threads);
             assert_eq!(threads.next(), Some(64 * u64::from(rows)));
             assert!(64 * u64::from(rows) <= MOST_THREADS && threads.next().is_none());
@@ -327,7 +327,7 @@ fn holes_of_calls_that_were_given_up_are_left_out_where_they_are_large() {
     case.calls.remove(3);
     case.calls.remove(1);
     let plan = case.plan();
-    let run = |from, to, words| Run { from, to, words };
+    let run = |from, to, words| CopyRun { from, to, words };
     assert_eq!(plan.uploads(), [run(0, 0, 60), run(8060, 60, 36)]);
 }
 
@@ -412,7 +412,7 @@ proptest! {
             prop_assert!(chunk.first < chunk.end);
             prop_assert_eq!(next, (chunk.first, chunk.skipped));
             for (index, covered) in covered.iter_mut().enumerate().take(chunk.end).skip(chunk.first) {
-                let part = chunk.part(&case.calls, index);
+                let part = chunk.rows_of(&case.calls, index);
                 prop_assert_eq!(part.first, *covered);
                 prop_assert!(part.rows > 0);
                 *covered += part.rows;

@@ -1,7 +1,7 @@
-//! Ops: one named kernel at work on rows, each of which is computed by itself.
+//! Row ops: a named kernel computes each row of a call by itself.
 //!
-//! Free of lengths and values, so that all calls of one op share one. Which ops there
-//! are is said in `ops`.
+//! A row op has no lengths and no values, so that all calls of one op share a row op. Which
+//! ops there are is said in `ops`.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -12,17 +12,17 @@ use crate::tensor::{DType, Format};
 /// Operands of an op, of the op with the most: four control points and a t for each row.
 const MOST_OPERANDS: usize = 5;
 
-/// The structure of calls of an op. Calls of equal ones merge.
+/// The structure of calls of an op. Calls of equal row ops merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowOp {
-    /// What computes it: chosen by op and inner sizes alone, never by how many rows
-    /// were merged, so that neighbors cannot change a call's result.
+    /// The kernel, chosen by op and inner sizes alone and never by how many rows were merged,
+    /// so that merged neighbors cannot change a call's result.
     pub kernel: Named,
-    /// What that is told.
+    /// What the kernel is told besides its operands.
     pub settings: Settings,
     /// Formats of the operands' rows, in order.
     pub operands: Formats,
-    /// Format of the call's scalar behind them, if it has one.
+    /// Format of the call's scalar, if calls have one.
     pub scalar: Option<Format>,
     /// Format of the result's rows.
     pub result: Format,
@@ -77,7 +77,7 @@ impl Hash for RowOp {
 }
 
 impl RowOp {
-    /// Its only stage.
+    /// The program, which has one stage.
     pub fn program(&self) -> Program {
         let operands = (0..).zip(self.operands.iter());
         let operands = operands.map(|(operand, _)| Source::Input(operand));

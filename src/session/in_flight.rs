@@ -1,4 +1,4 @@
-//! The way of a batch in flight: what of it was sent, and what came back.
+//! The way of a batch in flight: what of the batch was sent, and what came back.
 //!
 //! What is sent next, and what is done about a failure, is not decided here.
 
@@ -10,54 +10,54 @@ use crate::batch::{self, Millis};
 use crate::device::{Engine, Generation};
 use crate::plan::Chunk;
 
-/// The batches of a session, whatever becomes of them.
+/// Every batch of a session, whatever its state.
 pub(super) type Queue = batch::Queue<Work, Payload, Way>;
 
 /// A batch in flight.
 pub(super) type InFlight = batch::InFlight<Work, Payload, Way>;
 
-/// Bytes of operands and results of chunks beyond which the next of a batch waits for
+/// Bytes of operands and results in flight beyond which the next chunk of a batch waits for
 /// one that returns: many more than keep copies, link and device at work.
-pub(super) const ON_THEIR_WAY: u64 = 64 << 20;
+pub(super) const BYTES_IN_FLIGHT: u64 = 64 << 20;
 
-/// What of a batch may be on its way at once.
+/// What of a batch may be in flight at once.
 pub(super) struct Allowance {
     pub(super) bytes: u64,
     pub(super) chunks: usize,
 }
 
-/// What else was on its way when a batch was sent.
+/// What else was in flight when a batch was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Company {
-    /// Nothing.
+    /// No other batch.
     Alone,
     /// Other batches.
     Others,
 }
 
-/// The way of a batch in flight: what of it was sent, and what came back. The batch is
-/// kept whole beside it: it is sent again if the device is lost.
+/// The way of a batch in flight: what was sent, and what came back. The batch itself is
+/// kept whole, because it is sent again if the device is lost.
 #[derive(Debug)]
 pub(super) struct Way {
     pub(super) generation: Generation,
     pub(super) sent: Millis,
-    /// Its chunks, in order.
+    /// The chunks that were sent, in order.
     pub(super) chunks: Vec<Sent>,
-    /// How many of them are back.
+    /// How many of the chunks are back.
     pub(super) landed: usize,
-    /// Those that were not sent yet, the next one last.
+    /// The chunks that were not sent yet, the next one last.
     pub(super) rest: Vec<Chunk>,
-    /// Where its time goes, if anybody asked.
+    /// Where the batch's time goes, if anybody asked.
     pub(super) timing: Option<Timing>,
-    /// Its calls by structure, where they had a choice of devices.
+    /// The batch's calls by structure, where they had a choice of devices.
     pub(super) groups: Vec<Group>,
     pub(super) company: Company,
-    /// Whether there was no memory for a chunk of it.
+    /// Whether there was no memory for a chunk of the batch.
     pub(super) is_short: bool,
 }
 
 impl InFlight {
-    /// What is told of it to whoever measures it.
+    /// What the batch metrics tell of this batch.
     pub(super) fn outline(&self, engine: Engine) -> Outline {
         let calls = self.batch.calls();
         let tickets = || calls.iter().map(|call| call.ticket);
@@ -91,7 +91,7 @@ impl Way {
         }
     }
 
-    /// Whether the flight that lands next is its last, and the GPU's.
+    /// Whether the flight that lands next is the batch's last, and the device's.
     pub(super) fn is_at_last(&self) -> bool {
         self.landed + 1 == self.chunks.len() && self.rest.is_empty() && self.is_device_next()
     }
@@ -102,21 +102,21 @@ impl Way {
         next.is_some_and(|sent| !sent.is_cpu_share)
     }
 
-    /// Whether the flight that lands next is the device's, and shows that it works: what
-    /// it writes to tensors alone is not waited for.
+    /// Whether the flight that lands next is the device's, and shows that the device works:
+    /// nobody waits for what a chunk only writes to tensors.
     pub(super) fn is_heard_next(&self) -> bool {
         let next = self.chunks.get(self.landed);
         self.is_device_next() && next.is_some_and(Sent::has_words)
     }
 
-    /// Whether something of it needs the device that it was sent to.
+    /// Whether a chunk of the batch still needs the device that the batch was sent to.
     pub(super) fn needs_device(&self) -> bool {
         let to_come = &self.chunks[self.landed..];
         !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
     }
 
-    /// Whether another chunk may go: one is always on its way, two if there are,
-    /// and more of them as long as they are few bytes.
+    /// Whether another chunk may go: one is always in flight, two if there are so many, and
+    /// more as long as they are few bytes.
     pub(super) fn has_room(&self, most: &Allowance) -> bool {
         let sent = || {
             self.chunks[self.landed..]

@@ -7,7 +7,7 @@ use super::fields::Fields;
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions, PowerPreference};
 use crate::error::Error;
-use crate::session::Model;
+use crate::session::{Model, Routing};
 
 /// The options of `open`.
 #[derive(Debug)]
@@ -158,12 +158,15 @@ const PATIENCE_MS: f64 = 4.0;
 
 /// The cost model of a session that chooses between a GPU and the CPU, and how long the CPU may
 /// compute in a frame.
-pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<(Model, f64)> {
-    let patience = match batch.policy {
+pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<Routing> {
+    let patience_ms = match batch.policy {
         Policy::Frame => PATIENCE_MS,
         Policy::Eager | Policy::Manual => f64::INFINITY,
     };
-    matches!(engine, Engine::Auto).then(|| (Model::default(), patience))
+    matches!(engine, Engine::Auto).then(|| Routing {
+        model: Model::default(),
+        patience_ms,
+    })
 }
 
 async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {

@@ -160,7 +160,7 @@ impl Inner {
 
     /// Awaits a batch's flights in the background.
     fn follow(self: &Rc<Self>, mut launch: Launch) {
-        if launch.is_parted {
+        if launch.has_cpu_share {
             let mut driver = self.driver.borrow_mut();
             driver.compute(&mut launch, report::now());
         }

@@ -95,7 +95,7 @@ impl<D: Device> Sent<D> {
         if counts.sum::<u32>() == 0 {
             return None;
         }
-        let recipe = self.session.chain(chain.clone());
+        let recipe = self.session.recipe(chain.clone());
         let (mut operands, mut tensors): (Vec<&[u32]>, Vec<u32>) = (Vec::new(), Vec::new());
         for (node, words) in chain.inputs().zip(&call.inputs) {
             match node.op {

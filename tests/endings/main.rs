@@ -111,7 +111,7 @@ fn the_processor_samples_whatever_a_store_holds() {
             row: 6,
             is_stored,
         };
-        let recipe = session.sampling(sampling);
+        let recipe = session.recipe(sampling);
         for round in 0..3000 {
             let words = match STRANGE.get(round) {
                 Some(strange) => vec![*strange; 64],

@@ -21,7 +21,7 @@ use self::program::Output;
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
-use crate::plan::{ChunkSizes, Dispatch, Operand, Plan, Run, Segment, Slot, Step};
+use crate::plan::{ChunkSizes, CopyRun, Dispatch, Operand, Plan, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Bytes of a batch's operands, or of its results. Addresses are numbers of words in 32 bits;
@@ -289,17 +289,17 @@ impl<'a> Memory<'a> {
 }
 
 /// Whether the operands are a single run of the arena, which is read in place.
-fn is_read_in_place(runs: &[Run], arena: &Arena, plan: &Plan) -> bool {
+fn is_read_in_place(runs: &[CopyRun], arena: &Arena, plan: &Plan) -> bool {
     // Fused stages, clips and searches read a slot as one slice, so the run must lie in one piece
     // of the arena's memory.
     let mut by_row = plan.dispatches().map(|work| work.kernel.is_by_row());
     let is_by_row = by_row.all(|is_by_row| is_by_row);
-    let in_place = |run: &Run| is_by_row || arena.tail(run.from).len() >= run.words as usize;
+    let in_place = |run: &CopyRun| is_by_row || arena.tail(run.from).len() >= run.words as usize;
     runs.len() < 2 && runs.iter().all(in_place)
 }
 
 /// Copies runs of the arena to one slice.
-fn gather(runs: &[Run], arena: &Arena, gathered: &mut Vec<u32>) {
+fn gather(runs: &[CopyRun], arena: &Arena, gathered: &mut Vec<u32>) {
     gathered.clear();
     for run in runs {
         let span = Span {

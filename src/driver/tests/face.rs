@@ -258,17 +258,17 @@ impl Face {
     fn follow(&mut self, mut launch: Launch) {
         let is_lost = self.driver.session.is_lost();
         assert!(
-            !is_lost || launch.is_parted && launch.flights.is_empty(),
+            !is_lost || launch.has_cpu_share && launch.flights.is_empty(),
             "nothing is sent to a device that is lost"
         );
-        if launch.is_parted {
+        if launch.has_cpu_share {
             self.driver.compute(&mut launch, self.now);
         }
         let (batch, generation) = (launch.batch, launch.generation);
         let engine = self.driver.session.info().engine;
         let flights = launch.flights.into_iter().enumerate();
         let flights = flights.map(|(at, flight)| match at {
-            0 if launch.is_parted => (flight, Engine::Cpu),
+            0 if launch.has_cpu_share => (flight, Engine::Cpu),
             _ => (flight, engine),
         });
         self.sent.push(Sent {

@@ -7,6 +7,7 @@ mod under_random_events;
 use super::*;
 use crate::batch::BatchConfig;
 use crate::device::Engine;
+use crate::session::Routing;
 use crate::session::tests::{Frail, config};
 
 /// The longest that a device may owe an answer, in milliseconds.
@@ -48,11 +49,11 @@ impl Pace {
 /// A driver of a session on a GPU, with a CPU beside it.
 fn driver(gpu: Frail, batch: BatchConfig, routing: Option<crate::Model>) -> Driver<Frail> {
     let session = Session::new(gpu, batch).expect("valid settings");
-    let routing = routing.map(|model| (model, f64::INFINITY));
+    let routing = routing.map(Routing::from);
     let config = DriverConfig {
         stall_ms: STALL_MS,
         pauses: &PAUSES,
         processor,
     };
-    Driver::new(session.beside(processor(), routing), config)
+    Driver::new(session.with_companion(processor(), routing), config)
 }

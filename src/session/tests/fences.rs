@@ -7,13 +7,13 @@ use super::*;
 pub(super) struct Fences(Vec<(Fence, Ticket)>);
 
 impl Fences {
-    /// Puts one behind the newest call, if there was any.
+    /// Puts a fence behind the newest call, if there was any.
     pub(super) fn put(&mut self, session: &Session<impl Device>, newest: Option<Ticket>) {
         self.0
             .extend(newest.map(|newest| (session.fence(), newest)));
     }
 
-    /// A fence that has passed has no call before it in any batch.
+    /// Holds that a fence which has passed has no call before it in any batch.
     pub(super) fn check(&self, session: &Session<impl Device>) {
         let passed = |fence: &Fence| session.has_passed(*fence);
         for (_, newest) in self.0.iter().filter(|(fence, _)| passed(fence)) {
@@ -24,13 +24,13 @@ impl Fences {
         }
     }
 
-    /// All of them have passed: nothing is pending.
+    /// Holds that all fences have passed: nothing is pending.
     pub(super) fn assert_passed(&self, session: &Session<impl Device>) {
         assert!(self.0.iter().all(|(fence, _)| session.has_passed(*fence)));
     }
 }
 
-/// A session that has one chunk on its way at a time.
+/// A session that has one chunk in flight at a time.
 fn one_by_one() -> Session<Frail> {
     let limits = BatchConfig {
         max_pieces_in_flight: Some(1),
@@ -39,7 +39,7 @@ fn one_by_one() -> Session<Frail> {
     Session::new(Frail::in_chunks(1 << 20, 256), limits).expect("valid settings")
 }
 
-/// Lands what is on its way, chunk by chunk, as long as `goes_on` says so.
+/// Lands what is in flight, chunk by chunk, as long as `goes_on` says so.
 fn land_while(
     session: &mut Session<Frail>,
     mut sent: Launch,
@@ -132,7 +132,7 @@ fn calls_that_wait_for_a_kernel_keep_a_fence() {
         session.launch(NOW).is_none(),
         "its kernel is being compiled"
     );
-    // Calls of later batches join what waits, and make it no younger.
+    // Calls of later batches join the parked batch, and make it no younger.
     put(&mut session, 2.0, 4);
     session.flush();
     assert!(session.launch(NOW).is_none());

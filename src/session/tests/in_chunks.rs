@@ -1,5 +1,5 @@
-//! A batch in several chunks: who is answered by which, and what becomes of the
-//! others when one fails or the device is lost between two.
+//! A batch in several chunks: which chunk answers whom, and what becomes of the other
+//! chunks when one fails or the device is lost between two.
 
 use std::collections::BTreeMap;
 
@@ -252,7 +252,7 @@ fn explained_chunks_are_told_apart() {
     assert!(text.contains("piece 4 of "), "{text}");
 }
 
-/// Calls of so many rows, 4 floats of each multiplied to `wide` and back.
+/// Asks for calls of so many rows, 4 floats of each multiplied to `wide` and back.
 fn chunks_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     let limits = BatchConfig {
         memory_budget: Some(10 << 20),
@@ -267,7 +267,7 @@ fn chunks_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     let y = chain.matmul(x, there).expect("they fit");
     let y = chain.matmul(y, back).expect("they fit");
     chain.output(y).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.begin_explain();
     for _ in 0..8 {
         let words = u64::from(4 * rows + 8 * wide);
@@ -284,19 +284,19 @@ fn chunks_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     plan.matches("piece ").count().max(1)
 }
 
-/// Of 8 MiB for what lives, a chunk's intermediates may take three quarters on a
-/// GPU; what travels is there six times, and a processor answers as it goes.
+/// Of 8 MiB of live bytes, a chunk's intermediates may take three quarters on a GPU.
+/// Operands and results are in a GPU's memory six times; a CPU answers as it goes.
 #[test]
 fn what_stays_on_the_gpu_counts_once() {
     let chunks = |device: Frail, sizes| chunks_of_networks(device, sizes);
     let cpu = || Frail::new(1 << 28);
-    // 4 MiB in between, 64 KiB that travel.
+    // 4 MiB of intermediates, 64 KiB of operands and results.
     let wide = (512, 256);
     assert_eq!(chunks(cpu().gpu(), wide), 1);
     assert_eq!(chunks(cpu(), wide), 8);
-    // 8 MiB in between.
+    // 8 MiB of intermediates.
     assert_eq!(chunks(cpu().gpu(), (512, 512)), 2);
-    // 2 MiB that travel, and half of that in between.
+    // 2 MiB of operands and results, and half of that of intermediates.
     assert_eq!(chunks(cpu().gpu(), (8192, 4)), 4);
     assert_eq!(chunks(cpu(), (8192, 4)), 4);
 }
