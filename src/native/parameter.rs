@@ -1,6 +1,5 @@
 //! What a call is told besides its operands: one number for all of it, or one for each item.
 
-use super::request::invalid;
 use crate::error::Error;
 use crate::graph::Timing;
 
@@ -89,4 +88,9 @@ impl<'a> Parameter<'a> {
             }),
         }
     }
+}
+
+/// The error of a wrong argument of the call `name`.
+pub(super) fn invalid(name: &str, problem: &str) -> Error {
+    Error::InvalidInput(format!("{name}: {problem}"))
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::embedder::Encoder;
-use super::parameter::{Checked, Parameter, Wanted};
+use super::parameter::{Checked, Parameter, Wanted, invalid};
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
@@ -330,8 +330,4 @@ fn check_t<'a>(call: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>
         operand: if is_curve { POINTS[0] } else { "a" },
         items,
     })
-}
-
-pub(super) fn invalid(name: &str, problem: &str) -> Error {
-    Error::InvalidInput(format!("{name}: {problem}"))
 }

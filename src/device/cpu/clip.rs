@@ -1,7 +1,7 @@
 //! Samples clips, each call at times of its own: the twin of `clip.wgsl`.
 
-use super::Memory;
 use super::kernels::slerp::slerp_one;
+use super::launch_memory::Memory;
 use crate::kernel::sampling::{HEADER, LAYER, MOST_LAYERS, WEIGHTS, WRAPS};
 use crate::plan::{Dispatch, Operand, Slot};
 

@@ -1,7 +1,7 @@
 //! Dispatches of the stages that fusion makes: finds each call's operands and runs the stage
 //! on them.
 
-use super::Memory;
+use super::launch_memory::Memory;
 use super::parallel::{Size, Task, Work, share};
 use super::program::{Numbers, Operands, Output, Runner, StageCall, lines_of};
 use crate::plan::{Dispatch, Operand, Slot};

@@ -8,21 +8,19 @@ mod expr;
 mod functions;
 mod fused;
 mod kernels;
+mod launch_memory;
 mod math;
 mod parallel;
 pub mod program;
+mod row_kernels;
 mod search;
 
-use std::ops::Range;
-
-use self::kernels::{Operands, Values, run};
-use self::parallel::{Size, Task, Work, share};
-use self::program::Output;
+use self::launch_memory::{Memory, gather, grow, is_read_in_place, reserve_for};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
-use crate::plan::{ChunkSizes, CopyRun, Dispatch, Operand, Plan, Segment, Slot, Step};
-use crate::tensor::{Arena, Packing, Span, WORD};
+use crate::plan::{ChunkSizes, Plan, Slot, Step};
+use crate::tensor::{Arena, Packing, WORD};
 
 /// Bytes of a batch's operands, or of its results. Addresses are numbers of words in 32 bits;
 /// a sixteenth of what they reach is plenty.
@@ -129,7 +127,7 @@ impl Device for Cpu {
                             arena,
                             tensors: &self.tensors,
                         };
-                        dispatch(work, kernel, &memory, &mut slots);
+                        row_kernels::dispatch(work, kernel, &memory, &mut slots);
                     }
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
@@ -225,148 +223,4 @@ impl Cpu {
         words.resize(words.len().max(1).next_multiple_of(4), 0);
         self.tensors[index] = words;
     }
-}
-
-/// Makes room for the words that a step writes to a slot.
-fn reserve_for(
-    step: &Step,
-    plan: &Plan,
-    arena: &Arena,
-    slots: &mut [Vec<u32>],
-) -> Result<(), Error> {
-    let (slot, words) = match step {
-        Step::Dispatch(work) if work.output.tensor().is_none() => {
-            (work.output, plan.words(work.output) as usize)
-        }
-        Step::Upload { slot, runs, .. } if !is_read_in_place(runs, arena, plan) => {
-            (*slot, runs.iter().map(|run| run.words as usize).sum())
-        }
-        _ => return Ok(()),
-    };
-    grow(&mut slots[slot.0 as usize], words)
-}
-
-/// Makes room for `words` words in all.
-fn grow(memory: &mut Vec<u32>, words: usize) -> Result<(), Error> {
-    let more = words.saturating_sub(memory.len());
-    memory.try_reserve_exact(more).map_err(|_| {
-        let bytes = words as u64 * u64::from(WORD);
-        Error::OutOfMemory(format!(
-            "the processor has none for {bytes} bytes; give it less at a time, or dispose of tensors"
-        ))
-    })
-}
-
-/// The memory that a dispatch reads besides slots.
-struct Memory<'a> {
-    plan: &'a Plan,
-    arena: &'a Arena,
-    tensors: &'a [Vec<u32>],
-}
-
-impl<'a> Memory<'a> {
-    /// The words of a slot.
-    fn words(&self, slot: Slot, slots: &'a [Vec<u32>]) -> &'a [u32] {
-        if let Some(tensor) = slot.tensor() {
-            return &self.tensors[tensor as usize];
-        }
-        match self.plan.uploads() {
-            [run] if slot == Slot::INPUTS && slots[0].is_empty() => self.arena.tail(run.from),
-            _ => &slots[slot.0 as usize],
-        }
-    }
-
-    /// A span of a slot that is no tensor's.
-    fn read(&self, slot: Slot, span: Span, slots: &'a [Vec<u32>]) -> &'a [u32] {
-        match self.plan.uploads() {
-            [run] if slot == Slot::INPUTS && slots[0].is_empty() => {
-                let at = run.from + span.at;
-                self.arena.read(Span { at, ..span })
-            }
-            _ => &slots[slot.0 as usize][span.at as usize..(span.at + span.words) as usize],
-        }
-    }
-}
-
-/// Whether the operands are a single run of the arena, which is read in place.
-fn is_read_in_place(runs: &[CopyRun], arena: &Arena, plan: &Plan) -> bool {
-    // Fused stages, clips and searches read a slot as one slice, so the run must lie in one piece
-    // of the arena's memory.
-    let mut by_row = plan.dispatches().map(|work| work.kernel.is_by_row());
-    let is_by_row = by_row.all(|is_by_row| is_by_row);
-    let in_place = |run: &CopyRun| is_by_row || arena.tail(run.from).len() >= run.words as usize;
-    runs.len() < 2 && runs.iter().all(in_place)
-}
-
-/// Copies runs of the arena to one slice.
-fn gather(runs: &[CopyRun], arena: &Arena, gathered: &mut Vec<u32>) {
-    gathered.clear();
-    for run in runs {
-        let span = Span {
-            at: run.from,
-            words: run.words,
-        };
-        arena.each_slice(span, &mut |words| gathered.extend_from_slice(words));
-    }
-}
-
-/// Runs a kernel of rows for every call.
-fn dispatch(work: &Dispatch, kernel: &Named, memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
-    let home = work.output.0 as usize;
-    // The output is taken out while it is written, so that other slots can be read.
-    let mut output = std::mem::take(&mut slots[home]);
-    output.resize(memory.plan.words(work.output) as usize, 0);
-    let behind = work.operands.len();
-    let operands = |call: usize, rows: &Range<usize>| -> Operands<'_> {
-        let entry = &work.entries[call * behind..][..behind];
-        std::array::from_fn(|k| match work.operands.get(k) {
-            Some(Operand::Rows { slot, words }) => {
-                let span = Span {
-                    at: entry[k],
-                    words: work.segments[call].rows * words,
-                };
-                let all = memory.read(*slot, span, slots);
-                let words = *words as usize;
-                Values::Rows(&all[rows.start * words..rows.end * words])
-            }
-            Some(Operand::Scalar) => Values::Scalar(entry[k]),
-            None => Values::Scalar(0),
-        })
-    };
-    let row_words = work.row_words as usize;
-    // Work of a word of the result, in passes over one value.
-    let passes = match kernel {
-        Named::Lerp | Named::Bezier | Named::StateGradients => 4,
-        _ => 128,
-    };
-    let compute = |task: Task, output: Output<'_>| {
-        for call in task.calls {
-            let segment = &work.segments[call];
-            let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
-            // Where a call is cut, this part of the output begins behind the call's result.
-            let at = |row: usize| segment.result as usize + row * row_words - output.start;
-            run(
-                kernel,
-                &work.settings,
-                &operands(call, &rows),
-                &mut output.words[at(rows.start)..at(rows.end)],
-            );
-        }
-    };
-    let size = |call: usize| {
-        let Segment { rows, result, .. } = work.segments[call];
-        Some(Size {
-            start: result as usize,
-            lines: rows as usize,
-            words: row_words,
-            work: row_words * passes,
-        })
-    };
-    let all = Work {
-        calls: work.segments.len(),
-        size: &size,
-        run: &compute,
-    };
-    share(&all, &mut output);
-    slots[home] = output;
 }

@@ -4,7 +4,7 @@
 //! The result is that of `BertNormalizer` of Hugging Face's tokenizers, to the last character.
 //! Nothing is split here.
 
-use super::Options;
+use super::options::Options;
 use super::unicode::Characters;
 
 /// In the table of what each ASCII character becomes: the character is dropped.

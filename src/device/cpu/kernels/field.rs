@@ -1,7 +1,7 @@
 //! Gradients of a caller's own field: the twin of `state_field.wgsl`.
 
-use super::super::expr::{BLOCK, Columns};
-use super::Operands;
+use super::operands::Operands;
+use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 
 /// Distance from a layer's own place at which a difference is taken.

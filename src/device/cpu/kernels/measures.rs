@@ -2,7 +2,7 @@
 //! `state_gradients.wgsl`, `state_distance.wgsl` and `state_descend.wgsl`. Gradients and steps
 //! equal those of the kernels to the bit.
 
-use super::Operands;
+use super::operands::Operands;
 use crate::kernel::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES, Settings};
 
 /// The mode that measures in steps of rho and theta.

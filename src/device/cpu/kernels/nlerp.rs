@@ -1,6 +1,6 @@
 //! Quaternions on chords: the twin of `nlerp.wgsl`.
 
-use super::Operands;
+use super::operands::Operands;
 use super::slerp::{dot, zip};
 
 pub(super) fn nlerp([a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {

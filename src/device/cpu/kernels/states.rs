@@ -1,7 +1,7 @@
 //! States between states, in integers: the twins of `state_interpolate.wgsl`,
 //! `state_sequence.wgsl` and `state_bezier.wgsl`, equal to them to the bit.
 
-use super::Operands;
+use super::operands::Operands;
 use crate::kernel::Settings;
 
 /// The mode that takes the shorter arc.

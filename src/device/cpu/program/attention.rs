@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use super::gemm::{Matrix, add_product};
-use super::{Output, Places, Run};
+use super::stage_run::{RowLines, Run};
+use super::strided::Places;
 use crate::device::cpu::functions::unary;
 use crate::device::cpu::math::exponential;
 use crate::kernel::UnaryFn;
@@ -24,7 +25,10 @@ const KEYS: u32 = 64;
 const LANES: usize = 8;
 
 /// Runs some rows of one call, all heads of each.
-pub(super) fn run(run: &Run<'_>, of: &Attention, lines: Range<usize>, mut output: Output<'_>) {
+pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
+    let RowLines {
+        lines, mut output, ..
+    } = wanted;
     let dims = run.dims(run.layout.outer, of.outer);
     let (rows, keys) = (dims[dims.len() - 1], run.word(run.layout.count));
     let mut head = Head {

@@ -1,7 +1,8 @@
 //! The lines of a call's result, by which its work can be shared, and the memory that holds
 //! some lines. Who shares the work is not known here.
 
-use super::{Numbers, Places};
+use super::stage_call::Numbers;
+use super::strided::Places;
 use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
 use crate::program::{
     Body, LANES, Layout, QUERIES, RowResult, RowStep, Rows, STRIP, Stage, Width, tiles,

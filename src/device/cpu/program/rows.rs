@@ -5,7 +5,10 @@
 use std::ops::Range;
 
 use super::fold::Folding;
-use super::{Elements, IndexedLoad, Output, Places, RowLines, Run, tile};
+use super::row_ranges::Output;
+use super::stage_run::{Elements, IndexedLoad, RowLines, Run};
+use super::strided::Places;
+use super::tile;
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 use crate::program::{Fold, RowResult, RowStep, Rows, STRIP, Width};

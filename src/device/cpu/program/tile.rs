@@ -2,7 +2,9 @@
 //! sums. How a panel is multiplied is `gemm`'s business.
 
 use super::gemm::{Matrix, add_product};
-use super::{Elements, IndexedLoad, Output, Places, RowLines, Run};
+use super::row_ranges::Output;
+use super::stage_run::{Elements, IndexedLoad, RowLines, Run};
+use super::strided::Places;
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::program::{RowResult, Rows, Tile};
 

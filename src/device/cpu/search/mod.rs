@@ -12,7 +12,7 @@ mod scores;
 mod scores;
 
 use self::scores::compare;
-use super::Memory;
+use super::launch_memory::Memory;
 use super::parallel::{Size, Task, Work, share};
 use super::program::Output;
 use crate::kernel::searching::{BLOCK, BLOCK_HEADER, Mask, NOBODY, Scan, elements};
