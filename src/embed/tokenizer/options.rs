@@ -23,7 +23,7 @@ pub struct Options {
     /// The token behind every text.
     pub sep: String,
     /// Tokens that are found in a text before it is split, if the vocabulary has them.
-    /// [`Tokenizer::add`] adds others.
+    /// [`Tokenizer::add`](super::Tokenizer::add) adds others.
     pub verbatim: Vec<String>,
 }
 
