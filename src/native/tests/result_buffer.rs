@@ -15,7 +15,7 @@ fn parts_come_together_in_memory_that_was_used_before() {
     let used = vec![7.0; 12];
     let place = used.as_ptr();
     let mut words = Words::Floats(used);
-    // Two results of three rows: a row of each comes at a time.
+    // Two results of three rows each: one row of each result comes at a time.
     let part = |k: u32| [k, k + 1].map(|k| (k as f32).to_bits());
     for (k, at) in [(0, 0), (6, 6), (2, 2), (8, 8), (4, 4), (10, 10)] {
         words.put(&part(k), at, 12);
