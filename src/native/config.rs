@@ -1,4 +1,4 @@
-//! What a program may choose when it opens a session.
+//! The settings of a session, and the device that they choose.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub struct Config {
     pub stall_ms: f64,
 }
 
-/// Milliseconds without an answer, by default.
+/// The default of [`Config::stall_ms`].
 pub(super) const STALL_MS: f64 = 10_000.0;
 
 impl Default for Config {
@@ -94,8 +94,9 @@ impl Config {
     }
 }
 
-/// Milliseconds before each request for a device: a GPU driver that restarts has none for
-/// a while. A browser's GPU process takes longer than that, and callers here may block.
+/// Milliseconds before each request for a device that replaces a lost one: a GPU driver that
+/// restarts has none for a while. A browser waits longer, because its GPU process takes longer to
+/// restart; callers here may be blocked meanwhile.
 pub(super) const PAUSES: [f64; 4] = [0.0, 50.0, 100.0, 200.0];
 
 /// Opens the device that the settings ask for, on a thread that may enter a GPU driver.

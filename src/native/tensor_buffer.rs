@@ -1,6 +1,6 @@
 //! Where a tensor lies on the device, for the program's own use of it.
 //!
-//! The way back is in `import.rs`.
+//! How the program's buffers become tensors is in `import`.
 
 use super::platform;
 use super::tensor::Tensor;
