@@ -1,7 +1,7 @@
 //! The gradients of more states than memory should hold, streamed: how many a
 //! second, how many bytes each way, how busy the GPU is, and what memory it
-//! takes. By turns with overlap, and without: one chunk after another, of each one
-//! piece after another.
+//! takes. By turns with overlap, and without: one chunk of the stream after another,
+//! each sent in one chunk of a batch after another.
 //!
 //!     cargo run --release --example stream_states [states] [states of a chunk] [rounds]
 //!
@@ -39,7 +39,7 @@ const WAYS: [Way; 2] = [Way::Overlapping, Way::OneAtATime];
 struct Run {
     seconds: f64,
     gpu_ms: f64,
-    pieces: u64,
+    chunks: u64,
     peak: u64,
     checksum: f64,
 }
@@ -119,7 +119,7 @@ fn run(work: &Work, way: Way) -> Result<Run, Error> {
     Ok(Run {
         seconds,
         gpu_ms,
-        pieces: stats.pieces,
+        chunks: stats.pieces,
         peak: stats.device.pool_peak_bytes,
         checksum,
     })
@@ -152,11 +152,11 @@ fn report(way: Way, work: &Work, run: &Run) {
     let [up, down] = BYTES.map(|bytes| states * bytes / run.seconds / 1e9);
     println!(
         "{way:?}: {:.2} s, {:.1} million states/s, {up:.2} GB/s up, {down:.2} GB/s down, \
-         GPU busy {:.0} %, {} pieces, {:.1} MiB at most of {} MiB",
+         GPU busy {:.0} %, {} chunks, {:.1} MiB at most of {} MiB",
         run.seconds,
         states / run.seconds / 1e6,
         run.gpu_ms / run.seconds / 10.0,
-        run.pieces,
+        run.chunks,
         count(usize::try_from(run.peak).unwrap_or(usize::MAX)) / f64::from(1 << 20),
         BUDGET >> 20,
     );

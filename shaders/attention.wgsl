@@ -1,10 +1,10 @@
 // Attention, softmax(q kT * scale) v for each head of a row, generated: fusion fills the hole. Scores are never in
-// memory: those of four keys are made, and what was summed before is scaled to the largest so far (Dao, Fu, Ermon, Rudra
-// and Re, FlashAttention, 2022, algorithm 1; Milakov and Gimelshein, Online normalizer calculation for softmax, 2018,
-// algorithm 3).
-// Grid: one workgroup per 32 queries of a head, by the segment table. Two threads have a query in registers, and each
-// goes through every other four of the keys, which all threads read from workgroup memory at the same time; at the end
-// the two sums become one. What is added to what depends on the number of keys alone.
+// memory: the scores of four keys are computed, and the sums so far are scaled to the largest score so far (Dao, Fu,
+// Ermon, Rudra and Re, FlashAttention, 2022, algorithm 1; Milakov and Gimelshein, Online normalizer calculation for
+// softmax, 2018, algorithm 3).
+// Grid: one workgroup per 32 queries of a head, by the segment table. Two threads share a query, which both hold in
+// registers. Each takes every other four keys, which all threads read from workgroup memory at the same time; at the end
+// the two sums become one. The order of summation depends on the number of keys alone.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
@@ -12,23 +12,23 @@ alias B = vec4<bool>;
 
 const LANE  = vec4<u32>(0u, 1u, 2u, 3u);
 const LOWEST = -3.4e38;
-const EACH = 4u;  // Keys that a thread takes at a time,
-const BOTH = 8u;  // and both of a query.
+const EACH = 4u;  // Keys that a thread takes at a time.
+const BOTH = 8u;  // Keys that both threads of a query take at a time.
 
 // HOLE, with an example in it: one head of 4 floats.
-const WORDS      = 12u; // Words of an entry behind the result's.
-const KEYS       = 4u;  // Of these, the one that holds the number of keys,
-const ROWS       = 5u;  // of queries,
-const QUERY_STEP = 6u;  // and the first of the two strides of each.
+const WORDS      = 12u; // Words of an entry behind the address of the result.
+const KEYS       = 4u;  // The word of the number of keys.
+const ROWS       = 5u;  // The word of the number of queries.
+const QUERY_STEP = 6u;  // The words of the first of two strides.
 const KEY_STEP   = 8u;
 const VALUE_STEP = 10u;
 const HEADS      = 1u;
-const SIZE       = 4u; // Floats of a head,
-const WIDTH      = 4u; // and of all.
+const SIZE       = 4u; // Floats of a head.
+const WIDTH      = 4u; // Floats of all heads.
 const CAUSAL     = false;
-const QUADS      = 1u;  // Quads of a head,
-const PART       = 1u;  // those of values that are summed at a time,
-const TILE       = 32u; // and keys in workgroup memory.
+const QUADS      = 1u;  // Quads of a head.
+const PART       = 1u;  // Quads of values that are summed at a time.
+const TILE       = 32u; // Keys that are in workgroup memory at a time.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> output:   array<vec4<u32>>;
@@ -48,7 +48,7 @@ fn key(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn value(at: u32, step: u32, count: u32) -> F { return bitcast<F>(in0[at / 4u]); }
 fn store(at: u32, count: u32, values: F) { output[at / 4u] = bitcast<U>(values); }
 
-// Copies keys and a part of their values to workgroup memory; what is loaded is loaded at once.
+// Copies keys and a part of their values to workgroup memory. All loads come before the first store.
 fn put(at: Head, first: u32, part: u32, lane: u32) {
     let key0 = key_quad(at, first, lane + 0u);
     keys[lane + 0u] = key0;
@@ -64,20 +64,20 @@ fn query_of(at: u32, step: u32) -> Query {
     q.q0 = query(at + 0u * step, step, SIZE - 0u);
     return q;
 }
-// Products of a query with four keys of workgroup memory.
+// The products of a query with four keys in workgroup memory.
 fn scores(q: Query, at: u32) -> F {
     var a = F(); var b = F(); var c = F(); var d = F();
     a = fma(q.q0, keys[at + 0u], a); b = fma(q.q0, keys[at + 1u], b);
     c = fma(q.q0, keys[at + 2u], c); d = fma(q.q0, keys[at + 3u], d);
     return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));
 }
-// Scales what was summed, and adds four values with their weights.
+// Scales the sums so far, and adds four values by their weights.
 fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {
     var s = sums;
     s.s0 = fma(F(w.w), values[at + 3u], fma(F(w.z), values[at + 2u], fma(F(w.y), values[at + 1u], fma(F(w.x), values[at + 0u], s.s0 * decay))));
     return s;
 }
-// Leaves the sums of one thread of a query for the other.
+// Leaves the sums of one thread of a query where the query's other thread reads them.
 fn leave(s: Sums, row: u32) { keys[row + 0u] = s.s0; }
 fn join(mine: f32, s: Sums, other: f32, row: u32) -> Sums {
     var r: Sums;
@@ -91,7 +91,8 @@ fn finish(to: u32, column: u32, s: Sums) {
 
 fn sum_of(v: F) -> f32 { return (v.x + v.y) + (v.z + v.w); }
 
-// Four floats of a tile of keys, or of a part of their values; behind the last they are the last's, and count nothing.
+// Four floats of a tile of keys, or of a part of their values. Behind the last key there are the last key's floats,
+// whose weight is 0.
 fn key_quad(at: Head, first: u32, i: u32) -> F {
     let row = min(first + i / QUADS, at.keys - 1u);
     let column = i % QUADS * 4u;
@@ -110,7 +111,7 @@ fn compute(entry: u32, number: u32, lane: u32) {
     let turn = lane / QUERIES * EACH;
     let end = seen(at, at.row + QUERIES - 1u);
     let limit = U(seen(at, at.row + row));
-    // Queries behind the last are the first once more, and stored by nobody.
+    // A thread without a query computes the first query again, and stores nothing.
     let is_there = row < at.rows - at.row;
     let q = query_of(at.query + select(0u, row, is_there) * at.query_step.x, at.query_step.y);
     for (var part = 0u; part < QUADS; part += PART) {
@@ -125,7 +126,7 @@ fn compute(entry: u32, number: u32, lane: u32) {
                 let near = U(first + i) + LANE < limit;
                 var w = select(F(LOWEST), scores(q, i * QUADS) * scale, near);
                 let top = max(max(w.x, w.y), max(w.z, w.w));
-                // Where a thread sees none of its first keys, it sees none at all.
+                // A query that does not attend to its thread's first keys attends to none of that thread's keys.
                 let before = select(largest, top, first + i < BOTH);
                 largest = max(before, top);
                 let decay = exp(before - largest);
@@ -157,7 +158,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // Found from the workgroup alone, so that all its threads meet at the barriers.
+    // Found from the workgroup alone, so that all threads of the workgroup meet at the barriers.
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
     if thread.idle { return; }
     compute(thread.entry, thread.index / WORKGROUP, lane);

@@ -1,6 +1,6 @@
-// Clips at times of the calls' own: keyframe tracks by the samplers of glTF 2.0, layers of them blended.
-// Grid: one thread per lane of a row, by the segment table; a lane is up to four neighboring floats of one track.
-// A call's operands are its rows and its header (src/graph/sampling.rs); clips lie in `store` (src/ops/clips.rs).
+// Samples clips at times: keyframe tracks by the samplers of glTF 2.0, of several layers that are blended.
+// Grid: one thread per clip lane of a row, by the segment table: up to four neighboring floats of one track.
+// A call's operands are rows and a header (src/graph/sampling.rs); all clips lie in `store` (src/ops/clips.rs).
 
 @group(0) @binding(0) var<storage, read>       calls:    array<u32>;
 @group(0) @binding(1) var<storage, read>       store:    array<u32>;
@@ -8,18 +8,18 @@
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
 
-// A call's header, and its layers behind it.
+// Words of a call's header, and of each layer behind the header.
 const HEADER  = 4u;
 const LAYER   = 4u;
-const WEIGHTS = 65536u;  // Rows have a weight for each layer,
-const WRAPS   = 131072u; // and a wrap mode.
-const LAYERS  = 63u;     // A call has no more layers.
+const WEIGHTS = 65536u;  // Set if rows have a weight for each layer.
+const WRAPS   = 131072u; // Set if rows have a wrap mode.
+const LAYERS  = 63u;     // The most layers of a call.
 
-// A clip's header, and its lanes behind it.
+// Words of a clip's header, and of each lane behind the header.
 const CLIP = 4u;
 const LANE = 8u;
 
-// Wrap modes; 0 keeps what is outside at the end.
+// Wrap modes. Mode 0 keeps times outside of the clip at the nearer end.
 const LOOP      = 1u;
 const PING_PONG = 2u;
 
@@ -39,14 +39,14 @@ fn fold(t: f32, duration: f32, wrap: u32) -> f32 {
     if duration <= 0.0 { return 0.0; }
     let period = select(duration, 2.0 * duration, wrap == PING_PONG);
     var rest = t - period * floor(t / period);
-    // The quotient was rounded.
+    // The quotient was rounded, so the remainder may lie just outside.
     if rest < 0.0 { rest += period; }
     if rest >= period { rest -= period; }
     return select(rest, period - rest, rest > duration);
 }
 
-// A CSS easing of progress in [0, 1): steps, or a cubic Bezier curve from (0, 0) to (1, 1), whose parameter is found by
-// Newton's method kept between bounds.
+// A CSS easing of progress in [0, 1): steps, or a cubic Bezier curve from (0, 0) to (1, 1). The curve's parameter is
+// found by Newton's method within bounds.
 fn ease(u: f32, flags: u32, at: u32) -> f32 {
     let p = vec4<f32>(number(at), number(at + 1u), number(at + 2u), number(at + 3u));
     if (flags & EASING) == STEPS { return min(floor(u * p.x) + p.y, p.z) / p.z; }
@@ -69,13 +69,13 @@ fn ease(u: f32, flags: u32, at: u32) -> f32 {
 fn sample(clip: u32, lane: u32, t: f32) -> vec4<f32> {
     let at = clip + CLIP + lane * LANE;
     let times = clip + store[at];
-    // What is no clip has no more keys than the store has words, so that the search ends.
+    // Bounded by the words of the store, so that the search ends whatever the store holds.
     let count = min(store[at + 1u], arrayLength(&store));
     let flags = store[at + 4u];
     let width = store[at + 7u];
     let floats = min(store[at + 6u], 4u);
     let mode = flags & INTERPOLATION;
-    // The first key behind t: of equal keys the last one counts.
+    // The first key later than t, so that of equal keys the last one counts.
     var next = 0u;
     var end = count;
     while next < end {
@@ -84,7 +84,8 @@ fn sample(clip: u32, lane: u32, t: f32) -> vec4<f32> {
     }
     let key = max(next, 1u) - 1u;
     let is_between = next > 0u && next < count && mode != STEP;
-    // The values of the key; behind them, of a cubic spline, its out-tangent and the in-tangent of the next; and the next's.
+    // The terms are the values of this key and of the next one; between both, for a cubic spline, the out-tangent of this
+    // key and the in-tangent of the next.
     var first = clip + store[at + 2u] + key * store[at + 3u];
     if mode == CUBIC { first += width; }
     let terms = select(1u, select(2u, 4u, mode == CUBIC), is_between);
@@ -111,7 +112,7 @@ fn sample(clip: u32, lane: u32, t: f32) -> vec4<f32> {
     return weight(1.0 - u, angle) * term[0] + weight(u, angle) * to;
 }
 
-// A quaternion of length 1; that of no turn where there is none.
+// The quaternion at length 1, or the quaternion of no rotation if its length is 0.
 fn unit(q: vec4<f32>) -> vec4<f32> {
     let length = sqrt(dot(q, q));
     if length == 0.0 { return vec4<f32>(0.0, 0.0, 0.0, 1.0); }
@@ -144,7 +145,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     var is_base = true;
     for (var k = 0u; k <= layers; k += 1u) {
         let layer = header + HEADER + k * LAYER;
-        // Behind the last layer that is not added to the others, their mean is taken.
+        // Behind the last layer that is not additive, the mean of these layers is taken.
         if is_base && (k == layers || calls[layer + 2u] != 0u) {
             is_base = false;
             if is_quaternion && (layers > 1u || total == 0.0) {

@@ -6,7 +6,7 @@ alias U = vec4<u32>;
 alias B = vec4<bool>;
 
 // HOLE, with an example in it.
-const WORDS = 1u; // Words of an entry behind the result's.
+const WORDS = 1u; // Words of an entry behind the address of the result.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> output:   array<vec4<u32>>;

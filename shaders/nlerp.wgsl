@@ -21,7 +21,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     if dot(from_a, from_b) < 0.0 { from_b = -from_b; }
     let sum = (1.0 - at) * from_a + at * from_b;
     let square = dot(sum, sum);
-    // A sum without a direction is no turn.
+    // A sum of length 0 has no direction; the result is then the quaternion of no rotation.
     var turned = vec4<f32>(0.0, 0.0, 0.0, 1.0);
     if square != 0.0 { turned = sum * inverseSqrt(square); }
     output[result(thread.entry) / 4u + i] = turned;

@@ -1,5 +1,6 @@
-// Rows folded to values that are used for their elements, generated: fusion fills the hole.
-// Grid: one thread per row of a call, by the segment table, which folds value by value; `wide_rows.wgsl` is for long rows.
+// Rows that are folded to values which their elements may use, generated: fusion fills the hole.
+// Grid: one thread per row of a call, by the segment table. A thread folds value by value; `wide_rows.wgsl` is for long
+// rows.
 
 alias F = f32;
 alias U = u32;
@@ -12,7 +13,7 @@ fn fold_max(lane: u32, value: u32) -> u32 { return value; }
 fn fold_min(lane: u32, value: u32) -> u32 { return value; }
 
 // HOLE, with an example in it: the sums of rows.
-const WORDS = 4u; // Words of an entry behind the result's.
+const WORDS = 4u; // Words of an entry behind the address of the result.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<u32>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;

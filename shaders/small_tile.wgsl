@@ -1,37 +1,37 @@
 // A product of matrices in tiles of 16 x 32, generated: fusion fills the holes.
-// For what has few tiles of 64 x 64: those would leave most of a GPU idle, and each walks along the steps with four
-// times as many barriers. Grid: as in `tile.wgsl`. A thread sums 4 rows of a column, each element from the first step
-// to the last.
+// For products with few tiles of 64 x 64, which would leave most of a GPU idle; with tiles this small there are more
+// workgroups, and a fourth of the barriers. Grid: as in `tile.wgsl`. A thread sums 4 rows of a column, each element from
+// the first step to the last.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
 const STEPS = 64u;
-const WRITTEN = 16u; // Of these, so many are written out.
-const QUADS = 8u;    // Of a line of `steps`.
+const WRITTEN = 16u; // Steps that are written out in the second hole.
+const QUADS = 8u;    // Quads in a line of `steps`.
 
 // 64 steps of the right factor: for each step a line of the tile's 32 columns.
 var<workgroup> steps: array<array<vec4<f32>, QUADS>, STEPS>;
 
-// 64 steps of the left factor: for each row a line of them. Threads side by side sum the columns of the same rows, so
-// what they read here is one quad for all of them.
+// 64 steps of the left factor: for each row a line of 64 steps. Neighboring threads sum columns of the same rows, so
+// that all of them read the same quad here.
 var<workgroup> rows: array<array<vec4<f32>, STEPS / 4u>, SMALL_ROWS>;
 
-// HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind.
+// HOLE, with an example in it: [m, k] x [k, n], with no stack and no further operations.
 const TILE          = 64u; // Rows and columns of a large tile.
-const SMALL_ROWS    = 16u; // Of a small one
+const SMALL_ROWS    = 16u; // Rows and columns of a small tile.
 const SMALL_COLUMNS = 32u;
-const WORDS         = 14u; // Words of an entry behind the result's.
-const COUNT         = 2u;  // Of these, the one that holds how many products are summed,
-const ROWS          = 3u;  // rows of the product,
-const COLUMNS       = 4u;  // columns,
-const LEFT_ROW      = 6u;  // the strides of the left factor along rows
-const LEFT_STEP     = 8u;  // and steps,
-const RIGHT_COLUMN  = 11u; // those of the right one along columns
-const RIGHT_STEP    = 12u; // and steps.
-const LEFT_ACROSS   = false; // Whether neighbors are those along the rows, not the steps;
-const RIGHT_ACROSS  = true;  // along the columns.
+const WORDS         = 14u; // Words of an entry behind the address of the result.
+const COUNT         = 2u;  // The word of how many products are summed.
+const ROWS          = 3u;  // The word of the product's rows.
+const COLUMNS       = 4u;  // The word of the product's columns.
+const LEFT_ROW      = 6u;  // The word of the left factor's stride along rows.
+const LEFT_STEP     = 8u;  // The word of the left factor's stride along steps.
+const RIGHT_COLUMN  = 11u; // The word of the right factor's stride along columns.
+const RIGHT_STEP    = 12u; // The word of the right factor's stride along steps.
+const LEFT_ACROSS   = false; // Whether neighboring words are along rows, not steps.
+const RIGHT_ACROSS  = true;  // Whether neighboring words are along columns, not steps.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;
@@ -54,11 +54,11 @@ fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
 }
 // END
 
-// Four neighbors, or zeros.
+// Four neighboring values of the left factor, or zeros.
 fn left_next(at: u32, is_there: bool) -> F { return select(F(), bitcast<F>(left_quad(at / 4u)), is_there); }
 fn right_next(at: u32, is_there: bool) -> F { return select(F(), bitcast<F>(right_quad(at / 4u)), is_there); }
 
-// Puts four values of the left factor where the sums read them,
+// Puts four values of the left factor where the sums read these.
 fn put_left(at: vec2<u32>, values: F) {
     let quad = at.y / 4u;
     if !LEFT_ACROSS {
@@ -71,7 +71,7 @@ fn put_left(at: vec2<u32>, values: F) {
     rows[at.x + 3u][quad][at.y % 4u] = values.w;
 }
 
-// and of the right one.
+// Puts four values of the right factor where the sums read these.
 fn put_right(at: vec2<u32>, values: F) {
     let quad = at.x / 4u;
     if RIGHT_ACROSS {
@@ -96,7 +96,7 @@ fn compute(entry: u32, tile: u32, thread: u32) {
     let right_step = select(at.right_step.y, at.right_step.x, RIGHT_ACROSS);
     let is_whole = is_whole(LEFT_ACROSS, at.left, at.left_step, left_limit)
         && is_whole(RIGHT_ACROSS, at.right, at.right_step, right_limit);
-    // A thread brings two quads of the left factor and four of the right one.
+    // A thread copies two quads of the left factor and four of the right one.
     let left_quads = select(STEPS, SMALL_ROWS, LEFT_ACROSS) / 4u;
     let right_quads = select(STEPS, SMALL_COLUMNS, RIGHT_ACROSS) / 4u;
     let l = place(LEFT_ACROSS, thread, left_quads);
@@ -142,11 +142,11 @@ fn compute(entry: u32, tile: u32, thread: u32) {
             }
         }
         workgroupBarrier();
-        // Padded with as many zeros as for a large tile: one more would make 0 of a sum of -0. Behind the last row
-        // there is nothing to sum.
+        // Padded with exactly as many zeros as in a large tile, because one more zero makes 0 of a sum of -0. Rows behind
+        // the last one are not summed.
         let end = select(0u, min(STEPS, count - step), at.row + ty < at.size.x);
         for (var k = 0u; k < end; k += WRITTEN) {
-            // HOLE, with an example in it: what is filled in is written out, because compilers do not.
+            // HOLE, with an example in it: the loop is unrolled in the text, because compilers do not unroll it.
             for (var i = k; i < k + WRITTEN; i++) {
                 let b = steps[i][tx][lane];
                 s0 = fma(rows[ty][i / 4u][i % 4u], b, s0);
@@ -158,7 +158,7 @@ fn compute(entry: u32, tile: u32, thread: u32) {
         }
         workgroupBarrier();
     }
-    // What follows takes four columns of a row.
+    // `finish` stores four columns of a row.
     steps[ty][tx][lane]      = s0;
     steps[ty + 1u][tx][lane] = s1;
     steps[ty + 2u][tx][lane] = s2;

@@ -1,6 +1,6 @@
 // Cubic Bezier curves of states by de Casteljau's construction, exact to the last bit and rounded once, half to even.
 // Phases go along the shorter arc at every level. Grid: one thread per state of a call, by the segment table.
-// Three levels of 16.16 fractions take 48 bits below the point, so a number is kept in two words.
+// Three levels of 16.16 fractions take 48 bits below the point, so a number has two words.
 
 @group(0) @binding(0) var<storage, read>       p0:       array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read>       p1:       array<vec4<u32>>;
@@ -11,7 +11,7 @@
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
 
-// 65,536ths, and what is below them in units of 2^-48.
+// A number: `whole` in units of 2^-16, and `rest` in units of 2^-48.
 struct Fine { whole: i32, rest: u32 }
 
 const HALF_TURN = 8 << 16u;
@@ -53,7 +53,7 @@ fn curve(nibbles: vec4<u32>, at: u32, is_phase: bool) -> u32 {
     return rounded(between(between(ab, bc, at, is_phase), between(bc, cd, at, is_phase), at, is_phase));
 }
 
-// Four layers; each operand's share in a component.
+// Four layers of the result; each component of `words` has the same four layers of one operand.
 fn four_layers(words: vec4<u32>, at: u32) -> u32 {
     var word = 0u;
     for (var bit = 0u; bit < 32u; bit += 8u) {

@@ -8,7 +8,7 @@
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
 
-// (ln 2 / 4) * 2^(rho/4) by rho + 8, in units of 2^-32; the first is null.
+// (ln 2 / 4) * 2^(rho/4) by rho + 8, in units of 2^-32; the first entry is 0, of the null layer.
 const SLOPES = array<u32, 16>(
     0u, 221270154u, 263136042u, 312923253u,
     372130559u, 442540308u, 526272083u, 625846506u,
@@ -16,7 +16,7 @@ const SLOPES = array<u32, 16>(
     1488522236u, 1770161234u, 2105088334u, 2503386024u,
 );
 
-// The upper word of a product.
+// The upper word of the product of two words.
 fn high_word(a: u32, b: u32) -> u32 {
     let low = (a & 65535u) * (b & 65535u);
     let middle = (a >> 16u) * (b & 65535u) + (low >> 16u);
@@ -26,7 +26,8 @@ fn high_word(a: u32, b: u32) -> u32 {
 
 fn layer(before: u32, rate: i32) -> u32 {
     let rho = before >> 4u;
-    // Of the product, in units of 2^-54, the upper word holds 22 bits below the point. It is never halfway.
+    // The product is in units of 2^-54, so its upper word has 22 bits below the point. No product is halfway between two
+    // whole numbers.
     let steps = i32((high_word(u32(abs(rate)), SLOPES[rho]) + (1u << 21u)) >> 22u);
     let moved = clamp(i32(rho) - select(steps, -steps, rate < 0), 0, 15);
     return (u32(moved) << 4u) | (before & 15u);

@@ -9,7 +9,7 @@
 
 const GEODESIC = 1u;
 
-// 2^(rho/4) by rho + 8; the first is null.
+// 2^(rho/4) by rho + 8; the first entry is 0, of the null layer.
 const MAGNITUDES = array<f32, 16>(
     0.0, 0.29730178, 0.35355338, 0.4204482,
     0.5, 0.59460354, 0.70710677, 0.8408964,
@@ -31,7 +31,7 @@ fn point(layer: u32) -> vec2<f32> {
 }
 
 fn straight(first: u32, second: u32) -> f32 {
-    // A difference of products may be rounded once or twice; equal layers are 0 apart either way.
+    // A device may round a difference of products once or twice, and then equal layers might not be 0 apart.
     if first == second { return 0.0; }
     let gap = point(first) - point(second);
     return sqrt(gap.x * gap.x + gap.y * gap.y);
@@ -42,7 +42,7 @@ fn geodesic(first: u32, second: u32) -> f32 {
     let arc = abs(i32(first & 15u) - i32(second & 15u));
     let theta = min(arc, 16 - arc);
     let square = f32(rho * rho + theta * theta);
-    // A device's root may be off by some units in the last place; whole ones are made exact.
+    // A device's root may be off by some units in the last place; roots that are whole numbers are made exact.
     let root = sqrt(square);
     return select(root, round(root), round(root) * round(root) == square);
 }
@@ -54,7 +54,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let i = thread.index;
     let from_a = a[operand(thread.entry, 0u) / 4u + i];
     let from_b = b[operand(thread.entry, 1u) / 4u + i];
-    // A fixed order of sums: the words one after the other in four lanes, then the lanes in pairs.
+    // The order of summation is fixed: word after word in four lanes, then the lanes in pairs.
     var sums = vec4<f32>(0.0);
     for (var k = 0u; k < 16u; k += 1u) {
         let first = (from_a[k / 4u] >> (8u * (k & 3u))) & 255u;

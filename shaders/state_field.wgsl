@@ -23,7 +23,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let theta = f32(byte & 15u);
     let rhos = vec4<f32>(min(rho + STEP, 7.0), max(rho - STEP, -8.0), rho, rho);
     let thetas = vec4<f32>(theta, theta, theta + STEP, select(theta, 16.0, theta == 0.0) - STEP);
-    // A loop, so that a long field is compiled once and not four times.
+    // The four values are computed in a loop, so that a long field is compiled once and not four times.
     var values = vec4<f32>(0.0);
     for (var k = 0u; k < 4u; k += 1u) { values[k] = field(rhos[k], thetas[k], f32(i & 15u)); }
     let one_sided = rho == -8.0 || rho == 7.0;

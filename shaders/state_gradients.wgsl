@@ -6,7 +6,7 @@
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
 
-// (ln 2 / 4) * 2^(rho/4) by rho + 8; the first is null.
+// (ln 2 / 4) * 2^(rho/4) by rho + 8; the first entry is 0, of the null layer.
 const SLOPES = array<f32, 16>(
     0.0, 0.051518474, 0.061266135, 0.072858125,
     0.0866434, 0.10303695, 0.12253227, 0.14571625,

@@ -1,4 +1,4 @@
-// Every step of the way from a state to another, both ends included. Mode 0 is lerp, 1 is slerp.
+// The states at all steps of the way from one state to another, both ends included. Mode 0 is lerp, 1 is slerp.
 // Grid: one thread per state of the result, `width` steps a pair of states, by the segment table.
 
 @group(0) @binding(0) var<storage, read>       a:        array<vec4<u32>>;
@@ -9,7 +9,8 @@
 
 const SLERP = 1u;
 
-// step / last in 16.16 fixed point, rounded once. There are no ties: that would take a `last` of 2^17.
+// step / last in 16.16 fixed point, rounded once. No quotient is halfway between two numbers: that would need a `last` of
+// 2^17.
 fn fraction(step: u32, last: u32) -> u32 {
     let exact = step << 16u;
     let whole = exact / last;

@@ -1,33 +1,33 @@
 // A product of matrices in tiles of 64 x 64, generated: fusion fills the holes.
-// Grid: one workgroup per tile, by the segment table, where a tile counts as 64 threads; `small_tile.wgsl` is the
-// same for what has few of these. A thread sums 8 rows of 4 columns, each element from the first step to the last, as
-// the other kernel does: so both give the same bits.
+// Grid: one workgroup per tile, by the segment table, where a tile counts as 64 threads. `small_tile.wgsl` is for products
+// with few tiles. A thread sums 8 rows of 4 columns, each element from the first step to the last, as that kernel does:
+// both give the same bits.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
 alias B = vec4<bool>;
 
 const STEPS = 16u;
-const QUADS = 16u; // Of a line of `steps`.
+const QUADS = 16u; // Quads in a line of `steps`.
 
-// 16 steps of the left factor, then of the right one: for each step a line of the tile's 64 rows or columns. In two
-// dimensions, so that an index is checked once and not in each step.
+// 16 steps of the left factor, then of the right one: for each step a line of the tile's 64 rows or columns. The array has
+// two dimensions so that the compiler checks an index once and not in each step.
 var<workgroup> steps: array<array<vec4<f32>, QUADS>, 2u * STEPS>;
 
-// HOLE, with an example in it: [m, k] x [k, n], nothing in front or behind.
+// HOLE, with an example in it: [m, k] x [k, n], with no stack and no further operations.
 const TILE          = 64u; // Rows and columns of a large tile.
-const SMALL_ROWS    = 16u; // Of a small one
+const SMALL_ROWS    = 16u; // Rows and columns of a small tile.
 const SMALL_COLUMNS = 32u;
-const WORDS         = 14u; // Words of an entry behind the result's.
-const COUNT         = 2u;  // Of these, the one that holds how many products are summed,
-const ROWS          = 3u;  // rows of the product,
-const COLUMNS       = 4u;  // columns,
-const LEFT_ROW      = 6u;  // the strides of the left factor along rows
-const LEFT_STEP     = 8u;  // and steps,
-const RIGHT_COLUMN  = 11u; // those of the right one along columns
-const RIGHT_STEP    = 12u; // and steps.
-const LEFT_ACROSS   = false; // Whether neighbors are those along the rows, not the steps;
-const RIGHT_ACROSS  = true;  // along the columns.
+const WORDS         = 14u; // Words of an entry behind the address of the result.
+const COUNT         = 2u;  // The word of how many products are summed.
+const ROWS          = 3u;  // The word of the product's rows.
+const COLUMNS       = 4u;  // The word of the product's columns.
+const LEFT_ROW      = 6u;  // The word of the left factor's stride along rows.
+const LEFT_STEP     = 8u;  // The word of the left factor's stride along steps.
+const RIGHT_COLUMN  = 11u; // The word of the right factor's stride along columns.
+const RIGHT_STEP    = 12u; // The word of the right factor's stride along steps.
+const LEFT_ACROSS   = false; // Whether neighboring words are along rows, not steps.
+const RIGHT_ACROSS  = true;  // Whether neighboring words are along columns, not steps.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;
@@ -50,7 +50,7 @@ fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {
 }
 // END
 
-// Puts four values of a factor where the sums read them.
+// Puts four values of a factor where the sums read these.
 fn put(factor: u32, is_across: bool, at: vec2<u32>, values: F) {
     let row = factor + at.y;
     let quad = at.x / 4u;
@@ -67,7 +67,7 @@ fn put(factor: u32, is_across: bool, at: vec2<u32>, values: F) {
 fn compute(entry: u32, tile: u32, thread: u32) {
     let count = at_most(operand(entry, COUNT), quads_of_factors());
     let at = find_tile(entry, tile, vec2<u32>(TILE));
-    // Quads of its columns and of its rows, of which the other one is 32 rows below.
+    // The quads of the thread's columns and of its first four rows; its other four rows are 32 rows below.
     let tx = thread % QUADS;
     let ty = thread / QUADS;
     let left_limit = vec2<u32>(at.size.x - at.row, count);
@@ -76,7 +76,7 @@ fn compute(entry: u32, tile: u32, thread: u32) {
     let right_limit = vec2<u32>(at.size.y - at.column, count);
     let right_step = select(at.right_step.y, at.right_step.x, RIGHT_ACROSS);
     let right_is_whole = is_whole(RIGHT_ACROSS, at.right, at.right_step, right_limit);
-    // A thread brings two quads of each factor.
+    // A thread copies two quads of each factor.
     let left_quads = select(STEPS, TILE, LEFT_ACROSS) / 4u;
     let right_quads = select(STEPS, TILE, RIGHT_ACROSS) / 4u;
     let l = place(LEFT_ACROSS, thread, left_quads);
@@ -116,7 +116,7 @@ fn compute(entry: u32, tile: u32, thread: u32) {
         put(STEPS, RIGHT_ACROSS, r, rv);
         put(STEPS, RIGHT_ACROSS, q, qv);
         workgroupBarrier();
-        // HOLE, with an example in it: what is filled in is written out, because compilers do not.
+        // HOLE, with an example in it: the loop is unrolled in the text, because compilers do not unroll it.
         for (var k = 0u; k < STEPS; k++) {
             let b = steps[STEPS + k][tx];
             let a = steps[k][ty];

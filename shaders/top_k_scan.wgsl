@@ -1,20 +1,20 @@
-// Queries against the vectors of a page, generated: each workgroup keeps the best of its chunk of blocks.
-// Grid: one workgroup per chunk and group of queries, by the segment table. A thread compares one vector of a block with
-// all queries of the group. How blocks lie is said in src/ops/search.rs, what entries hold in src/plan/search.rs.
+// Compares queries with the vectors of an index page, generated: each workgroup keeps the best items of a band of blocks.
+// Grid: one workgroup per band and group of queries, by the segment table. A thread compares one vector of a block with
+// all queries of the group. src/ops/search/vectors.rs says how blocks lie.
 
 alias F = vec4<f32>;
 
-// Words of an entry behind the result's; then an address of each query and of its mask.
-const QUADS   = 0u; // Quads of a vector,
-const KEPT    = 1u; // results of a query,
-const MASK    = 2u; // words of a mask: a bit for each id, or, from LISTED on, the ids, rising;
-const BLOCKS  = 3u; // blocks of the page,
-const CHUNK   = 4u; // of a chunk,
-const COUNT   = 5u; // and queries of the group.
+// Words of an entry behind the address of the result. From QUERY on: addresses of each query and of the query's mask.
+const QUADS   = 0u; // Quads of a vector.
+const KEPT    = 1u; // Items that are kept for a query.
+const MASK    = 2u; // Words of a mask: a bit for each id, or with LISTED set the allowed ids, rising.
+const BLOCKS  = 3u; // Blocks of the page.
+const BAND    = 4u; // Blocks of a band.
+const COUNT   = 5u; // Queries of the group.
 const QUERY   = 6u;
 const LISTED  = 0x80000000u;
 const BLOCK   = 64u;
-const HEADER  = 32u; // Quads in front of a block's: scales, then ids.
+const HEADER  = 32u; // Quads in front of a block's vectors: scales, then ids.
 
 @group(0) @binding(0) var<storage, read>       calls:    array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read>       page:     array<vec4<u32>>;
@@ -22,10 +22,10 @@ const HEADER  = 32u; // Quads in front of a block's: scales, then ids.
 @group(0) @binding(7) var<storage, read>       segments: array<u32>;
 @group(0) @binding(8) var<uniform>             params:   Params;
 
-// Quads of a vector: no more than the page has for each vector of a block.
+// Quads of a vector, but no more than the page can hold of each vector of a block.
 fn quads_of(entry: u32) -> u32 { return min(operand(entry, QUADS), arrayLength(&page) / BLOCK); }
 
-// A thread's own, of each query.
+// For each query and each thread the score of the thread's vector.
 var<workgroup> scores: array<f32, LISTS * WORKGROUP>;
 
 // HOLE, with an example in it: products of floats, a query at a time.
@@ -69,17 +69,17 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // Found from the workgroup alone, so that all its threads meet at the barriers.
+    // Found from the workgroup alone, so that all threads of the workgroup meet at the barriers.
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, QUERY + 2u * LISTS);
     if thread.idle { return; }
     let entry = thread.entry;
-    let chunk = thread.index / WORKGROUP;
+    let band = thread.index / WORKGROUP;
     let kept = min(operand(entry, KEPT), LIST - BLOCK);
     let queries = min(operand(entry, COUNT), LISTS);
     let size = HEADER + BLOCK * quads_of(entry);
     let blocks = min(operand(entry, BLOCKS), arrayLength(&page) / size);
-    let first = chunk * operand(entry, CHUNK);
-    let end = min(first + operand(entry, CHUNK), blocks);
+    let first = band * operand(entry, BAND);
+    let end = min(first + operand(entry, BAND), blocks);
     clear(lane, 0u);
     for (var block = first; block < end; block++) {
         let at = block * size;
@@ -93,7 +93,7 @@ fn main(
         if is_full(lane, kept, BLOCK) { settle(lane, kept); }
     }
     settle(lane, kept);
-    let to = result(entry) + chunk * queries * kept * 2u;
+    let to = result(entry) + band * queries * kept * 2u;
     for (var i = lane; i < queries * kept; i += WORKGROUP) {
         let item = items[i / kept * LIST + i % kept];
         output[to + 2u * i] = item.x;

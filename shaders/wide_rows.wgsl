@@ -1,6 +1,6 @@
-// Long rows folded to values that are used for their elements, generated: fusion fills the hole.
+// Long rows that are folded to values which their elements may use, generated: fusion fills the hole.
 // Grid: one workgroup per row of a call, by the segment table, whose blocks are multiples of a workgroup. Each thread
-// folds every 64th value; then halves are folded onto each other, in an order that depends on nothing.
+// folds every 64th value; then the upper half of the threads' values is folded onto the lower half, again and again.
 
 alias F = f32;
 alias U = u32;
@@ -38,7 +38,7 @@ fn fold_max(lane: u32, value: u32) -> u32 {
 fn fold_min(lane: u32, value: u32) -> u32 { return ~fold_max(lane, ~value); }
 
 // HOLE, with an example in it: the sums of rows.
-const WORDS = 4u; // Words of an entry behind the result's.
+const WORDS = 4u; // Words of an entry behind the address of the result.
 
 @group(0) @binding(0) var<storage, read>       in0:      array<u32>;
 @group(0) @binding(6) var<storage, read_write> output:   array<u32>;
@@ -63,7 +63,7 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // Found from the workgroup alone, so that all its threads meet at the barriers.
+    // Found from the workgroup alone, so that all threads of the workgroup meet at the barriers.
     let thread = find_thread(vec3<u32>(group.x * WORKGROUP, group.y, 0u), groups, WORDS);
     if thread.idle { return; }
     compute(thread.entry, thread.index / LANES, lane);

@@ -53,7 +53,7 @@ fn facts_agree_with_the_counts() {
                 after.device.bytes_down - before.device.bytes_down
             );
             assert!(facts.wall_ms > 0.0 && facts.encode_ms <= facts.wall_ms);
-            // Eight megabytes of results go in pieces, and lavapipe has timestamps.
+            // Eight megabytes of results go in chunks, and lavapipe has timestamps.
             assert_eq!(facts.pieces > 1, is_gpu);
             assert_eq!(facts.gpu_ms.is_some(), is_gpu);
             assert_eq!(facts.resolution_ms.is_some(), is_gpu);

@@ -49,7 +49,8 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import those before it, and none the
 /// session.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 18] = [
+    "devices",
     "cost_model",
     "router",
     "batch_metrics",
@@ -57,12 +58,16 @@ const PARTS: [&str; 13] = [
     "metrics",
     "recovery",
     "life",
+    "program_cache",
     "tensor_table",
     "compile_gate",
+    "arena_pool",
     "payload",
     "scatter",
     "chunking",
     "in_flight",
+    "budget",
+    "limits",
 ];
 
 /// Words that belong to some places only, by the start or end of their path.

@@ -279,14 +279,14 @@ fn a_second_batch_no_larger_creates_nothing() {
         });
         asks.collect()
     };
-    // Of one piece, and short enough for the queue: how many kept buffers are mapped
+    // Of one chunk, and short enough for the queue: how many kept buffers are mapped
     // again when the next long one is sent is a matter of time.
     const SIZES: [usize; 5] = [20, 8, 19, 1, 20];
     // Twice, because calls are written to one arena while another is in flight.
     for largest in [SIZES; 2].as_flattened() {
         batch(&gpu, &mix(*largest));
     }
-    let (first, pieces) = (gpu.stats().device, gpu.stats().pieces);
+    let (first, chunks) = (gpu.stats().device, gpu.stats().pieces);
     for largest in SIZES {
         batch(&gpu, &mix(largest));
         let now = gpu.stats().device;
@@ -298,11 +298,11 @@ fn a_second_batch_no_larger_creates_nothing() {
     }
     assert_eq!(first.pipelines_compiled, 11, "one a kernel, not one an op");
     let uploads = gpu.stats().device.uploads - first.uploads;
-    assert_eq!(uploads, gpu.stats().pieces - pieces, "one a piece");
+    assert_eq!(uploads, gpu.stats().pieces - chunks, "one a chunk");
 }
 
 #[test]
-fn a_call_cut_in_pieces_gives_the_bits_of_its_rows_asked_for_apart() {
+fn a_call_cut_in_chunks_gives_the_bits_of_its_rows_asked_for_apart() {
     const ROWS: usize = 60_000;
     const APART: usize = 1000;
     for gpu in engines::both_manual() {
@@ -323,14 +323,14 @@ fn a_call_cut_in_pieces_gives_the_bits_of_its_rows_asked_for_apart() {
             gpu.flush();
             let whole = whole.wait().expect("answered");
             let after = gpu.stats();
-            let pieces = after.pieces - before.pieces;
+            let chunks = after.pieces - before.pieces;
             let is_gpu = gpu.info().engine == Engine::Gpu;
             // The processor keeps a call whole, if its memory holds it.
             let cut = is_gpu || engines::is_small();
-            assert_eq!(pieces > 1, cut, "op {op}: {pieces} pieces");
+            assert_eq!(chunks > 1, cut, "op {op}: {chunks} chunks");
             if is_gpu {
-                assert_eq!(after.device.uploads - before.device.uploads, pieces);
-                assert_eq!(since(&before, &after), (1, pieces, pieces, pieces));
+                assert_eq!(after.device.uploads - before.device.uploads, chunks);
+                assert_eq!(since(&before, &after), (1, chunks, chunks, chunks));
             }
             let parts: Vec<Call<f32>> = (0..ROWS)
                 .step_by(APART)
@@ -371,14 +371,14 @@ fn every_op_gives_the_same_bits_where_nothing_has_room() {
             let asks = [rows, 3, 300].map(|rows| Ask { op, rows, seed });
             let before = small.stats().pieces;
             let got = batch(small, &asks);
-            let pieces = small.stats().pieces - before;
+            let chunks = small.stats().pieces - before;
             let engine = usual.info().engine;
             assert!(
                 got == batch(usual, &asks),
                 "the bits of {op:?} on {engine:?} differ"
             );
-            let is_cut = pieces > 1 || engine == Engine::Cpu;
-            assert!(is_cut, "{op:?} on {engine:?}: {pieces} pieces");
+            let is_cut = chunks > 1 || engine == Engine::Cpu;
+            assert!(is_cut, "{op:?} on {engine:?}: {chunks} chunks");
         }
         assert_eq!(small.stats().rejected, 0);
     }

@@ -107,7 +107,7 @@ fn calls_beyond_a_buffer_have_the_bits_of_whole_ones() {
 }
 
 #[test]
-fn many_small_calls_with_large_tables_go_in_pieces() {
+fn many_small_calls_with_large_tables_go_in_chunks() {
     let calls = |gpu: &Gpu| {
         let answers: Vec<_> = (0..30_000_u16)
             .map(|k| gpu.lerp(&[f32::from(k)], &[1.0], 0.25))
@@ -369,7 +369,7 @@ fn a_tensor_in_parts_is_not_read_as_a_whole() {
 }
 
 #[test]
-fn one_piece_at_a_time_gives_the_same_bits() {
+fn one_chunk_at_a_time_gives_the_same_bits() {
     let alone = block_on(Gpu::open(Config {
         batch: BatchConfig {
             max_pieces_in_flight: Some(1),

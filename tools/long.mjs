@@ -105,11 +105,11 @@ const PARTS = {
     );
     return { cases: Number(CASES), seed: SEED, devices: Number(devices) };
   },
-  // Cut into pieces: each is compiled for many sizes, so fewer of them.
-  async graphsInPieces() {
+  // Cut into chunks: each is compiled for many sizes, so fewer of them.
+  async graphsInChunks() {
     const GRAPHS = "1000";
     await run(
-      ["cargo", "test", "--test", "chains", "pieces::random_graphs"],
+      ["cargo", "test", "--test", "chains", "chunks::random_graphs"],
       {
         PROPTEST_CASES: GRAPHS,
         PROPTEST_RNG_SEED: SEED,

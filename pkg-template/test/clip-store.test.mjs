@@ -60,13 +60,13 @@ test("a place is not given again while a batch may still sample it", async () =>
       await assert.rejects(call, { code: "timeout" });
       return () => core.answer();
     },
-    async piece({ gpu, first, core, meanwhile }) {
+    async chunk({ gpu, first, core, meanwhile }) {
       const call = first.sample(Float32Array.of(1, 2, 3, 4));
       gpu.flush();
       const failure = { code: "out-of-memory", message: "full" };
-      // Four pieces, of which the second fails, and with it the call.
-      const behind = (piece) => piece === 1 && meanwhile();
-      core.answerInPieces(2, { failing: 1, failure, behind });
+      // Four chunks, of which the second fails, and with it the call.
+      const behind = (chunk) => chunk === 1 && meanwhile();
+      core.answerInChunks(2, { failing: 1, failure, behind });
       await assert.rejects(call, { code: "out-of-memory" });
     },
   };

@@ -55,11 +55,11 @@ export class Batches {
   }
 
   /**
-   * Answers the oldest batch in flight in pieces of so many words, each call that is
-   * in more than one of them in parts. `behind` runs after each piece; the piece
+   * Answers the oldest batch in flight in chunks of so many words, each call that is
+   * in more than one of them in parts. `behind` runs after each chunk; the chunk
    * `failing` comes back with `failure`.
    */
-  answerInPieces(words, { behind = () => {}, failing, failure } = {}) {
+  answerInChunks(words, { behind = () => {}, failing, failure } = {}) {
     let calls = this.flights[0];
     const batch = calls;
     let next = 0;
@@ -69,10 +69,10 @@ export class Batches {
     }
     const all = new Uint32Array(next);
     for (const call of calls) this.compute(call, all, call.from);
-    for (let piece = 0; piece * words < all.length; piece += 1) {
-      const start = piece * words;
+    for (let chunk = 0; chunk * words < all.length; chunk += 1) {
+      const start = chunk * words;
       const end = Math.min(start + words, all.length);
-      const fails = piece === failing;
+      const fails = chunk === failing;
       const inside = ({ from, shape }) =>
         from < end && from + shape.result > start;
       const table = calls.filter(inside).flatMap((call) => {
@@ -96,7 +96,7 @@ export class Batches {
       }
       this.send(TABLE, table.length / 4, source, message, last);
       structuredClone(source, { transfer: [source] });
-      behind(piece);
+      behind(chunk);
     }
   }
 

@@ -20,7 +20,7 @@ const ramp = (length, from) =>
 const WAYS = {
   "in the core's memory": (core) => core.answer({ mapped: false }),
   "in a mapped range": (core) => core.answer(),
-  "in pieces": (core) => core.answerInPieces(50),
+  "in chunks": (core) => core.answerInChunks(50),
 };
 
 for (const [way, answer] of Object.entries(WAYS)) {

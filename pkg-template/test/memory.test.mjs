@@ -54,7 +54,7 @@ const ASKED = {
   ],
   "a tensor that is copied": [(gpu) => gpu.tensor(DATA), "tensor", LEAST],
   "a tensor of places": [(gpu) => gpu.tensor(PLACES), "tensor", LEAST],
-  "the piece that short tensors lie in": [
+  "the memory that short tensors lie in": [
     (gpu) => gpu.tensor(SHORT),
     "tensor",
     8,
@@ -157,7 +157,7 @@ test("no memory to take a tensor to the device: its reading says so, and the ses
 for (const [way, answer] of [
   ["whole", (core) => core.answer()],
   ["in the core's memory", (core) => core.answer({ mapped: false })],
-  ["in pieces", (core) => core.answerInPieces(1000)],
+  ["in chunks", (core) => core.answerInChunks(1000)],
 ]) {
   test(`no memory for results that come ${way}: each call gets its own answer`, async () => {
     const { gpu, core } = await manual();

@@ -70,8 +70,8 @@ test("onMetrics: each call hears of its own batch, when all of it is back", asyn
     ask(gpu, { onMetrics: onMetrics("c") }),
   ];
   gpu.flush();
-  core.answerInPieces(1, { behind: () => heard.push("piece") });
-  assert.deepEqual(heard, ["piece", "piece", ["a", 3], "piece"]);
+  core.answerInChunks(1, { behind: () => heard.push("chunk") });
+  assert.deepEqual(heard, ["chunk", "chunk", ["a", 3], "chunk"]);
   assert.equal(core.measuring, true, "b and c are on their way");
   core.answer();
   assert.deepEqual(heard.slice(4), [

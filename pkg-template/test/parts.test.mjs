@@ -1,4 +1,4 @@
-// Results that come in parts, because their batch went in pieces.
+// Results that come in parts, because their batch went in chunks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ const ramp = (length, from = 0) =>
   Float32Array.from({ length }, (_, i) => from + i);
 
 for (const words of [1, 7, 64, 100, 256, 1000]) {
-  test(`pieces of ${words} words: every call gets the whole of its result`, async () => {
+  test(`chunks of ${words} words: every call gets the whole of its result`, async () => {
     const { gpu, core } = await manual();
     const lengths = [3, 1, 300, 5, 120, 64, 1];
     const order = [];
@@ -19,7 +19,7 @@ for (const words of [1, 7, 64, 100, 256, 1000]) {
       return promise;
     });
     gpu.flush();
-    core.answerInPieces(words);
+    core.answerInChunks(words);
     const results = await Promise.all(promises);
     results.forEach((result, i) =>
       assert.deepEqual(result, ramp(lengths[i], i), `call ${i}`),
@@ -37,7 +37,7 @@ test("bytes and `into` are filled part by part", async () => {
   const given = gpu.lerp(ramp(100), ramp(100), 0, { into });
   const bytes = gpu.states.lerp(states, states, 0);
   gpu.flush();
-  core.answerInPieces(33);
+  core.answerInChunks(33);
   assert.equal(await given, into);
   assert.deepEqual(into, ramp(100));
   assert.deepEqual(await bytes, states);
@@ -50,24 +50,24 @@ test("a call settles with its last part, and not before", async () => {
   let before = 0;
   let done = false;
   call.then(() => (done = true));
-  core.answerInPieces(40, {
-    behind: (piece) => {
+  core.answerInChunks(40, {
+    behind: (chunk) => {
       assert.equal(done, false);
-      before = piece;
+      before = chunk;
     },
   });
   assert.equal(before, 2);
   assert.equal((await call).length, 100);
 });
 
-test("a failed piece rejects what it holds a part of, and nothing else", async () => {
+test("a failed chunk rejects what it holds a part of, and nothing else", async () => {
   const { gpu, core } = await manual();
   const calls = [20, 100, 20, 20].map((length) =>
     gpu.lerp(ramp(length), ramp(length), 0),
   );
   gpu.flush();
   const failure = { code: "out-of-memory", message: "no room" };
-  core.answerInPieces(50, { failing: 1, failure });
+  core.answerInChunks(50, { failing: 1, failure });
   await assert.rejects(calls[1], { code: "out-of-memory", message: /no room/ });
   for (const index of [0, 2, 3]) assert.equal((await calls[index]).length, 20);
 });
@@ -79,8 +79,8 @@ test("given up between two parts: rejected once, and the rest is ignored", async
   const given = gpu.lerp(ramp(100), ramp(100), 0, { signal });
   const other = gpu.lerp(f32(1), f32(1), 0);
   gpu.flush();
-  core.answerInPieces(40, {
-    behind: (piece) => piece === 0 && controller.abort(),
+  core.answerInChunks(40, {
+    behind: (chunk) => chunk === 0 && controller.abort(),
   });
   await assert.rejects(given, { name: "AbortError" });
   assert.deepEqual(await other, f32(1));
@@ -92,9 +92,9 @@ test("`into` that is gone between two parts rejects with the reason", async () =
   const call = gpu.lerp(ramp(100), ramp(100), 0, { into });
   const other = gpu.lerp(f32(1), f32(1), 0);
   gpu.flush();
-  core.answerInPieces(40, {
-    behind: (piece) =>
-      piece === 0 && structuredClone(into.buffer, { transfer: [into.buffer] }),
+  core.answerInChunks(40, {
+    behind: (chunk) =>
+      chunk === 0 && structuredClone(into.buffer, { transfer: [into.buffer] }),
   });
   await assert.rejects(call, { code: "invalid-input", message: /detached/ });
   assert.deepEqual(await other, f32(1));
@@ -105,7 +105,7 @@ test("disposed between two parts: the call rejects, and nothing follows", async 
   const call = gpu.lerp(ramp(100), ramp(100), 0);
   const rejected = assert.rejects(call, { code: "disposed" });
   gpu.flush();
-  core.answerInPieces(60, { behind: (piece) => piece === 0 && gpu.dispose() });
+  core.answerInChunks(60, { behind: (chunk) => chunk === 0 && gpu.dispose() });
   await rejected;
 });
 
@@ -115,9 +115,9 @@ test("sent again after a loss, a result is whole all the same", async () => {
   gpu.flush();
   const [batch] = core.flights;
   let lost = true;
-  // The first piece of one device, then all from the next, in other pieces.
+  // The first chunk of one device, then all from the next, in other chunks.
   try {
-    core.answerInPieces(40, {
+    core.answerInChunks(40, {
       behind: () => {
         if (lost) throw new Error("lost");
       },
@@ -126,6 +126,6 @@ test("sent again after a loss, a result is whole all the same", async () => {
     lost = false;
   }
   core.flights.push(batch);
-  core.answerInPieces(70);
+  core.answerInChunks(70);
   assert.deepEqual(await call, ramp(100));
 });

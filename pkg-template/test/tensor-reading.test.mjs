@@ -96,7 +96,7 @@ test("readAll: arrays in order, each its own, also into those given", async () =
 });
 
 for (const words of [1, 5, 16, 200]) {
-  test(`results in pieces of ${words} words`, async () => {
+  test(`results in chunks of ${words} words`, async () => {
     const { gpu, core } = await manual();
     const values = Float32Array.from({ length: 101 }, (_, i) => (i * 37) % 101);
     const a = gpu.tensor(values);
@@ -110,7 +110,7 @@ for (const words of [1, 5, 16, 200]) {
       gpu.tensor(Uint32Array.from(values)).read(),
     ];
     gpu.flush();
-    core.answerInPieces(words);
+    core.answerInChunks(words);
     const best = values.indexOf(100);
     const [whole, given, at, all, places] = await Promise.all(promises);
     assert.deepEqual(whole, values);

@@ -1,4 +1,5 @@
-// WGSL's own functions: quick, and exact enough for values that are not differenced. `math.wgsl` has their twins.
+// WGSL's own functions: quick, and exact enough for values that no difference is taken of. `math.wgsl` has functions of
+// the same names that are more exact.
 
 fn exponential(x: F) -> F { return exp(x); }
 

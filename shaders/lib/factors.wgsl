@@ -1,20 +1,20 @@
-// Factors of a matrix product, for kernels that compute a tile of it; what reads them is generated.
+// Where the factors of a tile of a matrix product lie. The functions that read factors are generated.
 
 const LANE = vec4<u32>(0u, 1u, 2u, 3u);
 
-// A tile of a call's product.
+// The tile that a workgroup computes.
 struct Tile {
-    stack:      u32,       // Which matrix of the stack,
-    row:        u32,       // its first row
-    column:     u32,       // and column.
+    stack:      u32,       // Number of the matrix in the stack.
+    row:        u32,       // First row of the tile.
+    column:     u32,       // First column of the tile.
     size:       vec2<u32>, // Rows and columns of the matrix.
-    left:       u32,       // Word where the left factor's first row begins,
-    right:      u32,       // and the right one's first column.
-    left_step:  vec2<u32>, // Strides of the left factor along rows and steps,
-    right_step: vec2<u32>, // of the right one along columns and steps.
+    left:       u32,       // Word where the left factor begins in the tile's first row.
+    right:      u32,       // Word where the right factor begins in the tile's first column.
+    left_step:  vec2<u32>, // Strides of the left factor along rows and steps.
+    right_step: vec2<u32>, // Strides of the right factor along columns and steps.
 }
 
-// `shape` is how many rows and columns a tile has.
+// The tile of this number in a call. `shape` is how many rows and columns a tile has.
 fn find_tile(entry: u32, number: u32, shape: vec2<u32>) -> Tile {
     var tile: Tile;
     tile.size = vec2<u32>(operand(entry, ROWS), operand(entry, COLUMNS));

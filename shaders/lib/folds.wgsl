@@ -1,5 +1,5 @@
-// How rows are folded. Largest and smallest are found among integers in the order of the floats, where NaN has a place:
-// at the top for the largest, at the bottom for the smallest.
+// Keys by which rows are folded: the largest and the smallest float are found among integers that have the order of the
+// floats. NaN has the highest of `top_key` and the lowest of `bottom_key`.
 
 fn key(x: f32) -> u32 {
     let bits = bitcast<u32>(x);

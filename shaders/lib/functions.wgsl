@@ -1,11 +1,11 @@
-// Functions of expressions. The kernel says what F, U and B are: one value, or four; and `builtin.wgsl` or `math.wgsl`
-// beside it what `exponential`, `logarithm` and `raised` are.
-// A device may assume that there are no NaNs, so they are looked for among the bits; see src/kernel/generated/mod.rs
-// for how exact each function is.
+// Functions of expressions. The kernel declares F, U and B, of one value or of four; `exponential`, `logarithm` and
+// `raised` come from `builtin.wgsl` or from `math.wgsl`.
+// A device may assume that no float is NaN, so NaN is recognized by its bits. src/kernel/generated/mod.rs says how exact
+// each function is.
 
 fn is_nan(x: F) -> B { return (bitcast<U>(x) & U(0x7fffffffu)) > U(0x7f800000u); }
 
-// Negative values are those from -0 to -infinity; NaN is none.
+// By their bits, negative values are those from -0 to -infinity. NaN stays NaN.
 fn relu(x: F) -> F { return select(x, F(0.0), (bitcast<U>(x) - U(0x80000000u)) <= U(0x7f800000u)); }
 
 fn minimum(a: F, b: F) -> F { return select(select(select(b, a, a < b), b, is_nan(b)), a, is_nan(a)); }
@@ -14,7 +14,7 @@ fn maximum(a: F, b: F) -> F { return select(select(select(b, a, a > b), b, is_na
 
 fn same(a: F, b: F) -> F { return select(F(0.0), F(1.0), (a == b) | (is_nan(a) & is_nan(b))); }
 
-// The exponent is never positive, so nothing overflows.
+// The argument of the exponential is never positive, so that nothing overflows.
 fn sigmoid(x: F) -> F {
     let power = exponential(-abs(x));
     return select(power, F(1.0), x >= F(0.0)) / (F(1.0) + power);
@@ -22,7 +22,7 @@ fn sigmoid(x: F) -> F {
 
 fn silu(x: F) -> F { return select(x * sigmoid(x), F(0.0), x < F(-104.0)); }
 
-// A polynomial near 0 (Cephes, tanhf), the exponential elsewhere; some devices' own tanh overflows.
+// A polynomial near 0 (Cephes, tanhf), the exponential elsewhere, because `tanh` of some devices overflows.
 fn hyperbolic_tangent(x: F) -> F {
     let z = x * x;
     let tail = (((F(-5.70498872745e-3) * z + F(2.06390887954e-2)) * z + F(-5.37397155531e-2)) * z + F(1.33314422036e-1)) * z + F(-3.33332819422e-1);
@@ -50,7 +50,7 @@ fn gelu_tanh(x: F) -> F {
     return select(whole, F(0.0), x < F(-14.0));
 }
 
-// IEEE's pow, but for infinite exponents: negative bases have powers of whole exponents only.
+// As IEEE's pow, except for infinite exponents. A negative base has a power only if the exponent is whole.
 fn power(x: F, y: F) -> F {
     let whole = floor(y) == y;
     let odd = whole & (fract(y * F(0.5)) != F(0.0)) & (abs(y) < F(16777216.0));

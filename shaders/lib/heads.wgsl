@@ -1,16 +1,16 @@
-// What a workgroup of an attention works on; what reads queries, keys and values is generated.
+// The queries that a workgroup of an attention computes. The functions that read queries, keys and values are generated.
 
-const QUERIES = 32u; // Rows of queries of a workgroup.
+const QUERIES = 32u; // Rows of queries that a workgroup computes.
 
 // A block of queries of one head.
 struct Head {
-    row:        u32,       // Its first query,
-    rows:       u32,       // of so many.
+    row:        u32,       // Row of the first query.
+    rows:       u32,       // Rows of queries in the call.
     keys:       u32,
-    query:      u32,       // Word where the head begins in the block's first query,
-    key:        u32,       // in the first key
-    value:      u32,       // and value.
-    result:     u32,       // Word where the head begins in the result of the first query.
+    query:      u32,       // Word where the head begins in the first query.
+    key:        u32,       // Word where the head begins in the first key.
+    value:      u32,       // Word where the head begins in the first value.
+    result:     u32,       // Word where the head begins in the first query's result.
     query_step: vec2<u32>, // Strides along rows and along floats.
     key_step:   vec2<u32>,
     value_step: vec2<u32>,
@@ -37,7 +37,7 @@ fn find_head(entry: u32, number: u32) -> Head {
     return at;
 }
 
-// Keys that a query sees, counted from the first.
+// How many keys a query attends to, from the first on.
 fn seen(at: Head, row: u32) -> u32 {
     return select(at.keys, min(at.keys, row + 1u + at.keys - at.rows), CAUSAL);
 }

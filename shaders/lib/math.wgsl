@@ -1,6 +1,6 @@
-// Functions to the last bits of a float, where WGSL's own may be off by 2^-11: a field's derivative is a difference of
-// values 2^-9 apart, which makes an error 512 times larger. Polynomials of Cephes (expf, logf, sinf, cosf, tanhf).
-// Their CPU twins are in src/device/cpu/math.rs.
+// Functions that are exact to the last bits of a float, for fields. WGSL's own may be off by 2^-11, and a field's
+// derivative is a difference of values 2^-9 apart, which makes an error 512 times larger. The polynomials are those of
+// Cephes (expf, logf, sinf, cosf, tanhf). The CPU twins are in src/device/cpu/math.rs.
 
 fn two_to(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }
 
@@ -14,7 +14,7 @@ fn exponential(x: f32) -> f32 {
 }
 
 fn logarithm(x: f32) -> f32 {
-    // What has no logarithm, or none here: zero and below, infinity, subnormal numbers.
+    // Arguments without a logarithm, or without one here: zero, negative and subnormal numbers, infinity.
     if !(x >= 1.17549435e-38 && x <= 3.4e38) { return log(x); }
     let bits = bitcast<u32>(x);
     let half = bitcast<f32>((bits & 0x7fffffu) | 0x3f000000u);
@@ -26,7 +26,7 @@ fn logarithm(x: f32) -> f32 {
     return (m + ((tail - n * 2.12194440e-4) - 0.5 * z)) + n * 0.693359375;
 }
 
-// sin(x + quarters * pi / 2), for |x| up to some thousands.
+// sin(x + quarters * pi / 2), exact for |x| up to some thousands.
 fn wave(x: f32, quarters: i32) -> f32 {
     let n = round(x * 0.636619772);
     let r = ((x - n * 1.5703125) - n * 4.83751297e-4) - n * 7.54978995e-8;

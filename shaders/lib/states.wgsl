@@ -1,6 +1,6 @@
-// Layers between layers, in integers: what the kernels on states share. A layer's high nibble is rho + 8, its low nibble theta.
+// Interpolation of layers in integers, for the kernels of states. A layer's high nibble is rho + 8, its low nibble theta.
 
-// How far apart two phases may be before the other way around is taken; 15 is never.
+// The longest way from a phase to another that is taken; beyond, the other way around is. 15 takes every way.
 const SHORTER_ARC = 8;
 const ANY_ARC     = 15;
 
@@ -29,7 +29,7 @@ fn four_layers(first: u32, second: u32, at: i32, longest: i32) -> u32 {
     return word;
 }
 
-// All 16 layers.
+// All 16 layers of a state.
 fn state_between(first: vec4<u32>, second: vec4<u32>, at: i32, longest: i32) -> vec4<u32> {
     return vec4<u32>(
         four_layers(first.x, second.x, at, longest),

@@ -1,15 +1,16 @@
-//! How much the queue and a batch may hold, and what a full queue does with a call.
+//! Backpressure: how much the queue and a batch may hold, and what a full queue does with a
+//! call.
 
 use super::{Batch, BatchConfig, Capacity, Overflow, Queue, Request, Ticket};
 use crate::error::Error;
 
-/// What a call finds.
+/// The room that a call finds in the queue.
 pub(super) enum Room {
-    /// It joins the open batch, if that has a place for it.
+    /// There is room: the call joins the open batch, if that has a place for it.
     Free,
     /// The open batch is as large as the whole queue may be, and is to be sealed.
     Sealed,
-    /// It takes the place of a queued call.
+    /// The call takes the place of a queued call.
     Superseded(Ticket),
 }
 
@@ -24,7 +25,7 @@ impl<W, P, F> Queue<W, P, F> {
             - i64::try_from(self.pending_calls).unwrap_or(i64::MAX)
     }
 
-    /// How full a batch is against the limit that would close it, 0 to 1.
+    /// How full a batch is against the limit that would seal it, 0 to 1.
     pub fn fill(&self, batch: &Batch<W, P>) -> f64 {
         let share = match self.config.max_batch_size {
             Some(most) => batch.items as f64 / most as f64,
@@ -34,7 +35,8 @@ impl<W, P, F> Queue<W, P, F> {
         share.max(of_cost).min(1.0)
     }
 
-    /// A call larger than the whole capacity still fits an empty queue.
+    /// Whether the queue has room for a call. A call larger than the whole capacity still
+    /// fits an empty queue.
     fn has_room(&self, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
         self.pending_calls == 0
@@ -52,7 +54,7 @@ impl<W, P, F> Queue<W, P, F> {
         };
         match self.config.overflow {
             Overflow::Wait => {
-                // Sealing at every newcomer would send batches of one.
+                // Sealing the open batch at every newcomer would send batches of one.
                 Ok(match self.open_reaches_capacity(request) {
                     true => Room::Sealed,
                     false => Room::Free,
@@ -95,7 +97,7 @@ impl<W, P, F> Queue<W, P, F> {
             .map(|call| call.ticket)
     }
 
-    /// Whether the open batch cannot take the call as well.
+    /// Whether the open batch is too full for one more call.
     pub(super) fn exceeds(&self, request: &Request) -> bool {
         let BatchConfig {
             max_batch_size,

@@ -1,8 +1,8 @@
 //! The calls of one batch: a list that the batch owns, and what its live calls weigh.
 //!
-//! A call that is given up or answered stays in the list, no longer live, so that
-//! numbers of places in the list stay right. What is not live leaves when the batch is
-//! taken to be sent. When that is, the queue decides.
+//! A call that is given up or answered stays in the list, no longer live, so that the
+//! places of other calls stay right. It leaves the list when the batch is taken to be sent.
+//! When that is, the queue decides.
 
 use super::{Call, Millis, Request, Ticket};
 use std::ops::Range;
@@ -12,8 +12,8 @@ use std::ops::Range;
 pub struct BatchId(pub u32);
 
 impl BatchId {
-    /// Whether a batch was opened before another, both of this session: numbers wrap as
-    /// those of tickets do.
+    /// Whether a batch was opened before another one of this session: numbers wrap as those
+    /// of tickets do.
     pub fn is_before(self, other: BatchId) -> bool {
         Ticket(self.0).is_before(Ticket(other.0))
     }
@@ -22,34 +22,34 @@ impl BatchId {
 /// Calls that are sent together, and a payload of the caller's.
 #[derive(Debug)]
 pub struct Batch<W, P> {
-    /// Its number.
+    /// The batch's number.
     pub id: BatchId,
-    /// The first batch that held one of its calls: another one where calls left that
-    /// batch for this one.
+    /// The oldest batch that ever held one of these calls: an older one than this where
+    /// calls left that one for this.
     pub origin: BatchId,
-    /// When its oldest call came.
+    /// When the oldest call was taken.
     pub oldest: Millis,
-    /// What the caller keeps with it.
+    /// What the caller keeps with the batch.
     pub payload: P,
-    /// Its oldest call, given up or not, or that of the batch that its calls left:
-    /// batches are as old as that.
+    /// The ticket that says how old the batch is: that of its oldest call, live or not, or
+    /// that of the batch which its calls left.
     pub(super) first: Ticket,
-    /// In up to three runs, each in the order of tickets: the front, the middle and the
-    /// back. All of a batch that waits is its middle.
+    /// The calls, in up to three runs, each in the order of tickets: the front, the middle
+    /// and the back. All calls of a batch that waits are its middle.
     calls: Vec<Call<W>>,
     front: usize,
     back: usize,
-    /// Weights of the live calls.
+    /// How many calls are live; the weights of these follow.
     pub(super) live: usize,
     pub(super) items: u64,
     pub(super) cost: u64,
     pub(super) bytes: u64,
-    /// Whether somebody asked for it now, however many are in flight.
+    /// Whether somebody asked for the batch now, however many are in flight.
     pub(super) is_urgent: bool,
 }
 
 impl<W, P> Batch<W, P> {
-    /// One that has memory for so many calls.
+    /// A batch without calls, with memory for so many.
     pub fn new(id: BatchId, payload: P, calls: usize) -> Self {
         Batch {
             id,
@@ -68,12 +68,12 @@ impl<W, P> Batch<W, P> {
         }
     }
 
-    /// All its calls, live or not.
+    /// All calls, live or not.
     pub fn calls(&self) -> &[Call<W>] {
         &self.calls
     }
 
-    /// What its calls compute and its payload, to be changed.
+    /// What the calls compute and the payload, to be changed.
     pub fn works_and_payload(&mut self) -> (impl Iterator<Item = &mut W>, &mut P) {
         let works = self.calls.iter_mut().map(|call| &mut call.work);
         (works, &mut self.payload)
@@ -100,23 +100,23 @@ impl<W, P> Batch<W, P> {
         self.front
     }
 
-    /// The tickets of its live calls; oldest first while it waits.
+    /// The tickets of the live calls; oldest first while the batch waits.
     pub fn live_tickets(&self) -> impl Iterator<Item = Ticket> {
         let live = self.calls.iter().filter(|call| call.is_live);
         live.map(|call| call.ticket)
     }
 
-    /// How many live calls it has.
+    /// How many calls are live.
     pub fn live(&self) -> usize {
         self.live
     }
 
-    /// Whether nobody waits for a call of it.
+    /// Whether no call is live.
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// Adds a call, younger than all there are.
+    /// Adds a call that is younger than all others.
     pub fn push(&mut self, ticket: Ticket, request: Request, work: W) {
         self.add(&request);
         self.calls.push(Call {
@@ -139,7 +139,7 @@ impl<W, P> Batch<W, P> {
         is_it.then_some(run.start + at)
     }
 
-    /// Nobody waits for a call any more; its weight, if it was a live one of these.
+    /// Gives up the call of a ticket; its weight, if it was a live call of this batch.
     pub(super) fn give_up(&mut self, ticket: Ticket) -> Option<Request> {
         let (front, behind) = (self.front, self.calls.len() - self.back);
         let mut runs = [0..front, front..behind, behind..self.calls.len()].into_iter();
@@ -147,7 +147,7 @@ impl<W, P> Batch<W, P> {
         self.end(at)
     }
 
-    /// A call, by its place, is live no more; its weight, if it was.
+    /// Ends a call, by its place: it is live no more. Its weight, if it was live.
     pub(super) fn end(&mut self, at: usize) -> Option<Request> {
         let call = &mut self.calls[at];
         if !std::mem::take(&mut call.is_live) {
@@ -158,19 +158,19 @@ impl<W, P> Batch<W, P> {
         Some(request)
     }
 
-    /// Lets the calls go that are not live.
+    /// Lets go of the calls that are not live.
     pub fn purge(&mut self) {
         if self.live < self.calls.len() {
             self.calls.retain(|call| call.is_live);
         }
     }
 
-    /// Lets all calls go, none of which is live.
+    /// Lets go of all calls, none of which is live.
     pub fn clear(&mut self) {
         self.calls.clear();
     }
 
-    /// Moves the calls ahead that are chosen to the front, before all others.
+    /// Moves the chosen calls of the front and the middle to the front.
     pub fn move_to_front(&mut self, is_chosen: impl Fn(&W) -> bool) {
         let behind = self.calls.split_off(self.calls.len() - self.back);
         let all = std::mem::take(&mut self.calls).into_iter();
@@ -181,7 +181,7 @@ impl<W, P> Batch<W, P> {
         self.calls.extend(behind);
     }
 
-    /// Moves the calls of a batch that waited, as far as they are chosen, to its back.
+    /// Moves the chosen calls of a batch that waited to its back.
     pub fn move_to_back(&mut self, is_chosen: impl Fn(&W) -> bool) {
         let all = std::mem::take(&mut self.calls).into_iter();
         let (back, middle): (Vec<_>, Vec<_>) = all.partition(|call| is_chosen(&call.work));
@@ -220,7 +220,8 @@ impl<W, P> Batch<W, P> {
         leaving
     }
 
-    /// Takes calls that left a batch of that origin, all younger than its own.
+    /// Takes calls that left a batch of that origin, all younger than the calls of this
+    /// one.
     pub fn append(&mut self, calls: Vec<Call<W>>, origin: BatchId) {
         if origin.is_before(self.origin) {
             self.origin = origin;
@@ -249,7 +250,7 @@ impl<W, P> Batch<W, P> {
     }
 }
 
-/// Two runs of calls as one, in the order of tickets.
+/// Makes one run of two, in the order of tickets.
 fn merge<W>(own: Vec<Call<W>>, others: Vec<Call<W>>) -> Vec<Call<W>> {
     if others.is_empty() {
         return own;

@@ -1,4 +1,4 @@
-//! What a batcher may be told: policies, limits and the named presets.
+//! The settings of a queue: policies, limits and the named presets.
 
 use crate::error::Error;
 
@@ -22,13 +22,13 @@ pub enum Policy {
 /// What happens to a call that finds the queue full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// It is taken; producers are told through the desired size.
+    /// The call is taken; producers are told through the desired size.
     #[default]
     Wait,
-    /// It is refused.
+    /// The call is refused.
     Reject,
-    /// It takes the place of the oldest queued call of its key; without one it
-    /// is refused.
+    /// The call takes the place of the oldest queued call of its key; without such a call
+    /// it is refused.
     Latest,
 }
 
@@ -41,18 +41,18 @@ pub struct Capacity {
     pub bytes: u64,
 }
 
-/// Limits and policy of a batcher.
+/// Limits and policy of a session's batches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchConfig {
     /// When an open batch is sent.
     pub policy: Policy,
-    /// Items held before a batch is closed and sent; `None`: bytes alone decide.
+    /// Items held before a batch is sealed and sent; `None`: bytes alone decide.
     pub max_batch_size: Option<u64>,
-    /// What the calls of a batch may cost together; one that costs more goes alone.
-    /// A text to be embedded costs as much as it has tokens, other calls nothing.
+    /// What the calls of a batch may cost together; a call that costs more goes alone. A
+    /// text to be embedded costs as much as it has tokens, other calls nothing.
     pub max_batch_cost: u64,
-    /// Bytes of operands and results in one batch; a session lowers it to its
-    /// device's limits and its memory budget.
+    /// Bytes of operands and results in one batch; a session lowers the limit to what its
+    /// device and its memory budget allow.
     pub max_batch_bytes: u64,
     /// Bytes of memory that a session may use, 80 % of it for live data. `None`:
     /// 2 GiB; in the browser 512 MiB, and 256 MiB on a device that offers no
@@ -65,12 +65,12 @@ pub struct BatchConfig {
     pub min_batch_size: u64,
     /// How much may be pending.
     pub queue_capacity: Capacity,
-    /// What happens beyond that.
+    /// What happens to calls beyond the capacity.
     pub overflow: Overflow,
-    /// Batches sent and not yet returned, at least 1.
+    /// Batches in flight at once, at least 1.
     pub max_in_flight: usize,
-    /// Pieces of large batches sent and not yet returned; by default as many as
-    /// memory lets. With 1 nothing overlaps, to see what overlap gives.
+    /// Chunks of large batches in flight at once; by default as many as memory lets. With 1
+    /// nothing overlaps, to see what overlap gives.
     pub max_pieces_in_flight: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! Batches in flight, from their launch to their last answer or until they wait again.
 //!
-//! What the caller knows of the way of a batch travels with it. When a batch is sent,
-//! and whether one that was lost goes again, is not decided here.
+//! What the caller knows of the way of a batch travels with the batch. When a batch is
+//! sent, and whether a lost one goes again, is not decided here.
 
 use std::ops::Range;
 
@@ -10,16 +10,17 @@ use super::{Batch, BatchId, Queue};
 /// A batch in flight, and what the caller knows of its way.
 #[derive(Debug)]
 pub struct InFlight<W, P, F> {
-    /// The batch. Its list of calls keeps its length, and each call its place.
+    /// The batch. Its list of calls keeps its length, and each call keeps its place.
     pub batch: Batch<W, P>,
     /// What the caller knows of its way.
     pub way: F,
 }
 
 impl<W, P, F> Queue<W, P, F> {
-    /// Puts a batch in flight, without the calls that were given up; its place there.
+    /// Puts a batch in flight, without the calls that were given up; the batch's place
+    /// there.
     pub(super) fn fly(&mut self, mut batch: Batch<W, P>, way: F) -> usize {
-        batch.is_urgent = false; // If it goes again it has no hurry.
+        batch.is_urgent = false; // If the batch is sent again there is no hurry.
         batch.purge();
         self.in_flight.push(InFlight { batch, way });
         self.in_flight.len() - 1
@@ -30,7 +31,7 @@ impl<W, P, F> Queue<W, P, F> {
         &self.in_flight
     }
 
-    /// The same, to be changed.
+    /// The batches in flight, to be changed.
     pub fn in_flight_mut(&mut self) -> &mut [InFlight<W, P, F>] {
         &mut self.in_flight
     }
@@ -40,7 +41,7 @@ impl<W, P, F> Queue<W, P, F> {
         &self.in_flight[at].batch
     }
 
-    /// The same, to be changed.
+    /// A batch in flight, by its place, to be changed.
     pub fn flying_mut(&mut self, at: usize) -> &mut Batch<W, P> {
         &mut self.in_flight[at].batch
     }
@@ -51,7 +52,7 @@ impl<W, P, F> Queue<W, P, F> {
         flying.position(|flying| flying.batch.id == id)
     }
 
-    /// The calls of these places of a batch in flight were answered.
+    /// Notes that the calls of these places of a batch in flight were answered.
     pub fn answered(&mut self, at: usize, places: Range<usize>) {
         let batch = &mut self.in_flight[at].batch;
         for place in places {
@@ -62,16 +63,16 @@ impl<W, P, F> Queue<W, P, F> {
         }
     }
 
-    /// A batch in flight, by its place, is answered, well or not: it leaves with all
-    /// its calls.
+    /// Settles a batch in flight, by its place, which is answered, well or not: it leaves
+    /// with all its calls.
     pub fn settle(&mut self, at: usize) -> InFlight<W, P, F> {
         let flying = self.in_flight.remove(at);
         self.forget(&flying.batch);
         flying
     }
 
-    /// A batch in flight was lost on its way: it waits to be sent again, before
-    /// everything that came after it.
+    /// Puts a batch, by its place, that was lost in flight back among those that wait to be
+    /// sent, before everything that came after it.
     pub fn requeue(&mut self, at: usize) -> (&mut Batch<W, P>, F) {
         let InFlight { mut batch, way } = self.in_flight.remove(at);
         batch.reunite();

@@ -1,16 +1,17 @@
-//! Batches that are parked until something that they need is there. They hold up
-//! nobody: no limit of batches in flight counts them.
+//! Parked batches: they wait until something that they need is there. No limit of batches
+//! in flight counts them.
 //!
-//! What they wait for is not known here.
+//! What a parked batch waits for is not known here.
 
 use super::{Batch, BatchId, Call, Queue};
 
 impl<W, P, F> Queue<W, P, F> {
-    /// A batch for calls that leave one in flight, by its place, as old as that.
+    /// Makes a batch for calls that leave a batch in flight, by its place; it is as old as
+    /// that one.
     pub fn offshoot(&mut self, at: usize, payload: P) -> Batch<W, P> {
         let mut other = self.new_batch(payload, 0);
         let batch = &self.in_flight[at].batch;
-        // Both stay as old as they were, before all that came later.
+        // Both batches stay as old as the one was, before all that came later.
         (other.oldest, other.first) = (batch.oldest, batch.first);
         other
     }
@@ -28,7 +29,7 @@ impl<W, P, F> Queue<W, P, F> {
         self.park(batch);
     }
 
-    /// A batch in flight and one that is parked, by their places, to move calls.
+    /// A batch in flight and a parked one, by their places, to move calls between them.
     pub fn flying_and_parked(
         &mut self,
         flying: usize,
@@ -37,8 +38,8 @@ impl<W, P, F> Queue<W, P, F> {
         (&mut self.in_flight[flying].batch, &mut self.parked[parked])
     }
 
-    /// Whether a batch that is parked, by its place, can have these calls as well: they
-    /// are younger than its own and fit.
+    /// Whether a parked batch, by its place, can have these calls as well: they are younger
+    /// than its own calls, and fit.
     pub fn may_join<'a>(&self, at: usize, calls: impl Iterator<Item = &'a Call<W>>) -> bool
     where
         W: 'a,
@@ -62,37 +63,35 @@ impl<W, P, F> Queue<W, P, F> {
         fits && cost <= config.max_batch_cost && bytes <= config.max_batch_bytes
     }
 
-    /// The place of the newest parked batch that somebody waits for, without the calls
-    /// that were given up.
+    /// Purges the newest parked batch that has a live call; its place.
     pub fn newest_parked(&mut self) -> Option<usize> {
         let at = self.parked.iter().rposition(|batch| !batch.is_empty())?;
         self.parked[at].purge();
         Some(at)
     }
 
-    /// The batches that are parked, oldest first.
+    /// The parked batches, oldest first.
     pub fn parked(&self) -> &[Batch<W, P>] {
         &self.parked
     }
 
-    /// The same, to be changed.
+    /// The parked batches, to be changed.
     pub fn parked_mut(&mut self) -> &mut [Batch<W, P>] {
         &mut self.parked
     }
 
-    /// The parked batches of which calls are still waited for, oldest first.
+    /// The parked batches with live calls, oldest first.
     pub fn parked_ids(&self) -> Vec<BatchId> {
         let batches = self.parked.iter().filter(|batch| !batch.is_empty());
         batches.map(|batch| batch.id).collect()
     }
 
-    /// Whether any call is waited for that is parked.
+    /// Whether a live call is parked.
     pub fn has_parked(&self) -> bool {
         self.parked.iter().any(|batch| !batch.is_empty())
     }
 
-    /// Takes a batch that was parked, now in flight, unless too many are: its place
-    /// there.
+    /// Takes a parked batch, now in flight, unless too many are; its place in flight.
     pub fn resume(&mut self, id: BatchId, way: F) -> Option<usize> {
         let at = self.parked.iter().position(|batch| batch.id == id)?;
         let may_go = self.may_go([&self.parked[at]].into_iter());
@@ -102,13 +101,13 @@ impl<W, P, F> Queue<W, P, F> {
         })
     }
 
-    /// Whether the oldest of those parked may go as far as those in flight are
+    /// Whether the oldest parked batch may go as far as the batches in flight are
     /// concerned.
     pub fn may_resume(&self) -> bool {
         self.has_parked() && self.may_go(self.parked.iter())
     }
 
-    /// Puts what was parked back among what waits to be taken.
+    /// Puts the parked batches back among those that wait to be taken.
     pub fn resume_all(&mut self) {
         for batch in std::mem::take(&mut self.parked) {
             let place = self.place(&self.sealed, &batch);

@@ -5,8 +5,7 @@
 //! between these lists as one value. A ticket leaves exactly once: with its batch, by
 //! abort, superseded, or when everything is drained.
 //!
-//! What parks batches, and what becomes of those in flight, is in files of their own,
-//! and so is what a full queue does.
+//! Parked batches, batches in flight and backpressure are in files of their own.
 
 use super::backpressure::Room;
 use super::{Batch, BatchConfig, BatchId, InFlight, Millis, Policy, Request, Ticket};
@@ -17,13 +16,13 @@ use crate::error::Error;
 pub struct Accepted {
     /// The call's number.
     pub ticket: Ticket,
-    /// The batch it is in.
+    /// The batch that the call is in.
     pub batch: BatchId,
-    /// A queued call whose place it took.
+    /// A queued call whose place this call took.
     pub superseded: Option<Ticket>,
 }
 
-/// What the queue did to have a place for a call.
+/// What the queue did to have room for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// Whether the open batch was sealed, so that another one is open.
@@ -54,7 +53,7 @@ pub struct Queue<W, P, F> {
     /// Whether a flush was asked for that the open batch still waits for.
     asked: bool,
     pub(super) sealed: Vec<Batch<W, P>>,
-    /// Batches that wait for something else than their turn.
+    /// Batches that wait for something besides their turn.
     pub(super) parked: Vec<Batch<W, P>>,
     pub(super) in_flight: Vec<InFlight<W, P, F>>,
     next_batch: u32,
@@ -88,14 +87,14 @@ impl<W, P, F> Queue<W, P, F> {
         })
     }
 
-    /// Makes a place for a call in the open batch, for [`Queue::push`]. `next` makes the
-    /// payload of another batch, and sees that of the one that is full.
+    /// Makes room for a call in the open batch, for [`Queue::push`]. `next` makes the
+    /// payload of the next batch, and sees that of the full one.
     ///
     /// # Errors
     ///
     /// [`Error::QueueFull`] under [`Overflow::Reject`](super::Overflow::Reject), and under
-    /// [`Overflow::Latest`](super::Overflow::Latest) when no queued call has the same key. Nothing
-    /// changes then.
+    /// [`Overflow::Latest`](super::Overflow::Latest) when no queued call has the same key.
+    /// No call is taken or superseded then.
     pub fn admit(
         &mut self,
         request: &Request,
@@ -114,8 +113,7 @@ impl<W, P, F> Queue<W, P, F> {
         })
     }
 
-    /// Takes a call that was admitted into the open batch, which is sealed if it is full
-    /// with it.
+    /// Takes an admitted call into the open batch, and seals the batch if it is full then.
     pub fn push(
         &mut self,
         request: Request,
@@ -127,7 +125,7 @@ impl<W, P, F> Queue<W, P, F> {
         if self.open.is_empty() {
             self.open.oldest = now;
             self.open.first = ticket;
-            // Whoever asked has given up every call since.
+            // Whoever asked for a flush has given up every call since.
             self.asked = false;
             self.open.is_urgent = false;
         }
@@ -149,14 +147,14 @@ impl<W, P, F> Queue<W, P, F> {
         ticket
     }
 
-    /// Asks for the open batch to be sent. It stays open until [`Queue::take`] can take
-    /// it, so that the calls made meanwhile go along.
+    /// Asks for the open batch to be sent. The batch stays open until [`Queue::take`] can
+    /// take it, so that the calls made meanwhile go along.
     pub fn flush(&mut self) {
         self.asked = true;
     }
 
-    /// The same for everything queued, and however many batches are in flight: what
-    /// the caller does next depends on what was sent.
+    /// Asks for everything queued to be sent, however many batches are in flight: what the
+    /// caller does next depends on what was sent.
     pub fn flush_at_once(&mut self) {
         self.flush();
         let waiting = self.sealed.iter_mut().chain(&mut self.parked);
@@ -171,7 +169,7 @@ impl<W, P, F> Queue<W, P, F> {
         asked || self.sealed.iter().any(|batch| !batch.is_empty())
     }
 
-    /// Closes the open batch if it has a call; later calls go to the next one.
+    /// Seals the open batch if it has a live call; later calls go to the next batch.
     fn seal(&mut self, next: impl FnOnce(&mut P) -> P) -> bool {
         let sealed = self.close(next);
         let is_sealed = sealed.is_some();
@@ -185,7 +183,7 @@ impl<W, P, F> Queue<W, P, F> {
             return None;
         }
         let payload = next(&mut self.open.payload);
-        // The next is often as large.
+        // The next batch is often as large.
         let next = self.new_batch(payload, self.open.calls().len());
         Some(std::mem::replace(&mut self.open, next))
     }
@@ -197,7 +195,7 @@ impl<W, P, F> Queue<W, P, F> {
     }
 
     /// Takes the next batch that is full or was asked for, now in flight, unless too many
-    /// are: its place there.
+    /// are; its place in flight.
     pub fn take(&mut self, way: F, next: impl FnOnce(&mut P) -> P) -> Option<usize> {
         if !self.may_take() {
             return None;
@@ -211,7 +209,7 @@ impl<W, P, F> Queue<W, P, F> {
         batch.map(|batch| self.fly(batch, way))
     }
 
-    /// Takes a batch that waited and whose calls were all given up.
+    /// Takes a sealed or parked batch whose calls were all given up.
     pub fn take_abandoned(&mut self) -> Option<Batch<W, P>> {
         let lists = [&mut self.sealed, &mut self.parked];
         lists.into_iter().find_map(|batches| {
@@ -220,7 +218,7 @@ impl<W, P, F> Queue<W, P, F> {
         })
     }
 
-    /// Whether the next batch may go as far as those in flight are concerned.
+    /// Whether the next batch may go as far as the batches in flight are concerned.
     fn may_take(&self) -> bool {
         self.may_go(self.sealed.iter().chain([&self.open]))
     }
@@ -230,7 +228,8 @@ impl<W, P, F> Queue<W, P, F> {
         self.in_flight.len() < self.config.max_in_flight
     }
 
-    /// Whether the oldest of these may go: there is room in flight, or it is urgent.
+    /// Whether the oldest of these batches may go: there is room in flight, or that batch
+    /// is urgent.
     pub(super) fn may_go<'a>(&self, mut waiting: impl Iterator<Item = &'a Batch<W, P>>) -> bool
     where
         W: 'a,
@@ -257,8 +256,8 @@ impl<W, P, F> Queue<W, P, F> {
         given_up.is_some()
     }
 
-    /// Gives up everything pending, oldest first, and lets every batch go. `payload` is
-    /// that of the batch which is open then.
+    /// Gives up everything pending, oldest first, and lets go of every batch. `payload` is
+    /// for the batch that is open then.
     pub fn drain(&mut self, payload: P) -> Vec<Ticket> {
         let next = self.new_batch(payload, 0);
         let open = std::mem::replace(&mut self.open, next);
@@ -274,8 +273,8 @@ impl<W, P, F> Queue<W, P, F> {
             batch.reunite();
             batch.purge();
         }
-        // A batch that was sent again may be older than one in flight before it,
-        // and the calls of one that was divided lie between those of the other.
+        // A batch that was sent again may be older than one in flight before it, and where
+        // calls left a batch, the calls of both may alternate by age.
         let mut done = vec![0; batches.len()];
         loop {
             let heads = batches.iter().zip(&mut done);
@@ -317,7 +316,7 @@ impl<W, P, F> Queue<W, P, F> {
         }
     }
 
-    /// Closes batches at so many bytes from here on.
+    /// Seals batches at so many bytes from here on.
     pub fn limit_bytes(&mut self, most: u64) {
         self.config.max_batch_bytes = most;
     }
@@ -332,7 +331,7 @@ impl<W, P, F> Queue<W, P, F> {
         &self.open
     }
 
-    /// The same, to be changed.
+    /// The open batch, to be changed.
     pub fn open_mut(&mut self) -> &mut Batch<W, P> {
         &mut self.open
     }
@@ -342,7 +341,7 @@ impl<W, P, F> Queue<W, P, F> {
         self.sealed.iter().chain(&self.parked).chain([&self.open])
     }
 
-    /// The same, to be changed.
+    /// The batches that wait, to be changed.
     pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
         let closed = self.sealed.iter_mut().chain(&mut self.parked);
         closed.chain([&mut self.open])
@@ -354,7 +353,7 @@ impl<W, P, F> Queue<W, P, F> {
         flying.chain(self.waiting())
     }
 
-    /// Calls pending: queued and in flight.
+    /// How many calls are pending: queued and in flight.
     pub fn pending(&self) -> usize {
         self.pending_calls
     }
@@ -369,13 +368,14 @@ impl<W, P, F> Queue<W, P, F> {
         self.accepted_bytes
     }
 
-    /// Calls made since. Numbers may wrap; the distance to the next one does not.
+    /// How many calls were made since this one. Numbers may wrap; the distance to the next
+    /// one does not.
     fn age(&self, ticket: Ticket) -> u32 {
         self.next_ticket.wrapping_sub(ticket.0)
     }
 
-    /// Where a batch belongs among others, oldest first. Of those that were one,
-    /// younger calls may have joined the last.
+    /// Where a batch belongs among others, oldest first. Of batches that were one, younger
+    /// calls may have joined the last.
     pub(super) fn place(&self, others: &[Batch<W, P>], batch: &Batch<W, P>) -> usize {
         let age = |batch: &Batch<W, P>| {
             let last = batch.calls().last().map_or(batch.first, |last| last.ticket);

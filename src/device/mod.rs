@@ -23,7 +23,7 @@ use std::pin::Pin;
 
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{PieceSizes, Plan};
+use crate::plan::{ChunkSizes, Plan};
 use crate::tensor::{Arena, Packing};
 
 /// Which life of a device something belongs to. Nothing of an old generation
@@ -45,8 +45,8 @@ pub enum Engine {
 pub struct DeviceLimits {
     /// Bytes of the operands, or of the results, of one batch.
     pub max_side_bytes: u64,
-    /// In what pieces it likes its batches.
-    pub pieces: PieceSizes,
+    /// In what chunks it likes its batches.
+    pub chunks: ChunkSizes,
     /// Threads of one dispatch.
     pub max_threads: u64,
 }
@@ -61,7 +61,7 @@ pub struct DeviceInfo {
     pub engine: Engine,
     /// The adapter's name, vendor or description, as the platform gives it.
     pub adapter: String,
-    /// The driver or architecture, as the platform gives it.
+    /// The GPU driver or architecture, as the platform gives it.
     pub driver: String,
     /// Whether it is a software adapter.
     pub software: bool,

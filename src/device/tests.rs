@@ -1,4 +1,4 @@
-//! Pieces on the processor: cutting changes no bit.
+//! Chunks on the processor: cutting changes no bit.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::error::Code;
 use crate::graph::{Mode, Timing};
 use crate::ops;
-use crate::plan::{Call, NumbersId, Piece, PieceSizes, Recipe, RecipeId, SetId, assemble, pieces};
+use crate::plan::{Call, Chunk, ChunkSizes, NumbersId, Recipe, RecipeId, SetId, assemble, chunks};
 use crate::program::RowOp;
 
 fn ops() -> Vec<RowOp> {
@@ -20,16 +20,16 @@ fn ops() -> Vec<RowOp> {
     ]
 }
 
-/// The result of each call, when they are sent in these pieces.
-fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Piece]) -> Vec<Vec<u32>> {
+/// The result of each call, when they are sent in these chunks.
+fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Chunk]) -> Vec<Vec<u32>> {
     let mut results: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
-    for piece in sent {
-        let plan = assemble(recipes, calls, &[], piece);
+    for chunk in sent {
+        let plan = assemble(recipes, calls, &[], chunk);
         let flight = Cpu::default().launch(&plan, arena);
         let Ok(Readback::Host(words)) = pollster::block_on(flight) else {
             panic!("the processor does not fail");
         };
-        for (index, span) in (piece.first..piece.end).zip(&plan.results) {
+        for (index, span) in (chunk.first..chunk.end).zip(&plan.results) {
             results[index].extend(&words[span.at as usize..][..span.words as usize]);
         }
     }
@@ -49,7 +49,7 @@ proptest! {
         let mut calls = Vec::new();
         for (recipe, rows) in asked {
             let mut operands = Vec::new();
-            for format in recipes[recipe as usize].inputs() {
+            for format in recipes[recipe as usize].formats() {
                 operands.extend((0..rows * format.words()).map(|_| {
                     word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     let bits = ((word >> 16) as f32 / 65_536.0).to_bits();
@@ -60,10 +60,10 @@ proptest! {
             let inputs = arena.push(&operands);
             calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), numbers: NumbersId::default() });
         }
-        let cut = pieces(&recipes, &calls, PieceSizes { whole: 0, target });
-        let whole = run(&recipes, &calls, &mut arena, &[Piece::all(&calls)]);
+        let cut = chunks(&recipes, &calls, ChunkSizes { whole: 0, target });
+        let whole = run(&recipes, &calls, &mut arena, &[Chunk::all(&calls)]);
         let parts = run(&recipes, &calls, &mut arena, &cut);
-        prop_assert_eq!(parts, whole, "{} pieces", cut.len());
+        prop_assert_eq!(parts, whole, "{} chunks", cut.len());
     }
 }
 

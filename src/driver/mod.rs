@@ -12,7 +12,7 @@ pub use work::{Landing, News, Opened, Work};
 use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{Compiled, Device, Generation, Readback};
 use crate::error::Error;
-use crate::session::{Launch, Remedy, Session, Settlement};
+use crate::session::{Launch, LaunchId, Remedy, Session, Settlement};
 
 /// Milliseconds without a batch after which memory that is kept for the next is freed.
 const IDLE_MS: f64 = 2000.0;
@@ -96,6 +96,9 @@ impl<D: Device> Driver<D> {
         if self.phase != Phase::InUse {
             return Work::Sleep { until: None };
         }
+        if let Some(settlement) = self.session.refuse_chunk() {
+            return Work::Settle(settlement);
+        }
         if let Some(work) = self.recover(now) {
             return work;
         }
@@ -168,9 +171,9 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// Has the processor compute its share of a launch that [is
-    /// parted](Launch::is_parted), while the GPU is at work on the rest. Its flight goes
-    /// first: it is there already.
+    /// Has the processor compute its share of a launch that [has
+    /// one](Launch::has_cpu_share), while the GPU is at work on the rest. The flight of the
+    /// share goes first: its results are there already.
     pub fn compute(&mut self, launch: &mut Launch, now: Millis) {
         self.note_time(now);
         launch.flights.insert(0, self.session.compute(launch.batch));
@@ -185,8 +188,8 @@ impl<D: Device> Driver<D> {
             generation,
             outcome,
         } = landing;
-        self.session
-            .note_landing((batch, generation), &outcome, now);
+        let launch = LaunchId { batch, generation };
+        self.session.note_landing(launch, &outcome, now);
         let settlement = self.session.settle(batch, generation, outcome)?;
         if settlement.outcome.is_ok() && matches!(self.calibration, Calibration::AfterAnswer) {
             self.calibrate();

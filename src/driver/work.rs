@@ -3,7 +3,7 @@
 use crate::batch::{BatchId, Millis, Ticket};
 use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::session::Launch;
+use crate::session::{Launch, Settlement};
 
 /// What to do now.
 pub enum Work {
@@ -11,6 +11,9 @@ pub enum Work {
     /// [`Driver::landed`](super::Driver::landed); before that all to
     /// [`Driver::compute`](super::Driver::compute) where it is parted.
     Launch(Launch),
+    /// Hand these answers out, as those that [`Driver::landed`](super::Driver::landed) gives:
+    /// their flight is not awaited any more.
+    Settle(Settlement),
     /// Let the calls of this burst gather, for a moment.
     Gather,
     /// Await each of these, and give what comes out to

@@ -1,48 +1,48 @@
-//! Searches of an index: what a call of one reads and gives, without its values.
+//! The structure of a search: what a call of a search reads and gives, without its values.
 //!
-//! An *index* is vectors in *pages*, tensors of equal size but for the last one;
-//! `ops::search` says how they lie there. A call's rows are its queries, and how
-//! many vectors an index has now is the pages' data, so calls of one index are
-//! searched for together.
+//! An *index* is vectors in *pages*, tensors of equal size but for the last one; `ops::search`
+//! says how the vectors lie there. A call's rows are its queries. How many vectors an index
+//! holds is in the pages and not in the structure, so that calls of one index share
+//! dispatches.
 
 use crate::tensor::Packing;
 
-/// Vectors of a block, which lie quad beside quad.
+/// Vectors of a block, in which the first quads of all vectors come first, then the second
+/// quads, and so on.
 pub const BLOCK: u32 = 64;
 
-/// Words in front of a block's quads: the scale of each vector, then its id.
+/// Words in front of a block's quads: the scales of all vectors, then the ids.
 pub const BLOCK_HEADER: u32 = 2 * BLOCK;
 
-/// The id of a vector that is none, and of a result that is none.
+/// The id in a place without a vector, and in a result behind the last that was found.
 pub const NOBODY: u32 = u32::MAX;
 
-/// Most results of a query.
+/// The most results of a query.
 pub const MOST_RESULTS: u32 = 256;
 
-/// Up to so many results, eight queries are compared with a vector at a time;
-/// beyond, two.
+/// The most results of a query for which eight queries are compared with a vector at a time;
+/// beyond, two queries are.
 pub const FEW_RESULTS: u32 = 32;
 
-/// What decides about the kernel of a search.
+/// What distinguishes the kernels that scan indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scan {
-    /// How vectors are packed; floats where they are not.
+    /// How vectors are packed; `None` for floats.
     pub packing: Option<Packing>,
-    /// Whether scores are negative squared distances, and not products.
+    /// Whether scores are negated squared distances, and not products.
     pub is_distance: bool,
-    /// Whether there are no more than [`FEW_RESULTS`].
+    /// Whether a query has no more than [`FEW_RESULTS`].
     pub is_short: bool,
 }
 
 /// The structure of a search.
 ///
-/// A call's operands are its queries, padded to a vector's quads, and its mask, or
-/// nothing where all ids are allowed. The pages follow. A row of
-/// the result is `count` ids and as many scores, best first, of equals the lower
-/// id; [`NOBODY`] behind the last that was found.
+/// A call's operands are its queries, padded to whole quads, and its mask; the call names the
+/// pages as resident tensors. A row of the result is `count` ids and as many scores, the best
+/// first, of equal scores the lower id first, with [`NOBODY`] behind the last that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Searching {
-    /// How it is computed.
+    /// The kernel that scans pages.
     pub scan: Scan,
     /// Quads of a vector.
     pub quads: u32,
@@ -52,29 +52,29 @@ pub struct Searching {
     pub blocks: u32,
     /// Blocks of each page but the last.
     pub page: u32,
-    /// How the ids that are allowed are given.
+    /// The ids that the search may find.
     pub mask: Mask,
 }
 
-/// How a call gives the ids that are allowed; without words all are.
+/// How a call says which ids a search may find; without words it may find all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mask {
-    /// Words of a call; fewer than 2^31.
+    /// Words of the mask in a call; fewer than 2^31.
     pub words: u32,
-    /// Whether these are the ids, rising, and [`NOBODY`] behind the last; otherwise they
-    /// hold a bit for each id, the lowest first.
+    /// Whether the words are ids in rising order, with [`NOBODY`] behind the last, rather than
+    /// a bit for each id, the lowest first.
     pub is_listed: bool,
 }
 
 impl Mask {
     const LISTED: u32 = 1 << 31;
 
-    /// Both in one word, as entries and TypeScript have it.
+    /// Both fields in one word, as entries and TypeScript hold a mask.
     pub const fn code(self) -> u32 {
         self.words | if self.is_listed { Mask::LISTED } else { 0 }
     }
 
-    /// The mask of a code.
+    /// The mask whose code this is.
     pub const fn decode(code: u32) -> Mask {
         Mask {
             words: code & !Mask::LISTED,
@@ -83,7 +83,7 @@ impl Mask {
     }
 }
 
-/// Elements of a vector in a quad of words.
+/// Elements of a vector that a quad of words holds.
 pub const fn elements(packing: Option<Packing>) -> u32 {
     match packing {
         None => 4,
@@ -98,7 +98,7 @@ impl Scan {
         if self.is_short { 8 } else { 2 }
     }
 
-    /// Places in a list of the best: those that are kept, and room for newcomers.
+    /// Places in a workgroup's list: the best items so far, and room for newcomers.
     pub const fn list(&self) -> u32 {
         if self.is_short { 128 } else { 512 }
     }
@@ -115,14 +115,14 @@ impl Searching {
         BLOCK_HEADER + 4 * BLOCK * self.quads
     }
 
-    /// Tensors that a call names behind its operands.
+    /// Index pages, which a call names as resident tensors.
     pub const fn pages(&self) -> u32 {
         self.blocks.div_ceil(self.page)
     }
 
-    /// Blocks that a workgroup looks through: about a thousand workgroups a query
-    /// at most, and fewer the more results each of them has. It changes no result.
-    pub fn chunk(&self) -> u32 {
+    /// Blocks of a band, which one workgroup scans. A query takes about a thousand workgroups at
+    /// most, and fewer the more results each workgroup keeps. The choice changes no result.
+    pub fn band(&self) -> u32 {
         let most = (65_536 / self.count).clamp(64, 1024);
         self.blocks.div_ceil(most).max(4)
     }
@@ -132,10 +132,13 @@ impl Searching {
         self.page.min(self.blocks - page * self.page)
     }
 
-    /// Chunks of all pages: none lies on two.
-    pub fn chunks(&self) -> u32 {
-        let pages = 0..self.pages();
-        let chunks = pages.map(|page| self.blocks_of(page).div_ceil(self.chunk()));
-        chunks.sum()
+    /// Bands of a page; the last may have fewer blocks.
+    pub fn bands_of(&self, page: u32) -> u32 {
+        self.blocks_of(page).div_ceil(self.band())
+    }
+
+    /// Bands of all pages.
+    pub fn bands(&self) -> u32 {
+        (0..self.pages()).map(|page| self.bands_of(page)).sum()
     }
 }

@@ -1,9 +1,9 @@
-//! Expressions as WGSL.
+//! Prints expressions as WGSL. `device/cpu/expr.rs` evaluates the same expressions.
 
 use super::{BinaryFn, Expr, Term, UnaryFn};
 use crate::program::Number;
 
-/// The functions' names in WGSL, in the order of [`UnaryFn`].
+/// The WGSL names of the functions in [`UnaryFn`], in that order.
 const UNARY: [&str; 15] = [
     "relu",
     "sigmoid",
@@ -22,20 +22,21 @@ const UNARY: [&str; 15] = [
     "tangent",
 ];
 
-/// The same for [`BinaryFn`]; those with a sign are written with it.
+/// The WGSL names of the functions in [`BinaryFn`], in that order; a function with a sign has
+/// no name.
 const BINARY: [&str; 8] = ["", "", "", "", "minimum", "maximum", "power", "same"];
 
-/// Appends the terms of an expression in WGSL, one `let` a term; the name of its
-/// value. Terms are named after `prefix`, variables `v0`, `v1` and so on, and
-/// those from `rows` on `r0`, `r1`.
-pub(super) fn print(text: &mut String, expr: &Expr, (prefix, rows): (&str, usize)) -> String {
+/// Appends the terms of an expression in WGSL, one `let` for each, and returns the name of the
+/// expression's value. Names of terms begin with `prefix`. Variables are `v0`, `v1` and so on;
+/// from variable `first_row` on, which are values of rows, `r0`, `r1` and so on.
+pub(super) fn print(text: &mut String, expr: &Expr, prefix: &str, first_row: usize) -> String {
     let mut names: Vec<String> = Vec::with_capacity(expr.terms().len());
     for (id, term) in expr.terms().iter().enumerate() {
         let value = match *term {
             Term::Const(bits) => format!("F({})", Number(bits)),
             Term::Variable(variable) => {
                 let variable = variable as usize;
-                names.push(match variable.checked_sub(rows) {
+                names.push(match variable.checked_sub(first_row) {
                     Some(row) => format!("r{row}"),
                     None => format!("v{variable}"),
                 });

@@ -1,5 +1,7 @@
-//! What kernels have in common: their bindings, the size of their workgroups, and the WGSL
-//! in front of them.
+//! What all kernels share: the bindings of the segment table and the params, the size of
+//! workgroups, and the WGSL libraries in front.
+//!
+//! Bindings of operands and of the result are numbered in `program`.
 
 use crate::program::RESULT;
 
@@ -9,14 +11,14 @@ pub const SEGMENTS: u32 = RESULT + 1;
 /// The binding of the params.
 pub const PARAMS: u32 = RESULT + 2;
 
-/// Threads in a workgroup; the WGSL constant of the same name.
+/// Threads of a workgroup, as the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
 
-/// Threads that share a chunk of an index, or the results of a query.
+/// Threads that scan a band of an index together, or merge the results of a query.
 pub const LANES: u32 = WORKGROUP;
 
-/// What finds a thread's call, in front of every kernel.
+/// The functions by which a thread finds its call; in front of every kernel.
 pub(super) const SEGMENTS_LIBRARY: &str = shader!("segments");
 
-/// The functions of expressions; a kernel of some has `builtin` or `math` beside it.
+/// The functions of expressions, which call functions of `builtin` or of `math`.
 pub(super) const FUNCTIONS: &str = shader!("functions");

@@ -1,16 +1,16 @@
-//! Kernels as WGSL, and the few facts that a planner needs about their grids.
+//! Kernels as WGSL, and the few facts that the planner needs of their grids.
 //!
-//! A kernel is that of a stage which fusion made, or a named one. Nothing is compiled
-//! or run here, and the CPU twin of each kernel lives in `device/cpu`.
+//! A kernel is written by hand, or printed for a stage that fusion made. Nothing is compiled or
+//! run here; the CPU twin of each kernel is in `device/cpu`.
 
-/// Appends to a text; it takes all there is.
+/// Appends formatted text to a string, which never fails.
 macro_rules! put {
     ($text:expr, $($part:tt)*) => {{
         let _ = std::fmt::Write::write_fmt($text, format_args!($($part)*));
     }};
 }
 
-/// A shader as `build.rs` left it.
+/// The text of a shader, without comments and with short names, as `build.rs` wrote it.
 macro_rules! shader {
     ($name:literal) => {
         include_str!(concat!(env!("OUT_DIR"), "/", $name, ".wgsl"))
@@ -21,14 +21,14 @@ mod expr;
 pub mod generated;
 mod library;
 mod named;
-mod scan;
 mod tables;
+mod top_k_scan;
 
 pub use crate::program::{MAX_OPERANDS, Named, RESULT, Settings};
 pub use library::{LANES, PARAMS, SEGMENTS, WORKGROUP};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
-/// Expressions that kernels are made for.
+/// What the devices need of `graph` to run kernels, which they may not import.
 pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searching};
 
 use std::sync::Arc;
@@ -38,11 +38,11 @@ use crate::program::{Products, Stage, Tiles};
 /// A kernel: one pipeline on a GPU, one function on the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// One that is written by hand.
+    /// A kernel that is written by hand.
     Named(Named),
-    /// A stage that fusion made, but for products.
+    /// The kernel of a stage that fusion made and that computes no product.
     Fused(Arc<Stage>),
-    /// A stage of products in tiles of a size.
+    /// The kernel of a stage of products, in tiles of one size.
     Product(Arc<Stage>, Products, Tiles),
 }
 
@@ -64,7 +64,7 @@ impl Kernel {
         }
     }
 
-    /// Operands it takes, the scalar included.
+    /// Bound operands, the scalar included.
     pub fn operands(&self) -> usize {
         match self {
             Kernel::Named(kernel) => kernel.operands(),
@@ -72,24 +72,23 @@ impl Kernel {
         }
     }
 
-    /// Whether calls count rows, each of which is computed by itself, and no threads.
+    /// Whether segments count rows, each of which is computed by itself, and not threads.
     pub fn is_by_row(&self) -> bool {
         matches!(self, Kernel::Named(kernel) if kernel.is_by_row())
     }
 
-    /// Threads that must stay in one workgroup.
+    /// How many neighboring threads must be in one workgroup.
     pub fn group(&self) -> u32 {
         match self {
-            Kernel::Named(Named::Scan(_) | Named::Best) => LANES,
+            Kernel::Named(Named::TopKScan(_) | Named::TopKMerge) => LANES,
             Kernel::Named(_) => 1,
             Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
         }
     }
 
-    /// Threads that a call of `rows` rows takes. What fusion made counts its
-    /// rows in threads, but for flat maps: in vectors of four elements. Samplings
-    /// of clips and searches count them in threads too. More than have numbers are as
-    /// many as have, which no device starts.
+    /// Threads of a segment of `rows` rows. Kernels that do not compute by rows count threads as
+    /// rows; flat maps count vectors of four elements. A count that 32 bits do not hold is
+    /// `u32::MAX`, which no device starts.
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self {
             Kernel::Named(kernel) => kernel.threads(rows, settings),

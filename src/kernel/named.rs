@@ -1,8 +1,10 @@
-//! The text of kernels that are written by hand: a file of `shaders/` each, behind the
-//! libraries that it uses.
+//! The text of named kernels: each is a file of `shaders/`, behind the libraries that the file
+//! uses.
+//!
+//! Facts about these kernels are in `program::named`.
 
 use super::library::{FUNCTIONS, SEGMENTS_LIBRARY};
-use super::{Named, expr, scan};
+use super::{Named, expr, top_k_scan};
 
 /// Complete WGSL source, libraries included.
 pub(super) fn source(kernel: &Named) -> String {
@@ -15,7 +17,7 @@ pub(super) fn source(kernel: &Named) -> String {
         Named::StateGradients => ("", shader!("state_gradients")),
         Named::StateField(expr) => {
             let mut function = String::from("fn field(v0: F, v1: F, v2: F) -> F {\n");
-            let value = expr::print(&mut function, expr, ("t", usize::MAX));
+            let value = expr::print(&mut function, expr, "t", usize::MAX);
             put!(&mut function, "return {value};\n}}");
             field = [shader!("math"), FUNCTIONS, &function].join("\n");
             (field.as_str(), shader!("state_field"))
@@ -26,11 +28,11 @@ pub(super) fn source(kernel: &Named) -> String {
         Named::StateDistance => ("", shader!("state_distance")),
         Named::StateDescend => ("", shader!("state_descend")),
         Named::Clip => (shader!("quaternion_arc"), shader!("clip")),
-        Named::Scan(of) => {
-            scan = scan::source(of);
+        Named::TopKScan(of) => {
+            scan = top_k_scan::source(of);
             (shader!("top_k_list"), scan.as_str())
         }
-        Named::Best => (shader!("top_k_list"), shader!("top_k_merge")),
+        Named::TopKMerge => (shader!("top_k_list"), shader!("top_k_merge")),
     };
     [SEGMENTS_LIBRARY, library, body].join("\n")
 }

@@ -1,17 +1,17 @@
-//! Numbers that kernels read by a layer's nibbles, computed once.
+//! Tables that the kernels of states read by a layer's nibbles, rho and theta.
 //!
-//! The WGSL files have the same tables as literals; a test compares them bit
-//! by bit.
+//! The twins read these tables; the WGSL files have the same tables as literals, and a test
+//! compares both bit by bit.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, SQRT_2};
 
-/// 2^(ρ/4) by ρ + 8; the first is null.
+/// 2^(ρ/4) by ρ + 8; the first entry is 0, of the null layer.
 pub const MAGNITUDES: [f32; 16] = rounded(by_rho(1.0));
 
-/// (ln 2 / 4)·2^(ρ/4) by ρ + 8; the first is null.
+/// (ln 2 / 4)·2^(ρ/4) by ρ + 8; the first entry is 0, of the null layer.
 pub const SLOPES: [f32; 16] = rounded(by_rho(LN_2 / 4.0));
 
-/// The same slopes in units of 2⁻³².
+/// [`SLOPES`] in units of 2⁻³².
 pub const FINE_SLOPES: [u32; 16] = in_units(by_rho(LN_2 / 4.0));
 
 /// cos(πθ/8) by θ. The sine of θ is the cosine of θ − 4.
@@ -25,7 +25,7 @@ pub const COSINES: [f32; 16] = {
     ])
 };
 
-/// scale·2^(ρ/4): powers of two and the three fourth roots between them.
+/// scale·2^(ρ/4) by ρ + 8, from powers of two and the three fourth roots between two of these.
 const fn by_rho(scale: f64) -> [f64; 16] {
     const ROOTS: [f64; 4] = [1.0, 1.189_207_115_002_721, SQRT_2, 1.681_792_830_507_429];
     let mut values = [0.0; 16];

@@ -39,7 +39,7 @@ fn kernels() -> Vec<Kernel> {
     }
     for packing in [None].into_iter().chain(Packing::ALL.map(Some)) {
         for (is_distance, is_short) in [(false, true), (true, false), (true, true)] {
-            kernels.push(Kernel::Named(Named::Scan(searching::Scan {
+            kernels.push(Kernel::Named(Named::TopKScan(searching::Scan {
                 packing,
                 is_distance,
                 is_short,

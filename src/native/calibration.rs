@@ -4,10 +4,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::shared::{Shared, State};
+use super::shared::Shared;
+use super::state::State;
 use crate::session::Model;
 
-/// What was measured so far, by adapter and driver.
+/// What was measured so far, by adapter and GPU driver.
 static KNOWN: Mutex<Vec<(String, Model)>> = Mutex::new(Vec::new());
 
 /// Has a session go by what the process knows of its adapter, or find it out. The adapter.

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
-use super::request::{Chained, Parameter, Request, Structure};
-use super::shared::{Purpose, Shared, State};
+use super::parameter::Parameter;
+use super::request::{Chained, Request, Structure};
+use super::shared::{Purpose, Shared};
+use super::state::State;
 use super::store::words_of;
 use super::tensor::Tensor;
 use crate::error::Error;
@@ -173,7 +175,7 @@ impl Gpu {
         } = clips::encode(tracks, duration)?;
         let shared = self.shared();
         let size = words_of(words.len());
-        let at = shared.on_driver_thread(move |shared| {
+        let at = shared.on_gpu_driver_thread(move |shared| {
             let mut state = shared.open()?;
             let State { driver, clips, .. } = &mut *state;
             let session = &mut driver.session;
@@ -363,7 +365,7 @@ impl Shared {
             return Ok(clips.number(session));
         }
         drop(state);
-        self.on_driver_thread(|shared| {
+        self.on_gpu_driver_thread(|shared| {
             let mut state = shared.open()?;
             let State { driver, clips, .. } = &mut *state;
             let session = &mut driver.session;

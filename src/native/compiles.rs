@@ -1,82 +1,14 @@
-//! Kernels that wait for a compiler, and the threads that compile.
+//! The threads that compile kernels, and tell the worker of each.
 //!
-//! What is compiled and what becomes of it is the session's matter.
+//! Which kernels are compiled and what becomes of them is the session's matter.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::platform::{block_on, spawn};
 use super::shared::Shared;
-use super::worker::{Ended, supervise};
-use crate::device::{Compile, Generation};
-
-/// Compilers at work at once: a driver's take a core each, and calls need some too.
-const MOST: usize = 4;
-
-/// The kernels of one life of a device that wait to be compiled.
-#[derive(Default)]
-pub(super) struct Compiles {
-    generation: Generation,
-    waiting: VecDeque<Compile>,
-    /// Threads that compile for this life of the device. Those of an earlier one may be
-    /// caught in a driver, and count no more.
-    compilers: usize,
-}
-
-impl Compiles {
-    /// Takes kernels to compile; how many threads more are to compile them. Each takes
-    /// [`Compiles::next`] until there is none.
-    pub(super) fn add(&mut self, generation: Generation, works: Vec<Compile>) -> usize {
-        if generation != self.generation {
-            *self = Compiles {
-                generation,
-                ..Compiles::default()
-            };
-        }
-        self.waiting.extend(works);
-        let wanted = self.waiting.len().min(MOST);
-        let more = wanted.saturating_sub(self.compilers);
-        self.compilers += more;
-        more
-    }
-
-    /// The next kernel for a thread that compiles for this life of the device. With `None`
-    /// the thread is done.
-    pub(super) fn next(&mut self, generation: Generation) -> Option<Compile> {
-        if generation != self.generation {
-            return None;
-        }
-        let next = self.waiting.pop_front();
-        if next.is_none() {
-            self.compilers -= 1;
-        }
-        next
-    }
-
-    /// A thread that compiled for this life of the device ended before it was done.
-    pub(super) fn give_up(&mut self, generation: Generation) {
-        if generation == self.generation {
-            self.compilers -= 1;
-        }
-    }
-
-    /// Nothing more is to be compiled; what was waiting for it.
-    pub(super) fn clear(&mut self) -> VecDeque<Compile> {
-        std::mem::take(&mut self.waiting)
-    }
-
-    /// Whether a thread compiles for this life of the device.
-    pub(super) fn is_at_work(&self) -> bool {
-        self.compilers > 0
-    }
-}
-
-impl std::fmt::Debug for Compiles {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} wait for {}", self.waiting.len(), self.compilers)
-    }
-}
+use super::supervision::{Ended, supervise};
+use crate::device::Generation;
 
 /// Has so many threads more compile kernels.
 pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usize) {
@@ -85,7 +17,7 @@ pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usi
         let job = move || {
             if supervise(&own, || compile(&own, generation)) == Ended::InPanic {
                 own.lock().compiles.give_up(generation);
-                own.work.notify_all();
+                own.state.work.notify_all();
             }
         };
         if let Err(error) = spawn(job) {
@@ -95,12 +27,12 @@ pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usi
 }
 
 /// Compiles kernels as long as there are some, and tells the worker of each. On a thread
-/// of its own, for drivers take their time.
+/// of its own, for GPU drivers take their time.
 fn compile(shared: &Shared, generation: Generation) {
     loop {
         let next = shared.lock().compiles.next(generation);
         let Some(work) = next else {
-            shared.work.notify_all();
+            shared.state.work.notify_all();
             return;
         };
         let compiled = block_on(work);
@@ -109,7 +41,7 @@ fn compile(shared: &Shared, generation: Generation) {
             let now = shared.clock.now();
             state.driver.compiled(generation, compiled, now);
             drop(state);
-            shared.work.notify_one();
+            shared.state.work.notify_one();
         }
     }
 }
@@ -126,54 +58,8 @@ pub(super) fn wait(shared: &Shared) {
         let Some(left) = shared.stall.checked_sub(waited) else {
             break;
         };
-        state = state.sleep(&shared.work, Some(left));
+        state = state.sleep(&shared.state.work, Some(left));
     }
     drop(state);
     drop(waiting);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device::Compiled;
-
-    fn works(count: usize) -> Vec<Compile> {
-        let pending = || -> Compile { Box::pin(std::future::pending::<Compiled>()) };
-        (0..count).map(|_| pending()).collect()
-    }
-
-    #[test]
-    fn threads_are_few_however_many_kernels_come() {
-        let mut compiles = Compiles::default();
-        let first = Generation(1);
-        let threads: usize = (0..20).map(|_| compiles.add(first, works(3))).sum();
-        assert_eq!(threads, MOST);
-        let taken = std::iter::from_fn(|| compiles.next(first)).count();
-        assert_eq!(taken, 60);
-        // The thread that found none is gone; another one comes for new kernels.
-        assert_eq!(compiles.add(first, works(9)), 1);
-        compiles.give_up(first);
-        assert_eq!(compiles.add(first, works(1)), 1);
-        assert!(compiles.is_at_work());
-        assert_eq!(compiles.clear().len(), 10);
-        for _ in 0..MOST {
-            assert!(compiles.next(first).is_none());
-        }
-        assert!(!compiles.is_at_work());
-    }
-
-    #[test]
-    fn what_compiles_for_a_device_that_is_gone_counts_no_more() {
-        let mut compiles = Compiles::default();
-        let [first, second] = [1, 2].map(Generation);
-        assert_eq!(compiles.add(first, works(8)), MOST);
-        assert_eq!(compiles.add(second, works(2)), 2);
-        assert!(compiles.next(first).is_none());
-        compiles.give_up(first);
-        assert!(compiles.next(second).is_some());
-        assert!(compiles.next(second).is_some());
-        assert!(compiles.next(second).is_none());
-        compiles.give_up(second);
-        assert!(!compiles.is_at_work());
-    }
 }

@@ -94,7 +94,11 @@ impl Config {
     }
 }
 
-/// Opens the device that the settings ask for, on a thread that may enter the driver.
+/// Milliseconds before each request for a device: a GPU driver that restarts has none for
+/// a while. A browser's GPU process takes longer than that, and callers here may block.
+pub(super) const PAUSES: [f64; 4] = [0.0, 50.0, 100.0, 200.0];
+
+/// Opens the device that the settings ask for, on a thread that may enter a GPU driver.
 pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
     match config.engine {
         EngineChoice::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),

@@ -1,18 +1,18 @@
 //! What came back, for those who wait: each call gets its own copy of its result.
 //!
-//! Copied outside the lock. Which calls a piece answers is the session's matter.
+//! Copied outside the lock. Which calls a chunk answers is the session's matter.
 
-use super::call::Answer;
+use super::answer::Answer;
 use super::result_buffer::Words;
 use crate::device::Readback;
 use crate::error::Error;
 use crate::session::{self, Facts};
 
-/// A piece that returned, its calls in submission order.
+/// A chunk that returned, its calls in submission order.
 pub(super) struct Landed {
     pub(super) parts: Vec<Part>,
     pub(super) outcome: Result<Readback, Error>,
-    /// What the batch was, with its last piece, if anybody listens.
+    /// What the batch was, with its last chunk, if anybody listens.
     pub(super) facts: Option<Facts>,
 }
 
@@ -26,9 +26,9 @@ pub(super) struct Part {
 }
 
 impl Landed {
-    /// Gives each call its own copy of its result, or the piece's error. `begun` is
-    /// the result of a call of which not all pieces are back: one at most, because
-    /// the GPU's pieces arrive in order and only their ends are cut.
+    /// Gives each call its own copy of its result, or the chunk's error. `begun` is
+    /// the result of a call of which not all chunks are back: one at most, because
+    /// the GPU's chunks arrive in order and only their ends are cut.
     pub(super) fn deliver(self, begun: &mut Option<Words>) {
         let words = match &self.outcome {
             Ok(Readback::Host(words)) => words,
@@ -42,7 +42,7 @@ impl Landed {
             let session::Answer {
                 span, at, total, ..
             } = part.answer;
-            // What the processor computed comes whole, between pieces of others.
+            // What the processor computed comes whole, between chunks of others.
             let mut whole = None;
             let result = match part.answer.is_whole() {
                 true => &mut whole,

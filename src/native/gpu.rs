@@ -3,13 +3,14 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use super::backpressure::Room;
 use super::blocking::Blocking;
 use super::builder::Batch;
 use super::config::{Config, EngineChoice, open_device};
 use super::platform::{self, AnyDevice, Task, block_on};
 use super::recovery::Opener;
-use super::shared::{Purpose, Shared, Terms};
+use super::room::Room;
+use super::shared::{Purpose, Shared};
+use super::submission::Terms;
 use super::worker;
 use crate::batch::Preset;
 use crate::device::{Cpu, DeviceInfo, Engine};
@@ -76,8 +77,8 @@ impl Drop for Owner {
 
 impl Gpu {
     /// Opens a device and starts the worker that sends to it. The device is opened, used and
-    /// freed by threads of the process that never end, since a thread that has used a driver
-    /// may be caught there when it ends.
+    /// freed by threads of the process that never end, since a thread that has used a
+    /// GPU driver may be caught there when it ends.
     ///
     /// # Errors
     ///

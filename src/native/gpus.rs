@@ -162,7 +162,7 @@ impl Debug for Gpus {
 }
 
 /// The adapters of this machine, those in software included, in the order of
-/// the graphics APIs and drivers. Empty where there are none.
+/// the graphics APIs and GPU drivers. Empty where there are none.
 ///
 /// ```
 /// # pollster::block_on(async {

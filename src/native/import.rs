@@ -8,8 +8,9 @@ use super::blocking::Blocking;
 use super::builder::{Batch, Value};
 use super::gpu::Gpu;
 use super::platform;
+use super::residents::{Residents, Source};
 use super::shared::{Purpose, Shared};
-use super::tensor::{Resident, Residents, Source, Tensor};
+use super::tensor::{Resident, Tensor};
 use crate::error::Error;
 use crate::graph::shape::Shape;
 
@@ -115,7 +116,7 @@ impl Gpu {
         let shape = Shape::new(dims)?;
         let shared = Arc::clone(self.shared());
         self.shared()
-            .on_driver_thread(move |_| import(&shared, &buffer, shape))
+            .on_gpu_driver_thread(move |_| import(&shared, &buffer, shape))
     }
 }
 

@@ -10,13 +10,14 @@ use std::task::{Context, Poll, ready};
 
 use super::call::Call;
 use super::gpu::Gpu;
-use super::platform::{AnyDevice, Mutex, MutexGuard, block_on};
+use super::indexes::Held;
+use super::platform::{Mutex, MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
-use super::shared::{Guard, Shared, free};
+use super::shared::Shared;
+use super::state_lock::{Guard, free};
 use crate::error::Error;
 use crate::graph::searching::{Mask, NOBODY};
-use crate::ops::search::{Change, IndexConfig, Metric, Vectors, check_count};
-use crate::session::Session;
+use crate::ops::search::{IndexConfig, Metric, Vectors, check_count};
 
 /// Vectors on the device that queries are compared with, all of them. It lies
 /// there until the last clone is dropped, and the last search that is waited for.
@@ -32,15 +33,6 @@ pub struct Index {
 pub(super) struct Entry {
     shared: Arc<Shared>,
     held: Arc<Mutex<Held>>,
-}
-
-/// Invariant: the session's lock is never waited for under this one's, nor this one's
-/// under the session's, but for a moment after a loss: who adds or saves takes long.
-#[derive(Debug)]
-pub(super) struct Held {
-    vectors: Vectors,
-    /// The tensor of each page that the device was told of.
-    pages: Vec<u32>,
 }
 
 /// Which vectors a search may give.
@@ -241,9 +233,7 @@ impl Entry {
             }
         }
     }
-}
 
-impl Entry {
     /// The session, and the index once the device knows what changed.
     fn told(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
@@ -253,7 +243,7 @@ impl Entry {
             }
             drop((state, held));
             let entry = Arc::clone(self);
-            self.shared.on_driver_thread(move |_| {
+            self.shared.on_gpu_driver_thread(move |_| {
                 let (mut state, mut held) = entry.open()?;
                 held.tell(&mut state.driver.session)
             })?;
@@ -283,41 +273,6 @@ impl Held {
             Allowed::All => Vec::new(),
             Allowed::Ids(ids) => vectors.mask(ids.iter().copied()),
             Allowed::Mask(mask) => vectors.mask_of_bits(mask),
-        }
-    }
-
-    /// Whether the device knows all, or is told all when there is one again.
-    fn is_told(&self, session: &Session<AnyDevice>) -> bool {
-        let has_pages = self.pages.len() == self.vectors.pages();
-        has_pages && (session.is_lost() || self.vectors.is_told())
-    }
-
-    /// Tells the device what changed.
-    fn tell(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
-        let Held { vectors, pages } = self;
-        pages.resize_with(vectors.pages(), || session.hold());
-        if session.is_lost() {
-            return Ok(()); // All is told when there is a device.
-        }
-        vectors.tell(|change| match change {
-            Change::Page(page, words) => session.fill(pages[page], words),
-            Change::Part(page, at, words) => session.patch(pages[page], at, words),
-        })
-    }
-}
-
-/// The indexes of a session.
-#[derive(Debug, Default)]
-pub(super) struct Indexes(pub(super) Vec<Arc<Mutex<Held>>>);
-
-impl Indexes {
-    /// Fills them again after a loss.
-    pub(super) fn restore(&self, session: &mut Session<AnyDevice>) {
-        for index in &self.0 {
-            let mut held = index.lock().unwrap_or_else(PoisonError::into_inner);
-            held.vectors.forget();
-            // Where one finds no room, its calls are given up as those of any tensor.
-            let _ = held.tell(session);
         }
     }
 }

@@ -3,35 +3,47 @@
 //! Futures here need no particular runtime, and what waits has a blocking twin.
 //! Nothing here computes, plans or decides when to send.
 
-mod backpressure;
+mod answer;
+mod arrival;
 mod blocking;
 mod builder;
 mod calibration;
 mod call;
 mod clips;
+mod compile_jobs;
 mod compiles;
 mod config;
 mod delivery;
-mod driver_threads;
 mod embedder;
 mod free_list;
 mod gpu;
+mod gpu_driver_threads;
 mod gpus;
 mod import;
 mod index;
+mod indexes;
 mod listeners;
 mod lru;
 mod operations;
+mod parameter;
 mod recovery;
 mod request;
+mod residents;
 mod result_buffer;
+mod room;
 mod shared;
+mod state;
+mod state_lock;
 mod storage;
 mod store;
 mod stream;
+mod submission;
+mod supervision;
 mod tensor;
 mod tensor_buffer;
+mod waiters;
 mod warmup;
+mod watch;
 mod worker;
 
 #[cfg(not(test))]
@@ -51,18 +63,18 @@ pub use embedder::{
 pub use gpu::Gpu;
 pub use gpus::{Gpus, adapters};
 pub use index::{Filter, Hit, Index, Search};
-pub use listeners::Watch;
-pub use request::Parameter;
+pub use parameter::Parameter;
 pub use storage::{Storage, TensorData};
 pub use stream::Results;
 pub use tensor::Tensor;
 pub use tensor_buffer::TensorBuffer;
 pub use warmup::Warmup;
+pub use watch::Watch;
 
 /// Runs a test that uses a device without a session: the test's own thread ends.
 #[cfg(test)]
-pub(crate) fn on_driver_thread(test: impl FnOnce() + Send + 'static) {
-    driver_threads::run(test).expect("a thread");
+pub(crate) fn on_gpu_driver_thread(test: impl FnOnce() + Send + 'static) {
+    gpu_driver_threads::run(test).expect("a thread");
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use super::call::Call;
 use super::gpu::Gpu;
-use super::request::{self, Parameter};
+use super::parameter::Parameter;
+use super::request;
 use crate::graph::{Measure, Mode};
 use crate::ops::{Field, State};
 

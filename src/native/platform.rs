@@ -9,7 +9,7 @@ pub(super) use std::thread;
 
 pub(super) use pollster::block_on;
 
-pub(super) use super::driver_threads::{Task, enter, run, spawn};
+pub(super) use super::gpu_driver_threads::{Task, enter, run, spawn};
 pub(super) use crate::device::{AnyDevice, Gpu};
 
 use std::future::poll_fn;
@@ -23,8 +23,8 @@ use crate::error::Error;
 
 /// Frees a device that is no longer used, once it is idle. Of one that stays at work for
 /// longer than `patience` a thread of its own takes care, which is to be waited for before
-/// the program ends, for so long as anybody cares: the driver waits for work without an end
-/// when a device is freed.
+/// the program ends, for so long as anybody cares: the GPU driver waits for work without an
+/// end when a device is freed.
 pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
     let AnyDevice::Gpu(mut gpu) = device else {
         return None;

@@ -6,18 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::arrival::arrive;
 use super::config::{Config, open_device};
 use super::platform::{self, AnyDevice, Task, block_on, thread};
+use super::residents::lost_with_device;
 use super::shared::Shared;
-use super::tensor::lost_with_device;
-use super::worker::{arrive, supervise};
+use super::supervision::supervise;
 use crate::driver::{News, Opened};
 use crate::error::Error;
 use crate::session::try_out;
-
-/// Milliseconds before each request for a device: a driver that restarts has none for a
-/// while. A browser's GPU process takes longer than that, and callers here may block.
-pub(super) const PAUSES: [f64; 4] = [0.0, 50.0, 100.0, 200.0];
 
 /// Opens devices for a session.
 #[derive(Debug)]
@@ -52,7 +49,7 @@ impl Opener {
         }
     }
 
-    /// Waits for who looks for a device, for so long at most: a driver may keep it.
+    /// Waits for who looks for a device, for so long at most: a GPU driver may keep it.
     pub(super) fn join(&mut self, longest: Duration) {
         if let Some(opening) = self.opening.take() {
             opening.wait(longest);
@@ -82,7 +79,7 @@ fn replace(shared: &Shared, found: Option<AnyDevice>) {
     if let Some(device) = unneeded {
         shared.free(device);
     }
-    shared.work.notify_one();
+    shared.state.work.notify_one();
 }
 
 /// A GPU that works, if there is one.

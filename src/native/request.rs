@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::embedder::Encoder;
+use super::parameter::{Checked, Parameter, Wanted};
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
@@ -14,91 +15,15 @@ use crate::graph::{Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 use crate::program::RowOp;
 
-/// How far between the operands: one number for all of a call, or one for each item. Made
-/// from an `f32`, or from a slice, a `Vec` or an array by reference.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Parameter<'a> {
-    /// One t for the whole call.
-    Call(f32),
-    /// One t for each item.
-    Each(&'a [f32]),
-}
-
-impl From<f32> for Parameter<'_> {
-    fn from(t: f32) -> Self {
-        Parameter::Call(t)
-    }
-}
-
-impl<'a> From<&'a [f32]> for Parameter<'a> {
-    fn from(t: &'a [f32]) -> Self {
-        Parameter::Each(t)
-    }
-}
-
-impl<'a> From<&'a Vec<f32>> for Parameter<'a> {
-    fn from(t: &'a Vec<f32>) -> Self {
-        Parameter::Each(t)
-    }
-}
-
-impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
-    fn from(t: &'a [f32; N]) -> Self {
-        Parameter::Each(t)
-    }
-}
-
 /// The structure of a call, in a form that is cheap to look up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Structure {
-    Lerp {
-        width: u32,
-        timing: Timing,
-    },
-    Slerp(Timing),
-    Nlerp(Timing),
-    Bezier {
-        width: u32,
-        timing: Timing,
-    },
-    Gradients,
-    FieldGradients(Field),
-    Interpolate(Mode, Timing),
-    Sequence {
-        steps: u32,
-        mode: Mode,
-    },
-    InterpolateBezier(Timing),
-    Distance(Measure),
-    Descend(Timing),
+    Op(RowOp),
     Chain(Chain),
     /// An encoder over a text of so many tokens.
     Embedding(Arc<Encoder>, u32),
     Sampling(Sampling),
     Searching(Searching),
-}
-
-impl Structure {
-    /// The op of what is one.
-    pub(super) fn op(&self) -> Result<RowOp, Error> {
-        match *self {
-            Structure::FieldGradients(ref field) => Ok(ops::field_gradients(field)),
-            Structure::Lerp { width, timing } => ops::lerp(width, timing),
-            Structure::Slerp(timing) => Ok(ops::slerp(timing)),
-            Structure::Nlerp(timing) => Ok(ops::nlerp(timing)),
-            Structure::Bezier { width, timing } => ops::bezier(width, timing),
-            Structure::Gradients => Ok(ops::gradients()),
-            Structure::Interpolate(mode, timing) => Ok(ops::interpolate(mode, timing)),
-            Structure::Sequence { steps, mode } => ops::sequence(steps, mode),
-            Structure::InterpolateBezier(timing) => Ok(ops::interpolate_bezier(timing)),
-            Structure::Distance(measure) => Ok(ops::distance(measure)),
-            Structure::Descend(timing) => Ok(ops::descend(timing)),
-            Structure::Chain(_)
-            | Structure::Embedding(..)
-            | Structure::Sampling(_)
-            | Structure::Searching(_) => Err(Error::Fatal("a chain was taken for an op".into())),
-        }
-    }
 }
 
 /// Operands of a call, of the call with the most.
@@ -147,10 +72,7 @@ pub(super) fn lerp<'a>(
     let t = check_t("lerp", t, a.len() / width as usize)?;
     let (width, rows) = items(a, t.timing, width);
     Ok(Request {
-        structure: Structure::Lerp {
-            width,
-            timing: t.timing,
-        },
+        structure: Structure::Op(ops::lerp(width, t.timing)?),
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),
@@ -164,7 +86,7 @@ pub(super) fn slerp<'a>(
     b: &'a [f32],
     t: Parameter<'a>,
 ) -> Result<Request<'a>, Error> {
-    quaternions("slerp", Structure::Slerp, [a, b], t)
+    quaternions("slerp", ops::slerp, [a, b], t)
 }
 
 /// Quaternions on the chords between quaternions.
@@ -173,12 +95,12 @@ pub(super) fn nlerp<'a>(
     b: &'a [f32],
     t: Parameter<'a>,
 ) -> Result<Request<'a>, Error> {
-    quaternions("nlerp", Structure::Nlerp, [a, b], t)
+    quaternions("nlerp", ops::nlerp, [a, b], t)
 }
 
 fn quaternions<'a>(
     name: &'static str,
-    structure: fn(Timing) -> Structure,
+    op: fn(Timing) -> RowOp,
     [a, b]: [&'a [f32]; 2],
     t: Parameter<'a>,
 ) -> Result<Request<'a>, Error> {
@@ -186,7 +108,7 @@ fn quaternions<'a>(
     let rows = a.len() / 4;
     let t = check_t(name, t, rows)?;
     Ok(Request {
-        structure: structure(t.timing),
+        structure: Structure::Op(op(t.timing)),
         rows,
         scalar: t.scalar,
         operands: operands([a, b], t.each),
@@ -204,10 +126,7 @@ pub(super) fn bezier<'a>(
     let t = check_t("bezier", t, points[0].len() / width as usize)?;
     let (width, rows) = items(points[0], t.timing, width);
     Ok(Request {
-        structure: Structure::Bezier {
-            width,
-            timing: t.timing,
-        },
+        structure: Structure::Op(ops::bezier(width, t.timing)?),
         rows,
         scalar: t.scalar,
         operands: operands(points, t.each),
@@ -226,7 +145,7 @@ fn items(floats: &[f32], timing: Timing, width: u32) -> (u32, usize) {
 /// Gradients of states.
 pub(super) fn gradients(states: &[State]) -> Request<'_> {
     Request {
-        structure: Structure::Gradients,
+        structure: Structure::Op(ops::gradients()),
         rows: states.len(),
         scalar: 0,
         operands: operands([states], &[]),
@@ -237,7 +156,7 @@ pub(super) fn gradients(states: &[State]) -> Request<'_> {
 /// Gradients of a caller's field.
 pub(super) fn field_gradients<'a>(states: &'a [State], field: &Field) -> Request<'a> {
     Request {
-        structure: Structure::FieldGradients(field.clone()),
+        structure: Structure::Op(ops::field_gradients(field)),
         ..gradients(states)
     }
 }
@@ -252,7 +171,7 @@ pub(super) fn interpolate<'a>(
     check_states("interpolate", [a, b], ["a", "b"])?;
     let t = check_t("interpolate", t, a.len())?;
     Ok(Request {
-        structure: Structure::Interpolate(mode, t.timing),
+        structure: Structure::Op(ops::interpolate(mode, t.timing)),
         rows: a.len(),
         scalar: t.scalar,
         operands: operands([a, b], t.each),
@@ -260,7 +179,7 @@ pub(super) fn interpolate<'a>(
     })
 }
 
-/// The steps between states. The core refuses a wrong number of them.
+/// The steps between states.
 pub(super) fn sequence<'a>(
     a: &'a [State],
     b: &'a [State],
@@ -269,7 +188,7 @@ pub(super) fn sequence<'a>(
 ) -> Result<Request<'a>, Error> {
     check_states("sequence", [a, b], ["a", "b"])?;
     Ok(Request {
-        structure: Structure::Sequence { steps, mode },
+        structure: Structure::Op(ops::sequence(steps, mode)?),
         rows: a.len(),
         scalar: 0,
         operands: operands([a, b], &[]),
@@ -285,7 +204,7 @@ pub(super) fn interpolate_bezier<'a>(
     check_states("interpolate_bezier", points, POINTS)?;
     let t = check_t("interpolate_bezier", t, points[0].len())?;
     Ok(Request {
-        structure: Structure::InterpolateBezier(t.timing),
+        structure: Structure::Op(ops::interpolate_bezier(t.timing)),
         rows: points[0].len(),
         scalar: t.scalar,
         operands: operands(points, t.each),
@@ -305,7 +224,7 @@ pub(super) fn distance<'a>(
     };
     check_states(name, [a, b], ["a", "b"])?;
     Ok(Request {
-        structure: Structure::Distance(measure),
+        structure: Structure::Op(ops::distance(measure)),
         rows: a.len(),
         scalar: 0,
         operands: operands([a, b], &[]),
@@ -315,9 +234,14 @@ pub(super) fn distance<'a>(
 
 /// States one step down.
 pub(super) fn descend<'a>(states: &'a [State], rate: Parameter<'a>) -> Result<Request<'a>, Error> {
-    let rate = check_parameter("descend", ["rate", "states"], rate, states.len())?;
+    let rate = rate.check(Wanted {
+        call: "descend",
+        parameter: "rate",
+        operand: "states",
+        items: states.len(),
+    })?;
     Ok(Request {
-        structure: Structure::Descend(rate.timing),
+        structure: Structure::Op(ops::descend(rate.timing)),
         rows: states.len(),
         scalar: rate.scalar,
         operands: operands([states], rate.each),
@@ -397,48 +321,16 @@ fn check_equal<const N: usize>(
     }
 }
 
-/// When t comes, its bits where it is one, and its values where there are many.
-struct Checked<'a> {
-    timing: Timing,
-    scalar: u32,
-    each: &'a [f32],
+fn check_t<'a>(call: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>, Error> {
+    let is_curve = call.ends_with("bezier");
+    t.check(Wanted {
+        call,
+        parameter: "t",
+        operand: if is_curve { POINTS[0] } else { "a" },
+        items,
+    })
 }
 
-fn check_t<'a>(name: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>, Error> {
-    let first = if name.ends_with("bezier") { "p0" } else { "a" };
-    check_parameter(name, ["t", first], t, items)
-}
-
-fn check_parameter<'a>(
-    name: &str,
-    [t_name, first]: [&str; 2],
-    t: Parameter<'a>,
-    items: usize,
-) -> Result<Checked<'a>, Error> {
-    match t {
-        Parameter::Call(t) if t.is_nan() => {
-            Err(invalid(name, &format!("{t_name} is NaN; give a number")))
-        }
-        Parameter::Call(t) => Ok(Checked {
-            timing: Timing::Call,
-            scalar: t.to_bits(),
-            each: &[],
-        }),
-        Parameter::Each(t) if t.len() != items => Err(invalid(
-            name,
-            &format!(
-                "{t_name} has {} floats, but {first} has {items} items; give one number for all, or one {t_name} an item",
-                t.len()
-            ),
-        )),
-        Parameter::Each(each) => Ok(Checked {
-            timing: Timing::Row,
-            scalar: 0,
-            each,
-        }),
-    }
-}
-
-fn invalid(name: &str, problem: &str) -> Error {
+pub(super) fn invalid(name: &str, problem: &str) -> Error {
     Error::InvalidInput(format!("{name}: {problem}"))
 }

@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use super::backpressure::Room;
 use super::blocking::Blocking;
 use super::gpu::Gpu;
 use super::platform::block_on;
+use super::room::Room;
 
 /// One that is uploaded, one that is computed, one that is read back.
 const LEAST: u64 = 3;
@@ -23,7 +23,8 @@ const LEAST: u64 = 3;
 /// Small chunks go several in a batch; beyond so many that gains nothing.
 const MOST: u64 = 64;
 
-/// Bytes of chunks and results that keep link and device at work: some pieces each way.
+/// Bytes of chunks and results that keep link and device at work: some chunks of a batch each
+/// way.
 const ENOUGH: u64 = 16 << 20;
 
 /// The results of [`Gpu::stream`]: a [`Stream`] of what the futures of its

@@ -62,7 +62,7 @@ impl Tensor {
     /// ```
     pub fn wgpu_buffer(&self) -> Option<TensorBuffer> {
         let (shared, number) = self.place();
-        let shown = shared.on_driver_thread(move |shared| {
+        let shown = shared.on_gpu_driver_thread(move |shared| {
             let mut state = shared.open()?;
             if state.driver.session.is_lost() {
                 return Ok(None);

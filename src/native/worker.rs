@@ -5,23 +5,24 @@
 //! sending. When to send is not decided here.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
 use std::time::Duration;
 
+use super::arrival::arrive;
 use super::calibration;
 use super::compiles;
 use super::delivery::{Landed, Part};
-use super::listeners;
-use super::platform::{self, block_on, thread};
+use super::platform::{self, thread};
 use super::recovery::Opener;
 use super::result_buffer::Words;
-use super::shared::{Guard, Shared, State};
+use super::shared::Shared;
+use super::state::State;
+use super::state_lock::Guard;
+use super::supervision::supervise;
+use super::watch;
 use crate::batch::{BatchId, Millis, Ticket};
-use crate::device::{Flight, Generation, Readback};
+use crate::device::{Flight, Generation};
 use crate::driver::{Landing, News, Work};
 use crate::error::Error;
 use crate::session::{Launch, Settlement};
@@ -43,7 +44,7 @@ pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     for device in devices {
         platform::free(device, shared.stall);
     }
-    // A program that ends while a thread of it is in a driver may end badly.
+    // A program that ends while a thread of it is in a GPU driver may end badly.
     let freeing = std::mem::take(&mut shared.lock().freeing);
     for device in freeing {
         device.wait(shared.stall);
@@ -56,17 +57,17 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
         shared,
         opener,
         flights: VecDeque::new(),
-        landed: None,
+        landed: VecDeque::new(),
     };
     let mut begun = None;
     loop {
         // Sent first: the device computes while results are copied.
         let goes_on = worker.drive();
-        if let Some(landed) = worker.landed.take() {
+        for landed in worker.landed.drain(..) {
             let facts = landed.facts;
             landed.deliver(&mut begun);
             if let Some(facts) = facts {
-                listeners::tell(shared, &facts);
+                watch::tell(shared, &facts);
             }
         }
         if !goes_on {
@@ -79,27 +80,6 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
     worker.opener.join(shared.stall);
 }
 
-/// How work came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    WithItsWork,
-    InPanic,
-}
-
-/// Closes the session if `work` panics, so that no call waits for ever.
-pub(super) fn supervise(shared: &Shared, work: impl FnOnce()) -> Ended {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-        let said = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let said = said.unwrap_or("no message");
-        shared.close(&Error::Fatal(format!("the worker panicked: {said}")));
-        return Ended::InPanic;
-    }
-    Ended::WithItsWork
-}
-
 /// What the worker has on hand.
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
@@ -108,10 +88,10 @@ struct Worker<'a> {
     adapter: String,
     flights: VecDeque<Sent>,
     /// Answers that are still to be handed out.
-    landed: Option<Landed>,
+    landed: VecDeque<Landed>,
 }
 
-/// A piece of a batch on its way.
+/// A chunk of a batch on its way.
 struct Sent {
     batch: BatchId,
     generation: Generation,
@@ -133,11 +113,15 @@ impl Worker<'_> {
                 Work::Sleep { .. } if !self.is_idle() => return true,
                 Work::Sleep { until } => self.sleep(state, until),
                 Work::Launch(mut launch) => {
-                    if launch.is_parted {
+                    if launch.has_cpu_share {
                         state.driver.compute(&mut launch, shared.clock.now());
                     }
                     self.follow(launch);
                     state
+                }
+                Work::Settle(settlement) => {
+                    self.settle(state, settlement);
+                    shared.lock()
                 }
                 Work::Trim => {
                     state.spare.clear();
@@ -195,7 +179,7 @@ impl Worker<'_> {
 
     /// Whether nothing is on its way and nothing to be handed out.
     fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.landed.is_none()
+        self.flights.is_empty() && self.landed.is_empty()
     }
 
     /// Sleeps until something happens, at most until this moment.
@@ -204,7 +188,7 @@ impl Worker<'_> {
         let pause = until.map(|until| pause(shared.clock.now(), until));
         if pause.is_none_or(|pause| !pause.is_zero()) {
             state.asleep = true;
-            state = state.sleep(&shared.work, pause);
+            state = state.sleep(&shared.state.work, pause);
             state.asleep = false;
         }
         wake(shared, &mut state);
@@ -222,7 +206,7 @@ impl Worker<'_> {
         }));
     }
 
-    /// Waits for a piece and takes the calls that it completes off the session.
+    /// Waits for a chunk and takes the calls that it completes off the session.
     fn land(&mut self, sent: Sent) {
         let (shared, generation) = (self.shared, sent.generation);
         let arrived = arrive(shared, sent.flight, |state, now| {
@@ -238,16 +222,24 @@ impl Worker<'_> {
             outcome,
         };
         let settlement = state.driver.landed(landing, shared.clock.now());
-        let Some(Settlement {
-            answers,
-            outcome,
-            next,
-            ..
-        }) = settlement
-        else {
+        let Some(mut settlement) = settlement else {
             // Closed in the meantime, or to be sent again.
             return;
         };
+        let next = std::mem::take(&mut settlement.next);
+        self.settle(state, settlement);
+        self.flights.extend(next.into_iter().map(|flight| Sent {
+            batch: sent.batch,
+            generation,
+            flight,
+        }));
+    }
+
+    /// Takes calls that are answered off the session, to be told when nothing is to be sent.
+    fn settle(&mut self, mut state: Guard<'_>, settlement: Settlement) {
+        let Settlement {
+            answers, outcome, ..
+        } = settlement;
         let State {
             answers: callers,
             spare,
@@ -267,17 +259,12 @@ impl Worker<'_> {
         });
         let parts = parts.collect();
         let facts = state.driver.session.take_facts();
-        shared.tell_waiting(state);
-        self.landed = Some(Landed {
+        self.shared.tell_waiting(state);
+        self.landed.push_back(Landed {
             parts,
             outcome,
             facts,
         });
-        self.flights.extend(next.into_iter().map(|flight| Sent {
-            batch: sent.batch,
-            generation,
-            flight,
-        }));
     }
 }
 
@@ -325,26 +312,4 @@ fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
     if let Some(caller) = caller {
         caller.send(outcome.map(|()| Words::Floats(Vec::new())));
     }
-}
-
-/// Waits for what a device owes, or for a reason to wait no more. `None` once the session is
-/// closed: nobody waits for anything then.
-pub(super) fn arrive(
-    shared: &Shared,
-    mut flight: Flight,
-    gone: impl Fn(&mut State, Millis) -> Option<Error>,
-) -> Option<Result<Readback, Error>> {
-    // The flight of a GPU looks at it for a moment each time that it is polled.
-    block_on(poll_fn(|context| {
-        if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
-            return Poll::Ready(Some(outcome));
-        }
-        let mut state = shared.lock();
-        if state.closed.is_some() {
-            return Poll::Ready(None);
-        }
-        state.driver.session.free_released();
-        let why = gone(&mut state, shared.clock.now());
-        why.map_or(Poll::Pending, |why| Poll::Ready(Some(Err(why))))
-    }))
 }

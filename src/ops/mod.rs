@@ -71,7 +71,7 @@ fn of<const N: usize>(kernel: Named, operands: [Format; N], result: Format) -> R
             width: operands[0].width,
             ..Settings::default()
         },
-        operands: operands.to_vec(),
+        operands: operands.as_slice().into(),
         scalar: None,
         result,
     }

@@ -1,74 +1,74 @@
-//! Turns the calls of a piece into a plan: results end to end, one dispatch a group and
+//! Turns the calls of a chunk into a plan: results end to end, one dispatch for each group and
 //! stage, a slot for every intermediate until its last use.
 //!
-//! Which calls form a group is said in `groups`.
+//! Which calls form a group is decided in `groups`.
 
 use std::borrow::Borrow;
 
-use super::call::Shares;
-use super::copy_runs::Gather;
-use super::groups::{Batch, Collected, Group};
-use super::schedule::Run;
+use super::call::SegmentList;
+use super::copy_runs::CopyRuns;
+use super::groups::{ChunkLayout, ChunkSource, Group};
+use super::schedule::StageRun;
 use super::search::{self, queries};
-use super::{Call, Dispatch, Operand, Piece, Plan, Recipe, Slot, Step};
+use super::{Call, Chunk, Dispatch, Operand, Plan, Recipe, Slot, Step};
 use crate::graph::searching::Searching;
 use crate::kernel::Settings;
 use crate::program::{Body, BufferId, Source, Target};
 
-/// Plans a piece of a batch. Calls of one program become one dispatch a
-/// stage, if they read the same tensors on the device; `sets` holds these.
+/// Plans a chunk of a batch. Calls of one program that name the same resident tensors become
+/// one dispatch a stage; `sets` holds these tensors.
 pub fn assemble<C: Borrow<Call>>(
     recipes: &[Recipe],
     calls: &[C],
     sets: &[Box<[u32]>],
-    piece: &Piece,
+    chunk: &Chunk,
 ) -> Plan {
-    let batch = Batch {
+    let source = ChunkSource {
         recipes,
         calls,
         sets,
         before: &[],
     };
-    batch.plan(piece)
+    source.plan(chunk)
 }
 
-impl<C: Borrow<Call>> Batch<'_, C> {
-    /// Plans a piece.
-    pub(super) fn plan(&self, piece: &Piece) -> Plan {
+impl<C: Borrow<Call>> ChunkSource<'_, C> {
+    /// Plans the chunk.
+    pub(super) fn plan(&self, chunk: &Chunk) -> Plan {
         if self.calls.is_empty() {
             return Plan::default(); // Nothing was asked: there is nothing to do.
         }
-        let mut collected = Collected::new(self, piece.end - piece.first);
-        for index in piece.first..piece.end {
-            collected.add(self.calls[index].borrow(), piece.part(self.calls, index));
+        let mut layout = ChunkLayout::new(self, chunk.end - chunk.first);
+        for index in chunk.first..chunk.end {
+            layout.add(self.calls[index].borrow(), chunk.rows_of(self.calls, index));
         }
-        Builder::default().build(self.recipes, self.sets, collected)
+        Builder::default().build(self.recipes, self.sets, layout)
     }
 }
 
-/// Steps and slots, as they are laid out.
+/// A plan while its steps and slots are added.
 #[derive(Default)]
 struct Builder {
     plan: Plan,
-    /// Scratch slots that nobody uses at the moment.
+    /// Scratch slots that hold nothing which a later step reads.
     idle: Vec<Slot>,
 }
 
 impl Builder {
-    fn build(mut self, recipes: &[Recipe], sets: &[Box<[u32]>], collected: Collected<'_>) -> Plan {
-        let Gather { runs, words } = collected.gather;
-        // The operands, the results; scratch follows.
-        self.plan.slots = vec![words, collected.result_words];
-        self.plan.results = collected.results;
+    fn build(mut self, recipes: &[Recipe], sets: &[Box<[u32]>], layout: ChunkLayout<'_>) -> Plan {
+        let CopyRuns { runs, words } = layout.copies;
+        // In the order of their numbers: `INPUTS`, `RESULTS`, and later scratch slots.
+        self.plan.slots = vec![words, layout.result_words];
+        self.plan.results = layout.results;
         self.plan.steps.push(Step::Upload {
             slot: Slot::INPUTS,
             words,
             runs,
         });
-        // Tensors are written before anything of the batch reads them.
+        // Invariant: tensors are written before anything of the batch reads them.
         let is_stored = |group: &Group| recipes[group.recipe.0 as usize].is_stored();
         let (first, rest): (Vec<Group>, Vec<Group>) =
-            collected.groups.into_iter().partition(is_stored);
+            layout.groups.into_iter().partition(is_stored);
         for group in first.into_iter().chain(rest) {
             let set = sets.get(group.set.0 as usize);
             let recipe = &recipes[group.recipe.0 as usize];
@@ -76,17 +76,17 @@ impl Builder {
         }
         self.plan.steps.push(Step::Download {
             slot: Slot::RESULTS,
-            words: collected.result_words,
+            words: layout.result_words,
         });
         self.plan
     }
 
-    /// The steps of a program, for all its calls; `set` are their tensors.
+    /// Adds the steps of a group, stage by stage; `set` are the resident tensors that its calls name.
     fn group(&mut self, recipe: &Recipe, group: Group, set: &[u32]) {
         let schedule = &recipe.schedule;
-        let mut places = Places {
+        let mut slots = GroupSlots {
             recipe,
-            homes: vec![Slot::RESULTS; group.filled.len()],
+            buffers: vec![Slot::RESULTS; group.filled.len()],
             set,
         };
         let mut is_made = vec![false; group.filled.len()];
@@ -96,29 +96,29 @@ impl Builder {
             if let Some(BufferId(buffer)) = stage.buffer() {
                 let index = buffer as usize;
                 if run.output.is_none() && !is_made[index] {
-                    places.homes[index] = self.scratch(group.filled[index]);
+                    slots.buffers[index] = self.scratch(group.filled[index]);
                 }
                 is_made[index] = true;
             }
             match &stage.body {
                 Body::Search(searching) => self.search(searching, &calls, set),
                 _ => {
-                    let dispatch = places.dispatch(*run, group.calls, calls);
+                    let dispatch = slots.dispatch(*run, group.calls, calls);
                     self.plan.steps.push(Step::Dispatch(dispatch));
                 }
             }
             // Invariant: a slot is freed after its last reader, never during.
-            for (buffer, home) in (0..).map(BufferId).zip(&places.homes) {
-                if *home != Slot::RESULTS && schedule.is_last_reader(at, buffer) {
-                    self.free(*home);
+            for (buffer, slot) in (0..).map(BufferId).zip(&slots.buffers) {
+                if *slot != Slot::RESULTS && schedule.is_last_reader(at, buffer) {
+                    self.free(*slot);
                 }
             }
         }
     }
 
-    /// The steps of searches of one index.
-    fn search(&mut self, searching: &Searching, calls: &Shares, set: &[u32]) {
-        let steps = search::Steps {
+    /// Adds the steps of searches of one index.
+    fn search(&mut self, searching: &Searching, calls: &SegmentList, set: &[u32]) {
+        let steps = search::SearchSteps {
             searching,
             queries: &queries(searching, calls),
             set,
@@ -129,7 +129,7 @@ impl Builder {
         self.free(slot);
     }
 
-    /// A scratch slot of so many words: an idle one, or a new one.
+    /// Takes a scratch slot of at least so many words: an idle one, or a new one.
     fn scratch(&mut self, words: u32) -> Slot {
         let slot = self.idle.pop().unwrap_or_else(|| {
             let number = u32::try_from(self.plan.slots.len()).expect("few slots");
@@ -147,29 +147,29 @@ impl Builder {
     }
 }
 
-/// Where what a group's stages read and write is.
-struct Places<'a> {
+/// The slots that the stages of a group read and write.
+struct GroupSlots<'a> {
     recipe: &'a Recipe,
-    /// The slots of the program's buffers.
-    homes: Vec<Slot>,
-    /// The tensors that the calls name.
+    /// The slot of each buffer of the program.
+    buffers: Vec<Slot>,
+    /// The resident tensors that the calls name.
     set: &'a [u32],
 }
 
-impl Places<'_> {
-    /// A stage at work for so many calls.
-    fn dispatch(&self, run: Run, calls: u32, shares: Shares) -> Dispatch {
+impl GroupSlots<'_> {
+    /// The dispatch of a stage for so many calls.
+    fn dispatch(&self, run: StageRun, calls: u32, list: SegmentList) -> Dispatch {
         let schedule = &self.recipe.schedule;
         let stage = &schedule.program.stages[run.stage];
         Dispatch {
-            kernel: schedule.kernel(run.stage, &shares),
+            kernel: schedule.kernel(run.stage, &list),
             settings: match &stage.body {
                 Body::Named(_, settings) => *settings,
                 _ => Settings::default(),
             },
             operands: stage.sources().map(|source| self.operand(source)).collect(),
             output: match stage.target {
-                Target::Buffer(buffer) => self.homes[buffer.0 as usize],
+                Target::Buffer(buffer) => self.buffers[buffer.0 as usize],
                 Target::Resident(input) => self.tensor(input),
             },
             row_words: self
@@ -178,8 +178,8 @@ impl Places<'_> {
                 .first()
                 .map_or(0, |result| result.per_row),
             calls,
-            segments: shares.segments,
-            entries: shares.entries,
+            segments: list.segments,
+            entries: list.entries,
         }
     }
 
@@ -187,16 +187,16 @@ impl Places<'_> {
         let (slot, words) = match source {
             Source::Scalar => return Operand::Scalar,
             Source::Input(input) => {
-                let operand = self.recipe.places[input as usize];
+                let operand = self.recipe.ordinals[input as usize];
                 (Slot::INPUTS, self.recipe.operands[operand].per_row)
             }
             Source::Resident(input) => (self.tensor(input), 0),
-            Source::Buffer(buffer) => (self.homes[buffer.0 as usize], 0),
+            Source::Buffer(buffer) => (self.buffers[buffer.0 as usize], 0),
         };
         Operand::Rows { slot, words }
     }
 
     fn tensor(&self, input: u32) -> Slot {
-        Slot::resident(self.set[self.recipe.places[input as usize]])
+        Slot::resident(self.set[self.recipe.ordinals[input as usize]])
     }
 }

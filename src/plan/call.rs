@@ -1,4 +1,4 @@
-//! Calls as the planner sees them: numbers and addresses.
+//! Calls as the planner sees them: numbers and addresses, no values and no tickets.
 
 use super::Segment;
 use crate::tensor::Span;
@@ -7,45 +7,45 @@ use crate::tensor::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecipeId(pub u32);
 
-/// A call as the planner sees it.
+/// What the planner knows of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Its structure.
+    /// The call's structure.
     pub recipe: RecipeId,
-    /// Its rows.
+    /// How many rows the call has.
     pub rows: u32,
     /// Where the call's operands lie in the arena.
     pub inputs: Span,
-    /// Its scalar, encoded; 0 where the structure has none.
+    /// The scalar, encoded; 0 where the structure has none.
     pub scalar: u32,
-    /// Which of the batch's sets of tensors it reads.
+    /// Which of the batch's sets of resident tensors the call names.
     pub set: SetId,
-    /// Which numbers came with it.
+    /// Which numbers came with the call.
     pub numbers: NumbersId,
 }
 
-/// Calls in a row of one batch that name the same have the same numbers, bit for
-/// bit, and may read one copy of them.
+/// Names the numbers of a call. Neighboring calls of a batch that have one id have the same
+/// numbers, bit for bit, so that all of these calls may read one copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumbersId(pub u32);
 
-/// Tensors on the device that calls read together, counted over the batch.
+/// The number of a set of resident tensors among the sets that a batch's calls name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetId(pub u32);
 
-/// A run of rows of one call.
+/// Neighboring rows of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Number of its first row in the call.
+pub struct RowSlice {
+    /// Number of the first row in the call.
     pub first: u32,
-    /// Its rows.
+    /// How many rows the slice has.
     pub rows: u32,
 }
 
-/// The shares that calls have of one dispatch.
+/// The calls of one dispatch as segments, while a chunk is laid out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shares {
+pub(super) struct SegmentList {
     pub(super) segments: Vec<Segment>,
-    /// What follows the result's word in their entries, as many words for each.
+    /// As [`Dispatch::entries`](super::Dispatch::entries).
     pub(super) entries: Vec<u32>,
 }

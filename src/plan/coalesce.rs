@@ -1,51 +1,51 @@
-//! Calls whose rows lie end to end, as one call of more rows.
+//! Coalesces calls whose rows lie end to end to one segment of more rows.
 //!
-//! A kernel sees entries and no calls, and a workgroup reads one entry. So of
-//! many short calls a product would leave most of each tile empty. Where a
-//! stage's next call begins just where the last one ends, in everything that it
-//! reads and writes, the last one's entry takes its rows too. Each row is
-//! computed as before. Which calls share a stage is not decided here.
+//! A workgroup reads one entry, so that many short calls would leave most of each tile of a
+//! product empty. Where a stage's next call begins just where the last one ends, in everything
+//! that the stage reads and writes, the segment of the last call takes the rows of the next
+//! one too. Each row is computed as before. Which calls share a dispatch is not decided here.
 
 use std::ops::Range;
 
 use super::Segment;
-use super::call::Shares;
+use super::call::SegmentList;
 use crate::program::{Access, Body, LANES, Layout, Stage, Width, tiles};
 
-/// Where a stage's entries say how many rows there are, and how far apart.
+/// How two neighboring calls of a stage are coalesced: where an entry says how many rows the
+/// call has, and how far apart these are.
 #[derive(Debug)]
-pub(super) struct Joint {
+pub(super) struct CoalesceRule {
     grows: Grows,
-    /// For each load, then for the result: the word of the stride along what
-    /// grows; none where elements follow one another in their own places.
+    /// For each load, then for the result: the entry's word of the stride along the first
+    /// dimension; none where elements lie in their own places, one behind the other.
     steps: Vec<Option<u32>>,
-    /// The dimensions behind the one that grows.
+    /// The entry's words of the dimensions behind the first one.
     behind: Range<usize>,
 }
 
-/// What of a call there can be more of.
+/// What a segment gets more of when it takes a call.
 #[derive(Clone, Copy, Debug)]
 enum Grows {
-    /// Nothing: calls stay their own.
+    /// Nothing: each call keeps a segment of its own.
     Nothing,
-    /// Elements of a map, four a thread.
+    /// Elements of a map, four for each thread.
     Elements,
-    /// Elements of a part of a concat: so many as this word says.
+    /// Elements of a part of a concat, counted in this word of the entry.
     Part(u32),
-    /// Rows of so many threads.
+    /// Rows of so many threads each.
     Rows(u32),
-    /// Rows of a product: so many as this word says. The columns are the next.
+    /// Rows of a product, counted in this word of the entry; the next word counts columns.
     Product(u32),
 }
 
-impl Joint {
-    /// Where the entries of a stage say so.
-    pub(super) fn of(stage: &Stage) -> Joint {
+impl CoalesceRule {
+    /// The rule of a stage.
+    pub(super) fn of(stage: &Stage) -> CoalesceRule {
         let layout = Layout::of(stage);
         let (grows, dims, axis) = match &stage.body {
             Body::Map(map) if map.is_strided => (Grows::Part(layout.count), map.rank, 0),
             Body::Map(map) => (Grows::Elements, map.rank, 0),
-            // Chunks are counted from a call's first, and heads look at all of its rows.
+            // Strips are counted from a call's first row.
             Body::Rows(rows) if rows.is_cut => (Grows::Nothing, 0, 0),
             Body::Rows(rows) => match rows.width {
                 Width::Tile(_) => {
@@ -55,6 +55,7 @@ impl Joint {
                 Width::Thread => (Grows::Rows(1), rows.outer, 0),
                 Width::Group => (Grows::Rows(LANES), rows.outer, 0),
             },
+            // Attention reads all keys of a call; the other two count their rows themselves.
             Body::Attention(_) | Body::Named(..) | Body::Search(_) => (Grows::Nothing, 0, 0),
         };
         let behind = layout.outer as usize;
@@ -67,37 +68,41 @@ impl Joint {
             .collect();
         let is_placed = !matches!(grows, Grows::Elements);
         steps.push(is_placed.then_some(layout.result + axis));
-        Joint {
+        CoalesceRule {
             grows,
             steps,
             behind: behind..behind + dims.saturating_sub(1) as usize,
         }
     }
 
-    /// Adds a call whose entry is what the entries have from `start` on: as more
-    /// rows of the last call, or as one more.
-    pub(super) fn push(&self, call: Segment, shares: &mut Shares, start: usize) {
-        let (before, own) = shares.entries.split_at_mut(start);
-        if let Some(last) = shares.segments.last_mut() {
+    /// Adds a call whose entry begins at word `start` of the entries: as more rows of the last
+    /// segment, or as one more segment.
+    pub(super) fn push(&self, call: Segment, list: &mut SegmentList, start: usize) {
+        let (before, own) = list.entries.split_at_mut(start);
+        if let Some(last) = list.segments.last_mut() {
             let before = &mut before[start - own.len()..];
-            if let Some(threads) = self.join((last, before), (&call, own)) {
+            let next = Entry {
+                segment: call,
+                words: own,
+            };
+            if let Some(threads) = self.grow(*last, before, next) {
                 last.rows = threads;
-                shares.entries.truncate(start);
+                list.entries.truncate(start);
                 return;
             }
         }
-        shares.segments.push(call);
+        list.segments.push(call);
     }
 
-    /// Gives an entry the rows of the next one too, if these lie behind its own.
-    /// The threads of both.
-    fn join(
-        &self,
-        (last, before): (&Segment, &mut [u32]),
-        (next, own): (&Segment, &[u32]),
-    ) -> Option<u32> {
+    /// Gives the last segment, with these words of its entry, the rows of the next call, if these
+    /// lie behind its own. Returns the threads of both.
+    fn grow(&self, last: Segment, before: &mut [u32], next: Entry<'_>) -> Option<u32> {
         let loads = self.steps.len() - 1;
-        let (of_last, of_next) = (self.extent(last, before)?, self.extent(next, own)?);
+        let Entry {
+            segment: next,
+            words: own,
+        } = next;
+        let (of_last, of_next) = (self.length(last, before)?, self.length(next, own)?);
         let starts = before[..loads].iter().chain([&last.result]);
         let others = own[..loads].iter().chain([&next.result]);
         let is_behind = starts
@@ -132,9 +137,9 @@ impl Joint {
         Some(threads)
     }
 
-    /// How much a call has of what grows; `None` where it is not a whole number
-    /// of steps of the first dimension, or nothing.
-    fn extent(&self, call: &Segment, entry: &[u32]) -> Option<Extent> {
+    /// How much a segment has of what grows; `None` where that is nothing, or no whole number
+    /// of steps along the first dimension.
+    fn length(&self, call: Segment, entry: &[u32]) -> Option<Length> {
         let elements = match self.grows {
             Grows::Nothing => return None,
             Grows::Elements => call.rows.checked_mul(4)?,
@@ -142,25 +147,31 @@ impl Joint {
             Grows::Rows(threads) => call.rows / threads,
             Grows::Product(word) => {
                 let steps = entry[word as usize];
-                // Of a stack of several the rows do not lie end to end.
+                // The rows of a stack of several products do not lie end to end.
                 let is_one = product(steps, entry[word as usize + 1]) == Some(call.rows);
-                return (is_one && steps > 0).then_some(Extent { elements: 0, steps });
+                return (is_one && steps > 0).then_some(Length { elements: 0, steps });
             }
         };
         let behind: u32 = entry[self.behind.clone()].iter().product();
         let is_whole = elements > 0 && elements.checked_rem(behind) == Some(0);
-        is_whole.then(|| Extent {
+        is_whole.then(|| Length {
             elements,
             steps: elements / behind,
         })
     }
 }
 
-/// Of what grows.
-struct Extent {
-    /// Places.
+/// A call, and what its entry holds behind the address of the result.
+struct Entry<'a> {
+    segment: Segment,
+    words: &'a [u32],
+}
+
+/// How much a segment has of what grows.
+struct Length {
+    /// Elements in all.
     elements: u32,
-    /// Steps of the first dimension.
+    /// Steps along the first dimension.
     steps: u32,
 }
 

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::graph::chain::{Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
-use crate::plan::{Call, NumbersId, Piece, Recipe, RecipeId, SetId, assemble};
+use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, assemble};
 use crate::tensor::{DType, Span};
 
 /// What is made of `x`, a call's own rows, and of a matrix and a vector that stay.
@@ -45,7 +45,7 @@ fn calls_of_stages(width: u32, record: Record) -> Vec<usize> {
         recipes.push(recipe);
     }
     let sets: [Box<[u32]>; 1] = [Box::new([7, 8])];
-    let plan = assemble(&recipes, &calls, &sets, &Piece::all(&calls));
+    let plan = assemble(&recipes, &calls, &sets, &Chunk::all(&calls));
     let stages = plan.dispatches().inspect(|work| assert_eq!(work.calls, 4));
     stages.map(|work| work.segments.len()).collect()
 }

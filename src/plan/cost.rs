@@ -1,12 +1,12 @@
-//! How much a call of a chain computes, stage by stage.
+//! How much a call of a chain computes, stage by stage. In what time is not known here.
 
 use super::schedule::Schedule;
 use crate::program::{
-    Body, CHUNK, Effort, FUNCTION, Kind, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Sizes,
+    Body, Effort, FUNCTION, Kind, LANES, Layout, QUERIES, RowResult, RowStep, Rows, STRIP, Sizes,
     Stage, StageSizes, Width, terms, tiles,
 };
 
-/// What one of so many rows of a program computes.
+/// What one row computes, of a call of `rows` rows of a program.
 pub(super) fn of_program(schedule: &Schedule, sizes: &Sizes, rows: u32) -> Effort {
     let mut effort = Effort::default();
     let share = 1.0 / f64::from(rows.max(1));
@@ -17,7 +17,7 @@ pub(super) fn of_program(schedule: &Schedule, sizes: &Sizes, rows: u32) -> Effor
     effort
 }
 
-/// A stage of a chain's call.
+/// What a stage computes for one call.
 fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
     let layout = Layout::of(stage);
     let word = |at: u32| f64::from(sizes.words[(at - layout.sizes) as usize]);
@@ -37,7 +37,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
             effort.add(&Effort::of(Kind::Term, scores * FUNCTION), 1.0);
             effort
         }
-        Body::Named(..) | Body::Search(_) => Effort::default(), // No chain has one.
+        Body::Named(..) | Body::Search(_) => Effort::default(), // Chains have no such stage.
         Body::Rows(rows) => match rows.width {
             Width::Tile(_) => {
                 let threads = f64::from(sizes.threads / LANES);
@@ -58,7 +58,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
                 let lanes = if rows.width == Width::Group { LANES } else { 1 };
                 let count = word(layout.count);
                 let values = match rows.is_cut {
-                    true => count.min(f64::from(CHUNK)),
+                    true => count.min(f64::from(STRIP)),
                     false => count,
                 };
                 let elements = f64::from(sizes.threads / lanes) * values;
@@ -68,7 +68,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
     }
 }
 
-/// What is made of each value of a row.
+/// Operations on each value of a row.
 fn of_rows(rows: &Rows) -> f64 {
     let folds = rows.steps.iter().map(|step| match step {
         RowStep::Fold(_, value) => 1.0 + terms(value),

@@ -11,8 +11,8 @@ use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
 use crate::tensor::{DType, Span};
 
 /// What a GPU without lowered limits has.
-fn limits() -> PieceLimits {
-    PieceLimits {
+fn limits() -> ChunkLimits {
+    ChunkLimits {
         slot_bytes: (1 << 31) - 4,
         bytes: 1 << 33,
         copies: 6,
@@ -64,28 +64,28 @@ fn largest_of_all(chain: &mut Chain, value: NodeId) {
     result(chain, most.expect("not empty"));
 }
 
-/// The pieces that so many calls go in: calls of each.
-fn pieces((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
-    let asked = Asked {
+/// The chunks that so many calls go in: calls of each.
+fn chunks((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
+    let source = PlanSource {
         recipes: std::slice::from_ref(recipe),
         calls,
         sets: &[],
-        parted: &[],
+        sharded: &[],
     };
-    let mut rest = vec![Piece::all(calls)];
-    let next = || assemble_next(asked, &mut rest, &limits());
-    let pieces = std::iter::from_fn(next).map(|(piece, plan)| {
+    let mut rest = vec![Chunk::all(calls)];
+    let next = || assemble_next(source, &mut rest, &limits());
+    let chunks = std::iter::from_fn(next).map(|(chunk, plan)| {
         assert!(plan.fits(&limits()));
-        piece.end - piece.first
+        chunk.end - chunk.first
     });
-    pieces.collect()
+    chunks.collect()
 }
 
 #[test]
 fn intermediates_of_more_words_than_there_are_addresses_are_halved() {
     // Of 2^22 words each: 2^32 of all of them, and a few more.
     for count in [1024, 1029] {
-        let sent = pieces(&products([&[2048, 16], &[16, 2048]], largest, count));
+        let sent = chunks(&products([&[2048, 16], &[16, 2048]], largest, count));
         assert_eq!(sent.iter().sum::<usize>(), count as usize);
         assert!(sent.iter().all(|calls| *calls <= 128), "{sent:?}");
     }
@@ -96,7 +96,7 @@ fn dispatches_of_more_threads_than_kernels_count_are_halved() {
     // A workgroup for each of 33,553,056 matrices of one element.
     let one = [&[5792, 1, 1, 1][..], &[1, 5793, 1, 1]];
     let (recipe, calls) = products(one, result, 2);
-    assert_eq!(pieces(&(recipe, calls)), [1, 1]);
+    assert_eq!(chunks(&(recipe, calls)), [1, 1]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn threads_that_no_number_counts_do_not_wrap() {
         [&[8192, 1, 1, 1], &[1, 8193, 1, 1]],
     ] {
         let (recipe, calls) = products(shapes, largest_of_all, 1);
-        let plan = assemble(&[recipe], &calls, &[], &Piece::all(&calls));
+        let plan = assemble(&[recipe], &calls, &[], &Chunk::all(&calls));
         let product = plan.dispatches().next().expect("the first of two");
         let threads = Table::of(product).threads;
         assert!(threads > most_threads(65535), "{threads} threads");
@@ -209,15 +209,15 @@ fn results_of_more_words_than_there_are_addresses_are_halved() {
             std::slice::from_ref(&recipe),
             &calls,
             &[],
-            &Piece::all(&calls),
+            &Chunk::all(&calls),
         );
-        let large = PieceLimits {
+        let large = ChunkLimits {
             slot_bytes: (1 << 34) - 32,
             bytes: u64::MAX / 8,
             ..limits()
         };
         assert!(!whole.fits(&large), "{} words", whole.words(Slot::RESULTS));
-        assert!(pieces(&(recipe, calls)).len() >= count as usize);
+        assert!(chunks(&(recipe, calls)).len() >= count as usize);
     }
 }
 

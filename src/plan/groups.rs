@@ -1,41 +1,42 @@
-//! The calls of a piece by program and tensors, each with the words of its entries.
+//! Groups the calls of a chunk by program and by the resident tensors that they name, and
+//! gives every call its addresses.
 //!
-//! One entry a call and stage; calls whose rows lie end to end may share one. In which
-//! slots all of it lies is not decided here.
+//! Each call has one entry for each stage; calls whose rows lie end to end may share an
+//! entry. Which slots the addresses are in is not decided here.
 
 use std::sync::Arc;
 
-use super::call::Shares;
-use super::copy_runs::Gather;
-use super::schedule::Run;
+use super::call::SegmentList;
+use super::copy_runs::CopyRuns;
+use super::schedule::StageRun;
 use super::slicing::Slicing;
-use super::{Call, NumbersId, Part, Recipe, RecipeId, Segment, SetId};
+use super::{Call, NumbersId, Recipe, RecipeId, RowSlice, Segment, SetId};
 use crate::program::{Access, Body, Sizes, Source, Stage, StageSizes, Target};
 use crate::tensor::{Span, aligned};
 
-/// What plans are made of.
-pub(super) struct Batch<'a, C> {
+/// The calls that a chunk is taken from.
+pub(super) struct ChunkSource<'a, C> {
     pub(super) recipes: &'a [Recipe],
     pub(super) calls: &'a [C],
-    /// The sets of tensors that calls name.
+    /// The sets of resident tensors that calls name.
     pub(super) sets: &'a [Box<[u32]>],
-    /// Where tensors begin so many words behind the first row of their call, each by its
-    /// place in the only set; 0 where there is no number for one.
+    /// For each tensor of the only set, where that tensor is a shard, the words of the shards
+    /// in front. Empty where no call reads shards.
     pub(super) before: &'a [u32],
 }
 
-/// The calls of a piece, with their addresses.
-pub(super) struct Collected<'a> {
+/// The calls of a chunk in groups, with their addresses.
+pub(super) struct ChunkLayout<'a> {
     recipes: &'a [Recipe],
-    /// Words of each tensor of the calls that are in parts before, none where it is empty.
+    /// As in [`ChunkSource`].
     before: &'a [u32],
-    pub(super) gather: Gather,
+    pub(super) copies: CopyRuns,
     pub(super) groups: Vec<Group>,
-    /// The group of each recipe that has one.
+    /// For each recipe the group that its last call was added to.
     group_of: Vec<Option<usize>>,
-    /// Where the result of each call lies.
+    /// Where the result of each call lies, in the order of the calls.
     pub(super) results: Vec<Span>,
-    /// The numbers of the last call that has some, and their address.
+    /// The last call's numbers that were laid out, and the address of their copy.
     numbers: Option<(NumbersId, u32)>,
     /// Words of results laid out so far.
     pub(super) result_words: u32,
@@ -43,70 +44,70 @@ pub(super) struct Collected<'a> {
 
 /// Calls that are computed together.
 pub(super) struct Group {
-    /// The recipe of the first of them.
+    /// The recipe of the group's first call.
     pub(super) recipe: RecipeId,
     pub(super) set: SetId,
-    /// How many calls so far.
+    /// How many calls the group has so far.
     pub(super) calls: u32,
-    /// For each run of the program the calls' shares.
-    pub(super) stages: Vec<Shares>,
+    /// For each stage that is run, the segments of the calls.
+    pub(super) stages: Vec<SegmentList>,
     /// Words so far of each buffer of the program.
     pub(super) filled: Vec<u32>,
-    /// The same before the last call.
-    homes: Vec<u32>,
+    /// `filled` before the last call was added: the words where that call's intermediates begin.
+    starts: Vec<u32>,
 }
 
-/// A part of a call, and where its data lies.
-struct Placed<'a> {
+/// A slice of a call, and where its data lies.
+struct AddressedCall<'a> {
     recipe: &'a Recipe,
     sizes: &'a Sizes,
-    part: Part,
+    slice: RowSlice,
     scalar: u32,
-    /// The word where its operands begin.
+    /// The word where the operands begin.
     inputs: u32,
-    /// The address of its numbers.
+    /// The word where the numbers begin.
     numbers: u32,
-    /// As in [`Collected`].
+    /// As in [`ChunkSource`].
     before: &'a [u32],
-    /// The word where its result begins.
+    /// The word where the result begins.
     result: u32,
 }
 
-impl<'a> Collected<'a> {
-    /// Room for so many calls.
-    pub(super) fn new<C>(batch: &Batch<'a, C>, calls: usize) -> Collected<'a> {
-        Collected {
-            recipes: batch.recipes,
-            before: batch.before,
-            gather: Gather::default(),
+impl<'a> ChunkLayout<'a> {
+    /// An empty layout with room for so many calls.
+    pub(super) fn new<C>(source: &ChunkSource<'a, C>, calls: usize) -> ChunkLayout<'a> {
+        ChunkLayout {
+            recipes: source.recipes,
+            before: source.before,
+            copies: CopyRuns::default(),
             groups: Vec::new(),
-            group_of: vec![None; batch.recipes.len()],
+            group_of: vec![None; source.recipes.len()],
             results: Vec::with_capacity(calls),
             numbers: None,
             result_words: 0,
         }
     }
 
-    /// Adds a part of a call.
-    pub(super) fn add(&mut self, call: &Call, part: Part) {
+    /// Adds a slice of a call.
+    pub(super) fn add(&mut self, call: &Call, slice: RowSlice) {
         let (recipes, before) = (self.recipes, self.before);
         let recipe = &recipes[call.recipe.0 as usize];
-        let inputs = self.gather.place(recipe, call, part);
+        let inputs = self.copies.add(recipe, call, slice);
         let result = Span {
             at: self.result_words,
-            words: recipe.words_of(part.rows),
+            words: recipe.words_of(slice.rows),
         };
         self.result_words = self.result_words.saturating_add(aligned(result.words));
         self.results.push(result);
-        let own = match part.rows == call.rows {
+        let own = match slice.rows == call.rows {
             true => None,
-            false => recipe.sizes_of(part.rows),
+            false => recipe.sizes_of(slice.rows),
         };
-        let numbers = self.numbers(recipe, call, inputs, part.rows);
-        self.group(call).add(&Placed {
+        let numbers = self.numbers(recipe, call, inputs, slice.rows);
+        self.group(call).add(&AddressedCall {
             recipe,
             sizes: own.as_deref().unwrap_or(&recipe.sizes),
-            part,
+            slice,
             scalar: call.scalar,
             inputs,
             numbers,
@@ -115,10 +116,10 @@ impl<'a> Collected<'a> {
         });
     }
 
-    /// Where a call's numbers are: with the call before, if they are the same.
+    /// The address of a call's numbers: those of the call before, if both have the same.
     fn numbers(&mut self, recipe: &Recipe, call: &Call, inputs: u32, rows: u32) -> u32 {
         if recipe.numbers() == 0 {
-            return 0; // Nobody asks.
+            return 0; // No stage reads the address.
         }
         let known = self.numbers.filter(|(id, _)| *id == call.numbers);
         let own = || recipe.address(recipe.operands.len() - 1, inputs, rows);
@@ -126,8 +127,8 @@ impl<'a> Collected<'a> {
         at
     }
 
-    /// The group that a call belongs to: all those of equal programs that name the same
-    /// tensors, whatever their shapes.
+    /// The group that a call belongs to: that of all calls of equal programs that name the
+    /// same resident tensors, whatever the shapes.
     fn group(&mut self, call: &Call) -> &mut Group {
         let recipes = self.recipes;
         let schedule = |recipe: RecipeId| &recipes[recipe.0 as usize].schedule;
@@ -143,9 +144,9 @@ impl<'a> Collected<'a> {
                 recipe: call.recipe,
                 set: call.set,
                 calls: 0,
-                stages: vec![Shares::default(); own.runs.len()],
+                stages: vec![SegmentList::default(); own.runs.len()],
                 filled: vec![0; own.program.buffers as usize],
-                homes: Vec::new(),
+                starts: Vec::new(),
             });
             self.groups.len() - 1
         });
@@ -155,53 +156,54 @@ impl<'a> Collected<'a> {
 }
 
 impl Group {
-    /// Adds a part of a call.
-    fn add(&mut self, call: &Placed<'_>) {
-        // Intermediates lie end to end, call after call. More words than have
-        // addresses are as many as have, which no device holds: such a plan is halved.
-        self.homes.clone_from(&self.filled);
+    /// Adds a slice of a call.
+    fn add(&mut self, call: &AddressedCall<'_>) {
+        // Intermediates lie end to end, call after call. A count of words that passes 32 bits
+        // stops at the largest one, which no device holds: such a chunk is halved.
+        self.starts.clone_from(&self.filled);
         for (filled, words) in self.filled.iter_mut().zip(&call.sizes.buffers) {
             *filled = filled.saturating_add(aligned(*words));
         }
         let schedule = &call.recipe.schedule;
-        for (run, shares) in schedule.runs.iter().zip(&mut self.stages) {
-            let start = shares.entries.len();
-            call.enter(*run, &self.homes, &mut shares.entries);
-            let segment = call.segment(*run, &self.homes);
-            schedule.joints[run.stage].push(segment, shares, start);
+        for (run, list) in schedule.runs.iter().zip(&mut self.stages) {
+            let start = list.entries.len();
+            call.append_entry(*run, &self.starts, &mut list.entries);
+            let segment = call.segment(*run, &self.starts);
+            schedule.coalesce_rules[run.stage].push(segment, list, start);
         }
         self.calls += 1;
     }
 }
 
-impl Placed<'_> {
-    /// The call's share of a run; `homes` are the words where its buffers begin.
-    fn segment(&self, run: Run, homes: &[u32]) -> Segment {
+impl AddressedCall<'_> {
+    /// The call's segment of a stage; `starts` are the words where the call's intermediates
+    /// begin.
+    fn segment(&self, run: StageRun, starts: &[u32]) -> Segment {
         let stage = &self.recipe.schedule.program.stages[run.stage];
         let sizes = &self.sizes.stages[run.stage];
         let start = match (run.output, stage.target) {
             (Some(output), _) => self.result.saturating_add(self.start(output)),
-            (None, Target::Buffer(buffer)) => homes[buffer.0 as usize],
-            // The call's own data says where in the tensor.
+            (None, Target::Buffer(buffer)) => starts[buffer.0 as usize],
+            // The operands of the call say where in the tensor the kernel writes.
             (None, Target::Resident(_)) => 0,
         };
         Segment {
             rows: self.threads(stage, sizes),
-            // Only of a plan that no device holds does an address wrap.
+            // An address wraps only in a plan that no device holds.
             result: start.wrapping_add(sizes.result),
         }
     }
 
-    /// What a stage counts: threads, or rows of a named kernel.
+    /// The threads of a stage, or the rows of a named kernel.
     fn threads(&self, stage: &Stage, sizes: &StageSizes) -> u32 {
         match (&stage.body, &self.recipe.slicing) {
-            (Body::Named(..) | Body::Search(_), _) => self.part.rows.saturating_mul(sizes.threads),
-            (_, Slicing::Elements) => self.part.rows.div_ceil(4),
+            (Body::Named(..) | Body::Search(_), _) => self.slice.rows.saturating_mul(sizes.threads),
+            (_, Slicing::Elements) => self.slice.rows.div_ceil(4),
             _ => sizes.threads,
         }
     }
 
-    /// Where an output begins in the call's result.
+    /// The word where an output begins within the call's result.
     fn start(&self, output: usize) -> u32 {
         let before = &self.recipe.schedule.program.outputs[..output];
         before.iter().fold(0, |next, output| {
@@ -209,8 +211,8 @@ impl Placed<'_> {
         })
     }
 
-    /// Appends the call's entry of a run, behind the address of its result.
-    fn enter(&self, run: Run, homes: &[u32], entries: &mut Vec<u32>) {
+    /// Appends what the call's entry of a stage holds behind the address of the result.
+    fn append_entry(&self, run: StageRun, starts: &[u32], entries: &mut Vec<u32>) {
         let recipe = self.recipe;
         let stage = &recipe.schedule.program.stages[run.stage];
         let sizes = &self.sizes.stages[run.stage];
@@ -218,18 +220,18 @@ impl Placed<'_> {
             let base = match load.source {
                 _ if load.access == Access::Found => continue,
                 Source::Input(input) => {
-                    let operand = recipe.places[input as usize];
-                    recipe.address(operand, self.inputs, self.part.rows)
+                    let operand = recipe.ordinals[input as usize];
+                    recipe.address(operand, self.inputs, self.slice.rows)
                 }
                 Source::Scalar => self.scalar,
                 Source::Resident(input) => {
-                    let place = recipe.places[input as usize];
-                    let before = self.before.get(place).unwrap_or(&0);
-                    self.part.first * recipe.tensors[place] - before
+                    let tensor = recipe.ordinals[input as usize];
+                    let before = self.before.get(tensor).unwrap_or(&0);
+                    self.slice.first * recipe.tensors[tensor] - before
                 }
-                Source::Buffer(buffer) => homes[buffer.0 as usize],
+                Source::Buffer(buffer) => starts[buffer.0 as usize],
             };
-            // Strides may be negative, and offsets then wrap.
+            // An offset wraps where a stride is negative.
             entries.push(base.wrapping_add(*offset));
         }
         if stage.has_constants() {

@@ -1,6 +1,6 @@
-//! How what was asked becomes a recipe: chains, ops, samplings of clips and searches.
+//! Lowers what was asked to a recipe: row ops, chains, samplings of clips and searches.
 //!
-//! The only place of the planner that knows them; the rest knows programs.
+//! No other file of the planner knows these four; all others know programs.
 
 use super::Recipe;
 use super::cost::of_program;
@@ -18,8 +18,48 @@ use crate::program::{
 };
 use crate::tensor::{DType, Format, aligned};
 
+/// What makes calls equal in kind: equal structures have one recipe. A new kind of work is
+/// one more type with this trait.
+pub trait Structure: PartialEq + Send + 'static {
+    /// The recipe of calls. `known` are recipes of which equal ones share a program, so
+    /// that their calls are computed together.
+    fn lower(&self, known: &[Recipe]) -> Recipe;
+}
+
+/// A call's operands are those of the op, one after the other.
+impl Structure for RowOp {
+    fn lower(&self, _: &[Recipe]) -> Recipe {
+        Recipe::new(self)
+    }
+}
+
+/// A call's operands are the chain's inputs of [`Home::Call`], then its constants, then the
+/// numbers of the tensors that its other inputs are, each part from the next multiple of
+/// 16 bytes on. Calls of one program merge whatever their shapes.
+impl Structure for Chain {
+    fn lower(&self, known: &[Recipe]) -> Recipe {
+        Recipe::fuse(self, known)
+    }
+}
+
+/// A call's operands are its rows, its header, the number of the store and that of its
+/// target, if it has one. Calls merge whatever they sample.
+impl Structure for Sampling {
+    fn lower(&self, known: &[Recipe]) -> Recipe {
+        Recipe::sample(self, known)
+    }
+}
+
+/// A call's operands are its queries, its mask and the numbers of the pages. Calls of one
+/// index are computed together.
+impl Structure for Searching {
+    fn lower(&self, _: &[Recipe]) -> Recipe {
+        Recipe::search(self)
+    }
+}
+
 impl Recipe {
-    /// Rows of an op.
+    /// The recipe of a row op.
     pub fn new(op: &RowOp) -> Recipe {
         let operands = op
             .operands
@@ -28,7 +68,7 @@ impl Recipe {
         Recipe {
             operands: operands.collect(),
             results: vec![Extent::rows(op.result.words())],
-            inputs: op.operands.clone(),
+            formats: op.operands.to_vec(),
             scalar: op.scalar,
             slicing: Slicing::Rows,
             effort: op.kernel.effort(&op.settings),
@@ -36,8 +76,8 @@ impl Recipe {
         }
     }
 
-    /// Fuses a chain. `known` are recipes of which equal ones share a program,
-    /// so that their calls are computed together.
+    /// The recipe of a chain, which is fused. A recipe in `known` whose program is equal shares
+    /// that program, so that calls of both are computed together.
     pub fn fuse(chain: &Chain, known: &[Recipe]) -> Recipe {
         let (program, sizes) = fuse(chain);
         let schedule = Schedule::shared(program, known.iter().map(|recipe| &recipe.schedule));
@@ -78,7 +118,7 @@ impl Recipe {
             operands,
             results,
             tensors,
-            places: inputs.places,
+            ordinals: inputs.ordinals,
             numbers: chain.constants(),
             rows: Some(rows),
             slicing,
@@ -88,10 +128,11 @@ impl Recipe {
         }
     }
 
-    /// A sampling of clips: lanes of rows as threads. Lanes, widths and clips are the
-    /// calls' own, so that calls of any clips are computed together.
+    /// The recipe of a sampling of clips, with one thread for each clip lane of a row. Which
+    /// clips and how many lanes are operands, so that calls of any clips are computed
+    /// together.
     pub fn sample(sampling: &Sampling, known: &[Recipe]) -> Recipe {
-        // The rows, the header, the store and the target.
+        // The inputs of the program, by number.
         let [rows, header, store, target] = [0, 1, 2, 3];
         let load = |source, binding, access| Load {
             source,
@@ -112,10 +153,10 @@ impl Recipe {
                 false => Target::Buffer(BufferId(0)),
             },
         };
-        // A lane blends up to four floats of two keys, and looks for these.
+        // A thread finds two keyframes and blends up to four floats of both.
         let lanes = f64::from(sampling.layers) * f64::from(sampling.lanes);
         let (results, slicing) = match sampling.is_stored {
-            // A part of what is stored would have no answer of its own.
+            // A call that writes a tensor has no result whose rows a slice could answer.
             true => (Extent::default(), Slicing::Never),
             false => (Extent::rows(sampling.width), Slicing::Rows),
         };
@@ -123,8 +164,8 @@ impl Recipe {
             operands: vec![Extent::rows(sampling.row), Extent::fixed(sampling.header())],
             results: vec![results],
             tensors: vec![0; sampling.tensors() as usize],
-            places: vec![0, 1, 0, 1],
-            inputs: vec![Format {
+            ordinals: vec![0, 1, 0, 1],
+            formats: vec![Format {
                 dtype: DType::Parameter,
                 width: sampling.row,
             }],
@@ -134,7 +175,7 @@ impl Recipe {
         }
     }
 
-    /// A search of an index: queries, and the mask of their call.
+    /// The recipe of a search of an index, whose operands are queries and a mask of ids.
     pub fn search(searching: &Searching) -> Recipe {
         let load = |input| Load {
             source: Source::Input(input),
@@ -148,7 +189,7 @@ impl Recipe {
             scalars: Vec::new(),
             target: Target::Buffer(BufferId(0)),
         };
-        // A vector is read once for several queries, and little is computed of it.
+        // A vector is read once for several queries, so that products are most of the work.
         let vectors = f64::from(searching.blocks) * f64::from(BLOCK);
         let products = vectors * f64::from(searching.query());
         Recipe {
@@ -165,8 +206,8 @@ impl Recipe {
     }
 }
 
-/// What recipes of one stage have in common, whose rows take so many threads; its inputs
-/// are the operands.
+/// The fields that recipes of one stage have in common: its inputs are the operands, and a row
+/// takes so many threads.
 fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
     let loads = program.stages[0].loads.len();
     let sizes = Sizes {
@@ -180,7 +221,7 @@ fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
     };
     Recipe {
         schedule: Schedule::shared(program, known.iter().map(|recipe| &recipe.schedule)),
-        places: (0..loads).collect(),
+        ordinals: (0..loads).collect(),
         sizes,
         ..Recipe::default()
     }
@@ -189,9 +230,9 @@ fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
 /// Where the inputs of a chain lie.
 #[derive(Default)]
 struct Inputs {
-    /// For each its number among those of its home.
-    places: Vec<usize>,
-    /// Elements of those that come with the call.
+    /// For each input its number among the operands, or among the resident tensors.
+    ordinals: Vec<usize>,
+    /// Elements of each input that comes with the call.
     carried: Vec<u32>,
 }
 
@@ -199,7 +240,7 @@ impl Inputs {
     fn of(chain: &Chain) -> Inputs {
         let (mut inputs, mut residents) = (Inputs::default(), 0);
         for node in chain.inputs() {
-            inputs.places.push(match home(node) {
+            inputs.ordinals.push(match home(node) {
                 Home::Call => {
                     inputs.carried.push(node.shape.count());
                     inputs.carried.len() - 1
@@ -214,8 +255,8 @@ impl Inputs {
     }
 }
 
-/// Whether elements are computed one by one, each from those in its place, so that a
-/// call can be cut anywhere.
+/// Whether each element of the only result is computed from the operands' elements in the same
+/// place, so that a call can be cut between any two elements.
 fn is_flat(program: &Program, sizes: &Sizes, carried: &[u32]) -> bool {
     let ([stage], [_]) = (&program.stages[..], &program.outputs[..]) else {
         return false;

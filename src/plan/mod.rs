@@ -1,10 +1,10 @@
-//! HOW a batch is done: a printable list of steps.
+//! HOW a batch is computed: a list of steps that can be printed.
 //!
-//! Pure: no device, no clock, no policy. A plan holds addresses and counts,
-//! never values.
+//! Pure: no device, no clock, no policy. A plan holds addresses and counts, never values.
 
 mod assemble;
 mod call;
+mod chunks;
 mod coalesce;
 mod copy_runs;
 mod cost;
@@ -12,7 +12,6 @@ mod fit;
 pub mod fuse;
 mod groups;
 mod lowering;
-mod pieces;
 mod print;
 mod recipe;
 mod schedule;
@@ -23,34 +22,35 @@ mod table;
 
 pub use crate::program::{Effort, KINDS, Kind};
 pub use assemble::assemble;
-pub use call::{Call, NumbersId, Part, RecipeId, SetId};
-pub use fit::{PieceLimits, assemble_next};
-pub use pieces::{Piece, PieceSizes, pieces};
+pub use call::{Call, NumbersId, RecipeId, RowSlice, SetId};
+pub use chunks::{Chunk, ChunkSizes, chunks};
+pub use fit::{ChunkLimits, assemble_next};
+pub use lowering::Structure;
 pub use recipe::Recipe;
-pub use shards::{Asked, Parted};
+pub use shards::{PlanSource, ShardedTensor};
 pub use table::{MOST_THREADS, Params, Table, grid, most_threads};
 
 use crate::kernel::{Kernel, Settings};
 use crate::tensor::Span;
 
-/// A planned piece of memory.
+/// A planned range of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// The operands of all calls.
+    /// The slot of the operands of all calls.
     pub const INPUTS: Slot = Slot(0);
-    /// The results of all calls.
+    /// The slot of the results of all calls.
     pub const RESULTS: Slot = Slot(1);
-    /// The first of the slots for what lies between.
+    /// The first slot of intermediates, which stages pass to one another.
     pub const SCRATCH: Slot = Slot(2);
 
-    /// The slot of a tensor that stays on the device.
+    /// The slot of a resident tensor.
     pub const fn resident(tensor: u32) -> Slot {
         Slot(RESIDENT | tensor)
     }
 
-    /// The tensor, if it is the slot of one.
+    /// The number of the resident tensor whose slot this is.
     pub const fn tensor(self) -> Option<u32> {
         if self.0 & RESIDENT == 0 {
             None
@@ -60,104 +60,107 @@ impl Slot {
     }
 }
 
-/// Set in the slots of tensors that stay on the device.
+/// The bit that is set in the slots of resident tensors.
 const RESIDENT: u32 = 1 << 31;
 
-/// What a device does for one piece of a batch, in order.
+/// What a device does for one chunk of a batch, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Where the result of each call of the piece lies in [`Slot::RESULTS`], in
-    /// the calls' order.
+    /// Where the result of each call of the chunk lies in [`Slot::RESULTS`], in the order of
+    /// the calls.
     pub results: Vec<Span>,
-    /// Words of each slot, by its number.
+    /// Words of each slot but those of resident tensors, by the slot's number.
     pub slots: Vec<u32>,
 }
 
-/// One thing that a device does.
+/// One action of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Copies operands from the arena to the device.
     Upload {
-        /// Where to.
+        /// The slot that the operands are copied to.
         slot: Slot,
         /// Words of the slot that are filled.
         words: u32,
-        /// What of the arena goes where, in both orders.
-        runs: Vec<Run>,
+        /// Runs of words from the arena to the slot, in rising order of both addresses.
+        runs: Vec<CopyRun>,
     },
     /// Runs a kernel once for many calls.
     Dispatch(Dispatch),
-    /// The slot's contents are needed no more.
+    /// Lets later steps overwrite a slot.
     Free {
-        /// Which.
+        /// The slot whose contents nobody reads from here on.
         slot: Slot,
     },
     /// Copies results back to the host.
     Download {
-        /// Where from.
+        /// The slot of the results.
         slot: Slot,
-        /// Words of results.
+        /// Words that are copied.
         words: u32,
     },
 }
 
-/// A run of words of the arena, and where it goes in a slot.
+/// Words that are copied as they lie: from the arena to a slot, or from a chunk's results to
+/// a call's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// Its address in the arena.
+pub struct CopyRun {
+    /// The word where the source begins.
     pub from: u32,
-    /// Its word in the slot.
+    /// The word where the copy begins.
     pub to: u32,
-    /// Its words.
+    /// Words that are copied.
     pub words: u32,
 }
 
-/// One kernel for all calls of one structure.
+/// One run of a kernel for all calls of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     /// The kernel.
     pub kernel: Kernel,
-    /// What it is told besides its operands.
+    /// What the kernel is told besides its operands.
     pub settings: Settings,
-    /// Its operands, in order.
+    /// The kernel's operands, in order.
     pub operands: Vec<Operand>,
-    /// Where results go: a tensor's, for what is stored. Invariant: never a slot that an operand reads,
-    /// because WebGPU refuses a buffer bound for reading and writing at once. A
-    /// stage that works in place reads it all the same, by the output's binding.
+    /// The slot that the kernel writes: a resident tensor's, where calls write a tensor.
+    ///
+    /// Invariant: never a slot that an operand reads, because WebGPU refuses a buffer that is
+    /// bound for reading and writing at once. A stage that works in place reads this slot
+    /// all the same, by the output's binding.
     pub output: Slot,
     /// Words in a row of the result.
     pub row_words: u32,
-    /// How many calls it computes.
+    /// How many calls the dispatch computes.
     pub calls: u32,
-    /// The calls; those whose rows lie end to end may be one.
+    /// One segment a call; calls whose rows lie end to end may share a segment.
     pub segments: Vec<Segment>,
-    /// What follows the result's word in the segments' entries, as many words for each:
-    /// where its operands begin, the scalar itself, sizes.
+    /// For each segment what follows the address of its result in the segment table, as many
+    /// words for each: addresses of operands, the scalar itself, sizes.
     pub entries: Vec<u32>,
 }
 
 /// Where a dispatch reads an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// Rows in a slot, at the addresses that the entries have.
+    /// Reads rows in a slot, at the addresses in the entries.
     Rows {
-        /// The slot.
+        /// The slot that is read.
         slot: Slot,
         /// Words in a row.
         words: u32,
     },
-    /// The scalars that the entries have.
+    /// Reads the scalars in the entries.
     Scalar,
 }
 
-/// One call's share of a dispatch.
+/// The rows that a dispatch computes for one call, or for calls whose rows lie end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Rows of the call; threads, where the kernel is not one of rows.
+    /// Rows; threads, where the kernel does not count rows.
     pub rows: u32,
-    /// Word where its result begins.
+    /// The word where the result begins.
     pub result: u32,
 }
 
@@ -170,7 +173,7 @@ impl Plan {
         })
     }
 
-    /// The tensors that dispatches read or write on the device.
+    /// The resident tensors that dispatches read or write.
     pub fn tensors(&self) -> impl Iterator<Item = u32> {
         let slots = self.dispatches().flat_map(|dispatch| {
             let operands = dispatch.operands.iter().map(|operand| match operand {
@@ -182,15 +185,15 @@ impl Plan {
         slots.filter_map(Slot::tensor)
     }
 
-    /// What of the arena is uploaded.
-    pub fn uploads(&self) -> &[Run] {
+    /// The runs of the arena that are uploaded.
+    pub fn uploads(&self) -> &[CopyRun] {
         match self.steps.first() {
             Some(Step::Upload { runs, .. }) => runs,
             _ => &[],
         }
     }
 
-    /// Words of a slot.
+    /// Words of a slot; 0 for a resident tensor's.
     pub fn words(&self, slot: Slot) -> u32 {
         self.slots.get(slot.0 as usize).copied().unwrap_or(0)
     }

@@ -1,47 +1,47 @@
-//! How one structure is computed: a program, and the numbers of one shape of its inputs.
+//! How one structure is computed: a program, and the sizes of one shape of operands.
 //!
-//! Free of addresses, which differ from call to call and are filled in by `assemble`.
+//! A recipe has no addresses, which differ from call to call and are filled in by `assemble`.
 //! How each structure becomes a recipe is said in `lowering`.
 
 use std::sync::Arc;
 
 use super::schedule::Schedule;
 use super::slicing::{GRAIN, Slicing};
-use super::{MOST_THREADS, Part};
+use super::{CopyRun, MOST_THREADS, RowSlice};
 use crate::kernel::Kernel;
 use crate::program::{Body, Effort, Sizes, Source, Stage};
 use crate::tensor::{Format, aligned};
 
-/// How a structure is computed. The default is the recipe of nothing.
+/// How a structure is computed. The default computes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
-    /// The program, shared by the recipes of equal ones.
+    /// The scheduled program, which recipes of equal programs share.
     pub(super) schedule: Arc<Schedule>,
     pub(super) sizes: Sizes,
-    /// Its operands as they lie in the arena: one after the other, each
-    /// starting at a multiple of 16 bytes.
+    /// The operands of a call as they lie in the arena: one after the other, each from a
+    /// multiple of 16 bytes on.
     pub(super) operands: Vec<Extent>,
-    /// The words of each result, of which all but the last are followed by the
-    /// next from a multiple of four words on.
+    /// The results of a call as they lie in its answer: one after the other, each from a
+    /// multiple of four words on.
     pub(super) results: Vec<Extent>,
-    /// For each tensor on the device that a call names behind its operands the words of
-    /// a row; 0 where all rows read it.
+    /// For each resident tensor that a call names the words that one row of the call reads of
+    /// that tensor; 0 where every row reads the whole tensor.
     pub(super) tensors: Vec<u32>,
-    /// For each of the program's inputs its number among the operands or the tensors.
-    pub(super) places: Vec<usize>,
-    /// Numbers that come with a call, as the last of its operands.
+    /// For each input of the program its number among the operands, or among the tensors.
+    pub(super) ordinals: Vec<usize>,
+    /// How many numbers come with a call; together the numbers are the last operand.
     pub(super) numbers: u32,
-    /// Formats of the operands that callers give values for.
-    pub(super) inputs: Vec<Format>,
+    /// Formats of the operands whose values are encoded when a call is accepted.
+    pub(super) formats: Vec<Format>,
     pub(super) scalar: Option<Format>,
-    /// Rows of every call, where the structure says so.
+    /// Rows of every call, where the structure fixes the count.
     pub(super) rows: Option<u32>,
     pub(super) slicing: Slicing,
-    /// What a row computes.
+    /// What one row computes.
     pub(super) effort: Effort,
 }
 
-/// Words that depend on a call's rows.
+/// A count of words that depends on a call's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) per_row: u32,
@@ -63,89 +63,94 @@ impl Extent {
         }
     }
 
-    /// Words for so many rows.
+    /// Words of so many rows, which fit 32 bits.
     pub(super) const fn words(self, rows: u32) -> u32 {
         self.per_row * rows + self.fixed
     }
 
-    fn wide(self, rows: u32) -> u64 {
+    /// Words of so many rows, also of more rows than fit any device.
+    fn wide_words(self, rows: u32) -> u64 {
         u64::from(self.per_row) * u64::from(rows) + u64::from(self.fixed)
     }
 }
 
 impl Recipe {
-    /// Rows of every call, where the structure says so.
+    /// Rows of every call, where the structure fixes the count.
     pub fn rows(&self) -> Option<u32> {
         self.rows
     }
 
-    /// What a row computes.
+    /// What one row computes.
     pub fn effort(&self) -> Effort {
         self.effort
     }
 
-    /// Whether its result stays on the device, in a tensor that a call names.
+    /// Whether calls write a resident tensor, and give no result.
     pub fn is_stored(&self) -> bool {
         self.schedule.written.is_some()
     }
 
-    /// The tensor that a call writes, of those that it names.
+    /// The tensor that a call writes; `set` are the resident tensors that the call names.
     pub fn written(&self, set: &[u32]) -> Option<u32> {
         let input = self.schedule.written?;
-        set.get(self.places[input as usize]).copied()
+        set.get(self.ordinals[input as usize]).copied()
     }
 
-    /// Numbers that come with a call: the last of its operands.
+    /// How many numbers come with a call, as the last operand.
     pub fn numbers(&self) -> u32 {
         self.numbers
     }
 
-    /// Tensors on the device that a call names behind its operands.
+    /// How many resident tensors a call names.
     pub fn residents(&self) -> u32 {
         u32::try_from(self.tensors.len()).expect("a call names few tensors")
     }
 
-    /// Words that the operands of a call of `rows` rows take in the arena:
-    /// one after the other, each starting at a multiple of 16 bytes.
+    /// Words that the operands of a call of `rows` rows take in the arena: one after the other,
+    /// each from a multiple of 16 bytes on.
     pub fn input_words(&self, rows: u32) -> u64 {
         let operands = self.operands.iter();
         operands
-            .map(|operand| operand.wide(rows).next_multiple_of(4))
+            .map(|operand| operand.wide_words(rows).next_multiple_of(4))
             .sum()
     }
 
     /// Words of the result of a call of `rows` rows.
     pub fn result_words(&self, rows: u32) -> u64 {
         self.results.iter().fold(0, |before, result| {
-            u64::next_multiple_of(before, 4) + result.wide(rows)
+            u64::next_multiple_of(before, 4) + result.wide_words(rows)
         })
     }
 
-    /// The parts of a call's result that a part of its rows gives, for each
-    /// result of the call: where in what these rows give, where in the whole,
-    /// and how many words.
-    pub fn parts(&self, part: Part, rows: u32) -> impl Iterator<Item = (u32, u32, u32)> {
-        let mut next = (0, 0);
+    /// For each result of a call of `rows` rows, the copy from the answer of a slice to the
+    /// answer of the whole call.
+    pub fn result_runs(&self, slice: RowSlice, rows: u32) -> impl Iterator<Item = CopyRun> {
+        let (mut of_slice, mut of_whole) = (0, 0);
         self.results.iter().map(move |result| {
-            let (at, home) = (aligned(next.0), aligned(next.1));
-            let words = result.words(part.rows);
-            next = (at + words, home + result.words(rows));
-            (at, home + result.per_row * part.first, words)
+            let run = CopyRun {
+                from: aligned(of_slice),
+                to: aligned(of_whole) + result.per_row * slice.first,
+                words: result.words(slice.rows),
+            };
+            of_slice = run.from + run.words;
+            of_whole = aligned(of_whole) + result.words(rows);
+            run
         })
     }
 
-    /// Words that rows of a call cost one way or the other. Those of two parts
-    /// are together those of both: what each part carries again counts nothing.
+    /// Words that so many rows of a call count for when a batch is cut: the larger of what is
+    /// uploaded and what is read back. Two slices together weigh what both weigh as one: an
+    /// operand that every slice carries whole counts nothing.
     ///
-    /// Of a chain that needs its calls whole the words of both ways count half,
-    /// and less the more stages there are: each is one more dispatch a piece, for
-    /// copies that are less of the work.
+    /// Of a chain that cannot be cut by rows, half of both counts, and less the more stages
+    /// there are: each stage is one more dispatch a chunk, and the copies that overlap are
+    /// less of the work.
     pub(super) fn weight(&self, rows: u32) -> u64 {
         let is_cut = self.is_by_row();
         let operands = self.operands.iter();
         let carried = operands.filter(|operand| !is_cut || operand.per_row > 0);
         let up: u64 = carried
-            .map(|operand| operand.wide(rows).next_multiple_of(4))
+            .map(|operand| operand.wide_words(rows).next_multiple_of(4))
             .sum();
         let down = self.result_words(rows);
         match self.rows {
@@ -161,13 +166,13 @@ impl Recipe {
     pub(super) fn is_by_row(&self) -> bool {
         match self.slicing {
             Slicing::Rows => true,
-            // One element at a time is each call's own affair.
+            // A call of one element has nowhere to be cut.
             Slicing::Elements => self.rows.is_some_and(|rows| rows > 1),
             Slicing::Never | Slicing::Axis(_) => false,
         }
     }
 
-    /// The sizes of a part of so many rows, where these are not those of the whole.
+    /// The sizes of a slice of so many rows, where these differ from the sizes of the whole.
     pub(super) fn sizes_of(&self, rows: u32) -> Option<Arc<Sizes>> {
         match &self.slicing {
             Slicing::Axis(along) => along.sizes(rows, &self.schedule),
@@ -175,13 +180,13 @@ impl Recipe {
         }
     }
 
-    /// Whether so many rows of a call are computed as all of them are.
+    /// Whether so many rows of a call are computed by the program of the whole call.
     pub(super) fn computes(&self, rows: u32) -> bool {
         let is_whole = || self.rows == Some(rows);
         self.is_by_row() || is_whole() || self.sizes_of(rows).is_some()
     }
 
-    /// Rows of a part that is no larger than it must be.
+    /// Rows of the smallest slice that a call of `rows` rows can be cut to.
     pub fn least(&self, rows: u32) -> u32 {
         match self.rows {
             Some(1) => rows,
@@ -191,22 +196,17 @@ impl Recipe {
         }
     }
 
-    /// Whether the program reads a tensor of calls.
-    pub(super) fn reads(&self, place: usize) -> bool {
+    /// Whether the program reads a tensor; `tensor` counts the tensors that a call names.
+    pub(super) fn reads(&self, tensor: usize) -> bool {
         let stages = self.schedule.program.stages.iter();
         let mut loads = stages.flat_map(|stage| &stage.loads);
         loads.any(|load| {
-            matches!(load.source, Source::Resident(input) if self.places[input as usize] == place)
+            matches!(load.source, Source::Resident(input) if self.ordinals[input as usize] == tensor)
         })
     }
 
-    /// Words of a row of a tensor that calls name; 0 where it has none.
-    pub(super) fn resident_row(&self, place: usize) -> u32 {
-        self.tensors.get(place).copied().unwrap_or(0)
-    }
-
-    /// Whether no dispatch has more threads than there may be, in a part that is no
-    /// larger than it must be.
+    /// Whether every dispatch of a whole call, or of the smallest slice of one, has no more
+    /// than [`MOST_THREADS`].
     pub fn is_countable(&self) -> bool {
         let is_countable = |sizes: &Sizes| {
             let mut stages = sizes.stages.iter();
@@ -216,8 +216,8 @@ impl Recipe {
         is_countable(&self.sizes) || least().is_some_and(|least| is_countable(&least))
     }
 
-    /// What a call of so many rows counts for in a batch: what is computed row by
-    /// row along an axis is one item.
+    /// Items of a call of so many rows. A call whose rows are no rows of its operands, but
+    /// places along an axis, is one item.
     pub fn items(&self, rows: u32) -> u64 {
         match self.rows {
             Some(_) if !self.is_by_row() => 1,
@@ -225,9 +225,9 @@ impl Recipe {
         }
     }
 
-    /// Formats of the operands.
-    pub fn inputs(&self) -> &[Format] {
-        &self.inputs
+    /// Formats of the operands whose values are encoded when a call is accepted.
+    pub fn formats(&self) -> &[Format] {
+        &self.formats
     }
 
     /// Format of the scalar, if calls have one.
@@ -235,7 +235,7 @@ impl Recipe {
         self.scalar
     }
 
-    /// Addresses of the operands of a call that begins at `at`.
+    /// Addresses of the operands of a call of `rows` rows, if the first operand is at `at`.
     pub(super) fn addresses(&self, at: u32, rows: u32) -> impl Iterator<Item = u32> {
         self.operands.iter().scan(at, move |next, operand| {
             let address = *next;
@@ -244,23 +244,23 @@ impl Recipe {
         })
     }
 
-    /// The address of one of them.
+    /// The address of one operand of a call of `rows` rows, if the first operand is at `at`.
     pub(super) fn address(&self, operand: usize, at: u32, rows: u32) -> u32 {
         let before = self.operands[..operand].iter();
         before.fold(at, |next, operand| next + aligned(operand.words(rows)))
     }
 
-    /// The same, of rows that are known to fit.
+    /// As [`Recipe::result_words`], of rows that were admitted and so fit 32 bits.
     pub fn words_of(&self, rows: u32) -> u32 {
         u32::try_from(self.result_words(rows)).expect("rows that fit")
     }
 
-    /// The kernels that compute it.
+    /// The kernels that any call of the recipe may need.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.schedule.kernels.iter()
     }
 
-    /// Dispatches that a group of its calls takes.
+    /// Dispatches that a group of calls takes.
     pub fn dispatches(&self) -> usize {
         match &self.schedule.program.stages[..] {
             [

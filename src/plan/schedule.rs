@@ -1,13 +1,13 @@
-//! Programs as they are scheduled: their kernels, the order in which their stages run, and
-//! which of a stage's calls may be one.
+//! Scheduled programs: their kernels, the order in which their stages run, and how calls of a
+//! stage are coalesced.
 //!
-//! Calls of one schedule are computed together, whatever their shapes. So it is shared,
-//! and knows no number of any.
+//! Calls of one schedule are computed together, whatever their shapes. A schedule is therefore
+//! shared by recipes, and has no size of any.
 
 use std::sync::Arc;
 
-use super::call::Shares;
-use super::coalesce::Joint;
+use super::call::SegmentList;
+use super::coalesce::CoalesceRule;
 use crate::kernel::{Kernel, Named};
 use crate::program::{Body, BufferId, Products, Program, Source, Stage, Target, Tiles};
 
@@ -15,26 +15,26 @@ use crate::program::{Body, BufferId, Products, Program, Source, Stage, Target, T
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     pub(super) program: Program,
-    /// Those of the stages in order, then those for small tiles, and what merges the
-    /// results of a search.
+    /// The kernel of each stage, in order; then the kernels of small tiles, and the one that
+    /// merges what the workgroups of a search kept.
     pub(super) kernels: Vec<Kernel>,
-    /// For each stage what tells whether calls can be one.
-    pub(super) joints: Vec<Joint>,
-    pub(super) runs: Vec<Run>,
-    /// The input that it writes, if that is a tensor on the device.
+    /// For each stage how its calls are coalesced.
+    pub(super) coalesce_rules: Vec<CoalesceRule>,
+    pub(super) runs: Vec<StageRun>,
+    /// The input that the program writes, if it writes a resident tensor.
     pub(super) written: Option<u32>,
 }
 
-/// A stage at work.
+/// One run of a stage.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(super) struct StageRun {
     pub(super) stage: usize,
-    /// The output that it writes, if it writes one.
+    /// The number of the output that this run writes, if it writes one.
     pub(super) output: Option<usize>,
 }
 
 impl Schedule {
-    /// The schedule of a program; one of these, if it is theirs.
+    /// The schedule of a program: a known one, if that has an equal program.
     pub(super) fn shared<'a>(
         program: Program,
         mut known: impl Iterator<Item = &'a Arc<Schedule>>,
@@ -52,15 +52,15 @@ impl Schedule {
         });
         Schedule {
             kernels: kernels(&program.stages),
-            joints: program.stages.iter().map(Joint::of).collect(),
+            coalesce_rules: program.stages.iter().map(CoalesceRule::of).collect(),
             runs: runs(&program),
             written,
             program,
         }
     }
 
-    /// The kernel of a stage for these calls.
-    pub(super) fn kernel(&self, stage: usize, calls: &Shares) -> Kernel {
+    /// The kernel of a stage for these calls: products may be small enough for small tiles.
+    pub(super) fn kernel(&self, stage: usize, calls: &SegmentList) -> Kernel {
         let threads = calls.segments.iter().map(|call| call.rows);
         match &self.kernels[stage] {
             Kernel::Product(of, products, _) if products.are_small(threads, &calls.entries) => {
@@ -70,9 +70,9 @@ impl Schedule {
         }
     }
 
-    /// Whether no run behind this one reads what a stage made.
+    /// Whether this run reads a buffer, and no later run does.
     pub(super) fn is_last_reader(&self, run: usize, buffer: BufferId) -> bool {
-        let reads = |run: &Run| {
+        let reads = |run: &StageRun| {
             let mut loads = self.program.stages[run.stage].loads.iter();
             loads.any(|load| load.source == Source::Buffer(buffer))
         };
@@ -86,8 +86,8 @@ fn kernels(stages: &[Stage]) -> Vec<Kernel> {
         kernels.push(match (&stage.body, Products::of(stage)) {
             (Body::Named(kernel, _), _) => Kernel::Named(kernel.clone()),
             (Body::Search(searching), _) => {
-                others.push(Kernel::Named(Named::Best));
-                Kernel::Named(Named::Scan(searching.scan))
+                others.push(Kernel::Named(Named::TopKMerge));
+                Kernel::Named(Named::TopKScan(searching.scan))
             }
             (_, None) => Kernel::Fused(Arc::new(stage.clone())),
             (_, Some(products)) => {
@@ -101,24 +101,25 @@ fn kernels(stages: &[Stage]) -> Vec<Kernel> {
     kernels
 }
 
-/// The stages in order; a result that was asked for twice is made twice.
-fn runs(program: &Program) -> Vec<Run> {
+/// The runs of the stages, in order. A stage whose result is two outputs of the program runs
+/// twice.
+fn runs(program: &Program) -> Vec<StageRun> {
     let output = |stage: &Stage| {
         let buffer = stage.buffer()?;
         program.outputs.iter().position(|output| *output == buffer)
     };
     let stages = program.stages.iter().enumerate();
-    let first = stages.clone().map(|(stage, work)| Run {
+    let first = stages.clone().map(|(stage, work)| StageRun {
         stage,
         output: output(work),
     });
-    let mut runs: Vec<Run> = first.collect();
+    let mut runs: Vec<StageRun> = first.collect();
     for (at, buffer) in program.outputs.iter().enumerate() {
         if program.outputs[..at].contains(buffer) {
             let again = stages
                 .clone()
                 .filter(|(_, work)| work.buffer() == Some(*buffer));
-            runs.extend(again.map(|(stage, _)| Run {
+            runs.extend(again.map(|(stage, _)| StageRun {
                 stage,
                 output: Some(at),
             }));

@@ -3,7 +3,7 @@
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::kernel::Kernel;
-use crate::plan::{Call, NumbersId, Piece, Recipe, RecipeId, SetId, Table, assemble};
+use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, Table, assemble};
 use crate::program::Tiles;
 use crate::tensor::{DType, Span};
 
@@ -45,7 +45,7 @@ fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
             numbers: NumbersId::default(),
         };
         let of_batch: Vec<Call> = (0..calls).map(call).collect();
-        let plan = assemble(&recipes, &of_batch, &[[0].into()], &Piece::all(&of_batch));
+        let plan = assemble(&recipes, &of_batch, &[[0].into()], &Chunk::all(&of_batch));
         let [work] = &plan.dispatches().collect::<Vec<_>>()[..] else {
             panic!("{plan}");
         };

@@ -1,32 +1,33 @@
-//! The dispatches of searches: queries of all calls against the vectors of an index.
+//! The dispatches of searches: a scan of each index page for the queries of all calls, then a
+//! merge for each query.
 //!
-//! Queries are compared with a vector several at a time, whichever calls they are
-//! of. A workgroup keeps the best of a chunk of vectors; what they keep lies in a
-//! scratch slot, chunk after chunk, and is merged for each query. An order without
-//! equals decides, so that neither chunks nor neighbors change a result.
+//! A vector is compared with several queries at a time, of whichever calls. Each workgroup of
+//! a scan keeps the nearest vectors of its band of blocks in a scratch slot, band after band.
+//! No two vectors are equal in the order that decides, so that neither bands nor neighboring
+//! queries change a result. What is compared and how is the kernels' business.
 
-use super::call::Shares;
+use super::call::SegmentList;
 use super::{Dispatch, Operand, Segment, Slot};
 use crate::graph::searching::Searching;
 use crate::kernel::{Kernel, LANES, Named, Settings};
 
-/// Words of what chunks keep, of all the queries that are compared before the
-/// scratch slot is used again: 16 MiB.
-const ROUND: u32 = 1 << 22;
+/// Words of the scratch slot, 16 MiB: queries whose bands need more are searched for in several
+/// rounds.
+const SCRATCH_WORDS: u32 = 1 << 22;
 
 /// A query of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Query {
-    /// Where it lies.
+    /// The word where the query begins.
     at: u32,
-    /// Where the mask of its call lies.
+    /// The word where the mask of the query's call begins.
     mask: u32,
-    /// Where its results go.
+    /// The word where the query's results begin.
     result: u32,
 }
 
-/// The queries of calls with these entries: where each call's queries and its mask lie.
-pub(super) fn queries(searching: &Searching, calls: &Shares) -> Vec<Query> {
+/// The queries of all calls. An entry holds the addresses of a call's queries and of its mask.
+pub(super) fn queries(searching: &Searching, calls: &SegmentList) -> Vec<Query> {
     let mut queries = Vec::new();
     for (call, entry) in calls.segments.iter().zip(calls.entries.chunks_exact(2)) {
         queries.extend((0..call.rows).map(|row| Query {
@@ -38,143 +39,129 @@ pub(super) fn queries(searching: &Searching, calls: &Shares) -> Vec<Query> {
     queries
 }
 
-/// The steps for queries of one index, in rounds that use the same scratch.
-pub(super) struct Steps<'a> {
+/// Searches of one index, in rounds that use the same scratch slot.
+pub(super) struct SearchSteps<'a> {
     pub(super) searching: &'a Searching,
     pub(super) queries: &'a [Query],
-    /// The tensors of the pages.
+    /// The tensors of the index pages.
     pub(super) set: &'a [u32],
 }
 
-impl Steps<'_> {
-    /// Words of scratch.
+impl SearchSteps<'_> {
+    /// Words that the scratch slot needs.
     pub(super) fn scratch(&self) -> u32 {
         let queries = self.queries.len().min(self.round());
         self.each() * u32::try_from(queries).expect("a round has few queries")
     }
 
-    /// What is dispatched, in order.
+    /// The dispatches, in order.
     pub(super) fn dispatches(&self, scratch: Slot) -> Vec<Dispatch> {
         let mut dispatches = Vec::new();
         for round in self.queries.chunks(self.round()) {
-            let mut chunk = 0;
+            let mut band = 0;
             for (page, tensor) in (0..).zip(self.set) {
                 let slots = [Slot::INPUTS, Slot::resident(*tensor)];
-                let (segments, entries) = self.scan(round, page, chunk);
-                chunk += self
-                    .searching
-                    .blocks_of(page)
-                    .div_ceil(self.searching.chunk());
-                let kernel = Kernel::Named(Named::Scan(self.searching.scan));
-                dispatches.push(dispatch(
-                    kernel,
-                    &slots,
-                    scratch,
-                    round,
-                    (segments, entries),
-                ));
+                let kernel = Named::TopKScan(self.searching.scan);
+                let list = self.scan(round, page, band);
+                dispatches.push(dispatch(kernel, &slots, scratch, round, list));
+                band += self.searching.bands_of(page);
             }
-            let merged = self.merge(round);
-            dispatches.push(dispatch(
-                Kernel::Named(Named::Best),
-                &[scratch],
-                Slot::RESULTS,
-                round,
-                merged,
-            ));
+            let (kernel, list) = (Named::TopKMerge, self.merge(round));
+            dispatches.push(dispatch(kernel, &[scratch], Slot::RESULTS, round, list));
         }
         dispatches
     }
 
-    /// Words that chunks keep for a query.
+    /// Words of scratch for one query.
     fn each(&self) -> u32 {
-        self.searching.chunks() * self.searching.count * 2
+        self.searching.bands() * self.searching.count * 2
     }
 
+    /// Queries of a round: whole groups, and at least one group.
     fn round(&self) -> usize {
-        // Whole groups, of which there is always one.
         let group = self.searching.scan.queries();
-        ((ROUND / self.each().max(1)).max(1)).next_multiple_of(group) as usize
+        ((SCRATCH_WORDS / self.each().max(1)).max(1)).next_multiple_of(group) as usize
     }
 
-    /// The queries of a round against one page, a segment for each group of them;
-    /// `shaders/top_k_scan.wgsl` says what their entries are.
-    fn scan(&self, round: &[Query], page: u32, first: u32) -> (Vec<Segment>, Vec<u32>) {
+    /// The scan of one page for the queries of a round, a segment for each group of queries.
+    /// `shaders/top_k_scan.wgsl` says what the entries hold.
+    fn scan(&self, round: &[Query], page: u32, first_band: u32) -> SegmentList {
         let searching = self.searching;
         let blocks = searching.blocks_of(page);
-        let threads = blocks.div_ceil(searching.chunk()) * LANES;
-        let (mut segments, mut entries) = (Vec::new(), Vec::new());
+        let threads = searching.bands_of(page) * LANES;
+        let mut list = SegmentList::default();
         let mut start = 0;
         for group in round.chunks(searching.scan.queries() as usize) {
             let count = u32::try_from(group.len()).expect("a group is small");
             let line = count * searching.count * 2;
-            segments.push(Segment {
+            list.segments.push(Segment {
                 rows: threads,
-                result: start + first * line,
+                result: start + first_band * line,
             });
-            start += searching.chunks() * line;
-            entries.extend([
+            start += searching.bands() * line;
+            list.entries.extend([
                 searching.quads,
                 searching.count,
                 searching.mask.code(),
                 blocks,
-                searching.chunk(),
+                searching.band(),
                 count,
             ]);
             for place in 0..searching.scan.queries() as usize {
-                // Places without a query have the first one's; nobody asks for their scores.
+                // A group of fewer queries repeats its first one, whose scores nobody reads.
                 let Query { at, mask, .. } = group.get(place).unwrap_or(&group[0]);
-                entries.extend([*at, *mask]);
+                list.entries.extend([*at, *mask]);
             }
         }
-        (segments, entries)
+        list
     }
 
-    /// What chunks kept, merged: a segment for each query.
-    fn merge(&self, round: &[Query]) -> (Vec<Segment>, Vec<u32>) {
+    /// The merge of what bands kept, a segment for each query.
+    fn merge(&self, round: &[Query]) -> SegmentList {
         let searching = self.searching;
-        let (mut segments, mut entries) = (Vec::new(), Vec::new());
+        let mut list = SegmentList::default();
         let mut start = 0;
         for group in round.chunks(searching.scan.queries() as usize) {
             let count = u32::try_from(group.len()).expect("a group is small");
             let line = count * searching.count * 2;
             for (place, query) in (0..).zip(group) {
-                segments.push(Segment {
+                list.segments.push(Segment {
                     rows: LANES,
                     result: query.result,
                 });
-                entries.extend([
+                list.entries.extend([
                     start + place * searching.count * 2,
                     line,
-                    searching.chunks(),
+                    searching.bands(),
                     searching.count,
                 ]);
             }
-            start += searching.chunks() * line;
+            start += searching.bands() * line;
         }
-        (segments, entries)
+        list
     }
 }
 
+/// A dispatch of a kernel that reads `slots`, for a round of queries.
 fn dispatch(
-    kernel: Kernel,
+    kernel: Named,
     slots: &[Slot],
     output: Slot,
     round: &[Query],
-    (segments, entries): (Vec<Segment>, Vec<u32>),
+    list: SegmentList,
 ) -> Dispatch {
     let rows = |slot: &Slot| Operand::Rows {
         slot: *slot,
         words: 0,
     };
     Dispatch {
-        kernel,
+        kernel: Kernel::Named(kernel),
         settings: Settings::default(),
         operands: slots.iter().map(rows).collect(),
         output,
         row_words: 0,
         calls: u32::try_from(round.len()).expect("a round has few queries"),
-        segments,
-        entries,
+        segments: list.segments,
+        entries: list.entries,
     }
 }

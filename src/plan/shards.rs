@@ -1,42 +1,42 @@
-//! Tensors that are more than a buffer holds: they lie on the device in parts, and
-//! a piece reads of each the one that has its rows.
+//! Reads tensors that are larger than a buffer, and so lie on the device in shards: a chunk
+//! reads of each tensor the shard that has the chunk's rows.
 //!
-//! Which parts there are is not decided here.
+//! The session makes and frees shards.
 
 use std::borrow::Borrow;
 
-use super::groups::Batch;
+use super::groups::ChunkSource;
 use super::slicing::GRAIN;
-use super::{Call, Part, Piece, Plan, Recipe, SetId};
+use super::{Call, Chunk, Plan, Recipe, RowSlice, SetId};
 
-/// Parts of many rows have multiples of so many.
+/// A shard of many rows has a multiple of so many.
 const COARSE: u32 = 256;
 
-/// A tensor in parts, each a tensor of its own.
+/// A tensor in shards, each a tensor of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parted {
-    /// The tensor that calls name; there is nothing under its number.
+pub struct ShardedTensor {
+    /// The number of the tensor, which calls name; no buffer has this number.
     pub tensor: u32,
-    /// Words of each part but the last, which has the rest.
+    /// Words of each shard but the last, which has the rest.
     pub words: u32,
-    /// The parts, in order.
-    pub parts: Vec<u32>,
+    /// The numbers of the shards, in order.
+    pub shards: Vec<u32>,
 }
 
-impl Parted {
-    /// Words of each part of a tensor of `words` words, in rows of `row` words of
-    /// which `most` words fit a part: about equal ones. `None` where a few rows do not
+impl ShardedTensor {
+    /// Words of each shard of a tensor of `words` words in rows of `row` words, if a shard has
+    /// at most `most` words: the shards are about equal. `None` where not even a few rows
     /// fit.
     pub fn words_each(words: u32, row: u32, most: u64) -> Option<u32> {
         let most = u32::try_from(most.min(words.into())).unwrap_or(words);
         let fit = most.checked_div(row)?;
-        // Pieces are cut there, also those of calls that take some rows as one.
+        // Chunks are cut between shards, also chunks of calls that coalesce rows.
         let grain = if fit < 4 * COARSE { GRAIN } else { COARSE };
         let fit = fit / grain * grain;
         let rows = words / row;
-        let parts = rows.div_ceil(fit.max(1));
-        let each = rows.div_ceil(parts.max(1)).next_multiple_of(grain);
-        // One row might be computed in another way than many.
+        let shards = rows.div_ceil(fit.max(1));
+        let each = rows.div_ceil(shards.max(1)).next_multiple_of(grain);
+        // The last shard has more than one row: one row might be computed by another program.
         let each = match each > grain && rows % each == 1 {
             true => each - grain,
             false => each,
@@ -45,37 +45,38 @@ impl Parted {
     }
 }
 
-/// What a batch is planned from.
+/// What the chunks of a batch are planned from.
 #[derive(Clone, Copy)]
-pub struct Asked<'a, C> {
+pub struct PlanSource<'a, C> {
     /// The structures of the session.
     pub recipes: &'a [Recipe],
-    /// The calls of the batch, or what holds them.
+    /// The calls of the batch, or values that hold the calls.
     pub calls: &'a [C],
-    /// The sets of tensors that they read.
+    /// The sets of resident tensors that calls name.
     pub sets: &'a [Box<[u32]>],
-    /// Those of them that lie on the device in parts.
-    pub parted: &'a [Parted],
+    /// The tensors that lie on the device in shards.
+    pub sharded: &'a [ShardedTensor],
 }
 
 impl Recipe {
-    /// Whether calls can read a tensor, the one of this place among those that they
-    /// name, in parts of so many words: those that read a row of it for each of theirs.
-    pub fn reads_parts(&self, place: usize, words: u32) -> bool {
-        let (Some(rows), each) = (self.rows(), self.rows_each(place, words)) else {
+    /// Whether calls can read a tensor in shards of so many words: calls that read one row of
+    /// the tensor for each of their own rows can. `tensor` counts the tensors that a call
+    /// names.
+    pub fn reads_shards(&self, tensor: usize, words: u32) -> bool {
+        let (Some(rows), each) = (self.rows(), self.rows_each(tensor, words)) else {
             return false;
         };
         if each == 0 {
-            return !self.reads(place);
+            return !self.reads(tensor);
         }
         let last = rows % each;
         self.computes(each.min(rows)) && (last == 0 || self.computes(last))
     }
 
-    /// Rows of a call that a part of a tensor is for; 0 where parts and rows do not
-    /// begin together.
-    fn rows_each(&self, place: usize, words: u32) -> u32 {
-        let row = self.resident_row(place);
+    /// Rows of a call that read one shard of a tensor; 0 where a shard does not begin with a
+    /// row.
+    fn rows_each(&self, tensor: usize, words: u32) -> u32 {
+        let row = self.tensors.get(tensor).copied().unwrap_or(0);
         match row > 0 && words.is_multiple_of(row * GRAIN) {
             true => words / row,
             false => 0,
@@ -83,92 +84,86 @@ impl Recipe {
     }
 }
 
-impl<C: Borrow<Call>> Asked<'_, C> {
-    /// Shows `each` the tensors that a call reads in parts: their places among those
-    /// that it names, and the rows that a part is for.
-    fn look(&self, call: &Call, each: &mut dyn FnMut(usize, &Parted, u32)) {
+impl<C: Borrow<Call>> PlanSource<'_, C> {
+    /// Shows `visit` each tensor that a call reads in shards: its number among the tensors
+    /// that the call names, and the rows that read one shard.
+    fn visit_sharded(&self, call: &Call, visit: &mut dyn FnMut(usize, &ShardedTensor, u32)) {
         let Some(set) = self.sets.get(call.set.0 as usize) else {
             return;
         };
         let recipe = &self.recipes[call.recipe.0 as usize];
         for (place, tensor) in set.iter().enumerate() {
-            for parted in self.parted {
-                let rows = recipe.rows_each(place, parted.words);
-                if parted.tensor == *tensor && rows > 0 {
-                    each(place, parted, rows);
+            for sharded in self.sharded {
+                let rows = recipe.rows_each(place, sharded.words);
+                if sharded.tensor == *tensor && rows > 0 {
+                    visit(place, sharded, rows);
                 }
             }
         }
     }
 
-    /// Two pieces where a piece reads several parts of a tensor, or has other calls
-    /// beside one that reads parts.
-    pub(super) fn cut_between_parts(&self, piece: &Piece) -> Option<[Piece; 2]> {
-        if self.parted.is_empty() || piece.first == piece.end {
+    /// The two chunks that a chunk is cut into if it reads several shards of a tensor, or has
+    /// other calls beside one that reads shards.
+    pub(super) fn cut_between_shards(&self, chunk: &Chunk) -> Option<[Chunk; 2]> {
+        if self.sharded.is_empty() || chunk.first == chunk.end {
             return None;
         }
-        let Part { first, rows } = piece.part(self.calls, piece.first);
+        let RowSlice { first, rows } = chunk.rows_of(self.calls, chunk.first);
         let mut fit = u32::MAX;
-        for call in self.calls[piece.first..piece.end]
+        for call in self.calls[chunk.first..chunk.end]
             .iter()
             .map(Borrow::borrow)
         {
-            self.look(call, &mut |_, _, each| fit = fit.min(each - first % each));
+            self.visit_sharded(call, &mut |_, _, each| fit = fit.min(each - first % each));
         }
         if fit == u32::MAX {
             return None;
         }
-        if piece.end - piece.first > 1 {
-            return piece.halve(self.recipes, self.calls);
+        if chunk.end - chunk.first > 1 {
+            return chunk.halve(self.recipes, self.calls);
         }
-        let recipe = &self.recipes[self.calls[piece.first].borrow().recipe.0 as usize];
+        let recipe = &self.recipes[self.calls[chunk.first].borrow().recipe.0 as usize];
         let is_cut = fit < rows && recipe.computes(fit) && recipe.computes(rows - fit);
-        is_cut.then(|| piece.cut_after(rows, fit))
+        is_cut.then(|| chunk.cut_after(rows, fit))
     }
 
-    /// Plans a piece that reads no more than one part of each tensor.
-    pub(super) fn assemble(&self, piece: &Piece) -> Plan {
+    /// Plans a chunk that reads no more than one shard of each tensor.
+    pub(super) fn assemble(&self, chunk: &Chunk) -> Plan {
         let mut own = Vec::new();
-        if piece.end - piece.first == 1 {
-            let call = self.calls[piece.first].borrow();
-            let Part { first, rows } = piece.part(self.calls, piece.first);
-            self.look(call, &mut |place, parted, each| {
-                let part = first / each;
+        if chunk.end - chunk.first == 1 {
+            let call = self.calls[chunk.first].borrow();
+            let RowSlice { first, rows } = chunk.rows_of(self.calls, chunk.first);
+            self.visit_sharded(call, &mut |place, sharded, each| {
+                let shard = first / each;
                 if first % each + rows <= each {
-                    own.push((place, parted.parts[part as usize], part * parted.words));
+                    own.push((place, sharded.shards[shard as usize], shard * sharded.words));
                 }
             });
         }
         if own.is_empty() {
-            let batch = Batch {
-                recipes: self.recipes,
-                calls: self.calls,
-                sets: self.sets,
-                before: &[],
-            };
-            return batch.plan(piece);
+            return super::assemble(self.recipes, self.calls, self.sets, chunk);
         }
-        let call = self.calls[piece.first].borrow();
+        let call = self.calls[chunk.first].borrow();
         let mut set = self.sets[call.set.0 as usize].clone();
         let mut before = vec![0; set.len()];
-        for (place, part, words) in own {
-            (set[place], before[place]) = (part, words);
+        for (place, shard, words) in own {
+            (set[place], before[place]) = (shard, words);
         }
         let call = Call {
             set: SetId(0),
             ..*call
         };
-        let piece = Piece {
+        let chunk = Chunk {
             first: 0,
             end: 1,
-            ..*piece
+            ..*chunk
         };
-        let batch = Batch {
+        let source = ChunkSource {
             recipes: self.recipes,
             calls: &[call],
             sets: &[set],
             before: &before,
         };
-        batch.plan(&piece)
+        source.plan(&chunk)
     }
 }

@@ -1,6 +1,7 @@
-//! Where calls may be cut into parts of their rows, and what a part is.
+//! Row slicing: where a call may be cut, and the sizes of a slice.
 //!
-//! No bit depends on it: a part is computed by the program of the whole.
+//! No bit of a result depends on slicing, because a slice is computed by the program of the
+//! whole call. How large slices are is not decided here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +13,8 @@ use crate::program::Sizes;
 /// Calls are cut at multiples of so many rows.
 pub(super) const GRAIN: u32 = 4;
 
-/// Sizes that are kept: those of a batch's pieces, and of its last one.
+/// Sizes that are kept, for the row counts used last: a batch's chunks have few different
+/// ones.
 const KEPT: usize = 4;
 
 /// Where calls of a structure may be cut.
@@ -23,36 +25,37 @@ pub(super) enum Slicing {
     Never,
     /// Anywhere: each row of the operands is computed by itself.
     Rows,
-    /// Anywhere: each row is an element of the only result, if there is more than one.
+    /// Between any elements of the only result, each of which counts as a row.
     Elements,
-    /// Along the first axis, where the program of the whole computes both sides.
+    /// Along the first axis, wherever the program of the whole call computes both sides.
     Axis(Box<AxisRows>),
 }
 
-/// Sizes of so many rows. A mutex, so that recipes go from thread to thread.
-type Known = Arc<Mutex<Vec<(u32, Option<Arc<Sizes>>)>>>;
+/// The sizes of so many rows, or `None` where another program computes so many.
+type SizesOfRows = (u32, Option<Arc<Sizes>>);
 
-/// The rows of a chain of which some are computed like all of them.
+/// The first axis of a chain, along which it is computed row by row.
 #[derive(Clone, Debug)]
 pub(super) struct AxisRows {
     chain: Chain,
     pub(super) by: chain::ByRows,
-    /// Those asked for last; `None` for rows that another program computes.
-    known: Known,
+    /// The row counts that were asked for last. Behind a mutex, because recipes go from thread
+    /// to thread.
+    known: Arc<Mutex<Vec<SizesOfRows>>>,
 }
 
 impl AxisRows {
-    /// The rows of a chain, if it is computed row by row.
+    /// The axis of a chain, if the chain is computed row by row.
     pub(super) fn of(chain: &Chain) -> Option<AxisRows> {
         Some(AxisRows {
             by: chain.by_rows()?,
             chain: chain.clone(),
-            known: Known::default(),
+            known: Arc::default(),
         })
     }
 
-    /// The program of the whole at work on some rows. `None` where so few rows
-    /// are computed in another way, which might change a bit.
+    /// The sizes with which the program of the whole call computes `rows` rows. `None` where
+    /// so few rows have another program, which might change a bit.
     pub(super) fn sizes(&self, rows: u32, whole: &Schedule) -> Option<Arc<Sizes>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, sizes)) = known.iter().find(|(of, _)| *of == rows) {

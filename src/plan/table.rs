@@ -1,24 +1,24 @@
-//! The segment table: a dispatch's calls as the words that kernels read.
+//! The segment table: a dispatch's calls as the words by which threads find their call.
 //!
-//! `shaders/lib/segments.wgsl` is the reader. One entry a block of threads, so
-//! that calls of any lengths share a dispatch.
+//! There is an entry for each block of threads, so that calls of any lengths share a dispatch.
+//! `shaders/lib/segments.wgsl` reads the table; where the table lies is not decided here.
 
 use super::Dispatch;
 use crate::graph::Timing;
 use crate::kernel::{Kernel, WORKGROUP};
 use crate::program::Tiles;
 
-/// Largest block, as a power of two: keeps the table of one huge call short.
+/// The largest block, as a power of two: large blocks keep the table of one huge call short.
 const LARGEST_SHIFT: u32 = 16;
 
-/// Threads that a dispatch may have, whatever the device: kernels count them in 32 bits,
-/// and a grid of two dimensions has up to 2²² more than are needed.
+/// The most threads of a dispatch on any device: kernels count threads in 32 bits, and a grid
+/// of two dimensions has up to 2²² more threads than are needed.
 pub const MOST_THREADS: u64 = (1 << 32) - (1 << 23);
 
-/// Idle threads that cost about as much as one more entry.
+/// How many idle threads cost about as much as one more entry.
 const ENTRY_COST: u64 = 8;
 
-/// The uniform that every kernel of this kind reads.
+/// The uniform that every kernel reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Params {
@@ -30,7 +30,7 @@ pub struct Params {
     pub blocks: u32,
     /// Elements in a row.
     pub width: u32,
-    /// 1 where every row has its own t.
+    /// 1 where every row has a t of its own, otherwise 0.
     pub each: u32,
     /// A variant of the kernel.
     pub mode: u32,
@@ -44,7 +44,7 @@ impl Params {
 /// How a dispatch is laid out for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The uniform; `table` is still 0.
+    /// The uniform, in which `table` is still 0.
     pub params: Params,
     /// Words of the entries.
     pub words: u64,
@@ -61,7 +61,7 @@ impl Table {
         let params = Params {
             table: 0,
             shift,
-            // More than have numbers are more than a device starts.
+            // More blocks than 32 bits count are more than any device starts.
             blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
             width: settings.width,
             each: u32::from(settings.timing == Timing::Row),
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Writes the entries, one after the other.
+    /// Writes the entries to `target`, one after the other.
     pub fn write(&self, dispatch: &Dispatch, target: &mut [u32]) {
         let behind = entry_words(dispatch) as usize - 3;
         let block = 1 << self.params.shift;
@@ -82,7 +82,7 @@ impl Table {
         for (call, segment) in dispatch.segments.iter().enumerate() {
             let words = &dispatch.entries[call * behind..][..behind];
             let count = threads(dispatch, call);
-            // Such a map needs it to the element.
+            // Such a map has a thread for four elements, and needs the count of elements.
             let length = match &dispatch.kernel {
                 Kernel::Fused(stage) if stage.is_flat_map() => segment.rows,
                 _ => count,
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-/// Threads of a call of a dispatch.
+/// Threads of one segment of a dispatch.
 fn threads(dispatch: &Dispatch, call: usize) -> u32 {
     let rows = dispatch.segments[call].rows;
     let Kernel::Product(_, products, Tiles::Small) = &dispatch.kernel else {
@@ -115,17 +115,17 @@ fn entry_words(dispatch: &Dispatch) -> u32 {
     3 + u32::try_from(behind).expect("few operands")
 }
 
-/// Threads of one dispatch at most, when a dimension of its grid holds at most
-/// `limit` workgroups. Kernels count them in 32 bits, those that idle behind the end
-/// of the last row included: of these there are fewer than half as many.
+/// The most threads of one dispatch on a device that allows `limit` workgroups in a dimension
+/// of a grid. Kernels count threads in 32 bits, and threads that idle behind the end of the
+/// last row count too: these are fewer than half as many as the others.
 pub fn most_threads(limit: u32) -> u64 {
     let groups = u64::from(limit);
     let square = groups.saturating_mul(groups);
     square.saturating_mul(WORKGROUP.into()).min(1 << 31)
 }
 
-/// Workgroups in x and y for this many threads, when a dimension holds at most
-/// `limit`; `None` where even the square is too small.
+/// Workgroups in x and y for this many threads, if a dimension holds at most `limit`; `None`
+/// where even the square is too small.
 pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {
     let groups = threads.div_ceil(u64::from(WORKGROUP));
     let x = groups.min(u64::from(limit));
@@ -134,15 +134,15 @@ pub fn grid(threads: u64, limit: u32) -> Option<(u32, u32)> {
     (y <= limit).then_some((x, y))
 }
 
-/// The block size with the least waste, and how many blocks there are of it:
-/// small ones need more entries, large ones leave more threads idle behind the
+/// The block size with the least waste, as a power of two, and how many blocks of that size
+/// there are. Small blocks need more entries; large blocks leave more threads idle behind the
 /// end of each call.
 fn choose_shift(counts: impl Iterator<Item = u32> + Clone, group: u32) -> (u32, u64) {
     let (calls, threads) = counts.clone().fold((0_u64, 0_u64), |(n, sum), count| {
         (n + 1, sum + u64::from(count))
     });
     let mean = threads.checked_div(calls).unwrap_or(0).max(1);
-    // Threads that belong together have one entry.
+    // The threads of a workgroup that computes together have one entry.
     let least = group.ilog2();
     let highest = (mean.ilog2() + 1).clamp(least, LARGEST_SHIFT);
     let lowest = highest.saturating_sub(3).max(least);

@@ -39,17 +39,17 @@ impl Case {
         });
     }
 
-    fn pieces(&self, whole: u64, target: u64) -> Vec<Piece> {
-        pieces(&self.recipes, &self.calls, PieceSizes { whole, target })
+    fn chunks(&self, whole: u64, target: u64) -> Vec<Chunk> {
+        chunks(&self.recipes, &self.calls, ChunkSizes { whole, target })
     }
 
     fn plan(&self) -> Plan {
-        assemble(&self.recipes, &self.calls, &[], &Piece::all(&self.calls))
+        assemble(&self.recipes, &self.calls, &[], &Chunk::all(&self.calls))
     }
 }
 
-fn check(asked: &[RowOp], calls: &[(u32, u32)], expected: &str) {
-    let mut case = Case::new(asked);
+fn check(ops: &[RowOp], calls: &[(u32, u32)], expected: &str) {
+    let mut case = Case::new(ops);
     for (recipe, rows) in calls {
         case.call(*recipe, *rows);
     }
@@ -69,7 +69,7 @@ fn parts_of_tensors_are_about_equal_and_fit() {
         (1 << 30, 1 << 20, 1 << 28, Some(1 << 28)),
         (10, 0, 5, None),
     ] {
-        let each = Parted::words_each(words, row, most);
+        let each = ShardedTensor::words_each(words, row, most);
         assert_eq!(each, expected, "{words} words in rows of {row}");
         assert!(each.is_none_or(|each| u64::from(each) <= most && each % (4 * row) == 0));
     }
@@ -115,7 +115,7 @@ fn an_intermediate_keeps_its_slot_until_its_last_use() {
         &case.recipes,
         &case.calls,
         &weights,
-        &Piece::all(&case.calls),
+        &Chunk::all(&case.calls),
     );
     let expected = "upload   s0 (2064 bytes)
          dispatch small tiles(r0 = sum(in0 * tensor1); r0 * r0) (s0, s2147483648) -> s2, 2 calls, 128 threads
@@ -129,18 +129,18 @@ fn an_intermediate_keeps_its_slot_until_its_last_use() {
     assert_eq!(plan.to_string(), lines.join("\n"));
 }
 
-fn check_pieces(asked: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &str) {
-    let mut case = Case::new(asked);
+fn check_chunks(ops: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &str) {
+    let mut case = Case::new(ops);
     for (recipe, rows) in calls {
         case.call(*recipe, *rows);
     }
-    let pieces = case.pieces(target, target);
-    let texts = pieces.iter().map(|piece| {
-        let Piece { first, end, .. } = *piece;
+    let chunks = case.chunks(target, target);
+    let texts = chunks.iter().map(|chunk| {
+        let Chunk { first, end, .. } = *chunk;
         let rows: Vec<u32> = (first..end)
-            .map(|index| piece.part(&case.calls, index).rows)
+            .map(|index| chunk.rows_of(&case.calls, index).rows)
             .collect();
-        let plan = assemble(&case.recipes, &case.calls, &[], piece);
+        let plan = assemble(&case.recipes, &case.calls, &[], chunk);
         format!("rows {rows:?} of calls {first}..{end}\n{plan}")
     });
     let lines: Vec<&str> = expected.lines().map(str::trim).collect();
@@ -149,7 +149,7 @@ fn check_pieces(asked: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &s
 
 #[test]
 fn a_large_call_is_cut_by_rows() {
-    check_pieces(
+    check_chunks(
         &[ops::slerp(Timing::Row)],
         &[(0, 1000)],
         16 << 10,
@@ -166,7 +166,7 @@ fn a_large_call_is_cut_by_rows() {
 
 #[test]
 fn small_calls_stay_whole_and_travel_as_they_lie() {
-    check_pieces(
+    check_chunks(
         &[ops::lerp(1, Timing::Call).expect("valid")],
         &[(0, 8); 11],
         300,
@@ -186,9 +186,9 @@ fn small_calls_stay_whole_and_travel_as_they_lie() {
 }
 
 #[test]
-fn calls_around_a_cut_one_share_its_pieces() {
+fn calls_around_a_cut_one_share_its_chunks() {
     let field = "rho".parse().expect("a formula");
-    check_pieces(
+    check_chunks(
         &[ops::gradients(), ops::field_gradients(&field)],
         &[(0, 2), (1, 20), (0, 2)],
         1600,
@@ -241,7 +241,7 @@ fn networks_are_cut_later_the_more_stages_they_have() {
             &case.recipes,
             &case.calls,
             &weights,
-            &Piece::all(&case.calls),
+            &Chunk::all(&case.calls),
         );
         assert_eq!(plan.dispatches().count(), stages);
         // 1.3 MB each way.
@@ -250,13 +250,13 @@ fn networks_are_cut_later_the_more_stages_they_have() {
             .iter()
             .map(|call| u64::from(call.inputs.words))
             .sum::<u64>();
-        let count = |target| case.pieces(target, target).len();
+        let count = |target| case.chunks(target, target).len();
         let target = bytes.div_ceil(stages as u64);
         assert_eq!(count(target), 1, "{stages} stages");
         assert_eq!(
             count(target - 100),
             1,
-            "a little more is better than one more piece"
+            "a little more is better than one more chunk"
         );
         assert_eq!(count(target / 8 * 5), 2, "{stages} stages");
     }
@@ -293,22 +293,22 @@ fn threads_that_no_number_counts_are_cut_or_refused() {
         case.recipes.push(small_products(count, &[]));
         assert!(case.recipes[0].is_countable(), "row by row");
         case.call(0, count);
-        let asked = Asked {
+        let source = PlanSource {
             recipes: &case.recipes,
             calls: &case.calls,
             sets: &[[0, 1].into()],
-            parted: &[],
+            sharded: &[],
         };
-        let mut rest = vec![Piece::all(&case.calls)];
-        let limits = PieceLimits {
+        let mut rest = vec![Chunk::all(&case.calls)];
+        let limits = ChunkLimits {
             slot_bytes: u64::MAX,
             bytes: u64::MAX,
             copies: 1,
             threads: u64::MAX,
         };
         let mut covered = 0;
-        while let Some((piece, plan)) = assemble_next(asked, &mut rest, &limits) {
-            let rows = piece.part(&case.calls, 0).rows;
+        while let Some((chunk, plan)) = assemble_next(source, &mut rest, &limits) {
+            let rows = chunk.rows_of(&case.calls, 0).rows;
             let mut threads = plan.dispatches().map(|work| Table::of(work).threads);
             assert_eq!(threads.next(), Some(64 * u64::from(rows)));
             assert!(64 * u64::from(rows) <= MOST_THREADS && threads.next().is_none());
@@ -327,7 +327,7 @@ fn holes_of_calls_that_were_given_up_are_left_out_where_they_are_large() {
     case.calls.remove(3);
     case.calls.remove(1);
     let plan = case.plan();
-    let run = |from, to, words| Run { from, to, words };
+    let run = |from, to, words| CopyRun { from, to, words };
     assert_eq!(plan.uploads(), [run(0, 0, 60), run(8060, 60, 36)]);
 }
 
@@ -395,9 +395,9 @@ proptest! {
         prop_assert_eq!(table.threads, u64::from(table.params.blocks) << table.params.shift);
     }
 
-    /// Every row of every call is in one piece, in order, and pieces are even.
+    /// Every row of every call is in one chunk, in order, and chunks are even.
     #[test]
-    fn pieces_cover_each_row_once(
+    fn chunks_cover_each_row_once(
         calls in prop::collection::vec((0_u32..3, 1_u32..3000), 1..60),
         target in 100_u64..200_000,
     ) {
@@ -408,27 +408,27 @@ proptest! {
         }
         let mut covered = vec![0; calls.len()];
         let mut next = (0, 0);
-        for piece in case.pieces(target, target) {
-            prop_assert!(piece.first < piece.end);
-            prop_assert_eq!(next, (piece.first, piece.skipped));
-            for (index, covered) in covered.iter_mut().enumerate().take(piece.end).skip(piece.first) {
-                let part = piece.part(&case.calls, index);
+        for chunk in case.chunks(target, target) {
+            prop_assert!(chunk.first < chunk.end);
+            prop_assert_eq!(next, (chunk.first, chunk.skipped));
+            for (index, covered) in covered.iter_mut().enumerate().take(chunk.end).skip(chunk.first) {
+                let part = chunk.rows_of(&case.calls, index);
                 prop_assert_eq!(part.first, *covered);
                 prop_assert!(part.rows > 0);
                 *covered += part.rows;
             }
-            next = match piece.left {
-                0 => (piece.end, 0),
-                _ => (piece.end - 1, covered[piece.end - 1]),
+            next = match chunk.left {
+                0 => (chunk.end, 0),
+                _ => (chunk.end - 1, covered[chunk.end - 1]),
             };
             // Twice the target where nothing could be cut, but for the grain of rows.
-            let plan = assemble(&case.recipes, &case.calls, &[], &piece);
+            let plan = assemble(&case.recipes, &case.calls, &[], &chunk);
             let bytes = u64::from(plan.words(Slot::INPUTS).max(plan.words(Slot::RESULTS))) * 4;
             prop_assert!(bytes <= 2 * target + 8 * 128, "{bytes} of {target}: {plan}");
         }
         let rows: Vec<u32> = calls.iter().map(|(_, rows)| *rows).collect();
         prop_assert_eq!(covered, rows);
-        prop_assert_eq!(case.pieces(u64::MAX, target), [Piece::all(&case.calls)]);
+        prop_assert_eq!(case.chunks(u64::MAX, target), [Chunk::all(&case.calls)]);
     }
 
     /// Results never overlap and hold exactly what was asked.
@@ -462,7 +462,7 @@ proptest! {
             case.call(*recipe, rows);
         }
         let sets = [vec![0].into()];
-        let plan = assemble(&case.recipes, &case.calls, &sets, &Piece::all(&case.calls));
+        let plan = assemble(&case.recipes, &case.calls, &sets, &Chunk::all(&case.calls));
         for dispatch in plan.dispatches() {
             for operand in &dispatch.operands {
                 if let Operand::Rows { slot, .. } = operand {

@@ -1,106 +1,108 @@
 //! What stages compute: expressions of elements, folds of rows, products and attention.
 //!
-//! Expressions are of `graph`. How a stage is printed or run is not said here.
+//! Expressions are defined in `graph`. How a stage is printed or run is not said here.
 
 use super::{Named, Settings};
 use crate::graph::Expr;
 use crate::graph::searching::Searching;
 use crate::tensor::DType;
 
-/// Most values that one reduction takes; more become a tree of reductions.
-pub const CHUNK: u32 = 4096;
+/// Values of a strip: the most that one fold takes. Longer rows are folded strip by strip, and
+/// the results of the strips are folded again.
+pub const STRIP: u32 = 4096;
 
-/// Rows of up to this many values take one thread, longer ones a workgroup.
+/// The most values of a row that one thread folds; a workgroup folds a longer row.
 pub const NARROW: u32 = 32;
 
-/// The same where the last axis is not among those of the rows: then neighbors of
-/// a thread read beside it. What is summed over a call's own rows, such as the
-/// tokens of texts, is one program up to here.
+/// As [`NARROW`], for rows that do not run along the last axis: neighboring threads then read
+/// neighboring words. Sums over a call's own rows, such as the tokens of a text, are one
+/// program for all lengths up to here.
 pub const TALL: u32 = 512;
 
-/// Threads that share a row, a tile of a product or a block of queries.
+/// Threads that share a row, a tile of a product or a group of queries.
 pub const LANES: u32 = 64;
 
-/// Queries of a head that a workgroup computes, and keys that it looks at at a time.
+/// Queries of a head that a workgroup computes, and keys that the workgroup reads at a time.
 pub const QUERIES: u32 = 32;
 
 /// What a stage computes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
-    /// One value for each place.
+    /// One value for each element.
     Map(Map),
-    /// Rows, each folded to values that may be used for its elements.
+    /// Rows, each of which is folded to values that the row's elements may use.
     Rows(Rows),
-    /// Heads of an attention.
+    /// Attention, for several heads.
     Attention(Attention),
-    /// What a kernel that is written by hand computes.
+    /// A kernel that is written by hand.
     Named(Named, Settings),
-    /// The best of an index for queries, which takes several dispatches.
+    /// The vectors of an index that are nearest to queries, which takes several dispatches.
     Search(Searching),
 }
 
 /// `result[i] = value(loads of i, scalars)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Map {
-    /// Dimensions that strides are counted in; 0 where every load is flat.
+    /// Dimensions that loads and result have strides for; 0 where every load is flat.
     pub rank: u32,
-    /// What is computed.
+    /// The value of an element.
     pub value: Expr,
-    /// Whether results lie apart, as the parts of a concat do.
+    /// Whether the result has strides of its own, as a part of a concat has.
     pub is_strided: bool,
 }
 
-/// Reductions of rows, in order, and what is made of them. The variables
-/// behind the scalars are what the steps gave.
+/// Rows: steps that each give one value for a row, and a result. In expressions, the variables
+/// behind the scalars are the values of the steps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rows {
-    /// Dimensions of the places of rows.
+    /// Dimensions that tell rows apart.
     pub outer: u32,
-    /// Dimensions of the places within a row.
+    /// Dimensions within a row.
     pub inner: u32,
-    /// Who computes a row.
+    /// The threads that compute a row.
     pub width: Width,
-    /// What is known of a row, step by step.
+    /// What is computed once for each row, in order.
     pub steps: Vec<RowStep>,
-    /// The result.
+    /// What is computed at last.
     pub result: RowResult,
-    /// Whether a row is cut into chunks, with a result for each.
+    /// Whether a row is cut into strips, with a result for each.
     pub is_cut: bool,
-    /// Marks the loads that read the same value for a whole row.
+    /// Marks the loads that read one value for a whole row.
     pub is_row: Vec<bool>,
 }
 
-/// Who computes a row: chosen by its length alone, because the order of
-/// summation depends on it.
+/// The threads that compute a row: chosen by the row's length alone, because the order of
+/// summation depends on the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// One thread, value by value.
     Thread,
-    /// A workgroup (or a thread that sums like one): thread `l` takes the values `l`, `l + 64`, ..., and the
-    /// partial results are folded pairwise, those 32 apart first.
+    /// A workgroup, or a thread of the CPU that sums in the same order: thread `l` folds the
+    /// values `l`, `l + 64`, ..., and the threads' results are folded in pairs, those 32
+    /// threads apart first.
     Group,
-    /// A workgroup computes a tile of a matrix product: a row of `Rows` is one
-    /// of its elements, summed from the first product to the last.
+    /// A workgroup for each tile of a matrix product. A row of [`Rows`] is then one element of
+    /// the product, summed from the first term to the last.
     Tile(Tile),
 }
 
-/// A product of matrices. The outer dimensions of its stage are at least
-/// three: those in front, rows and columns; the inner one is what both share.
+/// A product of matrices. The outer dimensions of the stage are at least three: those of the
+/// stack of matrices, rows, and columns. The inner dimension is the one that is summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
     /// The loads of the two factors.
     pub factors: [u32; 2],
-    /// Whether the neighbors in a factor are those along its rows or columns,
-    /// and not along the dimension that is summed.
+    /// For each factor, whether neighboring words are neighbors along rows or columns, and not
+    /// along the dimension that is summed.
     pub is_across: [bool; 2],
 }
 
-/// One value for a row.
+/// A step that gives one value for a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RowStep {
     /// The fold of an expression over the row.
     Fold(Fold, Expr),
-    /// A value made of earlier ones.
+    /// An expression of earlier values.
     Let(Expr),
 }
 
@@ -109,20 +111,20 @@ pub enum RowStep {
 pub enum RowResult {
     /// One value.
     Row(Expr),
-    /// A value for each of its elements.
+    /// A value for each element of the row.
     Element(Expr),
 }
 
-/// How values become one.
+/// How several values become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// The largest; NaN if any is.
+    /// The largest; NaN if any value is.
     Max,
-    /// The smallest; NaN if any is.
+    /// The smallest; NaN if any value is.
     Min,
-    /// The place of the first that is not 0.
+    /// The place of the first value that is not 0.
     First,
     /// The smallest of integers.
     Least,
@@ -140,7 +142,7 @@ impl Fold {
         }
     }
 
-    /// The type of what it gives.
+    /// The type of the result.
     pub(crate) const fn dtype(self) -> DType {
         match self {
             Fold::Sum | Fold::Max | Fold::Min => DType::F32,
@@ -148,7 +150,7 @@ impl Fold {
         }
     }
 
-    /// The fold that makes one result of several.
+    /// The fold that makes one result of the results of strips.
     pub(crate) const fn of_partials(self) -> Fold {
         match self {
             Fold::First => Fold::Least,
@@ -157,23 +159,21 @@ impl Fold {
     }
 }
 
-/// softmax(q·kᵀ · scale)·v for each head of each row of queries, where the scale
-/// is the stage's scalar. Scores are never in memory.
+/// softmax(q·kᵀ · scale)·v for each head of each row of queries, where the scale is the stage's
+/// scalar. Scores are never in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attention {
-    /// The loads of queries, keys and values. Behind the strides of the outer
-    /// dimensions but the last an entry has that from row to row, and that from
-    /// float to float.
+    /// The loads of queries, keys and values. For each, an entry has the strides of the stack's
+    /// dimensions, then the stride from row to row, then the stride from float to float.
     pub loads: [u32; 3],
-    /// Dimensions of the places of queries: those in front and their rows.
+    /// Dimensions that tell queries apart: those of the stack, and rows.
     pub outer: u32,
-    /// Heads that share a row.
+    /// Heads that lie side by side in a row.
     pub heads: u32,
     /// Floats of a head.
     pub size: u32,
-    /// Whether a query looks at no keys behind its own.
+    /// Whether a query attends to no keys behind its own place.
     pub is_causal: bool,
-    /// Whether four neighbors of a head lie in one vector of four words, those
-    /// of the result too.
+    /// Whether a head's floats can be read and written in vectors of four words.
     pub is_quads: bool,
 }

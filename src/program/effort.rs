@@ -1,16 +1,16 @@
-//! How much is computed, counted by what limits a processor.
+//! How much is computed, counted by kinds of operations.
 //!
-//! Counts only. What a count costs is measured, and where a call goes is not
-//! decided here.
+//! How long an operation takes is measured elsewhere, and where a call goes is not decided
+//! here.
 
 use crate::graph::{Expr, Term, UnaryFn};
 
-/// What is counted.
+/// A kind of operation that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Plain functions of elements, and reads of them.
     Term,
-    /// Floats interpolated between two.
+    /// Floats interpolated between two floats.
     Blend,
     /// Quaternions turned.
     Turn,
@@ -20,28 +20,31 @@ pub enum Kind {
     Product,
 }
 
-/// How many kinds there are.
+/// How many kinds of operations there are.
 pub const KINDS: usize = 5;
 
-/// So much of each kind.
+/// How many operations of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effort(pub [f64; KINDS]);
 
-/// Terms that an exponential or the like takes, a sine or the like, and the error
-/// function; what these and the ops of states count for was measured in a browser.
+/// Terms that an exponential or a similar function counts for, measured in a browser.
 pub(crate) const FUNCTION: f64 = 8.0;
+
+/// Terms that a sine or a similar function counts for, measured in a browser.
 const WAVE: f64 = 14.0;
+
+/// Terms that the error function counts for, measured in a browser.
 const ERROR_FUNCTION: f64 = 48.0;
 
 impl Effort {
-    /// So many of one kind.
+    /// So many operations of one kind.
     pub fn of(kind: Kind, count: f64) -> Effort {
         let mut effort = Effort::default();
         effort.0[kind as usize] = count;
         effort
     }
 
-    /// Adds so many times another's.
+    /// Adds another effort so many times.
     pub fn add(&mut self, other: &Effort, times: f64) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
             *sum += more * times;
@@ -49,7 +52,7 @@ impl Effort {
     }
 }
 
-/// Terms that an expression takes for one element.
+/// Terms that an expression counts for, for one element.
 pub(crate) fn terms(value: &Expr) -> f64 {
     let costs = value.terms().iter().map(|term| match term {
         Term::Const(_) | Term::Variable(_) => 0.0,

@@ -1,13 +1,13 @@
-//! Expressions as plans show them, and their numbers as WGSL has them too.
+//! Expressions as text in plans, and numbers as text in plans and in WGSL.
 //!
-//! Floats are printed as bits or whole numbers: printing them as decimals would
-//! cost the package more than this file.
+//! Floats are printed as bits or whole numbers: the code that prints decimals would add more
+//! to the package than this file.
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::graph::{Expr, Term};
 
-/// A number in WGSL, by its bits.
+/// A float as WGSL, given by its bits.
 pub(crate) struct Number(pub(crate) u32);
 
 impl Display for Number {
@@ -16,14 +16,14 @@ impl Display for Number {
         match whole(bits) {
             Some(number) => write!(f, "f32({number})"),
             None if f32::from_bits(bits).is_finite() => write!(f, "bitcast<f32>({bits}u)"),
-            // A compiler must refuse a constant that is not finite, so it may not know it
-            // to be one.
+            // A compiler must refuse a constant that is not finite, so the text must not be a
+            // constant to the compiler.
             None => write!(f, "bitcast<f32>({bits}u | (params.table & 0u))"),
         }
     }
 }
 
-/// The whole number that a float is, if it is one of 31 bits.
+/// The whole number that a float is, if it is a whole number of at most 31 bits.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a cast to an integer saturates, and the result is compared"
@@ -33,10 +33,10 @@ fn whole(bits: u32) -> Option<i32> {
     ((number as f32).to_bits() == bits).then_some(number)
 }
 
-/// Prints the variable of a number.
+/// Prints the variable of this number.
 type Variable<'a> = &'a dyn Fn(&mut Formatter<'_>, usize) -> fmt::Result;
 
-/// An expression as plans show it: one line, in which what is used twice has a
+/// Prints an expression as plans show it: one line, in which a term that is used twice gets a
 /// name.
 pub(super) fn show(f: &mut Formatter<'_>, expr: &Expr, variable: Variable<'_>) -> fmt::Result {
     let terms = expr.terms();
@@ -51,15 +51,23 @@ pub(super) fn show(f: &mut Formatter<'_>, expr: &Expr, variable: Variable<'_>) -
     };
     for id in (0..terms.len()).filter(|id| line.is_named(*id)) {
         write!(f, "t{id} = ")?;
-        line.term(f, (id, true))?;
+        line.term(f, id, Parentheses::Without)?;
         f.write_str("; ")?;
     }
-    line.term(f, (terms.len() - 1, true))
+    line.term(f, terms.len() - 1, Parentheses::Without)
 }
 
+/// Whether a term with a sign stands in parentheses, and a named one as its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parentheses {
+    With,
+    Without,
+}
+
+/// An expression that is printed in one line.
 struct Line<'a> {
     terms: &'a [Term],
-    /// How often each is an operand.
+    /// How often each term is an operand.
     uses: &'a [usize],
     variable: Variable<'a>,
 }
@@ -69,36 +77,38 @@ impl Line<'_> {
         self.uses[id] > 1 && self.terms[id].operands().next().is_some()
     }
 
-    fn term(&self, f: &mut Formatter<'_>, (id, is_top): (usize, bool)) -> fmt::Result {
-        if !is_top && self.is_named(id) {
+    fn term(&self, f: &mut Formatter<'_>, id: usize, around: Parentheses) -> fmt::Result {
+        if around == Parentheses::With && self.is_named(id) {
             return write!(f, "t{id}");
         }
         let (name, separator, [a, b], inner) = match self.terms[id] {
             Term::Const(bits) => return Number(bits).fmt(f),
             Term::Variable(variable) => return (self.variable)(f, variable as usize),
-            Term::Unary(function, a) => (function.name(), "", [Some(a), None], true),
+            Term::Unary(function, a) => {
+                (function.name(), "", [Some(a), None], Parentheses::Without)
+            }
             Term::Binary(function, a, b) => {
                 let operands = [Some(a), Some(b)];
                 match function.sign() {
-                    Some(sign) => ("", sign, operands, false),
-                    None => (function.name(), ", ", operands, false),
+                    Some(sign) => ("", sign, operands, Parentheses::With),
+                    None => (function.name(), ", ", operands, Parentheses::With),
                 }
             }
         };
-        let is_bare = is_top && name.is_empty();
+        let is_bare = around == Parentheses::Without && name.is_empty();
         f.write_str(name)?;
         f.write_str(if is_bare { "" } else { "(" })?;
         for (operand, separator) in [(a, ""), (b, separator)] {
             if let Some(operand) = operand {
                 f.write_str(separator)?;
-                self.term(f, (operand.index(), inner))?;
+                self.term(f, operand.index(), inner)?;
             }
         }
         f.write_str(if is_bare { "" } else { ")" })
     }
 }
 
-/// In one line, with variables `v0`, `v1` and so on.
+/// Prints the expression in one line, with variables `v0`, `v1` and so on.
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         show(f, self, &|f, variable| write!(f, "v{variable}"))

@@ -1,39 +1,39 @@
-//! Where a stage's numbers lie in the entries of its segment table.
+//! The order of a stage's numbers in the entries of its segment table.
 //!
-//! The one place that knows their order: what writes entries, the printer of
-//! WGSL and the processor all ask it.
+//! No other file knows the order: the planner writes entries by a [`Layout`], and kernels and
+//! their twins read entries by the same one.
 
 use super::{Access, Body, Rows, Scalar, Stage};
 
-/// Places of words behind the result's address in an entry. The addresses of
-/// the loads come first, then that of the constants if the stage has any,
-/// then the words of [`StageSizes`](super::StageSizes).
+/// Where each word of an entry lies, counted behind the address of the result. The addresses of
+/// the loads come first, then the address of the call's constants if the stage reads any, then
+/// the words of [`StageSizes`](super::StageSizes).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// The address of the call's constants.
+    /// The word with the address of the call's constants.
     pub constants: u32,
     /// The first of the words that [`StageSizes`](super::StageSizes) holds.
     pub sizes: u32,
-    /// Elements of the call (a strided map), values in a row, or keys.
+    /// The word with the elements of a strided map, the values of a row, or the keys of a query.
     pub count: u32,
-    /// Chunks of a row that is cut.
-    pub chunks: u32,
-    /// Dimensions but the first: of a map's places, or of the places of rows.
+    /// The word with the strips of a row.
+    pub strips: u32,
+    /// The words with all dimensions but the first of a map, or of what tells rows apart.
     pub outer: u32,
-    /// Dimensions but the first of the places within a row.
+    /// The words with all dimensions but the first within a row.
     pub inner: u32,
-    /// For each load its strides along the outer dimensions, then along the
-    /// inner ones, then the index' stride and its limit.
+    /// For each load the words with the strides along the outer dimensions, then along the inner
+    /// ones, then the stride of an index and the index's limit.
     pub strides: Vec<u32>,
-    /// The result's strides.
+    /// The words with the result's strides.
     pub result: u32,
-    /// For each scalar the word that holds it, if the entry does.
+    /// For each scalar the word that holds the scalar, if the entry holds it.
     pub scalars: Vec<u32>,
-    /// Words behind the result's address.
+    /// How many words there are behind the address of the result.
     pub words: u32,
 }
 
-/// Dimensions that a stage counts its loads' strides in.
+/// How many dimensions a stage's loads have strides for.
 #[derive(Clone, Copy, Debug)]
 struct Ranks {
     outer: u32,
@@ -41,8 +41,8 @@ struct Ranks {
 }
 
 impl Layout {
-    /// The word with the rows of a product's matrices, of places of so many dimensions.
-    /// The columns are the next.
+    /// The word with the rows of a product's matrices, where `rank` dimensions tell elements
+    /// apart. The next word has the columns.
     pub fn matrix(&self, rank: u32) -> u32 {
         self.outer + rank - 3
     }
@@ -69,7 +69,7 @@ impl Layout {
             }
             Body::Rows(rows) => {
                 layout.count = take(1);
-                layout.chunks = take(u32::from(rows.is_cut));
+                layout.strips = take(u32::from(rows.is_cut));
                 let ranks = Ranks {
                     outer: rows.outer,
                     inner: rows.inner,
@@ -108,7 +108,7 @@ impl Layout {
     }
 }
 
-/// Words of the strides of the result of rows: those of chunks lie end to end.
+/// How many strides the result of rows has. The results of strips lie end to end, and have none.
 fn result_strides(rows: &Rows) -> u32 {
     match (&rows.result, rows.is_cut) {
         (_, true) => 0,

@@ -1,6 +1,6 @@
-//! Kernels that are written by hand, and the facts that a planner needs of them.
+//! Named kernels, which are written by hand, and the facts that the planner needs of each.
 //!
-//! Their text is `kernel`'s business, and their twins are the processor's.
+//! The text of kernels is in `kernel`, and their twins are in `device/cpu`.
 
 use super::effort::terms;
 use super::{Effort, Kind};
@@ -10,72 +10,71 @@ use crate::graph::{Expr, Timing};
 /// A kernel that is written by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Named {
-    /// `(1 − t)·a + t·b`.
+    /// Interpolates floats: `(1 − t)·a + t·b`.
     Lerp,
-    /// Quaternions along the shorter arc.
+    /// Interpolates quaternions along the shorter arc.
     Slerp,
-    /// Quaternions on the chord of the shorter arc, made unit again.
+    /// Interpolates quaternions along the chord of the shorter arc, and normalizes the result.
     Nlerp,
-    /// Floats on cubic Bézier curves.
+    /// Evaluates cubic Bézier curves of floats.
     Bezier,
-    /// Gradients of states.
+    /// Differentiates states.
     StateGradients,
-    /// Gradients of a caller's own field, with the field in its source.
+    /// Differentiates a caller's field, which is part of the kernel's text.
     StateField(Expr),
-    /// States between states.
+    /// Interpolates states.
     StateInterpolate,
-    /// All steps between states.
+    /// Interpolates states at all steps of a sequence.
     StateSequence,
-    /// States on cubic Bézier curves.
+    /// Evaluates cubic Bézier curves of states.
     StateBezier,
-    /// How far apart states are.
+    /// Measures how far apart states are.
     StateDistance,
-    /// States one step down their gradient.
+    /// Moves states one step down their gradient.
     StateDescend,
-    /// Clips at times of the calls' own.
+    /// Samples clips.
     Clip,
-    /// Queries against the vectors of an index.
-    Scan(Scan),
-    /// The best of what they found.
-    Best,
+    /// Compares queries with the vectors of an index page, and keeps the nearest of each band.
+    TopKScan(Scan),
+    /// Merges, for each query, what the bands of all pages kept.
+    TopKMerge,
 }
 
 /// What a named kernel is told besides its operands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// Elements in a row; of a sequence, in a row of the result.
+    /// Elements in a row; of a sequence, elements in a row of the result.
     pub width: u32,
-    /// Whether t comes as an operand with a value for each row, or as the
-    /// call's scalar.
+    /// Whether t is an operand with a value for each row, or the call's scalar.
     pub timing: Timing,
-    /// A variant of the kernel; see the WGSL file.
+    /// A variant of the kernel, as the kernel's WGSL file says.
     pub mode: u32,
 }
 
-/// Threads that a call takes.
+/// How a kernel counts the threads of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Threads {
     /// One for four floats.
     Quads,
     /// One for each element of a row.
     Elements,
-    /// So many for each row.
+    /// This many for each row.
     Row(u32),
-    /// As many as the call counts itself.
+    /// As many as the recipe says.
     Counted,
 }
 
-/// What is known of a named kernel besides its text.
+/// What the planner knows of a named kernel.
 struct Facts {
     name: &'static str,
-    /// Operands that it binds, the scalar included.
+    /// Bound operands, the scalar included.
     operands: usize,
     threads: Threads,
-    /// What it computes of an element of a row, or of a row.
+    /// The operations for each element of a row, or for each row.
     effort: (Kind, f64, Unit),
 }
 
-/// What efforts are counted of.
+/// What an effort is for.
 #[derive(Clone, Copy)]
 enum Unit {
     Element,
@@ -86,7 +85,7 @@ enum Unit {
 const LAYERS: f64 = 16.0;
 
 impl Named {
-    /// Every kernel whose source no call has a part in.
+    /// Every kernel whose text does not depend on a call.
     pub const ALL: [Named; 12] = [
         Named::Lerp,
         Named::Slerp,
@@ -99,7 +98,7 @@ impl Named {
         Named::StateDistance,
         Named::StateDescend,
         Named::Clip,
-        Named::Best,
+        Named::TopKMerge,
     ];
 
     const fn facts(&self) -> Facts {
@@ -111,7 +110,7 @@ impl Named {
             Named::Nlerp => ("nlerp", 3, Row(1), (Blend, 8.0, Unit::Row)),
             Named::Bezier => ("bezier", 5, Quads, (Blend, 2.0, Unit::Element)),
             Named::StateGradients => ("state_gradients", 1, Row(8), of_layers(1.0)),
-            // Counted by the terms of the field: two differences along each of two axes.
+            // Two differences of the field along each of two axes, counted in the field's terms.
             Named::StateField(_) => ("state_field", 1, Row(16), (Term, 4.0 * LAYERS, Unit::Row)),
             Named::StateInterpolate => ("state_interpolate", 3, Row(1), of_layers(8.0)),
             Named::StateSequence => {
@@ -122,8 +121,8 @@ impl Named {
             Named::StateDistance => ("state_distance", 2, Row(1), of_layers(6.0)),
             Named::StateDescend => ("state_descend", 2, Row(1), of_layers(4.0)),
             Named::Clip => ("clip", 2, Counted, (Term, 0.0, Unit::Row)),
-            Named::Scan(_) => ("scan", 2, Counted, (Term, 0.0, Unit::Row)),
-            Named::Best => ("best", 1, Counted, (Term, 0.0, Unit::Row)),
+            Named::TopKScan(_) => ("top_k_scan", 2, Counted, (Term, 0.0, Unit::Row)),
+            Named::TopKMerge => ("top_k_merge", 1, Counted, (Term, 0.0, Unit::Row)),
         };
         Facts {
             name,
@@ -138,18 +137,18 @@ impl Named {
         self.facts().name
     }
 
-    /// Operands that it binds, the scalar included.
+    /// Bound operands, the scalar included.
     pub const fn operands(&self) -> usize {
         self.facts().operands
     }
 
-    /// Whether calls count rows, each of which is computed by itself, and no threads.
+    /// Whether segments count rows, each of which is computed by itself, and not threads.
     pub const fn is_by_row(&self) -> bool {
         !matches!(self.facts().threads, Threads::Counted)
     }
 
-    /// Threads that a call of `rows` rows takes. More than have numbers are as many as
-    /// have, which no device starts.
+    /// Threads of a call of `rows` rows. A count that 32 bits do not hold is `u32::MAX`, which no
+    /// device starts.
     pub fn threads(&self, rows: u32, settings: &Settings) -> u32 {
         match self.facts().threads {
             Threads::Quads => rows.saturating_mul(settings.width).div_ceil(4),
@@ -159,8 +158,7 @@ impl Named {
         }
     }
 
-    /// What a row computes. What clips and searches compute depends on their calls'
-    /// sizes, and is not known here.
+    /// What a row computes. What a row of clips or of a search computes is said by the recipe.
     pub fn effort(&self, settings: &Settings) -> Effort {
         let (kind, count, unit) = self.facts().effort;
         let times = match (self, unit) {
@@ -172,7 +170,7 @@ impl Named {
     }
 }
 
-/// So much for each layer of a state.
+/// This many operations for each layer of a state.
 const fn of_layers(count: f64) -> (Kind, f64, Unit) {
     (Kind::Layer, LAYERS * count, Unit::Row)
 }

@@ -26,7 +26,7 @@ impl Display for Program {
     }
 }
 
-/// What it computes, without where from and where to.
+/// Prints what the stage computes, without what it reads and writes.
 impl Display for Stage {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let names = Names { stage: self };
@@ -97,6 +97,7 @@ fn print_rows(f: &mut Formatter<'_>, names: &Names<'_>, rows: &Rows) -> fmt::Res
             names.expression(f, value)?;
         }
     }
+    // `explain` shows this text to callers, for whom strips have been chunks of rows.
     f.write_str(if rows.is_cut { ") of chunks" } else { ")" })
 }
 
@@ -108,7 +109,7 @@ fn print_source(f: &mut Formatter<'_>, load: Load) -> fmt::Result {
     }
 }
 
-/// What the variables of a stage are called.
+/// Names the variables of a stage.
 struct Names<'a> {
     stage: &'a Stage,
 }

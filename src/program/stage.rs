@@ -1,31 +1,33 @@
-//! One stage of a program: what it reads, what it computes and where it writes.
+//! One stage of a program: what the stage reads, what it computes and where it writes.
+//!
+//! Stages have no sizes and no addresses.
 
 use super::{Body, LANES, Width};
 use crate::tensor::Packing;
 
-/// Largest number of operands that a kernel takes. With the result and the
-/// segment table these are the eight storage buffers that every WebGPU device
-/// binds at once.
+/// The most operands of a kernel. With the result and the segment table these are the eight
+/// storage buffers that every WebGPU device binds at once.
 pub const MAX_OPERANDS: usize = RESULT as usize;
 
-/// The binding of the result. Every kernel has the same bindings, operands
-/// first, so that one layout serves all; it leaves out what it does not read.
+/// The binding of the result. All kernels have the same numbers of bindings, operands first, so
+/// that one bind group layout serves all; a kernel leaves out the operands that it does not
+/// have.
 pub const RESULT: u32 = 6;
 
-/// A result or an intermediate of a program.
+/// The number of a buffer of a program, for a result or an intermediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferId(pub u32);
 
-/// What a stage reads, besides its call's constants.
+/// What a stage reads. The constants of a call are read with its scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The input of this number, in the arena with the call.
+    /// The input of this number, which comes with the call in the arena.
     Input(u32),
     /// The call's scalar.
     Scalar,
-    /// The input of this number, in a buffer of its own.
+    /// The input of this number, which is a resident tensor.
     Resident(u32),
-    /// What earlier stages made.
+    /// What an earlier stage wrote.
     Buffer(BufferId),
 }
 
@@ -34,21 +36,21 @@ pub enum Source {
 pub enum Target {
     /// A result or an intermediate of the program.
     Buffer(BufferId),
-    /// The input of this number, a tensor that stays on the device. Where in that is
-    /// the call's own data.
+    /// The input of this number, a resident tensor. An operand of the call says where in the
+    /// tensor the stage writes.
     Resident(u32),
 }
 
-/// One kernel at work.
+/// A part of a program that one kernel computes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stage {
-    /// What it computes.
+    /// What the stage computes.
     pub body: Body,
-    /// What the variables of its expressions are, the first of them.
+    /// What the first variables of the stage's expressions are.
     pub loads: Vec<Load>,
-    /// The variables behind the loads.
+    /// What the variables behind the loads are.
     pub scalars: Vec<Scalar>,
-    /// Where it writes.
+    /// Where the stage writes.
     pub target: Target,
 }
 
@@ -57,17 +59,16 @@ pub struct Stage {
 pub struct Load {
     /// What is read.
     pub source: Source,
-    /// Which of the stage's distinct buffers that is; [`RESULT`] where it is the
-    /// one that the stage writes.
+    /// The binding that is read: [`RESULT`] where the stage reads what it writes.
     pub binding: u32,
     /// How a thread finds its element.
     pub access: Access,
-    /// How its elements are packed, if they are.
+    /// How the source's elements are packed, if they are packed.
     pub packing: Option<Packing>,
 }
 
 impl Load {
-    /// Whether it reads what its stage then writes over.
+    /// Whether the stage overwrites what this load reads.
     pub fn is_in_place(&self) -> bool {
         self.binding == RESULT
     }
@@ -82,7 +83,7 @@ pub enum Access {
     Strided,
     /// By strides, and by the index that the load of this number gives.
     Indexed(u32),
-    /// By what it read before: no word of the entry says where.
+    /// By what the thread read before: no word of the entry says where.
     Found,
 }
 
@@ -91,20 +92,20 @@ pub enum Access {
 pub enum Scalar {
     /// The chain's constant of this number.
     Constant(u32),
-    /// A number of elements, from the entry.
+    /// A number of elements, which the entry holds.
     Count,
 }
 
 impl Stage {
-    /// Distinct buffers that it reads and does not write.
+    /// How many buffers the stage reads and does not write.
     pub fn bindings(&self) -> usize {
         let loads = self.loads.iter().filter(|load| !load.is_in_place());
         let last = loads.map(|load| load.binding + 1).max();
         last.unwrap_or(0) as usize
     }
 
-    /// What its bindings are, in order. Tensors of the arena share one, and
-    /// the first of them stands for all.
+    /// The sources of the stage's bindings, in order. All inputs in the arena share a binding,
+    /// for which the first of these inputs is given.
     pub fn sources(&self) -> impl Iterator<Item = Source> {
         (0..self.bindings() as u32).filter_map(|binding| {
             let mut loads = self.loads.iter();
@@ -114,15 +115,15 @@ impl Stage {
         })
     }
 
-    /// How the elements of a binding are packed, if they are.
+    /// How the elements of a binding are packed, if they are packed.
     pub fn packing(&self, binding: u32) -> Option<Packing> {
         let mut loads = self.loads.iter();
         let load = loads.find(|load| load.binding == binding);
         load.and_then(|load| load.packing)
     }
 
-    /// Whether one kernel computes both: they differ at most in which tensors
-    /// they read and where they write. Layers of a network do not.
+    /// Whether one kernel computes both stages: these differ at most in which buffers they read
+    /// and write, as equal layers of a network do.
     pub fn shares_kernel(&self, other: &Stage) -> bool {
         let of = |load: &Load| (load.binding, load.access, load.packing);
         self.body == other.body
@@ -130,7 +131,7 @@ impl Stage {
             && self.loads.iter().map(of).eq(other.loads.iter().map(of))
     }
 
-    /// The buffer of the program that it writes, if it writes one.
+    /// The buffer of the program that the stage writes, unless it writes a resident tensor.
     pub fn buffer(&self) -> Option<BufferId> {
         match self.target {
             Target::Buffer(buffer) => Some(buffer),
@@ -138,19 +139,19 @@ impl Stage {
         }
     }
 
-    /// Whether it reads constants of the call.
+    /// Whether the stage reads constants of the call.
     pub fn has_constants(&self) -> bool {
         let is_constant = |scalar: &Scalar| matches!(scalar, Scalar::Constant(_));
         self.scalars.iter().any(is_constant)
     }
 
-    /// Whether it is a map of which each element is computed from those in its
-    /// place, in memory that is its own.
+    /// Whether the stage is a map that computes each element from the elements in the same place,
+    /// and whose result has no strides of its own.
     pub fn is_flat_map(&self) -> bool {
         matches!(&self.body, Body::Map(map) if map.rank == 0 && !map.is_strided)
     }
 
-    /// Threads that must stay in one workgroup.
+    /// How many neighboring threads must be in one workgroup.
     pub fn group(&self) -> u32 {
         match &self.body {
             Body::Map(_) | Body::Named(..) => 1,

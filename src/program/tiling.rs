@@ -1,35 +1,36 @@
-//! How large the tiles are that workgroups compute of products of matrices.
+//! Chooses the size of tiles, the parts of a matrix product that one workgroup computes.
 //!
-//! Every size sums an element in one order, so no bit depends on the choice. It
-//! is made for a whole dispatch, when all its calls are known.
+//! Tiles of every size sum an element in the same order, so that no bit depends on the choice.
+//! The choice is made for a whole dispatch, when all calls are known.
 
 use super::{Body, LANES, Layout, Stage, Width};
 
-/// How large the tiles of a product are that workgroups compute.
+/// The size of the tiles of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tiles {
-    /// [`TILE`] rows and columns.
+    /// [`TILE`] rows and as many columns.
     Large,
-    /// [`SMALL_TILE`].
+    /// The rows and columns of [`SMALL_TILE`].
     Small,
 }
 
-/// Rows and columns of a tile.
+/// Rows and columns of a large tile.
 pub const TILE: u32 = 64;
 
-/// The same where there are few: more workgroups share the work, and each brings
-/// more steps at once.
+/// Rows and columns of a small tile. Where there are few tiles, small ones give more workgroups,
+/// each of which loads more of the summed dimension at once.
 pub const SMALL_TILE: [u32; 2] = [16, 32];
 
-/// Dispatches of at most so many tiles have small ones instead. On an H200 both take as
-/// long for about 100, and a smaller GPU has enough to do with fewer.
+/// The most large tiles of a dispatch that gets small tiles instead. On an H200 both sizes take
+/// equally long for about 100 large tiles; a smaller GPU is busy with fewer.
 /// (benches/record/2026-11-22-nvidia-h200-tiles.txt)
 const FEW: u64 = 48;
 
-/// So many small tiles take as long as a large one, where there are many (there too).
+/// How many small tiles take as long as a large one, where there are many of either. (The same
+/// record.)
 const WORTH: u64 = 3;
 
-/// Workgroups for a matrix of so many rows and columns.
+/// Large tiles of a matrix of so many rows and columns.
 pub fn tiles(rows: u32, columns: u32) -> u32 {
     count([TILE; 2], [rows, columns])
 }
@@ -39,16 +40,16 @@ fn count([height, width]: [u32; 2], [rows, columns]: [u32; 2]) -> u32 {
         .saturating_mul(columns.div_ceil(width))
 }
 
-/// Where a stage of products has their sizes.
+/// Where the entries of a stage of products hold the sizes of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Products {
-    /// Of a call's words behind the result's address the one with its rows. The
-    /// columns are the next.
+    /// The word of an entry, behind the address of the result, with the rows. The next word has
+    /// the columns.
     rows: usize,
 }
 
 impl Products {
-    /// `None` of a stage of anything else.
+    /// `None` for a stage that computes no product.
     pub fn of(stage: &Stage) -> Option<Products> {
         match &stage.body {
             Body::Rows(rows) if matches!(rows.width, Width::Tile(_)) => Some(Products {
@@ -58,15 +59,15 @@ impl Products {
         }
     }
 
-    /// Threads of a call in small tiles that takes so many in large ones.
+    /// Threads of a call in small tiles, if the call takes `threads` in large tiles.
     pub fn small_threads(self, threads: u32, words: &[u32]) -> u32 {
         let size = [words[self.rows], words[self.rows + 1]];
         let for_matrix = threads / count([TILE; 2], size).max(1);
         for_matrix.saturating_mul(count(SMALL_TILE, size))
     }
 
-    /// Whether a dispatch of calls that take so many threads has small tiles; `entries`
-    /// are their words, as many for each.
+    /// Whether a dispatch gets small tiles. `threads` are the threads of each call in large tiles,
+    /// and `entries` the words of the calls' entries, as many for each.
     pub fn are_small(self, threads: impl ExactSizeIterator<Item = u32>, entries: &[u32]) -> bool {
         let words = entries.len() / threads.len().max(1);
         let (mut large, mut small) = (0, 0);

@@ -1,38 +1,38 @@
-//! How much a call takes, and whether a device can have it.
+//! Admission: how much a call takes, and whether a device can have the call.
 
 use super::Session;
 use super::budget::most_room;
-use super::program_cache::Taken;
+use super::program_cache::Footprint;
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Recipe, RecipeId};
 use crate::tensor::WORD;
 
 impl<D: Device> Session<D> {
-    /// Words of operands and bytes of operands and results of a call.
-    pub(super) fn measure(&mut self, recipe: RecipeId, rows: u32) -> Result<(u32, u64), Error> {
-        if self.structures.get(recipe).is_none() {
+    /// What a call of so many rows takes.
+    pub(super) fn footprint(&mut self, recipe: RecipeId, rows: u32) -> Result<Footprint, Error> {
+        if self.programs.get(recipe).is_none() {
             return Err(Error::InvalidInput(format!(
                 "structure {} is unknown",
                 recipe.0
             )));
         }
-        let last = *self.structures.taken(recipe);
+        let last = *self.programs.footprint_mut(recipe);
         if rows > 0 && last.rows == rows {
-            return Ok((last.words, last.bytes));
+            return Ok(last);
         }
-        let (words, bytes) = self.weigh(&self.structures.recipes()[recipe.0 as usize], rows)?;
-        *self.structures.taken(recipe) = Taken { rows, words, bytes };
-        Ok((words, bytes))
+        let footprint = self.weigh(&self.programs.recipes()[recipe.0 as usize], rows)?;
+        *self.programs.footprint_mut(recipe) = footprint;
+        Ok(footprint)
     }
 
-    /// The same, computed: what fits the device.
-    fn weigh(&self, known: &Recipe, rows: u32) -> Result<(u32, u64), Error> {
+    /// What a call of so many rows takes, unless no device can have it.
+    fn weigh(&self, known: &Recipe, rows: u32) -> Result<Footprint, Error> {
         if rows == 0 {
             return Err(Error::InvalidInput("a call has at least one row".into()));
         }
-        let limit = self.device.limits().max_side_bytes;
-        // What can be cut goes in pieces.
+        let limit = self.devices.primary().limits().max_side_bytes;
+        // A call that can be cut goes in chunks: a few rows must fit.
         let least = known.least(rows);
         let sides = |rows| (known.input_words(rows), known.result_words(rows));
         let bytes = |(up, down): (u64, u64)| up.max(down) * WORD as u64;
@@ -52,12 +52,16 @@ impl<D: Device> Session<D> {
             return Err(Error::TooMany);
         }
         match (u32::try_from(up), u32::try_from(down)) {
-            (Ok(words), Ok(_)) => Ok((words, (up + down) * WORD as u64)),
+            (Ok(words), Ok(_)) => Ok(Footprint {
+                rows,
+                words,
+                bytes: (up + down) * WORD as u64,
+            }),
             _ => Err(too_large(bytes((up, down)), most_room(limit))),
         }
     }
 
-    /// Refuses a call whose device there is not.
+    /// Refuses a call for a device that is missing, or that lacks a tensor of the call.
     pub(super) fn check_engine(
         &self,
         engine: Option<Engine>,
@@ -65,19 +69,19 @@ impl<D: Device> Session<D> {
         written: Option<u32>,
     ) -> Result<(), Error> {
         match engine {
-            Some(Engine::Gpu) if self.engine == Engine::Cpu => Err(Error::NoAdapter(
+            Some(Engine::Gpu) if self.devices.engine() == Engine::Cpu => Err(Error::NoAdapter(
                 "engine: calls run on the processor here; leave engine out, or open a session with \
                  engine 'gpu'"
                     .into(),
             )),
-            Some(Engine::Cpu) if self.engine == Engine::Gpu && written.is_some() => {
+            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu && written.is_some() => {
                 Err(Error::InvalidInput(
                     "engine: the call writes to a tensor of the GPU; leave engine out".into(),
                 ))
             }
-            Some(Engine::Cpu) if self.engine == Engine::Gpu => {
-                let has = |tensor: &u32| self.tensors.is_mirrored(*tensor);
-                match self.beside.is_some() && tensors.iter().all(has) {
+            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu => {
+                let has = |tensor: &u32| self.tensors.has_copy(*tensor);
+                match self.devices.has_companion() && tensors.iter().all(has) {
                     true => Ok(()),
                     false => Err(Error::InvalidInput(
                         "engine: a tensor of the call is on the GPU alone; leave engine out".into(),

@@ -1,6 +1,6 @@
-//! Where the time of a batch went, while somebody listens.
+//! Batch metrics: where the time of a batch went, while somebody listens.
 //!
-//! The clock is the face's, the kernels' time the device's own. With nobody
+//! The clock is the face's, and the time of kernels is the device's own. With nobody
 //! listening nothing is timed, and nothing is kept.
 
 use crate::batch::{Millis, Ticket};
@@ -8,44 +8,44 @@ use crate::device::{Clock, Counters, Engine};
 
 const NS: f64 = 1e-6;
 
-/// A batch that came back. Times in milliseconds, sizes in bytes; `None` is
+/// The facts of a batch that was answered. Times in milliseconds, sizes in bytes; `None` is
 /// unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
-    /// Its oldest call.
+    /// The batch's oldest call.
     pub first: Ticket,
-    /// Its newest call.
+    /// The batch's newest call.
     pub last: Ticket,
     /// Calls that were sent.
     pub calls: u64,
-    /// Pieces that they were sent in.
+    /// Chunks that the calls were sent in.
     pub pieces: u64,
-    /// Where they ran.
+    /// Where the calls ran.
     pub engine: Engine,
-    /// Sent to the device.
+    /// Bytes that were sent to the device.
     pub bytes_up: u64,
-    /// Read back.
+    /// Bytes that were read back.
     pub bytes_down: u64,
-    /// When its sending began, on the face's clock.
+    /// When the launch began, on the face's clock.
     pub sent: Millis,
-    /// How long its oldest call waited until then.
+    /// How long the oldest call had waited when the launch began.
     pub wait_ms: f64,
-    /// Planning and encoding its pieces.
+    /// The time of planning and encoding the chunks.
     pub encode_ms: f64,
-    /// Writing its operands where the device takes them from.
+    /// The time of writing operands where the device takes them from.
     pub transfer_ms: f64,
-    /// Its kernels, by the device's own clock: `None` where it has none, and where
-    /// they took less than that clock can tell.
+    /// The time of kernels, by the device's own clock: `None` where the device has no
+    /// clock, and where kernels took less than its clock can tell.
     pub gpu_ms: Option<f64>,
-    /// From its last submission until its last result was there, without the time
-    /// of its kernels where that is known: the rest of the link, the read-back,
-    /// and until it was noticed. Some of the kernels ran before that submission
-    /// where there are several pieces, so it is then rather too small.
+    /// From the last submission until the last result was there, without the time of
+    /// kernels where that is known: the rest of the link, the read-back, and the time until
+    /// the face noticed. Where there are several chunks this is rather too small, because
+    /// some kernels ran before the last submission.
     pub read_ms: f64,
-    /// From its sending to its last result.
+    /// From the start of the launch to the last result.
     pub wall_ms: f64,
-    /// Smallest step of the device's clock that was seen; each piece's kernels are
-    /// known to so much. Browsers make it coarse, often 0.1 ms.
+    /// The smallest step of the device's clock that was seen, and so the precision of the
+    /// kernels' time of each chunk. Browsers make the step coarse, often 0.1 ms.
     pub resolution_ms: Option<f64>,
 }
 
@@ -73,17 +73,18 @@ impl Facts {
 pub struct Measured {
     /// [`Facts::transfer_ms`].
     pub transfer_ms: Option<f64>,
-    /// [`Facts::gpu_ms`], of the batches of which it is known.
+    /// [`Facts::gpu_ms`], of the batches whose kernels' time is known.
     pub gpu_ms: Option<f64>,
     /// [`Facts::read_ms`].
     pub read_ms: Option<f64>,
-    /// Kernels' share of the time of kernels and transfers, of the same.
+    /// Kernels' share of the time of kernels and transfers, of the batches whose kernels'
+    /// time is known.
     pub kernel_efficiency: Option<f64>,
-    /// Kernels' share of the time in which any of the same was on its way.
+    /// Kernels' share of the time in which any of these batches was in flight.
     pub utilization: Option<f64>,
 }
 
-/// A batch that is measured and on its way.
+/// What was measured so far of a batch in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     sent: Millis,
@@ -93,24 +94,31 @@ pub(super) struct Timing {
     upload_ns: u64,
     bytes_up: u64,
     bytes_down: u64,
-    /// The kernels of the pieces that are back; `None` once one is unknown.
+    /// Nanoseconds of the kernels of the chunks that are back; `None` once one is unknown.
     kernel_ns: Option<u64>,
 }
 
-/// What is told of a batch to whoever measures it.
+/// When an encoding began, and what the device had done before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    moment: Millis,
+    counters: Counters,
+}
+
+/// What a session knows of a batch that was answered.
 pub(super) struct Outline {
     pub(super) first: Ticket,
     pub(super) last: Ticket,
     pub(super) calls: usize,
-    pub(super) pieces: usize,
+    pub(super) chunks: usize,
     pub(super) engine: Engine,
 }
 
-/// The clock, and what it has told.
+/// The clock, and what was measured by it.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     clock: Option<Clock>,
-    /// The greatest common divisor of all moments that the device told.
+    /// The greatest common divisor of all moments that the device's clock told.
     resolution_ns: u64,
     latest: Option<Facts>,
     sums: Sums,
@@ -121,12 +129,12 @@ struct Sums {
     batches: f64,
     transfer_ms: f64,
     read_ms: f64,
-    /// Those of which the kernels' time is known.
+    /// Batches whose kernels' time is known; the sums below are of these.
     known: f64,
     gpu_ms: f64,
     moved_ms: f64,
     wall_ms: f64,
-    /// Until when `wall_ms` counts.
+    /// The last moment that `wall_ms` counts.
     until: f64,
 }
 
@@ -135,30 +143,36 @@ impl Meter {
         self.clock = clock;
     }
 
-    /// The clock for another device, of whose own nothing is known.
+    /// The clock for another device, whose own clock is unknown so far.
     pub(super) fn renew(&mut self) -> Option<Clock> {
         self.resolution_ns = 0;
         self.clock
     }
 
-    /// The facts of the batch that came back last, once.
+    /// The facts of the batch that was answered last, once.
     pub(super) fn take(&mut self) -> Option<Facts> {
         self.latest.take()
     }
 
-    /// The moment, and what the device did before, while somebody listens.
-    pub(super) fn start(&self, counters: impl FnOnce() -> Counters) -> Option<(Millis, Counters)> {
-        self.clock.map(|clock| (Millis(clock()), counters()))
+    /// The start of an encoding, while somebody listens.
+    pub(super) fn start(&self, counters: impl FnOnce() -> Counters) -> Option<Start> {
+        self.clock.map(|clock| Start {
+            moment: Millis(clock()),
+            counters: counters(),
+        })
     }
 
     /// A batch was encoded since `start`.
     pub(super) fn encoded(
         &self,
-        start: Option<(Millis, Counters)>,
+        start: Option<Start>,
         counters: impl FnOnce() -> Counters,
         wait_ms: f64,
     ) -> Option<Timing> {
-        let (sent, before) = start?;
+        let Start {
+            moment: sent,
+            counters: before,
+        } = start?;
         let after = counters();
         let encoded = Millis(self.clock?());
         Some(Timing {
@@ -173,11 +187,11 @@ impl Meter {
         })
     }
 
-    /// More of a batch was encoded since `start`.
+    /// More chunks of a batch were encoded since `start`.
     pub(super) fn went_on(
         &self,
         timing: &mut Option<Timing>,
-        start: Option<(Millis, Counters)>,
+        start: Option<Start>,
         counters: impl FnOnce() -> Counters,
     ) {
         if let (Some(timing), Some(more)) = (timing, self.encoded(start, counters, 0.0)) {
@@ -189,7 +203,7 @@ impl Meter {
         }
     }
 
-    /// A piece of a batch is back, whose kernels began and ended then.
+    /// A chunk of a batch is back. Its kernels began and ended at `stamps`.
     pub(super) fn landed(&mut self, timing: &mut Option<Timing>, stamps: Option<[u64; 2]>) {
         let Some(timing) = timing else {
             return;
@@ -204,7 +218,7 @@ impl Meter {
         timing.kernel_ns = timing.kernel_ns.zip(took).map(|(sum, took)| sum + took);
     }
 
-    /// All of a batch is back.
+    /// The last chunk of a batch is back.
     pub(super) fn finished(&mut self, timing: Option<Timing>, batch: &Outline) {
         let (Some(timing), Some(clock)) = (timing, self.clock) else {
             return;
@@ -219,7 +233,7 @@ impl Meter {
             first: batch.first,
             last: batch.last,
             calls: batch.calls as u64,
-            pieces: batch.pieces as u64,
+            pieces: batch.chunks as u64,
             engine: batch.engine,
             bytes_up: timing.bytes_up,
             bytes_down: timing.bytes_down,

@@ -1,8 +1,8 @@
-//! A program may take more than a page.
+//! The default budget of a native program, which may take more memory than a page.
 
 use crate::batch::MemoryBudget;
 
-/// What a session may use unless it was told.
+/// The memory that a session may use unless its settings say so.
 pub(super) fn default_budget(_max_side_bytes: u64) -> MemoryBudget {
     MemoryBudget(2 << 30)
 }

@@ -1,8 +1,8 @@
-//! Measures a [`Model`]: samples that are computed on each device, and what
-//! their times say. The face runs and times them while it is idle.
+//! Calibration: measures a [`Model`] by samples that are computed on each device. The face
+//! runs and times the samples while it is idle.
 //!
-//! A sample is best measured a few times; its shortest time counts. All of them
-//! together take 20 to 50 ms, most of it waiting for the GPU.
+//! A sample is best measured a few times; its shortest time counts. All samples together
+//! take 20 to 50 ms, most of it waiting for the GPU.
 
 use super::Session;
 use super::cost_model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
@@ -10,7 +10,7 @@ use crate::device::{Device, Engine, Flight};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::plan::{self, Call, Kind, NumbersId, Piece, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format};
 
@@ -20,18 +20,18 @@ pub(super) struct Calibration {
     recipes: [Recipe; 6],
     values: Box<[u32]>,
     arena: Arena,
-    /// How many were measured, round after round: what is computed for the first
-    /// time is compiled, and in browsers compiled better while others run.
+    /// How many samples were measured, round after round. A sample that is computed for the
+    /// first time is compiled, and browsers compile it better while others run.
     measured: usize,
-    /// The shortest time of each, in milliseconds.
+    /// The shortest time of each sample, in milliseconds.
     best: [f64; SAMPLES.len()],
 }
 
-/// Calls of one structure on one device.
+/// A sample: calls of one structure on one device.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     engine: Engine,
-    /// Its place in [`Calibration::recipes`].
+    /// The structure's place in [`Calibration::recipes`].
     recipe: u32,
     calls: u32,
     rows: u32,
@@ -44,19 +44,19 @@ const LARGE_PRODUCT: u32 = 3;
 const SMALL_PRODUCT: u32 = 4;
 const TERMS: u32 = 5;
 
-/// What samples compute with: floats between a quarter and a half, states of many
-/// layers. Equal ones, and zeros, are computed faster than what callers have.
+/// The operands of samples: floats between a quarter and a half, states of many layers.
+/// Equal floats, and zeros, are computed faster than what callers have.
 fn values() -> Box<[u32]> {
     let varied = (0..MOVED * 2).map(|i| 0x3e80_0000 | (i.wrapping_mul(0x9e37_79b9) >> 9));
     varied.collect()
 }
 
-/// Rows and columns of the products.
+/// Rows and columns of the products that samples compute.
 const LARGE: u32 = 192;
 const SMALL: u32 = 96;
 
-/// How often each is measured, and how often the processor computes it each
-/// time: it is faster than a browser's clock is fine.
+/// How often each sample is measured, and how often the CPU computes it each time: a sample
+/// takes less than a browser's clock can tell.
 const ROUNDS: usize = 4;
 const AT_ONCE: u32 = 4;
 
@@ -74,7 +74,7 @@ const SAMPLES: [Sample; 11] = [
     cpu(SMALL_PRODUCT, 1, 1),
 ];
 
-/// Floats of the larger samples, and states.
+/// Floats of the larger samples, and their states.
 const MOVED: u32 = 1 << 16;
 const STATES: u32 = 1 << 12;
 
@@ -99,15 +99,15 @@ const fn cpu(recipe: u32, calls: u32, rows: u32) -> Sample {
 }
 
 impl<D: Device> Session<D> {
-    /// Begins to measure a model, where routes are chosen.
+    /// Begins to measure a model, if calls are routed by one.
     pub fn calibrate(&mut self) {
-        if self.router.is_some() {
+        if self.is_routing() {
             self.calibration = Some(Box::default());
         }
     }
 
-    /// The next sample on its way; `None` when the model is known, or the
-    /// device lost. Nothing else should be on its way meanwhile.
+    /// Launches the next sample; `None` when the model is known, or the device lost.
+    /// Nothing else should be in flight meanwhile.
     pub fn next_sample(&mut self) -> Option<Flight> {
         let calibration = self.calibration.as_mut()?;
         if self.life.is_lost() {
@@ -122,19 +122,20 @@ impl<D: Device> Session<D> {
             return None;
         }
         Some(match sample.engine {
-            Engine::Gpu => calibration.run(sample, &mut self.device),
+            Engine::Gpu => calibration.run(sample, self.devices.primary_mut()),
             Engine::Cpu => {
-                let beside = self.beside.as_mut().expect("a router has one");
+                let cpu = self.devices.companion_mut();
+                let cpu = cpu.expect("calls are routed to it");
                 for _ in 1..AT_ONCE {
-                    drop(calibration.run(sample, beside)); // Done when it returns.
+                    drop(calibration.run(sample, cpu)); // The CPU is done when the launch returns.
                 }
-                calibration.run(sample, beside)
+                calibration.run(sample, cpu)
             }
         })
     }
 
-    /// Notes how long a sample took, from before [`Session::next_sample`] on.
-    /// One that failed takes for ever.
+    /// Notes how long a sample took, from before [`Session::next_sample`] on. A sample that
+    /// failed takes for ever.
     pub fn note_sample(&mut self, ms: f64) {
         if let Some(calibration) = &mut self.calibration {
             calibration.note(ms);
@@ -142,7 +143,7 @@ impl<D: Device> Session<D> {
     }
 }
 
-/// Has a device compute a few floats: one that answers works.
+/// Has a device compute a few floats: a device that answers works.
 pub fn try_out(device: &mut impl Device) -> Flight {
     Calibration::default().run(SAMPLES[0], device)
 }
@@ -151,13 +152,9 @@ impl Default for Calibration {
     fn default() -> Self {
         Calibration {
             recipes: [
-                recipe(Named::Lerp, &[FLOAT; 2], (Some(PARAMETER), FLOAT)),
-                recipe(
-                    Named::Slerp,
-                    &[QUATERNION; 2],
-                    (Some(PARAMETER), QUATERNION),
-                ),
-                recipe(Named::StateGradients, &[STATE], (None, SLOPES)),
+                rows_of(Named::Lerp, FLOAT),
+                rows_of(Named::Slerp, QUATERNION),
+                gradients(),
                 product(LARGE),
                 product(SMALL),
                 terms(),
@@ -194,7 +191,7 @@ impl Calibration {
             &self.recipes,
             &calls,
             &[Box::default()],
-            &Piece::all(&calls),
+            &Chunk::all(&calls),
         );
         let flight = device.launch(&plan, &mut self.arena);
         self.arena.truncate(0);
@@ -207,7 +204,7 @@ impl Calibration {
         self.measured += 1;
     }
 
-    /// What the times come to. Each number stays within what a device can be,
+    /// The model that the times come to. Each number stays within what a device can be,
     /// whatever the clock says.
     fn model(&self) -> Model {
         let [idle, many, lerp, gradients, product, cpu @ ..] = self.best;
@@ -216,7 +213,7 @@ impl Calibration {
         let mut set = |fact: usize, ms: f64, count: f64| {
             let measured = ms / count * if fact == FLUSH { 1.0 } else { 1e6 };
             let (least, most) = (usual.0[fact] / FARTHEST, usual.0[fact] * FARTHEST);
-            // Not a number where a sample never came back.
+            // The time is not finite where a sample never came back.
             if measured.is_finite() {
                 model.0[fact] = measured.clamp(least, most);
             }
@@ -224,7 +221,8 @@ impl Calibration {
         };
         set(FLUSH, idle, 1.0);
         set(GPU_CALL, many - idle, 1000.0);
-        // Two equations: a lerp goes up twice, gradients come down eight times.
+        // Two equations: a lerp's operands are twice its results, and the gradients of
+        // states come down eight times.
         let (floats, states) = (f64::from(MOVED * 4), f64::from(STATES * 16));
         let (a, b) = ((lerp - idle) / floats, (gradients - idle) / states);
         let up = set(UP, 8.0 * a - b, 15.0);
@@ -248,8 +246,8 @@ impl Calibration {
         for ((kind, count), ms) in counts.into_iter().zip(&times[1..]) {
             set(CPU + kind as usize, *ms, count);
         }
-        // A GPU that is slow at products is slow at the rest. One that is fast
-        // computes the sample in less time than can be told from none.
+        // A GPU that is slow at products is slow at the rest. A fast GPU computes the
+        // product in less time than can be told from none.
         let slower = (model.0[GPU_PRODUCT] / usual.0[GPU_PRODUCT]).max(1.0);
         for fact in GPU..=GPU_PRODUCT {
             model.0[fact] = usual.0[fact] * slower;
@@ -258,7 +256,7 @@ impl Calibration {
     }
 }
 
-/// How far a number may be from the usual one.
+/// How many times a number may be larger or smaller than the usual one.
 const FARTHEST: f64 = 50.0;
 
 const FLOAT: Format = Format {
@@ -277,20 +275,31 @@ const STATE: Format = Format {
 };
 const SLOPES: Format = Format { width: 32, ..FLOAT };
 
-fn recipe(
-    kernel: Named,
-    operands: &[Format],
-    (scalar, result): (Option<Format>, Format),
-) -> Recipe {
+/// A kernel of two operands and a parameter, whose result has the operands' format.
+fn rows_of(kernel: Named, format: Format) -> Recipe {
     Recipe::new(&RowOp {
         kernel,
         settings: Settings {
-            width: operands[0].width,
+            width: format.width,
             ..Settings::default()
         },
-        operands: operands.to_vec(),
-        scalar,
-        result,
+        operands: [format; 2].as_slice().into(),
+        scalar: Some(PARAMETER),
+        result: format,
+    })
+}
+
+/// The gradients of states.
+fn gradients() -> Recipe {
+    Recipe::new(&RowOp {
+        kernel: Named::StateGradients,
+        settings: Settings {
+            width: STATE.width,
+            ..Settings::default()
+        },
+        operands: [STATE].as_slice().into(),
+        scalar: None,
+        result: SLOPES,
     })
 }
 

@@ -1,61 +1,61 @@
-//! The pieces of a batch: what of it goes in one submission.
+//! Chunking: what of a batch goes in one submission.
 //!
-//! How many are on their way is the business of `launch`, and where rows may be cut
+//! How many chunks are in flight is the business of `launch`, and where rows may be cut is
 //! the planner's.
 
 use super::payload::Batch;
-use crate::plan::{self, Asked, Parted, Piece, PieceLimits, PieceSizes, Plan, Recipe};
+use crate::plan::{self, Chunk, ChunkLimits, ChunkSizes, Plan, PlanSource, Recipe, ShardedTensor};
 
 /// What decides how a batch is cut.
 pub(super) struct Chunker<'a> {
     /// The structures of the session.
     pub(super) recipes: &'a [Recipe],
-    /// Tensors that lie on the device in parts.
-    pub(super) parted: &'a [Parted],
-    /// How large pieces should be.
-    pub(super) sizes: PieceSizes,
-    /// What a piece may need at most.
-    pub(super) limits: PieceLimits,
+    /// The shards of tensors that no buffer holds.
+    pub(super) sharded: &'a [ShardedTensor],
+    /// How large chunks should be.
+    pub(super) sizes: ChunkSizes,
+    /// What a chunk may need at most.
+    pub(super) limits: ChunkLimits,
 }
 
 impl Chunker<'_> {
-    /// The pieces of a batch of which none was sent, the first one last.
-    pub(super) fn pieces(&self, batch: &Batch) -> Vec<Piece> {
+    /// All chunks of a batch, the first one last.
+    pub(super) fn chunks(&self, batch: &Batch) -> Vec<Chunk> {
         let (recipes, sizes) = (self.recipes, self.sizes);
         let (leading, others) = batch.ahead().split_at(batch.front());
-        let mut pieces = match batch.front() {
+        let mut chunks = match batch.front() {
             0 => Vec::new(),
-            _ => plan::pieces(recipes, leading, sizes),
+            _ => plan::chunks(recipes, leading, sizes),
         };
-        if pieces.is_empty() || !others.is_empty() {
-            let behind = plan::pieces(recipes, others, sizes).into_iter();
-            pieces.extend(behind.map(|piece| Piece {
-                first: piece.first + leading.len(),
-                end: piece.end + leading.len(),
-                ..piece
+        if chunks.is_empty() || !others.is_empty() {
+            let behind = plan::chunks(recipes, others, sizes).into_iter();
+            chunks.extend(behind.map(|chunk| Chunk {
+                first: chunk.first + leading.len(),
+                end: chunk.end + leading.len(),
+                ..chunk
             }));
         }
-        pieces.reverse();
-        pieces
+        chunks.reverse();
+        chunks
     }
 
-    /// The next piece of a batch, taken from the `rest` of them, and its plan. A batch
-    /// that is cut before a call which writes to a tensor is cut anew, with all such
-    /// calls in front: what is written is found by the whole batch, however it is cut.
-    pub(super) fn next(&self, batch: &mut Batch, rest: &mut Vec<Piece>) -> Option<(Piece, Plan)> {
+    /// Takes the next chunk of a batch from the `rest`, and plans it. A batch that is cut
+    /// before a call which writes to a tensor is cut anew, with all such calls in front:
+    /// the whole batch finds what is written, however the batch is cut.
+    pub(super) fn next(&self, batch: &mut Batch, rest: &mut Vec<Chunk>) -> Option<(Chunk, Plan)> {
         loop {
-            let asked = Asked {
+            let source = PlanSource {
                 recipes: self.recipes,
                 calls: batch.ahead(),
                 sets: &batch.payload.sets,
-                parted: self.parted,
+                sharded: self.sharded,
             };
-            let (piece, plan) = plan::assemble_next(asked, rest, &self.limits)?;
-            let is_first = batch.front() == 0 && piece.first == 0 && piece.skipped == 0;
-            if !is_first || !batch.lead(self.recipes, piece.end) {
-                return Some((piece, plan));
+            let (chunk, plan) = plan::assemble_next(source, rest, &self.limits)?;
+            let is_first = batch.front() == 0 && chunk.first == 0 && chunk.skipped == 0;
+            if !is_first || !batch.move_writers_to_front(self.recipes, chunk.end) {
+                return Some((chunk, plan));
             }
-            *rest = self.pieces(batch);
+            *rest = self.chunks(batch);
         }
     }
 }

@@ -1,24 +1,25 @@
 //! The compile gate: which kernels a device is ready for, which compilations a face is to
-//! await, and whether it is time to look at what waits for them.
+//! await, and whether it is time to look at the calls that wait.
 //!
-//! Calls that wait are the queue's, and compiling is the device's.
+//! The queue has the calls that wait, and devices compile.
 
 use crate::batch::{Millis, Ticket};
 use crate::device::{Compile, Device, Readiness};
 use crate::error::Error;
 use crate::kernel::Kernel;
 
-/// What a session knows of kernels on their way.
+/// What a session knows of kernels that are being compiled.
 #[derive(Default)]
 pub(super) struct CompileGate {
     /// Whether parked calls may be able to go by now.
     is_due: bool,
     /// Whether warm-ups may be over by now.
     is_warmup_due: bool,
-    /// What the face is to await.
+    /// The compilations that the face is to await.
     compiles: Vec<Compile>,
     warmups: Vec<Warmup>,
-    /// When calls were parked first, or the compiler was last done with a kernel.
+    /// When the first of the parked calls was parked, or the compiler was last done with a
+    /// kernel.
     since: Millis,
 }
 
@@ -30,19 +31,18 @@ pub(super) enum State {
     Compiling,
 }
 
-/// Kernels of calls, each once.
+/// The kernels that some calls need, each once.
 #[derive(Debug, Default)]
 pub struct Kernels(pub(super) Vec<Kernel>);
 
-/// Kernels that somebody waits for, with a ticket as a call has.
+/// A warm-up: kernels that somebody waits for, with a ticket as a call has.
 struct Warmup {
     ticket: Ticket,
     kernels: Kernels,
 }
 
 impl CompileGate {
-    /// Asks a device for kernels. It is asked for all of them, so that they compile at the
-    /// same time.
+    /// Asks a device for kernels: for all of them, so that they compile at the same time.
     pub(super) fn ask<'a>(
         &mut self,
         device: &mut impl Device,
@@ -51,24 +51,24 @@ impl CompileGate {
         ask(device, &mut self.compiles, kernels)
     }
 
-    /// The compilations that have begun since this was asked last.
+    /// Takes the compilations that have begun since the last time.
     pub(super) fn take_compiles(&mut self) -> Vec<Compile> {
         std::mem::take(&mut self.compiles)
     }
 
-    /// The compiler is done with a kernel.
+    /// Notes that the compiler is done with a kernel.
     pub(super) fn compiled(&mut self, now: Millis) {
         self.is_due = true;
         self.is_warmup_due = true;
         self.since = now;
     }
 
-    /// Parked calls may be able to go by now.
+    /// Notes that parked calls may be able to go by now.
     pub(super) fn open(&mut self) {
         self.is_due = true;
     }
 
-    /// No parked call can go for now.
+    /// Notes that no parked call can go for now.
     pub(super) fn close(&mut self) {
         self.is_due = false;
     }
@@ -78,7 +78,7 @@ impl CompileGate {
         self.is_due
     }
 
-    /// Calls are parked, the first of those that are.
+    /// Notes that a call is parked while no other is.
     pub(super) fn park(&mut self, now: Millis) {
         self.since = now;
     }
@@ -88,13 +88,14 @@ impl CompileGate {
         self.since
     }
 
-    /// Somebody waits for kernels.
+    /// Takes a warm-up.
     pub(super) fn warm_up(&mut self, ticket: Ticket, kernels: Kernels) {
         self.warmups.push(Warmup { ticket, kernels });
         self.is_warmup_due = true;
     }
 
-    /// A warm-up that is over: its kernels are compiled, or one of them does not compile.
+    /// Takes a warm-up that is over: its kernels are compiled, or one of them does not
+    /// compile.
     pub(super) fn warmed(
         &mut self,
         device: &mut impl Device,
@@ -117,13 +118,13 @@ impl CompileGate {
         self.is_warmup_due && !self.warmups.is_empty()
     }
 
-    /// Forgets everything; the tickets of the warm-ups.
+    /// Forgets everything. Returns the tickets of the warm-ups.
     pub(super) fn clear(&mut self) -> Vec<Ticket> {
         let warmups = std::mem::take(self).warmups;
         warmups.iter().map(|warmup| warmup.ticket).collect()
     }
 
-    /// The device is another one, which has compiled nothing.
+    /// Forgets compilations: the device is another one, which has compiled nothing.
     pub(super) fn forget_compiles(&mut self) {
         self.compiles.clear();
         self.is_warmup_due = true;

@@ -1,12 +1,12 @@
-//! What calls take on each device, foreseen: numbers that were measured once,
-//! and how they add up.
+//! The cost model: what work is foreseen to take on each device, by numbers that were
+//! measured once.
 //!
-//! It has no clock and no memory of what calls really took; that is `router`'s.
+//! The model has no clock and no memory of what calls really took; `router` has the latter.
 
 use crate::plan::{Effort, KINDS, Kind};
 
-/// The names of a model's numbers, in their order. All are milliseconds; those
-/// that count bytes, calls or the [`Kind`]s of work are for a million of them.
+/// The names of a model's numbers, in their order. All are milliseconds: of one flush or
+/// dispatch, of a million bytes or calls, or of a million units of a [`Kind`] of work.
 pub const FACTS: [&str; 16] = [
     "flush",
     "dispatch",
@@ -41,7 +41,7 @@ pub(super) const CPU: usize = 11;
 
 const MILLION: f64 = 1e6;
 
-/// A browser on a machine with a GPU of its own, until it is measured.
+/// The usual model, of a browser on a machine with a GPU of its own, until one is measured.
 impl Default for Model {
     fn default() -> Self {
         let (flush, dispatch, up, down) = (1.0, 0.01, 0.5, 0.8);
@@ -58,11 +58,11 @@ impl Default for Model {
 /// Equal calls of a flush, summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
-    /// Calls.
+    /// How many calls.
     pub calls: f64,
-    /// What they compute.
+    /// What the calls compute.
     pub effort: Effort,
-    /// Dispatches that they take together.
+    /// Dispatches that the calls take together.
     pub dispatches: f64,
     /// Bytes of operands.
     pub up: f64,
@@ -71,25 +71,24 @@ pub struct Sum {
 }
 
 impl Model {
-    /// Whether the numbers can be those of a model, as one that was stored
-    /// may not be.
+    /// Whether the numbers can be right. A model that was stored may have others.
     pub fn is_sound(&self) -> bool {
         self.0.iter().all(|fact| (0.0..1e9).contains(fact))
     }
 
-    /// What a flush of the GPU takes before it does anything.
+    /// Milliseconds that a flush of the GPU takes before it does anything.
     pub fn flush_ms(&self) -> f64 {
         self.0[FLUSH]
     }
 
-    /// What calls add to a flush of the GPU.
+    /// Milliseconds that calls add to a flush of the GPU.
     pub fn gpu_ms(&self, sum: &Sum) -> f64 {
         let [_, dispatch, up, down, call, ..] = self.0;
         let moved = up * sum.up + down * sum.down + call * sum.calls;
         dispatch * sum.dispatches + moved / MILLION + self.work(GPU, &sum.effort)
     }
 
-    /// What calls take on the processor.
+    /// Milliseconds that calls take on the CPU.
     pub fn cpu_ms(&self, sum: &Sum) -> f64 {
         self.0[CPU_CALL] * sum.calls / MILLION + self.work(CPU, &sum.effort)
     }

@@ -1,54 +1,54 @@
-//! What the processor beside a GPU computes of a batch.
+//! The CPU share of a batch: the calls that the CPU beside a GPU computes.
 //!
-//! It goes in pieces, as on a processor alone, and is answered as one: it lands
-//! between pieces of the GPU, of which one may have begun a call's result. Which
-//! calls it has is the business of `partition`.
+//! The share goes in chunks, as on a CPU alone, and is answered as one, because it lands
+//! between chunks of the GPU, of which one may have begun a call's result. Which calls are
+//! in the share is the business of `partition`.
 
 use std::task::{Context, Poll, Waker};
 
+use super::Session;
 use super::in_flight::InFlight;
 use super::payload::{Call, Payload};
 use super::scatter::Sent;
-use super::{COPIES, Session};
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback};
 use crate::error::Error;
-use crate::plan::{self, Asked, Piece, PieceLimits, Plan, Recipe};
+use crate::plan::{self, Chunk, Plan, PlanSource, Recipe};
 use crate::tensor::{Span, aligned};
 
 impl<D: Device> Session<D> {
-    /// Computes the processor's share of a batch just launched, before this
-    /// returns: [`Launch::is_parted`](super::Launch::is_parted) says that there
-    /// is something. Its flight comes before those of the launch.
+    /// Computes the CPU share of a batch just launched, before this returns.
+    /// [`Launch::has_cpu_share`](super::Launch::has_cpu_share) says that there is one. Its
+    /// flight comes before those of the launch.
     ///
     /// # Panics
     ///
-    /// For a batch that is not on its way, or of which nothing is the processor's.
+    /// For a batch that is not in flight, or has no CPU share.
     pub fn compute(&mut self, batch: BatchId) -> Flight {
         let at = self.queue.place_in_flight(batch).expect("just launched");
         let own = self.queue.flying(at);
         let mut plans = self.plans_of_share(own.behind(), &own.payload.sets);
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let (calls, Payload { arena, .. }) = batch.behind_and_payload();
-        let beside = self.beside.as_mut().expect("it has a share");
+        let cpu = self.devices.companion_mut().expect("it has a share");
         let operands = arena.len();
         let mut run = |plan: &Plan| {
-            let flight = beside.launch(plan, arena);
+            let flight = cpu.launch(plan, arena);
             arena.truncate(operands);
             arena.trim();
             flight
         };
-        let sent = way.pieces.first_mut();
+        let sent = way.chunks.first_mut();
         let sent = sent.filter(|sent: &&mut Sent| sent.is_cpu_share);
-        let sent = sent.expect("something is the processor's");
+        let sent = sent.expect("the CPU has a share");
         if let [(_, plan)] = &mut plans[..] {
             sent.results = std::mem::take(&mut plan.results);
             return run(plan);
         }
-        let mut all = Joined::of(self.structures.recipes(), calls);
+        let mut all = JoinedResults::of(self.programs.recipes(), calls);
         let mut outcome = Ok(());
-        for (piece, plan) in &plans {
-            outcome = landed(run(plan)).map(|words| all.add(piece, &plan.results, &words));
+        for (chunk, plan) in &plans {
+            outcome = landed(run(plan)).map(|words| all.add(chunk, &plan.results, &words));
             if outcome.is_err() {
                 break;
             }
@@ -58,33 +58,27 @@ impl<D: Device> Session<D> {
         Box::pin(std::future::ready(outcome))
     }
 
-    /// The pieces of the processor's share, each no larger than one on a processor
-    /// alone if it can be cut.
-    pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Piece, Plan)> {
-        let asked = Asked {
-            recipes: self.structures.recipes(),
+    /// Plans the CPU share in chunks, each no larger than one on a CPU alone if it can be
+    /// cut.
+    pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Chunk, Plan)> {
+        let source = PlanSource {
+            recipes: self.programs.recipes(),
             calls,
             sets,
-            parted: &[],
+            sharded: &[],
         };
-        let beside = self.beside.as_ref().expect("it has a share");
-        let limits = beside.limits();
-        let limits = PieceLimits {
-            slot_bytes: limits.max_side_bytes,
-            bytes: self.budget.live() / COPIES / 2,
-            copies: 1,
-            threads: limits.max_threads,
-        };
-        let mut rest = vec![Piece::all(calls)];
+        let cpu = self.devices.companion().expect("it has a share");
+        let limits = self.limits.cpu_chunk(&cpu.limits(), 0);
+        let mut rest = vec![Chunk::all(calls)];
         let mut plans = Vec::new();
-        while let Some(next) = plan::assemble_next(asked, &mut rest, &limits) {
+        while let Some(next) = plan::assemble_next(source, &mut rest, &limits) {
             plans.push(next);
         }
         plans
     }
 }
 
-/// What a processor has computed.
+/// The results of a flight of a CPU.
 fn landed(mut flight: Flight) -> Result<HostWords, Error> {
     match flight
         .as_mut()
@@ -92,20 +86,20 @@ fn landed(mut flight: Flight) -> Result<HostWords, Error> {
     {
         Poll::Ready(Ok(Readback::Host(words))) => Ok(words),
         Poll::Ready(Err(error)) => Err(error),
-        _ => unreachable!("a processor is done when its launch returns"),
+        _ => unreachable!("a CPU is done when its launch returns"),
     }
 }
 
-/// The results of all calls in one place, as of one piece.
-struct Joined<'a> {
+/// The results of all calls of the share in one place, as of one chunk.
+struct JoinedResults<'a> {
     recipes: &'a [Recipe],
     calls: &'a [Call],
     results: Vec<Span>,
     words: Vec<u32>,
 }
 
-impl<'a> Joined<'a> {
-    /// None of them yet.
+impl<'a> JoinedResults<'a> {
+    /// No results yet, but a place for each call's.
     fn of(recipes: &'a [Recipe], calls: &'a [Call]) -> Self {
         let mut end = 0;
         let results = calls.iter().map(|call| {
@@ -115,7 +109,7 @@ impl<'a> Joined<'a> {
             end += aligned(words);
             Span { at, words }
         });
-        Joined {
+        JoinedResults {
             recipes,
             calls,
             results: results.collect(),
@@ -123,21 +117,21 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// Takes those of a piece, which lie there at `spans`.
-    fn add(&mut self, piece: &Piece, spans: &[Span], words: &[u32]) {
+    /// Adds the results of a chunk, which lie at `spans` of `words`.
+    fn add(&mut self, chunk: &Chunk, spans: &[Span], words: &[u32]) {
         let end = self
             .results
             .last()
             .map_or(0, |last| last.at + aligned(last.words));
         self.words.resize(end as usize, 0);
-        for (index, span) in (piece.first..piece.end).zip(spans) {
+        for (index, span) in (chunk.first..chunk.end).zip(spans) {
             let call = &self.calls[index].work.planned;
             let recipe = &self.recipes[call.recipe.0 as usize];
-            for (from, at, count) in recipe.parts(piece.part(self.calls, index), call.rows) {
-                let from = (span.at + from) as usize;
-                let at = (self.results[index].at + at) as usize;
-                let count = count as usize;
-                self.words[at..at + count].copy_from_slice(&words[from..from + count]);
+            for run in recipe.result_runs(chunk.rows_of(self.calls, index), call.rows) {
+                let from = (span.at + run.from) as usize;
+                let to = (self.results[index].at + run.to) as usize;
+                let count = run.words as usize;
+                self.words[to..to + count].copy_from_slice(&words[from..from + count]);
             }
         }
     }

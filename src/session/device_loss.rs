@@ -1,17 +1,19 @@
-//! A session whose device is lost: everything stays queued until there is another,
-//! and nothing of the old one is heard again.
+//! Device loss: everything stays queued until there is another device, and what the lost
+//! one still answers is ignored.
 //!
-//! Finding another device is a face's matter.
+//! Finding another device is the matter of the driver and its face.
 
 use super::in_flight::Way;
-use super::recovery::{Loss, Remedy};
+use super::launch::Settlement;
+use super::recovery::{ATTEMPTS, Loss, Remedy};
 use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
+use crate::error::Error;
 
 impl<D: Device> Session<D> {
-    /// Notes that the device of this generation is gone, whoever saw it. What
-    /// is queued and in flight waits for [`Session::replace_device`].
+    /// Notes that the device of this generation is gone, whoever saw it. Queued calls and
+    /// those in flight wait for [`Session::replace_device`].
     pub fn lose(&mut self, generation: Generation) {
         let is_at_work = self.ways().any(Way::needs_device) || self.queue.has_parked();
         let loss = match is_at_work {
@@ -26,14 +28,14 @@ impl<D: Device> Session<D> {
             return;
         }
         self.life.end(loss);
-        // A device takes batches in order: it was at work on the oldest.
+        // A device takes batches in order: it was at work on the oldest batch.
         let mut flying = self.queue.in_flight_mut().iter_mut();
         if let Some(oldest) = flying.find(|flying| flying.way.needs_device()) {
             oldest.batch.payload.losses += 1;
         }
         let has_answered = self.life.has_answered();
-        // And the compiler on all that waits for it; one that answered others meanwhile
-        // is half as much to be blamed on them.
+        // The compiler was at work on all parked batches. If the device answered other
+        // calls meanwhile, a loss counts half against the parked ones.
         for batch in self.queue.parked_mut() {
             let payload = &mut batch.payload;
             payload.doubts += u32::from(has_answered);
@@ -41,11 +43,29 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Whether some calls are sent while the device is lost: to the processor
-    /// beside it.
+    /// Refuses a chunk of a batch over which too many devices were lost, while the last of
+    /// them waits for its replacement. A device that stalls may keep the chunk's flight for
+    /// ever. To be asked before anything is sent, until there is none.
+    pub fn refuse_chunk(&mut self) -> Option<Settlement> {
+        while self.is_lost() {
+            let mut flying = self.queue.in_flight().iter();
+            let refused = flying.find(|flying| {
+                flying.batch.payload.losses >= ATTEMPTS && flying.way.is_device_next()
+            })?;
+            let (id, generation) = (refused.batch.id, refused.way.generation);
+            let why = "every device that was sent the call was lost".to_owned();
+            let settlement = self.settle(id, generation, Err(Error::DeviceLost(why)));
+            if settlement.is_some() {
+                return settlement;
+            }
+        }
+        None
+    }
+
+    /// Whether some calls are sent while the device is lost: to the CPU beside it.
     pub(super) fn goes_on(&self) -> bool {
         let mut waiting = self.queue.waiting();
-        self.router.is_some() || waiting.any(|batch| batch.payload.asks_cpu)
+        self.is_routing() || waiting.any(|batch| batch.payload.asks_cpu)
     }
 
     /// Whether the device is lost and waits for its replacement.
@@ -53,16 +73,16 @@ impl<D: Device> Session<D> {
         self.life.is_lost()
     }
 
-    /// Whether nothing is sent for now: the device is lost and the processor beside it
-    /// has nothing to do, another one is about to take over, or what is on its way goes
+    /// Whether nothing is sent for now: the device is lost and the CPU beside it has
+    /// nothing to do, another device is about to take over, or what is in flight goes
     /// first.
     pub(super) fn is_stopped(&self) -> bool {
         let has_device = !self.is_lost() || self.goes_on();
-        !has_device || self.successor.is_some() || self.is_held_back()
+        !has_device || self.devices.has_successor() || self.is_held_back()
     }
 
-    /// What a face is to do about the device. To be asked after everything that may have
-    /// lost it, and at [`Session::next_look`].
+    /// What a face is to do about the device. A face asks after everything that may have
+    /// lost the device, and at [`Session::next_look`].
     pub fn remedy(&mut self, now: Millis) -> Option<Remedy> {
         if let Some(loss) = self.life.loss() {
             self.recovery.lost(loss, now);
@@ -80,61 +100,58 @@ impl<D: Device> Session<D> {
         self.recovery.next_look()
     }
 
-    /// A face has looked for a GPU, and found none.
+    /// Notes that a face has looked for a GPU, and found none.
     pub fn missed(&mut self, now: Millis) {
         self.recovery.fell_back(now);
     }
 
-    /// Takes a GPU that a face has found, while the processor is in its place. It takes
-    /// over as soon as nothing is on its way; see [`Session::take_over`]. One that cannot
-    /// hold every tensor there is, is destroyed.
+    /// Takes a GPU that a face has found while the CPU is in its place. The GPU takes over
+    /// as soon as nothing is in flight; see [`Session::take_over`]. A GPU that cannot hold
+    /// every tensor is destroyed.
     pub fn welcome(&mut self, mut gpu: D, now: Millis) {
         if self.tensors_fit(&gpu) {
-            self.successor = Some(gpu);
+            self.devices.add_successor(gpu);
         } else {
             gpu.destroy();
             self.missed(now);
         }
     }
 
-    /// Whether a GPU waits for its turn, and it is there.
+    /// Whether a GPU is to take the CPU's place, and nothing is in flight any more.
     pub(super) fn has_successor(&self) -> bool {
-        self.successor.is_some() && self.queue.in_flight().is_empty()
+        self.devices.has_successor() && self.queue.in_flight().is_empty()
     }
 
-    /// Has the GPU that a face has found take over from the processor, which stays beside
-    /// it, if nothing is on its way: `true` where it did. No tensor has to be filled again.
-    /// To be asked whenever [`Session::launch`] is.
+    /// Has the GPU that a face has found take over from the CPU, which stays beside it, if
+    /// nothing is in flight: `true` where it did. No tensor has to be filled again. A face
+    /// asks whenever it asks for [`Session::launch`].
     pub fn take_over(&mut self, now: Millis) -> bool {
-        if !self.queue.in_flight().is_empty() {
+        if !self.has_successor() {
             return false;
         }
-        let Some(gpu) = self.successor.take() else {
-            return false;
-        };
-        self.metrics.leave(self.device.counters());
-        self.beside = Some(std::mem::replace(&mut self.device, gpu));
-        self.router = self.resting.take();
+        self.metrics.leave(self.devices.primary().counters());
+        self.devices.promote_successor();
         self.begin_life(now);
         self.defer_tensors();
         self.leave_to_gpu();
         true
     }
 
-    /// What queued calls write, the processor is not to have; and calls that asked for it
-    /// while there was nothing else go to the GPU where it has not got all their tensors.
+    /// Drops the CPU's copies of tensors that queued calls write. Calls that asked for the
+    /// CPU while there was no other device go to the GPU where the CPU lacks one of their
+    /// tensors.
     fn leave_to_gpu(&mut self) {
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         for batch in self.queue.waiting() {
             for call in batch.calls() {
                 if let Some(written) = batch.written(recipes, call) {
-                    self.tensors.unmirror(written);
+                    self.tensors.drop_copy(written);
                 }
             }
         }
         for batch in self.queue.waiting_mut() {
             let mut read = batch.payload.sets.iter().flatten();
-            if !read.all(|tensor| self.tensors.is_mirrored(*tensor)) {
+            if !read.all(|tensor| self.tensors.has_copy(*tensor)) {
                 let (works, payload) = batch.works_and_payload();
                 works.for_each(|work| work.wanted = None);
                 payload.asks_cpu = false;
@@ -142,13 +159,14 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Which life of the device this is.
+    /// The number of the device in use.
     pub fn generation(&self) -> Generation {
         self.life.generation()
     }
 
-    /// Goes on with another device in the place of one that is lost, and hands that one
-    /// back. Everything in flight on it is sent again; what it still answers is ignored.
+    /// Goes on with another device in the place of the lost one, and hands that one back.
+    /// Every batch in flight on the lost device is sent again; what the device still
+    /// answers is ignored.
     pub fn replace_device(&mut self, device: D, now: Millis) -> D {
         for at in (0..self.in_flight()).rev() {
             if self.queue.in_flight()[at].way.needs_device() {
@@ -156,39 +174,37 @@ impl<D: Device> Session<D> {
             }
         }
         self.queue.resume_all();
-        self.metrics.leave(self.device.counters());
-        self.device.destroy();
-        let old = std::mem::replace(&mut self.device, device);
+        self.metrics.leave(self.devices.primary().counters());
+        self.devices.primary_mut().destroy();
+        let old = self.devices.replace_primary(device);
         self.begin_life(now);
-        if self.engine == Engine::Cpu {
-            self.beside = None; // It is the device itself now.
-            self.resting = self.router.take().or(self.resting.take());
+        if !self.is_routing() {
             self.calibration = None;
         }
         self.tensors.lose();
         self.fit_batches();
-        // They may be as large as the batches that grew while nothing was sent.
-        self.spare.clear();
+        // Spare arenas may be as large as the batches that grew while nothing was sent.
+        self.arenas.clear();
         old
     }
 
-    /// The device is another one from now on.
+    /// Begins with another device, which is in its place already.
     fn begin_life(&mut self, now: Millis) {
-        self.engine = self.device.info().engine;
-        match self.engine {
+        match self.devices.engine() {
             Engine::Gpu => self.recovery.found(now),
             Engine::Cpu => self.recovery.fell_back(now),
         }
         self.gate.forget_compiles();
-        self.structures.forget_taken();
-        self.device.allow(self.budget.0);
-        self.device.measure(self.metrics.meter.renew());
+        self.programs.forget_footprints();
+        let clock = self.metrics.meter.renew();
+        let device = self.devices.primary_mut();
+        device.allow(self.limits.budget().0);
+        device.measure(clock);
         self.life.begin();
     }
 
-    /// Gives up the queued calls that read a tensor which went with the last
-    /// device and was not filled again. The tickets wait for the face to reject
-    /// them.
+    /// Gives up the queued calls that read a tensor which went with the last device and was
+    /// not filled again. The tickets wait for the face to reject them.
     pub fn give_up_unreadable(&mut self) -> Vec<Ticket> {
         let is_lost = |tensor: &u32| !self.tensors.is_filled(*tensor);
         let mut tickets = Vec::new();
@@ -206,7 +222,7 @@ impl<D: Device> Session<D> {
         tickets
     }
 
-    /// Puts a batch in flight back to where it waits to be sent.
+    /// Puts a batch in flight back among those that wait to be sent.
     pub(super) fn requeue(&mut self, at: usize) {
         let (batch, _) = self.queue.requeue(at);
         batch.forget_routes();

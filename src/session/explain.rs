@@ -1,4 +1,5 @@
-//! Calls that are never sent: their plan as text, and the kernels that they need.
+//! Explaining: calls that are never sent, their plan as text, and the kernels that they
+//! need.
 
 use super::Session;
 use super::chunking::Chunker;
@@ -6,22 +7,22 @@ use super::compile_gate::Kernels;
 use super::payload::{Batch, Payload};
 use crate::device::Device;
 use crate::kernel::Kernel;
-use crate::plan::{Piece, Plan};
+use crate::plan::{Chunk, Plan};
 use crate::tensor::Arena;
 
 impl<D: Device> Session<D> {
-    /// From here on calls are planned and never sent.
+    /// Begins to explain: from here on calls are planned and never sent.
     pub fn begin_explain(&mut self) {
         let payload = Payload::new(Arena::default());
         self.explained = Some(Batch::new(self.queue.open().id, payload, 0));
     }
 
-    /// The kernels of the calls made since [`Session::begin_explain`]. Their
-    /// tickets are forgotten.
+    /// Ends explaining. Returns the kernels of the calls made since
+    /// [`Session::begin_explain`], whose tickets are forgotten.
     pub fn end_kernels(&mut self) -> Kernels {
         let explained = self.explained.take();
         let calls = explained.iter().flat_map(|batch| batch.calls());
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let mut kernels: Vec<Kernel> = Vec::new();
         for call in calls {
             for kernel in recipes[call.work.planned.recipe.0 as usize].kernels() {
@@ -34,17 +35,17 @@ impl<D: Device> Session<D> {
         Kernels(kernels)
     }
 
-    /// The plan of the calls made since [`Session::begin_explain`], as text,
-    /// each part under the name of its device where there is a choice. Their
-    /// tickets are forgotten.
+    /// Ends explaining. Returns the plan of the calls made since [`Session::begin_explain`]
+    /// as text, under the names of the devices where there is a choice. The tickets of the
+    /// calls are forgotten.
     pub fn end_explain(&mut self) -> String {
         let Some(mut batch) = self.explained.take() else {
             return String::new();
         };
         let mut text = String::new();
-        if self.beside.is_some() && (self.router.is_some() || batch.payload.asks_cpu) {
+        if self.devices.has_companion() && (self.router.is_some() || batch.payload.asks_cpu) {
             self.routed(&batch).apply(&mut batch);
-            batch.part();
+            batch.move_cpu_share_to_back();
             let share = batch.behind();
             if !share.is_empty() {
                 text += "on the cpu\n";
@@ -60,23 +61,23 @@ impl<D: Device> Session<D> {
         text
     }
 
-    /// The plan of the device's calls.
+    /// Appends the plan of the calls that go to the primary device.
     fn describe(&self, mut batch: Batch, text: &mut String) {
         let chunker = Chunker {
-            recipes: self.structures.recipes(),
-            parted: self.tensors.parted(),
-            sizes: self.piece_sizes(0),
-            limits: self.piece_limits(0),
+            recipes: self.programs.recipes(),
+            sharded: self.tensors.sharded(),
+            sizes: self.chunk_sizes(0),
+            limits: self.chunk_limits(0),
         };
-        let mut rest = chunker.pieces(&batch);
+        let mut rest = chunker.chunks(&batch);
         let next = || chunker.next(&mut batch, &mut rest);
-        let plans: Vec<(Piece, Plan)> = std::iter::from_fn(next).collect();
+        let plans: Vec<(Chunk, Plan)> = std::iter::from_fn(next).collect();
         list(&plans, text);
     }
 }
 
-/// Plans as text, each under its number where there are some.
-fn list(plans: &[(Piece, Plan)], text: &mut String) {
+/// Appends plans as text, each under its number if there are several.
+fn list(plans: &[(Chunk, Plan)], text: &mut String) {
     for (index, (_, plan)) in plans.iter().enumerate() {
         if plans.len() > 1 {
             let line_end = if index > 0 { "\n" } else { "" };

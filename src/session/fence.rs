@@ -1,17 +1,17 @@
 //! Fences: until when batches may still read what nobody asks for any more.
 //!
 //! A face that gives ranges of one tensor to many owners, as it does for clips, puts a
-//! fence when an owner leaves and gives the range to another one once the fence has
-//! passed. Calls do not count here, batches do: a call that is given up, refused or
-//! late is still in its batch, whose later pieces compute it. What lies in the ranges is
-//! the face's matter.
+//! fence when an owner leaves and gives the range to another owner once the fence has
+//! passed. Fences count batches, not calls: a call that is given up, refused or late is
+//! still in its batch, whose later chunks compute it. What lies in the ranges is the face's
+//! matter.
 
 use super::Session;
 use super::payload::Batch;
 use crate::batch::BatchId;
 use crate::device::Device;
 
-/// A moment between two calls of a session: behind those of the batch of this number.
+/// A moment between two calls of a session: behind the calls of the batch of this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence(pub u32);
 
@@ -25,8 +25,8 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Whether every batch with a call from before a fence has ended: no piece of it is
-    /// still to be sent, for the first time or again after a loss.
+    /// Whether every batch with a call from before a fence has ended: no chunk of such a
+    /// batch is still to be sent, for the first time or again after a loss.
     pub fn has_passed(&self, fence: Fence) -> bool {
         let holds = |batch: &&Batch| !batch.calls().is_empty();
         let is_behind = |batch: &Batch| BatchId(fence.0).is_before(batch.origin);

@@ -1,4 +1,4 @@
-//! The way of a batch in flight: what of it was sent, and what came back.
+//! The way of a batch in flight: what of the batch was sent, and what came back.
 //!
 //! What is sent next, and what is done about a failure, is not decided here.
 
@@ -8,66 +8,66 @@ use super::router::Group;
 use super::scatter::Sent;
 use crate::batch::{self, Millis};
 use crate::device::{Engine, Generation};
-use crate::plan::Piece;
+use crate::plan::Chunk;
 
-/// The batches of a session, whatever becomes of them.
+/// Every batch of a session, whatever its state.
 pub(super) type Queue = batch::Queue<Work, Payload, Way>;
 
 /// A batch in flight.
 pub(super) type InFlight = batch::InFlight<Work, Payload, Way>;
 
-/// Bytes of operands and results of pieces beyond which the next of a batch waits for
+/// Bytes of operands and results in flight beyond which the next chunk of a batch waits for
 /// one that returns: many more than keep copies, link and device at work.
-pub(super) const ON_THEIR_WAY: u64 = 64 << 20;
+pub(super) const BYTES_IN_FLIGHT: u64 = 64 << 20;
 
-/// What of a batch may be on its way at once.
+/// What of a batch may be in flight at once.
 pub(super) struct Allowance {
     pub(super) bytes: u64,
-    pub(super) pieces: usize,
+    pub(super) chunks: usize,
 }
 
-/// What else was on its way when a batch was sent.
+/// What else was in flight when a batch was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Company {
-    /// Nothing.
+    /// No other batch.
     Alone,
     /// Other batches.
     Others,
 }
 
-/// The way of a batch in flight: what of it was sent, and what came back. The batch is
-/// kept whole beside it: it is sent again if the device is lost.
+/// The way of a batch in flight: what was sent, and what came back. The batch itself is
+/// kept whole, because it is sent again if the device is lost.
 #[derive(Debug)]
 pub(super) struct Way {
     pub(super) generation: Generation,
     pub(super) sent: Millis,
-    /// Its pieces, in order.
-    pub(super) pieces: Vec<Sent>,
-    /// How many of them are back.
+    /// The chunks that were sent, in order.
+    pub(super) chunks: Vec<Sent>,
+    /// How many of the chunks are back.
     pub(super) landed: usize,
-    /// Those that were not sent yet, the next one last.
-    pub(super) rest: Vec<Piece>,
-    /// Where its time goes, if anybody asked.
+    /// The chunks that were not sent yet, the next one last.
+    pub(super) rest: Vec<Chunk>,
+    /// Where the batch's time goes, if anybody asked.
     pub(super) timing: Option<Timing>,
-    /// Its calls by structure, where they had a choice of devices.
+    /// The batch's calls by structure, where they had a choice of devices.
     pub(super) groups: Vec<Group>,
     pub(super) company: Company,
-    /// Whether there was no memory for a piece of it.
+    /// Whether there was no memory for a chunk of the batch.
     pub(super) is_short: bool,
 }
 
 impl InFlight {
-    /// What is told of it to whoever measures it.
+    /// What the batch metrics tell of this batch.
     pub(super) fn outline(&self, engine: Engine) -> Outline {
         let calls = self.batch.calls();
         let tickets = || calls.iter().map(|call| call.ticket);
-        let mut pieces = self.way.pieces.iter();
+        let mut chunks = self.way.chunks.iter();
         Outline {
             first: tickets().min().unwrap_or_default(),
             last: tickets().max().unwrap_or_default(),
             calls: calls.len(),
-            pieces: pieces.len(),
-            engine: match pieces.all(|sent| sent.is_cpu_share) {
+            chunks: chunks.len(),
+            engine: match chunks.all(|sent| sent.is_cpu_share) {
                 true => Engine::Cpu,
                 false => engine,
             },
@@ -81,7 +81,7 @@ impl Way {
         Way {
             generation,
             sent,
-            pieces: Vec::new(),
+            chunks: Vec::new(),
             landed: 0,
             rest: Vec::new(),
             timing: None,
@@ -91,39 +91,42 @@ impl Way {
         }
     }
 
-    /// Whether the flight that lands next is its last, and the GPU's.
+    /// Whether the flight that lands next is the batch's last, and the device's.
     pub(super) fn is_at_last(&self) -> bool {
-        let next = self.pieces.get(self.landed);
-        self.landed + 1 == self.pieces.len()
-            && self.rest.is_empty()
-            && next.is_some_and(|sent| !sent.is_cpu_share)
+        self.landed + 1 == self.chunks.len() && self.rest.is_empty() && self.is_device_next()
     }
 
-    /// Whether the flight that lands next is the device's, and shows that it works: what
-    /// it writes to tensors alone is not waited for.
+    /// Whether the flight that lands next is the device's.
+    pub(super) fn is_device_next(&self) -> bool {
+        let next = self.chunks.get(self.landed);
+        next.is_some_and(|sent| !sent.is_cpu_share)
+    }
+
+    /// Whether the flight that lands next is the device's, and shows that the device works:
+    /// nobody waits for what a chunk only writes to tensors.
     pub(super) fn is_heard_next(&self) -> bool {
-        let next = self.pieces.get(self.landed);
-        next.is_some_and(|sent| !sent.is_cpu_share && sent.has_words())
+        let next = self.chunks.get(self.landed);
+        self.is_device_next() && next.is_some_and(Sent::has_words)
     }
 
-    /// Whether something of it needs the device that it was sent to.
+    /// Whether a chunk of the batch still needs the device that the batch was sent to.
     pub(super) fn needs_device(&self) -> bool {
-        let to_come = &self.pieces[self.landed..];
+        let to_come = &self.chunks[self.landed..];
         !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
     }
 
-    /// Whether another piece may go: one is always on its way, two if there are,
-    /// and more of them as long as they are few bytes.
+    /// Whether another chunk may go: one is always in flight, two if there are so many, and
+    /// more as long as they are few bytes.
     pub(super) fn has_room(&self, most: &Allowance) -> bool {
         let sent = || {
-            self.pieces[self.landed..]
+            self.chunks[self.landed..]
                 .iter()
                 .filter(|sent| !sent.is_cpu_share)
         };
         let bytes: u64 = sent().map(|sent| sent.bytes).sum();
         match sent().count() {
             0 => true,
-            count if count >= most.pieces => false,
+            count if count >= most.chunks => false,
             count => count < 2 || bytes < most.bytes,
         }
     }

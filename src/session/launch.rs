@@ -1,60 +1,62 @@
-//! Batches on their way: launched in pieces, settled piece by piece, and their
-//! memory given to the next.
+//! Launching: batches are sent in chunks and settled chunk by chunk, and their memory is
+//! given to the next batches.
 //!
-//! Of a large batch the first pieces go at once, and another one with each that
-//! returns, so that the memory of those on their way has a bound.
+//! Of a large batch the first chunks go at once, and another one with each that returns, so
+//! that the memory of what is in flight has a bound.
 //!
-//! When one is due is the queue's business, and what becomes of those on a
-//! lost device `device_loss`'s.
+//! When a batch is due is the queue's business, and what becomes of batches on a lost
+//! device is that of `device_loss`.
 
+use super::Session;
 use super::chunking::Chunker;
-use super::in_flight::{Allowance, Company, InFlight, ON_THEIR_WAY, Way};
+use super::in_flight::{Company, InFlight, Way};
 use super::payload::Payload;
 use super::recovery::ATTEMPTS;
 use super::scatter::{Answer, Sent};
 use super::submission::next_payload;
-use super::{COPIES, SPARES, Session};
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::plan::{Piece, PieceLimits};
-use crate::tensor::Arena;
+use crate::plan::{Chunk, ChunkLimits};
 
-/// A batch on its way. Await its flights in order, and give each to
-/// [`Session::settle`].
+/// A batch that was sent. Await the flights in order, and give each to [`Session::settle`].
 pub struct Launch {
     /// The batch.
     pub batch: BatchId,
-    /// The life of the device it was sent to.
+    /// The number of the device that the batch was sent to.
     pub generation: Generation,
-    /// Whether a part of it is the processor's, beside the GPU: it waits for
+    /// Whether the CPU beside the GPU has a share of the batch: it waits for
     /// [`Session::compute`], whose flight lands before the others.
-    pub is_parted: bool,
-    /// The results to come of each of its pieces; none where all of it is the
-    /// processor's, or waits for the next device.
+    pub has_cpu_share: bool,
+    /// The results to come of each chunk; none where the CPU has all of the batch, or where
+    /// all of it waits for the next device.
     pub flights: Vec<Flight>,
 }
 
-/// The answers to a piece of a batch.
+/// One launch of a batch: the batch may have been launched before, on another device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchId {
+    /// The batch.
+    pub batch: BatchId,
+    /// The device that the batch was sent to.
+    pub generation: Generation,
+}
+
+/// The answers to a chunk of a batch.
 pub struct Settlement {
     /// The calls still waited for, in submission order.
     pub answers: Vec<Answer>,
     /// The results, or what went wrong with all of them.
     pub outcome: Result<Readback, Error>,
-    /// Whether the batch has no more pieces on their way.
+    /// Whether this was the last chunk of the batch.
     pub is_last: bool,
-    /// Pieces of the batch that went in its place, behind those on their way.
+    /// Chunks of the batch that were sent in place of this one, behind those in flight.
     pub next: Vec<Flight>,
 }
 
-/// How often operands and results of a GPU's piece are in memory: uploaded, in slots
-/// and read back, and so those of the pieces beside it.
-const TRAVELING: u64 = 6;
-
 impl<D: Device> Session<D> {
-    /// Sends the next batch that is full or was asked for, unless too many are
-    /// on their way or the device is lost. Encoding and submission happen here,
-    /// synchronously.
+    /// Sends the next batch that is full or was asked for, unless too many are in flight or
+    /// the device is lost. Encoding and submission happen here, synchronously.
     pub fn launch(&mut self, now: Millis) -> Option<Launch> {
         if self.is_stopped() {
             return None;
@@ -64,37 +66,42 @@ impl<D: Device> Session<D> {
             Some(at) => at,
             None => self.take(now)?,
         };
-        let start = self.metrics.meter.start(|| self.device.counters());
+        let start = self
+            .metrics
+            .meter
+            .start(|| self.devices.primary().counters());
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        if self.beside.is_some() {
-            batch.part();
+        if self.devices.has_companion() {
+            batch.move_cpu_share_to_back();
         }
         let (id, waited) = (batch.id, now.0 - batch.oldest.0);
         way.groups = std::mem::take(&mut batch.payload.groups);
         self.metrics.launches += 1;
         self.life.sent(now);
-        let is_parted = !batch.behind().is_empty();
-        self.is_elsewhere = is_parted && self.router.is_some() && batch.ahead().is_empty();
-        if is_parted {
-            way.pieces.push(Sent {
-                piece: Piece::all(batch.behind()),
-                results: Vec::new(), // Known as soon as it is computed.
+        let has_cpu_share = !batch.behind().is_empty();
+        if let Some(router) = &mut self.router {
+            router.note_launch(batch.ahead().len());
+        }
+        if has_cpu_share {
+            way.chunks.push(Sent {
+                chunk: Chunk::all(batch.behind()),
+                results: Vec::new(), // Known as soon as the share is computed.
                 engine: Engine::Cpu,
                 is_cpu_share: true,
                 bytes: 0,
             });
-            self.metrics.pieces += 1;
+            self.metrics.chunks += 1;
         }
         let flights = self.send(at);
-        let timing = self
-            .metrics
-            .meter
-            .encoded(start, || self.device.counters(), waited);
+        let timing =
+            self.metrics
+                .meter
+                .encoded(start, || self.devices.primary().counters(), waited);
         self.queue.in_flight_mut()[at].way.timing = timing;
         Some(Launch {
             batch: id,
             generation: self.life.generation(),
-            is_parted,
+            has_cpu_share,
             flights,
         })
     }
@@ -108,17 +115,18 @@ impl<D: Device> Session<D> {
         Way::new(self.life.generation(), now, company)
     }
 
-    /// Takes the next batch of the queue, as far as it can go: its place in flight.
+    /// Takes the next batch of the queue, as far as its kernels are compiled: its place in
+    /// flight.
     fn take(&mut self, now: Millis) -> Option<usize> {
-        // Batches whose calls were all given up leave their memory.
+        // A batch whose calls were all given up leaves its memory.
         while let Some(abandoned) = self.queue.take_abandoned() {
             self.recycle(abandoned.payload);
         }
         loop {
             let way = self.way(now);
-            let at = self.queue.take(way, next_payload(&mut self.spare))?;
+            let at = self.queue.take(way, next_payload(&mut self.arenas))?;
             self.prepare(at, now);
-            if self.sift(at, now) {
+            if self.park_unready(at, now) {
                 return Some(at);
             }
         }
@@ -136,13 +144,13 @@ impl<D: Device> Session<D> {
         self.relieve(at);
     }
 
-    /// Whether pieces on their way keep the next batch back. What it writes might
-    /// be read by those of its predecessor that were not sent yet.
+    /// Whether chunks in flight keep the next batch back. Chunks of an earlier batch that
+    /// were not sent yet might read what the next batch writes.
     pub(super) fn is_occupied(&self) -> bool {
         let (mut ways, generation) = (self.ways(), self.life.generation());
-        let pieces = |way: &Way| way.pieces.len() - way.landed;
+        let chunks = |way: &Way| way.chunks.len() - way.landed;
         ways.any(|way| way.generation == generation && !way.rest.is_empty())
-            || self.ways().map(pieces).sum::<usize>() >= self.max_pieces
+            || self.ways().map(chunks).sum::<usize>() >= self.limits.chunks()
     }
 
     /// The ways of the batches in flight.
@@ -150,71 +158,59 @@ impl<D: Device> Session<D> {
         self.queue.in_flight().iter().map(|flying| &flying.way)
     }
 
-    /// What may be on its way at once.
-    fn allowance(&self, limits: &PieceLimits) -> Allowance {
-        Allowance {
-            bytes: (limits.bytes / limits.copies).min(ON_THEIR_WAY),
-            pieces: self.max_pieces,
-        }
-    }
-
-    /// What a piece may need at most.
-    pub(super) fn piece_limits(&self, shortages: u32) -> PieceLimits {
-        let limits = self.device.limits();
-        let live = self.budget.live().saturating_sub(self.tensors.resident);
-        let (bytes, copies) = match self.engine {
-            Engine::Gpu => (live - live / 4, TRAVELING),
-            // It answers nothing else while it computes a piece.
-            Engine::Cpu => (live / COPIES / 2, 1),
+    /// The memory and threads that a chunk may need at most.
+    pub(super) fn chunk_limits(&self, shortages: u32) -> ChunkLimits {
+        let (device, tensors) = (self.devices.primary().limits(), self.tensors.resident_bytes);
+        let limits = match self.devices.engine() {
+            Engine::Gpu => self.limits.gpu_chunk(&device, tensors),
+            Engine::Cpu => self.limits.cpu_chunk(&device, tensors),
         };
-        PieceLimits {
-            slot_bytes: limits.max_side_bytes,
-            bytes: bytes >> shortages,
-            copies,
-            threads: limits.max_threads,
+        ChunkLimits {
+            bytes: limits.bytes >> shortages,
+            ..limits
         }
     }
 
-    /// Launches a batch piece by piece: the device works on the first while
+    /// Launches a batch chunk by chunk: the device works on the first while
     /// the next is planned and copied.
     fn send(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        if batch.ahead().is_empty() && !way.pieces.is_empty() {
-            return Vec::new(); // All of it is the processor's.
+        if batch.ahead().is_empty() && !way.chunks.is_empty() {
+            return Vec::new(); // The CPU has all of the batch.
         }
         if shortages > 0 {
-            self.device.trim();
+            self.devices.primary_mut().trim();
         }
         way.rest = Chunker {
-            recipes: self.structures.recipes(),
-            parted: self.tensors.parted(),
+            recipes: self.programs.recipes(),
+            sharded: self.tensors.sharded(),
             sizes,
             limits,
         }
-        .pieces(batch);
+        .chunks(batch);
         self.send_more(at)
     }
 
-    /// Launches pieces as long as there is room, each small enough for the
-    /// device if it can be.
+    /// Launches chunks as long as there is room in flight, each small enough for the device
+    /// if it can be cut.
     fn send_more(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
-        let limits = self.piece_limits(shortages);
-        let sizes = self.piece_sizes(shortages);
-        let most = self.allowance(&limits);
+        let limits = self.chunk_limits(shortages);
+        let sizes = self.chunk_sizes(shortages);
+        let most = self.limits.allowance(&limits);
         let mut flights = Vec::new();
         while self.queue.in_flight()[at].way.has_room(&most) {
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
             let chunker = Chunker {
-                recipes: self.structures.recipes(),
-                parted: self.tensors.parted(),
+                recipes: self.programs.recipes(),
+                sharded: self.tensors.sharded(),
                 sizes,
                 limits,
             };
-            let Some((piece, plan)) = chunker.next(batch, &mut way.rest) else {
+            let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
             let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
@@ -222,17 +218,17 @@ impl<D: Device> Session<D> {
             let arena = &mut batch.payload.arena;
             let operands = arena.len();
             flights.push(match brought {
-                Ok(()) => self.device.launch(&plan, arena),
+                Ok(()) => self.devices.primary_mut().launch(&plan, arena),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             });
-            // What the device appended was for this attempt.
+            // What the device appended was for this attempt alone.
             arena.truncate(operands);
-            self.metrics.pieces += 1;
-            way.pieces.push(Sent {
+            self.metrics.chunks += 1;
+            way.chunks.push(Sent {
                 bytes: plan.traveling_bytes(),
-                piece,
+                chunk,
                 results: plan.results,
-                engine: self.engine,
+                engine: self.devices.engine(),
                 is_cpu_share: false,
             });
         }
@@ -240,10 +236,10 @@ impl<D: Device> Session<D> {
         flights
     }
 
-    /// Takes what the next flight of a batch brought. `None` for a batch that
-    /// is not, or no longer, on its way in this life of the device, and for one
-    /// that was lost with the device and will be sent again:
-    /// [`Session::is_lost`] says so.
+    /// Takes what the next flight of a batch brought. `None` for a batch that is not in
+    /// flight on the device of this number, for one that goes again in smaller chunks, and
+    /// for one that was lost with the device and will be sent again: [`Session::is_lost`]
+    /// says so.
     pub fn settle(
         &mut self,
         batch: BatchId,
@@ -252,7 +248,7 @@ impl<D: Device> Session<D> {
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
         let way = &self.queue.in_flight()[at].way;
-        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
         if matches!(outcome, Err(Error::DeviceLost(_))) && !is_cpu_share {
             self.lose(generation);
             if self.queue.flying(at).payload.losses < ATTEMPTS {
@@ -266,19 +262,19 @@ impl<D: Device> Session<D> {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.metrics.meter.landed(&mut way.timing, stamps);
-        let sent = &way.pieces[way.landed];
+        let sent = &way.chunks[way.landed];
         way.landed += 1;
-        let is_last = way.landed == way.pieces.len() && way.rest.is_empty();
-        let answers = sent.answers(batch, self.structures.recipes(), &outcome);
+        let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
+        let answers = sent.answers(batch, self.programs.recipes(), &outcome);
         let done = sent.done(batch, &outcome);
         let mut proves = false;
         match &outcome {
             Ok(_) => {
                 let whole = answers.iter().filter(|answer| answer.is_last()).count();
                 self.metrics.settled(whole, sent.engine);
-                // A call that was answered with results shows that the device works. Nothing
-                // comes back of one that writes to a tensor: such calls show it when the
-                // device was not lost for a minute.
+                // A call that was answered with results shows that the device works.
+                // Nothing comes back of a call that writes to a tensor: such calls show
+                // that the device works when it was not lost for a minute.
                 let is_old = self.life.is_old(way.sent);
                 let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
                 proves = whole > 0 && !sent.is_cpu_share && is_result;
@@ -293,12 +289,12 @@ impl<D: Device> Session<D> {
             let flying = self.queue.settle(at);
             self.metrics
                 .meter
-                .finished(flying.way.timing, &flying.outline(self.engine));
+                .finished(flying.way.timing, &flying.outline(self.devices.engine()));
             self.recycle(flying.batch.payload);
             Vec::new()
         } else {
             if proves {
-                batch.payload.losses = 0; // What it answered is not sent again.
+                batch.payload.losses = 0; // Answered calls are not sent again.
             }
             self.queue.answered(at, done);
             self.go_on(at)
@@ -311,49 +307,52 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// Sends more of a batch that has more.
+    /// Sends more chunks of a batch, if there are more.
     fn go_on(&mut self, at: usize) -> Vec<Flight> {
         if self.is_lost() || self.queue.in_flight()[at].way.rest.is_empty() {
-            return Vec::new(); // With its device all of it is sent again.
+            return Vec::new(); // A lost device's batch is sent again as a whole.
         }
-        let start = self.metrics.meter.start(|| self.device.counters());
+        let start = self
+            .metrics
+            .meter
+            .start(|| self.devices.primary().counters());
         let flights = self.send_more(at);
         let timing = &mut self.queue.in_flight_mut()[at].way.timing;
         self.metrics
             .meter
-            .went_on(timing, start, || self.device.counters());
+            .went_on(timing, start, || self.devices.primary().counters());
         flights
     }
 
-    /// Where a batch is among those in flight, if it was sent in this life of the device.
+    /// Where a batch is among those in flight, if it was sent to the device of this number.
     pub(super) fn place_in_flight(&self, id: BatchId, generation: Generation) -> Option<usize> {
         let at = self.queue.place_in_flight(id)?;
         let is_same = self.queue.in_flight()[at].way.generation == generation;
         is_same.then_some(at)
     }
 
-    /// Since when the device owes an answer: to the oldest batch in flight, but not
-    /// before its last one, for it answers in order; or a kernel that is being compiled.
+    /// Since when the device owes an answer: to the oldest batch in flight, but not before
+    /// its last answer, for a device answers in order; or a kernel that is being compiled.
     pub fn oldest_in_flight(&self) -> Option<Millis> {
         let moments = self.ways().map(|way| self.life.owes_since(way.sent));
         let moments = moments.chain(self.waiting_since());
         moments.reduce(|a, b| if b < a { b } else { a })
     }
 
-    /// Batches sent so far, each as often as it was.
+    /// How often batches were sent so far; a batch that was sent twice counts twice.
     pub fn launches(&self) -> u64 {
         self.metrics.launches
     }
 
-    /// Batches on their way.
+    /// Batches in flight.
     pub fn in_flight(&self) -> usize {
         self.queue.in_flight().len()
     }
 
-    /// Those of them that a GPU has something of.
+    /// Batches in flight of which a GPU has a chunk.
     pub fn owed(&self) -> usize {
         let owed = self.ways().filter(|way| way.needs_device());
-        if self.engine == Engine::Gpu {
+        if self.devices.engine() == Engine::Gpu {
             owed.count()
         } else {
             0
@@ -364,17 +363,6 @@ impl<D: Device> Session<D> {
         let Payload { arena, read, .. } = payload;
         self.unread(read);
         self.sweep();
-        self.keep_arena(arena);
-    }
-
-    /// Keeps memory for the next batches.
-    pub(super) fn keep_arena(&mut self, mut arena: Arena) {
-        // More are only needed while a device is lost or slow.
-        if self.spare.len() < SPARES {
-            arena.clear();
-        }
-        if self.spare.len() < SPARES && arena.capacity() > 0 {
-            self.spare.push(arena);
-        }
+        self.arenas.keep(arena);
     }
 }

@@ -1,33 +1,34 @@
-//! The life of the device in use: which one it is, since when it works, and how it ended.
+//! The life of the device in use: which one it is, since when it works, and how it was
+//! lost.
 //!
-//! Pure: it has no clock and no device. What is done about a loss is the matter of
+//! Pure: a life has no clock and no device. What is done about a loss is the matter of
 //! `recovery`.
 
 use super::recovery::Loss;
 use crate::batch::Millis;
 use crate::device::Generation;
 
-/// Milliseconds from its first batch on after which a device works that was not lost:
-/// longer than a system lets one hang.
+/// Milliseconds from the first batch on after which a device counts as working if it was
+/// not lost: longer than a system lets a device hang.
 const PROVEN_MS: f64 = 60_000.0;
 
 /// What is known of the device in use.
 #[derive(Debug, Default)]
 pub(super) struct Life {
     generation: Generation,
-    /// How the device was lost, if it is and was not replaced yet. Nothing is sent to it.
+    /// How the device was lost, until it is replaced. Nothing is sent to a lost device.
     loss: Option<Loss>,
     /// Whether the device has answered a call.
     has_answered: bool,
     /// When the device was sent its first batch.
     first_sent: Option<Millis>,
-    /// When this device or one before it last answered something that can be read.
+    /// When this device or one before last answered something that can be read.
     heard: Millis,
 }
 
 impl Life {
-    /// Which device it is. The number changes when it is lost and when another one takes
-    /// its place: what was sent before is not what is sent from here on.
+    /// Which device is in use. The number changes when the device is lost and when another
+    /// one takes its place: what was sent before is not what is sent from here on.
     pub(super) fn generation(&self) -> Generation {
         self.generation
     }
@@ -41,13 +42,13 @@ impl Life {
         self.loss.is_some()
     }
 
-    /// The device is lost.
+    /// Notes that the device is lost.
     pub(super) fn end(&mut self, loss: Loss) {
         self.loss = Some(loss);
         self.generation = Generation(self.generation.0 + 1);
     }
 
-    /// Another device is in use.
+    /// Begins the life of another device.
     pub(super) fn begin(&mut self) {
         *self = Life {
             generation: Generation(self.generation.0 + 1),
@@ -56,22 +57,23 @@ impl Life {
         };
     }
 
-    /// The device is sent a batch.
+    /// Notes that the device is sent a batch.
     pub(super) fn sent(&mut self, now: Millis) {
         self.first_sent.get_or_insert(now);
     }
 
-    /// The device has answered something that can be read.
+    /// Notes that the device has answered something that can be read.
     pub(super) fn heard(&mut self, now: Millis) {
         self.heard = now;
     }
 
-    /// Since when the device owes the answer to what was sent then: it answers in order.
+    /// Since when the device owes the answer to what was sent at a moment: it answers in
+    /// order.
     pub(super) fn owes_since(&self, sent: Millis) -> Millis {
         if sent < self.heard { self.heard } else { sent }
     }
 
-    /// The device has answered a call, so it works.
+    /// Notes that the device has answered a call, so it works.
     pub(super) fn proved(&mut self) {
         self.has_answered = true;
     }
@@ -81,7 +83,7 @@ impl Life {
         self.has_answered
     }
 
-    /// Whether the device has worked for a minute when it was sent this.
+    /// Whether the device had worked for a minute at the moment when something was sent.
     pub(super) fn is_old(&self, sent: Millis) -> bool {
         sent.0 - self.first_sent.unwrap_or(sent).0 > PROVEN_MS
     }

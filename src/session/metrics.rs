@@ -1,6 +1,6 @@
-//! Counts, waits and times of a session's batches, as they come.
+//! Metrics: counts, waits and times of a session's batches.
 //!
-//! It has no clock and asks nobody: who knows a number brings it.
+//! Metrics have no clock and ask nobody: whoever knows a number brings it.
 
 use super::batch_metrics::Meter;
 use super::stats::{Stats, TensorBytes};
@@ -15,9 +15,13 @@ pub(super) struct Metrics {
     pub(super) calls: u64,
     pub(super) rejected: u64,
     pub(super) encode_ms: f64,
-    pub(super) pieces: u64,
-    pub(super) fallbacks: u64,
+    pub(super) chunks: u64,
     pub(super) launches: u64,
+    /// How many launches there were when memory was freed last.
+    launches_at_trim: u64,
+    fallbacks: u64,
+    /// Whether the CPU took a batch and the face was not told yet.
+    has_fallback: bool,
     settled_gpu: u64,
     settled_cpu: u64,
     batches: u64,
@@ -26,13 +30,13 @@ pub(super) struct Metrics {
     waits: Waits,
     /// Where the time of batches goes, while somebody listens.
     pub(super) meter: Meter,
-    /// What the devices before the one in use did.
+    /// What earlier devices did.
     gone: Counters,
 }
 
 impl Metrics {
-    /// A batch of so many calls is sent for the first time. Its oldest call has waited for
-    /// so many milliseconds.
+    /// Counts a batch of so many calls that is sent for the first time. Its oldest call has
+    /// waited for so many milliseconds.
     pub(super) fn batch(&mut self, calls: usize, fill: f64, waited: f64) {
         self.waits.add(waited);
         self.batches += 1;
@@ -40,7 +44,7 @@ impl Metrics {
         self.fill += fill;
     }
 
-    /// So many calls were answered with a value.
+    /// Counts calls that were answered with a value.
     pub(super) fn settled(&mut self, calls: usize, engine: Engine) {
         match engine {
             Engine::Gpu => self.settled_gpu += calls as u64,
@@ -48,12 +52,33 @@ impl Metrics {
         }
     }
 
-    /// The device in use goes.
+    /// Counts a batch that the CPU takes because the GPU has no memory for it.
+    pub(super) fn fell_back(&mut self) {
+        self.fallbacks += 1;
+        self.has_fallback = true;
+    }
+
+    /// Whether the CPU took a batch since this was asked last.
+    pub(super) fn take_fallback(&mut self) -> bool {
+        std::mem::take(&mut self.has_fallback)
+    }
+
+    /// Notes that memory was freed which is only kept for the next batch.
+    pub(super) fn trimmed(&mut self) {
+        self.launches_at_trim = self.launches;
+    }
+
+    /// Whether a batch was sent since memory was freed last.
+    pub(super) fn has_launched_since_trim(&self) -> bool {
+        self.launches_at_trim != self.launches
+    }
+
+    /// Adds what a device did that is in use no more.
     pub(super) fn leave(&mut self, device: Counters) {
         self.gone = device.after(self.gone);
     }
 
-    /// All of it, where so many calls are pending and the device in use has done this.
+    /// All counts, where so many calls are pending and the device in use has done this.
     pub(super) fn stats(&self, pending: usize, device: Counters) -> Stats {
         let batches = (self.batches as f64).max(1.0);
         let (wait_p50, wait_p95) = self.waits.percentiles();
@@ -63,7 +88,7 @@ impl Metrics {
             rejected: self.rejected,
             pending: pending as u64,
             batches: self.batches,
-            pieces: self.pieces,
+            pieces: self.chunks,
             mean_batch_size: self.batched_calls as f64 / batches,
             fill_rate: self.fill / batches,
             wait_p50,
@@ -83,10 +108,10 @@ impl Metrics {
 /// The waits of the last batches.
 #[derive(Debug, Default)]
 struct Waits {
-    /// In order of arrival, from `next` on.
+    /// The waits in order of arrival, from `next` on.
     ring: Vec<f64>,
     next: usize,
-    /// The same by size.
+    /// The same waits by size.
     sorted: Vec<f64>,
 }
 
@@ -102,7 +127,7 @@ impl Waits {
         self.next = (self.next + 1) % REMEMBERED;
     }
 
-    /// The first place among the sorted that is not below `ms`.
+    /// The first place among the sorted waits that is not below `ms`.
     fn place(&self, ms: f64) -> usize {
         self.sorted.partition_point(|wait| *wait < ms)
     }

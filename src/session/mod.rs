@@ -1,10 +1,11 @@
-//! Where graphs, plans, batches and a device meet.
+//! The session: where structures, plans, batches and devices meet.
 //!
-//! A session owns the memory of every call until it settles. It starts no
-//! threads and has no clock: a face calls it, passes `now` in, and awaits the
-//! flights that come out.
+//! A session owns the memory of every call until the call settles. It starts no threads and
+//! has no clock: a driver calls it, passes `now` in, and its face awaits the flights that
+//! come out.
 
 mod admission;
+mod arena_pool;
 mod batch_metrics;
 mod calibration;
 mod cancellation;
@@ -13,11 +14,13 @@ mod compile_gate;
 mod cost_model;
 mod cpu_share;
 mod device_loss;
+mod devices;
 mod explain;
 mod fence;
 mod in_flight;
 mod launch;
 mod life;
+mod limits;
 mod metrics;
 mod out_of_memory_retry;
 mod parked;
@@ -29,6 +32,7 @@ mod router;
 mod scatter;
 mod shards;
 mod stats;
+mod structures;
 mod submission;
 mod tensor_table;
 mod tensors;
@@ -46,73 +50,53 @@ pub use calibration::try_out;
 pub use compile_gate::Kernels;
 pub use cost_model::{FACTS, Model};
 pub use fence::Fence;
-pub use launch::{Launch, Settlement};
+pub use launch::{Launch, LaunchId, Settlement};
 pub use recovery::Remedy;
+pub use router::Routing;
 pub use scatter::Answer;
 pub use shards::Filling;
 pub use stats::{Stats, TensorBytes};
 pub use submission::Submission;
 
-use self::budget::default_budget;
+use self::arena_pool::ArenaPool;
 use self::calibration::Calibration;
 use self::compile_gate::CompileGate;
+use self::devices::Devices;
 use self::in_flight::Queue;
 use self::life::Life;
+use self::limits::Limits;
 use self::metrics::Metrics;
 use self::payload::{Batch, Payload};
-use self::program_cache::Structures;
+use self::program_cache::ProgramCache;
 use self::recovery::Recovery;
 use self::router::Router;
 use self::tensor_table::TensorTable;
-use crate::batch::{BatchConfig, Due, MemoryBudget, Millis, Ticket};
-use crate::device::{Clock, Device, DeviceInfo, Engine};
+use crate::batch::{BatchConfig, Due, Millis, Ticket};
+use crate::device::{Clock, Device, DeviceInfo};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
 
-/// Arenas kept for the next batches: as many as are usually on their way.
-const SPARES: usize = 4;
-
-/// How often a batch's bytes lie in memory at once: in the one that is filled, in
-/// those on their way, and in the slots that they are computed in.
-const COPIES: u64 = 4;
-
-/// Batches calls for one device, or for a GPU and the processor beside it.
+/// Batches calls for one device, or for a GPU and the CPU beside it.
 #[derive(Debug)]
 pub struct Session<D> {
-    device: D,
-    engine: Engine,
-    /// The processor, where the device is a GPU and calls may leave it.
-    beside: Option<D>,
-    /// Whether the processor beside the GPU got all of the last batch because it answers sooner.
-    is_elsewhere: bool,
-    /// Says which of them do, where that is not for the calls to say.
-    router: Option<Router>,
-    /// The router of a GPU whose place the processor has taken.
-    resting: Option<Router>,
-    /// A GPU that takes the processor's place as soon as nothing is on its way.
-    successor: Option<D>,
-    calibration: Option<Box<Calibration>>,
+    devices: Devices<D>,
     life: Life,
     recovery: Recovery,
-    /// Launches when memory was freed last.
-    trimmed: u64,
-    has_fallen_back: bool,
+    /// Chooses between a GPU and the CPU beside it. The router rests while there is no such
+    /// pair.
+    router: Option<Router>,
+    calibration: Option<Box<Calibration>>,
+    limits: Limits,
     /// Every batch, from its first call to its last answer.
     queue: Queue,
-    budget: MemoryBudget,
-    /// Pieces on their way at once.
-    max_pieces: usize,
-    /// The most bytes of a batch where no tensor takes memory.
-    most_bytes: u64,
-    structures: Structures,
+    arenas: ArenaPool,
+    programs: ProgramCache,
     tensors: TensorTable,
-    /// Memory for the tensors that a call names.
-    named: Vec<u32>,
+    /// The tensors that the call being submitted names.
+    named_tensors: Vec<u32>,
     gate: CompileGate,
-    /// Calls made while explaining; never sent.
+    /// The calls made while explaining, which are never sent.
     explained: Option<Batch>,
-    /// Arenas of settled batches, for the next ones.
-    spare: Vec<Arena>,
     metrics: Metrics,
 }
 
@@ -122,43 +106,29 @@ impl<D: Device> Session<D> {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] when the settings cannot work.
-    pub fn new(device: D, config: BatchConfig) -> Result<Self, Error> {
-        // Operands, results and tables share what one buffer can hold.
-        let max_side_bytes = device.limits().max_side_bytes;
-        let given = config.memory_budget.map(MemoryBudget);
-        let budget = given.unwrap_or_else(|| default_budget(max_side_bytes));
-        let most = config.max_batch_bytes.min(max_side_bytes / 4);
-        let max_batch_bytes = budget.optimal_batch_size(0, COPIES, most);
-        let mut device = device;
-        device.allow(budget.0);
-        let limits = BatchConfig {
-            max_batch_bytes,
+    pub fn new(mut device: D, config: BatchConfig) -> Result<Self, Error> {
+        let limits = Limits::new(&config, device.limits().max_side_bytes);
+        let config = BatchConfig {
+            max_batch_bytes: limits.batch_bytes(0),
             ..config
         };
-        let queue = Queue::new(limits, Payload::new(Arena::default()))?;
+        let queue = Queue::new(config, Payload::new(Arena::default()))?;
+        device.allow(limits.budget().0);
+        let devices = Devices::new(device);
         Ok(Session {
-            engine: device.info().engine,
-            beside: None,
-            is_elsewhere: false,
-            router: None,
-            resting: None,
-            successor: None,
-            calibration: None,
             life: Life::default(),
-            recovery: Recovery::new(device.info().engine),
-            trimmed: 0,
-            has_fallen_back: false,
-            device,
-            max_pieces: config.max_pieces_in_flight.unwrap_or(usize::MAX),
+            recovery: Recovery::new(devices.engine()),
+            devices,
+            router: None,
+            calibration: None,
+            limits,
             queue,
-            budget,
-            most_bytes: most,
-            structures: Structures::default(),
+            arenas: ArenaPool::default(),
+            programs: ProgramCache::default(),
             tensors: TensorTable::default(),
-            named: Vec::new(),
+            named_tensors: Vec::new(),
             gate: CompileGate::default(),
             explained: None,
-            spare: Vec::new(),
             metrics: Metrics::default(),
         })
     }
@@ -192,53 +162,46 @@ impl<D: Device> Session<D> {
         self.queue.flush();
     }
 
-    /// The same of everything queued, however many batches are on their way: for
-    /// whoever submits something next that reads what these calls write.
+    /// Asks for everything queued to be sent, however many batches are in flight: for
+    /// whoever submits something next that reads what the queued calls write.
     pub fn flush_at_once(&mut self) {
         self.queue.flush_at_once();
     }
 
-    /// Gives up everything pending and frees the device. The tickets, oldest
-    /// first, wait for the face to reject them.
+    /// Gives up everything pending and frees the devices. The tickets, oldest first, wait
+    /// for the face to reject them.
     pub fn dispose(&mut self) -> Vec<Ticket> {
         let tickets = self.give_up_all();
-        self.device.destroy();
-        for other in [&mut self.beside, &mut self.successor] {
-            other.iter_mut().for_each(Device::destroy);
-        }
+        self.devices.destroy();
         tickets
     }
 
-    /// Gives up everything pending, oldest first, and leaves the device as it is, for
+    /// Gives up everything pending, oldest first, and leaves the devices as they are, for
     /// [`Session::take_devices`].
     pub fn give_up_all(&mut self) -> Vec<Ticket> {
         let mut tickets = self.queue.drain(Payload::new(Arena::default()));
         self.metrics.rejected += tickets.len() as u64;
         tickets.extend(self.gate.clear());
-        self.spare.clear();
+        self.arenas.clear();
         self.calibration = None;
         tickets
     }
 
-    /// Takes the devices out of a session that is over, for whoever frees them where that may
-    /// wait; `instead` stands in their place.
+    /// Takes the devices out of a session that is over, for whoever frees them at leisure.
+    /// `instead` stays in the place of the primary one.
     pub fn take_devices(&mut self, instead: D) -> Vec<D> {
-        self.metrics.leave(self.device.counters());
-        self.beside = None; // Its tensors go with it.
-        let device = std::mem::replace(&mut self.device, instead);
-        let mut devices: Vec<D> = self.successor.take().into_iter().collect();
-        devices.push(device);
-        devices
+        self.metrics.leave(self.devices.primary().counters());
+        self.devices.take(instead)
     }
 
     /// Whether the device is still to free memory of tensors that were given up.
     pub fn has_released(&self) -> bool {
-        self.device.has_released()
+        self.devices.primary().has_released()
     }
 
     /// Frees the memory of tensors that were given up.
     pub fn free_released(&mut self) {
-        self.device.free_released();
+        self.devices.primary_mut().free_released();
     }
 
     /// Calls that still fit before the queue is full; not above 0 when full.
@@ -251,12 +214,13 @@ impl<D: Device> Session<D> {
         self.queue.pending()
     }
 
-    /// Items of a batch that memory holds beside a model: ⌊(0.8 · budget −
-    /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own
-    /// limit of items.
+    /// How many items of a batch memory holds besides a model: ⌊(0.8 · budget −
+    /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own limit
+    /// of items.
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
         let most = self.queue.config().max_batch_size.unwrap_or(u64::MAX);
-        self.budget
+        self.limits
+            .budget()
             .optimal_batch_size(model_bytes, bytes_per_item, most)
     }
 
@@ -277,18 +241,18 @@ impl<D: Device> Session<D> {
             tensors: self.tensor_bytes(),
             ..self
                 .metrics
-                .stats(self.queue.pending(), self.device.counters())
+                .stats(self.queue.pending(), self.devices.primary().counters())
         }
     }
 
-    /// Times batches by a clock from here on, for [`Session::take_facts`]; or no
+    /// Times batches by a clock from here on, for [`Session::take_facts`], or times them no
     /// more.
     pub fn measure_batches(&mut self, clock: Option<Clock>) {
         self.metrics.meter.listen(clock);
-        self.device.measure(clock);
+        self.devices.primary_mut().measure(clock);
     }
 
-    /// The facts of the batch that came back last, once, if it was measured.
+    /// The facts of the batch that was answered last, once, if it was measured.
     pub fn take_facts(&mut self) -> Option<Facts> {
         self.metrics.meter.take()
     }
@@ -298,30 +262,30 @@ impl<D: Device> Session<D> {
         self.metrics.encode_ms += ms;
     }
 
-    /// What the device is.
+    /// What the primary device is.
     pub fn info(&self) -> DeviceInfo {
-        self.device.info()
+        self.devices.primary().info()
     }
 
-    /// The device.
+    /// The primary device.
     pub fn device(&self) -> &D {
-        &self.device
+        self.devices.primary()
     }
 
-    /// The device, for what is not a batch.
+    /// The primary device, for work that is not a batch.
     pub fn device_mut(&mut self) -> &mut D {
-        &mut self.device
+        self.devices.primary_mut()
     }
 
-    /// Bytes of operands, and of what the processor keeps.
+    /// Bytes of the host's memory that operands and CPUs take.
     fn host_bytes(&self) -> u64 {
         let batches = self.queue.batches().map(|batch| &batch.payload.arena);
-        let arenas = batches.chain(&self.spare);
+        let arenas = batches.chain(self.arenas.spare());
         let words: u64 = arenas.map(Arena::capacity).sum();
-        let beside = self.beside.as_ref().map(Device::counters);
+        let companion = self.devices.companion().map(Device::counters);
         words * u64::from(WORD)
-            + self.device.counters().host_bytes
-            + beside.map_or(0, |counters| counters.host_bytes)
+            + self.devices.primary().counters().host_bytes
+            + companion.map_or(0, |counters| counters.host_bytes)
     }
 }
 

@@ -1,7 +1,7 @@
-//! A device without memory for a piece: its batch goes again, alone and in smaller
-//! pieces, and at last to the processor.
+//! Out-of-memory retry: a batch that the device had no memory for goes again, alone and in
+//! smaller chunks, and at last to the CPU.
 //!
-//! What is kept for speed is freed before each attempt. How large pieces are is not
+//! Memory that is kept for speed is freed before each attempt. How large chunks are is not
 //! decided here.
 
 use super::Session;
@@ -10,56 +10,57 @@ use super::payload::{Batch, Payload};
 use super::recovery::Loss;
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
-use crate::plan::PieceSizes;
+use crate::plan::ChunkSizes;
 
-/// How often the pieces of a batch are halved before the processor takes it.
+/// How often the chunks of a batch are halved before the CPU takes it.
 const HALVINGS: u32 = 4;
 
 impl<D: Device> Session<D> {
-    /// Takes a flight of a batch that there was no memory for, this one or one before:
-    /// `true` if the batch goes again when all of it has landed.
+    /// Takes a flight of a batch if there was no memory for that flight or one before:
+    /// `true` if the batch goes again when all its flights have landed.
     pub(super) fn retry_in_smaller_chunks(
         &mut self,
         at: usize,
         outcome: &Result<Readback, Error>,
     ) -> bool {
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        let is_cpu_share = way.pieces[way.landed].is_cpu_share;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
         let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_cpu_share;
-        let may_go_again = self.engine == Engine::Gpu && batch.payload.shortages <= HALVINGS;
+        let may_go_again =
+            self.devices.engine() == Engine::Gpu && batch.payload.shortages <= HALVINGS;
         way.is_short |= is_out && may_go_again;
         if !way.is_short {
             return false;
         }
         way.rest.clear();
-        // What comes behind is computed again too: results settle in order.
+        // The flights behind are computed again too: results settle in order.
         way.landed += 1;
-        if way.landed == way.pieces.len() {
+        if way.landed == way.chunks.len() {
             batch.payload.shortages += 1;
             let gives_up = batch.payload.shortages > HALVINGS;
             let leaves = gives_up && self.may_leave(&self.queue.flying(at).payload);
             self.requeue(at);
             if gives_up && !leaves {
-                // Its tensors are nowhere else: the processor takes everything over.
+                // The CPU lacks the batch's tensors: it takes everything over.
                 self.lose_by(Loss::Exhausted, self.life.generation());
             }
         }
         true
     }
 
-    /// Gives a batch that no memory was found for to the processor.
+    /// Gives a batch to the CPU, if no memory was found for the batch.
     pub(super) fn relieve(&mut self, at: usize) {
         let payload = &self.queue.flying(at).payload;
         if payload.shortages > HALVINGS && self.may_leave(payload) {
             let (works, _) = self.queue.flying_mut(at).works_and_payload();
             works.for_each(|work| work.is_cpu_share = true);
-            self.metrics.fallbacks += 1;
-            self.has_fallen_back = true;
+            self.metrics.fell_back();
         }
     }
 
-    /// Whether nothing may be sent until more of what is on its way is back: a batch
-    /// that memory was short for goes alone, and one with pieces to come first.
+    /// Whether nothing may be sent until more of what is in flight is back: a batch that
+    /// memory was short for goes alone, and a batch with chunks still to be sent goes
+    /// first.
     pub(super) fn is_held_back(&self) -> bool {
         if self.is_occupied() {
             return true;
@@ -68,41 +69,43 @@ impl<D: Device> Session<D> {
         !self.queue.in_flight().is_empty() && self.queue.batches().any(is_short)
     }
 
-    /// The sizes of a batch's pieces.
-    pub(super) fn piece_sizes(&self, shortages: u32) -> PieceSizes {
-        let PieceSizes { whole, target } = self.device.limits().pieces;
-        PieceSizes {
+    /// The sizes of the chunks of a batch that memory was short for so often.
+    pub(super) fn chunk_sizes(&self, shortages: u32) -> ChunkSizes {
+        let ChunkSizes { whole, target } = self.devices.primary().limits().chunks;
+        ChunkSizes {
             whole: whole >> shortages,
             target: target >> shortages,
         }
     }
 
-    /// Whether the processor took a batch that the device had no memory for; said once.
+    /// Whether the CPU took a batch that the device had no memory for since the last time
+    /// this was asked.
     pub fn take_fallback(&mut self) -> bool {
-        std::mem::take(&mut self.has_fallen_back)
+        self.metrics.take_fallback()
     }
 
-    /// Frees the memory that is only kept for the next batch; batches on their way
-    /// keep theirs. For when none has come for a while, or nobody looks.
+    /// Frees the memory that is only kept for the next batch; batches in flight keep
+    /// theirs. A driver asks for this when no batch has come for a while, or nobody looks
+    /// at the page.
     pub fn trim(&mut self) {
-        self.trimmed = self.launches();
-        self.spare.clear();
+        self.metrics.trimmed();
+        self.arenas.clear();
         if self.queue.in_flight().is_empty() {
-            self.device.trim();
+            self.devices.primary_mut().trim();
         }
-        if let Some(beside) = &mut self.beside {
-            beside.trim();
+        if let Some(cpu) = self.devices.companion_mut() {
+            cpu.trim();
         }
     }
 
     /// Whether a batch was sent since memory was freed last.
     pub fn may_trim(&self) -> bool {
-        self.trimmed != self.launches()
+        self.metrics.has_launched_since_trim()
     }
 
-    /// Whether the processor beside the device has all that a batch reads.
+    /// Whether the CPU beside the device has all that a batch reads.
     fn may_leave(&self, payload: &Payload) -> bool {
         let mut tensors = payload.sets.iter().flatten();
-        self.beside.is_some() && tensors.all(|tensor| self.tensors.is_mirrored(*tensor))
+        self.devices.has_companion() && tensors.all(|tensor| self.tensors.has_copy(*tensor))
     }
 }

@@ -1,7 +1,7 @@
-//! Calls whose kernels are still being compiled: they are parked, and go when
-//! these are ready. What else is in their batch goes at once.
+//! Parking: calls whose kernels are still being compiled wait in a batch of their own, and
+//! the other calls of their batch go at once.
 //!
-//! Compiling is a device's business, and awaiting it a face's.
+//! Devices compile, and faces await what devices compile.
 
 use super::Session;
 use super::compile_gate::State;
@@ -13,18 +13,18 @@ use crate::device::{Compile, Compiled, Device, Generation};
 use crate::error::Error;
 use crate::tensor::Arena;
 
-/// Words of operands up to which calls join others that wait, 256 KiB: they are copied.
+/// Words of operands up to which calls join others that wait, 256 KiB: joining copies them.
 const FEW: u32 = 1 << 16;
 
 impl<D: Device> Session<D> {
-    /// The compilations that launches have begun. Await each, and give what comes
-    /// out to [`Session::compiled`], with the generation of now.
+    /// The compilations that launches have begun. Await each, and give the outcome to
+    /// [`Session::compiled`], with the generation of now.
     pub fn compiles(&mut self) -> Vec<Compile> {
         self.gate.take_compiles()
     }
 
-    /// Takes what a compilation brought. [`Session::launch`] then sends the calls
-    /// that waited for it alone.
+    /// Takes what a compilation brought. [`Session::launch`] then sends the calls that
+    /// waited for this kernel alone.
     pub fn compiled(&mut self, generation: Generation, compiled: Compiled, now: Millis) {
         if generation != self.life.generation() {
             return;
@@ -33,22 +33,22 @@ impl<D: Device> Session<D> {
             self.lose(generation);
             return;
         }
-        self.device.adopt(compiled);
+        self.devices.primary_mut().adopt(compiled);
         self.gate.compiled(now);
     }
 
-    /// Takes the oldest of the parked batches that can go by now, as far as it can: its
-    /// place in flight.
+    /// Takes the oldest of the parked batches that can go by now, as far as its kernels are
+    /// compiled: its place in flight.
     pub(super) fn resume(&mut self, now: Millis) -> Option<usize> {
         if !self.gate.is_open() || self.is_lost() {
             return None;
         }
         for id in self.queue.parked_ids() {
-            // There is none where too many are on their way.
+            // Nothing is resumed while too many batches are in flight.
             let way = self.way(now);
             let at = self.queue.resume(id, way)?;
             self.prepare(at, now);
-            if self.sift(at, now) {
+            if self.park_unready(at, now) {
                 return Some(at);
             }
         }
@@ -56,12 +56,12 @@ impl<D: Device> Session<D> {
         None
     }
 
-    /// Parks what of a batch that was just taken, by its place in flight, cannot go yet;
-    /// whether anything of it goes.
-    pub(super) fn sift(&mut self, at: usize, now: Millis) -> bool {
+    /// Parks the calls of a batch that was just taken, by its place in flight, that cannot
+    /// go yet. Whether any call goes.
+    pub(super) fn park_unready(&mut self, at: usize, now: Millis) -> bool {
         let batch = self.queue.flying(at);
-        // What has cost devices so often goes as it is, so that it is this batch
-        // that loses the next one.
+        // A batch that has cost so many devices goes as it is, so that no other batch is
+        // blamed if the next device is lost as well.
         if batch.payload.losses + 1 >= ATTEMPTS && !self.is_lost() {
             return true;
         }
@@ -83,7 +83,7 @@ impl<D: Device> Session<D> {
         };
         let failed = (0..calls.len()).find_map(failure);
         let leaves = (0..calls.len()).map(|at| match failed {
-            // What fails goes alone: its error is nobody else's.
+            // A call whose kernel fails goes alone: its error is nobody else's.
             Some(_) => failure(at) != failed,
             None => matches!(state(at), Some(State::Compiling)) || finds.get(at) == Some(&true),
         });
@@ -99,7 +99,7 @@ impl<D: Device> Session<D> {
         if !self.queue.has_parked() {
             self.gate.park(now);
         }
-        let is_joined = self.join(at, &leaves);
+        let is_joined = self.join_newest_parked(at, &leaves);
         match (is_joined, leaves.contains(&false)) {
             (true, true) => true,
             (true, false) => {
@@ -111,7 +111,7 @@ impl<D: Device> Session<D> {
                 let payload = Payload::new(Arena::default());
                 let mut other = self.queue.offshoot(at, payload);
                 let batch = self.queue.flying_mut(at);
-                move_calls(batch, &leaves, (&mut other, &mut self.tensors));
+                move_calls(batch, &leaves, &mut other, &mut self.tensors);
                 self.queue.park(other);
                 true
             }
@@ -123,9 +123,10 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Moves the marked calls of a batch in flight to the newest that is parked, if they
-    /// are few and it can take them: frames that wait for one kernel share their memory.
-    fn join(&mut self, at: usize, leaves: &[bool]) -> bool {
+    /// Moves the marked calls of a batch in flight to the newest parked batch, if they are
+    /// few and that batch can take them: frames that wait for one kernel share their
+    /// memory.
+    fn join_newest_parked(&mut self, at: usize, leaves: &[bool]) -> bool {
         let Some(newest) = self.queue.newest_parked() else {
             return false;
         };
@@ -139,8 +140,9 @@ impl<D: Device> Session<D> {
                 .filter(|(_, leaves)| **leaves)
         };
         let words = marked().map(|(call, _)| call.work.planned.inputs.words);
-        let recipes = self.structures.recipes();
-        // What reads a tensor finds what was written before in its own batch.
+        let recipes = self.programs.recipes();
+        // A call that reads a tensor finds what calls of its own batch write, so batches
+        // that write stay as they are.
         let writes = |call: &Call| {
             let recipe = &recipes[call.work.planned.recipe.0 as usize];
             recipe.is_stored()
@@ -152,14 +154,14 @@ impl<D: Device> Session<D> {
             && self.queue.may_join(newest, marked().map(|(call, _)| call));
         if may_join {
             let (batch, other) = self.queue.flying_and_parked(at, newest);
-            move_calls(batch, leaves, (other, &mut self.tensors));
+            move_calls(batch, leaves, other, &mut self.tensors);
         }
         may_join
     }
 
-    /// For each call whether it is the device's and names a tensor that an older call
-    /// writes, which is parked: it is to find there what that one wrote. Nothing
-    /// where no call does.
+    /// For each call whether it goes to the device and names a tensor that an older, parked
+    /// call writes: it is to find there what that call wrote. An empty list where no parked
+    /// call writes.
     fn written_before(&self, batch: &Batch) -> Vec<bool> {
         let oldest = self.parked_writers();
         if oldest.is_empty() {
@@ -179,7 +181,7 @@ impl<D: Device> Session<D> {
     /// For each tensor the oldest parked call that writes it, if any does.
     fn parked_writers(&self) -> Vec<Option<Ticket>> {
         let mut oldest: Vec<Option<Ticket>> = Vec::new();
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         for batch in self.queue.parked() {
             for call in batch.calls().iter().filter(|call| call.is_live) {
                 let Some(tensor) = batch.written(recipes, call) else {
@@ -195,17 +197,17 @@ impl<D: Device> Session<D> {
         oldest
     }
 
-    /// Marks the calls that name a tensor which a marked call writes: they find
-    /// there what it wrote.
+    /// Marks the calls that name a tensor which a marked call writes: they are to find
+    /// there what that call wrote.
     fn keep_readers(&self, batch: &Batch, leaves: &mut [bool]) {
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let marked = batch.calls().iter().zip(&*leaves);
         let written: Vec<u32> = marked
             .filter(|(_, leaves)| **leaves)
             .filter_map(|(call, _)| batch.written(recipes, call))
             .collect();
         if written.is_empty() {
-            return; // Most batches.
+            return; // Most batches write nothing.
         }
         for (call, leaves) in batch.calls().iter().zip(leaves) {
             let mut set = batch.payload.tensors_of(call).iter();
@@ -213,25 +215,27 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Since when the compiler owes something that calls wait for; nothing, where they
-    /// may go as soon as what is on its way lets them.
+    /// Since when the compiler owes a kernel that calls wait for; `None` where parked calls
+    /// may go as soon as there is room in flight.
     pub(super) fn waiting_since(&self) -> Option<Millis> {
         let waits = self.queue.has_parked() && !self.gate.is_open();
         waits.then_some(self.gate.since())
     }
 
-    /// The states of the structures that calls for the device are of, by number.
-    /// A lost one has nothing ready.
+    /// The states of the kernels of the structures that the device's calls are of, by the
+    /// structure's number. A lost device has no kernel ready.
     fn states(&mut self, at: usize) -> Vec<Option<State>> {
         let batch = self.queue.flying(at);
-        let recipes = self.structures.recipes();
+        let recipes = self.programs.recipes();
         let mut states = vec![None; recipes.len()];
         for Call { work, .. } in batch.calls() {
             let at = work.planned.recipe.0 as usize;
             if states[at].is_none() && !work.is_cpu_share {
                 states[at] = Some(match self.life.is_lost() {
                     true => State::Compiling,
-                    false => self.gate.ask(&mut self.device, recipes[at].kernels()),
+                    false => self
+                        .gate
+                        .ask(self.devices.primary_mut(), recipes[at].kernels()),
                 });
             }
         }
@@ -239,14 +243,11 @@ impl<D: Device> Session<D> {
     }
 }
 
-/// Moves the marked calls of a batch to another, which reads their tensors from here on.
-fn move_calls(
-    batch: &mut Batch,
-    leaves: &[bool],
-    (other, tensors): (&mut Batch, &mut TensorTable),
-) {
+/// Moves the marked calls of a batch to another one, which reads their tensors from here
+/// on.
+fn move_calls(batch: &mut Batch, leaves: &[bool], other: &mut Batch, tensors: &mut TensorTable) {
     let known = other.payload.read.len();
-    batch.divide(leaves, other);
+    batch.move_marked(leaves, other);
     for tensor in &other.payload.read[known..] {
         tensors.read(*tensor);
     }

@@ -1,22 +1,24 @@
-//! Parts a batch between the GPU and the processor beside it.
+//! Partition: divides a batch between the GPU and the CPU beside it.
 //!
-//! Which calls may go where is decided here; of those that may go anywhere
-//! `router` decides.
+//! Which calls may go where is decided here. Where calls go that may go anywhere is decided
+//! by `router`.
 
+use super::Session;
 use super::compile_gate::State;
 use super::cost_model::{Model, Sum};
 use super::in_flight::Company;
+use super::launch::LaunchId;
 use super::payload::{Batch, Call};
-use super::router::{Group, Router};
+use super::program_cache::ProgramCache;
+use super::router::{Group, Router, Routing};
 use super::tensor_table::TensorTable;
-use super::{Session, Structures};
 use crate::batch::{BatchId, Millis};
-use crate::device::{Device, Engine, Generation, Readback};
+use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
 use crate::tensor::WORD;
 
-/// Bytes of operands or results beyond which calls are no matter for a
-/// processor beside a GPU, whose results all lie in memory at once.
+/// Bytes of operands or results of a group beyond which it stays on the GPU: the CPU's
+/// results all lie in memory at once.
 const MOST_BYTES: f64 = (64 << 20) as f64;
 
 /// The calls of a batch by structure, and which group each belongs to.
@@ -39,60 +41,63 @@ impl Groups {
 }
 
 impl<D: Device> Session<D> {
-    /// Gives the session a processor beside its GPU. With a model it takes the
-    /// calls that it answers sooner, and at any time those that ask for it; see
-    /// [`Session::submit_to`]. `patience` are the milliseconds of one flush for
-    /// which it may be at work without harm: each beyond counts twice. On a
-    /// session without a GPU nothing changes.
+    /// Gives the session a CPU beside its GPU. With a routing the CPU takes the calls that
+    /// it answers sooner, and in any case those that ask for the CPU; see
+    /// [`Session::submit_to`]. On a session without a GPU nothing changes.
     #[must_use]
-    pub fn beside(mut self, processor: D, routing: Option<(Model, f64)>) -> Self {
-        if self.engine == Engine::Gpu {
-            let mut processor = processor;
-            processor.allow(self.budget.0);
-            self.beside = Some(processor);
-            self.router = routing.map(|(model, patience)| Router::new(model, patience));
+    pub fn with_companion(mut self, mut cpu: D, routing: Option<Routing>) -> Self {
+        if self.devices.engine() == Engine::Gpu {
+            cpu.allow(self.limits.budget().0);
+            self.devices.add_companion(cpu);
+            self.router = routing.map(Router::new);
         }
         self
     }
 
-    /// What routes are chosen by, and whether it was measured here; `None`
-    /// where nothing is chosen.
+    /// Whether calls are routed: there is a router, and a CPU beside the GPU.
+    pub(super) fn is_routing(&self) -> bool {
+        self.router.is_some() && self.devices.has_companion()
+    }
+
+    /// The model that routes are chosen by, and whether it was measured here; `None` where
+    /// nothing is chosen.
     pub fn model(&self) -> Option<(Model, bool)> {
-        let router = self.router.as_ref()?;
+        let router = self.router.as_ref().filter(|_| self.is_routing())?;
         Some((router.model, router.is_calibrated))
     }
 
     /// Goes by a model that was measured, here or before.
     pub fn set_model(&mut self, model: Model) {
-        if let Some(router) = self.router.as_mut().filter(|_| model.is_sound()) {
+        let is_sound = model.is_sound() && self.is_routing();
+        if let Some(router) = self.router.as_mut().filter(|_| is_sound) {
             router.adopt(model);
         }
     }
 
     /// Says where each call of a batch goes.
     pub(super) fn route(&mut self, at: usize) {
-        if self.beside.is_none() {
+        if !self.devices.has_companion() {
             return;
         }
         let batch = self.queue.flying(at);
-        // They may have been filled since the call that writes them was taken.
+        // A written tensor may have been filled, and so copied, since the call was taken.
         for call in batch.calls() {
-            let written = batch.written(self.structures.recipes(), call);
+            let written = batch.written(self.programs.recipes(), call);
             if let Some(tensor) = written {
-                self.tensors.unmirror(tensor);
+                self.tensors.drop_copy(tensor);
             }
         }
         if self.router.is_none() && !batch.payload.asks_cpu {
             return;
         }
-        let mut routed = routed(batch, &self.structures, &self.tensors, &mut self.router);
+        let mut routed = routed(batch, &self.programs, &self.tensors, &mut self.router);
         let groups = &mut routed.groups;
         if let Some(router) = &mut self.router {
-            // What the GPU would get and cannot have yet, the processor may have.
+            // Groups that the GPU would get and has no kernel for yet, the CPU may have.
             let (mut is_ready, is_lost) = (true, self.life.is_lost());
             for group in groups.iter_mut().filter(|group| group.may_leave()) {
-                let kernels = self.structures.recipes()[group.recipe.0 as usize].kernels();
-                let state = || self.gate.ask(&mut self.device, kernels);
+                let kernels = self.programs.recipes()[group.recipe.0 as usize].kernels();
+                let state = || self.gate.ask(self.devices.primary_mut(), kernels);
                 group.is_ready = !is_lost && !matches!(state(), State::Compiling);
                 is_ready &= group.is_ready;
             }
@@ -106,10 +111,10 @@ impl<D: Device> Session<D> {
 
     /// The groups of a batch, each with its route.
     pub(super) fn routed(&mut self, batch: &Batch) -> Groups {
-        routed(batch, &self.structures, &self.tensors, &mut self.router)
+        routed(batch, &self.programs, &self.tensors, &mut self.router)
     }
 
-    /// Notes how long [`Session::compute`] took; the face has the clock.
+    /// Notes how long [`Session::compute`] took for the CPU share of a batch.
     pub fn note_compute(&mut self, batch: BatchId, ms: f64) {
         let at = self.queue.place_in_flight(batch);
         if let (Some(router), Some(at)) = (&mut self.router, at) {
@@ -120,22 +125,24 @@ impl<D: Device> Session<D> {
     /// Notes that a flight has landed, before it is settled.
     pub fn note_landing(
         &mut self,
-        (batch, generation): (BatchId, Generation),
+        launch: LaunchId,
         outcome: &Result<Readback, Error>,
         now: Millis,
     ) {
-        let Some(at) = self.place_in_flight(batch, generation) else {
+        let Some(at) = self.place_in_flight(launch.batch, launch.generation) else {
             return;
         };
         let way = &self.queue.in_flight()[at].way;
         if outcome.is_ok() && way.is_heard_next() {
             self.life.heard(now);
         }
-        // The processor's part keeps the face from looking, and a failure tells nothing.
+        // A CPU share keeps the face from noticing results, and a failure tells nothing of
+        // speed.
         let is_told = outcome.is_ok()
             && way.company == Company::Alone
             && way.is_at_last()
-            && !way.pieces.iter().any(|sent| sent.is_cpu_share);
+            && !way.chunks.iter().any(|sent| sent.is_cpu_share)
+            && self.devices.has_companion();
         if let (Some(router), true) = (&mut self.router, is_told) {
             router.note_gpu(&way.groups, now.0 - way.sent.0);
         }
@@ -145,11 +152,11 @@ impl<D: Device> Session<D> {
 /// The groups of a batch, each with its route.
 fn routed(
     batch: &Batch,
-    structures: &Structures,
+    programs: &ProgramCache,
     tensors: &TensorTable,
     router: &mut Option<Router>,
 ) -> Groups {
-    let mut all = group(batch, structures, tensors, router);
+    let mut all = group(batch, programs, tensors, router);
     for group in &mut all.groups {
         if group.fixed.is_none() && group.sum.up.max(group.sum.down) > MOST_BYTES {
             group.fixed = Some(Engine::Gpu);
@@ -162,22 +169,23 @@ fn routed(
     all
 }
 
-/// Collects the calls of a batch; those that cannot choose are apart.
+/// Collects the calls of a batch in groups; calls that have no choice of devices are in
+/// groups of their own.
 fn group(
     batch: &Batch,
-    structures: &Structures,
+    programs: &ProgramCache,
     tensors: &TensorTable,
     router: &mut Option<Router>,
 ) -> Groups {
     const ROUTES: usize = 3;
-    let recipes = structures.recipes();
+    let recipes = programs.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
-    // What is only planned has outdated nothing.
+    // Calls that are only explained have dropped no copies.
     let written = batch.calls().iter();
     let written: Vec<u32> = written
         .filter_map(|call| batch.written(recipes, call))
         .collect();
-    let has = |tensor: &u32| tensors.is_mirrored(*tensor) && !written.contains(tensor);
+    let has = |tensor: &u32| tensors.has_copy(*tensor) && !written.contains(tensor);
     let sets = batch.payload.sets.iter().map(|set| set.iter().all(has));
     let can_leave: Vec<bool> = sets.collect();
     let mut all = Groups::default();
@@ -200,10 +208,10 @@ fn group(
         *up += f64::from(call.inputs.words) * f64::from(WORD);
         *down += recipe.result_words(call.rows) as f64 * f64::from(WORD);
         if let Some(router) = router {
-            let (effort, dispatches) = router.effort(call.recipe, recipe);
+            let row = router.row_work(call.recipe, recipe);
             let sum = &mut all.groups[*place].sum;
-            sum.effort.add(&effort, call.rows.into());
-            sum.dispatches = dispatches;
+            sum.effort.add(&row.effort, call.rows.into());
+            sum.dispatches = row.dispatches;
         }
     }
     all

@@ -1,7 +1,7 @@
-//! What a batch of a session carries: the memory of its operands, the sets of tensors
-//! that its calls name, and what is remembered of losses and of shortages of memory.
+//! The payload of a batch: the memory of its operands, the sets of tensors that its calls
+//! name, and what is remembered of losses and of shortages of memory.
 //!
-//! The calls themselves and their weights are the queue's.
+//! The queue has the calls themselves and their weights.
 
 use std::borrow::Borrow;
 
@@ -25,8 +25,8 @@ pub(super) struct Work {
     pub(super) planned: plan::Call,
     /// The device that the caller names, if any.
     pub(super) wanted: Option<Engine>,
-    /// Whether the processor beside the GPU is to compute it: said anew whenever the
-    /// batch is about to be sent, and of no batch that waits.
+    /// Whether the CPU beside the GPU is to compute the call. Decided anew whenever the
+    /// batch is about to be sent; `false` while the batch waits.
     pub(super) is_cpu_share: bool,
 }
 
@@ -36,28 +36,38 @@ impl Borrow<plan::Call> for Call {
     }
 }
 
+/// The numbers that come last in the operands of calls, such as a chain's constants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Numbers {
+    /// Where the numbers of the last call that has some lie.
+    pub(super) last: Span,
+    /// Which numbers these are: a call with the same numbers as the call before has the
+    /// same id.
+    pub(super) id: NumbersId,
+}
+
 /// What a batch carries until its last call is answered.
 #[derive(Debug)]
 pub(super) struct Payload {
-    /// Operands of its calls.
+    /// The operands of the calls.
     pub(super) arena: Arena,
-    /// Its calls by structure, where they have a choice of devices, once they are routed.
+    /// The calls by structure, where they have a choice of devices, once they are routed.
     pub(super) groups: Vec<Group>,
     /// Sets of tensors that calls read on the device; the first is empty.
     pub(super) sets: Vec<Box<[u32]>>,
-    /// Where the numbers of the last call that has some are, and which they are.
-    pub(super) numbers: (Span, NumbersId),
-    /// Every tensor that a call reads, as often as one does.
+    pub(super) numbers: Numbers,
+    /// Every tensor that a call names, as often as one does.
     pub(super) read: Vec<u32>,
-    /// Words that calls which were given up took in the open batch.
+    /// Words that given-up calls took in the open batch.
     pub(super) wasted: usize,
-    /// Whether a call that it was given names the processor as its device.
+    /// Whether a call names the CPU as its device.
     pub(super) asks_cpu: bool,
-    /// Whether it was sent before.
+    /// Whether the batch was sent before.
     pub(super) is_sent: bool,
-    /// Losses of a device that was at work on it.
+    /// How many devices were lost while they were at work on the batch.
     pub(super) losses: u32,
-    /// Losses of a device that answered others while it waited for kernels.
+    /// How many devices were lost that answered other calls while this batch waited for
+    /// kernels.
     pub(super) doubts: u32,
     /// Failed attempts for lack of GPU memory; each one halves the size of chunks.
     pub(super) shortages: u32,
@@ -69,7 +79,7 @@ impl Payload {
             arena,
             groups: Vec::new(),
             sets: vec![Box::default()],
-            numbers: Default::default(),
+            numbers: Numbers::default(),
             read: Vec::new(),
             wasted: 0,
             asks_cpu: false,
@@ -80,11 +90,11 @@ impl Payload {
         }
     }
 
-    /// Turns the values in the free room into what the core keeps, and refuses
-    /// those that a type refuses. Returns the scalar's word.
+    /// Encodes the operands in the free room as the core keeps them, and refuses values
+    /// that a type refuses. Returns the scalar's word.
     pub(super) fn encode(&mut self, recipe: &Recipe, rows: u32, scalar: u32) -> Result<u32, Error> {
         let mut at = 0;
-        for format in recipe.inputs() {
+        for format in recipe.formats() {
             let words = rows * format.words();
             if format.dtype.is_encoded() {
                 let values = &mut self.arena.free()[at as usize..(at + words) as usize];
@@ -102,22 +112,23 @@ impl Payload {
         }
     }
 
-    /// The tensors that a call names behind its operands in the free room, in
-    /// place of what `tensors` held.
-    pub(super) fn tensors(&mut self, operands: u32, count: u32, tensors: &mut Vec<u32>) {
+    /// Reads the tensors that a call names behind its operands in the free room, in place
+    /// of what `tensors` held.
+    pub(super) fn read_tensors(&mut self, operands: u32, count: u32, tensors: &mut Vec<u32>) {
         tensors.clear();
         if count == 0 {
-            return; // Most calls.
+            return; // Most calls name none.
         }
         let (from, count) = (operands as usize, count as usize);
         let free = self.arena.free();
         tensors.extend(free[from.min(free.len())..].iter().take(count));
     }
 
-    /// The number of a set of tensors in this batch, for one more call.
-    pub(super) fn set(&mut self, tensors: &[u32]) -> SetId {
+    /// Adds the set of tensors of one more call, which may be known; its number in this
+    /// batch.
+    pub(super) fn add_set(&mut self, tensors: &[u32]) -> SetId {
         if tensors.is_empty() {
-            return SetId::default(); // Most calls: no search.
+            return SetId::default(); // Most calls name none: no search.
         }
         self.read.extend_from_slice(tensors);
         let known = self.sets.iter().rposition(|set| **set == *tensors);
@@ -133,19 +144,19 @@ impl Payload {
         &self.sets[call.work.planned.set.0 as usize]
     }
 
-    /// Claims the operands in the free room for a call, the last of which are so
-    /// many numbers, and notes the tensors that it names.
-    pub(super) fn take(&mut self, work: &mut Work, tensors: &[u32], numbers: u32) {
+    /// Claims the operands in the free room for a call, and notes the tensors that the call
+    /// names. So many numbers come last in the operands.
+    pub(super) fn claim(&mut self, work: &mut Work, tensors: &[u32], numbers: u32) {
         self.asks_cpu |= work.wanted == Some(Engine::Cpu);
         let call = &mut work.planned;
-        call.set = self.set(tensors);
+        call.set = self.add_set(tensors);
         call.inputs = self.arena.take(call.inputs.words);
         if numbers > 0 {
             let own = Span {
                 at: call.inputs.at + call.inputs.words - aligned(numbers),
                 words: numbers,
             };
-            let (last, id) = &mut self.numbers;
+            let Numbers { last, id } = &mut self.numbers;
             if last.words != numbers || self.arena.read(*last) != self.arena.read(own) {
                 id.0 += 1;
             }
@@ -154,11 +165,11 @@ impl Payload {
         }
     }
 
-    /// Forgets operands; the tensors that calls read.
+    /// Forgets the operands. Returns the tensors that calls read.
     pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
         self.sets.truncate(1);
-        self.numbers = Default::default();
+        self.numbers = Numbers::default();
         self.wasted = 0;
         self.asks_cpu = false;
         std::mem::take(&mut self.read)
@@ -166,22 +177,22 @@ impl Payload {
 }
 
 impl Batch {
-    /// The tensor that a call writes, if it does.
+    /// The tensor that a call writes, if it writes one.
     pub(super) fn written(&self, recipes: &[Recipe], call: &Call) -> Option<u32> {
         let recipe = &recipes[call.work.planned.recipe.0 as usize];
         recipe.written(self.payload.tensors_of(call))
     }
 
-    /// Puts the processor's share of a batch that was routed behind the device's.
-    pub(super) fn part(&mut self) {
+    /// Puts the CPU share of a batch that was routed behind the device's calls.
+    pub(super) fn move_cpu_share_to_back(&mut self) {
         if self.calls().iter().any(|call| call.work.is_cpu_share) {
             self.move_to_back(|work| work.is_cpu_share);
         }
     }
 
-    /// Puts the device's calls that write to tensors in front of the others, if one of
-    /// them is from a place on; whether that is so.
-    pub(super) fn lead(&mut self, recipes: &[Recipe], from: usize) -> bool {
+    /// Puts the device's calls that write to tensors in front of the others, if one of them
+    /// is at `from` or behind; whether that is so.
+    pub(super) fn move_writers_to_front(&mut self, recipes: &[Recipe], from: usize) -> bool {
         let writes = |work: &Work| recipes[work.planned.recipe.0 as usize].is_stored();
         let has_more = self.ahead()[from..].iter().any(|call| writes(&call.work));
         if has_more {
@@ -190,16 +201,16 @@ impl Batch {
         has_more
     }
 
-    /// Forgets where the calls of a batch that waits again were to go.
+    /// Forgets the routes of a batch that waits again.
     pub(super) fn forget_routes(&mut self) {
         let (works, payload) = self.works_and_payload();
         payload.groups.clear();
         works.for_each(|work| work.is_cpu_share = false);
     }
 
-    /// Moves the marked calls to another batch, whose own are older, operands and all:
-    /// these stay where they are if that one has none.
-    pub(super) fn divide(&mut self, leaves: &[bool], other: &mut Batch) {
+    /// Moves the marked calls to another batch, whose own calls are older. The operands
+    /// move along; where the other batch has no calls, both share the memory.
+    pub(super) fn move_marked(&mut self, leaves: &[bool], other: &mut Batch) {
         let is_first = other.calls().is_empty();
         let (own, others) = (&self.payload, &mut other.payload);
         if is_first {
@@ -210,9 +221,13 @@ impl Batch {
         others.doubts = others.doubts.max(own.doubts);
         others.shortages = own.shortages;
         others.asks_cpu |= own.asks_cpu;
-        // Numbers of one batch are none of the other's, and nothing later is compared.
-        let behind = others.numbers.1.0 + 1;
-        others.numbers = (Span::default(), NumbersId(behind + own.numbers.1.0));
+        // The ids of one batch's numbers say nothing in the other, and later calls are
+        // compared with none.
+        let behind = others.numbers.id.0 + 1;
+        others.numbers = Numbers {
+            last: Span::default(),
+            id: NumbersId(behind + own.numbers.id.0),
+        };
         let mut leaving = self.extract(leaves);
         let (own, others) = (&self.payload, &mut other.payload);
         for call in &mut leaving {
@@ -222,7 +237,7 @@ impl Batch {
                 let operands = own.arena.read(planned.inputs);
                 planned.inputs = others.arena.push(operands);
             }
-            planned.set = others.set(&own.sets[planned.set.0 as usize]);
+            planned.set = others.add_set(&own.sets[planned.set.0 as usize]);
             planned.numbers.0 += behind;
         }
         other.append(leaving, self.origin);

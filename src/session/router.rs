@@ -1,8 +1,8 @@
-//! Where equal calls of a flush go: to the GPU, or to the processor beside it.
+//! The router: where equal calls of a flush go, to the GPU or to the CPU beside it.
 //!
-//! Pure: it has no clock and no devices. What calls take is foreseen by a
-//! model, and how long they really took comes in as an argument and moves what
-//! is foreseen, slowly and within bounds.
+//! Pure: the router has no clock and no devices. A model foresees what calls take. How long
+//! they really took comes in as an argument and corrects what is foreseen, slowly and
+//! within bounds.
 
 use super::cost_model::{Model, Sum};
 use crate::device::Engine;
@@ -11,73 +11,103 @@ use crate::plan::{Effort, Recipe, RecipeId};
 /// Flushes for which a structure keeps its route.
 pub(super) const HOLD: u32 = 60;
 
-/// The same of its first routes: the model alone knows of them, and a few flushes tell
-/// how far it is off.
+/// Flushes for which a structure keeps each of its first routes, and how many these are:
+/// the model alone knows of them, and a few flushes tell how far the model is off.
 const TRIAL: u32 = 8;
 const TRIALS: u32 = 2;
 
-/// The second of them is on the device that the first one left out, unless that is
+/// The second route is to the device that the first one left out, unless that device is
 /// foreseen to take more than so many times as long.
 const NEAR: f64 = 2.0;
 
-/// A group so many times larger or smaller than the one that its structure's
-/// route was chosen for is another matter, and is routed anew.
+/// A group so many times larger or smaller than the one that its structure's route was
+/// chosen for is routed anew.
 const OTHER_SIZE: f64 = 4.0;
 
-/// While the GPU is not ready, the processor takes what keeps it for no longer
-/// than this, in milliseconds; the rest waits.
+/// While the GPU is not ready, the CPU takes groups that keep it busy for no longer than
+/// these milliseconds; the rest waits for the GPU.
 pub(super) const BRIDGE_MS: f64 = 8.0;
 
-/// Equal calls of a flush.
+/// A group: equal calls of a flush.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) recipe: RecipeId,
     pub(super) sum: Sum,
-    /// Where its calls must go, if anything says so.
+    /// Where the calls must go, if anything says so.
     pub(super) fixed: Option<Engine>,
-    /// Whether the GPU could take it now.
+    /// Whether the GPU could take the group now.
     pub(super) is_ready: bool,
-    /// Where it goes.
+    /// Where the group goes.
     pub(super) engine: Engine,
-    /// Milliseconds that it takes there and there, as far as is known.
+    /// Milliseconds that the group is foreseen to take on each device.
     pub(super) cpu: f64,
     pub(super) gpu: f64,
+}
+
+/// How the calls that may leave a GPU are routed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Routing {
+    /// What work is foreseen to take on each device.
+    pub model: Model,
+    /// Milliseconds for which the CPU may be at work in one flush without harm; each beyond
+    /// counts twice.
+    pub patience_ms: f64,
+}
+
+/// The routing of a thread that nobody waits for: the CPU may be at work as long as it
+/// takes.
+impl From<Model> for Routing {
+    fn from(model: Model) -> Self {
+        Routing {
+            model,
+            patience_ms: f64::INFINITY,
+        }
+    }
 }
 
 /// Chooses routes and remembers them.
 #[derive(Debug)]
 pub(super) struct Router {
     pub(super) model: Model,
-    /// Whether the model was measured here, or remembered.
+    /// Whether the model was measured, now or before, and is not the usual one.
     pub(super) is_calibrated: bool,
-    /// Milliseconds for which the processor may be at work in one flush without
-    /// harm; each beyond counts twice.
-    patience: f64,
+    /// [`Routing::patience_ms`].
+    patience_ms: f64,
     /// How much longer a flush of the GPU takes than foreseen.
     flush: Drift,
-    /// By the structure's number.
+    /// Whether the CPU got all of the last batch.
+    spares_gpu: bool,
+    /// What is known of each structure, by its number.
     known: Vec<Known>,
 }
 
 /// What is known of a structure.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Work and dispatches of a row of it, once asked for.
-    effort: Option<(Effort, f64)>,
+    /// What a row of the structure takes, once asked for.
+    row: Option<RowWork>,
     held: Held,
-    /// Routes that were chosen for it, as far as they are counted.
+    /// How many routes were chosen for the structure, as far as they are counted.
     routes: u32,
     cpu: Drift,
     gpu: Drift,
+}
+
+/// What a row of a structure takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowWork {
+    pub(super) effort: Effort,
+    /// Dispatches of a call, whatever its rows.
+    pub(super) dispatches: f64,
 }
 
 /// A route that was chosen.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     engine: Engine,
-    /// Flushes for which it is kept.
+    /// Flushes for which the route is still kept.
     left: u32,
-    /// What the group took on the processor by the model alone.
+    /// What the group was foreseen to take on the CPU by the model alone.
     size: f64,
 }
 
@@ -92,7 +122,7 @@ impl Default for Held {
 }
 
 impl Group {
-    /// Whether it goes to the GPU and might go elsewhere.
+    /// Whether the group goes to the GPU and might go to the CPU.
     pub(super) fn may_leave(&self) -> bool {
         self.fixed.is_none() && self.engine == Engine::Gpu
     }
@@ -111,43 +141,57 @@ impl Group {
 }
 
 impl Router {
-    pub(super) fn new(model: Model, patience: f64) -> Router {
+    pub(super) fn new(routing: Routing) -> Router {
         Router {
-            model,
+            model: routing.model,
             is_calibrated: false,
-            patience,
+            patience_ms: routing.patience_ms,
             flush: Drift::default(),
+            spares_gpu: false,
             known: Vec::new(),
         }
     }
 
-    /// Goes by a model that was measured. How far the one before was off, and the routes
-    /// that it chose, are nothing to it.
+    /// Goes by a model that was measured. The drifts from the model before and the routes
+    /// that it chose are forgotten.
     pub(super) fn adopt(&mut self, model: Model) {
         self.model = model;
         self.is_calibrated = true;
         self.flush = Drift::default();
         for known in &mut self.known {
             *known = Known {
-                effort: known.effort,
+                row: known.row,
                 ..Known::default()
             };
         }
     }
 
-    /// Work and dispatches of a row of a structure.
-    pub(super) fn effort(&mut self, id: RecipeId, recipe: &Recipe) -> (Effort, f64) {
-        let of_recipe = || (recipe.effort(), recipe.dispatches() as f64);
-        *self.known(id).effort.get_or_insert_with(of_recipe)
+    /// Notes how many calls of a batch go to the primary device of a session.
+    pub(super) fn note_launch(&mut self, calls: usize) {
+        self.spares_gpu = calls == 0;
     }
 
-    /// A number stands for another structure now.
+    /// Whether the CPU got all of the last batch, because it answers sooner.
+    pub(super) fn spares_gpu(&self) -> bool {
+        self.spares_gpu
+    }
+
+    /// What a row of a structure takes.
+    pub(super) fn row_work(&mut self, id: RecipeId, recipe: &Recipe) -> RowWork {
+        let of_recipe = || RowWork {
+            effort: recipe.effort(),
+            dispatches: recipe.dispatches() as f64,
+        };
+        *self.known(id).row.get_or_insert_with(of_recipe)
+    }
+
+    /// Forgets what is known of a structure: its number is another structure's now.
     pub(super) fn forget(&mut self, id: RecipeId) {
         *self.known(id) = Known::default();
     }
 
-    /// Says where each group goes, so that all of them together take least: the
-    /// GPU's flush is paid for once, and whoever joins it pays for itself alone.
+    /// Says where each group goes, so that all groups together take least: the GPU's flush
+    /// is paid for once, and a group that joins it pays for its own work alone.
     pub(super) fn choose(&mut self, groups: &mut [Group]) {
         let share = self.flush_ms() / groups.len() as f64;
         let (mut is_due, mut busy, mut free) = (false, 0.0, 0.0);
@@ -174,7 +218,7 @@ impl Router {
             *is_free = route.is_none();
         }
         let all = busy + free;
-        let strain = 1.0 + ((all - self.patience) / all).max(0.0);
+        let strain = 1.0 + ((all - self.patience_ms) / all).max(0.0);
         let free = || is_free.iter().enumerate().filter(|(_, is_free)| **is_free);
         let saved = free().map(|(at, _)| (groups[at].cpu * strain - groups[at].gpu).max(0.0));
         is_due |= saved.sum::<f64>() > self.flush_ms();
@@ -186,11 +230,11 @@ impl Router {
         }
     }
 
-    /// The device that a structure's first route left out, unless its group is foreseen
-    /// to take far longer there. `share` is what each group pays of the GPU's flush if all
-    /// go; one that is sent there by itself may have to pay for all of it.
+    /// The device that a structure's first route left out, unless its group is foreseen to
+    /// take far longer there. `share` is what each group pays of the GPU's flush if all go;
+    /// a group that is sent there by itself may have to pay for all of the flush.
     fn left_out(&self, group: &Group, tried: Engine, share: f64) -> Option<Engine> {
-        let cpu = group.cpu + (group.cpu - self.patience).max(0.0);
+        let cpu = group.cpu + (group.cpu - self.patience_ms).max(0.0);
         match tried {
             Engine::Gpu if cpu <= (group.gpu + share) * NEAR => Some(Engine::Cpu),
             Engine::Cpu if group.gpu + self.flush_ms() <= cpu * NEAR => Some(Engine::Gpu),
@@ -215,7 +259,7 @@ impl Router {
                 ..
             } = self.known(group.recipe);
             if group.fixed.is_some() || !group.is_ready {
-                continue; // Nobody chose.
+                continue; // The route was not chosen.
             }
             match held.of(size) {
                 Some(_) => held.left -= 1,
@@ -240,7 +284,7 @@ impl Router {
         }
     }
 
-    /// How long the processor took for its groups of a flush.
+    /// Notes how long the CPU took for its groups of a flush.
     pub(super) fn note_cpu(&mut self, groups: &[Group], took: f64) {
         let own = || groups.iter().filter(|group| group.engine == Engine::Cpu);
         let foreseen: f64 = own().map(|group| group.cpu).sum();
@@ -251,7 +295,7 @@ impl Router {
         }
     }
 
-    /// How long the GPU took for its groups of a flush that was alone.
+    /// Notes how long the GPU took for its groups of a flush that was alone in flight.
     pub(super) fn note_gpu(&mut self, groups: &[Group], took: f64) {
         let own = || groups.iter().filter(|group| group.engine == Engine::Gpu);
         let foreseen: f64 = own().map(|group| group.gpu).sum();
@@ -278,36 +322,41 @@ impl Router {
 }
 
 impl Known {
-    /// The device of the first route, when the second is due.
+    /// The device of the first route, when the second route is due.
     fn tried(&self) -> Option<Engine> {
         (self.routes == 1).then_some(self.held.engine)
     }
 }
 
 impl Held {
-    /// The route of a group of this size, if it is still kept.
+    /// The route, for a group of this size, if it is still kept.
     fn of(&self, size: f64) -> Option<Engine> {
         let is_like = size <= self.size * OTHER_SIZE && size * OTHER_SIZE >= self.size;
         (self.left > 0 && is_like).then_some(self.engine)
     }
 }
 
-/// How far what is foreseen is off: a factor that follows what was measured.
+/// A drift: a factor by which the foreseen time is off, which follows what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Drift {
     pub(super) factor: f64,
-    /// Sums since it was last moved: clocks of browsers are coarse.
+    /// Sums since the factor was last moved: clocks of browsers are coarse.
     foreseen: f64,
     took: f64,
 }
 
-/// Milliseconds that are worth a look.
+/// Milliseconds that must have been foreseen or measured before the factor moves.
 const ENOUGH_MS: f64 = 1.0;
-/// The most and the least that a factor can be, and what it moves by at once.
+/// The most that a factor can be, and one over the least.
 const FARTHEST: f64 = 16.0;
+
+/// The most that one measurement counts for: so many times the factor or less.
 const STEP: f64 = 2.0;
+
+/// How much of the way to what was measured the factor moves at once.
 const SHARE: f64 = 0.25;
-/// What is left of a factor with each route that leaves its device out.
+
+/// The share of a factor that is left with each new route that leaves its device out.
 const FADING: f64 = 15.0 / 16.0;
 
 impl Default for Drift {
@@ -321,14 +370,14 @@ impl Default for Drift {
 }
 
 impl Drift {
-    /// Nobody measures it. It may have been a page that was busy for a moment, and is
-    /// found out if it is believed less and less.
+    /// Moves the factor towards 1 while nobody measures the device. The device may have
+    /// been slow because a page was busy for a moment, and is tried again if the factor is
+    /// believed less and less.
     fn fade(&mut self) {
         self.factor = 1.0 + (self.factor - 1.0) * FADING;
     }
 
-    /// Something was foreseen to take so long by the model alone, and took as
-    /// long.
+    /// Notes that work was foreseen to take so long by the model alone, and took as long.
     pub(super) fn note(&mut self, foreseen: f64, took: f64) {
         self.foreseen += foreseen;
         self.took += took.max(0.0);

@@ -1,58 +1,58 @@
-//! Pairs the calls of a piece with their results.
+//! Scatter: pairs the calls of a chunk with their results.
 //!
-//! Whoever gave its call up gets none. A call that is cut has an answer in each
-//! of its pieces, and is done with the last one.
+//! A call that was given up gets no answer. A call that is cut has an answer in each of its
+//! chunks, and is done with the last one.
 
 use std::ops::Range;
 
 use super::payload::{Batch, Call};
 use crate::batch::Ticket;
 use crate::device::Engine;
-use crate::plan::{Piece, Recipe};
+use crate::plan::{Chunk, Recipe};
 use crate::tensor::Span;
 
-/// What a piece has for one call.
+/// What a chunk has for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The call.
     pub ticket: Ticket,
     /// Where the words lie in the readback.
     pub span: Span,
-    /// Where they belong in the call's result.
+    /// Where the words belong in the call's result.
     pub at: u32,
-    /// Words of that result.
+    /// Words of the whole result.
     pub total: u32,
 }
 
 impl Answer {
-    /// Whether it is the call's whole result.
+    /// Whether the answer is the call's whole result.
     pub fn is_whole(&self) -> bool {
         self.span.words == self.total
     }
 
-    /// Whether the result is complete with it.
+    /// Whether the result is complete with this answer.
     pub fn is_last(&self) -> bool {
         self.at + self.span.words == self.total
     }
 }
 
-/// A piece on its way.
+/// A chunk in flight.
 #[derive(Debug)]
 pub(super) struct Sent {
-    pub(super) piece: Piece,
-    /// Where each of its calls' results will lie.
+    pub(super) chunk: Chunk,
+    /// Where the results of each call will lie.
     pub(super) results: Vec<Span>,
-    /// Where it is computed.
+    /// The device that computes the chunk.
     pub(super) engine: Engine,
-    /// Whether it is the processor's share of the batch, beside a GPU.
+    /// Whether the chunk is the CPU share of the batch, beside a GPU.
     pub(super) is_cpu_share: bool,
-    /// Bytes of its operands and results.
+    /// Bytes of operands and results.
     pub(super) bytes: u64,
 }
 
 impl Sent {
-    /// The answers to its calls that are still waited for: one for each call, and where
-    /// a part of one came, one for each of its results. A piece that failed answers each
+    /// The answers to the calls of the chunk that are still waited for: one for each whole
+    /// call, and one for each result of which a part came. A chunk that failed answers each
     /// of its calls whole.
     pub(super) fn answers<T, E>(
         &self,
@@ -60,7 +60,7 @@ impl Sent {
         recipes: &[Recipe],
         outcome: &Result<T, E>,
     ) -> Vec<Answer> {
-        let Piece { first, end, .. } = self.piece;
+        let Chunk { first, end, .. } = self.chunk;
         let calls = self.calls(batch);
         let mut answers = Vec::with_capacity(end - first);
         for (index, span) in (first..end).zip(&self.results) {
@@ -85,37 +85,37 @@ impl Sent {
             let rows = work.planned.rows;
             let recipe = &recipes[work.planned.recipe.0 as usize];
             let total = recipe.words_of(rows);
-            let parts = recipe.parts(self.piece.part(calls, index), rows);
-            answers.extend(parts.map(|(from, at, words)| Answer {
+            let runs = recipe.result_runs(self.chunk.rows_of(calls, index), rows);
+            answers.extend(runs.map(|run| Answer {
                 ticket,
                 span: Span {
-                    at: span.at + from,
-                    words,
+                    at: span.at + run.from,
+                    words: run.words,
                 },
-                at,
+                at: run.to,
                 total,
             }));
         }
         answers
     }
 
-    /// Whether a call of it has a result to be read.
+    /// Whether a call of the chunk has a result to be read.
     pub(super) fn has_words(&self) -> bool {
         self.results.iter().any(|span| span.words > 0)
     }
 
-    /// The places in the batch of its calls that need nothing of later pieces. Where
-    /// this piece failed, so has a call that goes on behind it.
+    /// The places in the batch of the calls that are over with this chunk: with the last
+    /// part of a result, or with any part that failed.
     pub(super) fn done<T, E>(&self, batch: &Batch, outcome: &Result<T, E>) -> Range<usize> {
-        let open = usize::from(outcome.is_ok() && self.piece.left > 0);
+        let open = usize::from(outcome.is_ok() && self.chunk.left > 0);
         let before = match self.is_cpu_share {
             true => batch.ahead().len(),
             false => 0,
         };
-        before + self.piece.first..before + self.piece.end - open
+        before + self.chunk.first..before + self.chunk.end - open
     }
 
-    /// The calls that its piece is cut of.
+    /// The calls of the batch that the chunk is a part of.
     fn calls<'a>(&self, batch: &'a Batch) -> &'a [Call] {
         match self.is_cpu_share {
             true => batch.behind(),
@@ -124,7 +124,7 @@ impl Sent {
     }
 
     fn is_cut(&self, index: usize) -> bool {
-        index == self.piece.first && self.piece.skipped > 0
-            || index + 1 == self.piece.end && self.piece.left > 0
+        index == self.chunk.first && self.chunk.skipped > 0
+            || index + 1 == self.chunk.end && self.chunk.left > 0
     }
 }

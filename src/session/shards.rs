@@ -1,6 +1,6 @@
-//! Tensors that no buffer of the device holds, kept there in parts.
+//! Shards: tensors that no buffer of the device holds are kept there in several buffers.
 //!
-//! Which of them a piece reads is the planner's business, and their source the
+//! Which shards a chunk reads is the planner's business, and where tensors come from the
 //! face's.
 
 use std::ops::Range;
@@ -8,24 +8,24 @@ use std::ops::Range;
 use super::Session;
 use crate::device::Device;
 use crate::error::Error;
-use crate::plan::{Parted, RecipeId};
+use crate::plan::{RecipeId, ShardedTensor};
 use crate::tensor::{Packing, WORD};
 
 /// What a tensor is filled with.
 #[derive(Clone, Copy, Debug)]
 pub struct Filling {
-    /// How the device keeps it.
+    /// How the device keeps the words.
     pub packing: Option<Packing>,
     /// Words that are copied: packed already, or still to be packed.
     pub words: u32,
-    /// Words that they are once unpacked, as the processor keeps them.
+    /// Words once they are unpacked, as the CPU keeps them.
     pub unpacked: u32,
-    /// Words of a row; 0 where all must lie in one buffer.
+    /// Words of a row; 0 where all words must lie in one buffer.
     pub row: u32,
 }
 
 impl Filling {
-    /// The filling by words as the device keeps them.
+    /// A filling by words as the device keeps them.
     pub fn packed(packing: Option<Packing>, words: u32, row: u32) -> Filling {
         Filling {
             packing,
@@ -40,9 +40,9 @@ impl Filling {
 type Copying<'a, D> = dyn Fn(&mut D, u32, Range<u32>) -> Result<(), Error> + 'a;
 
 impl<D: Device> Session<D> {
-    /// Copies a tensor to the device: in one buffer if it fits there, else in as many
-    /// as it takes. `copy` copies a range of the words to the device as the tensor of
-    /// this number. Packed ones lie in one buffer.
+    /// Copies a tensor to the device: in one buffer if it fits there, otherwise in as many
+    /// as it takes. `copy` copies a range of the words to the device as the tensor of this
+    /// number. A packed tensor lies in one buffer.
     ///
     /// # Errors
     ///
@@ -61,61 +61,67 @@ impl<D: Device> Session<D> {
             ..
         } = filling;
         self.check_tensor(tensor)?;
-        self.unpart(tensor);
-        let most = self.device.limits().max_side_bytes / u64::from(WORD);
+        self.unshard(tensor);
+        let most = self.devices.primary().limits().max_side_bytes / u64::from(WORD);
         let each = match packing.is_none() && u64::from(words) > most {
-            true => Parted::words_each(words, row, most),
+            true => ShardedTensor::words_each(words, row, most),
             false => None,
         };
         let Some(each) = each else {
             let copy = |device: &mut D| copy(device, tensor, 0..words);
             return self.fill_with(tensor, filling, copy);
         };
-        let mut parted = Parted {
+        let mut sharded = ShardedTensor {
             tensor,
             words: each,
-            parts: Vec::new(),
+            shards: Vec::new(),
         };
         let mut from = 0;
         let mut filled = Ok(());
         while from < words && filled.is_ok() {
             let part = self.hold();
             let end = words.min(from.saturating_add(each));
-            parted.parts.push(part);
+            sharded.shards.push(part);
             filled = self.place_with(part, None, |device| copy(device, part, from..end));
             from = end;
         }
-        self.tensors.part(parted);
         match filled {
-            Ok(()) => self.tensors.fill(tensor, None),
-            Err(_) => self.unpart(tensor),
+            Ok(()) => self.tensors.shard(sharded),
+            Err(_) => self.release_shards(sharded.shards),
         }
         filled
     }
 
-    /// Frees the parts of a tensor, if it has some.
-    pub(super) fn unpart(&mut self, tensor: u32) {
-        for part in self.tensors.unpart(tensor) {
-            self.release(part);
+    /// Frees the shards of a tensor, if it has some.
+    pub(super) fn unshard(&mut self, tensor: u32) {
+        let shards = self.tensors.unshard(tensor);
+        self.release_shards(shards);
+    }
+
+    fn release_shards(&mut self, shards: Vec<u32>) {
+        for shard in shards {
+            self.release(shard);
         }
     }
 
-    /// Refuses a call that reads a tensor as a whole that lies in parts.
-    pub(super) fn check_parts(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
-        let recipe = &self.structures.recipes()[recipe.0 as usize];
-        for parted in self.tensors.parted() {
+    /// Refuses a call that reads a tensor as a whole which lies in shards.
+    pub(super) fn check_shards(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
+        let recipe = &self.programs.recipes()[recipe.0 as usize];
+        for sharded in self.tensors.sharded() {
             let mut named = tensors.iter().enumerate();
             let reads = |(place, tensor): (usize, &u32)| {
-                *tensor != parted.tensor || recipe.reads_parts(place, parted.words)
+                *tensor != sharded.tensor || recipe.reads_shards(place, sharded.words)
             };
             if named.all(reads) {
                 continue;
             }
-            let parts = parted.parts.iter();
+            let parts = sharded.shards.iter();
             return Err(Error::TooLarge {
                 what: "a tensor that is not read row by row",
-                need: parts.map(|part| self.device.tensor_bytes(*part)).sum(),
-                limit: self.device.limits().max_side_bytes,
+                need: parts
+                    .map(|part| self.devices.primary().tensor_bytes(*part))
+                    .sum(),
+                limit: self.devices.primary().limits().max_side_bytes,
             });
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a session tells of itself: plain numbers, cheap to take.
+//! Stats: what a session tells of itself, in plain numbers that are cheap to take.
 
 use super::batch_metrics::Measured;
 use crate::device::Counters;
@@ -17,7 +17,7 @@ pub struct Stats {
     pub pending: u64,
     /// Batches sent.
     pub batches: u64,
-    /// Pieces that they were sent in; a small batch is one.
+    /// Chunks that batches were sent in; a small batch is one.
     pub pieces: u64,
     /// Calls in a batch, on average.
     pub mean_batch_size: f64,
@@ -26,28 +26,29 @@ pub struct Stats {
     /// Milliseconds that the oldest call of a batch waited, the median of the
     /// last 512 batches.
     pub wait_p50: f64,
-    /// The same, 95th percentile.
+    /// Milliseconds that the oldest call of a batch waited, the 95th percentile of the last
+    /// 512 batches.
     pub wait_p95: f64,
     /// Milliseconds of planning, encoding and submission, mean of a batch.
     pub encode_ms: f64,
     /// Calls answered by a GPU.
     pub ran_on_gpu: u64,
-    /// Calls answered by the processor.
+    /// Calls answered by the CPU.
     pub ran_on_cpu: u64,
-    /// Batches that the processor took because the device had no memory for them.
+    /// Batches that the CPU took because the device had no memory for them.
     pub fallbacks: u64,
-    /// Bytes of memory that operands and what the processor keeps take of the host.
+    /// Bytes of the host's memory that operands and CPUs take.
     pub host_bytes: u64,
     /// Where the time of measured batches went.
     pub measured: Measured,
-    /// What the device did.
+    /// What the devices did.
     pub device: Counters,
-    /// What tensors take of its memory.
+    /// What tensors take of the device's memory.
     pub tensors: TensorBytes,
 }
 
-/// Bytes of the tensors that lie on the device, by what their elements are kept as. The
-/// processor keeps floats whatever they were packed as.
+/// Bytes of the tensors that lie on the device, by how the device keeps their elements. A
+/// CPU keeps floats whatever they were packed as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TensorBytes {
     /// 32-bit floats, and indexes.
@@ -61,7 +62,7 @@ pub struct TensorBytes {
 }
 
 impl TensorBytes {
-    /// All of them.
+    /// Bytes of all tensors.
     pub const fn sum(&self) -> u64 {
         self.f32 + self.f16 + self.bf16 + self.int8
     }

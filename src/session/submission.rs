@@ -1,40 +1,43 @@
-//! Takes calls: the room for their operands, and the batch that they join.
+//! Submission: takes calls, with the room for their operands and the batch that they join.
 //!
 //! How much a call takes, and whether any device may have it, is not said here.
 
 use super::Session;
+use super::arena_pool::ArenaPool;
 use super::budget::most_room;
 use super::payload::{Payload, Work};
+use super::program_cache::Footprint;
 use crate::batch::{Accepted, Admission, Millis, Request};
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
-use crate::tensor::{Arena, Span, WORD};
+use crate::tensor::{Span, WORD};
 
 /// A call whose operands lie at the start of [`Session::room`].
 #[derive(Clone, Copy, Debug)]
 pub struct Submission {
-    /// Its structure.
+    /// The call's structure.
     pub recipe: RecipeId,
-    /// Its rows; at least one. Of a structure that knows its rows, a chain, what
-    /// the call takes of [`BatchConfig::max_batch_cost`](crate::BatchConfig::max_batch_cost).
+    /// The call's rows; at least one. For a structure that knows its rows, a chain, what
+    /// the call takes of
+    /// [`BatchConfig::max_batch_cost`](crate::BatchConfig::max_batch_cost).
     pub rows: u32,
-    /// The bits of its scalar, where the structure has one.
+    /// The bits of the scalar, where the structure has one.
     pub scalar: u32,
     /// Calls of one key may take each other's place in a full queue.
     pub key: Option<u32>,
 }
 
 impl<D: Device> Session<D> {
-    /// Memory for the operands of the next call, at least `words` long: one
-    /// after the other, each from the next multiple of 16 bytes on.
+    /// Memory for the operands of the next call, at least `words` long. The operands lie
+    /// one after the other, each from the next multiple of 16 bytes on.
     ///
     /// # Errors
     ///
     /// [`Error::TooLarge`] when no batch can hold that much, [`Error::OutOfMemory`] when
-    /// there is no memory for it.
+    /// there is no memory for so many words.
     pub fn room(&mut self, words: u64) -> Result<&mut [u32], Error> {
-        let limit = most_room(self.device.limits().max_side_bytes);
+        let limit = most_room(self.devices.primary().limits().max_side_bytes);
         let need = words * WORD as u64;
         let words = u32::try_from(words).ok().filter(|_| need <= limit);
         let Some(words) = words else {
@@ -51,7 +54,7 @@ impl<D: Device> Session<D> {
         Ok(arena.free())
     }
 
-    /// The room that is left where the next call goes; may be empty.
+    /// The room that is left where the next call's operands go; may be empty.
     pub fn free_room(&mut self) -> &mut [u32] {
         self.payload().arena.free()
     }
@@ -62,14 +65,14 @@ impl<D: Device> Session<D> {
         &mut batch.unwrap_or(self.queue.open_mut()).payload
     }
 
-    /// Takes the call whose operands were written to [`Session::room`]. When it
+    /// Takes the call whose operands were written to [`Session::room`]. When the call
     /// filled its batch, [`Session::due`] says `Now`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for values the structure refuses,
-    /// [`Error::TooLarge`], [`Error::QueueFull`], [`Error::OutOfMemory`]. Nothing is taken then, but a
-    /// full queue asks for its open batch to be sent.
+    /// [`Error::InvalidInput`] for values the structure refuses, [`Error::TooLarge`],
+    /// [`Error::QueueFull`], [`Error::OutOfMemory`]. The call is not taken then, but a full
+    /// queue asks for its open batch to be sent.
     pub fn submit(&mut self, submission: &Submission, now: Millis) -> Result<Accepted, Error> {
         self.submit_to(None, submission, now)
     }
@@ -78,9 +81,9 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// As there; [`Error::NoAdapter`] where there is no such device, and
-    /// [`Error::InvalidInput`] for the processor where it has not got a tensor
-    /// that the call reads, or the call writes to one.
+    /// Those of [`Session::submit`]; [`Error::NoAdapter`] where there is no such device,
+    /// and [`Error::InvalidInput`] for the CPU where it lacks a tensor that the call reads,
+    /// or the call writes to one.
     pub fn submit_to(
         &mut self,
         engine: Option<Engine>,
@@ -89,36 +92,36 @@ impl<D: Device> Session<D> {
     ) -> Result<Accepted, Error> {
         let read = self.read(engine, submission)?;
         if self.explained.is_some() {
-            return Ok(self.note(read));
+            return Ok(self.explain(read));
         }
         self.enqueue(read, now)
     }
 
-    /// Reads the call in the free room. The tensors that it names are in `named` then.
-    fn read(&mut self, wanted: Option<Engine>, submission: &Submission) -> Result<Read, Error> {
+    /// Reads the call in the free room, and the tensors that it names into `named_tensors`.
+    fn read(&mut self, wanted: Option<Engine>, submission: &Submission) -> Result<ReadCall, Error> {
         let Submission {
             recipe,
             rows,
             scalar,
             key,
         } = *submission;
-        let known = self.structures.get(recipe);
+        let known = self.programs.get(recipe);
         let (rows, cost) = match known.and_then(Recipe::rows) {
             Some(known) => (known, rows),
             None => (rows, 0),
         };
-        let (words, bytes) = self.measure(recipe, rows)?;
+        let Footprint { words, bytes, .. } = self.footprint(recipe, rows)?;
         let batch = self.explained.as_mut();
         let payload = &mut batch.unwrap_or(self.queue.open_mut()).payload;
-        let known = &self.structures.recipes()[recipe.0 as usize];
+        let known = &self.programs.recipes()[recipe.0 as usize];
         let scalar = payload.encode(known, rows, scalar)?;
-        payload.tensors(words, known.residents(), &mut self.named);
-        let (written, numbers) = (known.written(&self.named), known.numbers());
-        for tensor in &self.named {
+        payload.read_tensors(words, known.residents(), &mut self.named_tensors);
+        let (written, numbers) = (known.written(&self.named_tensors), known.numbers());
+        for tensor in &self.named_tensors {
             self.check_tensor(*tensor)?;
         }
-        self.check_parts(recipe, &self.named)?;
-        self.check_engine(wanted, &self.named, written)?;
+        self.check_shards(recipe, &self.named_tensors)?;
+        self.check_engine(wanted, &self.named_tensors, written)?;
         let planned = Call {
             recipe,
             rows,
@@ -138,7 +141,7 @@ impl<D: Device> Session<D> {
             bytes,
             key,
         };
-        Ok(Read {
+        Ok(ReadCall {
             work,
             request,
             written,
@@ -146,14 +149,14 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// Takes a call that is planned and never sent.
-    fn note(&mut self, read: Read) -> Accepted {
-        let Read {
+    /// Takes a call that is explained and never sent.
+    fn explain(&mut self, read: ReadCall) -> Accepted {
+        let ReadCall {
             mut work, numbers, ..
         } = read;
         let ticket = self.queue.number();
         let batch = self.explained.as_mut().expect("calls are explained");
-        batch.payload.take(&mut work, &self.named, numbers);
+        batch.payload.claim(&mut work, &self.named_tensors, numbers);
         batch.push(ticket, Request::default(), work);
         Accepted {
             ticket,
@@ -163,8 +166,8 @@ impl<D: Device> Session<D> {
     }
 
     /// Takes a call into the open batch.
-    fn enqueue(&mut self, read: Read, now: Millis) -> Result<Accepted, Error> {
-        let Read {
+    fn enqueue(&mut self, read: ReadCall, now: Millis) -> Result<Accepted, Error> {
+        let ReadCall {
             mut work,
             request,
             written,
@@ -174,10 +177,10 @@ impl<D: Device> Session<D> {
         if self.queue.closes_for(&request) && !self.prepare_next(words) {
             return Err(no_memory(words));
         }
-        let spare = &mut self.spare;
+        let arenas = &mut self.arenas;
         let Admission { superseded, .. } = self.queue.admit(&request, |full| {
-            // The batch is sealed before this call: its operands move along.
-            let mut arena = spare.pop().unwrap_or_default();
+            // The full batch is sealed before this call, whose operands move along.
+            let mut arena = arenas.take();
             full.arena.hand_over(words, &mut arena);
             Payload::new(arena)
         })?;
@@ -187,17 +190,17 @@ impl<D: Device> Session<D> {
         self.metrics.calls += 1;
         self.metrics.rejected += u64::from(superseded.is_some());
         if superseded.is_some() {
-            self.gate.open(); // As in `abort`.
+            self.gate.open(); // Parked calls may have waited for what the superseded call writes.
         }
-        for tensor in &self.named {
+        for tensor in &self.named_tensors {
             self.tensors.read(*tensor);
         }
         let payload = &mut self.queue.open_mut().payload;
-        payload.take(&mut work, &self.named, numbers);
-        let next = next_payload(&mut self.spare);
+        payload.claim(&mut work, &self.named_tensors, numbers);
+        let next = next_payload(&mut self.arenas);
         let (ticket, batch) = self.queue.push(request, work, now, next);
         if let Some(older) = superseded {
-            self.waste(older);
+            self.note_waste(older);
         }
         Ok(Accepted {
             ticket,
@@ -206,31 +209,29 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// Sees to it that the next batch can have the operands in the free room.
+    /// Sees to it that the next batch can have the operands in the free room; `false` where
+    /// there is no memory for them.
     fn prepare_next(&mut self, words: u32) -> bool {
         if self.queue.open().payload.arena.is_free_apart() {
             return true;
         }
-        let mut next = self.spare.pop().unwrap_or_default();
-        let has_room = next.reserve(words);
-        self.spare.push(next);
-        has_room
+        self.arenas.reserve(words)
     }
 }
 
 /// A call that was read from the free room.
-struct Read {
+struct ReadCall {
     work: Work,
     request: Request,
-    /// The tensor that it writes.
+    /// The tensor that the call writes.
     written: Option<u32>,
-    /// How many numbers come last in its operands.
+    /// How many numbers come last in the operands.
     numbers: u32,
 }
 
-/// Makes the payload of the next batch, with memory that is spare if there is some.
-pub(super) fn next_payload(spare: &mut Vec<Arena>) -> impl FnOnce(&mut Payload) -> Payload {
-    |_| Payload::new(spare.pop().unwrap_or_default())
+/// Makes the payload of the next batch, with a spare arena if there is one.
+pub(super) fn next_payload(arenas: &mut ArenaPool) -> impl FnOnce(&mut Payload) -> Payload {
+    |_| Payload::new(arenas.take())
 }
 
 fn no_memory(words: u32) -> Error {

@@ -1,208 +1,297 @@
 //! The tensors of a session: who still reads each, and where its newest words lie.
 //!
-//! Words themselves are the devices', and their source is the face's. Nothing is copied
-//! or freed here: the table says when it is time.
+//! The words themselves are on the devices, and the face knows where the words came from.
+//! Nothing is copied or freed here: the table says when it is time.
 
-use crate::plan::Parted;
+use crate::plan::ShardedTensor;
 use crate::tensor::Packing;
 
 /// The tensors of a session, by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct TensorTable {
-    held: Vec<Held>,
-    /// Numbers that can be given again.
+    entries: Vec<Entry>,
+    /// Numbers of tensors that are gone, for the next ones.
     free: Vec<u32>,
-    /// Words that the processor beside the device has.
-    mirrored: usize,
-    /// Bytes that the device has of them.
-    pub(super) resident: u64,
-    /// Those that lie there in parts.
-    parted: Vec<Parted>,
+    /// Words of all copies on the host.
+    copied: usize,
+    /// Bytes of the device's memory that tensors take.
+    pub(super) resident_bytes: u64,
+    /// The shards of each tensor that lies in shards, or did when the device was lost.
+    sharded: Vec<ShardedTensor>,
 }
 
+/// What is known of one tensor.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    /// Pending calls that read it.
+struct Entry {
+    /// Pending calls that read the tensor.
     readers: u32,
+    /// Whether its owner still needs the tensor.
     is_held: bool,
     packing: Option<Packing>,
     residency: Residency,
-    /// Words of the copy that calls on the processor beside the device may read, once the
-    /// tensor is filled; 0 where there is none.
-    mirrored: usize,
 }
 
-/// Where the newest words of a tensor lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Residency {
-    /// Nowhere: the tensor was not filled since the device is in use.
-    #[default]
-    Nowhere,
-    /// On the device, in one buffer or in parts.
+/// What a device is still to get of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Coming {
+    pub(super) tensor: u32,
+    pub(super) packing: Option<Packing>,
+    /// Words as the device keeps them: packed, if they are.
+    pub(super) words: u32,
+}
+
+/// Where the newest words of a tensor lie. The device is the one that batches are sent to,
+/// and the host is the memory of the CPU beside it, which has copies of short tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Residency {
+    /// Nowhere: the tensor was not filled since the device is in use. The host may still
+    /// keep so many words of what the tensor was on the device before.
+    Nowhere { kept: usize },
+    /// On the device alone, in one buffer.
     Device,
-    /// So many words on the processor beside the device alone, until the device needs
-    /// them.
-    Host(usize),
+    /// On the device, in one buffer, and so many words on the host.
+    Both { words: usize },
+    /// On the host alone, until the device needs the words. Calls on the CPU may read them
+    /// there unless they are too many, or a call on the device is to write the tensor.
+    Host { words: usize, is_readable: bool },
+    /// On the device alone, in several buffers.
+    Sharded,
 }
 
-/// Words of a tensor, and of all of them, that the processor beside a GPU gets
-/// as well: 1 MiB, and 32 MiB. What is larger pulls its calls to the GPU.
-pub(super) const MIRRORED: usize = 1 << 18;
-const MIRRORED_IN_ALL: usize = 1 << 23;
+impl Default for Residency {
+    fn default() -> Self {
+        Residency::Nowhere { kept: 0 }
+    }
+}
+
+impl Residency {
+    /// Words on the host that count against [`MOST_COPIED_IN_ALL`].
+    fn copied(self) -> usize {
+        match self {
+            Residency::Nowhere { kept: words }
+            | Residency::Both { words }
+            | Residency::Host {
+                words,
+                is_readable: true,
+            } => words,
+            _ => 0,
+        }
+    }
+}
+
+/// Words of one tensor that the host copies at most, 1 MiB. A larger tensor keeps its calls
+/// on the GPU.
+pub(super) const MOST_COPIED: usize = 1 << 18;
+
+/// Words of all tensors that the host copies at most, 32 MiB.
+const MOST_COPIED_IN_ALL: usize = 1 << 23;
 
 impl TensorTable {
     /// A number for a new tensor.
     pub(super) fn hold(&mut self) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
-            self.held.push(Held::default());
-            u32::try_from(self.held.len() - 1).expect("fewer than 2^31 tensors")
+            self.entries.push(Entry::default());
+            u32::try_from(self.entries.len() - 1).expect("fewer than 2^31 tensors")
         });
-        self.held[number as usize] = Held {
+        self.entries[number as usize] = Entry {
             is_held: true,
-            ..Held::default()
+            ..Entry::default()
         };
         number
     }
 
     /// The numbers that tensors have, or had.
     pub(super) fn numbers(&self) -> std::ops::Range<u32> {
-        0..u32::try_from(self.held.len()).expect("fewer than 2^31 tensors")
-    }
-
-    /// How the device keeps a tensor's floats, if they are packed.
-    pub(super) fn packing(&self, tensor: u32) -> Option<Packing> {
-        self.held[tensor as usize].packing
+        0..u32::try_from(self.entries.len()).expect("fewer than 2^31 tensors")
     }
 
     /// How many numbers there are.
     pub(super) fn count(&self) -> usize {
-        self.held.len()
+        self.entries.len()
     }
 
     /// Whether there is a tensor of this number.
     pub(super) fn is_held(&self, tensor: u32) -> bool {
-        let held = self.held.get(tensor as usize);
-        held.is_some_and(|held| held.is_held)
+        let entry = self.entries.get(tensor as usize);
+        entry.is_some_and(|entry| entry.is_held)
     }
 
-    /// Its data is on the device.
+    /// How the device keeps a tensor's floats, if they are packed.
+    pub(super) fn packing(&self, tensor: u32) -> Option<Packing> {
+        self.entry(tensor).packing
+    }
+
+    /// Where a tensor's newest words lie.
+    pub(super) fn residency(&self, tensor: u32) -> Residency {
+        self.entry(tensor).residency
+    }
+
+    /// A tensor was filled on the device, in one buffer, and nowhere else.
     pub(super) fn fill(&mut self, tensor: u32, packing: Option<Packing>) {
-        let held = &mut self.held[tensor as usize];
-        held.residency = Residency::Device;
-        held.packing = packing;
+        self.entries[tensor as usize].packing = packing;
+        self.put(tensor, Residency::Device);
     }
 
-    /// Its words are on the processor beside the device alone for now.
-    pub(super) fn defer(&mut self, tensor: u32, words: usize) {
-        self.held[tensor as usize].residency = Residency::Host(words);
+    /// A tensor was filled on the device in shards.
+    pub(super) fn shard(&mut self, shards: ShardedTensor) {
+        let tensor = shards.tensor;
+        self.entries[tensor as usize].packing = None;
+        self.put(tensor, Residency::Sharded);
+        self.sharded.push(shards);
     }
 
-    /// Words that the device is still to get, if it lacks a tensor.
+    /// Forgets the shards of a tensor, and returns their numbers.
+    pub(super) fn unshard(&mut self, tensor: u32) -> Vec<u32> {
+        let at = self.sharded.iter().position(|own| own.tensor == tensor);
+        let Some(at) = at else {
+            return Vec::new();
+        };
+        if self.residency(tensor) == Residency::Sharded {
+            self.put(tensor, Residency::default());
+        }
+        self.sharded.swap_remove(at).shards
+    }
+
+    /// The shards of each tensor that lies in shards.
+    pub(super) fn sharded(&self) -> &[ShardedTensor] {
+        &self.sharded
+    }
+
+    /// Whether the host may have a copy of a tensor's words, in the place of the copy that
+    /// it has.
+    pub(super) fn may_copy(&self, tensor: u32, words: usize) -> bool {
+        let others = self.copied - self.residency(tensor).copied();
+        words <= MOST_COPIED && others + words <= MOST_COPIED_IN_ALL
+    }
+
+    /// A tensor that is on the device was copied to the host as well.
+    pub(super) fn copy(&mut self, tensor: u32, words: usize) {
+        self.put(tensor, Residency::Both { words });
+    }
+
+    /// No more calls may read the host's copy, if there is one.
+    pub(super) fn drop_copy(&mut self, tensor: u32) {
+        let residency = match self.residency(tensor) {
+            Residency::Nowhere { .. } => Residency::default(),
+            Residency::Both { .. } => Residency::Device,
+            Residency::Host { words, .. } => Residency::Host {
+                words,
+                is_readable: false,
+            },
+            alone => alone,
+        };
+        self.put(tensor, residency);
+    }
+
+    /// Whether calls on the CPU beside the device may read a tensor.
+    pub(super) fn has_copy(&self, tensor: u32) -> bool {
+        self.is_filled(tensor) && self.residency(tensor).copied() > 0
+    }
+
+    /// A tensor's words are on the host alone. Calls on the CPU may read them if they are few.
+    pub(super) fn defer(&mut self, tensor: u32, words: usize, packing: Option<Packing>) {
+        let is_readable = self.may_copy(tensor, words);
+        self.entries[tensor as usize].packing = packing;
+        self.put(tensor, Residency::Host { words, is_readable });
+    }
+
+    /// How many words of a tensor the device is still to get, where only the host has them.
     pub(super) fn deferred(&self, tensor: u32) -> Option<usize> {
-        match self.held.get(tensor as usize)?.residency {
-            Residency::Host(words) => Some(words),
-            Residency::Nowhere | Residency::Device => None,
+        match self.entries.get(tensor as usize)?.residency {
+            Residency::Host { words, .. } => Some(words),
+            _ => None,
         }
     }
 
-    /// Whether the processor beside the device is to have so many words of it.
-    pub(super) fn mirror(&mut self, tensor: u32, words: usize) -> bool {
-        let held = &mut self.held[tensor as usize];
-        let others = self.mirrored - held.mirrored;
-        let fits = words <= MIRRORED && others + words <= MIRRORED_IN_ALL;
-        if fits {
-            held.mirrored = words;
-            self.mirrored = others + words;
-        }
-        fits
+    /// The device has got the words of a tensor that were deferred.
+    pub(super) fn bring(&mut self, tensor: u32) {
+        let residency = match self.residency(tensor) {
+            Residency::Host {
+                words,
+                is_readable: true,
+            } => Residency::Both { words },
+            _ => Residency::Device,
+        };
+        self.put(tensor, residency);
     }
 
-    /// Those that lie on the device in parts.
-    pub(super) fn parted(&self) -> &[Parted] {
-        &self.parted
-    }
-
-    /// A tensor lies in parts from here on.
-    pub(super) fn part(&mut self, parted: Parted) {
-        self.parted.push(parted);
-    }
-
-    /// Forgets that a tensor lies in parts, and returns the numbers of these parts.
-    pub(super) fn unpart(&mut self, tensor: u32) -> Vec<u32> {
-        let at = self.parted.iter().position(|own| own.tensor == tensor);
-        at.map_or(Vec::new(), |at| self.parted.swap_remove(at).parts)
-    }
-
-    /// No more calls may read the processor's copy.
-    pub(super) fn unmirror(&mut self, tensor: u32) {
-        let words = std::mem::take(&mut self.held[tensor as usize].mirrored);
-        self.mirrored -= words;
-    }
-
-    /// Whether the processor beside the device has its data as well.
-    pub(super) fn is_mirrored(&self, tensor: u32) -> bool {
-        let held = &self.held[tensor as usize];
-        held.mirrored > 0 && held.residency != Residency::Nowhere
-    }
-
-    /// Words that the device is still to get of all of them, by how it keeps each.
-    pub(super) fn coming(&self) -> impl Iterator<Item = (u32, Option<Packing>, u32)> {
-        (0..).zip(&self.held).map(|(tensor, held)| {
+    /// Each tensor with what the device is still to get of it.
+    pub(super) fn coming(&self) -> impl Iterator<Item = Coming> {
+        (0..).zip(&self.entries).map(|(tensor, entry)| {
             let words = self.deferred(tensor).unwrap_or(0);
             let words = u32::try_from(words).unwrap_or(u32::MAX);
-            let words = held.packing.map_or(words, |packing| packing.words(words));
-            (tensor, held.packing, words)
+            let packing = entry.packing;
+            Coming {
+                tensor,
+                packing,
+                words: packing.map_or(words, |packing| packing.words(words)),
+            }
         })
     }
 
-    /// Nothing is on the device any more.
+    /// The device is lost, with every tensor on it.
     pub(super) fn lose(&mut self) {
-        self.resident = 0;
-        for held in &mut self.held {
-            held.residency = Residency::Nowhere;
+        self.resident_bytes = 0;
+        for entry in &mut self.entries {
+            entry.residency = Residency::Nowhere {
+                kept: entry.residency.copied(),
+            };
         }
     }
 
-    /// Whether calls find its data.
+    /// Whether calls find a tensor's words.
     pub(super) fn is_filled(&self, tensor: u32) -> bool {
-        self.held[tensor as usize].residency != Residency::Nowhere
+        !matches!(self.residency(tensor), Residency::Nowhere { .. })
     }
 
-    /// A call reads it from now on.
+    /// One more pending call reads a tensor.
     pub(super) fn read(&mut self, tensor: u32) {
-        self.held[tensor as usize].readers += 1;
+        self.entries[tensor as usize].readers += 1;
     }
 
-    /// Whether a pending call reads it.
+    /// Whether a pending call reads a tensor.
     pub(super) fn is_read(&self, tensor: u32) -> bool {
-        self.held[tensor as usize].readers > 0
+        self.entry(tensor).readers > 0
     }
 
-    /// A call reads it no more; `true` when nobody needs it.
+    /// One call less reads a tensor; `true` when nobody needs the tensor any more.
     pub(super) fn done(&mut self, tensor: u32) -> bool {
-        self.held[tensor as usize].readers -= 1;
-        self.is_over(tensor)
+        self.entries[tensor as usize].readers -= 1;
+        self.free_if_over(tensor)
     }
 
-    /// Its owner needs it no more; `true` when nobody does.
+    /// The owner of a tensor gives it up; `true` when nobody needs it any more.
     pub(super) fn release(&mut self, tensor: u32) -> bool {
         if !self.is_held(tensor) {
             return false;
         }
-        self.held[tensor as usize].is_held = false;
-        self.is_over(tensor)
+        self.entries[tensor as usize].is_held = false;
+        self.free_if_over(tensor)
     }
 
-    fn is_over(&mut self, tensor: u32) -> bool {
-        let Held {
+    /// Frees the number of a tensor without owner and readers: `true` where it did.
+    fn free_if_over(&mut self, tensor: u32) -> bool {
+        let Entry {
             readers, is_held, ..
-        } = self.held[tensor as usize];
+        } = *self.entry(tensor);
         let is_over = readers == 0 && !is_held;
         if is_over {
-            self.held[tensor as usize].residency = Residency::Nowhere;
+            self.put(tensor, Residency::default());
             self.free.push(tensor);
         }
         is_over
+    }
+
+    fn entry(&self, tensor: u32) -> &Entry {
+        &self.entries[tensor as usize]
+    }
+
+    /// Notes where a tensor's newest words lie from now on.
+    fn put(&mut self, tensor: u32, residency: Residency) {
+        let own = &mut self.entries[tensor as usize].residency;
+        self.copied -= own.copied();
+        self.copied += residency.copied();
+        *own = residency;
     }
 }
 

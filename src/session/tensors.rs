@@ -1,22 +1,20 @@
-//! Tensors that stay on the device: how they come to the devices, and when they leave.
+//! Resident tensors: how they come to the devices, and when they leave.
 //!
-//! Who still reads a tensor and where its words lie is in `tensor_table`; their source is
-//! the face's.
+//! Who still reads a tensor and where its words lie is in `tensor_table`; where tensors
+//! come from is the face's matter.
 
+use super::Session;
+use super::router::Router;
 use super::shards::Filling;
 use super::stats::TensorBytes;
-use super::tensor_table::MIRRORED;
-use super::{COPIES, Session};
+use super::tensor_table::{Coming, MOST_COPIED};
 use crate::device::Device;
 use crate::error::Error;
 use crate::tensor::{Packing, WORD};
 
-/// Bytes that a batch may have whatever tensors take, unless the budget is smaller.
-const LEAST: u64 = 1 << 20;
-
 impl<D: Device> Session<D> {
-    /// A number for a tensor that stays on the device. Fill it before a call
-    /// reads it, and again after [`Session::replace_device`].
+    /// A number for a tensor that stays on the device. Fill the tensor before a call reads
+    /// it, and again after [`Session::replace_device`].
     pub fn hold(&mut self) -> u32 {
         self.tensors.hold()
     }
@@ -38,7 +36,7 @@ impl<D: Device> Session<D> {
         self.fill_packed(tensor, words, None)
     }
 
-    /// The same for words of floats that are packed, if they are.
+    /// Copies a tensor's words to the device: packed floats, if there is a packing.
     ///
     /// # Errors
     ///
@@ -55,8 +53,8 @@ impl<D: Device> Session<D> {
         })
     }
 
-    /// Writes a part of a tensor that was filled, from this word on. What was
-    /// launched before reads what was there.
+    /// Writes a part of a tensor that was filled, from this word on. Calls that were
+    /// launched before read the words that were there.
     ///
     /// # Errors
     ///
@@ -64,19 +62,21 @@ impl<D: Device> Session<D> {
     pub fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) -> Result<(), Error> {
         self.check_tensor(tensor)?;
         let is_deferred = self.tensors.deferred(tensor).is_some();
+        let has_copy = self.tensors.has_copy(tensor);
+        let (device, cpu) = self.devices.primary_and_companion_mut();
         if !is_deferred {
-            self.device.patch(tensor, at, words);
+            device.patch(tensor, at, words);
         }
-        let has_it = is_deferred || self.tensors.is_mirrored(tensor);
-        if let Some(beside) = self.beside.as_mut().filter(|_| has_it) {
-            beside.patch(tensor, at, words);
+        if let Some(cpu) = cpu.filter(|_| is_deferred || has_copy) {
+            cpu.patch(tensor, at, words);
         }
         Ok(())
     }
 
-    /// The same for a face that has another way to the device. A short tensor
-    /// is copied to the processor beside the GPU too, so that calls that read it
-    /// can leave the GPU. As long as whole batches do, the GPU gets it when it needs it.
+    /// Copies a tensor to the device for a face that has another way there: `copy` does it.
+    /// A short tensor is copied to the CPU beside the GPU too, so that calls that read it
+    /// can leave the GPU. While whole batches go to the CPU, the GPU gets the tensor when
+    /// it needs it.
     ///
     /// # Errors
     ///
@@ -91,26 +91,24 @@ impl<D: Device> Session<D> {
         self.check_tensor(tensor)?;
         let packing = filling.packing;
         let unpacked = filling.unpacked as usize;
-        let is_mirrored = self.beside.is_some() && self.tensors.mirror(tensor, unpacked);
-        let is_deferred = is_mirrored && self.is_elsewhere && packing.is_none();
+        let may_copy = self.devices.has_companion() && self.tensors.may_copy(tensor, unpacked);
+        let spares_gpu = self.router.as_ref().is_some_and(Router::spares_gpu);
+        let is_deferred = may_copy && spares_gpu && packing.is_none();
         if !is_deferred && let Err(error) = self.place_with(tensor, packing, &copy) {
-            self.tensors.unmirror(tensor);
+            self.tensors.drop_copy(tensor);
             return Err(error);
         }
-        let Some(beside) = &mut self.beside else {
+        let Some(cpu) = self.devices.companion_mut() else {
             return Ok(());
         };
-        if is_mirrored {
-            copy(beside)?;
-        } else {
-            self.tensors.unmirror(tensor);
-            if !self.tensors.is_read(tensor) {
-                beside.release(tensor); // Else its calls find what it was.
+        if may_copy {
+            copy(cpu)?;
+            match is_deferred {
+                true => self.tensors.defer(tensor, unpacked, packing),
+                false => self.tensors.copy(tensor, unpacked),
             }
-        }
-        if is_deferred {
-            self.tensors.fill(tensor, None);
-            self.tensors.defer(tensor, unpacked);
+        } else if !self.tensors.is_read(tensor) {
+            cpu.release(tensor); // No pending call reads the old copy.
         }
         Ok(())
     }
@@ -127,15 +125,15 @@ impl<D: Device> Session<D> {
         place: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
-        let before = self.device.tensor_bytes(tensor);
-        let placed = place(&mut self.device);
+        let before = self.devices.primary().tensor_bytes(tensor);
+        let placed = place(self.devices.primary_mut());
         self.placed(tensor, before);
         placed?;
         self.tensors.fill(tensor, packing);
         Ok(())
     }
 
-    /// Copies a tensor to the device that only the processor beside it has so far.
+    /// Copies a tensor to the device if only the CPU beside it has the words so far.
     ///
     /// # Errors
     ///
@@ -145,44 +143,44 @@ impl<D: Device> Session<D> {
             return Ok(());
         };
         let packing = self.tensors.packing(tensor);
-        let beside = self.beside.as_mut().expect("it has what is deferred");
-        let all = &beside.tensor_words(tensor).expect("filled there")[..words];
-        let before = self.device.tensor_bytes(tensor);
+        let (device, cpu) = self.devices.primary_and_companion_mut();
+        let cpu = cpu.expect("it has what is deferred");
+        let all = &cpu.tensor_words(tensor).expect("filled there")[..words];
+        let before = device.tensor_bytes(tensor);
         let placed = match packing {
-            None => self.device.fill(tensor, all, None),
+            None => device.fill(tensor, all, None),
             Some(to_pack) => to_pack
                 .pack(all)
-                .and_then(|packed| self.device.fill(tensor, &packed, packing)),
+                .and_then(|packed| device.fill(tensor, &packed, packing)),
         };
-        if placed.is_ok() && words > MIRRORED {
-            beside.release(tensor); // No call reads it there.
+        if placed.is_ok() && words > MOST_COPIED {
+            cpu.release(tensor); // No call on the CPU reads so long a tensor.
         }
         self.placed(tensor, before);
         placed?;
-        self.tensors.fill(tensor, packing);
+        self.tensors.bring(tensor);
         Ok(())
     }
 
-    /// Every tensor lies on the processor beside the device alone, which was the device
-    /// before.
+    /// Defers every tensor: it lies on the CPU alone, which was the primary device before.
     pub(super) fn defer_tensors(&mut self) {
-        let beside = self.beside.as_ref().expect("it was the device");
-        self.tensors.resident = 0;
+        let cpu = self.devices.companion().expect("it was the device");
+        self.tensors.resident_bytes = 0;
         for tensor in self.tensors.numbers() {
-            if let Some(words) = beside.tensor_words(tensor) {
-                self.tensors.unmirror(tensor);
-                self.tensors.mirror(tensor, words.len());
-                self.tensors.defer(tensor, words.len());
+            if let Some(words) = cpu.tensor_words(tensor) {
+                let packing = self.tensors.packing(tensor);
+                self.tensors.defer(tensor, words.len(), packing);
             }
         }
         self.fit_batches();
     }
 
-    /// Whether each tensor, as the processor has it, fits a buffer of this device.
+    /// Whether each tensor, as the CPU has it, fits a buffer of this device.
     pub(super) fn tensors_fit(&self, device: &D) -> bool {
         let most = device.limits().max_side_bytes;
         let bytes = |tensor| {
-            let words = self.device.tensor_words(tensor).map_or(0, <[u32]>::len);
+            let cpu = self.devices.primary();
+            let words = cpu.tensor_words(tensor).map_or(0, <[u32]>::len);
             let words = u32::try_from(words).unwrap_or(u32::MAX);
             let packing = self.tensors.packing(tensor);
             let words = packing.map_or(words, |packing| packing.words(words));
@@ -191,10 +189,11 @@ impl<D: Device> Session<D> {
         self.tensors.numbers().all(|tensor| bytes(tensor) <= most)
     }
 
-    // What is refused midway has taken memory too, or freed what was there.
+    /// Notes what a tensor takes of the device's memory, which was `before`. A filling that
+    /// failed midway has taken memory too, or freed the words of before.
     fn placed(&mut self, tensor: u32, before: u64) {
-        self.tensors.resident += self.device.tensor_bytes(tensor);
-        self.tensors.resident -= before;
+        self.tensors.resident_bytes += self.devices.primary().tensor_bytes(tensor);
+        self.tensors.resident_bytes -= before;
         self.fit_batches();
     }
 
@@ -215,15 +214,20 @@ impl<D: Device> Session<D> {
     /// What tensors take of the device's memory.
     pub(super) fn tensor_bytes(&self) -> TensorBytes {
         let mut bytes = TensorBytes::default();
-        // What the device does not have yet counts as what it will take.
-        for (tensor, packing, coming) in self.tensors.coming() {
-            let coming = u64::from(coming) * u64::from(WORD);
-            *bytes.of(packing) += self.device.tensor_bytes(tensor).max(coming);
+        // A tensor that the device is still to get counts as what it will take.
+        for Coming {
+            tensor,
+            packing,
+            words,
+        } in self.tensors.coming()
+        {
+            let coming = u64::from(words) * u64::from(WORD);
+            *bytes.of(packing) += self.devices.primary().tensor_bytes(tensor).max(coming);
         }
         bytes
     }
 
-    /// So many calls read tensors no more.
+    /// Notes for each of these tensors that one call less reads it.
     pub(super) fn unread(&mut self, read: Vec<u32>) {
         for tensor in read {
             if self.tensors.done(tensor) {
@@ -234,29 +238,24 @@ impl<D: Device> Session<D> {
 
     /// Leaves batches the memory that tensors do not take.
     pub(super) fn fit_batches(&mut self) {
-        let fits = |model| {
-            self.budget
-                .optimal_batch_size(model, COPIES, self.most_bytes)
-        };
-        let least = fits(0).min(LEAST);
-        self.queue
-            .limit_bytes(fits(self.tensors.resident).max(least));
+        let bytes = self.limits.batch_bytes(self.tensors.resident_bytes);
+        self.queue.limit_bytes(bytes);
     }
 
     fn free_tensor(&mut self, tensor: u32) {
-        self.unpart(tensor);
-        self.tensors.resident -= self.device.tensor_bytes(tensor);
+        self.unshard(tensor);
+        self.tensors.resident_bytes -= self.devices.primary().tensor_bytes(tensor);
         self.fit_batches();
-        self.device.release(tensor);
-        self.tensors.unmirror(tensor);
-        if let Some(beside) = &mut self.beside {
-            beside.release(tensor);
+        let (device, cpu) = self.devices.primary_and_companion_mut();
+        device.release(tensor);
+        if let Some(cpu) = cpu {
+            cpu.release(tensor);
         }
     }
 
-    /// A call writes to a tensor on the device: the processor's copy is old from
-    /// here on. Calls that were made before still read it.
+    /// Drops the CPU's copy of a tensor that a call writes on the device. Calls that were
+    /// made before still read the copy.
     pub(super) fn outdate(&mut self, tensor: u32) {
-        self.tensors.unmirror(tensor);
+        self.tensors.drop_copy(tensor);
     }
 }

@@ -1,4 +1,6 @@
-//! Element types and the format of a row.
+//! Element types, how the values of each are encoded, and the formats of rows.
+//!
+//! How tensors on the device are packed is said in `packing`.
 
 /// The type of one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -7,15 +9,15 @@ pub enum DType {
     F32,
     /// An interpolation parameter: a 32-bit float that must not be NaN.
     Parameter,
-    /// An interpolation parameter of states: given as a float, clamped to
-    /// [0, 1] and kept as 16.16 fixed point; NaN is refused.
+    /// An interpolation parameter of states: given as a float, clamped to [0, 1] and encoded in
+    /// 16.16 fixed point; NaN is refused.
     Fraction,
-    /// How far to descend: given as a float and kept in units of 2⁻²², up to
-    /// 512 either way, which is farther than states reach; NaN is refused.
+    /// How far to descend: given as a float and encoded in units of 2⁻²², up to 512 either way,
+    /// which is farther than any state can go; NaN is refused.
     Rate,
     /// A state: 16 layers, a byte each.
     State,
-    /// A 32-bit place, as `argmax` gives and `gather` takes.
+    /// A 32-bit index, as `argmax` gives and `gather` takes.
     U32,
 }
 
@@ -28,8 +30,8 @@ impl DType {
         }
     }
 
-    /// The word that the core keeps for a value a caller gave, or `None` where
-    /// the type refuses it.
+    /// The encoded word of a value that a caller gave, or `None` where the type refuses the
+    /// value.
     pub fn encode(self, word: u32) -> Option<u32> {
         match self {
             DType::F32 | DType::State | DType::U32 => Some(word),
@@ -45,17 +47,16 @@ impl DType {
         }
     }
 
-    /// The same for many, in place: a million take about as long as their copy. The
-    /// place of the first one that is refused; nothing is changed then.
+    /// Encodes many values in place, in about the time that copying takes.
     ///
     /// # Errors
     ///
-    /// That place.
+    /// The place of the first value that is refused. No value is changed then.
     pub fn encode_all(self, words: &mut [u32]) -> Result<(), usize> {
         if !self.is_encoded() {
             return Ok(());
         }
-        // All that types refuse is NaN, whose bits without the sign are the largest.
+        // Types refuse nothing but NaN, whose bits without the sign are the largest.
         let magnitude = |word: &u32| word & !SIGN;
         let largest = words.iter().map(magnitude).fold(0, u32::max);
         if largest > INFINITY {
@@ -75,7 +76,7 @@ impl DType {
         matches!(self, DType::Parameter | DType::Fraction | DType::Rate)
     }
 
-    /// What an operand of this type is called where it is refused.
+    /// What messages call a value of this type.
     pub const fn operand_name(self) -> &'static str {
         match self {
             DType::Rate => "rate",
@@ -84,11 +85,13 @@ impl DType {
     }
 }
 
-/// Of the bits of a float.
+/// The sign among the bits of a float.
 const SIGN: u32 = 1 << 31;
+
+/// The bits of infinity.
 const INFINITY: u32 = f32::INFINITY.to_bits();
 
-/// Elements of one type that make up a row, e.g. four floats of a quaternion.
+/// The format of a row: elements of one type, such as the four floats of a quaternion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
     /// The type of each element.
@@ -116,17 +119,17 @@ fn replace(words: &mut [u32], encode: impl Fn(f32) -> u32) {
     reason = "clamped to [0, 65536], where both are exact"
 )]
 fn fixed_16_16(t: f32) -> u32 {
-    // The product with a power of two is exact, so this rounds once.
+    // The product with a power of two is exact, so that only the conversion rounds.
     (t.clamp(0.0, 1.0) * 65536.0).round_ties_even() as u32
 }
 
-/// A signed number. Invariant: it has a magnitude of 31 bits.
+/// A rate in units of 2⁻²², as a signed number. Invariant: the magnitude has at most 31 bits.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a cast to an integer saturates"
 )]
 fn fixed_10_22(rate: f32) -> u32 {
-    // As above: exact, then rounded once.
+    // The product with a power of two is exact, so that only the conversion rounds.
     let units = (rate * 4_194_304.0).round_ties_even() as i32;
     units.max(-i32::MAX).cast_unsigned()
 }

@@ -1,5 +1,5 @@
-//! What values look like in memory: element types, row formats and the host
-//! arena that holds them. No meaning, no policy, no device.
+//! What values look like in memory: element types, row formats, packings, and the host arena
+//! that holds operands. No meaning, no policy, no device.
 
 mod arena;
 mod dtype;
@@ -15,8 +15,8 @@ pub const WORD: u32 = 4;
 /// Operands and results start at multiples of this many words (16 bytes).
 pub const ALIGN: u32 = 4;
 
-/// The next multiple of [`ALIGN`] at or after `words`; of the last words that have
-/// addresses the multiple before, since there is none after.
+/// The next multiple of [`ALIGN`] at or after `words`. Where 32 bits hold none, the last multiple
+/// before.
 pub const fn aligned(words: u32) -> u32 {
     words.saturating_add(ALIGN - 1) / ALIGN * ALIGN
 }

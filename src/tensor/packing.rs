@@ -1,27 +1,27 @@
-//! How the floats of a tensor on the device are packed into words, to take
-//! less memory. What computes on them unpacks them where it reads them.
+//! How the floats of a resident tensor are packed into fewer words. A kernel unpacks floats
+//! where it reads them.
 
 use crate::error::Error;
 
 /// A format that takes fewer bits than a 32-bit float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// Two 16-bit IEEE floats a word, the first in the low half. Off by at most
+    /// Two 16-bit IEEE floats in a word, the first in the low half. Off by at most
     /// 2⁻¹¹ of magnitudes from 2⁻¹⁴ to 65,504 and 2⁻²⁵ below, where a device may
     /// also give 0; infinite from 65,520 on.
     F16,
-    /// The upper halves of two 32-bit floats a word, rounded: off by at most 2⁻⁸
+    /// The rounded upper halves of two 32-bit floats in a word: off by at most 2⁻⁸
     /// of the magnitude, in the whole range.
     Bf16,
     /// Groups of 32 neighbors in row-major order, whole numbers q from −127 to 127
     /// times a scale s that the group shares: off by at most 1/253 of the largest
     /// magnitude in the group, or 2⁻²². A block of 17 words holds two groups: four
-    /// q a word, the first in the lowest byte, and then both s as 16-bit floats,
-    /// times 128. NaN and magnitudes from 65,009 on are refused.
+    /// q in a word, the first in the lowest byte, and behind all q both s as 16-bit
+    /// floats, times 128. NaN and magnitudes from 65,009 on are refused.
     Int8,
 }
 
-/// Elements of a block of [`Packing::Int8`], and words that it takes.
+/// Elements and words of a block of [`Packing::Int8`].
 const BLOCK: usize = 64;
 const BLOCK_WORDS: usize = 17;
 
@@ -38,7 +38,7 @@ impl Packing {
     /// Every packing, in the order of their numbers on the wire.
     pub const ALL: [Packing; 3] = [Packing::F16, Packing::Bf16, Packing::Int8];
 
-    /// The name that people use.
+    /// The name in messages and plans.
     pub const fn name(self) -> &'static str {
         match self {
             Packing::F16 => "f16",
@@ -63,12 +63,12 @@ impl Packing {
         }
     }
 
-    /// Packs the bits of floats. Parts of a multiple of 64 elements can be packed
-    /// one by one.
+    /// Packs the bits of floats. Parts of a multiple of 64 elements can be packed one after the
+    /// other.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] where the format cannot hold one of them.
+    /// [`Error::InvalidInput`] where the format cannot hold a float.
     pub fn pack(self, floats: &[u32]) -> Result<Vec<u32>, Error> {
         match self {
             Packing::F16 => Ok(pack_halves(floats, to_f16)),
@@ -85,7 +85,7 @@ impl Packing {
         }
     }
 
-    /// What a 16-bit number stands for in a format of such; NaN in any other.
+    /// The float that 16 bits stand for, in a format of 16-bit floats; NaN in any other.
     pub fn float(self, half: u32) -> f32 {
         f32::from_bits(match self {
             Packing::F16 => from_f16(half),
@@ -94,7 +94,7 @@ impl Packing {
         })
     }
 
-    /// The bits of floats that words stand for, and of those that fill the last word.
+    /// The bits of the floats that words stand for, those that only fill the last word included.
     pub fn unpack(self, words: &[u32]) -> Vec<u32> {
         match self {
             Packing::F16 => unpack_halves(words, from_f16),
@@ -124,20 +124,20 @@ fn unpack_halves(words: &[u32], float: impl Fn(u32) -> u32) -> Vec<u32> {
     floats
 }
 
-/// Whether the block could be packed.
+/// Packs a block, and returns whether the format can hold all floats of the block.
 fn pack_block(block: &[u32], words: &mut Vec<u32>) -> bool {
     let first = words.len();
     words.resize(first + BLOCK_WORDS, 0);
     let words = &mut words[first..];
     for (half, group) in block.chunks(GROUP).enumerate() {
-        // As bits, magnitudes keep their order, and NaN is above all of them.
+        // The bits of magnitudes have the order of the magnitudes, and NaN is above all others.
         let magnitudes = group.iter().map(|bits| bits & 0x7fff_ffff);
         let largest = magnitudes.fold(0, u32::max);
         let stored = to_f16((f32::from_bits(largest) * 128.0 / 127.0).to_bits());
         if stored >= 0x7c00 {
             return false;
         }
-        // A device may take what is smaller for 0.
+        // A device may take a subnormal scale for 0.
         let stored = stored.max(SMALLEST_SCALE);
         words[BLOCK_WORDS - 1] |= stored << (16 * half);
         let scale = scale(stored);
@@ -157,8 +157,8 @@ fn unpack_block(block: &[u32], floats: &mut Vec<u32>) {
     }
 }
 
-/// The scale of a group. Invariant: it times any q is exact, so that every
-/// device finds the same floats.
+/// The scale of a group. Invariant: the product of the scale and any q is exact, so that every
+/// device unpacks the same floats.
 fn scale(stored: u32) -> f32 {
     f32::from_bits(from_f16(stored)) / 128.0
 }
@@ -169,15 +169,15 @@ fn quantized(bits: u32, scale: f32) -> u8 {
     (q.clamp(-127.0, 127.0) as i8).cast_unsigned()
 }
 
-/// The nearest 16-bit float, of two the even one.
+/// The nearest 16-bit float; of two that are equally near, the even one.
 fn to_f16(bits: u32) -> u32 {
     let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7fff_ffff);
     let half = match magnitude {
         0x7f80_0001.. => 0x7e00,
         0x4780_0000.. => 0x7c00,
-        // The exponent in its other bias, and what does not fit rounded into it.
+        // Changes the bias of the exponent, and rounds away the bits that do not fit.
         0x3880_0000.. => (magnitude - 0x3800_0000 + 0xfff + (magnitude >> 13 & 1)) >> 13,
-        // The steps of floats from 0.5 on are those of the smallest 16-bit ones.
+        // Adding 0.5 rounds to the steps of the smallest 16-bit floats.
         _ => (f32::from_bits(magnitude) + 0.5).to_bits() - 0.5_f32.to_bits(),
     };
     sign | half
@@ -193,7 +193,7 @@ fn from_f16(half: u32) -> u32 {
     sign | float
 }
 
-/// The nearest float without a lower half, of two the even one.
+/// The nearest float whose lower 16 bits are 0; of two that are equally near, the even one.
 fn to_bf16(bits: u32) -> u32 {
     if bits & 0x7fff_ffff > 0x7f80_0000 {
         return bits >> 16 | 0x40;

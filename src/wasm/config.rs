@@ -7,7 +7,7 @@ use super::fields::Fields;
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
 use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions, PowerPreference};
 use crate::error::Error;
-use crate::session::Model;
+use crate::session::{Model, Routing};
 
 /// What `open` was told.
 #[derive(Debug)]
@@ -157,12 +157,15 @@ pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<
 const PATIENCE_MS: f64 = 4.0;
 
 /// How a session that has both devices chooses between them.
-pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<(Model, f64)> {
-    let patience = match batch.policy {
+pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<Routing> {
+    let patience_ms = match batch.policy {
         Policy::Frame => PATIENCE_MS,
         Policy::Eager | Policy::Manual => f64::INFINITY,
     };
-    matches!(engine, Engine::Auto).then(|| (Model::default(), patience))
+    matches!(engine, Engine::Auto).then(|| Routing {
+        model: Model::default(),
+        patience_ms,
+    })
 }
 
 async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {

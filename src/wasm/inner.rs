@@ -113,6 +113,7 @@ impl Inner {
             let work = self.driver.borrow_mut().next(report::now());
             match work {
                 Work::Launch(launch) => self.follow(launch),
+                Work::Settle(settlement) => self.answer(&settlement),
                 Work::Compile {
                     generation,
                     compiles,
@@ -160,7 +161,7 @@ impl Inner {
 
     /// Waits for a batch in the background.
     fn follow(self: &Rc<Self>, mut launch: Launch) {
-        if launch.is_parted {
+        if launch.has_cpu_share {
             let mut driver = self.driver.borrow_mut();
             driver.compute(&mut launch, report::now());
         }
@@ -181,11 +182,7 @@ impl Inner {
     }
 
     fn land(self: &Rc<Self>, landing: Landing) -> Vec<Flight> {
-        let mut driver = self.driver.borrow_mut();
-        let settlement = driver.landed(landing, report::now());
-        // Whoever is answered may ask whose answer it was.
-        self.header.count_owed(driver.session.owed());
-        drop(driver);
+        let settlement = self.driver.borrow_mut().landed(landing, report::now());
         let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
             self.answer(&settlement);

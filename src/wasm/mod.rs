@@ -68,7 +68,7 @@ impl Core {
         let device = config::open_device(engine, &gpu).await?;
         let routing = config::routing(engine, &batch);
         let session = Session::new(device, batch)?;
-        let session = session.beside(AnyDevice::Cpu(Cpu::default()), routing);
+        let session = session.with_companion(AnyDevice::Cpu(Cpu::default()), routing);
         let config = DriverConfig {
             stall_ms,
             pauses: &recovery::PAUSES,
@@ -105,7 +105,7 @@ impl Core {
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn structure(&self, op: &str, width: u32, each: bool) -> f64 {
         let timing = if each { Timing::Row } else { Timing::Call };
-        let recipe = structure::op(op, width, timing).map(|op| self.inner.session().recipe(&op));
+        let recipe = structure::op(op, width, timing).map(|op| self.inner.session().recipe(op));
         self.inner.number(recipe.map(|id| id.0))
     }
 
@@ -113,7 +113,7 @@ impl Core {
     pub fn field_gradients(&self, formula: &str) -> f64 {
         let recipe = formula.parse().map(|field| {
             let op = ops::field_gradients(&field);
-            self.inner.session().recipe(&op)
+            self.inner.session().recipe(op)
         });
         self.inner.number(recipe.map(|id| id.0))
     }
@@ -121,7 +121,7 @@ impl Core {
     /// The number of a chain's structure, by its words.
     pub fn chain(&self, words: &[u32]) -> f64 {
         let chain = Chain::decode(words);
-        let recipe = chain.map(|chain| self.inner.session().chain(chain));
+        let recipe = chain.map(|chain| self.inner.session().recipe(chain));
         self.inner.number(recipe.map(|id| id.0))
     }
 
@@ -135,7 +135,7 @@ impl Core {
             row,
             is_stored: is_stored != 0,
         };
-        f64::from(self.inner.session().sampling(sampling).0)
+        f64::from(self.inner.session().recipe(sampling).0)
     }
 
     /// The number of the structure of a search of an index.
@@ -154,7 +154,7 @@ impl Core {
             page,
             mask: Mask::decode(mask),
         };
-        f64::from(self.inner.session().searching(searching).0)
+        f64::from(self.inner.session().recipe(searching).0)
     }
 
     /// Writes a part of a tensor.

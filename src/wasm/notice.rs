@@ -1,4 +1,4 @@
-//! What TypeScript is told: answers, each piece as one settle table, and what became of the
+//! What TypeScript is told: answers, each chunk as one settle table, and what became of the
 //! device. No borrow is held meanwhile, since whoever is told may make calls.
 
 use std::rc::Rc;
@@ -14,8 +14,10 @@ use crate::error::Error;
 use crate::session::Settlement;
 
 impl Inner {
-    /// Answers the calls of a piece.
+    /// Answers the calls of a chunk.
     pub(super) fn answer(&self, settlement: &Settlement) {
+        // TypeScript, when it is told, asks how many batches a GPU has still.
+        self.header.count_owed(self.session().owed());
         let mut table = self.table.take();
         let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
         self.settle(table, &source, &message, settlement.is_last);

@@ -11,6 +11,7 @@
 mod attention;
 mod bounded;
 mod by_example;
+mod chunks;
 mod codes;
 mod cores;
 mod encoder;
@@ -21,7 +22,6 @@ mod gpu;
 mod matmul;
 mod merging;
 mod oracle;
-mod pieces;
 mod processor;
 mod random;
 mod sessions;

@@ -65,8 +65,8 @@ impl<D: Device> Sent<D> {
         (results, self.session.stats().device.dispatches - before)
     }
 
-    /// Pieces sent so far.
-    pub(crate) fn pieces(&self) -> u64 {
+    /// Chunks sent so far.
+    pub(crate) fn chunks(&self) -> u64 {
         self.session.stats().pieces
     }
 
@@ -95,7 +95,7 @@ impl<D: Device> Sent<D> {
         if counts.sum::<u32>() == 0 {
             return None;
         }
-        let recipe = self.session.chain(chain.clone());
+        let recipe = self.session.recipe(chain.clone());
         let (mut operands, mut tensors): (Vec<&[u32]>, Vec<u32>) = (Vec::new(), Vec::new());
         for (node, words) in chain.inputs().zip(&call.inputs) {
             match node.op {

@@ -85,7 +85,7 @@ fn what_a_batch_reads_is_what_it_stored() {
     for gpu in engines::both_manual() {
         let tensor = gpu.tensor(&[0.0; 4], &[4]).unwrap();
         let up = ramp(&gpu, 0.0, 8.0);
-        // Of several pieces, if that many floats are between both; a small device would
+        // Of several chunks, if that many floats are between both; a small device would
         // send more of them as a batch of their own.
         let floats = if engines::is_small() {
             1 << 13
@@ -171,9 +171,9 @@ fn wide(gpu: &Gpu, value: f32) -> Clip {
     gpu.clip(&[track], None).unwrap()
 }
 
-/// Both engines, with one piece of a batch on its way at a time. The kernels are
+/// Both engines, with one chunk of a batch on its way at a time. The kernels are
 /// compiled: calls that wait for one would be a batch of their own.
-fn both_in_pieces() -> [Gpu; 2] {
+fn both_in_chunks() -> [Gpu; 2] {
     [EngineChoice::Cpu, EngineChoice::Gpu].map(|engine| {
         let batch = BatchConfig {
             max_pieces_in_flight: Some(1),
@@ -194,13 +194,13 @@ fn both_in_pieces() -> [Gpu; 2] {
 #[test]
 fn a_place_is_not_given_away_while_a_batch_samples_it() {
     engines::in_time(|| {
-        for gpu in both_in_pieces() {
+        for gpu in both_in_chunks() {
             let old = wide(&gpu, 1.0);
             let first = gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5);
             let given_up = old.sample(&vec![0.0; 12_000], Wrap::Clamp);
-            // The worker has answered what the first piece holds; others are still to come.
+            // The worker has answered what the first chunk holds; others are still to come.
             let stall = Stall::behind(&gpu, first);
-            let pieces = gpu.stats().pieces;
+            let chunks = gpu.stats().pieces;
             drop((given_up, old));
             // Its words would be taken for addresses of the old one's lanes.
             let values = vec![1e30; 256];
@@ -216,8 +216,8 @@ fn a_place_is_not_given_away_while_a_batch_samples_it() {
             let sampled = new.sample(&[0.0], Wrap::Clamp);
             gpu.flush();
             assert_eq!(sampled.wait().unwrap(), [1e30]);
-            let more = gpu.stats().pieces - pieces;
-            assert!(more > 1, "{more} pieces were to come");
+            let more = gpu.stats().pieces - chunks;
+            assert!(more > 1, "{more} chunks were to come");
         }
     });
 }
@@ -225,24 +225,24 @@ fn a_place_is_not_given_away_while_a_batch_samples_it() {
 #[test]
 fn what_is_given_up_writes_the_clip_that_it_was_asked_for() {
     engines::in_time(|| {
-        for gpu in both_in_pieces() {
+        for gpu in both_in_chunks() {
             const HALF: u32 = 300_000;
             let times = vec![0.0; HALF as usize];
             let tensor = gpu.tensor(&times.repeat(2), &[2, HALF]).unwrap();
             let old = ramp(&gpu, 1.0, 1.0);
             let first = ramp(&gpu, 1.0, 1.0).sample_to(&tensor, 0, &[0.0], Wrap::Clamp);
-            // Each half is a piece.
+            // Each half is a chunk.
             let given_up = [0, HALF].map(|at| old.sample_to(&tensor, at, &times, Wrap::Clamp));
             let stall = Stall::behind(&gpu, first);
-            let pieces = gpu.stats().pieces;
+            let chunks = gpu.stats().pieces;
             drop((given_up, old));
             let new = ramp(&gpu, 2.0, 2.0);
             drop(stall);
             let sampled = new.sample(&[0.0], Wrap::Clamp);
             gpu.flush();
             assert_eq!(sampled.wait().unwrap(), [2.0]);
-            let more = gpu.stats().pieces - pieces;
-            assert!(more > 1, "{more} pieces were to come");
+            let more = gpu.stats().pieces - chunks;
+            assert!(more > 1, "{more} chunks were to come");
             let written = read(&gpu, &tensor);
             let wrong = written.iter().position(|float| *float != 1.0);
             assert_eq!(wrong, None);

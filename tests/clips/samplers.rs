@@ -239,7 +239,7 @@ fn neighbors_change_no_bit() {
 }
 
 #[test]
-fn many_rows_are_cut_into_pieces() {
+fn many_rows_are_cut_into_chunks() {
     for gpu in engines::both() {
         let mut samples = Samples(15);
         let tracks: Vec<Track> = [Kind::Vector, Kind::Quaternion, Kind::Vector]

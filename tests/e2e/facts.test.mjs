@@ -60,7 +60,7 @@ test("facts agree with what reached WebGPU and with the page's clock", () =>
     assert.ok(Math.abs(facts.utilization - gpuMs / wallMs) < 1e-9);
   }));
 
-test("results are the same bits, measured or not, alone and in pieces", () =>
+test("results are the same bits, measured or not, alone and in chunks", () =>
   site.page(async (page) => {
     await opened(page);
     const same = await page.evaluate(async () => {

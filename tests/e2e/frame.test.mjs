@@ -29,23 +29,23 @@ for (const longest of [200, 5000]) {
             counts,
             lasting: counting.lasting(counts),
             batches: batches - before.batches,
-            pieces: subBatches - before.subBatches,
+            chunks: subBatches - before.subBatches,
           });
         }
         await gpu.dispose();
         return frames;
       }, longest);
 
-      for (const { error, counts, batches, pieces } of frames) {
+      for (const { error, counts, batches, chunks } of frames) {
         assert.ok(error <= LERP_BOUND, `largest error ${error}`);
         assert.equal(batches, 1);
-        // A large batch may go in pieces, each its own submission and map.
-        const sent = longest === 200 ? 1 : pieces;
+        // A large batch may go in chunks, each its own submission and map.
+        const sent = longest === 200 ? 1 : chunks;
         assert.equal(counts.submits, sent);
         assert.equal(counts.readMaps, sent);
         assert.ok(counts.dispatches <= 2 * sent, `${counts.dispatches}`);
       }
-      // How many buffers of pieces are mapped again by then is a matter of time.
+      // How many buffers of chunks are mapped again by then is a matter of time.
       const late = longest === 200 ? 0 : 2;
       for (const { lasting } of frames.slice(1)) {
         const { createBuffer = 0, ...others } = lasting;

@@ -125,14 +125,12 @@ chromiumTest(
 
 test("of two sessions, the one whose device stays hears and loses nothing", () =>
   site.page(async (page) => {
-    await opened(page);
+    // A busy machine may leave a session without an answer for the usual ten seconds.
+    const stallMs = 120_000;
+    await opened(page, { stallMs });
     const { kept, lost, news, same } = await page.evaluate(
-      async (perSecond) => {
-        // A busy machine may leave it without an answer for the usual ten seconds.
-        const other = await framebatch.open({
-          engine: "gpu",
-          stallMs: 120_000,
-        });
+      async (perSecond, stallMs) => {
+        const other = await framebatch.open({ engine: "gpu", stallMs });
         const { device } = other;
         const news = [];
         for (const event of ["lost", "restored", "fallback"]) {
@@ -153,6 +151,7 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
         return { kept, lost, news, same: other.device === device };
       },
       PER_SECOND,
+      stallMs,
     );
     assertServed(kept);
     assertServed(lost);

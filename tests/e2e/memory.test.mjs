@@ -94,7 +94,7 @@ const CASES = [
 ];
 
 for (const [refuse, most, length, helps] of CASES) {
-  test(`${refuse} above ${most} bytes: ${helps ? "the CPU answers" : "pieces are halved"}`, () =>
+  test(`${refuse} above ${most} bytes: ${helps ? "the CPU answers" : "chunks are halved"}`, () =>
     site.page(async (page) => {
       await opened(page);
       const seen = await page.evaluate(

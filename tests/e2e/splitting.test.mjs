@@ -1,4 +1,4 @@
-// Work beyond a device's limits: in pieces with the bits of the whole, or an error
+// Work beyond a device's limits: in chunks with the bits of the whole, or an error
 // with the numbers. `ROWS=16777216` streams a matrix of 4 GiB instead of a small one.
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ const ROWS = Number(process.env.ROWS ?? 20_000);
 
 test("calls beyond a buffer have the bits of whole ones", () =>
   site.page(async (page) => {
-    const { differ, seen, pieces, rejected, left } = await page.evaluate(
+    const { differ, seen, chunks, rejected, left } = await page.evaluate(
       async () => {
         const { large, LOWERED, SLOW_MS } = await import("/matrix.js");
         const usual = await framebatch.open({
@@ -24,7 +24,7 @@ test("calls beyond a buffer have the bits of whole ones", () =>
           ...LOWERED,
         });
         const expected = large(usual);
-        const [differ, pieces] = [[], {}];
+        const [differ, chunks] = [[], {}];
         let seen = 0;
         for (const [name, call] of large(small)) {
           const before = small.stats().subBatches;
@@ -32,7 +32,7 @@ test("calls beyond a buffer have the bits of whole ones", () =>
             call,
             expected.next().value[1],
           ]);
-          pieces[name] = small.stats().subBatches - before;
+          chunks[name] = small.stats().subBatches - before;
           seen += got.length;
           const isSame =
             got.length === other.length &&
@@ -40,12 +40,12 @@ test("calls beyond a buffer have the bits of whole ones", () =>
           if (!isSame) differ.push(name);
         }
         const { rejected, ranOn } = small.stats();
-        return { differ, seen, pieces, rejected, left: ranOn.cpu };
+        return { differ, seen, chunks, rejected, left: ranOn.cpu };
       },
     );
     assert.deepEqual(differ, []);
     assert.ok(seen > 2e6, `${seen} elements`);
-    const whole = Object.entries(pieces).filter(([, count]) => count < 2);
+    const whole = Object.entries(chunks).filter(([, count]) => count < 2);
     assert.deepEqual(whole, []);
     assert.deepEqual([rejected, left], [0, 0]);
   }));

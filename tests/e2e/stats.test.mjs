@@ -44,7 +44,7 @@ test("stats() agrees with what reached WebGPU", () =>
       ]);
       row("three other calls");
       await workload.lerpFrame(gpu, workload.lerps(300, 20_000));
-      row("a frame sent in pieces");
+      row("a frame sent in chunks");
       await gpu.dispose();
       return rows;
     });

@@ -68,7 +68,7 @@ for (const engine of ["gpu", "cpu"]) {
   }
 }
 
-test("large chunks go in pieces, several at once, and no more than the depth", () =>
+test("large chunks of a stream go in several chunks of a batch, and no more of them than the depth", () =>
   site.page(async (page) => {
     await opened(page);
     const seen = await page.evaluate(

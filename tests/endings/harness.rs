@@ -10,7 +10,7 @@ use pollster::block_on;
 use crate::kernels::{COUNT, Subject, counting};
 use crate::words::{Filling, WORDS};
 
-/// How long a dispatch may take where no driver leaves a loop: longer than any that
+/// How long a dispatch may take where no GPU driver leaves a loop: longer than any that
 /// ends, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -10,7 +10,7 @@ use framebatch::plan::fuse::fuse;
 use framebatch::program::{Products, Tiles};
 use framebatch::tensor::{DType, Packing};
 
-/// Steps that a thread may take in all loops together, fewer than where drivers leave
+/// Steps that a thread may take in all loops together, fewer than where GPU drivers leave
 /// one: enough for every kernel that goes through all words, or the 4096 values of a
 /// row, a few times.
 const STEPS: u32 = 1 << 15;

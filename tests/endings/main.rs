@@ -2,7 +2,7 @@
 //! params are filled with numbers that no plan has.
 //!
 //! What comes out is not looked at, but each thread counts the steps of its loops: there
-//! are drivers that leave a loop after some steps, as llvmpipe does after 65,536, and a
+//! are GPU drivers that leave a loop after some steps, as llvmpipe does after 65,536, and a
 //! loop that would go on for 2^32 ends there in good time. So no kernel may take more
 //! than a few steps for each word that it is given.
 
@@ -111,7 +111,7 @@ fn the_processor_samples_whatever_a_store_holds() {
             row: 6,
             is_stored,
         };
-        let recipe = session.sampling(sampling);
+        let recipe = session.recipe(sampling);
         for round in 0..3000 {
             let words = match STRANGE.get(round) {
                 Some(strange) => vec![*strange; 64],
@@ -163,7 +163,7 @@ fn searches_end() {
                 is_distance,
                 is_short,
             };
-            subjects.push(Subject::of(&Kernel::Named(Named::Scan(scan))));
+            subjects.push(Subject::of(&Kernel::Named(Named::TopKScan(scan))));
         }
     }
     check(&subjects);

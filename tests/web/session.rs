@@ -52,7 +52,7 @@ fn session(device: AnyDevice) -> Session<AnyDevice> {
 
 /// Enters a call; its ticket.
 pub(crate) fn submit(session: &mut Session<AnyDevice>, asked: &Asked<'_>) -> Ticket {
-    let recipe = session.recipe(asked.op);
+    let recipe = session.recipe(asked.op.clone());
     let words: usize = asked
         .operands
         .iter()

@@ -15,7 +15,7 @@ export interface Stats {
   pending: number;
   /** Batches sent. */
   batches: number;
-  /** Pieces that batches were sent in; a small batch is one. */
+  /** Chunks that batches were sent in; a small batch is one. */
   subBatches: number;
   /** Submissions with work in them. */
   submits: number;

@@ -79,7 +79,7 @@ export interface OpenOptions {
   requiredLimits?: Record<string, number>;
   /**
    * What to use at most of `maxBufferSize`, `maxStorageBufferBindingSize` (65,536 bytes
-   * or more) and `maxComputeWorkgroupsPerDimension`: larger work goes in pieces, as on
+   * or more) and `maxComputeWorkgroupsPerDimension`: larger work goes in chunks, as on
    * a device that offers no more. Default: what the device offers.
    */
   maxLimits?: Record<string, number>;

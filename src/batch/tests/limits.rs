@@ -1,4 +1,4 @@
-//! How much a batch and a queue may hold, by example.
+//! Limits and backpressure, by example: how much a batch and a queue may hold.
 
 use super::*;
 

@@ -14,7 +14,7 @@ fn config() -> BatchConfig {
     }
 }
 
-/// A call computes a number, for tests that choose among calls.
+/// A queue whose calls compute a number, for tests that choose among calls.
 type Queue = super::Queue<u32, (), ()>;
 type Batch = super::Batch<u32, ()>;
 
@@ -47,13 +47,13 @@ impl Queue {
         Some(self.flying(at))
     }
 
-    /// The tickets of a batch in flight that is settled by this.
+    /// Settles a batch in flight. Returns the tickets of its live calls.
     fn land(&mut self, id: BatchId) -> Option<Vec<Ticket>> {
         let at = self.place_in_flight(id)?;
         Some(self.settle(at).batch.live_tickets().collect())
     }
 
-    /// A batch in flight waits again.
+    /// Has a batch in flight wait again.
     fn lose(&mut self, id: BatchId) {
         let at = self.place_in_flight(id).expect("in flight");
         self.requeue(at);
@@ -78,7 +78,7 @@ impl Queue {
         id
     }
 
-    /// Sends a batch that was parked, if it may go.
+    /// Sends a parked batch, if it may go.
     fn relaunch(&mut self, id: BatchId) -> bool {
         self.resume(id, ()).is_some()
     }
@@ -252,7 +252,7 @@ fn what_is_wanted_at_once_passes_the_limit() {
     queue.put_aside(aside);
     push(&mut queue);
     let other = send(&mut queue).0;
-    // One is full, one is open.
+    // One batch is full, another one is open.
     let waiting = [0; 3].map(|_| push(&mut queue).1);
     queue.flush();
     assert_eq!((queue.due(Millis(0.0)), queue.launch()), (Due::Idle, None));
@@ -263,7 +263,7 @@ fn what_is_wanted_at_once_passes_the_limit() {
     assert_eq!(queue.launch(), Some(waiting[0]));
     assert_eq!(queue.launch(), Some(waiting[2]));
     assert!(queue.may_resume() && queue.relaunch(aside));
-    // What comes later waits for all of them.
+    // A batch that comes later waits for all batches in flight.
     push(&mut queue);
     queue.flush();
     assert_eq!((queue.due(Millis(0.0)), queue.launch()), (Due::Idle, None));
@@ -272,7 +272,7 @@ fn what_is_wanted_at_once_passes_the_limit() {
         queue.land(id).unwrap();
     }
     let last = queue.launch().expect("fewer than two are in flight");
-    // What is sent again is in no hurry, nor does the flush outlive its calls.
+    // A batch that is sent again is in no hurry, and a flush does not outlive its calls.
     push(&mut queue);
     queue.flush_at_once();
     let urgent = queue.launch().expect("whatever is in flight");
@@ -296,7 +296,7 @@ fn everything_given_up_comes_oldest_first() {
         batches.push(send(&mut queue).0);
     }
     queue.accept(request(), Millis(0.0)).unwrap();
-    queue.lose(batches[0]); // It is sent again behind a younger one.
+    queue.lose(batches[0]); // The batch is sent again behind a younger one.
     assert_eq!(queue.launch(), Some(batches[0]));
     assert_eq!(queue.drain(()), [Ticket(0), Ticket(1), Ticket(2)]);
 }

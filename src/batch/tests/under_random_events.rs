@@ -13,7 +13,7 @@ enum Event {
     Tick(f64),
     Flush,
     FlushAtOnce,
-    /// Success and failure are the same to the queue.
+    /// Settles a batch: success and failure are the same to the queue.
     Return(prop::sample::Index),
     /// The device was lost: the batch is sent again.
     Lose(prop::sample::Index),
@@ -27,11 +27,11 @@ enum Event {
 /// What becomes of a batch in flight.
 #[derive(Clone, Copy, Debug)]
 enum News {
-    /// The calls whose bits are set cannot go yet.
+    /// The calls whose bits are set cannot go yet: they are parked.
     Divided(u16),
-    /// The calls whose bits are set go first.
+    /// The calls whose bits are set go first: they are the front.
     Led(u16),
-    /// The calls whose bits are set go apart.
+    /// The calls whose bits are set go apart: they are the back.
     Parted(u16),
     /// So many calls from a place on are answered.
     Answered(usize, usize),
@@ -113,14 +113,14 @@ fn any_config() -> impl Strategy<Value = BatchConfig> {
     )
 }
 
-/// What must hold whatever happens: a plain list of who is waiting.
+/// The model: a plain list of who is waiting.
 #[derive(Default)]
 struct Model {
     waiting: Vec<(Ticket, Request)>,
     gone: BTreeSet<Ticket>,
     flying: Vec<BatchId>,
     aside: Vec<BatchId>,
-    /// Those set aside when all was asked for at once.
+    /// The batches that were parked when all was asked for at once.
     urgent: Vec<BatchId>,
     /// Bytes of all calls that were taken, gone or not.
     accepted: u64,
@@ -199,7 +199,7 @@ impl Model {
             works.all(|work| is_chosen(chosen)(&work))
         };
         match news {
-            // What goes apart is chosen once, and what goes first of the others.
+            // The back is chosen once, and the front among the other calls.
             News::Parted(chosen) if batch.front() == 0 && batch.behind().is_empty() => {
                 batch.move_to_back(is_chosen(chosen));
                 assert!(all_are_chosen(batch.behind(), chosen));

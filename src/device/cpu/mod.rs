@@ -21,7 +21,7 @@ use self::program::Output;
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
-use crate::plan::{Dispatch, Operand, PieceSizes, Plan, Run, Segment, Slot, Step};
+use crate::plan::{ChunkSizes, CopyRun, Dispatch, Operand, Plan, Segment, Slot, Step};
 use crate::tensor::{Arena, Packing, Span, WORD};
 
 /// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
@@ -40,7 +40,7 @@ impl Device for Cpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,
-            pieces: PieceSizes::WHOLE, // There is nothing to overlap with.
+            chunks: ChunkSizes::WHOLE, // There is nothing to overlap with.
             max_threads: u64::MAX,
         }
     }
@@ -91,14 +91,16 @@ impl Device for Cpu {
                         };
                         fused::dispatch((work, stage), &memory, &mut slots);
                     }
-                    Kernel::Named(kernel @ (Named::Scan(_) | Named::Best)) => {
+                    Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
                         let memory = Memory {
                             plan,
                             arena,
                             tensors: &self.tensors,
                         };
                         match kernel {
-                            Named::Scan(scan) => search::scan((work, scan), &memory, &mut slots),
+                            Named::TopKScan(scan) => {
+                                search::scan((work, scan), &memory, &mut slots)
+                            }
                             _ => search::merge(work, &memory, &mut slots),
                         }
                     }
@@ -270,16 +272,16 @@ impl<'a> Memory<'a> {
 }
 
 /// Whether the operands are a single run, which is read where it lies.
-fn is_read_in_place(runs: &[Run], arena: &Arena, plan: &Plan) -> bool {
+fn is_read_in_place(runs: &[CopyRun], arena: &Arena, plan: &Plan) -> bool {
     // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
     let mut by_row = plan.dispatches().map(|work| work.kernel.is_by_row());
     let is_by_row = by_row.all(|is_by_row| is_by_row);
-    let in_place = |run: &Run| is_by_row || arena.tail(run.from).len() >= run.words as usize;
+    let in_place = |run: &CopyRun| is_by_row || arena.tail(run.from).len() >= run.words as usize;
     runs.len() < 2 && runs.iter().all(in_place)
 }
 
 /// Copies the operands to one place.
-fn gather(runs: &[Run], arena: &Arena, gathered: &mut Vec<u32>) {
+fn gather(runs: &[CopyRun], arena: &Arena, gathered: &mut Vec<u32>) {
     gathered.clear();
     for run in runs {
         let span = Span {
@@ -359,7 +361,7 @@ fn dispatch(
 fn read<'a>(
     slot: Slot,
     span: Span,
-    runs: &[Run],
+    runs: &[CopyRun],
     (arena, slots): (&'a Arena, &'a [Vec<u32>]),
 ) -> &'a [u32] {
     if let (Slot::INPUTS, [run], true) = (slot, runs, slots[0].is_empty()) {

@@ -2,7 +2,7 @@
 //! browser has one adapter and names no others.
 
 use super::open::names_software;
-use super::{Gpu, GpuOptions, driver_lock};
+use super::{Gpu, GpuOptions, gpu_driver_lock};
 use crate::error::Error;
 
 /// A GPU, or a program that stands in for one, as one graphics API offers it.
@@ -14,9 +14,9 @@ use crate::error::Error;
 pub struct Adapter {
     /// Its place in the list.
     pub index: usize,
-    /// Its name, as the driver gives it.
+    /// Its name, as the GPU driver gives it.
     pub name: String,
-    /// The driver's name and version.
+    /// The GPU driver's name and version.
     pub driver: String,
     /// The graphics API: `vulkan`, `metal` or `dx12`. A GPU that several of them
     /// offer is in the list as often.
@@ -39,14 +39,14 @@ pub enum AdapterKind {
     Virtual,
     /// The processor, computing as a GPU would.
     Software,
-    /// The driver does not say.
+    /// The GPU driver does not say.
     Other,
 }
 
-/// The adapters of this machine; [`crate::adapters`] says more. This enters the drivers on
+/// The adapters of this machine; [`crate::adapters`] says more. This enters the GPU drivers on
 /// the thread that polls.
 pub fn adapters() -> Vec<Adapter> {
-    adapters_of(&driver_lock::enumerate())
+    adapters_of(&gpu_driver_lock::enumerate())
 }
 
 impl Gpu {
@@ -56,7 +56,7 @@ impl Gpu {
     ///
     /// [`Error::NoAdapter`] where it is gone; otherwise those of [`Gpu::open`].
     pub async fn open_on(adapter: &Adapter, options: &GpuOptions) -> Result<Gpu, Error> {
-        let all = driver_lock::enumerate();
+        let all = gpu_driver_lock::enumerate();
         let found = place(adapter, &adapters_of(&all));
         match found.and_then(|at| all.into_iter().nth(at)) {
             Some(found) => Gpu::on(found, options).await,

@@ -191,7 +191,7 @@ impl Buffers {
     }
 
     /// Forgets a tensor. Its buffer is left to [`Buffers::free_released`], or to the next tensor
-    /// of the same number. This changes records only, and enters no driver.
+    /// of the same number. This changes records only, and enters no GPU driver.
     pub(super) fn release(&mut self, tensor: u32) {
         let entry = self.tensors.get_mut(tensor as usize).and_then(Option::take);
         let Some(entry) = entry else {

@@ -1,7 +1,7 @@
 //! Writes to a mapped buffer natively, where the range is host-visible memory.
 
 use super::each_slice;
-use crate::plan::Run;
+use crate::plan::CopyRun;
 use crate::tensor::Arena;
 
 /// Copies runs of the arena to their places in the first `bytes` of a mapped buffer.
@@ -9,7 +9,7 @@ pub(super) fn copy(
     buffer: &wgpu::Buffer,
     bytes: u64,
     arena: &Arena,
-    runs: &[Run],
+    runs: &[CopyRun],
 ) -> Result<(), wgpu::MapRangeError> {
     let mut view = buffer.get_mapped_range_mut(0..bytes)?;
     each_slice(arena, runs, &mut |to, bytes| {

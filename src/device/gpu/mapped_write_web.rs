@@ -5,7 +5,7 @@
 use wasm_bindgen::prelude::*;
 
 use super::each_slice;
-use crate::plan::Run;
+use crate::plan::CopyRun;
 use crate::tensor::Arena;
 
 #[wasm_bindgen]
@@ -21,7 +21,7 @@ pub(super) fn copy(
     buffer: &wgpu::Buffer,
     bytes: u64,
     arena: &Arena,
-    runs: &[Run],
+    runs: &[CopyRun],
 ) -> Result<(), wgpu::MapRangeError> {
     let view = buffer.get_mapped_range(0..bytes)?;
     let target: &Target = view.as_uint8array().unchecked_ref();

@@ -33,11 +33,11 @@ mod compile;
 mod device_for_tests;
 
 #[cfg(not(target_arch = "wasm32"))]
-#[path = "driver_lock_native.rs"]
-mod driver_lock;
+#[path = "gpu_driver_lock_native.rs"]
+mod gpu_driver_lock;
 #[cfg(target_arch = "wasm32")]
-#[path = "driver_lock_web.rs"]
-mod driver_lock;
+#[path = "gpu_driver_lock_web.rs"]
+mod gpu_driver_lock;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
@@ -97,7 +97,7 @@ mod export;
 pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
-pub(crate) use driver_lock::free_device;
+pub(crate) use gpu_driver_lock::free_device;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
@@ -115,12 +115,12 @@ use super::{
 };
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{self, PieceSizes, Plan, Slot};
+use crate::plan::{self, ChunkSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
-/// Sizes of pieces that overlap copies, link and GPU best, measured on an H200 and on
+/// Sizes of chunks that overlap copies, link and GPU best, measured on an H200 and on
 /// SwiftShader. Below `whole` bytes, cutting a batch gains nothing.
-const PIECES: PieceSizes = PieceSizes {
+const CHUNKS: ChunkSizes = ChunkSizes {
     whole: 1 << 20,
     target: 1 << 20,
 };
@@ -147,7 +147,7 @@ impl Device for Gpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
-            pieces: PIECES,
+            chunks: CHUNKS,
             max_threads: plan::most_threads(self.limits.max_compute_workgroups_per_dimension),
         }
     }

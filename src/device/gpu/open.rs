@@ -6,7 +6,7 @@ use super::buffer_pool::SMALLEST;
 use super::{
     BufferPool, Buffers, DeviceErrors, Gpu, LaunchTimer, Pipelines, Poller, ReadBack, Uploads,
 };
-use super::{driver_lock, poll};
+use super::{gpu_driver_lock, poll};
 use crate::device::{Counters, DeviceInfo, Engine};
 use crate::error::Error;
 
@@ -48,7 +48,7 @@ pub struct GpuOptions {
     /// `DeviceInfo::limits` has. The device has all that the adapter offers.
     pub required_limits: Vec<(String, u64)>,
     /// WebGPU names of limits, and what is used of them at most: work beyond that
-    /// goes in pieces, as it would on a device that offers no more.
+    /// goes in chunks, as it would on a device that offers no more.
     pub max_limits: Vec<(String, u64)>,
 }
 
@@ -106,7 +106,7 @@ impl Gpu {
             },
             ..Default::default()
         };
-        let adapter = driver_lock::request_adapter(&wanted)
+        let adapter = gpu_driver_lock::request_adapter(&wanted)
             .await
             .map_err(|error| none("no GPU adapter was found", error, "'cpu' or 'auto'"))?;
         Gpu::on(adapter, options).await
@@ -126,7 +126,7 @@ impl Gpu {
             required_limits: limits.clone(),
             ..Default::default()
         };
-        let (device, queue) = driver_lock::request_device(&adapter, &desc)
+        let (device, queue) = gpu_driver_lock::request_device(&adapter, &desc)
             .await
             .map_err(|error| none("the GPU adapter gave no device", error, "'cpu'"))?;
         let name = name::adapter(&device, &adapter);

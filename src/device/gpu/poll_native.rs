@@ -78,7 +78,7 @@ impl Poller {
     /// Waits until a submission is done, the last one if none is named, and its callback has
     /// sent `told`. `Err` where the callback never comes, after a loss of the device.
     ///
-    /// Each poll of this future blocks for a slice at most, so that its driver can do other
+    /// Each poll of this future blocks for a slice at most, so that its executor can do other
     /// work in between.
     pub(super) async fn finish<T>(
         &self,
@@ -126,7 +126,7 @@ async fn finish<T>(
             return Ok(result);
         }
         if polled == Polled::Lost {
-            errors.lose("the driver reports a lost device");
+            errors.lose("the GPU driver reports a lost device");
         }
         // Callbacks for work run before the callback for the loss, so none comes any more.
         if errors.check().is_err() {
@@ -140,7 +140,7 @@ async fn finish<T>(
     }
 }
 
-/// Returns to the future's driver once, and is woken at once.
+/// Returns to the future's executor once, and is woken at once.
 #[derive(Default)]
 struct Turn {
     is_over: bool,

@@ -1,6 +1,6 @@
 //! One poll of a device in programs whose panics abort.
 //!
-//! wgpu's poll panics when the driver reports a lost device, which would end the program. An
+//! wgpu's poll panics when the GPU driver reports a lost device, which would end the program. An
 //! empty submission polls the device as well: it runs the callbacks that are due, and the
 //! loss is told by the device's own callback. It cannot wait, so this sleeps.
 

@@ -1,6 +1,6 @@
 //! One poll of a device in programs whose panics unwind.
 //!
-//! wgpu's poll panics when the driver reports a lost device. None of wgpu's locks are held
+//! wgpu's poll panics when the GPU driver reports a lost device. None of wgpu's locks are held
 //! then, and the callback for the loss has run. So the panic is caught, and means a lost
 //! device.
 

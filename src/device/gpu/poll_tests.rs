@@ -46,7 +46,7 @@ fn wait(script: Script) -> (Option<Result<u32, Canceled>>, Option<Code>) {
             }
             Script::Forgets => drop(sender.take()),
             Script::Loses => return Polled::Lost,
-            Script::Panics => return poll_once::caught(|| panic!("the driver fell over")),
+            Script::Panics => return poll_once::caught(|| panic!("the GPU driver fell over")),
             Script::Works => {}
         }
         Polled::Working
@@ -69,7 +69,7 @@ fn every_wait_ends_in_work_done_or_a_lost_device_or_goes_on() {
     assert_eq!(wait(Script::Forgets), (Some(Err(Canceled)), None));
     assert_eq!(wait(Script::Loses), (Some(Err(Canceled)), lost));
     assert_eq!(wait(Script::Panics), (Some(Err(Canceled)), lost));
-    // A GPU that answers nothing returns to the future's driver with every turn.
+    // A GPU that answers nothing returns to whoever polls the future with every turn.
     assert_eq!(wait(Script::Works), (None, None));
 }
 

@@ -6,9 +6,9 @@ use super::{Gpu, bytes_of};
 use crate::error::Error;
 use crate::tensor::{Packing, WORD};
 
-/// Words that are copied at a time; most tensors are one such chunk. A browser clears a buffer
+/// Words that are copied at a time; most tensors are one such portion. A browser clears a buffer
 /// that is filled in several writes.
-const CHUNK: u32 = (4 << 20) / WORD;
+const PORTION: u32 = (4 << 20) / WORD;
 
 #[wasm_bindgen]
 extern "C" {
@@ -30,8 +30,8 @@ fn copy(words: &js_sys::Uint32Array, to: &wgpu::Buffer) -> Result<(), wgpu::MapR
 
 impl Gpu {
     /// Copies a tensor's data to the device, past the memory of WebAssembly unless the data is to
-    /// be packed: in chunks, through mapped buffers where there are some, so that the browser
-    /// sends one chunk while the next is copied.
+    /// be packed: in portions, through mapped buffers where there are some, so that the browser
+    /// sends one portion while the next is copied.
     ///
     /// # Errors
     ///
@@ -52,17 +52,17 @@ impl Gpu {
         let mut from = 0;
         let mut filled = 0;
         while from < count {
-            let end = count.min(from + CHUNK);
-            let mut chunk = data.subarray(from, end);
+            let end = count.min(from + PORTION);
+            let mut portion = data.subarray(from, end);
             if let Some(to_pack) = to_pack {
-                chunk = js_sys::Uint32Array::from(&to_pack.pack(&chunk.to_vec())?[..]);
+                portion = js_sys::Uint32Array::from(&to_pack.pack(&portion.to_vec())?[..]);
             }
             let at = filled;
-            filled += bytes_of(chunk.length());
-            let bytes = bytes_of(chunk.length());
+            filled += bytes_of(portion.length());
+            let bytes = bytes_of(portion.length());
             match self
                 .uploads
-                .write_with(bytes, &|staged| copy(&chunk, staged))
+                .write_with(bytes, &|staged| copy(&portion, staged))
             {
                 Some(written) => {
                     let mut encoder = self.encoder();
@@ -71,7 +71,7 @@ impl Gpu {
                     self.uploads.reclaim(written);
                 }
                 None => {
-                    self.write_raw(&raw(self.buffers.tensor(tensor)), at as f64, &chunk);
+                    self.write_raw(&raw(self.buffers.tensor(tensor)), at as f64, &portion);
                     let limit = self.max_buffer_bytes();
                     self.uploads.prepare(&self.device, bytes, limit);
                 }

@@ -4,7 +4,7 @@
 use super::{Gpu, bytes_of};
 use crate::error::Error;
 use crate::kernel::WORKGROUP;
-use crate::plan::{self, Dispatch, Params, Plan, Run, Slot, Table};
+use crate::plan::{self, CopyRun, Dispatch, Params, Plan, Slot, Table};
 use crate::tensor::{Arena, WORD};
 
 /// WebGPU's largest alignment of a dynamic uniform offset, in words.
@@ -20,13 +20,13 @@ pub(super) struct Ready<'a> {
 
 /// The words that a plan uploads, tables included.
 pub(super) struct Upload {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<CopyRun>,
     pub(super) bytes: u64,
 }
 
 impl Upload {
     /// The operands, and the tables behind them.
-    fn new(operands: &[Run], tail: Run) -> Upload {
+    fn new(operands: &[CopyRun], tail: CopyRun) -> Upload {
         let mut runs = operands.to_vec();
         match runs.last_mut() {
             Some(last) if last.from + last.words == tail.from => last.words += tail.words,
@@ -84,7 +84,7 @@ impl Gpu {
             let params = (operands + u32::try_from(at).expect("counted above")) * WORD;
             ready.push(Ready { work, params, grid });
         }
-        let tail = Run {
+        let tail = CopyRun {
             from: tail.at,
             to: operands,
             words,

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use super::buffer_pool::{BufferPool, SMALLEST, Size};
 use super::staging_ring::StagingRing;
-use crate::plan::Run;
+use crate::plan::CopyRun;
 use crate::tensor::{Arena, Span, WORD};
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -92,7 +92,7 @@ impl Uploads {
 
     /// Copies runs of the arena to the start of a mapped buffer. `None` where the bytes are few,
     /// or no buffer is mapped.
-    pub(super) fn write(&self, arena: &Arena, runs: &[Run], bytes: u64) -> Option<Written> {
+    pub(super) fn write(&self, arena: &Arena, runs: &[CopyRun], bytes: u64) -> Option<Written> {
         self.write_with(bytes, &|buffer| {
             mapped_write::copy(buffer, bytes, arena, runs)
         })
@@ -186,7 +186,7 @@ impl Written {
 }
 
 /// Calls `visit` with the bytes of each run, and their place in the target.
-pub(super) fn each_slice(arena: &Arena, runs: &[Run], visit: &mut dyn FnMut(u32, &[u8])) {
+pub(super) fn each_slice(arena: &Arena, runs: &[CopyRun], visit: &mut dyn FnMut(u32, &[u8])) {
     for run in runs {
         let mut to = run.to;
         let span = Span {

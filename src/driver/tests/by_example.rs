@@ -8,6 +8,8 @@ use crate::session::tests::ask_of;
 #[derive(Debug, PartialEq)]
 enum Next {
     Launch(usize),
+    /// The calls that are told that they failed.
+    Refuse(Vec<Ticket>),
     Gather,
     Tell(News),
     Replace(usize),
@@ -44,9 +46,10 @@ impl Story {
     }
 
     /// Takes a call for the GPU.
-    fn ask(&mut self) {
+    fn ask(&mut self) -> Ticket {
         let session = &mut self.driver.session;
-        ask_of(session, (1.0, 4), None, Some(Engine::Gpu)).expect("taken");
+        let accepted = ask_of(session, (1.0, 4), None, Some(Engine::Gpu));
+        accepted.expect("taken").ticket
     }
 
     fn next(&mut self, now: f64) -> Next {
@@ -55,6 +58,11 @@ impl Story {
                 let flights = launch.flights.len();
                 self.launches.push(launch);
                 Next::Launch(flights)
+            }
+            Work::Settle(settlement) => {
+                assert!(settlement.outcome.is_err());
+                let answers = settlement.answers.iter();
+                Next::Refuse(answers.map(|answer| answer.ticket).collect())
             }
             Work::Gather => Gather,
             Work::Tell(news) => Tell(news),
@@ -130,6 +138,39 @@ fn a_device_that_owes_an_answer_for_too_long_is_lost_when_a_face_looks() {
     assert_eq!(story.next(due), Replace(PAUSES.len()));
     assert_eq!(story.next(due), Sleep(None));
     assert!(story.driver.is_gone(story.launches[0].generation));
+}
+
+#[test]
+fn a_batch_that_stalls_every_device_is_refused_and_the_one_behind_is_sent_again() {
+    for pace in [Pace::Frames, Pace::Policy] {
+        let mut story = Story::new(pace, config());
+        let mut now = 0.0;
+        let stalls = story.ask();
+        story.driver.session.flush();
+        assert_eq!(story.next(now), Next::Launch(1));
+        let behind = story.ask();
+        story.driver.session.flush();
+        assert_eq!(story.next(now), Next::Launch(1));
+        for attempt in 1..=3 {
+            // Neither flight lands while its device is there, and nobody is told when it goes.
+            now += STALL_MS;
+            story.wake(now);
+            if attempt == 3 {
+                assert_eq!(story.next(now), Next::Refuse(vec![stalls]));
+            }
+            assert_eq!(story.next(now), Replace(PAUSES.len()));
+            story.launches.clear();
+            let gpu = Frail::new(1 << 20).gpu();
+            assert_eq!(story.opened(Some(gpu), now), Some(News::Restored));
+            assert_eq!(story.driver.filled(), []);
+            if attempt < 3 {
+                assert_eq!(story.next(now), Next::Launch(1));
+            }
+            assert_eq!(story.next(now), Next::Launch(1));
+        }
+        story.land(now);
+        assert_eq!(story.driver.session.pending(), 0, "{behind:?} is answered");
+    }
 }
 
 #[test]

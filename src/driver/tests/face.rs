@@ -38,7 +38,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// A batch whose pieces land one after the other.
+/// A batch whose chunks land one after the other.
 pub(super) struct Sent {
     batch: BatchId,
     generation: Generation,
@@ -214,6 +214,10 @@ impl Face {
     fn work(&mut self, work: Work) {
         match work {
             Work::Launch(launch) => self.follow(launch),
+            Work::Settle(settlement) => {
+                assert!(self.driver.session.is_lost() && settlement.outcome.is_err());
+                self.answer(&settlement);
+            }
             Work::Compile {
                 generation,
                 compiles,
@@ -255,17 +259,17 @@ impl Face {
     fn follow(&mut self, mut launch: Launch) {
         let is_lost = self.driver.session.is_lost();
         assert!(
-            !is_lost || launch.is_parted && launch.flights.is_empty(),
+            !is_lost || launch.has_cpu_share && launch.flights.is_empty(),
             "nothing is sent to a device that is lost"
         );
-        if launch.is_parted {
+        if launch.has_cpu_share {
             self.driver.compute(&mut launch, self.now);
         }
         let (batch, generation) = (launch.batch, launch.generation);
         let engine = self.driver.session.info().engine;
         let flights = launch.flights.into_iter().enumerate();
         let flights = flights.map(|(at, flight)| match at {
-            0 if launch.is_parted => (flight, Engine::Cpu),
+            0 if launch.has_cpu_share => (flight, Engine::Cpu),
             _ => (flight, engine),
         });
         self.sent.push(Sent {

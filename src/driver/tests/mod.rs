@@ -7,6 +7,7 @@ mod under_random_events;
 use super::*;
 use crate::batch::BatchConfig;
 use crate::device::Engine;
+use crate::session::Routing;
 use crate::session::tests::{Frail, config};
 
 /// Milliseconds that a device may owe an answer.
@@ -14,9 +15,9 @@ const STALL_MS: f64 = 10_000.0;
 
 const PAUSES: [f64; 2] = [0.0, 50.0];
 
-/// A GPU that likes small pieces and has a compiler.
+/// A GPU that likes small chunks and has a compiler.
 fn gpu() -> Frail {
-    Frail::in_pieces(1 << 20, 200).gpu().compiling()
+    Frail::in_chunks(1 << 20, 200).gpu().compiling()
 }
 
 fn processor() -> Frail {
@@ -48,11 +49,11 @@ impl Pace {
 /// Drives a session on a GPU, with a processor beside it.
 fn driver(gpu: Frail, batch: BatchConfig, routing: Option<crate::Model>) -> Driver<Frail> {
     let session = Session::new(gpu, batch).expect("valid settings");
-    let routing = routing.map(|model| (model, f64::INFINITY));
+    let routing = routing.map(Routing::from);
     let config = DriverConfig {
         stall_ms: STALL_MS,
         pauses: &PAUSES,
         processor,
     };
-    Driver::new(session.beside(processor(), routing), config)
+    Driver::new(session.with_companion(processor(), routing), config)
 }

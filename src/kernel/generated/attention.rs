@@ -1,34 +1,34 @@
-//! Attention as WGSL: what reads queries, keys and values, and what is done to each
-//! quad of a head, which lie in registers. Weights are in the templates.
+//! Prints attention: what reads queries, keys and values, and what is done to each quad of a
+//! head, which lies in registers. The weights are computed in the template.
 
 use super::operands::{Reads, quad, quads, single};
 use super::{coordinates, declare};
 use crate::kernel::WORKGROUP;
 use crate::program::{Attention, Layout, QUERIES, Scalar, Stage};
 
-/// Quads of values that a thread sums at a time, in registers: a longer head goes
-/// through its keys again.
+/// Quads of values that a thread sums in registers at a time. A kernel of longer heads goes
+/// through the keys several times.
 const PART: u32 = 16;
 
-/// The hole of the template.
+/// The text of the hole of the template.
 pub(super) fn body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let mut text = operands(stage, layout, of);
     let quads = of.size.div_ceil(4);
     let part = quads.min(PART);
-    // Workgroup memory is 16 KiB everywhere.
+    // Every device has 16 KiB of workgroup memory.
     let tile = if quads > PART { 16 } else { 32 };
     for (name, value) in [("QUADS", quads), ("PART", part), ("TILE", tile)] {
         put!(&mut text, "const {name} = {value}u;\n");
     }
-    put(&mut text, [tile * quads, tile * part], QUERIES * part);
+    copy(&mut text, [tile * quads, tile * part], QUERIES * part);
     query(&mut text, quads);
     sums(&mut text, part);
     text
 }
 
-/// Copies so many quads of keys and of values to workgroup memory, where this many
-/// quads of sums have room too.
-fn put(text: &mut String, quads: [u32; 2], sums: u32) {
+/// Prints the function that copies so many quads of keys and of values to workgroup memory,
+/// which later holds so many quads of sums.
+fn copy(text: &mut String, quads: [u32; 2], sums: u32) {
     let each = quads.map(|quads| quads.div_ceil(WORKGROUP));
     let lists = [("key", "first"), ("value", "first, part")];
     for ((name, _), each) in lists.iter().zip(each) {
@@ -38,7 +38,7 @@ fn put(text: &mut String, quads: [u32; 2], sums: u32) {
     *text += "fn put(at: Head, first: u32, part: u32, lane: u32) {\n";
     for ((name, place), each) in lists.iter().zip(each) {
         let lanes = || (0..each).map(|i| (i, WORKGROUP * i));
-        // Loads first: a compiler moves none across a store.
+        // All loads come first, because compilers move no load in front of a store.
         for (i, lane) in lanes() {
             put!(
                 text,
@@ -52,7 +52,7 @@ fn put(text: &mut String, quads: [u32; 2], sums: u32) {
     *text += "}\n";
 }
 
-/// A line for each quad.
+/// Prints a line for each of `count` quads, between two texts.
 fn list(
     text: &mut String,
     (before, after): (&str, &str),
@@ -66,7 +66,7 @@ fn list(
     *text += after;
 }
 
-/// What is done to each quad of a query.
+/// Prints what is done to each quad of a query.
 fn query(text: &mut String, quads: u32) {
     list(text, ("struct Query {", "}\n"), quads, &|text, i| {
         put!(text, "q{i}: F, ");
@@ -102,7 +102,7 @@ fn query(text: &mut String, quads: u32) {
     );
 }
 
-/// What is done to each quad of a query's sums.
+/// Prints what is done to each quad of a query's sums.
 fn sums(text: &mut String, part: u32) {
     list(text, ("struct Sums {", "}\n"), part, &|text, i| {
         put!(text, "s{i}: F, ");
@@ -160,14 +160,14 @@ fn sums(text: &mut String, part: u32) {
     );
 }
 
-/// Where things lie, and what reads and stores four floats of a head of which
-/// so many are left: a vector of words, or each by itself.
+/// Prints where operands and sizes lie, and the functions that read and store up to four floats
+/// of a head: as one vector of words, or float by float.
 fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let (reads, result) = match of.is_quads {
         true => (Reads::Quads, "vec4<u32>"),
         false => (Reads::Single, "u32"),
     };
-    let mut text = declare(stage, layout, (reads, result));
+    let mut text = declare(stage, layout, reads, result);
     let stack = of.outer - 1;
     let strides = of.loads.map(|load| layout.strides[load as usize]);
     for (name, value) in [
@@ -189,13 +189,13 @@ fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
         layout.constants,
         match stage.scalars.first() {
             Some(Scalar::Constant(index)) => index,
-            _ => unreachable!("a scale is a number of the call"),
+            _ => unreachable!("a scale comes with the call"),
         }
     );
     let [_, k, v] = of.loads.map(|load| stage.loads[load as usize].binding);
     text += &quads("quads_of_keys", [k, v]);
     text += "fn find_stack(entry: u32, stack: u32) -> vec3<u32> {\n";
-    coordinates(&mut text, ("c", "stack"), (stack, layout.outer));
+    coordinates(&mut text, "c", "stack", stack, layout.outer);
     text += "return vec3<u32>(";
     for (load, strides) in of.loads.iter().zip(strides) {
         put!(&mut text, "operand(entry, {load}u)");
@@ -227,7 +227,7 @@ fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
         true => {
             "fn store(at: u32, count: u32, values: F) { output[at / 4u] = bitcast<U>(values); }\n"
         }
-        // What lies behind a head is another thread's.
+        // Behind a head lies another one, which other threads store.
         false => {
             "fn store(at: u32, count: u32, values: F) {\n\
              for (var i = 0u; i < min(count, 4u); i++) { output[at + i] = bitcast<u32>(values[i]); }\n\

@@ -1,6 +1,5 @@
-//! Maps as WGSL: four elements a thread, or where each is computed from those
-//! in its place several times four, because finding out what a thread is to do
-//! costs as much as computing a few elements.
+//! Prints maps: a thread computes four elements. A thread of a flat map computes several times
+//! four, because finding a thread's call costs as much as computing a few elements.
 
 use super::operands::{Reads, quad};
 use super::{coordinates, declare, scalars};
@@ -15,11 +14,11 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
         return flat_body(stage, layout, map);
     }
     let result = if map.is_strided { "u32" } else { "vec4<u32>" };
-    let mut text = declare(stage, layout, (Reads::Four, result));
+    let mut text = declare(stage, layout, Reads::Four, result);
     text += "fn compute(entry: u32, i: u32) {\n";
     if map.rank > 0 {
         let number = "(U(4u * i) + U(0u, 1u, 2u, 3u))";
-        coordinates(&mut text, ("c", number), (map.rank, layout.outer));
+        coordinates(&mut text, "c", number, map.rank, layout.outer);
     }
     for (load, of) in stage.loads.iter().enumerate() {
         let address = format!("operand(entry, {load}u)");
@@ -30,15 +29,15 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
         }
         let strides = layout.strides[load];
         let at = place(&address, strides, map.rank);
-        read(&mut text, stage, (load, &at), strides + map.rank);
+        read(&mut text, stage, load, &at, strides + map.rank);
     }
     text += &scalars(stage, layout);
     let rows = stage.loads.len() + stage.scalars.len();
-    let value = expr::print(&mut text, &map.value, ("t", rows));
+    let value = expr::print(&mut text, &map.value, "t", rows);
     if map.is_strided {
         let at = place("result(entry)", layout.result, map.rank);
         let count = format!("{}u", layout.count);
-        store_parts(&mut text, (&value, &at), ("4u * i", &count));
+        store_some(&mut text, &value, &at, "4u * i", &count);
     } else {
         put!(
             &mut text,
@@ -48,10 +47,10 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
     text + "}"
 }
 
-/// The entry is read once, and holds the vectors of the call where others hold
-/// its threads.
+/// The text of a flat map. The entry is read once for all vectors of a thread, and counts the
+/// call's vectors where entries of other kernels count threads.
 fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
-    let mut text = declare(stage, layout, (Reads::Quads, "vec4<u32>"));
+    let mut text = declare(stage, layout, Reads::Quads, "vec4<u32>");
     text += "fn compute(entry: u32, i: u32) {\n";
     for load in 0..stage.loads.len() {
         put!(&mut text, "let a{load} = operand(entry, {load}u) / 4u;\n");
@@ -68,14 +67,14 @@ for (var k = {VECTORS}u * i; k < end; k++) {{\n"
         put!(&mut text, "let v{load} = bitcast<F>({bits});\n");
     }
     let rows = stage.loads.len() + stage.scalars.len();
-    let value = expr::print(&mut text, &map.value, ("t", rows));
+    let value = expr::print(&mut text, &map.value, "t", rows);
     put!(&mut text, "output[to + k] = bitcast<U>({value});\n}}\n}}");
     text
 }
 
-/// Reads four elements of a load at these places; the words of an index begin
-/// at `index`.
-pub(super) fn read(text: &mut String, stage: &Stage, (load, at): (usize, &str), index: u32) {
+/// Prints the lines that read four elements of a load at the places `at`. The entry's words of
+/// the load's index, if it has one, begin at `index`.
+pub(super) fn read(text: &mut String, stage: &Stage, load: usize, at: &str, index: u32) {
     let Load {
         binding, access, ..
     } = stage.loads[load];
@@ -92,7 +91,7 @@ pub(super) fn read(text: &mut String, stage: &Stage, (load, at): (usize, &str), 
     put!(text, "let v{load} = bitcast<F>({value});\n");
 }
 
-/// Four places, by the strides that begin at a word of the entry.
+/// An expression of four places, by the strides that begin at this word of the entry.
 fn place(address: &str, strides: u32, rank: u32) -> String {
     let mut place = format!("U({address})");
     for axis in 0..rank {
@@ -105,13 +104,9 @@ fn place(address: &str, strides: u32, rank: u32) -> String {
     place
 }
 
-/// Stores the elements one by one, where they lie apart or beside those of
-/// others: those from number `first` on, of as many as a word of the entry says.
-pub(super) fn store_parts(
-    text: &mut String,
-    (value, at): (&str, &str),
-    (first, count): (&str, &str),
-) {
+/// Prints the lines that store up to four elements one by one, at the places `at`: element
+/// `first` and those behind, as far as the count in this word of the entry goes.
+pub(super) fn store_some(text: &mut String, value: &str, at: &str, first: &str, count: &str) {
     put!(text, "let at = {at};\nlet bits = bitcast<U>({value});\n");
     put!(text, "let count = operand(entry, {count});\n");
     for (lane, name) in ["x", "y", "z", "w"].iter().enumerate() {

@@ -1,14 +1,14 @@
-//! The kernels that fusion makes: each is a template of `shaders/` whose
-//! hole is filled with a stage's operands and expressions.
+//! The kernels of stages that fusion makes: each is a template of `shaders/` whose holes are
+//! filled with the stage's operands and expressions.
 //!
-//! A stage's text holds no size, stride or constant, so equal stages are equal
-//! text. The processor's twin is `device/cpu/program`.
+//! The text of a stage holds no size, stride or constant, so that equal stages have equal
+//! text. The CPU twin is in `device/cpu/program`.
 //!
 //! # How exact
 //!
 //! Relative errors in units of 2⁻²⁴ (u) unless said otherwise, from WGSL's
 //! accuracy table and the formulas in `shaders/lib/functions.wgsl`; held by
-//! `tests/chains` on the processor and on a GPU.
+//! `tests/chains` on the CPU and on a GPU.
 //!
 //! | op | error at most |
 //! |---|---|
@@ -28,18 +28,18 @@
 //! | softmax layerNorm rmsNorm normalize | what their definitions give op by op: e = exp(x − max), e / sum(e); c = x − mean(x), c / sqrt(mean(c²) + ε); x / sqrt(mean(x²) + ε); x / max(sqrt(sum(x²)), ε) |
 //! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32, or 512 along other axes than the last |
 //!
-//! # What IEEE leaves to us
+//! # NaN, zeros and infinities
 //!
 //! NaN goes through relu, abs, neg, minimum, maximum, clamp, max and min, and
 //! argmax gives the place of the first one. Which of two zeros minimum and
 //! maximum give is open. pow of a negative base is NaN unless the exponent is
 //! whole, and 1 for the exponent 0 and the base 1, even of NaN; infinite
-//! exponents are as the device gives them. What a query of a causal attention does
-//! not see has the weight 0, and where it is NaN or infinite the result may be
-//! NaN. Division by zero and overflow give
-//! infinities where the device has them; WGSL lets a device assume that
-//! *arithmetic* gives none, and denormals may be taken as zero: silu and the
-//! gelus are 0 where their factor of x is that small.
+//! exponents are as the device gives them. In causal attention, keys and values
+//! behind a query have the weight 0; where these are NaN or infinite, the result
+//! may be NaN. Division by zero and overflow give infinities where the device has
+//! infinities; WGSL lets a device assume that *arithmetic* gives none. Denormals
+//! may be taken as zero: silu and the gelus are 0 where their factor of x is
+//! denormal.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -71,27 +71,27 @@ const SMALL_TILE: &str = shader!("small_tile");
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
 
-/// Complete WGSL source of a stage's kernel; the size of tiles matters to products
-/// alone. Besides these it depends on nothing but the stage's program.
+/// Complete WGSL source of a stage's kernel, libraries included. The size of tiles matters to
+/// products alone.
 pub fn source(stage: &Stage, tiles: Tiles) -> String {
     let layout = Layout::of(stage);
     let mut products = String::new();
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
         Body::Attention(of) => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
-        Body::Named(..) | Body::Search(_) => unreachable!("it is written by hand"),
+        Body::Named(..) | Body::Search(_) => unreachable!("a named kernel is written by hand"),
         Body::Rows(rows) => match rows.width {
             Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
             Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),
             Width::Tile(tile) => {
-                let hole = tile::body(stage, &layout, (rows, tile)) + QUADS;
+                let hole = tile::body(stage, &layout, rows, tile) + QUADS;
                 let template = match tiles {
                     Tiles::Large => {
                         products = tile::products();
                         TILE
                     }
                     Tiles::Small => {
-                        products = tile::few_products();
+                        products = tile::small_products();
                         SMALL_TILE
                     }
                 };
@@ -112,8 +112,9 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
     text
 }
 
-/// The declarations: operands that are read so, a result of this type, and readers.
-fn declare(stage: &Stage, layout: &Layout, (reads, result): (Reads, &str)) -> String {
+/// The declarations of a kernel: bindings of operands and of a result of this type, and the
+/// functions that read operands.
+fn declare(stage: &Stage, layout: &Layout, reads: Reads, result: &str) -> String {
     let mut text = format!("const WORDS = {}u;\n", layout.words);
     let storage = "var<storage, read";
     for binding in 0..stage.bindings() {
@@ -139,7 +140,7 @@ fn declare(stage: &Stage, layout: &Layout, (reads, result): (Reads, &str)) -> St
     text
 }
 
-/// Reads the scalars of a call's entry.
+/// The lines that read the scalars of a call.
 fn scalars(stage: &Stage, layout: &Layout) -> String {
     let mut text = String::new();
     for (i, scalar) in stage.scalars.iter().enumerate() {
@@ -155,9 +156,10 @@ fn scalars(stage: &Stage, layout: &Layout) -> String {
     text
 }
 
-/// Names of a place's coordinates, found from its number; the first needs no
-/// division where it is the only one.
-fn coordinates(text: &mut String, (name, number): (&str, &str), (rank, dims): (u32, u32)) {
+/// Prints the lines that find coordinates from a number: `name` with `0`, `1` and so on, one for
+/// each of `rank` dimensions. All dimensions but the first are in the entry, from word `dims`
+/// on.
+fn coordinates(text: &mut String, name: &str, number: &str, rank: u32, dims: u32) {
     let mut rest = number.to_owned();
     for axis in (1..rank).rev() {
         let dim = dims + axis - 1;

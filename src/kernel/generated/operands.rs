@@ -1,16 +1,17 @@
-//! Operands as WGSL: their types, and what reads the bits of floats from them,
-//! however they are packed. The processor's twin is `tensor::Packing`.
+//! Prints how operands are read: the types of bindings, and functions that read the bits of
+//! floats, however these are packed. The CPU twin is `tensor::Packing`.
 
 use crate::program::{Load, Stage};
 use crate::tensor::Packing;
 
-/// How many elements a kernel reads at once.
+/// How many elements of an operand a kernel reads at once.
 #[derive(Clone, Copy)]
 pub(super) enum Reads {
+    /// One element.
     Single,
-    /// Neighbors only, from a multiple of four on.
+    /// Four neighbors, from a multiple of four on.
     Quads,
-    /// Those too, and four from any places.
+    /// As [`Reads::Quads`], and also four elements from any places.
     Four,
 }
 
@@ -25,7 +26,7 @@ impl Reads {
     }
 }
 
-/// What reads the elements of operands where that is more than an index.
+/// Prints the functions that read operands whose elements are not read by indexing alone.
 pub(super) fn readers(text: &mut String, stage: &Stage, reads: Reads) {
     for binding in 0..stage.bindings() {
         let reader = match (stage.packing(binding as u32), reads) {
@@ -42,13 +43,13 @@ pub(super) fn readers(text: &mut String, stage: &Stage, reads: Reads) {
     }
 }
 
-/// A function that gives how many quads the smaller of two bindings has at most: what is
-/// read at once holds up to four elements, however they are packed.
+/// A function that bounds the quads of the smaller of two bindings: an element of a binding holds
+/// at most a quad, however the operand is packed.
 pub(super) fn quads(name: &str, [a, b]: [u32; 2]) -> String {
     format!("fn {name}() -> u32 {{ return min(arrayLength(&in{a}), arrayLength(&in{b})); }}\n")
 }
 
-/// The bits of four neighbors, the quad of this number.
+/// An expression of the bits of four neighbors, the quad of this number.
 pub(super) fn quad(load: &Load, number: &str) -> String {
     let binding = load.binding;
     match load.packing {
@@ -58,7 +59,7 @@ pub(super) fn quad(load: &Load, number: &str) -> String {
     }
 }
 
-/// The bits of one element, for kernels that read single ones.
+/// An expression of the bits of one element, for kernels that read single elements.
 pub(super) fn single(load: &Load, at: &str) -> String {
     let binding = load.binding;
     match load.packing {
@@ -105,7 +106,7 @@ return (w >> (at % 2u * 16u)) << U(16u);
 }
 ";
 
-// Both products are exact, so that their order is open.
+// Both products are exact, so that the order of the factors changes no bit.
 const INT8: &str = "fn read#(at: u32) -> u32 {
 let q = i32(in#[at / 4u + at / 64u] << (24u - at % 4u * 8u)) >> 24u;
 let s = in#[at / 64u * 17u + 16u] >> (at / 32u % 2u * 16u);

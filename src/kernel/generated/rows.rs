@@ -1,12 +1,12 @@
-//! Rows as WGSL: a thread or a workgroup a row, one loop for each fold.
+//! Prints rows: a thread or a workgroup computes a row, in one loop for each fold.
 
 use super::operands::{Reads, single};
 use super::{coordinates, declare, scalars};
 use crate::kernel::{Expr, Term, expr};
-use crate::program::{Access, CHUNK, Fold, Layout, RowResult, RowStep, Rows, Stage};
+use crate::program::{Access, Fold, Layout, RowResult, RowStep, Rows, STRIP, Stage};
 
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
-    let mut text = declare(stage, layout, (Reads::Single, "u32"));
+    let mut text = declare(stage, layout, Reads::Single, "u32");
     text += "fn compute(entry: u32, row: u32, lane: u32) {\n";
     put!(
         &mut text,
@@ -16,19 +16,19 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     if rows.is_cut {
         put!(
             &mut text,
-            "let chunks = operand(entry, {}u);\n",
-            layout.chunks
+            "let strips = operand(entry, {}u);\n",
+            layout.strips
         );
-        put!(&mut text, "let first = (row % chunks) * {CHUNK}u;\n");
-        put!(&mut text, "let n = min({CHUNK}u, count - first);\n");
-        text += "let place = row / chunks;\n";
+        put!(&mut text, "let first = (row % strips) * {STRIP}u;\n");
+        put!(&mut text, "let n = min({STRIP}u, count - first);\n");
+        text += "let place = row / strips;\n";
     } else {
         text += "let first = 0u;\n";
-        // No fold has more values: fusion cuts those that had.
-        put!(&mut text, "let n = min({CHUNK}u, count);\n");
+        // Fusion folds longer rows in strips; the bound ends the loop whatever the entry holds.
+        put!(&mut text, "let n = min({STRIP}u, count);\n");
         text += "let place = row;\n";
     }
-    coordinates(&mut text, ("o", "place"), (rows.outer, layout.outer));
+    coordinates(&mut text, "o", "place", rows.outer, layout.outer);
     let printer = Printer {
         stage,
         layout,
@@ -41,9 +41,9 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows) -> String {
     text += &scalars(stage, layout);
     for (step, of) in rows.steps.iter().enumerate() {
         match of {
-            RowStep::Fold(fold, value) => printer.fold(&mut text, step, (*fold, value)),
+            RowStep::Fold(fold, value) => printer.fold(&mut text, step, *fold, value),
             RowStep::Let(value) => {
-                let value = expr::print(&mut text, value, (&format!("s{step}t"), printer.first));
+                let value = expr::print(&mut text, value, &format!("s{step}t"), printer.first);
                 put!(&mut text, "let r{step} = {value};\n");
             }
         }
@@ -56,12 +56,12 @@ struct Printer<'a> {
     stage: &'a Stage,
     layout: &'a Layout,
     rows: &'a Rows,
-    /// The first variable that a step gives.
+    /// The number of the first variable that is the value of a step.
     first: usize,
 }
 
 impl Printer<'_> {
-    /// Where a load begins in this row, and what it reads there if that is all.
+    /// Prints where a load begins in the row, and reads the load if it is one value for the row.
     fn begin_load(&self, text: &mut String, load: usize) {
         let strides = self.layout.strides[load];
         put!(text, "let b{load} = operand(entry, {load}u)");
@@ -79,7 +79,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Reads a load at a place.
+    /// Prints the lines that read a load at a place.
     fn read(&self, text: &mut String, load: usize, at: &str) {
         let of = &self.stage.loads[load];
         let value = match of.access {
@@ -97,15 +97,12 @@ impl Printer<'_> {
         put!(text, "let v{load} = bitcast<f32>({value});\n");
     }
 
-    /// Begins a loop over the row's elements that computes an expression; the
-    /// name of its value.
+    /// Begins a loop over the row's elements that computes an expression, and returns the name of
+    /// the expression's value.
     fn each(&self, text: &mut String, expr: &Expr, prefix: &str) -> String {
         *text += "for (var j = lane; j < n; j += LANES) {\n";
-        coordinates(
-            text,
-            ("i", "(first + j)"),
-            (self.rows.inner, self.layout.inner),
-        );
+        let (rank, dims) = (self.rows.inner, self.layout.inner);
+        coordinates(text, "i", "(first + j)", rank, dims);
         for load in 0..self.stage.loads.len() {
             if !self.rows.is_row[load] && self.is_used(expr, load) {
                 let mut at = format!("b{load}");
@@ -115,10 +112,10 @@ impl Printer<'_> {
                 self.read(text, load, &at);
             }
         }
-        expr::print(text, expr, (prefix, self.first))
+        expr::print(text, expr, prefix, self.first)
     }
 
-    /// Whether an expression names a load, or one that is found by it.
+    /// Whether an expression needs a load: as a variable, or as the index of one.
     fn is_used(&self, expr: &Expr, load: usize) -> bool {
         let names = |load: usize| expr.terms().contains(&Term::Variable(load as u32));
         let mut loads = self.stage.loads.iter().enumerate();
@@ -126,7 +123,7 @@ impl Printer<'_> {
             || loads.any(|(other, of)| of.access == Access::Indexed(load as u32) && names(other))
     }
 
-    fn fold(&self, text: &mut String, step: usize, (fold, value): (Fold, &Expr)) {
+    fn fold(&self, text: &mut String, step: usize, fold: Fold, value: &Expr) {
         let start = match fold {
             Fold::Sum => "0.0",
             Fold::Max => "0u",
@@ -175,7 +172,7 @@ impl Printer<'_> {
         }
         match &self.rows.result {
             RowResult::Row(value) => {
-                let value = expr::print(text, value, ("t", self.first));
+                let value = expr::print(text, value, "t", self.first);
                 put!(
                     text,
                     "if lane == 0u {{ output[{base}] = bitcast<u32>({value}); }}\n"

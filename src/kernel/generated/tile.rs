@@ -1,14 +1,14 @@
-//! Matrix products as WGSL: what reads the factors, and what is made of each
-//! element. The sums themselves are in the templates.
+//! Prints matrix products: what reads the factors, and what is computed of each element. The
+//! sums themselves are in the templates.
 
 use super::super::expr;
 use super::operands::{Reads, quad, quads};
 use super::{coordinates, declare, map, scalars};
 use crate::program::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
-/// The first hole of the templates.
-pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) -> String {
-    let mut text = declare(stage, layout, (Reads::Four, "u32"));
+/// The text of the first hole of the templates.
+pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows, tile: Tile) -> String {
+    let mut text = declare(stage, layout, Reads::Four, "u32");
     let rank = rows.outer;
     let [left, right] = tile.factors.map(|load| layout.strides[load as usize]);
     let words = [
@@ -47,7 +47,7 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
             &mut text,
             "fn {name}_start(entry: u32, stack: u32) -> u32 {{\n"
         );
-        coordinates(&mut text, ("c", "stack"), (rank - 2, layout.outer));
+        coordinates(&mut text, "c", "stack", rank - 2, layout.outer);
         let start = along_stack(
             format!("operand(entry, {load}u)"),
             layout.strides[load as usize],
@@ -55,15 +55,15 @@ pub(super) fn body(stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) 
         );
         put!(&mut text, "return {start};\n}}\n");
     }
-    finish(&mut text, stage, layout, (rows, tile));
+    finish(&mut text, stage, layout, rows, tile);
     text
 }
 
-/// Computes and stores four elements of a row: their sums are `r0`.
-fn finish(text: &mut String, stage: &Stage, layout: &Layout, (rows, tile): (&Rows, Tile)) {
+/// Prints the function that computes and stores four elements of a row, whose sums are `r0`.
+fn finish(text: &mut String, stage: &Stage, layout: &Layout, rows: &Rows, tile: Tile) {
     let rank = rows.outer;
     *text += "fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {\n";
-    coordinates(text, ("c", "stack"), (rank - 2, layout.outer));
+    coordinates(text, "c", "stack", rank - 2, layout.outer);
     *text += "let columns = U(column) + LANE;\n";
     let place = |address: String, strides: u32| {
         let start = along_stack(address, strides, rank);
@@ -73,18 +73,18 @@ fn finish(text: &mut String, stage: &Stage, layout: &Layout, (rows, tile): (&Row
     for load in (0..stage.loads.len()).filter(|load| !tile.factors.contains(&(*load as u32))) {
         let at = place(format!("operand(entry, {load}u)"), layout.strides[load]);
         let index = layout.strides[load] + rank + rows.inner;
-        map::read(text, stage, (load, &at), index);
+        map::read(text, stage, load, &at, index);
     }
     *text += &scalars(stage, layout);
     let (RowResult::Row(value) | RowResult::Element(value)) = &rows.result;
     let first = stage.loads.len() + stage.scalars.len();
-    let value = expr::print(text, value, ("t", first));
+    let value = expr::print(text, value, "t", first);
     let at = place("result(entry)".to_owned(), layout.result);
-    map::store_parts(text, (&value, &at), ("column", "COLUMNS"));
+    map::store_some(text, &value, &at, "column", "COLUMNS");
     *text += "}\n";
 }
 
-/// An address in the matrix of the stack that is worked on.
+/// An expression of an address in one matrix of the stack.
 fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     for axis in 0..rank - 2 {
         put!(
@@ -96,7 +96,7 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     address
 }
 
-/// The second hole of large tiles: 16 steps of a thread.
+/// The text of the second hole of large tiles: 16 steps of a thread.
 pub(super) fn products() -> String {
     let mut text = String::new();
     for k in 0..16 {
@@ -113,8 +113,8 @@ pub(super) fn products() -> String {
     text
 }
 
-/// The same of small ones, from step `k` on.
-pub(super) fn few_products() -> String {
+/// The text of the second hole of small tiles: 16 steps of a thread, from step `k` on.
+pub(super) fn small_products() -> String {
     let mut text = String::new();
     for quad in 0..4 {
         for row in 0..4 {

@@ -17,7 +17,8 @@ use crate::native::call::Call;
 use crate::native::gpu::Gpu;
 use crate::native::platform::{Mutex, MutexGuard, block_on};
 use crate::native::request::{Chained, Request, Structure};
-use crate::native::shared::{Purpose, Terms};
+use crate::native::shared::Purpose;
+use crate::native::submission::Terms;
 
 /// A text being embedded. Dropped before its answer, it is given up, unless
 /// somebody else asked for an equal text meanwhile.

@@ -16,8 +16,8 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::{Embedder, Embedding};
 use crate::device::cores;
 use crate::error::Error;
-use crate::native::backpressure::Room;
 use crate::native::platform::{block_on, now_ms};
+use crate::native::room::Room;
 
 /// Tokens on their way to each device: at first, at least and at most.
 const FIRST: usize = 2048;

@@ -62,7 +62,7 @@ pub(super) enum Fate {
     LostWith,
     /// The device is lost once it is done.
     LostAfter,
-    /// The driver brings the worker down, with the session locked.
+    /// The GPU driver brings the worker down, with the session locked.
     PanicsAtLaunch,
     /// The same while the worker waits for the batch.
     PanicsInFlight,
@@ -132,7 +132,7 @@ pub(super) fn spawn(job: impl FnOnce() + Send + 'static) -> Result<Task, Error> 
     Ok(Task(Mutex::new(Some(thread)), id))
 }
 
-/// No driver is entered in the model.
+/// No GPU driver is entered in the model.
 #[expect(clippy::unnecessary_wraps, reason = "it has the signature of its twin")]
 pub(super) fn run<T>(job: impl FnOnce() -> T) -> Result<T, Error> {
     Ok(job())
@@ -251,7 +251,7 @@ async fn compile(kernel: Kernel, lost: Arc<AtomicBool>) -> Compiled {
     while fate == Fate::Stalls && check(&lost).is_ok() {
         yield_now().await;
     }
-    assert!(fate != Fate::PanicsInFlight, "the driver fell over");
+    assert!(fate != Fate::PanicsInFlight, "the GPU driver fell over");
     if fate == Fate::LostWith {
         lost.store(true, Ordering::Relaxed);
     }
@@ -309,7 +309,7 @@ impl Device for Gpu {
             return Box::pin(std::future::ready(Err(Error::Shader("model".into()))));
         }
         let fate = draw(WORLD.get().flights);
-        assert!(fate != Fate::PanicsAtLaunch, "the driver fell over");
+        assert!(fate != Fate::PanicsAtLaunch, "the GPU driver fell over");
         if fate == Fate::LostBefore {
             self.lose();
         }
@@ -322,7 +322,7 @@ impl Device for Gpu {
             for _ in 0..thread_rng().gen_range(0..3) {
                 yield_now().await;
             }
-            assert!(fate != Fate::PanicsInFlight, "the driver fell over");
+            assert!(fate != Fate::PanicsInFlight, "the GPU driver fell over");
             if fate == Fate::Stalls {
                 loop {
                     yield_now().await;

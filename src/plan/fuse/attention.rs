@@ -1,16 +1,17 @@
-//! The stage of an attention: how many heads of how many floats is program, how many
-//! queries and keys a call has is data.
+//! Makes the stage of an attention: how many heads there are and how many floats each has goes
+//! to the program; how many queries and keys a call has goes to the sizes.
 
+use super::draft::Context;
+use super::geometry::Geometry;
 use super::lower::Primitive;
-use super::places::Numbers;
-use super::stage::Context;
 use crate::program::{Access, Attention, Body, LANES, QUERIES, StageSizes};
 
-/// The stage of an attention that reads these loads.
+/// The stage of an attention with these loads of queries, keys and values.
 pub(super) fn build(
-    numbers: &Numbers<'_>,
     context: &Context<'_>,
-    (value, loads): (usize, [usize; 3]),
+    geometry: &Geometry<'_>,
+    value: usize,
+    loads: [usize; 3],
 ) -> (Body, Vec<Access>, StageSizes) {
     let value = &context.lowered.values[value];
     let keys = context.lowered.values[value.operands[1]].shape;
@@ -21,14 +22,15 @@ pub(super) fn build(
     };
     let size = width / heads.count;
     let rank = value.shape.rank();
-    let mut stack = numbers.places(|axis| axis < rank - 2, value.shape);
+    let mut stack = geometry.dimensions(value.shape, &|axis| axis < rank - 2);
     stack.collapse(0);
     let mut words = vec![*keys];
     words.extend(&stack.dims[1..]);
     words.push(*rows);
     let mut is_quads = size % 4 == 0;
-    for (load, strides) in numbers.draft.loads.iter().zip(&stack.strides) {
-        // Queries lie along the rows, keys and values along the axis behind.
+    for (load, strides) in geometry.draft.loads.iter().zip(&stack.strides) {
+        // Queries step along the rows of the result, keys and values along the axis behind: the
+        // other of the two strides is 0.
         let row = load.strides[rank - 2].wrapping_add(load.strides[rank]);
         let step = load.strides[rank - 1];
         let strides = &strides[..stack.dims.len()];
@@ -54,7 +56,7 @@ pub(super) fn build(
     };
     (
         body,
-        vec![Access::Strided; numbers.draft.loads.len()],
+        vec![Access::Strided; geometry.draft.loads.len()],
         sizes,
     )
 }

@@ -1,9 +1,9 @@
-//! What values are computed of, element by element: a product, or rows that
-//! were folded more than once.
+//! Which values are best computed in the stage of a product or of folds: those made of a
+//! product, or of rows that were folded more than once, element by element.
 //!
-//! Such a value is best computed where the product or the folds are. A stage
-//! that can do neither reads it from memory instead, because computing it there
-//! would leave the product, or each of the folds, to a stage of its own.
+//! A stage that computes neither the product nor the rows reads such a value from memory.
+//! Computing the value there would leave the product, or each of the folds, to a stage of its
+//! own.
 
 use super::lower::{Lowered, Primitive, Value};
 use crate::graph::shape::Shape;
@@ -14,21 +14,21 @@ pub(super) enum Bound {
     /// Anywhere.
     #[default]
     Free,
-    /// Behind a product of its shape.
+    /// In the stage of a product of the value's shape.
     Product,
-    /// Beside the folds of rows.
+    /// In a stage that folds these rows.
     Rows {
         shape: Shape,
         axes: u8,
-        /// How many folds need one another.
+        /// How many folds follow one another, each of what the last one gave.
         folds: u32,
-        /// Whether it has a value for each of a row, and not one for the row.
+        /// Whether the value has an element for each of a row, and not one for the row.
         is_element: bool,
     },
 }
 
 impl Bound {
-    /// Whether a stage that cannot compute it there should read it.
+    /// Whether a stage that does not compute what the value is bound to reads the value.
     pub(super) fn is_tight(self) -> bool {
         match self {
             Bound::Free => false,
@@ -40,7 +40,7 @@ impl Bound {
     }
 }
 
-/// What each value is bound to.
+/// For each value what it is bound to.
 pub(super) fn bounds(lowered: &Lowered) -> Vec<Bound> {
     let mut users = vec![0_u32; lowered.values.len()];
     for value in &lowered.values {
@@ -55,7 +55,7 @@ pub(super) fn bounds(lowered: &Lowered) -> Vec<Bound> {
     for value in &lowered.values {
         let bound = match value.primitive {
             Primitive::Product(_) => Bound::Product,
-            Primitive::Reduce { axes, .. } => of_fold(lowered, &bounds, (value, axes)),
+            Primitive::Reduce { over, .. } => of_fold(lowered, &bounds, value, over.axes),
             Primitive::Unary(_) | Primitive::Binary(_) => {
                 let is_behind = |operand: &&usize| {
                     bounds[**operand] == Bound::Product
@@ -74,7 +74,8 @@ pub(super) fn bounds(lowered: &Lowered) -> Vec<Bound> {
     bounds
 }
 
-fn of_fold(lowered: &Lowered, bounds: &[Bound], (value, axes): (&Value, u8)) -> Bound {
+/// What a reduction along these axes is bound to.
+fn of_fold(lowered: &Lowered, bounds: &[Bound], value: &Value, axes: u8) -> Bound {
     let of = value.operands[0];
     let shape = lowered.values[of].shape;
     let before = match bounds[of] {
@@ -94,7 +95,7 @@ fn of_fold(lowered: &Lowered, bounds: &[Bound], (value, axes): (&Value, u8)) -> 
     }
 }
 
-/// The rows that operands of a value are bound to.
+/// The rows that the operands of a value are bound to; of several, those of the most folds.
 fn of_rows(lowered: &Lowered, bounds: &[Bound], value: &Value) -> Bound {
     let mut bound = Bound::Free;
     let mut is_beside = false;

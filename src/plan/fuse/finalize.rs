@@ -1,24 +1,25 @@
-//! Makes a stage of a draft: numbers go to its sizes, the rest is program.
+//! Makes a stage of a draft: numbers go to the sizes of a call, the rest to the program.
+//!
+//! Where the words of the sizes lie in an entry is said in `program::Layout`.
 
 use super::attention;
+use super::draft::{Context, Draft, DraftTerm, place};
+use super::geometry::Geometry;
 use super::lower::{Primitive, along};
-use super::partition::{Domain, Root, Target};
-use super::places::Numbers;
-use super::stage::{Context, Draft, DraftTerm, place};
+use super::stages::{Domain, Root, RowDomain, RowGives, Target};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{Expr, ExprBuilder, Term, TermId};
-use crate::program::Layout;
-use crate::program::tiles;
 use crate::program::{
-    self, Access, Body, BufferId, CHUNK, LANES, Load, Map, NARROW, RowResult, RowStep, Rows,
-    Scalar, Source, Stage, StageSizes, TALL, Tile, Width,
+    self, Access, Body, BufferId, LANES, Layout, Load, Map, NARROW, RowResult, RowStep, Rows,
+    STRIP, Scalar, Source, Stage, StageSizes, TALL, Tile, Width, tiles,
 };
 
-/// A stage and its numbers, writing to a buffer.
+/// The stage of a draft, which writes to a buffer, and its sizes.
 pub(super) fn build(
     context: &Context<'_>,
     root: &Root,
-    (draft, buffer): (&Draft, u32),
+    draft: &Draft,
+    buffer: BufferId,
 ) -> (Stage, StageSizes) {
     let shape = context.lowered.values[root.value].shape;
     let (whole, start) = match root.target {
@@ -34,29 +35,17 @@ pub(super) fn build(
     let view = draft.view.expect("every draft has a view");
     let (_, result) = view.partial(0..shape.rank(), &whole.strides());
     let is_part = matches!(root.target, Target::Part { .. });
-    let numbers = Numbers {
+    let geometry = Geometry {
         draft,
         result,
         is_part,
     };
     let (body, accesses, mut sizes) = match root.domain {
-        Domain::Each => match draft.terms[draft.top] {
-            DraftTerm::Attention(loads) => attention::build(&numbers, context, (root.value, loads)),
-            _ => numbers.map(shape),
+        Domain::Elements => match draft.terms[draft.top] {
+            DraftTerm::Attention(loads) => attention::build(context, &geometry, root.value, loads),
+            _ => geometry.map(shape),
         },
-        Domain::Rows {
-            shape,
-            axes,
-            is_element,
-            is_product,
-        } => {
-            let is_cut = matches!(
-                context.lowered.values[root.value].primitive,
-                Primitive::Partial { .. }
-            );
-            let tile = is_product.then(|| numbers.tile(shape)).flatten();
-            numbers.rows((shape, axes), tile, (is_element, is_cut))
-        }
+        Domain::Rows(rows) => geometry.rows(rows),
     };
     let mut bindings: Vec<Option<Source>> = Vec::new();
     let loads = draft.loads.iter().zip(accesses).map(|(load, access)| {
@@ -72,7 +61,7 @@ pub(super) fn build(
         body,
         loads: loads.collect(),
         scalars: draft.scalars.iter().map(|(scalar, _)| *scalar).collect(),
-        target: program::Target::Buffer(BufferId(buffer)),
+        target: program::Target::Buffer(buffer),
     };
     sizes.result = start;
     sizes.offsets = draft.loads.iter().map(|load| load.offset).collect();
@@ -89,14 +78,14 @@ pub(super) fn build(
     (stage, sizes)
 }
 
-impl Numbers<'_> {
+impl Geometry<'_> {
     fn map(&self, shape: Shape) -> (Body, Vec<Access>, StageSizes) {
         let is_strided = self.is_part;
         let natural = shape.strides();
         let accesses: Vec<Access> = (self.draft.loads.iter())
             .map(|load| match load.index {
                 Some(index) => Access::Indexed(index.load),
-                // Addresses of whole tensors are multiples of four words, and so is this.
+                // The address of a whole tensor is a multiple of four words, and so is this one.
                 None if load.strides == natural && load.offset % 4 == 0 => Access::Flat,
                 None => Access::Strided,
             })
@@ -110,18 +99,18 @@ impl Numbers<'_> {
             sizes.words.push(shape.count());
         }
         if is_strided || accesses.iter().any(|access| *access != Access::Flat) {
-            let mut places = self.places(|_| true, shape);
-            places.collapse(0);
-            rank = places.dims.len();
-            sizes.words.extend(&places.dims[1..]);
+            let mut all = self.dimensions(shape, &|_| true);
+            all.collapse(0);
+            rank = all.dims.len();
+            sizes.words.extend(&all.dims[1..]);
             for (load, access) in accesses.iter().enumerate() {
                 if *access != Access::Flat {
-                    sizes.words.extend(&places.strides[load][..rank]);
-                    self.index(load, &mut sizes.words);
+                    sizes.words.extend(&all.strides[load][..rank]);
+                    self.append_index(load, &mut sizes.words);
                 }
             }
             if is_strided {
-                sizes.words.extend(&places.strides[accesses.len()][..rank]);
+                sizes.words.extend(&all.strides[accesses.len()][..rank]);
             }
         }
         let value = self.extract(self.draft.top, &[]);
@@ -133,20 +122,22 @@ impl Numbers<'_> {
         (body, accesses, sizes)
     }
 
-    fn rows(
-        &self,
-        (shape, axes): (Shape, u8),
-        tile: Option<Tile>,
-        (is_element, is_cut): (bool, bool),
-    ) -> (Body, Vec<Access>, StageSizes) {
+    fn rows(&self, domain: RowDomain) -> (Body, Vec<Access>, StageSizes) {
+        let RowDomain { shape, axes, gives } = domain;
+        let is_cut = gives == RowGives::Strips;
+        let is_each = gives == RowGives::Each;
+        let tile = match gives {
+            RowGives::Product => self.tile(shape),
+            _ => None,
+        };
         let is_inner = |axis: usize| axes >> axis & 1 == 1;
-        let mut outer = self.places(|axis| !is_inner(axis), shape);
-        let mut inner = self.places(is_inner, shape);
+        let mut outer = self.dimensions(shape, &|axis| !is_inner(axis));
+        let mut inner = self.dimensions(shape, &is_inner);
         let loads = &self.draft.loads;
         let is_row = inner.strides.iter().take(loads.len());
         let mut is_row: Vec<bool> = is_row.map(|strides| *strides == [0; MAX_RANK]).collect();
         for (load, of) in loads.iter().enumerate() {
-            // A gather follows its index.
+            // The load of a gather varies along a row if the load of its index does.
             if let Some(index) = of.index {
                 is_row[load] &= is_row[index.load as usize];
             }
@@ -158,7 +149,7 @@ impl Numbers<'_> {
         inner.collapse(0);
         let count = along(shape, axes);
         let rows = along(shape, !axes);
-        let chunks = count.div_ceil(CHUNK);
+        let strips = count.div_ceil(STRIP);
         let has_last = u32::from(axes) >> shape.rank().saturating_sub(1) != 0;
         let narrow = if has_last { NARROW } else { TALL };
         let width = match tile {
@@ -168,22 +159,22 @@ impl Numbers<'_> {
         };
         let mut words = vec![count];
         if is_cut {
-            words.push(chunks);
+            words.push(strips);
         }
         words.extend(&outer.dims[1..]);
         words.extend(&inner.dims[1..]);
         for load in 0..loads.len() {
             words.extend(&outer.strides[load][..outer.dims.len()]);
             words.extend(&inner.strides[load][..inner.dims.len()]);
-            self.index(load, &mut words);
+            self.append_index(load, &mut words);
         }
         if !is_cut {
             words.extend(&outer.strides[loads.len()][..outer.dims.len()]);
         }
-        if is_element {
+        if is_each {
             words.extend(&inner.strides[loads.len()][..inner.dims.len()]);
         }
-        let (steps, result) = self.steps((&is_row, is_element));
+        let (steps, result) = self.steps(&is_row, gives);
         let accesses = loads.iter().map(|load| match load.index {
             Some(index) => Access::Indexed(index.load),
             None => Access::Strided,
@@ -196,7 +187,7 @@ impl Numbers<'_> {
                 let stack = stack.iter().product::<u32>();
                 stack.saturating_mul(tiles(*rows, *columns))
             }
-            Width::Thread | Width::Group => rows.saturating_mul(if is_cut { chunks } else { 1 }),
+            Width::Thread | Width::Group => rows.saturating_mul(if is_cut { strips } else { 1 }),
         };
         let lanes = if width == Width::Thread { 1 } else { LANES };
         let sizes = StageSizes {
@@ -216,8 +207,8 @@ impl Numbers<'_> {
         (body, accesses.collect(), sizes)
     }
 
-    /// How the product of this domain is computed in tiles; `None` where it is
-    /// not, like a factor that is a number of the call and not in memory.
+    /// How the product of this domain is computed in tiles; `None` where tiles do not apply,
+    /// such as to a factor that is a number of the call and not in memory.
     fn tile(&self, shape: Shape) -> Option<Tile> {
         let terms = &self.draft.terms;
         let product = terms.iter().find_map(|term| match term {
@@ -231,7 +222,8 @@ impl Numbers<'_> {
             return None;
         };
         let inner = shape.rank() - 1;
-        // Only what holds nothing lies so; its rows are none, whatever computes them.
+        // A factor has a stride of 0 there only if it has no elements, and then there are no
+        // rows to compute.
         if [a, b]
             .iter()
             .any(|load| self.draft.loads[*load].strides[inner] == 0)
@@ -248,14 +240,16 @@ impl Numbers<'_> {
         })
     }
 
-    fn index(&self, load: usize, words: &mut Vec<u32>) {
+    /// Appends the words of a load's index, if the load has one.
+    fn append_index(&self, load: usize, words: &mut Vec<u32>) {
         if let Some(index) = self.draft.loads[load].index {
             words.extend([index.stride, index.limit]);
         }
     }
 
-    /// What is computed once a row, in order, and the row's result.
-    fn steps(&self, (is_row, is_element): (&[bool], bool)) -> (Vec<RowStep>, RowResult) {
+    /// What is computed once for each row, in order, and the row's result. `is_row` marks the
+    /// loads that are the same for a whole row.
+    fn steps(&self, is_row: &[bool], gives: RowGives) -> (Vec<RowStep>, RowResult) {
         let terms = &self.draft.terms;
         let mut varies = Vec::with_capacity(terms.len());
         for term in terms {
@@ -265,7 +259,7 @@ impl Numbers<'_> {
                 _ => term.operands().any(|operand| varies[operand]),
             });
         }
-        // What a loop over the elements needs of the row is computed in front of it.
+        // A term that is the same for a whole row is computed in front of the loop that needs it.
         let mut is_needed = vec![false; terms.len()];
         for (id, term) in terms.iter().enumerate() {
             if varies[id] || matches!(term, DraftTerm::Fold(..)) {
@@ -273,7 +267,7 @@ impl Numbers<'_> {
                     .for_each(|operand| is_needed[operand] = true);
             }
         }
-        is_needed[self.draft.top] |= is_element;
+        is_needed[self.draft.top] |= gives == RowGives::Each;
         let first = (self.draft.loads.len() + self.draft.scalars.len()) as u32;
         let mut known: Vec<Option<u32>> = vec![None; terms.len()];
         let mut steps = Vec::new();
@@ -288,13 +282,14 @@ impl Numbers<'_> {
             steps.push(step);
         }
         let result = self.extract(self.draft.top, &known);
-        match is_element {
-            true => (steps, RowResult::Element(result)),
-            false => (steps, RowResult::Row(result)),
+        match gives {
+            RowGives::Each => (steps, RowResult::Element(result)),
+            _ => (steps, RowResult::Row(result)),
         }
     }
 
-    /// The expression of a term; what is known already is a variable.
+    /// The expression of a term, in which every term with a number in `known` is the variable of
+    /// that number.
     fn extract(&self, top: usize, known: &[Option<u32>]) -> Expr {
         let terms = &self.draft.terms;
         let variable = |id: usize| match terms[id] {
@@ -318,7 +313,7 @@ impl Numbers<'_> {
                 (Some(variable), _) => Term::Variable(variable),
                 (None, DraftTerm::Unary(function, a)) => Term::Unary(function, to[a]),
                 (None, DraftTerm::Binary(function, a, b)) => Term::Binary(function, to[a], to[b]),
-                (None, _) => unreachable!("folds are known before they are used"),
+                (None, _) => unreachable!("a fold is known before a term uses it"),
             };
             to[id] = made.push(term);
         }

@@ -1,24 +1,22 @@
 //! Maps that write where they read.
 //!
-//! The last reader of an intermediate needs no second buffer beside it, if it
-//! is a map that reads each element in its own place: a thread then reads and
-//! writes its own elements only. WebGPU lets a dispatch have a buffer as the
-//! one that it writes or as one that it reads and not as both, so such a load
-//! goes through the binding of the result.
+//! The last reader of an intermediate needs no second buffer if that reader is a map which
+//! reads each element in its own place: a thread then reads and writes only its own elements.
+//! WebGPU refuses a buffer that a dispatch binds both for reading and for writing, so such a
+//! load goes through the binding of the result.
 
-use crate::program::RESULT;
-use crate::program::{Access, Body, BufferId, Program, Sizes, Source, Target};
+use crate::program::{Access, Body, BufferId, Program, RESULT, Sizes, Source, Target};
 
-/// Gives every map that can have it the buffer of an operand.
+/// Gives every map that may work in place the buffer of an operand.
 pub(super) fn reuse(program: &mut Program, sizes: &mut Sizes) {
     let outputs = program.outputs.iter().enumerate();
     let mut repeated = outputs.filter(|(at, output)| program.outputs[..*at].contains(output));
     if repeated.next().is_some() {
-        return; // It is computed again at the end, from the operands as they were.
+        return; // A stage runs again at the end, on operands that must not be overwritten.
     }
     for at in 0..program.stages.len() {
         if let Some(buffer) = operand(program, sizes, at) {
-            merge(program, sizes, (at, buffer));
+            merge(program, sizes, at, buffer);
         }
     }
 }
@@ -51,8 +49,8 @@ fn operand(program: &Program, sizes: &Sizes, at: usize) -> Option<BufferId> {
     })
 }
 
-/// Makes a stage's buffer the same as that of an operand, from there on.
-fn merge(program: &mut Program, sizes: &mut Sizes, (at, kept): (usize, BufferId)) {
+/// Gives a stage the buffer of an operand, and takes its own buffer from the program.
+fn merge(program: &mut Program, sizes: &mut Sizes, at: usize, kept: BufferId) {
     let Target::Buffer(gone) = program.stages[at].target else {
         return;
     };

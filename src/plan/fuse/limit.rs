@@ -1,20 +1,19 @@
-//! What one kernel may hold, and where to cut what holds more.
+//! What one kernel may hold, and where a stage that holds more is cut.
 
-use super::partition::Root;
-use super::stage::{Context, Draft, DraftTerm, place};
-use crate::program::MAX_OPERANDS;
-use crate::program::Source;
+use super::draft::{Context, Draft, DraftTerm, place};
+use super::stages::Root;
+use crate::program::{MAX_OPERANDS, Source};
 
-/// A stage does more than one kernel may; this value should have its own.
-pub(super) struct TooMuch(pub(super) usize);
+/// A stage is more than one kernel may hold; this value should have a stage of its own.
+pub(super) struct StageTooLarge(pub(super) usize);
 
-/// Loads of one stage, which are words of each entry.
+/// The most loads of one stage, each of which takes words of every entry.
 const MAX_LOADS: usize = 24;
 
-/// Terms of one stage: kernels beyond this spill registers and take long to compile.
+/// The most terms of one stage: kernels of more spill registers and take long to compile.
 const MAX_TERMS: usize = 128;
 
-/// What a term is made of.
+/// What a term takes of a kernel, with all terms that it is made of.
 #[derive(Clone, Default)]
 struct Weight {
     bindings: Vec<Option<Source>>,
@@ -23,10 +22,11 @@ struct Weight {
 }
 
 impl Weight {
-    fn fits(&self, share: usize) -> bool {
+    /// Whether one kernel holds this much; of loads and terms so many times this much.
+    fn fits(&self, times: usize) -> bool {
         self.bindings.len() <= MAX_OPERANDS
-            && self.loads <= MAX_LOADS / share
-            && self.terms <= MAX_TERMS / share
+            && self.loads <= MAX_LOADS / times
+            && self.terms <= MAX_TERMS / times
     }
 
     fn add(&mut self, other: &Weight) {
@@ -38,9 +38,13 @@ impl Weight {
     }
 }
 
-/// Passes a stage that one kernel can compute. Of one that is too large it
-/// names the part that takes most and still leaves something for the rest.
-pub(super) fn check(context: &Context<'_>, root: &Root, draft: &Draft) -> Result<(), TooMuch> {
+/// Passes a stage that one kernel can compute. Of a stage that is too large, the error names
+/// the value that takes most and still leaves half for the rest.
+pub(super) fn check(
+    context: &Context<'_>,
+    root: &Root,
+    draft: &Draft,
+) -> Result<(), StageTooLarge> {
     let mut all = Weight {
         loads: draft.loads.len(),
         terms: draft.terms.len(),
@@ -60,13 +64,13 @@ pub(super) fn check(context: &Context<'_>, root: &Root, draft: &Draft) -> Result
             && draft.terms[term].operands().next().is_some()
             && weights[term].fits(2)
     };
-    let candidates = draft.known.iter();
-    let best = candidates
-        .filter(|(value, _, term)| is_candidate(*value, *term))
-        .max_by_key(|(_, _, term)| (weights[*term].bindings.len(), weights[*term].terms));
-    match best {
-        Some((value, ..)) => Err(TooMuch(*value)),
-        // One op of few operands: whatever it is, it fits.
+    let candidates = draft.computed.iter();
+    let heaviest = candidates
+        .filter(|own| is_candidate(own.value, own.term))
+        .max_by_key(|own| (weights[own.term].bindings.len(), weights[own.term].terms));
+    match heaviest {
+        Some(own) => Err(StageTooLarge(own.value)),
+        // A stage of one op has few operands, and fits.
         None => Ok(()),
     }
 }
@@ -98,7 +102,7 @@ fn weigh(draft: &Draft) -> Vec<Weight> {
     weights
 }
 
-/// Tensors of the arena share a binding.
+/// What the binding of a source is known by; all inputs in the arena share a binding.
 fn binding(source: Source) -> Option<Source> {
     (!matches!(source, Source::Input(_))).then_some(source)
 }

@@ -1,49 +1,64 @@
-//! Chains as primitives: what every composite op is made of.
+//! Lowers a chain to primitives, of which every composite op is made.
 //!
-//! Softmax, the norms, mean, dot, argmax and clamp end here, in forms that
-//! neither overflow nor cancel where the op itself does not. A reduction over
-//! more than [`CHUNK`] values becomes a tree of reductions. Which primitives
-//! share a kernel is not decided here.
+//! Softmax, the norms, mean, dot, argmax and clamp become primitives here, in forms that
+//! neither overflow nor cancel where the op itself does not. A reduction over more than
+//! [`STRIP`] values becomes a tree of reductions. Which primitives share a stage is not
+//! decided here.
 
-use crate::graph::chain::{Chain, Heads, Norm, Op, Range, Reduction, as_column, as_row};
+use crate::graph::chain::{Chain, Heads, Node, Norm, Op, Range, Reduction, as_column, as_row};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
-use crate::program::{CHUNK, Fold};
+use crate::program::{Fold, STRIP};
 use crate::tensor::DType;
 
-/// What a value is computed by.
+/// How a value is computed from its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Primitive {
-    /// A tensor from outside.
+    /// The input of this number.
     Input(u32),
-    /// A number that comes with the call.
+    /// The number of this place among those that come with the call.
     Constant(u32),
     /// A number of elements, as a float: known with the shapes.
     Count(u32),
     Unary(UnaryFn),
     Binary(BinaryFn),
-    /// One value for at most [`CHUNK`] values along axes (a bit each).
+    /// One value for at most [`STRIP`] values along axes.
     Reduce {
         fold: Fold,
-        axes: u8,
-        keep: bool,
+        over: Reduced,
     },
-    /// One value for each [`CHUNK`] values along axes; the chunks are the last
+    /// One value for each [`STRIP`] values along axes, a bit each; the strips are the last
     /// dimension.
     Partial {
         fold: Fold,
         axes: u8,
     },
-    /// Sums of products along the last axis of this domain: the value's axes,
-    /// and the one that both operands share.
+    /// Sums of products along the last axis of this domain, which has the value's axes and
+    /// the axis that both operands share.
     Product(Shape),
-    /// Of queries, keys and values that lie in memory, and the scale.
+    /// Attention of queries, keys and values, which lie in memory, with a scale.
     Attention(Heads),
     Transpose([u8; MAX_RANK]),
     Slice(Box<[Range]>),
     Reshape,
     Gather(usize),
     Concat(usize),
+}
+
+/// The axes that a reduction is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reduced {
+    /// A bit for each axis.
+    pub(super) axes: u8,
+    /// Whether the result has a dimension of one for each reduced axis.
+    pub(super) keep: bool,
+}
+
+impl Reduced {
+    /// Whether an axis is reduced.
+    pub(super) fn has(self, axis: usize) -> bool {
+        self.axes >> axis & 1 == 1
+    }
 }
 
 impl Primitive {
@@ -56,7 +71,7 @@ impl Primitive {
     }
 }
 
-/// A value of a lowered chain.
+/// A value of a lowered chain: a primitive, its operands and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     pub(super) primitive: Primitive,
@@ -65,7 +80,8 @@ pub(super) struct Value {
     pub(super) dtype: DType,
 }
 
-/// A chain of primitives, operands before users, each value once.
+/// A chain of primitives: operands come before the values that use them, and no two values are
+/// equal.
 #[derive(Debug, Default)]
 pub(super) struct Lowered {
     pub(super) values: Vec<Value>,
@@ -78,7 +94,7 @@ pub(super) fn lower(chain: &Chain) -> Lowered {
     let mut values: Vec<usize> = Vec::with_capacity(chain.nodes().len());
     for node in chain.nodes() {
         let operands: Vec<usize> = node.operands.iter().map(|id| values[id.index()]).collect();
-        values.push(lowered.node(&node.op, &operands, (node.shape, node.dtype)));
+        values.push(lowered.node(node, &operands));
     }
     lowered.outputs = chain
         .outputs()
@@ -89,8 +105,8 @@ pub(super) fn lower(chain: &Chain) -> Lowered {
 }
 
 impl Lowered {
-    fn node(&mut self, op: &Op, operands: &[usize], (shape, dtype): (Shape, DType)) -> usize {
-        let primitive = match op {
+    fn node(&mut self, node: &Node, operands: &[usize]) -> usize {
+        let primitive = match &node.op {
             Op::Input { index, .. } => Primitive::Input(*index),
             Op::Constant { index } => Primitive::Constant(*index),
             Op::Unary(function) => Primitive::Unary(*function),
@@ -102,19 +118,34 @@ impl Lowered {
             Op::Dot => {
                 let products = self.binary(BinaryFn::Mul, operands[0], operands[1]);
                 let last = self.values[products].shape.rank() - 1;
-                return self.reduce(Fold::Sum, products, (1 << last, false));
+                let over = Reduced {
+                    axes: 1 << last,
+                    keep: false,
+                };
+                return self.reduce(Fold::Sum, products, over);
             }
-            Op::Matmul => return self.product(operands, (shape, dtype)),
+            Op::Matmul => return self.product(operands, node.shape),
             Op::Attention(heads) => {
                 let [q, k, v] = [0, 1, 2].map(|place| self.in_memory(operands[place]));
                 let operands = [q, k, v, operands[3]];
-                return self.push(Primitive::Attention(*heads), &operands, (shape, dtype));
+                return self.push(
+                    Primitive::Attention(*heads),
+                    &operands,
+                    node.shape,
+                    node.dtype,
+                );
             }
             Op::Reduce {
                 reduction,
                 axes,
                 keep,
-            } => return self.reduction(*reduction, operands[0], (*axes, *keep)),
+            } => {
+                let over = Reduced {
+                    axes: *axes,
+                    keep: *keep,
+                };
+                return self.reduction(*reduction, operands[0], over);
+            }
             Op::Norm { norm, axis } => return self.norm(*norm, operands, 1 << axis),
             Op::Transpose { order } => Primitive::Transpose(*order),
             Op::Slice { ranges } => Primitive::Slice(ranges.clone()),
@@ -122,11 +153,12 @@ impl Lowered {
             Op::Gather { axis } => Primitive::Gather(usize::from(*axis)),
             Op::Concat { axis } => Primitive::Concat(usize::from(*axis)),
         };
-        self.push(primitive, operands, (shape, dtype))
+        self.push(primitive, operands, node.shape, node.dtype)
     }
 
-    /// Of vectors as of matrices with one row or column, which the result has not.
-    fn product(&mut self, operands: &[usize], (shape, dtype): (Shape, DType)) -> usize {
+    /// The product of two operands with a result of this shape. A vector counts as a matrix of
+    /// one row or column, which the result does not have.
+    fn product(&mut self, operands: &[usize], shape: Shape) -> usize {
         let [a, b] = [0, 1].map(|place| self.values[operands[place]].shape);
         let factors = [as_row(a), as_column(b)];
         let mut dims = shape.dims().to_vec();
@@ -139,7 +171,7 @@ impl Lowered {
         let made = Shape::new(&dims).expect("as many elements as the result");
         let domain = made.with_inner(a.dims()[a.rank() - 1]);
         let factors = [0, 1].map(|place| self.reshape(operands[place], factors[place]));
-        let product = self.push(Primitive::Product(domain), &factors, (made, dtype));
+        let product = self.push(Primitive::Product(domain), &factors, made, DType::F32);
         self.reshape(product, shape)
     }
 
@@ -147,19 +179,20 @@ impl Lowered {
         let Value { shape, dtype, .. } = self.values[x];
         match shape == to {
             true => x,
-            false => self.push(Primitive::Reshape, &[x], (to, dtype)),
+            false => self.push(Primitive::Reshape, &[x], to, dtype),
         }
     }
 
-    fn reduction(&mut self, reduction: Reduction, x: usize, over: (u8, bool)) -> usize {
+    fn reduction(&mut self, reduction: Reduction, x: usize, over: Reduced) -> usize {
         match reduction {
             Reduction::Sum => self.reduce(Fold::Sum, x, over),
             Reduction::Max => self.reduce(Fold::Max, x, over),
             Reduction::Min => self.reduce(Fold::Min, x, over),
             Reduction::Mean => self.mean(x, over),
             Reduction::Argmax => {
-                // Two folds that both have a fixed tree, instead of one over pairs.
-                let largest = self.reduce(Fold::Max, x, (over.0, true));
+                // Two folds of single values are simpler than one fold of pairs.
+                let kept = Reduced { keep: true, ..over };
+                let largest = self.reduce(Fold::Max, x, kept);
                 let same = self.binary(BinaryFn::Same, x, largest);
                 self.reduce(Fold::First, same, over)
             }
@@ -167,7 +200,7 @@ impl Lowered {
     }
 
     fn norm(&mut self, norm: Norm, operands: &[usize], axes: u8) -> usize {
-        let over = (axes, true);
+        let over = Reduced { axes, keep: true };
         let x = operands[0];
         match norm {
             Norm::Softmax => {
@@ -203,47 +236,49 @@ impl Lowered {
         }
     }
 
-    fn mean(&mut self, x: usize, over: (u8, bool)) -> usize {
+    fn mean(&mut self, x: usize, over: Reduced) -> usize {
         let sum = self.reduce(Fold::Sum, x, over);
-        let count = along(self.values[x].shape, over.0);
-        let count = self.push(Primitive::Count(count), &[], (Shape::SCALAR, DType::F32));
+        let count = along(self.values[x].shape, over.axes);
+        let count = self.push(Primitive::Count(count), &[], Shape::SCALAR, DType::F32);
         self.binary(BinaryFn::Div, sum, count)
     }
 
-    fn reduce(&mut self, fold: Fold, x: usize, (axes, keep): (u8, bool)) -> usize {
+    fn reduce(&mut self, fold: Fold, x: usize, over: Reduced) -> usize {
         let from = self.values[x].shape;
-        let is_reduced = |axis: usize| axes >> axis & 1 == 1;
-        let kept = from.map(|axis, dim| (!is_reduced(axis)).then_some(dim));
-        let result = match keep {
-            true => from.map(|axis, dim| Some(if is_reduced(axis) { 1 } else { dim })),
+        let kept = from.map(|axis, dim| (!over.has(axis)).then_some(dim));
+        let result = match over.keep {
+            true => from.map(|axis, dim| Some(if over.has(axis) { 1 } else { dim })),
             false => kept,
         };
         let dtype = fold.dtype();
-        let count = along(from, axes);
-        if count <= CHUNK {
-            let primitive = Primitive::Reduce { fold, axes, keep };
-            return self.push(primitive, &[x], (result, dtype));
+        let count = along(from, over.axes);
+        if count <= STRIP {
+            return self.push(Primitive::Reduce { fold, over }, &[x], result, dtype);
         }
-        let dims = [kept.dims(), &[count.div_ceil(CHUNK)]].concat();
-        let chunks = Shape::new(&dims).expect("smaller than the operand");
-        let partial = self.push(Primitive::Partial { fold, axes }, &[x], (chunks, dtype));
-        let last = 1 << kept.rank();
-        let reduced = self.reduce(fold.of_partials(), partial, (last, false));
+        let dims = [kept.dims(), &[count.div_ceil(STRIP)]].concat();
+        let strips = Shape::new(&dims).expect("smaller than the operand");
+        let axes = over.axes;
+        let partial = self.push(Primitive::Partial { fold, axes }, &[x], strips, dtype);
+        let last = Reduced {
+            axes: 1 << kept.rank(),
+            keep: false,
+        };
+        let reduced = self.reduce(fold.of_partials(), partial, last);
         self.reshape(reduced, result)
     }
 
-    /// The value, or a copy of it if it is a number of the call.
+    /// The value, or a copy of the value in memory if it is a number of the call.
     fn in_memory(&mut self, x: usize) -> usize {
         let Value { shape, dtype, .. } = self.values[x];
         match self.values[base(&self.values, x)].primitive {
-            Primitive::Constant(_) => self.push(Primitive::Concat(0), &[x], (shape, dtype)),
+            Primitive::Constant(_) => self.push(Primitive::Concat(0), &[x], shape, dtype),
             _ => x,
         }
     }
 
     fn unary(&mut self, function: UnaryFn, x: usize) -> usize {
         let shape = self.values[x].shape;
-        self.push(Primitive::Unary(function), &[x], (shape, DType::F32))
+        self.push(Primitive::Unary(function), &[x], shape, DType::F32)
     }
 
     fn binary(&mut self, function: BinaryFn, a: usize, b: usize) -> usize {
@@ -251,15 +286,16 @@ impl Lowered {
         let shape = left
             .broadcast(right, function.name())
             .expect("the chain's op was checked");
-        self.push(Primitive::Binary(function), &[a, b], (shape, DType::F32))
+        self.push(Primitive::Binary(function), &[a, b], shape, DType::F32)
     }
 
-    /// The value, which is the same as an earlier one if it is equal.
+    /// Adds a value, and returns its number: that of an earlier value, if one is equal.
     fn push(
         &mut self,
         primitive: Primitive,
         operands: &[usize],
-        (shape, dtype): (Shape, DType),
+        shape: Shape,
+        dtype: DType,
     ) -> usize {
         let value = Value {
             primitive,
@@ -275,7 +311,7 @@ impl Lowered {
     }
 }
 
-/// Elements along some axes.
+/// Elements along some axes, a bit each.
 pub(super) fn along(shape: Shape, axes: u8) -> u32 {
     let dims = shape.dims().iter().enumerate();
     dims.filter(|(axis, _)| axes >> axis & 1 == 1)
@@ -283,7 +319,7 @@ pub(super) fn along(shape: Shape, axes: u8) -> u32 {
         .product()
 }
 
-/// The value that others are views of.
+/// The value that this one is a view of, or the value itself.
 pub(super) fn base(values: &[Value], mut id: usize) -> usize {
     while matches!(
         values[id].primitive,

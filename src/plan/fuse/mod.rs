@@ -1,10 +1,8 @@
-//! Fusion: a chain becomes a program of as few kernels as can be.
+//! Fusion: a chain becomes a program of as few stages as can be.
 //!
-//! `lower` makes primitives of composite ops, `partition` decides which of them
-//! share a stage, `stage` and `finalize` make the stages. A [`Program`] holds no
-//! number, so that calls of different shapes merge; [`Sizes`] holds them all.
-//! WGSL is printed by `kernel::generated`, and the processor runs the same
-//! stages in `device/cpu/program`.
+//! `lower` makes primitives of composite ops, `cuts` decides which primitives share a stage,
+//! `draft` and `finalize` make the stages. A [`Program`] holds no number, so that calls of
+//! different shapes merge; [`Sizes`] holds all numbers. Nothing is printed or run here.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -13,24 +11,26 @@
 
 mod attention;
 mod colocate;
-mod cost;
+mod cuts;
+mod draft;
 mod finalize;
+mod geometry;
 mod in_place;
 mod limit;
 mod lower;
-mod partition;
-mod places;
-mod stage;
+mod operand_view;
+mod recomputation;
+mod stages;
 mod view;
 
-use self::limit::TooMuch;
+use self::draft::{Context, draft};
+use self::limit::StageTooLarge;
 use self::lower::Lowered;
-use self::partition::{Cut, Target};
-use self::stage::Context;
+use self::stages::{Stages, Target};
 use crate::graph::chain::{Chain, Home, Op};
 use crate::program::{BufferId, Program, Sizes};
 
-/// The program of a chain, and the numbers of a call of it.
+/// The program of a chain, and the sizes of a call of it.
 pub fn fuse(chain: &Chain) -> (Program, Sizes) {
     let lowered = lower::lower(chain);
     let homes: Vec<Home> = chain
@@ -42,28 +42,32 @@ pub fn fuse(chain: &Chain) -> (Program, Sizes) {
         .collect();
     let mut forced = vec![false; lowered.values.len()];
     loop {
-        let cut = partition::cut(&lowered, &forced);
-        match assemble(&lowered, &cut, &homes) {
+        let stages = cuts::cut(&lowered, &forced);
+        match assemble(&lowered, &stages, &homes) {
             Ok((mut program, mut sizes)) => {
                 in_place::reuse(&mut program, &mut sizes);
                 return (program, sizes);
             }
-            // Invariant: another value each time, so this ends.
-            Err(TooMuch(value)) => forced[value] = true,
+            // Invariant: the value is another one each time, so that the loop ends.
+            Err(StageTooLarge(value)) => forced[value] = true,
         }
     }
 }
 
-fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Sizes), TooMuch> {
+fn assemble(
+    lowered: &Lowered,
+    stages: &Stages<'_>,
+    homes: &[Home],
+) -> Result<(Program, Sizes), StageTooLarge> {
     let mut program = Program::default();
     let mut sizes = Sizes::default();
     let mut buffers: Vec<Option<u32>> = vec![None; lowered.values.len()];
     let mut results: Vec<Option<u32>> = vec![None; lowered.values.len()];
-    for root in &cut.roots {
+    for root in &stages.roots {
         let (value, is_result) = match root.target {
             Target::Value => (root.value, false),
             Target::Output => (root.value, true),
-            Target::Part { whole, .. } => (whole, !cut.is_kept[whole]),
+            Target::Part { whole, .. } => (whole, !stages.is_kept[whole]),
         };
         let home = if is_result {
             &mut results
@@ -77,20 +81,19 @@ fn assemble(lowered: &Lowered, cut: &Cut, homes: &[Home]) -> Result<(Program, Si
         });
         let context = Context {
             lowered,
-            cut,
+            stages,
             homes,
             buffers: &buffers,
         };
-        let draft = stage::draft(&context, root);
+        let draft = draft(&context, root);
         limit::check(&context, root, &draft)?;
-        let (stage, numbers) = finalize::build(&context, root, (&draft, buffer));
+        let (stage, numbers) = finalize::build(&context, root, &draft, BufferId(buffer));
         program.stages.push(stage);
         sizes.stages.push(numbers);
     }
     for output in &lowered.outputs {
         let buffer = results[*output].expect("every result has a stage");
         program.outputs.push(BufferId(buffer));
-        sizes.outputs.push(lowered.values[*output].shape);
     }
     Ok((program, sizes))
 }

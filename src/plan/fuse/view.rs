@@ -1,19 +1,21 @@
-//! Which element of a value a place of a stage's domain looks at.
+//! Views: which element of a value each place of a stage's domain looks at.
 //!
-//! Transposes, slices and broadcasts compose to one step and offset for each
-//! dimension; a reshape is a value seen as of another shape. Nothing is moved.
+//! Transposes, slices and broadcasts compose to one step and one offset for each dimension; a
+//! reshape is a value seen as of another shape. A view moves nothing.
 
-use crate::graph::chain::Range;
+use std::ops::Range;
+
+use super::lower::Reduced;
+use crate::graph::chain::Range as SliceRange;
 use crate::graph::shape::{MAX_RANK, Shape};
 
-/// No dimension of the domain: the place is fixed.
+/// In [`Along::from`]: no dimension of the domain, so that all places look at the offset.
 const FIXED: u8 = u8::MAX;
 
 /// A map from the places of a domain to those of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct View {
-    /// The shape that the value is seen as: its own, or that of a reshape of
-    /// the same elements.
+    /// The shape that the value is seen as of: its own, or that of a reshape.
     shape: Shape,
     along: [Along; MAX_RANK],
 }
@@ -33,7 +35,7 @@ const START: Along = Along {
 };
 
 impl View {
-    /// Of a domain of the value's own shape.
+    /// The view that each place of a domain of the value's shape has of its own element.
     pub(super) fn identity(shape: Shape) -> View {
         let mut along = [START; MAX_RANK];
         for (axis, along) in along.iter_mut().enumerate().take(shape.rank()) {
@@ -43,30 +45,28 @@ impl View {
         View { shape, along }
     }
 
-    /// Whether both look at the same elements: of a dimension of one there is but
-    /// one to look at.
+    /// Whether both views look at the same elements, however they step along dimensions of one.
     pub(super) fn is_same(&self, other: &View) -> bool {
         let pairs = self.along.iter().zip(&other.along);
         self.shape == other.shape
             && (self.shape.dims().iter().zip(pairs)).all(|(dim, (a, b))| *dim == 1 || a == b)
     }
 
-    /// Of one reduced value: a fixed place in each reduced dimension of the
-    /// domain, and all others as they are.
-    pub(super) fn of_reduced(shape: Shape, (axes, keep): (u8, bool)) -> View {
+    /// The view that the elements of a row have of the row's reduction: the same place along
+    /// each reduced dimension of the domain, and their own along all others.
+    pub(super) fn of_reduced(shape: Shape, over: Reduced) -> View {
         let whole = View::identity(shape);
-        let is_reduced = |axis: usize| axes >> axis & 1 == 1;
         let mut along = [START; MAX_RANK];
         let mut rank = 0;
         let reduced = shape.map(|axis, dim| {
-            if is_reduced(axis) && !keep {
+            if over.has(axis) && !over.keep {
                 return None;
             }
-            if !is_reduced(axis) {
+            if !over.has(axis) {
                 along[rank] = whole.along[axis];
             }
             rank += 1;
-            Some(if is_reduced(axis) { 1 } else { dim })
+            Some(if over.has(axis) { 1 } else { dim })
         });
         View {
             shape: reduced,
@@ -74,8 +74,9 @@ impl View {
         }
     }
 
-    /// Of a matrix that another one is made of, from the other's axes and those
-    /// behind them: its own last two are `last` of these. Those in front broadcast.
+    /// The view of a factor `matrix` from the places of the matrix `made`. The factor's last two
+    /// axes are the axes `last` of the domain, which are those of `made` and more behind; its
+    /// axes in front broadcast.
     pub(super) fn of_matrix(made: Shape, matrix: Shape, last: [usize; 2]) -> View {
         let (rank, own) = (made.rank(), matrix.rank());
         let mut view = View::identity(matrix);
@@ -91,8 +92,8 @@ impl View {
         view
     }
 
-    /// Of an operand that broadcasts to this value, or `None` where the value
-    /// is seen as another shape in which the operand has no dimensions.
+    /// The view of an operand that broadcasts to this value of shape `own`; `None` where the
+    /// value is seen as of another shape, in which the operand has no dimensions.
     pub(super) fn operand(self, own: Shape, operand: Shape) -> Option<View> {
         if operand == own {
             return Some(self);
@@ -120,7 +121,7 @@ impl View {
         })
     }
 
-    /// Of the operand of a transpose.
+    /// The view of a transpose's operand.
     pub(super) fn transpose(self, order: &[u8; MAX_RANK]) -> View {
         let mut along = [START; MAX_RANK];
         let mut dims = [0; MAX_RANK];
@@ -134,8 +135,8 @@ impl View {
         }
     }
 
-    /// Of the operand of a slice.
-    pub(super) fn slice(self, ranges: &[Range], operand: Shape) -> View {
+    /// The view of a slice's operand.
+    pub(super) fn slice(self, ranges: &[SliceRange], operand: Shape) -> View {
         let mut along = self.along;
         for (along, range) in along.iter_mut().zip(ranges) {
             let step = range.step as u32;
@@ -148,8 +149,8 @@ impl View {
         }
     }
 
-    /// The same view of another domain, whose dimension `to(k)` is this one's
-    /// dimension `k`, or which has only one place there.
+    /// The same view from another domain, whose dimension `to[k]` is dimension `k` of this
+    /// view's domain, or which has no such dimension.
     pub(super) fn with_domain(mut self, to: &[Option<u8>; MAX_RANK]) -> View {
         for along in &mut self.along {
             if along.from != FIXED {
@@ -165,29 +166,15 @@ impl View {
         self
     }
 
-    /// Where the value's elements lie, when it is laid out row by row: the
-    /// offset of the first, and the stride of each dimension of the domain.
+    /// Where the elements of a value that is laid out row by row lie: the offset of the first,
+    /// and the stride along each dimension of the domain.
     pub(super) fn strides(&self) -> (u32, [u32; MAX_RANK]) {
-        let natural = self.shape.strides();
-        let mut strides = [0_u32; MAX_RANK];
-        let mut offset = 0_u32;
-        for (along, natural) in self.along.iter().zip(natural).take(self.shape.rank()) {
-            offset = offset.wrapping_add(along.offset.wrapping_mul(natural));
-            if along.from != FIXED {
-                let stride = &mut strides[usize::from(along.from)];
-                *stride = stride.wrapping_add(along.step.wrapping_mul(natural));
-            }
-        }
-        (offset, strides)
+        self.partial(0..self.shape.rank(), &self.shape.strides())
     }
 
-    /// The part of the view that concerns some of the value's dimensions:
-    /// offset and strides with these strides of the value.
-    pub(super) fn partial(
-        &self,
-        axes: std::ops::Range<usize>,
-        by: &[u32],
-    ) -> (u32, [u32; MAX_RANK]) {
+    /// The offset and the strides that some of the value's dimensions contribute, where the
+    /// value has the strides `by` along these dimensions.
+    pub(super) fn partial(&self, axes: Range<usize>, by: &[u32]) -> (u32, [u32; MAX_RANK]) {
         let mut strides = [0_u32; MAX_RANK];
         let mut offset = 0_u32;
         for (along, by) in self.along[axes].iter().zip(by) {
@@ -200,8 +187,7 @@ impl View {
         (offset, strides)
     }
 
-    /// The dimensions that the indexes of a gather have in its result, seen as
-    /// the indexes' own.
+    /// The view of a gather's indexes, whose dimensions begin at axis `at` of the result.
     pub(super) fn indexes(&self, at: usize, indexes: Shape) -> View {
         let mut along = [START; MAX_RANK];
         along[..indexes.rank()].copy_from_slice(&self.along[at..at + indexes.rank()]);

@@ -10,17 +10,19 @@ use crate::Code;
 /// Where a launch goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
-    /// It is refused when it is launched, as its flight tells.
+    /// The launch is refused, as its flight tells.
     AtLaunch(Code),
-    /// It fails on its way.
+    /// The launch fails in flight.
     InFlight(Code),
-    /// The platform says that the device is lost before the launch,
+    /// The platform says that the device is lost before the launch.
     LostBefore,
-    /// while the flight is on its way, which then fails,
+    /// The platform says that the device is lost while the launch is in flight, which then
+    /// fails.
     LostDuring,
-    /// while a flight is on its way that arrives all the same,
+    /// The platform says that the device is lost while the launch is in flight, which
+    /// arrives all the same.
     LostDuringAndArrives,
-    /// and after it has landed.
+    /// The platform says that the device is lost after the launch has landed.
     LostAfter,
 }
 
@@ -40,7 +42,7 @@ const TROUBLES: [Trouble; 10] = [
 /// Items that fill a batch.
 const FULL: u32 = 64;
 
-/// Batches of the script, and the items of each one's calls: each fills it.
+/// For each batch of the script the items of its calls: they fill the batch.
 const BATCHES: [&[u32]; 5] = [&[63, 1], &[700], &[5, 57, 2], &[64], &[40, 24]];
 
 fn error(code: Code) -> Error {
@@ -53,10 +55,10 @@ fn error(code: Code) -> Error {
     }
 }
 
-/// The script on its way through a device's troubles.
+/// The run of the script through a device's troubles.
 struct Run<'a> {
     session: Session<Frail>,
-    /// By the number of the launch.
+    /// The troubles of launches, by their number.
     troubles: &'a [(usize, Trouble)],
     launches: usize,
     /// Batches that held memory when the device was new.
@@ -84,7 +86,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes the script's calls, and a face's moves until all is answered.
+    /// Makes the script's calls and a face's moves until all is answered.
     fn play(&mut self) {
         for (value, rows) in (0_u16..).map(f32::from).zip(BATCHES) {
             for rows in rows {
@@ -97,7 +99,7 @@ impl Run<'_> {
                 self.session.replace_device(Frail::new(1 << 20), NOW);
                 self.held = loads(&self.session);
             }
-            // Two on their way at a time.
+            // Two batches are in flight at a time.
             while self.launch() {}
             if self.flying.is_empty() && !self.session.is_lost() {
                 return;
@@ -115,7 +117,7 @@ impl Run<'_> {
         let planned = self.troubles.iter().find(|(at, _)| *at == number);
         let trouble = planned.map(|(_, trouble)| *trouble);
         if let Some(Trouble::AtLaunch(code)) = trouble {
-            self.session.device.fault = Some(error(code));
+            self.session.devices.primary_mut().fault = Some(error(code));
         }
         if trouble == Some(Trouble::LostBefore) && self.session.is_ready() {
             self.launches += 1;
@@ -124,7 +126,7 @@ impl Run<'_> {
         let words = |batch: &Batch| (batch.id, batch.payload.arena.len());
         let operands: Vec<(BatchId, u32)> = self.session.queue.waiting().map(words).collect();
         let Some(launch) = self.session.launch(NOW) else {
-            self.session.device.fault = None;
+            self.session.devices.primary_mut().fault = None;
             return false;
         };
         self.launches += 1;
@@ -180,7 +182,8 @@ impl Run<'_> {
         }
     }
 
-    /// Every call has its own values, but those of `failed` batches its error.
+    /// Holds that every call has its own values, but the calls of `failed` batches their
+    /// error.
     fn check(&self, failed: usize, code: Option<Code>) {
         let mut errors = 0;
         for (ticket, floats) in &self.asked {
@@ -201,7 +204,8 @@ impl Run<'_> {
         self.check_memory();
     }
 
-    /// All is given back. The script makes all its batches at a time, and one is open.
+    /// Holds that all memory is given back. The script makes all its batches at a time, and
+    /// one is open.
     fn check_memory(&self) {
         assert_eq!(loads(&self.session), 1);
         assert_eq!(self.session.queue.pending_bytes(), 0);
@@ -260,7 +264,7 @@ fn two_troubles_fail_two_batches_at_most() {
                     .filter_map(|answer| answer.as_ref().err().copied())
                     .collect();
                 for code in &codes {
-                    // Two losses cost no call its answer.
+                    // Two lost devices cost no call its answer.
                     let named = |(_, trouble): &(usize, Trouble)| {
                         *code != Code::DeviceLost
                             && matches!(trouble, Trouble::AtLaunch(c) | Trouble::InFlight(c) if c == code)
@@ -276,7 +280,7 @@ fn two_troubles_fail_two_batches_at_most() {
 
 #[test]
 fn a_batch_lost_too_often_is_told_so() {
-    // One batch is on its way, is sent again first, and meets its end at last.
+    // A batch in flight is sent again first, and meets its end at last.
     for (losses, end) in [
         (ATTEMPTS - 1, Code::DeviceLost),
         (ATTEMPTS - 1, Code::OutOfMemory),
@@ -286,14 +290,14 @@ fn a_batch_lost_too_often_is_told_so() {
         let ticket = put(&mut session, 1.0, 3);
         session.flush();
         for _ in 0..losses {
-            session.device.fault = Some(error(Code::DeviceLost));
+            session.devices.primary_mut().fault = Some(error(Code::DeviceLost));
             let sent = session.launch(NOW).expect("sent");
             let (batch, generation) = (sent.batch, sent.generation);
             let outcome = pollster::block_on(flight(sent));
             assert!(session.settle(batch, generation, outcome).is_none());
             session.replace_device(Frail::new(1 << 20), NOW);
         }
-        session.device.fault = Some(error(end));
+        session.devices.primary_mut().fault = Some(error(end));
         let again = session.launch(NOW).expect("sent again");
         let settlement = land(&mut session, again);
         assert_eq!(settlement.answers[0].ticket, ticket);

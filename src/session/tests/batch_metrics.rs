@@ -1,4 +1,4 @@
-//! Where the time of batches went, by a clock that a test turns.
+//! Batch metrics, by a clock that a test turns.
 
 use std::cell::Cell;
 
@@ -10,13 +10,13 @@ thread_local! {
     static TIME: Cell<f64> = const { Cell::new(0.0) };
 }
 
-/// Each look takes a millisecond.
+/// A clock that a millisecond passes on with each look.
 fn clock() -> f64 {
     TIME.set(TIME.get() + 1.0);
     TIME.get()
 }
 
-/// Sends what is queued, and settles all of it.
+/// Sends what is queued, and settles every chunk.
 fn send(session: &mut Session<Frail>) {
     session.flush();
     let launch = session.launch(Millis(50.0)).expect("there is a batch");
@@ -28,7 +28,7 @@ fn send(session: &mut Session<Frail>) {
 
 #[test]
 fn facts_are_those_of_the_batch_and_told_once() {
-    let mut session = Session::new(Frail::in_pieces(1 << 20, 4096), config()).unwrap();
+    let mut session = Session::new(Frail::in_chunks(1 << 20, 4096), config()).unwrap();
     session.measure_batches(Some(clock));
     let mut last = None;
     for k in 0..6 {
@@ -46,7 +46,8 @@ fn facts_are_those_of_the_batch_and_told_once() {
     );
     assert_eq!(facts.pieces, session.stats().pieces);
     assert!(facts.pieces > 1);
-    // A look before, one after encoding, one when all of it is back.
+    // One look at the clock before encoding, one after it, one when all of the batch is
+    // back.
     assert_eq!((facts.sent, facts.wall_ms), (Millis(101.0), 2.0));
     assert_eq!(
         (facts.encode_ms, facts.read_ms, facts.wait_ms),
@@ -80,11 +81,11 @@ fn nothing_is_timed_while_nobody_listens() {
 fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     let mut session = session(1 << 20);
     session.measure_batches(Some(clock));
-    session.device.fault = Some(Error::OutOfMemory("full".into()));
+    session.devices.primary_mut().fault = Some(Error::OutOfMemory("full".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts().expect("it is back").calls, 1);
-    session.device.fault = Some(Error::DeviceLost("gone".into()));
+    session.devices.primary_mut().fault = Some(Error::DeviceLost("gone".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts(), None);
@@ -93,18 +94,18 @@ fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     assert_eq!(session.take_facts().expect("it is back").calls, 1);
 }
 
-/// When a piece's kernels began and ended.
+/// When a chunk's kernels began and ended.
 type Stamps = Option<[u64; 2]>;
 
 const BATCH: Outline = Outline {
     first: Ticket(1),
     last: Ticket(2),
     calls: 2,
-    pieces: 1,
+    chunks: 1,
     engine: Engine::Gpu,
 };
 
-/// A batch that is sent now, and of whose encoding half a millisecond was writing.
+/// A batch that is sent now. Half a millisecond of its encoding was writing.
 fn sent(meter: &Meter) -> Option<Timing> {
     let mut counters = Counters::default();
     let start = meter.start(|| counters);
@@ -114,10 +115,10 @@ fn sent(meter: &Meter) -> Option<Timing> {
     meter.encoded(start, || counters, 0.0)
 }
 
-/// The facts of a batch whose pieces' kernels ran from and until then.
-fn facts(meter: &mut Meter, pieces: &[Stamps]) -> Facts {
+/// The facts of a batch whose chunks' kernels ran between these moments.
+fn facts(meter: &mut Meter, chunks: &[Stamps]) -> Facts {
     let mut timing = sent(meter);
-    for stamps in pieces {
+    for stamps in chunks {
         meter.landed(&mut timing, *stamps);
     }
     meter.finished(timing, &BATCH);
@@ -126,21 +127,21 @@ fn facts(meter: &mut Meter, pieces: &[Stamps]) -> Facts {
 
 #[test]
 fn kernels_are_timed_where_all_of_them_are_known() {
-    // Moments of the pieces' kernels in nanoseconds, and their milliseconds.
+    // Moments of the chunks' kernels in nanoseconds, and their milliseconds.
     let cases: [(&[Stamps], Option<f64>); 6] = [
         (&[Some([7_000, 250_007_000])], Some(250.0)),
         (&[Some([0, 100_000]), Some([300_000, 500_000])], Some(0.3)),
         (&[None], None),
         (&[Some([0, 100_000]), None], None),
-        // Less than the clock can tell, and a clock that was set back.
+        // Kernels that took less than the clock can tell, and a clock that was set back.
         (&[Some([100_000, 100_000])], None),
         (&[Some([200_000, 100_000])], None),
     ];
-    for (pieces, expected) in cases {
+    for (chunks, expected) in cases {
         let mut meter = Meter::default();
         meter.listen(Some(clock));
-        let facts = facts(&mut meter, pieces);
-        assert_eq!(facts.gpu_ms, expected, "{pieces:?}");
+        let facts = facts(&mut meter, chunks);
+        assert_eq!(facts.gpu_ms, expected, "{chunks:?}");
         assert_eq!(facts.transfer_ms, 0.5);
         assert_eq!(facts.bytes_per_second(), Some(9000.0 / 2.0 * 1e3));
     }
@@ -157,7 +158,7 @@ fn the_steps_of_a_coarse_clock_are_found() {
             told = facts(&mut meter, &[stamps]).resolution_ms;
         }
         assert_eq!(told, Some(step as f64 * 1e-6));
-        // Of another device nothing is known yet.
+        // Nothing is known of another device's clock yet.
         meter.renew();
         assert_eq!(facts(&mut meter, &[None]).resolution_ms, None);
     }
@@ -168,13 +169,15 @@ fn shares_are_of_the_time_that_is_known_and_count_no_moment_twice() {
     let mut meter = Meter::default();
     TIME.set(0.0);
     meter.listen(Some(clock));
-    // Sent at 1 and 3, back at 5 and 6: five milliseconds, two of them kernels'.
+    // Two batches, sent at 1 and 3 and back at 5 and 6: five milliseconds, two of them
+    // kernels'.
     let ([mut one, mut two], ms) = ([sent(&meter), sent(&meter)], 1_000_000);
     meter.landed(&mut one, Some([ms, 2 * ms]));
     meter.finished(one, &BATCH);
     let one = meter.take().expect("it is measured");
     assert_eq!((one.sent, one.wall_ms), (Millis(1.0), 4.0));
-    // Three until it was back, one of them the kernels'; half of one for the writing.
+    // Three milliseconds until a batch was back, one of them the kernels'; half of one for
+    // the writing.
     assert_eq!(
         (one.read_ms, one.transfer_ms, one.encode_ms),
         (2.0, 0.5, 0.5)
@@ -187,7 +190,7 @@ fn shares_are_of_the_time_that_is_known_and_count_no_moment_twice() {
     assert_eq!(before.utilization, Some(2.0 / 5.0));
     assert_eq!(before.gpu_ms, Some(1.0));
     assert_eq!(before.transfer_ms, Some(0.5));
-    // One of which nothing is known changes neither share.
+    // A batch whose kernels' time is unknown changes neither share.
     facts(&mut meter, &[None]);
     let after = meter.measured();
     assert_eq!(after.utilization, before.utilization);

@@ -31,7 +31,7 @@ fn a_failed_batch_is_an_error_for_its_calls_alone() {
     ];
     for fault in faults {
         let failed = put(&mut session, 0.0, 3);
-        session.device.fault = Some(fault.clone());
+        session.devices.primary_mut().fault = Some(fault.clone());
         let sent = launch(&mut session);
         let unharmed = put(&mut session, 7.0, 1);
         let settlement = land(&mut session, sent);
@@ -74,7 +74,7 @@ fn a_lost_device_costs_no_call() {
     assert_eq!((stats.calls, stats.settled, stats.batches), (2, 2, 2));
 }
 
-/// Loses the device with a batch on its way; what the batch's calls are told.
+/// Loses the device with a batch in flight. Returns what the batch's calls are told.
 fn lose_with(session: &mut Session<Frail>, sent: &Launch) -> Option<Settlement> {
     let loss = Err(Error::DeviceLost("test".into()));
     let told = session.settle(sent.batch, sent.generation, loss);
@@ -172,7 +172,7 @@ fn disposal_gives_up_what_is_queued_and_in_flight() {
     session.flush();
     let open = put(&mut session, 2.0, 1);
     assert_eq!(session.dispose(), [flying, sealed, open]);
-    assert!(session.device.destroyed);
+    assert!(session.devices.primary().destroyed);
     let (batch, generation) = (sent.batch, sent.generation);
     let outcome = pollster::block_on(flight(sent));
     let late = session.settle(batch, generation, outcome);
@@ -210,7 +210,7 @@ fn a_batch_given_up_whole_is_never_sent_and_leaves_its_memory() {
     let sent = launch(&mut session);
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(next, vec![6.0; 2])]);
-    assert_eq!(session.device.launches, 1);
+    assert_eq!(session.devices.primary().launches, 1);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_refused_call_changes_nothing() {
     let kept = put(&mut session, 1.0, 2);
     let too_large = session.room(1 << 33).unwrap_err();
     assert_eq!(too_large.code(), Code::LimitExceeded);
-    let recipe = session.recipe(&ops::lerp(1, Timing::Call).unwrap());
+    let recipe = session.recipe(ops::lerp(1, Timing::Call).unwrap());
     for (recipe, rows, scalar) in [
         (recipe, 0, 0.5),
         (recipe, 1, f32::NAN),
@@ -276,7 +276,7 @@ fn explained_calls_are_planned_and_never_sent() {
     let sent = launch(&mut session);
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(before, vec![2.0])]);
-    assert_eq!(session.device.launches, 1);
+    assert_eq!(session.devices.primary().launches, 1);
     assert_eq!(session.stats().calls, 1);
 }
 
@@ -284,7 +284,11 @@ fn explained_calls_are_planned_and_never_sent() {
 fn memory_is_used_again() {
     let mut session = session(64 << 20);
     let held = |session: &Session<Frail>| {
-        let arenas = session.spare.iter().chain([&open(session).payload.arena]);
+        let arenas = session
+            .arenas
+            .spare()
+            .iter()
+            .chain([&open(session).payload.arena]);
         let sizes: Vec<u64> = arenas.map(Arena::capacity).collect();
         (sizes.len(), sizes.iter().sum::<u64>())
     };
@@ -308,7 +312,7 @@ fn memory_is_used_again() {
 
 #[test]
 fn a_call_is_no_larger_than_its_parts_in_lists_of_their_own() {
-    // What the planner reads, what the queue weighs, and a ticket for each.
+    // The planner's part of a call, its weight in the queue, and its ticket.
     let apart = size_of::<plan::Call>() + size_of::<(Ticket, Request)>() + size_of::<Ticket>();
     assert!(size_of::<payload::Call>() <= apart);
 }

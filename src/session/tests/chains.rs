@@ -1,4 +1,4 @@
-//! Chains through a session: operands, constants and tensors that stay.
+//! Chains through a session: operands, constants and resident tensors.
 
 use super::*;
 use crate::Code;
@@ -23,14 +23,14 @@ fn chain(elements: u32, home: Home) -> Chain {
     chain
 }
 
-/// Reads that chain, with x counting up from -2.
+/// Reads the chain relu(x) · c0 + y, with x counting up from -2.
 fn read(session: &mut Session<Frail>, elements: u32, factor: f32, y: Result<f32, u32>) -> Accepted {
     let home = if y.is_ok() {
         Home::Call
     } else {
         Home::Resident
     };
-    let recipe = session.chain(chain(elements, home));
+    let recipe = session.recipe(chain(elements, home));
     let side = elements.next_multiple_of(4) as usize;
     let room: &mut [f32] =
         bytemuck::cast_slice_mut(session.room(3 * side as u64 + 8).expect("room"));
@@ -85,14 +85,14 @@ fn calls_of_any_length_share_a_dispatch() {
 #[test]
 fn a_long_chain_is_cut_like_any_call() {
     let mut session = session(1 << 20);
-    session.device = Frail::in_pieces(1 << 20, 256);
+    *session.devices.primary_mut() = Frail::in_chunks(1 << 20, 256);
     let ticket = read(&mut session, 1000, 2.0, Ok(1.0)).ticket;
     let sent = launch(&mut session);
-    assert!(sent.flights.len() > 5, "{} pieces", sent.flights.len());
+    assert!(sent.flights.len() > 5, "{} chunks", sent.flights.len());
     let mut result = vec![0.0; 1000];
     for settlement in land_all(&mut session, sent) {
         let Ok(Readback::Host(words)) = &settlement.outcome else {
-            panic!("not a result of the processor: {:?}", settlement.outcome);
+            panic!("not a result of a CPU: {:?}", settlement.outcome);
         };
         for answer in &settlement.answers {
             assert_eq!(answer.ticket, ticket);
@@ -154,7 +154,7 @@ fn read_normed(session: &mut Session<Frail>, rows: u32, epsilon: f32, w: u32) {
     let y = chain.matmul(x, matrix).expect("they suit");
     let y = chain.norm(Norm::Layer, (y, -1), Some(number));
     chain.output(y.expect("rows")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     let words = 4 * rows as usize;
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(words as u64 + 8).expect("room"));
     room[..words].fill(1.0);
@@ -181,7 +181,8 @@ fn calls_with_the_same_numbers_read_one_copy_and_are_one() {
         }
         session.end_explain()
     };
-    // The numbers lie between the rows that go up, and not between those that follow.
+    // The constants lie between the rows of this call, and not between those of the next
+    // calls.
     let same = plan([0.5; 4]);
     assert_eq!(same.matches(", 4 calls, ").count(), 1, "{same}");
     assert_eq!(
@@ -212,7 +213,7 @@ fn a_chain_of_more_threads_than_are_counted_is_refused() {
     let products = chain.matmul(a, b).expect("they fit");
     let sum = chain.reduce(Reduction::Sum, products, (&[], false));
     chain.output(sum.expect("all of it")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     let tensors = [session.hold(), session.hold()];
     session.room(4).expect("room")[..2].copy_from_slice(&tensors);
     let submission = Submission {

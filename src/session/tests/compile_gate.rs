@@ -11,7 +11,7 @@ fn ask(gate: &mut CompileGate, device: &mut Frail, kernels: &[Kernel]) -> State 
     gate.ask(device, kernels.iter())
 }
 
-/// Has a compilation end as it does for the device.
+/// Has a compilation end, well or not, as it does for the device.
 fn compile(gate: &mut CompileGate, device: &mut Frail, works: Vec<crate::device::Compile>) {
     for work in works {
         device.adopt(pollster::block_on(work));

@@ -1,27 +1,28 @@
-//! Tensors that only the processor beside a GPU has so far, because it answers all calls.
+//! Deferred tensors: only the CPU beside a GPU has them so far, because it answers all
+//! calls.
 
 use super::writing::{Pose, asked, pose, result_of, written};
 use super::*;
 use crate::plan::KINDS;
 
-/// One in which the processor answered the last batch, sooner than its GPU would, and
-/// tensors that were made after it.
+/// A session in which the CPU answered the last batch, sooner than its GPU would, and
+/// tensors that were made after that batch.
 fn elsewhere(gpu: Frail) -> (Session<Frail>, Pose) {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = 10.0;
     model.0[FACTS.len() - KINDS + 1] = 1e3;
     let session = Session::new(gpu.gpu(), config()).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), Some((model, f64::INFINITY)));
+    let mut session = session.with_companion(Frail::new(1 << 20), Some(model.into()));
     put(&mut session, 1.0, 4);
     let sent = launch(&mut session);
-    assert!(sent.is_parted && sent.flights.is_empty());
+    assert!(sent.has_cpu_share && sent.flights.is_empty());
     land(&mut session, sent);
     let pose = pose(&mut session);
     (session, pose)
 }
 
 fn on_gpu(session: &Session<Frail>, pose: Pose) -> [bool; 2] {
-    [pose.store, pose.target].map(|tensor| session.device.tensor_bytes(tensor) > 0)
+    [pose.store, pose.target].map(|tensor| session.devices.primary().tensor_bytes(tensor) > 0)
 }
 
 /// What the target holds, read on a device.
@@ -46,7 +47,7 @@ fn a_gpu_gets_a_tensor_with_the_first_batch_that_reads_it_there() {
     let patched = value(&mut session, pose, Some(Engine::Gpu));
     assert_eq!(patched, [0.0, 5.0, 0.0, 0.0]);
     assert_eq!(on_gpu(&session, pose), [false, true]);
-    // From here on both have it.
+    // From here on both devices have the target.
     session
         .patch(pose.target, 2, &[6.0_f32.to_bits()])
         .expect("held");
@@ -56,11 +57,11 @@ fn a_gpu_gets_a_tensor_with_the_first_batch_that_reads_it_there() {
             [0.0, 5.0, 6.0, 0.0]
         );
     }
-    // What is made while the GPU is in use goes there at once.
+    // A tensor that is made while the GPU is in use goes there at once.
     value(&mut session, pose, Some(Engine::Gpu));
     let next = session.hold();
     session.fill(next, &[1; 4]).expect("held");
-    assert!(session.device.tensor_bytes(next) > 0);
+    assert!(session.devices.primary().tensor_bytes(next) > 0);
     session.release(next);
     assert_eq!(session.stats().tensors, bytes, "it was counted before");
 }
@@ -80,7 +81,7 @@ fn a_tensor_that_is_written_or_shown_is_on_the_gpu_with_what_it_was() {
 }
 
 #[test]
-fn what_only_the_processor_has_is_filled_anew_after_a_loss() {
+fn what_only_the_cpu_has_is_filled_anew_after_a_loss() {
     let (mut session, pose) = elsewhere(Frail::new(1 << 20));
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 20).gpu(), NOW);
@@ -94,9 +95,9 @@ fn what_only_the_processor_has_is_filled_anew_after_a_loss() {
 }
 
 #[test]
-fn a_gpu_without_memory_for_a_tensor_leaves_its_calls_to_the_processor() {
+fn a_gpu_without_memory_for_a_tensor_leaves_its_calls_to_the_cpu() {
     let (mut session, pose) = elsewhere(Frail::new(1 << 20));
-    session.device.capacity = 8;
+    session.devices.primary_mut().capacity = 8;
     let call = asked(&mut session, pose, Some(Engine::Gpu));
     let mut sent = launch(&mut session);
     let settled = loop {
@@ -113,8 +114,8 @@ fn a_gpu_without_memory_for_a_tensor_leaves_its_calls_to_the_processor() {
     };
     assert_eq!(result_of(&settled, call), [0.0; 4]);
     assert_eq!(on_gpu(&session, pose), [false, false]);
-    // Once there is room it has them.
-    session.device.capacity = u64::MAX;
+    // Once there is room the GPU gets both tensors.
+    session.devices.primary_mut().capacity = u64::MAX;
     assert_eq!(value(&mut session, pose, Some(Engine::Gpu)), [0.0; 4]);
     assert_eq!(on_gpu(&session, pose), [false, true]);
 }

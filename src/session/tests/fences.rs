@@ -7,13 +7,13 @@ use super::*;
 pub(super) struct Fences(Vec<(Fence, Ticket)>);
 
 impl Fences {
-    /// Puts one behind the newest call, if there was any.
+    /// Puts a fence behind the newest call, if there was any.
     pub(super) fn put(&mut self, session: &Session<impl Device>, newest: Option<Ticket>) {
         self.0
             .extend(newest.map(|newest| (session.fence(), newest)));
     }
 
-    /// A fence that has passed has no call before it in any batch.
+    /// Holds that a fence which has passed has no call before it in any batch.
     pub(super) fn check(&self, session: &Session<impl Device>) {
         let passed = |fence: &Fence| session.has_passed(*fence);
         for (_, newest) in self.0.iter().filter(|(fence, _)| passed(fence)) {
@@ -24,22 +24,22 @@ impl Fences {
         }
     }
 
-    /// All of them have passed: nothing is pending.
+    /// Holds that all fences have passed: nothing is pending.
     pub(super) fn assert_passed(&self, session: &Session<impl Device>) {
         assert!(self.0.iter().all(|(fence, _)| session.has_passed(*fence)));
     }
 }
 
-/// A session that has one piece on its way at a time.
+/// A session that has one chunk in flight at a time.
 fn one_by_one() -> Session<Frail> {
     let limits = BatchConfig {
         max_pieces_in_flight: Some(1),
         ..config()
     };
-    Session::new(Frail::in_pieces(1 << 20, 256), limits).expect("valid settings")
+    Session::new(Frail::in_chunks(1 << 20, 256), limits).expect("valid settings")
 }
 
-/// Lands what is on its way, piece by piece, as long as `goes_on` says so.
+/// Lands what is in flight, chunk by chunk, as long as `goes_on` says so.
 fn land_while(
     session: &mut Session<Frail>,
     mut sent: Launch,
@@ -74,7 +74,7 @@ fn where_nothing_is_pending_a_fence_passes_at_once() {
 }
 
 #[test]
-fn a_call_that_is_given_up_keeps_a_fence_until_its_last_piece() {
+fn a_call_that_is_given_up_keeps_a_fence_until_its_last_chunk() {
     let mut session = one_by_one();
     let ticket = put(&mut session, 1.0, 100);
     let sent = launch(&mut session);
@@ -82,13 +82,13 @@ fn a_call_that_is_given_up_keeps_a_fence_until_its_last_piece() {
     assert!(session.abort(ticket));
     let fence = session.fence();
     let landed = land_while(&mut session, sent, |session| !session.has_passed(fence));
-    assert!(landed > 2, "{landed} pieces");
+    assert!(landed > 2, "{landed} chunks");
     assert_eq!(session.in_flight(), 0);
     assert!(session.has_passed(fence));
 }
 
 #[test]
-fn a_failed_piece_keeps_a_fence_until_the_last_one() {
+fn a_failed_chunk_keeps_a_fence_until_the_last_one() {
     let mut session = one_by_one();
     let ticket = put(&mut session, 1.0, 100);
     let mut sent = launch(&mut session);
@@ -98,7 +98,7 @@ fn a_failed_piece_keeps_a_fence_until_the_last_one() {
     let settlement = settlement.expect("on its way");
     assert_eq!(settlement.answers[0].ticket, ticket);
     let fence = session.fence();
-    assert!(!session.has_passed(fence), "other pieces are still to come");
+    assert!(!session.has_passed(fence), "other chunks are still to come");
     sent.flights.extend(settlement.next);
     land_while(&mut session, sent, |_| true);
     assert!(session.has_passed(fence));
@@ -132,7 +132,7 @@ fn calls_that_wait_for_a_kernel_keep_a_fence() {
         session.launch(NOW).is_none(),
         "its kernel is being compiled"
     );
-    // Calls of later batches join what waits, and make it no younger.
+    // Calls of later batches join the parked batch, and make it no younger.
     put(&mut session, 2.0, 4);
     session.flush();
     assert!(session.launch(NOW).is_none());

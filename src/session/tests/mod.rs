@@ -1,4 +1,4 @@
-//! The session on the processor and on a device that fails.
+//! The session on the CPU and on a device that fails.
 
 mod at_every_point;
 mod batch_metrics;
@@ -8,47 +8,48 @@ mod compile_gate;
 mod cpu_share;
 mod deferred;
 mod fences;
-mod in_pieces;
+mod in_chunks;
+mod in_flight;
 mod on_both;
-mod on_the_way;
 mod out_of_memory;
-mod program_cache;
+mod structures;
 mod takeover;
 mod under_random_events;
 mod while_compiling;
 pub(crate) mod writing;
 mod writing_on_both;
 
+use super::arena_pool::MOST_SPARE;
 use super::recovery::ATTEMPTS;
 use super::*;
 use crate::batch::{Accepted, BatchId, Policy, Preset};
 use crate::device::{
-    Compiled, Counters, Cpu, DeviceLimits, Flight, Generation, Readback, Readiness,
+    Compiled, Counters, Cpu, DeviceLimits, Engine, Flight, Generation, Readback, Readiness,
 };
 use crate::graph::Timing;
 use crate::kernel::Kernel;
 use crate::ops;
-use crate::plan::{self, PieceSizes, RecipeId};
+use crate::plan::{self, ChunkSizes, RecipeId};
 use crate::tensor::{Packing, Span};
 
 const NOW: Millis = Millis(0.0);
 
-/// The processor with limits, faults and lives of its own.
+/// The CPU with limits, faults and lives of its own.
 #[derive(Debug)]
 pub(crate) struct Frail {
     cpu: Cpu,
     engine: Engine,
     max_side_bytes: u64,
-    pieces: PieceSizes,
+    chunks: ChunkSizes,
     fault: Option<Error>,
     /// Bytes of a plan's slots that there is memory for.
     capacity: u64,
-    /// Bytes that it was allowed, and how often it was trimmed.
+    /// Bytes that the device was allowed, and how often it was trimmed.
     allowed: u64,
     pub(crate) trims: usize,
     launches: usize,
     destroyed: bool,
-    /// Kernels and what became of them; `None` where none needs compiling.
+    /// What became of each kernel; `None` where none needs compiling.
     kernels: Option<Vec<(Kernel, Fate)>>,
 }
 
@@ -66,7 +67,7 @@ impl Frail {
             cpu: Cpu::default(),
             engine: Engine::Cpu,
             max_side_bytes,
-            pieces: PieceSizes::WHOLE,
+            chunks: ChunkSizes::WHOLE,
             fault: None,
             capacity: u64::MAX,
             allowed: u64::MAX,
@@ -77,13 +78,13 @@ impl Frail {
         }
     }
 
-    /// One that passes for a GPU.
+    /// The same device, passing for a GPU.
     pub(crate) fn gpu(self) -> Self {
         let engine = Engine::Gpu;
         Frail { engine, ..self }
     }
 
-    /// The same with a compiler, which is slow.
+    /// The same device with a compiler, which is slow.
     pub(crate) fn compiling(self) -> Self {
         Frail {
             kernels: Some(Vec::new()),
@@ -99,14 +100,14 @@ impl Frail {
         known.map(|(_, fate)| *fate)
     }
 
-    /// One that likes pieces of so many bytes.
-    pub(crate) fn in_pieces(max_side_bytes: u64, target: u64) -> Self {
-        let pieces = PieceSizes {
+    /// A device that likes chunks of so many bytes.
+    pub(crate) fn in_chunks(max_side_bytes: u64, target: u64) -> Self {
+        let chunks = ChunkSizes {
             whole: target,
             target,
         };
         Frail {
-            pieces,
+            chunks,
             ..Frail::new(max_side_bytes)
         }
     }
@@ -116,7 +117,7 @@ impl Device for Frail {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_side_bytes,
-            pieces: self.pieces,
+            chunks: self.chunks,
             max_threads: u64::MAX,
         }
     }
@@ -249,14 +250,14 @@ fn ask(
     ask_of(session, (value, rows), key, None)
 }
 
-/// The same of one device.
+/// Asks for `rows` such floats on one device, if `engine` names one.
 pub(crate) fn ask_of(
     session: &mut Session<impl Device>,
     (value, rows): (f32, u32),
     key: Option<u32>,
     engine: Option<Engine>,
 ) -> Result<Accepted, Error> {
-    let recipe = session.recipe(&ops::lerp(1, Timing::Call)?);
+    let recipe = session.recipe(ops::lerp(1, Timing::Call)?);
     let side = rows.next_multiple_of(4) as usize;
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(2 * side as u64)?);
     room[..side].fill(value);
@@ -279,20 +280,20 @@ fn launch(session: &mut Session<impl Device>) -> Launch {
     session.launch(NOW).expect("a batch to send")
 }
 
-/// What comes of a launch, the processor's part first.
+/// The flights of a launch, that of the CPU share first.
 fn flights(session: &mut Session<impl Device>, launch: Launch) -> Vec<Flight> {
-    let own = launch.is_parted.then(|| session.compute(launch.batch));
+    let own = launch.has_cpu_share.then(|| session.compute(launch.batch));
     own.into_iter().chain(launch.flights).collect()
 }
 
-/// Lands a batch of one piece.
+/// Lands a batch of one chunk.
 fn land(session: &mut Session<impl Device>, launch: Launch) -> Settlement {
     let mut settlements = land_all(session, launch);
-    assert_eq!(settlements.len(), 1, "one piece");
+    assert_eq!(settlements.len(), 1, "one chunk");
     settlements.remove(0)
 }
 
-/// Lands the pieces of a batch.
+/// Lands the chunks of a batch.
 fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlement> {
     let (batch, generation) = (launch.batch, launch.generation);
     let flights = flights(session, launch).into_iter();
@@ -309,7 +310,7 @@ fn land_all(session: &mut Session<impl Device>, launch: Launch) -> Vec<Settlemen
 fn flight(launch: Launch) -> Flight {
     let [flight] = <[Flight; 1]>::try_from(launch.flights)
         .ok()
-        .expect("one piece");
+        .expect("one chunk");
     flight
 }
 
@@ -325,13 +326,13 @@ fn values(settlement: &Settlement) -> Vec<(Ticket, Vec<f32>)> {
 /// The floats that an answer stands for.
 pub(crate) fn floats(settlement: &Settlement, answer: &Answer) -> Vec<f32> {
     let Ok(Readback::Host(words)) = &settlement.outcome else {
-        panic!("not a result of the processor: {:?}", settlement.outcome);
+        panic!("not a result of a CPU: {:?}", settlement.outcome);
     };
     let Span { at, words: count } = answer.span;
     bytemuck::cast_slice(&words[at as usize..(at + count) as usize]).to_vec()
 }
 
-/// Batches that hold memory: the open one, those that wait, those on their way.
+/// How many batches hold memory: the open one, those that wait, those in flight.
 fn loads(session: &Session<impl Device>) -> usize {
     session.queue.batches().count()
 }
@@ -341,7 +342,7 @@ fn open(session: &Session<impl Device>) -> &Batch {
     session.queue.open()
 }
 
-/// The batch that was sent last of those in flight.
+/// The batch in flight that was sent last.
 fn last_sent(session: &Session<impl Device>) -> &Batch {
     let flying = session.queue.in_flight().last();
     &flying.expect("just sent").batch
@@ -355,32 +356,32 @@ fn tickets(batch: &Batch) -> Vec<Ticket> {
 /// Words of memory for operands.
 fn held(session: &Session<impl Device>) -> u32 {
     let batches = session.queue.batches().map(|batch| &batch.payload.arena);
-    let arenas = batches.chain(&session.spare);
+    let arenas = batches.chain(session.arenas.spare());
     let words: u64 = arenas.map(Arena::capacity).sum();
     u32::try_from(words).expect("few words")
 }
 
-/// Operands take no more memory than two chunks for each of the most batches there ever
-/// were: one that a batch shares with what it was divided from, one of what joined it.
-/// And one spare.
+/// Holds that operands take no more memory than two regions for each of the most batches
+/// there ever were: one that a batch shares with the batch its calls left, one of what
+/// joined it. And one spare.
 fn assert_held(session: &Session<impl Device>, peak: usize) {
-    let most = (2 * peak + 1) * Arena::CHUNK as usize;
+    let most = (2 * peak + 1) * Arena::GROWTH as usize;
     assert!(
         held(session) as usize <= most,
         "{} of {most}",
         held(session)
     );
-    assert!(session.spare.len() <= SPARES);
-    assert!(session.spare.iter().all(Arena::is_empty));
+    assert!(session.arenas.spare().len() <= MOST_SPARE);
+    assert!(session.arenas.spare().iter().all(Arena::is_empty));
 }
 
-/// No arena is lost and none made where one could be used again: there are as
-/// many as `peak`, the most that [`loads`] ever was, less those that are too many
-/// to be kept.
+/// Holds that no arena is lost and none made where one could be used again: there are as
+/// many as `peak`, the most that [`loads`] ever was, less those that are too many to be
+/// kept.
 fn assert_arenas(session: &Session<impl Device>, peak: usize) {
-    let arenas = session.spare.len() + loads(session);
-    let fewest = peak.min(SPARES + 1);
+    let arenas = session.arenas.spare().len() + loads(session);
+    let fewest = peak.min(MOST_SPARE + 1);
     assert!((fewest..=peak).contains(&arenas), "{arenas} of {peak}");
-    assert!(session.spare.len() <= SPARES);
-    assert!(session.spare.iter().all(Arena::is_empty));
+    assert!(session.arenas.spare().len() <= MOST_SPARE);
+    assert!(session.arenas.spare().iter().all(Arena::is_empty));
 }

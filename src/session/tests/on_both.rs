@@ -1,12 +1,12 @@
-//! A GPU and the processor beside it: who answers what, and what becomes of
-//! calls when the GPU is lost.
+//! A GPU and the CPU beside it: which device answers what, and what becomes of calls when
+//! the GPU is lost.
 
 use super::*;
 use crate::batch::Request;
 use crate::plan::KINDS;
 use crate::tensor::Packing;
 
-/// A model of milliseconds: the GPU's flush, and a float on the processor.
+/// A model of milliseconds: the GPU's flush, and a float on the CPU.
 fn model(flush: f64, float: f64) -> Model {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = flush;
@@ -20,16 +20,13 @@ fn gpu() -> Frail {
 
 fn routed(flush: f64, float: f64) -> Session<Frail> {
     let session = Session::new(gpu(), config()).expect("valid settings");
-    session.beside(
-        Frail::new(1 << 20),
-        Some((model(flush, float), f64::INFINITY)),
-    )
+    session.with_companion(Frail::new(1 << 20), Some(model(flush, float).into()))
 }
 
-/// One that only leaves the GPU where a call says so.
+/// A session whose calls only leave the GPU if they ask for the CPU.
 fn asked() -> Session<Frail> {
     let session = Session::new(gpu(), config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), None)
+    session.with_companion(Frail::new(1 << 20), None)
 }
 
 fn put_on(session: &mut Session<Frail>, engine: Engine, value: f32) -> Ticket {
@@ -37,7 +34,7 @@ fn put_on(session: &mut Session<Frail>, engine: Engine, value: f32) -> Ticket {
     accepted.expect("taken").ticket
 }
 
-/// Where calls ran: on the GPU, on the processor.
+/// How many calls ran on the GPU, and on the CPU.
 fn ran_on(session: &Session<Frail>) -> (u64, u64) {
     let stats = session.stats();
     (stats.ran_on_gpu, stats.ran_on_cpu)
@@ -45,8 +42,8 @@ fn ran_on(session: &Session<Frail>) -> (u64, u64) {
 
 /// Launches of both devices.
 fn launches(session: &Session<Frail>) -> (usize, usize) {
-    let beside = session.beside.as_ref().expect("there is one");
-    (session.device.launches, beside.launches)
+    let beside = session.devices.companion().expect("there is one");
+    (session.devices.primary().launches, beside.launches)
 }
 
 #[test]
@@ -80,16 +77,16 @@ fn calls_of_one_batch_run_where_they_ask_to() {
 }
 
 #[test]
-fn what_the_processor_answers_sooner_never_sees_the_gpu() {
+fn what_the_cpu_answers_sooner_never_sees_the_gpu() {
     let mut session = routed(10.0, 0.1);
     for _ in 0..3 {
         put(&mut session, 1.0, 4);
         let sent = launch(&mut session);
-        assert!(sent.is_parted && sent.flights.is_empty());
+        assert!(sent.has_cpu_share && sent.flights.is_empty());
         assert!(land(&mut session, sent).is_last);
     }
     assert_eq!((launches(&session), ran_on(&session)), ((0, 3), (0, 3)));
-    // Four hundred times as much does.
+    // Four hundred times as many rows are worth a flush of the GPU.
     put(&mut session, 1.0, 1600);
     let sent = launch(&mut session);
     land(&mut session, sent);
@@ -103,7 +100,7 @@ fn operands_of_more_bytes_than_32_bits_count_go_to_the_gpu() {
         let ticket = put(&mut session, 1.0, 4);
         let mut work = open(&session).calls()[0].work;
         let mut batch = Batch::new(open(&session).id, Payload::new(Arena::default()), 1);
-        // Only numbers: nobody reads the operands.
+        // The plan is counted alone: nobody reads the operands.
         work.planned.rows = words / 2;
         work.planned.inputs = Span { at: 0, words };
         batch.push(ticket, Request::default(), work);
@@ -116,24 +113,24 @@ fn operands_of_more_bytes_than_32_bits_count_go_to_the_gpu() {
 }
 
 #[test]
-fn the_gpu_is_not_blamed_for_the_processor_or_for_failures() {
-    for is_parted in [true, false] {
+fn the_gpu_is_not_blamed_for_the_cpu_or_for_failures() {
+    for has_cpu_share in [true, false] {
         let mut session = routed(0.5, 0.1);
         for _ in 0..20 {
             put(&mut session, 1.0, 16);
-            if is_parted {
+            if has_cpu_share {
                 put_on(&mut session, Engine::Cpu, 2.0);
             }
             let sent = launch(&mut session);
             let (batch, generation) = (sent.batch, sent.generation);
-            assert_eq!((sent.is_parted, sent.flights.len()), (is_parted, 1));
+            assert_eq!((sent.has_cpu_share, sent.flights.len()), (has_cpu_share, 1));
             for flight in flights(&mut session, sent) {
-                let outcome = match is_parted {
+                let outcome = match has_cpu_share {
                     true => pollster::block_on(flight),
                     false => Err(Error::Fatal("planned".into())),
                 };
-                // The processor kept the thread until now.
-                session.note_landing((batch, generation), &outcome, Millis(50.0));
+                // The CPU kept the thread until now.
+                session.note_landing(LaunchId { batch, generation }, &outcome, Millis(50.0));
                 session
                     .settle(batch, generation, outcome)
                     .expect("on its way");
@@ -141,15 +138,15 @@ fn the_gpu_is_not_blamed_for_the_processor_or_for_failures() {
         }
         put(&mut session, 1.0, 16);
         let sent = launch(&mut session);
-        assert!(!sent.is_parted, "the model has the GPU sooner");
+        assert!(!sent.has_cpu_share, "the model has the GPU sooner");
         land(&mut session, sent);
     }
 }
 
 #[test]
 fn a_call_may_ask_only_for_a_device_that_there_is() {
-    let mut processor = session(1 << 20);
-    let refused = ask_of(&mut processor, (1.0, 3), None, Some(Engine::Gpu));
+    let mut cpu = session(1 << 20);
+    let refused = ask_of(&mut cpu, (1.0, 3), None, Some(Engine::Gpu));
     let Err(Error::NoAdapter(why)) = refused else {
         panic!("{refused:?}");
     };
@@ -159,7 +156,7 @@ fn a_call_may_ask_only_for_a_device_that_there_is() {
         why,
         "no other advice"
     );
-    put_on(&mut processor, Engine::Cpu, 1.0);
+    put_on(&mut cpu, Engine::Cpu, 1.0);
     let mut lone = Session::new(gpu(), config()).expect("valid settings");
     let refused = ask_of(&mut lone, (1.0, 3), None, Some(Engine::Cpu));
     assert!(
@@ -174,8 +171,8 @@ fn a_part_that_fails_does_so_alone() {
         let mut session = asked();
         let fault = Some(Error::Fatal("planned".into()));
         match fails {
-            Engine::Gpu => session.device.fault = fault,
-            Engine::Cpu => session.beside.as_mut().expect("there is one").fault = fault,
+            Engine::Gpu => session.devices.primary_mut().fault = fault,
+            Engine::Cpu => session.devices.companion_mut().expect("there is one").fault = fault,
         }
         put_on(&mut session, Engine::Gpu, 1.0);
         put_on(&mut session, Engine::Cpu, 1.0);
@@ -188,18 +185,18 @@ fn a_part_that_fails_does_so_alone() {
 }
 
 #[test]
-fn calls_on_the_processor_go_on_while_the_gpu_is_lost() {
+fn calls_on_the_cpu_go_on_while_the_gpu_is_lost() {
     let mut session = asked();
     put_on(&mut session, Engine::Gpu, 1.0);
     let lost = launch(&mut session);
     session.lose(lost.generation);
-    // More batches than may be on their way.
+    // More batches than may be in flight.
     let waiting = session.queue.config().max_in_flight + 2;
     for _ in 0..waiting {
         put_on(&mut session, Engine::Gpu, 2.0);
         let own = put_on(&mut session, Engine::Cpu, 3.0);
         let sent = launch(&mut session);
-        assert!(sent.is_parted && sent.flights.is_empty());
+        assert!(sent.has_cpu_share && sent.flights.is_empty());
         let settled = land(&mut session, sent);
         assert_eq!(values(&settled), [(own, vec![4.0; 3])]);
     }
@@ -217,17 +214,17 @@ fn calls_on_the_processor_go_on_while_the_gpu_is_lost() {
 }
 
 #[test]
-fn the_processor_takes_over_what_was_on_a_lost_gpu() {
-    // Too much for the processor by the model, and not too much to bridge.
+fn the_cpu_takes_over_what_was_on_a_lost_gpu() {
+    // Too much for the CPU by the model, and not too much to bridge.
     let mut session = routed(0.5, 0.1);
     let call = put(&mut session, 1.0, 16);
     let sent = launch(&mut session);
-    assert!(!sent.is_parted);
+    assert!(!sent.has_cpu_share);
     let loss = Err(Error::DeviceLost("planned".into()));
     assert!(session.settle(sent.batch, sent.generation, loss).is_none());
     assert!(session.is_lost());
     let again = session.launch(NOW).expect("sent at once");
-    // Nothing that the lost one still answers counts.
+    // Nothing that the lost device still answers counts.
     let late = session.settle(
         sent.batch,
         sent.generation,
@@ -236,7 +233,7 @@ fn the_processor_takes_over_what_was_on_a_lost_gpu() {
     assert!(late.is_none());
     let settled = land(&mut session, again);
     assert_eq!(values(&settled), [(call, vec![2.0; 16])]);
-    // A call that would keep the processor for long waits for the next device.
+    // A call that would keep the CPU for long waits for the next device.
     put(&mut session, 1.0, 1000);
     session.flush();
     assert!(session.launch(NOW).is_none());
@@ -247,15 +244,15 @@ fn the_processor_takes_over_what_was_on_a_lost_gpu() {
 }
 
 #[test]
-fn the_processor_answers_while_a_kernel_compiles() {
+fn the_cpu_answers_while_a_kernel_compiles() {
     let slow = Session::new(gpu().compiling(), config()).expect("valid settings");
-    let routing = Some((model(0.5, 0.1), f64::INFINITY));
-    let mut session = slow.beside(Frail::new(1 << 20), routing);
+    let routing = Some(model(0.5, 0.1).into());
+    let mut session = slow.with_companion(Frail::new(1 << 20), routing);
     put(&mut session, 1.0, 16);
     let sent = launch(&mut session);
-    assert!(sent.is_parted && sent.flights.is_empty());
+    assert!(sent.has_cpu_share && sent.flights.is_empty());
     land(&mut session, sent);
-    // What would keep it for long waits for the compiler.
+    // A call that would keep the CPU for long waits for the compiler.
     let long = put(&mut session, 2.0, 1000);
     session.flush();
     assert!(session.launch(NOW).is_none());
@@ -268,13 +265,16 @@ fn the_processor_answers_while_a_kernel_compiles() {
     assert_eq!(values(&settled), [(long, vec![3.0; 1000])]);
     put(&mut session, 1.0, 16);
     let sent = launch(&mut session);
-    assert!(!sent.is_parted, "no route was kept for want of a kernel");
+    assert!(
+        !sent.has_cpu_share,
+        "no route was kept for want of a kernel"
+    );
     land(&mut session, sent);
     assert_eq!(ran_on(&session), (2, 1));
 }
 
 #[test]
-fn the_processor_that_takes_over_for_good_answers_everybody() {
+fn the_cpu_that_takes_over_for_good_answers_everybody() {
     let mut session = asked();
     put_on(&mut session, Engine::Gpu, 1.0);
     put_on(&mut session, Engine::Cpu, 1.0);
@@ -298,7 +298,7 @@ fn a_plan_names_its_devices() {
         .filter(|line| line.starts_with("on "))
         .collect();
     assert_eq!(heads, ["on the cpu", "on the gpu"], "{text}");
-    // Where nothing has a choice, nothing is said of it.
+    // Where no call has a choice, the plan names no device.
     session.begin_explain();
     put(&mut session, 1.0, 4);
     let text = session.end_explain();
@@ -311,9 +311,9 @@ fn a_plan_names_its_devices() {
 }
 
 #[test]
-fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
+fn calls_leave_the_gpu_with_tensors_that_the_cpu_has_too() {
     let mut session = asked();
-    // The processor keeps floats, whatever they are packed as.
+    // The CPU keeps floats, whatever a tensor is packed as.
     for (packing, words, is_there) in [
         (None, 1000, true),
         (None, 1 << 18, true),
@@ -327,19 +327,19 @@ fn calls_leave_the_gpu_with_tensors_that_the_processor_has_too() {
         let data = vec![7; words];
         session.fill_packed(tensor, &data, packing).expect("filled");
         let shown = format!("{packing:?} {words}");
-        assert_eq!(session.tensors.is_mirrored(tensor), is_there, "{shown}");
+        assert_eq!(session.tensors.has_copy(tensor), is_there, "{shown}");
         session.release(tensor);
     }
-    // All of them together have an end as well, and what is given back counts.
+    // The host copies so many words in all, and what is given back counts.
     let held: Vec<u32> = (0..33).map(|_| session.hold()).collect();
     for tensor in &held {
         session.fill(*tensor, &vec![7; 1 << 18]).expect("filled");
     }
     let last = held[32];
-    assert!(!session.tensors.is_mirrored(last));
+    assert!(!session.tensors.has_copy(last));
     session.release(held[0]);
     session.fill(last, &vec![7; 1 << 18]).expect("filled");
-    assert!(session.tensors.is_mirrored(last));
+    assert!(session.tensors.has_copy(last));
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_model_is_measured_sample_by_sample() {
     let mut samples = 0;
     while let Some(flight) = session.next_sample() {
         pollster::block_on(flight).expect("computed");
-        // The later, the shorter, and one that failed.
+        // Later samples are shorter, and one failed.
         let failed = samples == 38;
         session.note_sample(if failed {
             f64::INFINITY
@@ -363,7 +363,7 @@ fn a_model_is_measured_sample_by_sample() {
     assert_eq!(samples, 44);
     let (model, is_calibrated) = session.model().expect("there is one");
     assert!(is_calibrated && model.is_sound() && model != before.0);
-    // The last of four times, eleven apart, is the shortest.
+    // The last of four rounds, each eleven samples later, has the shortest times.
     assert!((model.flush_ms() - 11.0).abs() < 1e-9, "{model:?}");
     assert!(session.next_sample().is_none());
     assert_eq!((session.stats().calls, session.stats().batches), (0, 0));
@@ -374,14 +374,14 @@ fn a_model_is_measured_sample_by_sample() {
 }
 
 #[test]
-fn a_processor_that_takes_over_is_not_measured() {
+fn a_cpu_that_takes_over_is_not_measured() {
     let mut session = routed(10.0, 0.1);
     session.calibrate();
     assert!(session.next_sample().is_some());
     session.note_sample(1.0);
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 20), NOW);
-    // The samples of the GPU come first, then those of the processor beside it.
+    // The samples of the GPU come first, then those of the CPU beside it.
     for _ in 0..20 {
         assert!(session.next_sample().is_none());
         session.note_sample(1.0);

@@ -1,27 +1,28 @@
 //! A GPU that has less memory than a batch needs: the batch goes again in smaller
-//! pieces, then to the processor; no call fails.
+//! chunks, then to the CPU; no call fails.
 
 use std::collections::BTreeMap;
 
+use super::limits::COPIES;
 use super::*;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 
-/// Bytes of a piece that the device likes.
+/// Bytes of a chunk that the device likes.
 const TARGET: u64 = 4096;
 
-/// A session whose GPU has so many bytes for a piece, with a processor beside it.
+/// A session whose GPU has so many bytes for a chunk, with a CPU beside it.
 fn scarce(capacity: u64) -> Session<Frail> {
     let device = Frail {
         capacity,
-        ..Frail::in_pieces(1 << 20, TARGET).gpu()
+        ..Frail::in_chunks(1 << 20, TARGET).gpu()
     };
     let session = Session::new(device, config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), None)
+    session.with_companion(Frail::new(1 << 20), None)
 }
 
-/// Sends until nothing is left, as a face does; each call's floats.
+/// Sends until nothing is left, as a face does. Returns each call's floats.
 fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     let mut results: BTreeMap<Ticket, Vec<f32>> = BTreeMap::new();
     let mut done = Vec::new();
@@ -35,7 +36,7 @@ fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
             };
             for answer in &settlement.answers {
                 let begun = results.entry(answer.ticket).or_default();
-                begun.truncate(answer.at as usize); // Sent again, it begins anew.
+                begun.truncate(answer.at as usize); // Sent again, the result begins anew.
                 assert_eq!(begun.len(), answer.at as usize, "parts come in order");
                 begun.extend(floats(&settlement, answer));
                 if answer.is_last() {
@@ -48,7 +49,7 @@ fn finish(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     results
 }
 
-/// Calls of many lengths, one of them larger than a piece, and what they give.
+/// Asks for calls of many lengths, one of them larger than a chunk. Returns what they give.
 fn mixed(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
     let rows = [3, 200, 5000, 1, 64, 900, 17];
     let calls = (0_u16..).map(f32::from).zip(rows);
@@ -58,7 +59,7 @@ fn mixed(session: &mut Session<Frail>) -> BTreeMap<Ticket, Vec<f32>> {
 }
 
 #[test]
-fn pieces_are_halved_until_they_fit() {
+fn chunks_are_halved_until_they_fit() {
     for (capacity, gpu) in [(u64::MAX, 7), (3 * TARGET, 7), (TARGET, 7), (100, 0)] {
         let mut session = scarce(capacity);
         let expected = mixed(&mut session);
@@ -70,10 +71,10 @@ fn pieces_are_halved_until_they_fit() {
         assert_eq!(stats.fallbacks, u64::from(is_relieved));
         assert_eq!(session.take_fallback(), is_relieved);
         assert!(!session.take_fallback(), "said once");
-        assert_eq!(session.device.trims > 0, capacity <= TARGET);
+        assert_eq!(session.devices.primary().trims > 0, capacity <= TARGET);
         assert_eq!((session.pending(), loads(&session)), (0, 1));
 
-        // The next batch starts as any does.
+        // The next batch starts with chunks of the usual size.
         let expected = mixed(&mut session);
         assert_eq!(finish(&mut session), expected);
     }
@@ -84,7 +85,7 @@ fn what_memory_was_short_for_goes_alone() {
     let mut session = scarce(u64::MAX);
     let first = put(&mut session, 1.0, 3);
     let held = launch(&mut session);
-    session.device.fault = Some(Error::OutOfMemory("full".into()));
+    session.devices.primary_mut().fault = Some(Error::OutOfMemory("full".into()));
     let short = put(&mut session, 2.0, 3);
     let failed = launch(&mut session);
     put(&mut session, 3.0, 3);
@@ -136,13 +137,13 @@ fn a_device_without_memory_for_its_tensors_is_given_up() {
         .unary(crate::graph::UnaryFn::Relu, x)
         .expect("one tensor");
     chain.output(sum).expect("a node");
-    let recipe = session.chain(chain);
-    // Too large for the processor to have it too.
+    let recipe = session.recipe(chain);
+    // The tensor is too large for the CPU to have a copy.
     let tensor = session.hold();
     let words = vec![2.0_f32.to_bits(); 1 << 19];
     session.fill(tensor, &words).expect("held");
-    session.device.max_side_bytes = 1 << 24;
-    session.device.capacity = 100;
+    session.devices.primary_mut().max_side_bytes = 1 << 24;
+    session.devices.primary_mut().capacity = 100;
     session.room(8).expect("room")[0] = tensor;
     let submission = Submission {
         recipe,
@@ -173,7 +174,7 @@ fn batches_leave_tensors_their_memory() {
     let mut session = Session::new(Frail::new(1 << 28), limits).expect("valid settings");
     let most = |session: &Session<Frail>| session.queue.config().max_batch_bytes;
     let live = 64 * MIB - (64 * MIB).div_ceil(5);
-    assert_eq!(session.device.allowed, 64 * MIB);
+    assert_eq!(session.devices.primary().allowed, 64 * MIB);
     assert_eq!(most(&session), live / COPIES);
     let tensors = [20_u32, 20].map(|mib| {
         let tensor = session.hold();
@@ -186,13 +187,13 @@ fn batches_leave_tensors_their_memory() {
     assert_eq!(most(&session), (live - 20 * MIB - 16) / COPIES);
     session.release(tensors[1]);
     assert_eq!(most(&session), (live - 16) / COPIES);
-    // Whatever tensors take, batches go on.
+    // Batches go on, whatever tensors take.
     session
         .fill(tensors[0], &vec![0; 15 * MIB as usize])
         .expect("held");
     assert_eq!(most(&session), MIB);
     session.fill(tensors[0], &[0; 4]).expect("held");
-    // What is refused midway has taken memory too, until it is given up.
+    // A filling that is refused midway has taken memory too, until the tensor is given up.
     let refused = session.hold();
     let outcome = session.place_with(refused, None, |device| {
         device.fill(refused, &vec![0; 5 * MIB as usize], None)?;
@@ -204,7 +205,7 @@ fn batches_leave_tensors_their_memory() {
     assert_eq!(most(&session), (live - 16) / COPIES);
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 28), NOW);
-    assert_eq!(session.device.allowed, 64 * MIB);
+    assert_eq!(session.devices.primary().allowed, 64 * MIB);
     assert_eq!(most(&session), live / COPIES);
 }
 
@@ -214,13 +215,13 @@ fn trimmed_sessions_keep_what_is_on_its_way() {
     let ticket = put(&mut session, 1.0, 3);
     let sent = launch(&mut session);
     session.trim();
-    assert_eq!(session.device.trims, 0, "a batch is on its way");
+    assert_eq!(session.devices.primary().trims, 0, "a batch is on its way");
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(ticket, vec![2.0; 3])]);
     let before = session.stats().host_bytes;
     session.trim();
-    assert_eq!(session.device.trims, 1);
-    assert!(session.spare.is_empty() && session.stats().host_bytes < before);
+    assert_eq!(session.devices.primary().trims, 1);
+    assert!(session.arenas.spare().is_empty() && session.stats().host_bytes < before);
     let expected = mixed(&mut session);
     assert_eq!(finish(&mut session), expected);
 }

@@ -9,9 +9,9 @@ enum Event {
     Lost(Loss),
     /// A face asked what to do, and was told this.
     Told(Option<Remedy>),
-    /// It opened a GPU.
+    /// The face opened a GPU.
     Found,
-    /// It found none, or was told to fall back.
+    /// The face found no GPU, or was told to fall back.
     FellBack,
     /// The GPU answered a call.
     Proved,
@@ -40,7 +40,7 @@ fn check(story: &[(f64, Event)]) -> Recovery {
     recovery
 }
 
-/// A device that is lost, and the next one, so many times.
+/// So many times a device that is lost, and the next one.
 fn losses(loss: Loss, seconds: &[f64]) -> Vec<(f64, Event)> {
     let each = |second: &f64| [(*second, Lost(loss)), (*second, REOPEN), (*second, Found)];
     seconds.iter().flat_map(each).collect()
@@ -54,7 +54,7 @@ fn a_session_without_a_gpu_looks_for_none() {
 }
 
 #[test]
-fn the_processor_takes_over_after_losses_in_a_row() {
+fn the_cpu_takes_over_after_losses_in_a_row() {
     for loss in [AtWork, Idle] {
         // Each device goes as soon as it is there.
         let mut story = losses(loss, &[0.1, 0.2, 0.3]);
@@ -125,10 +125,10 @@ fn a_gpu_that_is_found_again_has_to_prove_itself() {
         (2.0, Found),
     ];
     let again = |story: &[(f64, Event)]| check(&[&until_found, story].concat());
-    // As bad as before: one loss is enough, and the pauses go on growing.
+    // The GPU is as bad as before: one loss is enough, and the pauses go on growing.
     let recovery = again(&[(3.0, Lost(AtWork)), (3.0, FALL_BACK), (3.0, FellBack)]);
     assert_eq!(recovery.next_look(), Some(Millis(5000.0)));
-    // It answers, or stays for a minute, and all is forgotten.
+    // A GPU that answers, or stays for a minute, makes all forgotten.
     for (second, proof) in [(3.0, Some(Proved)), (63.0, None)] {
         let proof = proof.map(|proof| (second, proof));
         let then = [(second, Lost(AtWork)), (second, REOPEN), (second, FellBack)];
@@ -136,7 +136,7 @@ fn a_gpu_that_is_found_again_has_to_prove_itself() {
         let next = Millis(second * 1e3 + 1000.0);
         assert_eq!(recovery.next_look(), Some(next));
     }
-    // Somebody destroyed it while it had nothing to do.
+    // Somebody destroyed the device while it had nothing to do.
     again(&[(4.0, Lost(Idle)), (4.0, REOPEN)]);
 }
 

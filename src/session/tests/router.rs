@@ -1,7 +1,7 @@
-//! Routes against what they promise: the least time together, kept for a while,
-//! followed by what was measured.
+//! The router: groups take the least time together, routes are kept for a while, and follow
+//! what was measured.
 //!
-//! `PROPTEST_CASES` is how many groups are tried.
+//! `PROPTEST_CASES` is how many sets of groups are tried.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::plan::KINDS;
 use crate::session::FACTS;
 
-/// What a number of a structure stands for does not matter here.
+/// The recipe of a structure does not matter here.
 fn group(recipe: u32, sum: Sum) -> Group {
     Group {
         sum,
@@ -18,7 +18,7 @@ fn group(recipe: u32, sum: Sum) -> Group {
 }
 
 /// A model of which a test reads the sums: milliseconds of the GPU's flush, of
-/// a byte up, and of a million products on the processor.
+/// a byte up, and of a million products on the CPU.
 fn model(flush: f64) -> Model {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = flush;
@@ -27,7 +27,7 @@ fn model(flush: f64) -> Model {
     model
 }
 
-/// Calls that take so long on each device, by that model.
+/// A group that takes so long on each device, by that model.
 fn work(cpu: f64, gpu: f64) -> Sum {
     let mut effort = [0.0; KINDS];
     effort[KINDS - 1] = cpu;
@@ -39,7 +39,10 @@ fn work(cpu: f64, gpu: f64) -> Sum {
 }
 
 fn router(flush: f64, patience: f64) -> Router {
-    Router::new(model(flush), patience)
+    Router::new(Routing {
+        model: model(flush),
+        patience_ms: patience,
+    })
 }
 
 /// The routes of a flush.
@@ -53,7 +56,7 @@ fn routes(router: &mut Router, works: &[(f64, f64)]) -> Vec<Engine> {
     groups.iter().map(|group| group.engine).collect()
 }
 
-/// What a flush takes that goes these ways.
+/// What a flush takes whose groups go these ways.
 fn cost(flush: f64, works: &[(f64, f64)], is_gpu: impl Fn(usize) -> bool) -> f64 {
     let each = works
         .iter()
@@ -99,15 +102,15 @@ fn groups_go_where_they_are_answered_sooner() {
 }
 
 #[test]
-fn the_gpu_is_preferred_to_a_frame_that_waits_for_the_processor() {
-    // Ten milliseconds there count as sixteen, and twelve here as twelve.
+fn the_gpu_is_preferred_to_a_frame_that_waits_for_the_cpu() {
+    // Ten milliseconds on the CPU count as sixteen, and twelve on the GPU as twelve.
     let works = [(10.0, 11.0)];
     assert_eq!(
         routes(&mut router(1.0, f64::INFINITY), &works),
         [Engine::Cpu]
     );
     assert_eq!(routes(&mut router(1.0, 4.0), &works), [Engine::Gpu]);
-    // Not at any price.
+    // A group is not moved at any price.
     let works = [(10.0, 20.0)];
     assert_eq!(routes(&mut router(1.0, 4.0), &works), [Engine::Cpu]);
 }
@@ -122,13 +125,13 @@ fn what_must_go_to_the_gpu_takes_others_along() {
     router.choose(&mut groups);
     assert_eq!(groups[1].engine, Engine::Gpu);
     router.keep(&groups);
-    // Nobody chose the first one's route, so nothing of it is kept.
+    // Nobody chose the first group's route, so nothing of it is kept.
     let alone = [(0.1, 0.1)];
     assert_eq!(routes(&mut router, &alone), [Engine::Cpu]);
 }
 
 #[test]
-fn while_the_gpu_is_not_ready_the_processor_takes_what_is_short() {
+fn while_the_gpu_is_not_ready_the_cpu_takes_what_is_short() {
     let mut router = router(1.0, f64::INFINITY);
     let sizes = [5.0, 100.0, 2.0, 2.0];
     let mut groups: Vec<Group> = (0..)
@@ -143,7 +146,7 @@ fn while_the_gpu_is_not_ready_the_processor_takes_what_is_short() {
     let found = groups.iter().map(|group| group.engine);
     let expected = [Engine::Cpu, Engine::Gpu, Engine::Cpu, Engine::Gpu];
     assert!(found.eq(expected), "8 ms in all");
-    // Ready again, each is routed as if nothing had been.
+    // When the GPU is ready again, each group is routed as if nothing had been.
     assert_eq!(routes(&mut router, &[(5.0, 0.0)]), [Engine::Gpu]);
 }
 
@@ -172,7 +175,7 @@ fn what_flushes_took_moves_what_is_foreseen() {
         assert!(engines.iter().all(|engine| *engine == engines[0]));
         (engines[0], groups[0].cpu)
     };
-    // The processor is eight times slower than the model said, and the GPU's flush
+    // The CPU is eight times slower than the model said, and the GPU's flush
     // takes five times as long: each is on trial.
     let (engine, cpu) = flush(TRIAL, |router, groups| router.note_cpu(groups, 4.0));
     assert_eq!(engine, Engine::Cpu);
@@ -182,7 +185,7 @@ fn what_flushes_took_moves_what_is_foreseen() {
     let (engine, cpu) = flush(HOLD, |router, groups| router.note_cpu(groups, 4.0));
     assert_eq!(engine, Engine::Cpu);
     assert!((cpu - 4.0).abs() < 0.01, "{cpu}");
-    // It takes longer from some moment on, and is left at the next choice.
+    // The device takes longer from some moment on, and is left at the next choice.
     let (engine, _) = flush(HOLD, |router, groups| router.note_cpu(groups, 7.0));
     assert_eq!(engine, Engine::Cpu);
     let (engine, _) = flush(HOLD, |_, _| ());
@@ -252,18 +255,8 @@ fn a_device_that_was_slow_for_a_moment_is_found_again() {
 fn a_device_that_is_not_far_off_is_tried_too() {
     use Engine::{Cpu, Gpu};
     let cases = [
-        (
-            "the processor after the GPU",
-            (2.0, 0.2),
-            4.0,
-            [Gpu, Cpu, Gpu],
-        ),
-        (
-            "the GPU after the processor",
-            (0.9, 0.1),
-            4.0,
-            [Cpu, Gpu, Cpu],
-        ),
+        ("the CPU after the GPU", (2.0, 0.2), 4.0, [Gpu, Cpu, Gpu]),
+        ("the GPU after the CPU", (0.9, 0.1), 4.0, [Cpu, Gpu, Cpu]),
         (
             "heavy work stays on the GPU",
             (2.6, 0.2),
@@ -292,7 +285,7 @@ fn a_device_that_is_not_far_off_is_tried_too() {
             }
         }
     }
-    // Forty of them pay for one flush: on the processor they would take ten times as long.
+    // Forty groups pay for one flush: on the CPU they would take ten times as long.
     let mut router = router(1.0, f64::INFINITY);
     for flush in 0..3 * TRIAL {
         let found = routes(&mut router, &[(0.3, 0.005); 40]);
@@ -327,8 +320,8 @@ proptest! {
         }
     }
 
-    /// Whatever comes beside it and whatever is measured, a structure whose
-    /// groups are alike goes the same way for sixty flushes, and at first for eight.
+    /// Whatever other groups come and whatever is measured, a structure whose groups are
+    /// alike goes the same way for sixty flushes, and at first for eight.
     #[test]
     fn a_route_is_kept(
         flush in 0.1..3.0_f64,
@@ -358,8 +351,8 @@ proptest! {
         }
     }
 
-    /// What is foreseen is never farther off than is allowed, and in the end
-    /// as far as what is measured again and again.
+    /// A factor is never farther off than is allowed, and in the end as far as what is
+    /// measured again and again.
     #[test]
     fn a_factor_follows_within_bounds(noise in prop::collection::vec(0.0..1e4_f64, 0..50), ratio in 0.01..100.0_f64) {
         let mut drift = Drift::default();

@@ -1,5 +1,5 @@
-//! A GPU that takes over from the processor that had its place: what lies there, what is
-//! on its way, and who answers afterwards.
+//! A GPU that takes over from the CPU that had its place: where tensors lie then, what is
+//! in flight, and who answers afterwards.
 
 use super::recovery::Remedy;
 use super::writing::{Pose, asked, fill, pose, result_of, written};
@@ -14,16 +14,16 @@ fn gpu() -> Frail {
     Frail::new(1 << 20).gpu()
 }
 
-/// A session whose GPU answers everything, or leaves all to the processor beside it.
+/// A session whose GPU answers everything, or leaves all to the CPU beside it.
 fn session(flush: f64) -> Session<Frail> {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = flush;
     model.0[FACTS.len() - KINDS + 1] = 1e3;
     let session = Session::new(gpu(), config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), Some((model, f64::INFINITY)))
+    session.with_companion(Frail::new(1 << 20), Some(model.into()))
 }
 
-/// The processor takes the place of a GPU, and its face looks for one.
+/// The CPU takes the place of a GPU, and its face looks for one.
 fn fall_back(session: &mut Session<Frail>, pose: Pose) {
     session.lose(session.generation());
     assert_eq!(session.remedy(NOW), Some(Remedy::Reopen));
@@ -42,7 +42,7 @@ fn answer(session: &mut Session<Frail>, call: Ticket) -> Vec<f32> {
 }
 
 #[test]
-fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
+fn a_gpu_takes_over_with_every_tensor_and_the_cpu_beside_it() {
     let mut session = session(0.0);
     let pose = pose(&mut session);
     let model = session.model();
@@ -54,7 +54,7 @@ fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
     session
         .fill_packed(packed, &halves, Some(Packing::F16))
         .expect("held");
-    // Only the processor has seen this.
+    // Only the CPU has this value.
     let write = written(&mut session, pose, 7.0);
     assert_eq!(answer(&mut session, write), [0.0; 0]);
 
@@ -68,7 +68,7 @@ fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
         let call = asked(&mut session, pose, engine);
         assert_eq!(answer(&mut session, call), [7.0; 4], "{engine:?}");
     }
-    assert!(session.device.launches > 0);
+    assert!(session.devices.primary().launches > 0);
     let write = written(&mut session, pose, 8.0);
     let call = asked(&mut session, pose, None);
     let sent = launch(&mut session);
@@ -76,7 +76,11 @@ fn a_gpu_takes_over_with_every_tensor_and_the_processor_beside_it() {
     assert_eq!(result_of(&settled, write), [0.0; 0]);
     assert_eq!(result_of(&settled, call), [8.0; 4]);
     session.bring(packed).expect("room");
-    let unpacked = session.device.tensor_words(packed).expect("it is there");
+    let unpacked = session
+        .devices
+        .primary()
+        .tensor_words(packed)
+        .expect("it is there");
     assert_eq!(unpacked, floats);
 }
 
@@ -95,7 +99,7 @@ fn what_is_on_its_way_lands_first_and_nothing_follows() {
     assert!(session.launch(LATER).is_none(), "it waits for the GPU");
     assert_eq!(session.due(LATER), Due::Idle);
     let settled = land_all(&mut session, sent);
-    // Writes of a batch come first.
+    // The calls of a batch that write come first.
     assert_eq!(result_of(&settled, before), [7.0; 4]);
     assert_eq!(result_of(&settled, write), [0.0; 0]);
     assert_eq!(session.due(LATER), Due::Now);
@@ -105,11 +109,11 @@ fn what_is_on_its_way_lands_first_and_nothing_follows() {
 }
 
 #[test]
-fn calls_that_asked_for_the_processor_find_what_was_written_before() {
+fn calls_that_asked_for_the_cpu_find_what_was_written_before() {
     let mut session = session(0.0);
     let pose = pose(&mut session);
     fall_back(&mut session, pose);
-    // On the processor alone a call may ask for it whatever it reads.
+    // While there is only the CPU, a call may ask for it whatever the call reads.
     let write = written(&mut session, pose, 7.0);
     let call = asked(&mut session, pose, Some(Engine::Cpu));
     session.welcome(gpu(), LATER);
@@ -118,7 +122,7 @@ fn calls_that_asked_for_the_processor_find_what_was_written_before() {
     let settled = land_all(&mut session, sent);
     assert_eq!(result_of(&settled, write), [0.0; 0]);
     assert_eq!(result_of(&settled, call), [7.0; 4]);
-    // The processor's copy is an old one.
+    // The CPU's copy is older than what the call wrote.
     let refused = writing::read(&mut session, pose, (None, Some(Engine::Cpu)));
     assert_eq!(refused.unwrap_err().code(), Code::InvalidInput);
 }
@@ -148,10 +152,10 @@ fn a_gpu_that_took_over_is_lost_as_any_other() {
     fall_back(&mut session, pose);
     session.welcome(gpu(), LATER);
     assert!(session.take_over(LATER));
-    // Nothing was read there, so that it has none of the tensors.
+    // No call was computed on the GPU, so it has none of the tensors.
     let call = asked(&mut session, pose, None);
     assert_eq!(answer(&mut session, call), [0.0; 4]);
-    assert_eq!(session.device.launches, 0, "the processor is sooner");
+    assert_eq!(session.devices.primary().launches, 0, "the CPU is sooner");
     assert!(!session.is_unheard());
     session.lose(session.generation());
     assert!(session.is_unheard());
@@ -161,4 +165,27 @@ fn a_gpu_that_took_over_is_lost_as_any_other() {
     fill(&mut session, pose);
     let call = asked(&mut session, pose, Some(Engine::Gpu));
     assert_eq!(answer(&mut session, call), [0.0; 4]);
+}
+
+#[test]
+fn a_router_that_rests_forgets_structures_that_are_given_up() {
+    let mut session = session(0.0);
+    let pose = pose(&mut session);
+    let wide = session.recipe(ops::lerp(64, Timing::Call).expect("a width"));
+    let effort = |session: &mut Session<Frail>, id: RecipeId| {
+        let recipe = session.programs.recipes()[id.0 as usize].clone();
+        let known = session.router.as_mut().expect("calls are routed");
+        (known.row_work(id, &recipe).effort, recipe.effort())
+    };
+    let (known, own) = effort(&mut session, wide);
+    assert_eq!(known, own);
+    fall_back(&mut session, pose);
+    assert!(!session.is_routing());
+    session.forget([wide]);
+    let narrow = session.recipe(ops::lerp(2, Timing::Call).expect("a width"));
+    assert_eq!(narrow, wide, "the number is given again");
+    session.welcome(gpu(), LATER);
+    assert!(session.take_over(LATER) && session.is_routing());
+    let (known, own) = effort(&mut session, narrow);
+    assert_eq!(known, own, "nothing of the structure before");
 }

@@ -32,14 +32,14 @@ enum Event {
     Dispose,
 }
 
-/// What becomes of a batch on its way.
+/// What becomes of a batch in flight.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
     Fails,
-    /// There is no memory for it.
+    /// There is no memory for the batch.
     Short,
-    /// The device is lost with it.
+    /// The device is lost with the batch.
     Lost,
 }
 
@@ -62,11 +62,11 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![7 => Just(Fate::Arrives), 2 => Just(Fate::Fails), 2 => Just(Fate::Short), 2 => Just(Fate::Lost)]
 }
 
-/// What was asked and not yet answered, and the counts that follow.
+/// The model: what was asked and not yet answered, and the counts that follow.
 #[derive(Default)]
 struct Model {
     pending: BTreeMap<Ticket, Vec<f32>>,
-    /// Results of which not all parts are there.
+    /// Results that have come in part.
     begun: BTreeMap<Ticket, Vec<f32>>,
     calls: u64,
     settled: u64,
@@ -85,7 +85,7 @@ impl Model {
                 continue;
             }
             let begun = self.begun.entry(ticket).or_default();
-            begun.truncate(answer.at as usize); // Sent again, it begins anew.
+            begun.truncate(answer.at as usize); // Sent again, the result begins anew.
             prop_assert_eq!(begun.len(), answer.at as usize, "parts come in order");
             begun.extend(floats(settlement, answer));
             if answer.is_last() {
@@ -97,7 +97,7 @@ impl Model {
         Ok(())
     }
 
-    /// All that is pending was given up.
+    /// Forgets everything pending, which was given up.
     fn give_up(&mut self, mut tickets: Vec<Ticket>) -> Result<(), TestCaseError> {
         tickets.sort_unstable();
         let pending = std::mem::take(&mut self.pending);
@@ -107,31 +107,31 @@ impl Model {
     }
 }
 
-/// Who computes.
+/// The devices of a session.
 #[derive(Clone, Copy, Debug)]
 enum Devices {
     /// One device.
     One,
-    /// A GPU, and a processor for the calls that ask for it.
+    /// A GPU, and a CPU for the calls that ask for it.
     Asked,
-    /// Both, each for what it answers sooner.
+    /// A GPU and a CPU, each for what it answers sooner.
     Routed,
 }
 
 impl Devices {
     fn session(self, device: Frail, limits: BatchConfig) -> Session<Frail> {
         let beside = Frail::new(1 << 20);
-        // A row takes the processor two milliseconds, and a flush the GPU forty.
+        // A row takes the CPU two milliseconds, and a flush the GPU forty.
         let mut model = cost_model::Model([0.0; FACTS.len()]);
         model.0[0] = 40.0;
         model.0[FACTS.len() - crate::plan::KINDS + 1] = 2e6;
         let routing = match self {
             Devices::One => return Session::new(device, limits).expect("valid settings"),
             Devices::Asked => None,
-            Devices::Routed => Some((model, f64::INFINITY)),
+            Devices::Routed => Some(model.into()),
         };
         let session = Session::new(device.gpu(), limits).expect("valid settings");
-        session.beside(beside, routing)
+        session.with_companion(beside, routing)
     }
 }
 
@@ -145,7 +145,7 @@ proptest! {
         devices in prop_oneof![Just(Devices::One), Just(Devices::Asked), Just(Devices::Routed)],
     ) {
         let is_one = matches!(devices, Devices::One);
-        let device = || match Frail::in_pieces(1200, target) {
+        let device = || match Frail::in_chunks(1200, target) {
             device if is_one => device,
             device => device.gpu(),
         };
@@ -200,7 +200,7 @@ proptest! {
                     }
                 }
                 Event::Land { which, fate } if !flying.is_empty() => {
-                    // A batch's pieces land in order.
+                    // A batch's chunks land in order.
                     let index = which.index(flying.len());
                     let (number, (batch, generation), flights) = &mut flying[index];
                     let (number, batch, generation) = (*number, *batch, *generation);
@@ -219,7 +219,8 @@ proptest! {
                     let goes_again = !is_one && matches!(fate, Fate::Short) || is_short;
                     match session.settle(batch, generation, outcome) {
                         Some(settlement) => model.take(&settlement)?,
-                        // Sent again later, already by another life, or given up.
+                        // The batch is sent again later, was sent on another device
+                        // already, or given up.
                         None => prop_assert!(
                             number < disposed
                                 || goes_again
@@ -230,7 +231,7 @@ proptest! {
                 }
                 Event::Replace => {
                     session.replace_device(device(), NOW);
-                    prop_assert!(!session.is_lost() && session.spare.is_empty());
+                    prop_assert!(!session.is_lost() && session.arenas.spare().is_empty());
                     peak = loads(&session);
                 }
                 Event::Lose => {

@@ -1,4 +1,4 @@
-//! Calls that write to a tensor, and those that read it.
+//! Calls that write to a tensor, and calls that read it.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::tensor::DType;
 /// Seconds of the clip, whose value is the time.
 const LAST: f32 = 65_536.0;
 
-/// Where clips lie, and what is written: four floats.
+/// The tensor that clips lie in, and the one that is written: four floats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pose {
     pub(crate) store: u32,
@@ -28,7 +28,7 @@ pub(crate) fn pose(session: &mut Session<Frail>) -> Pose {
     pose
 }
 
-/// The data of both, which a device loses.
+/// Fills both tensors, whose words a lost device takes along.
 pub(crate) fn fill(session: &mut Session<Frail>, pose: Pose) {
     let track = clips::Track {
         times: &[0.0, LAST],
@@ -42,14 +42,14 @@ pub(crate) fn fill(session: &mut Session<Frail>, pose: Pose) {
     session.fill(pose.target, &[0; 4]).expect("held");
 }
 
-/// Writes a value.
+/// Asks for a call that writes a value to the target.
 pub(crate) fn write(
     session: &mut Session<Frail>,
     pose: Pose,
     value: f32,
     (key, engine): (Option<u32>, Option<Engine>),
 ) -> Result<Accepted, Error> {
-    let recipe = session.sampling(Sampling {
+    let recipe = session.recipe(Sampling {
         layers: 1,
         lanes: 1,
         width: 4,
@@ -70,7 +70,7 @@ pub(crate) fn write(
     session.submit_to(engine, &submission, NOW)
 }
 
-/// Reads what is there.
+/// Asks for a call that reads the target.
 pub(crate) fn read(
     session: &mut Session<Frail>,
     pose: Pose,
@@ -81,7 +81,7 @@ pub(crate) fn read(
     let x = chain.input(shape, DType::F32, Home::Resident);
     let y = chain.unary(UnaryFn::Relu, x.expect("room"));
     chain.output(y.expect("one tensor")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.room(4)?[0] = pose.target;
     let submission = Submission {
         recipe,
@@ -102,7 +102,7 @@ pub(super) fn asked(session: &mut Session<Frail>, pose: Pose, engine: Option<Eng
     accepted.expect("taken").ticket
 }
 
-/// What a call came to.
+/// The result of a call.
 pub(super) fn result_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> {
     let mut found = Vec::new();
     for settlement in settlements {
@@ -120,10 +120,10 @@ pub(super) fn result_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> 
 }
 
 #[test]
-fn all_pieces_of_a_batch_read_what_it_writes() {
-    // Cut for the sake of overlap, for want of memory, or not at all.
+fn all_chunks_of_a_batch_read_what_it_writes() {
+    // A batch is cut for the sake of overlap, for want of memory, or not at all.
     let cases = [
-        (Frail::in_pieces(1 << 20, 20_000), None, true),
+        (Frail::in_chunks(1 << 20, 20_000), None, true),
         (Frail::new(1 << 20).gpu(), Some(1 << 20), true),
         (Frail::new(1 << 20).gpu(), None, false),
     ];
@@ -172,10 +172,10 @@ fn all_pieces_of_a_batch_read_what_it_writes() {
 }
 
 #[test]
-fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
+fn a_loss_between_chunks_puts_the_calls_back_in_their_order() {
     for landed in 0..4 {
-        let in_pieces = || Frail::in_pieces(1 << 20, 256);
-        let mut session = Session::new(in_pieces(), config()).expect("valid settings");
+        let in_chunks = || Frail::in_chunks(1 << 20, 256);
+        let mut session = Session::new(in_chunks(), config()).expect("valid settings");
         let pose = pose(&mut session);
         let mut calls = vec![
             put(&mut session, 1.0, 100),
@@ -185,7 +185,7 @@ fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
         calls.push(written(&mut session, pose, 5.0));
         let reader = calls[2];
         let sent = launch(&mut session);
-        assert!(sent.flights.len() > landed, "the test needs more pieces");
+        assert!(sent.flights.len() > landed, "the test needs more chunks");
         let mut answered = Vec::new();
         for (at, flight) in sent.flights.into_iter().enumerate() {
             let outcome = match at < landed {
@@ -200,23 +200,23 @@ fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
                 break;
             }
         }
-        session.replace_device(in_pieces(), NOW);
+        session.replace_device(in_chunks(), NOW);
         fill(&mut session, pose);
         let again = session.launch(NOW).expect("sent again");
         let left = calls.iter().filter(|call| !answered.contains(call));
         let left: Vec<Ticket> = left.copied().collect();
         let mut tickets = tickets(last_sent(&session));
         tickets.sort();
-        assert_eq!(tickets, left, "{landed} pieces");
+        assert_eq!(tickets, left, "{landed} chunks");
         let settlements = land_all(&mut session, again);
-        // What was written is written again if nobody was told that it is.
+        // A write goes again if nobody was told that it is done.
         let is_written = !answered.contains(&calls[4]);
         if left.contains(&reader) {
             let value = if is_written { 5.0 } else { 0.0 };
             assert_eq!(result_of(&settlements, reader), [value; 4]);
         }
         let stats = session.stats();
-        assert_eq!((stats.settled, stats.rejected), (5, 0), "{landed} pieces");
+        assert_eq!((stats.settled, stats.rejected), (5, 0), "{landed} chunks");
         assert_eq!((session.pending(), loads(&session)), (0, 1));
     }
 }
@@ -224,16 +224,16 @@ fn a_loss_between_pieces_puts_the_calls_back_in_their_order() {
 #[test]
 fn a_plan_shows_what_is_written_first() {
     let mut session =
-        Session::new(Frail::in_pieces(1 << 20, 256), config()).expect("valid settings");
+        Session::new(Frail::in_chunks(1 << 20, 256), config()).expect("valid settings");
     let pose = pose(&mut session);
     session.begin_explain();
     put(&mut session, 1.0, 100);
     asked(&mut session, pose, None);
     written(&mut session, pose, 5.0);
     let text = session.end_explain();
-    let pieces: Vec<&str> = text.split("piece ").collect();
-    assert!(pieces.len() > 3, "{text}");
-    let writes = |piece: &&str| piece.contains("clip");
-    assert!(writes(&pieces[1]), "{text}");
-    assert!(!pieces[2..].iter().any(writes), "{text}");
+    let chunks: Vec<&str> = text.split("piece ").collect();
+    assert!(chunks.len() > 3, "{text}");
+    let writes = |chunk: &&str| chunk.contains("clip");
+    assert!(writes(&chunks[1]), "{text}");
+    assert!(!chunks[2..].iter().any(writes), "{text}");
 }

@@ -1,14 +1,14 @@
-//! Writes on a GPU with a processor beside it, which has copies of tensors.
+//! Writes on a GPU with a CPU beside it, which has copies of tensors.
 
 use super::writing::{Pose, asked, fill, pose, read, result_of, write, written};
 use super::*;
 use crate::Code;
 use crate::batch::{Capacity, Overflow};
 
-/// A GPU and the processor beside it, which calls ask for.
+/// A GPU and the CPU beside it, which calls ask for.
 fn both(gpu: Frail) -> Session<Frail> {
     let session = Session::new(gpu.gpu(), config()).expect("valid settings");
-    session.beside(Frail::new(1 << 20), None)
+    session.with_companion(Frail::new(1 << 20), None)
 }
 
 #[test]
@@ -28,13 +28,13 @@ fn only_results_of_the_gpu_prove_that_it_works() {
         });
         proofs.collect::<Vec<bool>>()
     };
-    // What the processor computes, and what is never read back.
+    // Results of the CPU, and calls that nothing is read back of, prove nothing.
     asked(&mut session, pose, Some(Engine::Cpu));
     assert_eq!(proves(&mut session, 0.0), [false]);
     written(&mut session, pose, 1.0);
     assert_eq!(proves(&mut session, 1000.0), [false]);
     put(&mut session, 1.0, 3);
-    session.device.fault = Some(Error::Fatal("planned".into()));
+    session.devices.primary_mut().fault = Some(Error::Fatal("planned".into()));
     assert_eq!(proves(&mut session, 2000.0), [false]);
     asked(&mut session, pose, None);
     written(&mut session, pose, 2.0);
@@ -59,12 +59,12 @@ fn put_on_both(session: &mut Session<Frail>) {
 }
 
 #[test]
-fn the_processor_keeps_what_its_calls_still_read() {
+fn the_cpu_keeps_what_its_calls_still_read() {
     let mut session = both(Frail::new(1 << 24));
     let pose = pose(&mut session);
     let target = pose.target;
     let kept = |session: &Session<Frail>| {
-        let beside = session.beside.as_ref().expect("there is one");
+        let beside = session.devices.companion().expect("there is one");
         beside.tensor_bytes(target)
     };
     let large = vec![2.0_f32.to_bits(); (1 << 18) + 1];
@@ -78,7 +78,7 @@ fn the_processor_keeps_what_its_calls_still_read() {
     let settlements = land_all(&mut session, sent);
     assert_eq!(result_of(&settlements, call), [1.0; 4]);
     assert_eq!(result_of(&settlements, newer), [2.0; 4]);
-    // Nobody reads it any more.
+    // No call reads the CPU's copy any more.
     session.fill(target, &large).expect("held");
     assert_eq!(kept(&session), 0);
 
@@ -92,7 +92,7 @@ fn the_processor_keeps_what_its_calls_still_read() {
     assert_eq!(kept(&session), 0);
 }
 
-/// Whether a call that reads the tensor may ask for the processor.
+/// Whether a call that reads the tensor may ask for the CPU.
 fn may_leave(session: &mut Session<Frail>, pose: Pose) -> bool {
     session.begin_explain();
     let asked = read(session, pose, (None, Some(Engine::Cpu)));
@@ -101,7 +101,7 @@ fn may_leave(session: &mut Session<Frail>, pose: Pose) -> bool {
 }
 
 #[test]
-fn the_processors_copy_is_old_once_a_write_is_taken() {
+fn the_cpus_copy_is_old_once_a_write_is_taken() {
     let one = BatchConfig {
         overflow: Overflow::Reject,
         queue_capacity: Capacity {
@@ -111,9 +111,9 @@ fn the_processors_copy_is_old_once_a_write_is_taken() {
         ..config()
     };
     let session = Session::new(Frail::new(1 << 20).gpu(), one).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), None);
+    let mut session = session.with_companion(Frail::new(1 << 20), None);
     let pose = pose(&mut session);
-    // Neither a plan, nor what is refused.
+    // Neither an explained call drops the copy, nor a refused one.
     session.begin_explain();
     written(&mut session, pose, 1.0);
     session.end_explain();
@@ -130,7 +130,7 @@ fn the_processors_copy_is_old_once_a_write_is_taken() {
 
     written(&mut session, pose, 1.0);
     assert!(!may_leave(&mut session, pose));
-    // Nor is what the next device is filled with what the write makes of it.
+    // Nor has the CPU what a write makes of the tensor that the next device is filled with.
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 20).gpu(), NOW);
     fill(&mut session, pose);
@@ -142,8 +142,8 @@ fn the_processors_copy_is_old_once_a_write_is_taken() {
 #[test]
 fn a_plan_sends_what_reads_a_write_to_the_gpu() {
     let session = Session::new(Frail::new(1 << 20).gpu(), config()).expect("valid settings");
-    let model = (Model([0.0; FACTS.len()]), f64::INFINITY);
-    let mut session = session.beside(Frail::new(1 << 20), Some(model));
+    let model = Model([0.0; FACTS.len()]);
+    let mut session = session.with_companion(Frail::new(1 << 20), Some(model.into()));
     let pose = pose(&mut session);
     session.begin_explain();
     asked(&mut session, pose, None);
@@ -156,7 +156,7 @@ fn a_plan_sends_what_reads_a_write_to_the_gpu() {
 }
 
 #[test]
-fn what_waited_whole_goes_to_the_processor_that_takes_over() {
+fn what_waited_whole_goes_to_the_cpu_that_takes_over() {
     let mut session = both(Frail::new(1 << 20).compiling());
     let pose = pose(&mut session);
     let before = asked(&mut session, pose, Some(Engine::Cpu));

@@ -61,7 +61,7 @@ pub(super) fn run(
     output: &mut [u32],
 ) {
     match kernel {
-        Named::Clip | Named::Scan(_) | Named::Best => {
+        Named::Clip | Named::TopKScan(_) | Named::TopKMerge => {
             unreachable!("its operands lie otherwise")
         }
         Named::Lerp => lerp(settings, operands, floats(output)),

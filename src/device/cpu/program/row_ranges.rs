@@ -4,7 +4,7 @@
 use super::{Numbers, Places};
 use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
 use crate::program::{
-    Body, CHUNK, LANES, Layout, QUERIES, RowResult, RowStep, Rows, Stage, Width, tiles,
+    Body, LANES, Layout, QUERIES, RowResult, RowStep, Rows, STRIP, Stage, Width, tiles,
 };
 
 /// Products that are summed in the time of a pass over one value.
@@ -117,7 +117,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
             Lines {
                 count: lines,
                 words: of_row,
-                work: passes_of_rows(rows) * if rows.is_cut { CHUNK as usize } else { count },
+                work: passes_of_rows(rows) * if rows.is_cut { STRIP as usize } else { count },
             }
         }
     }

@@ -8,7 +8,7 @@ use super::fold::Folding;
 use super::{Output, Places, Run, tile};
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
-use crate::program::{CHUNK, Fold, RowResult, RowStep, Rows, Width};
+use crate::program::{Fold, RowResult, RowStep, Rows, STRIP, Width};
 
 /// Runs some rows of one call.
 pub(super) fn run(
@@ -23,8 +23,8 @@ pub(super) fn run(
     }
     run.fill_scalars(columns, BLOCK);
     let count = run.word(layout.count) as usize;
-    let (chunks, at_once) = match rows.is_cut {
-        true => (run.word(layout.chunks) as usize, 1),
+    let (strips, at_once) = match rows.is_cut {
+        true => (run.word(layout.strips) as usize, 1),
         false => (1, (BLOCK / count.max(1)).max(1)),
     };
     let mut block = Block {
@@ -43,19 +43,19 @@ pub(super) fn run(
     };
     for line in lines.clone().step_by(at_once) {
         block.line = line;
-        block.row = line / chunks;
+        block.row = line / strips;
         block.many = at_once.min(lines.end - line);
         block.held = None;
         if rows.is_cut {
-            block.first = line % chunks * CHUNK as usize;
-            block.count = (count - block.first).min(CHUNK as usize);
+            block.first = line % strips * STRIP as usize;
+            block.count = (count - block.first).min(STRIP as usize);
         }
         block.steps();
         block.result(&mut output);
     }
 }
 
-/// One row, a chunk of one, or many short rows.
+/// One row, a strip of one, or many short rows.
 struct Block<'a> {
     run: &'a Run<'a>,
     rows: &'a Rows,

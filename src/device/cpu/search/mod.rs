@@ -1,5 +1,5 @@
 //! Queries against the vectors of an index: the twin of `top_k_scan.wgsl` and
-//! `top_k_merge.wgsl`, chunk after chunk.
+//! `top_k_merge.wgsl`, band after band.
 //!
 //! A score is four sums, each of every fourth product, so that its bits depend on
 //! the two vectors alone.
@@ -46,26 +46,26 @@ pub(super) fn scan((work, scan): (&Dispatch, &Scan), memory: &Memory<'_>, slots:
     let run = |task: Task, output: Output<'_>| {
         for call in task.calls {
             let group = group(call);
-            let chunks = task.lines.clone().unwrap_or(0..group.chunks());
+            let bands = task.lines.clone().unwrap_or(0..group.bands());
             let result = work.segments[call].result as usize;
-            // Of a group that is cut the output begins behind the first chunk's place.
-            for chunk in chunks {
+            // Of a group that is cut the output begins behind the first band's place.
+            for band in bands {
                 let words = group.line();
                 group.scan(
-                    chunk,
-                    &mut output.words[result + chunk * words - output.start..][..words],
+                    band,
+                    &mut output.words[result + band * words - output.start..][..words],
                 );
             }
         }
     };
     let size = |call: usize| {
         let group = group(call);
-        let [quads, _, _, _, chunk, queries] = group.sizes();
+        let [quads, _, _, _, band, queries] = group.sizes();
         Some(Size {
             start: work.segments[call].result as usize,
-            lines: group.chunks(),
+            lines: group.bands(),
             words: group.line(),
-            work: 4 * quads * chunk * VECTORS * queries,
+            work: 4 * quads * band * VECTORS * queries,
         })
     };
     let all = Work {
@@ -77,7 +77,7 @@ pub(super) fn scan((work, scan): (&Dispatch, &Scan), memory: &Memory<'_>, slots:
     slots[work.output.0 as usize] = output;
 }
 
-/// Merges what chunks kept, for every query.
+/// Merges what bands kept, for every query.
 pub(super) fn merge(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
     let mut output = take(work, memory, slots);
     let kept = match work.operands.first() {
@@ -85,10 +85,10 @@ pub(super) fn merge(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]
         Some(Operand::Scalar) | None => &[],
     };
     for (segment, entry) in work.segments.iter().zip(work.entries.chunks_exact(4)) {
-        let [from, line, chunks, count] = [0, 1, 2, 3].map(|k| entry[k] as usize);
+        let [from, line, bands, count] = [0, 1, 2, 3].map(|k| entry[k] as usize);
         let mut best = vec![Item::MAX; count];
-        for chunk in 0..chunks {
-            let items = &kept[from + chunk * line..][..2 * count];
+        for band in 0..bands {
+            let items = &kept[from + band * line..][..2 * count];
             for item in items.chunks_exact(2) {
                 offer(&mut best, Item::from(item[0]) << 32 | Item::from(item[1]));
             }
@@ -118,31 +118,31 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Quads, results, the code of a mask, blocks, blocks of a chunk, queries.
+    /// Quads, results, the code of a mask, blocks, blocks of a band, queries.
     fn sizes(&self) -> [usize; QUERY] {
         std::array::from_fn(|k| self.entry[k] as usize)
     }
 
-    fn chunks(&self) -> usize {
-        let [_, _, _, blocks, chunk, _] = self.sizes();
-        blocks.div_ceil(chunk)
+    fn bands(&self) -> usize {
+        let [_, _, _, blocks, band, _] = self.sizes();
+        blocks.div_ceil(band)
     }
 
-    /// Words that a chunk keeps.
+    /// Words that a band keeps.
     fn line(&self) -> usize {
         let [_, count, .., queries] = self.sizes();
         2 * count * queries
     }
 
-    fn scan(&self, chunk: usize, output: &mut [u32]) {
-        let [quads, count, _, blocks, blocks_of_chunk, queries] = self.sizes();
+    fn scan(&self, band: usize, output: &mut [u32]) {
+        let [quads, count, _, blocks, blocks_of_band, queries] = self.sizes();
         let mask = Mask::decode(self.entry[2]);
         let block_words = BLOCK_HEADER as usize + 4 * VECTORS * quads;
         let floats = quads * elements(self.scan.packing) as usize;
         let mut best = vec![Item::MAX; count * queries];
         let mut unpacked = Vec::new();
-        let first = chunk * blocks_of_chunk;
-        for block in first..blocks.min(first + blocks_of_chunk) {
+        let first = band * blocks_of_band;
+        for block in first..blocks.min(first + blocks_of_band) {
             let words = &self.page[block * block_words..][..block_words];
             let (header, packed) = words.split_at(BLOCK_HEADER as usize);
             let (scales, ids) = header.split_at(VECTORS);

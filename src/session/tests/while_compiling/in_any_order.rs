@@ -1,5 +1,5 @@
-//! Calls, compilations, failures and losses in any order: every call is answered, and
-//! those that read a tensor find what was written before.
+//! Calls, compilations, failures and losses in any order: every call is answered, and calls
+//! that read a tensor find what was written before.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::super::writing::{Pose, fill};
 use super::*;
 use crate::kernel::Named;
 
-/// What is called besides those that compute: one writes to a tensor, one reads it.
+/// Ops besides those that compute: one writes to a tensor, one reads it.
 const WRITE: usize = OPS;
 const READ: usize = OPS + 1;
 const KINDS: usize = OPS + 2;
@@ -51,12 +51,12 @@ struct Run {
     pending: BTreeMap<Ticket, (usize, f32)>,
     flying: Vec<Launch>,
     works: Vec<(Generation, Compile)>,
-    /// The newest call of each op that was sent in this life of the device.
+    /// The newest call of each op that was sent to this device.
     newest: [Option<Ticket>; KINDS],
-    /// The first that was made in it. Of those before, some were on their way, and others
-    /// had joined what waited.
+    /// The first call that was made with this device. Of the calls before, some were in
+    /// flight, and others had joined the parked ones.
     since: Ticket,
-    /// What the tensor holds, and what reads that were launched are to find there.
+    /// What the tensor holds, and what launched calls that read it are to find there.
     content: f32,
     found: BTreeMap<Ticket, f32>,
     peak: usize,
@@ -65,7 +65,7 @@ struct Run {
 impl Run {
     /// Kernels that did not compile, of which no call has heard yet.
     fn failures(&self) -> usize {
-        let kernels = self.session.device.kernels.iter().flatten();
+        let kernels = self.session.devices.primary().kernels.iter().flatten();
         kernels.filter(|(_, fate)| *fate == Fate::Failed).count()
     }
 
@@ -81,7 +81,7 @@ impl Run {
         };
         let batch = last_sent(&self.session);
         let tickets = tickets(batch);
-        // One that may lose the device waits for nothing, also not for its turn.
+        // A call that may lose the device waits for nothing, also not for its turn.
         let keeps_order = batch.payload.losses + 1 < ATTEMPTS;
         let is_new = |ticket: &&Ticket| keeps_order && **ticket >= self.since;
         for ticket in tickets.iter().filter(is_new) {
@@ -89,7 +89,7 @@ impl Run {
             assert!(*newest < Some(*ticket), "an op's calls keep their order");
             *newest = Some(*ticket);
         }
-        let is_well = self.failures() == failures; // Else nothing is computed.
+        let is_well = self.failures() == failures; // A kernel that failed computes nothing.
         if keeps_order && is_well {
             self.assert_older_writes_are_sent(&tickets);
         }
@@ -108,7 +108,7 @@ impl Run {
         true
     }
 
-    /// A read of these is launched behind every older write that is waited for.
+    /// Holds that a read is launched behind every older write that is waited for.
     fn assert_older_writes_are_sent(&self, tickets: &[Ticket]) {
         let kind = |ticket: &Ticket| self.pending[ticket].0;
         let Some(newest) = tickets.iter().rfind(|ticket| kind(ticket) == READ) else {
@@ -124,20 +124,20 @@ impl Run {
         }
     }
 
-    /// Unless too many are on their way, what waits aside waits for a kernel.
+    /// Holds that a parked batch waits for a kernel, unless too many batches are in flight.
     fn assert_nothing_could_go(&mut self) {
         if !self.session.queue.may_fly() || self.session.is_lost() {
             return;
         }
         let clip = Kernel::Named(Named::Clip);
-        let writes = Some(Fate::Compiling) == self.session.device.fate(&clip);
+        let writes = Some(Fate::Compiling) == self.session.devices.primary().fate(&clip);
         for batch in self.session.queue.parked() {
             for call in batch.calls() {
                 let recipe = call.work.planned.recipe.0 as usize;
-                let recipe = &self.session.structures.recipes()[recipe];
+                let recipe = &self.session.programs.recipes()[recipe];
                 let mut fates = recipe
                     .kernels()
-                    .map(|kernel| self.session.device.fate(kernel));
+                    .map(|kernel| self.session.devices.primary().fate(kernel));
                 let compiles = fates.any(|fate| fate == Some(Fate::Compiling));
                 let reads = batch.payload.tensors_of(call).contains(&self.pose.target);
                 assert!(compiles || reads && writes);
@@ -201,7 +201,7 @@ impl Run {
         self.peak = loads(&self.session);
     }
 
-    /// A face's moves until all is answered.
+    /// Makes a face's moves until all is answered.
     fn finish(&mut self) {
         self.session.flush();
         for _ in 0..1000 {
@@ -222,8 +222,8 @@ impl Run {
 }
 
 proptest! {
-    /// Every call is answered once, with its own values or its own kernel's error,
-    /// in the order of its kind; and nothing waits that could go.
+    /// Every call is answered once, with its own values or its own kernel's error, in the
+    /// order of its kind; and no call waits that could go.
     #[test]
     fn every_call_is_answered_while_kernels_compile(events in prop::collection::vec(event(), 1..100)) {
         let limits = BatchConfig {

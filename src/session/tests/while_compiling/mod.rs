@@ -11,7 +11,7 @@ use crate::Code;
 use crate::batch::{Capacity, Overflow};
 use crate::device::Compile;
 
-/// Kernels that calls are of: each gives `value + 1`.
+/// The kernels of calls: each gives `value + 1`.
 const OPS: usize = 3;
 
 fn compiling() -> Session<Frail> {
@@ -30,7 +30,7 @@ fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
         _ => (ops::lerp(1, Timing::Call), 2),
     };
     if op < 2 {
-        return (session.recipe(&asked.expect("a width of 1")), operands);
+        return (session.recipe(asked.expect("a width of 1")), operands);
     }
     let shape = crate::graph::shape::Shape::new(&[4]).expect("a small shape");
     let mut chain = crate::graph::chain::Chain::default();
@@ -40,10 +40,10 @@ fn structure(session: &mut Session<Frail>, op: usize) -> (RecipeId, usize) {
     let sum = chain.binary(crate::graph::BinaryFn::Maximum, x, y);
     let least = chain.unary(crate::graph::UnaryFn::Relu, sum.expect("they broadcast"));
     chain.output(least.expect("one tensor")).expect("a node");
-    (session.chain(chain), operands)
+    (session.recipe(chain), operands)
 }
 
-/// Calls `op` on four floats.
+/// Asks for `op` on four floats.
 fn call(session: &mut Session<Frail>, op: usize, value: f32, key: Option<u32>) -> Option<Accepted> {
     let (recipe, operands) = structure(session, op);
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(16).expect("room"));
@@ -83,7 +83,7 @@ fn compile(session: &mut Session<Frail>, works: &mut Vec<Compile>, failed: Optio
 #[test]
 fn what_is_ready_goes_and_the_rest_when_it_is() {
     let (mut session, mut works) = (compiling(), Vec::new());
-    // Nothing is ready: nothing goes, and each kernel is compiled once.
+    // No kernel is ready: nothing goes, and each kernel is compiled once.
     let first = [0, 1, 0].map(|op| made(&mut session, op, 1.0));
     session.flush();
     assert!(session.launch(NOW).is_none());
@@ -103,7 +103,7 @@ fn what_is_ready_goes_and_the_rest_when_it_is() {
         [(first[0], two(1.0)), (first[2], two(1.0))]
     );
 
-    // Nothing waits for bezier that needs none of it.
+    // Calls that do not need bezier do not wait for it.
     session.flush();
     let sent = session.launch(NOW).expect("lerp is ready");
     let settlement = land(&mut session, sent);
@@ -114,7 +114,7 @@ fn what_is_ready_goes_and_the_rest_when_it_is() {
     );
 
     compile(&mut session, &mut works, None);
-    // The later one has joined the first.
+    // The later batch has joined the first.
     let sent = session.launch(NOW).expect("bezier is ready");
     let settlement = land(&mut session, sent);
     assert_eq!(
@@ -122,7 +122,7 @@ fn what_is_ready_goes_and_the_rest_when_it_is() {
         [(first[1], two(1.0)), (later[0], two(5.0))]
     );
     assert_eq!((session.pending(), loads(&session)), (0, 1));
-    // Divided or not, those were two batches.
+    // Whether calls left them or not, those were two batches.
     assert_eq!(session.stats().batches, 2);
 }
 
@@ -142,7 +142,7 @@ fn frames_that_wait_for_a_kernel_share_their_memory() {
         assert_eq!(land(&mut session, sent).answers.len(), 2);
     }
     assert_eq!((session.pending(), loads(&session)), (400, 2));
-    assert!(held(&session) <= 5 * Arena::CHUNK);
+    assert!(held(&session) <= 5 * Arena::GROWTH);
 
     for (op, spread) in [(1, 1.0), (2, 1.0)] {
         compile(&mut session, &mut works, None);
@@ -174,15 +174,15 @@ fn a_batch_that_waits_for_several_kernels_is_held_once() {
         made(&mut session, call % OPS, 1.0);
     }
     let before = held(&session);
-    assert!(before > 3 * Arena::CHUNK, "the test needs a large batch");
+    assert!(before > 3 * Arena::GROWTH, "the test needs a large batch");
     session.flush();
     assert!(session.launch(NOW).is_none());
     let mut sent = Vec::new();
     for _ in 0..OPS {
         compile(&mut session, &mut works, None);
         sent.push(session.launch(NOW).expect("one more is ready"));
-        // Tables are forgotten when they are sent; a next batch may be open.
-        assert!(held(&session) <= before + Arena::CHUNK);
+        // Segment tables are gone as soon as they are sent; a next batch may be open.
+        assert!(held(&session) <= before + Arena::GROWTH);
     }
     let answers = sent.into_iter().map(|sent| {
         let settlement = land(&mut session, sent);
@@ -191,7 +191,7 @@ fn a_batch_that_waits_for_several_kernels_is_held_once() {
         all.len()
     });
     assert_eq!(answers.collect::<Vec<_>>(), [CALLS / OPS; OPS]);
-    assert!(held(&session) <= 2 * Arena::CHUNK);
+    assert!(held(&session) <= 2 * Arena::GROWTH);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_kernel_that_does_not_compile_fails_its_own_calls() {
         answers,
         BTreeMap::from([(good, None), (bad, shader), (other, None)])
     );
-    // It is tried anew for the next call.
+    // The kernel is tried anew for the next call.
     made(&mut session, 1, 1.0);
     session.flush();
     assert!(session.launch(NOW).is_none());
@@ -281,7 +281,7 @@ fn what_reads_a_tensor_does_not_wait_for_a_write_that_was_given_up() {
     warm(&mut session, &mut works);
 
     let writer = write(&mut session, pose, 7.0, (None, None)).expect("taken");
-    // It waits as well, so that its batch stays.
+    // The other call waits as well, so that its batch stays.
     made(&mut session, 1, 1.0);
     session.flush();
     assert!(session.launch(NOW).is_none());
@@ -335,7 +335,7 @@ fn what_brings_devices_down_while_it_compiles_is_refused() {
         session.lose(session.generation());
         session.replace_device(Frail::new(1 << 20).compiling(), NOW);
     }
-    session.device.fault = Some(Error::DeviceLost("test".into()));
+    session.devices.primary_mut().fault = Some(Error::DeviceLost("test".into()));
     let sent = session.launch(NOW).expect("whatever comes");
     let settlement = land(&mut session, sent);
     assert_eq!(settlement.answers[0].ticket, ticket);
@@ -380,7 +380,7 @@ fn a_warm_up_is_answered_when_its_kernels_are_compiled() {
     assert!(session.warmed().is_none(), "answered once");
     let sent = session.launch(NOW).expect("lerp is ready");
     assert_eq!(land(&mut session, sent).answers[0].ticket, lerp);
-    // It counts nowhere, and ends with the session.
+    // A warm-up counts nowhere, and ends with the session.
     let stats = session.stats();
     assert_eq!((stats.calls, stats.settled, stats.rejected), (1, 1, 0));
     let last = session.warm_up(Kernels::default());

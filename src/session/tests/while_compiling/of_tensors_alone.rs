@@ -1,5 +1,5 @@
-//! Calls that read only tensors that stay, and so have no words of operands: what
-//! is divided from a batch of them shares an arena without memory.
+//! Calls that read resident tensors alone, and so have no words of operands: a batch that
+//! such calls left for another one shares an arena without memory.
 
 use super::*;
 use crate::graph::UnaryFn;
@@ -7,14 +7,14 @@ use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 
-/// Calls a function on a tensor of so many elements.
+/// Asks for a function of a tensor of so many elements.
 fn ask(session: &mut Session<Frail>, function: UnaryFn, (tensor, elements): (u32, u32)) -> Ticket {
     let shape = Shape::new(&[elements]).expect("a small shape");
     let mut chain = Chain::default();
     let x = chain.input(shape, DType::F32, Home::Resident);
     let y = chain.unary(function, x.expect("room")).expect("one tensor");
     chain.output(y).expect("a node");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.room(4).expect("room")[0] = tensor;
     let submission = Submission {
         recipe,

@@ -1,7 +1,7 @@
 //! One thread of a process at a time lists adapters, makes a device or frees one, natively.
 //!
 //! Where several do at once, NVIDIA's driver 580 on Linux may come to a stop: a thread of its
-//! own spins, and every other one that enters the driver waits for it. Where several ask for
+//! own spins, and every other one that enters that driver waits for it. Where several ask for
 //! an adapter at once, about one process in a hundred ends with a segmentation fault, inside
 //! of a question about the physical device.
 

@@ -1,21 +1,21 @@
-//! What compares queries with a vector, as WGSL: how it is unpacked, and one sum
-//! for each query. The rest of the kernel is `shaders/top_k_scan.wgsl`.
+//! Prints the part of the scan kernel that compares queries with a vector: how the vector is
+//! unpacked, and a sum for each query. The rest of the kernel is `shaders/top_k_scan.wgsl`.
 
 use crate::graph::searching::{Scan, elements};
 use crate::tensor::Packing;
 
-/// Complete WGSL source behind the libraries.
+/// The WGSL source of the kernel, without libraries.
 pub(super) fn source(scan: &Scan) -> String {
     let (before, after) = shader!("top_k_scan")
         .split_once('$')
-        .expect("it has one hole");
+        .expect("the shader has one hole");
     [before, &compare(scan), after].join("\n")
 }
 
-/// The hole: a loop for a lone query, and one for a group. A query's sum is the
-/// same in both.
+/// The text of the hole: a loop for one query and a loop for a group of queries, which compute
+/// the same sum for each query.
 fn compare(scan: &Scan) -> String {
-    let (queries, quads) = (scan.queries(), elements(scan.packing) / 4);
+    let queries = scan.queries();
     let mut text = String::new();
     put!(
         &mut text,
@@ -33,9 +33,9 @@ fn compare(scan: &Scan) -> String {
         );
     }
     text += "if operand(entry, COUNT) == 1u {\n";
-    sums(&mut text, scan, (1, quads));
+    sums(&mut text, scan, 1);
     text += "} else {\n";
-    sums(&mut text, scan, (queries, quads));
+    sums(&mut text, scan, queries);
     text += "}\n";
     for query in 0..queries {
         let sum = format!("((s{query}.x + s{query}.y) + (s{query}.z + s{query}.w))");
@@ -52,8 +52,9 @@ fn compare(scan: &Scan) -> String {
     text + "}"
 }
 
-/// The loop over a vector's quads for so many queries.
-fn sums(text: &mut String, scan: &Scan, (queries, quads): (u32, u32)) {
+/// Prints the loop over a vector's quads, for so many queries.
+fn sums(text: &mut String, scan: &Scan, queries: u32) {
+    let quads = elements(scan.packing) / 4;
     put!(
         text,
         "for (var j = 0u; j < quads; j++) {{\nlet w = page[at + HEADER + j * BLOCK + lane];\n"

@@ -1,4 +1,4 @@
-//! Calls that wait and batches on their way: how soon a flush sends them, what they
+//! Calls that wait and batches in flight: how soon a flush sends them, what memory they
 //! hold, and when a device counts as silent.
 
 use super::*;
@@ -30,7 +30,7 @@ fn what_is_wanted_at_once_waits_for_no_batch() {
     assert_eq!(values(&settlement), [(ticket, vec![5.0])]);
 }
 
-/// Asks for a sampling of nothing, which a tensor takes.
+/// Asks for a sampling without lanes, which writes to a tensor.
 fn put_stored(session: &mut Session<Frail>) -> Ticket {
     let sampling = Sampling {
         layers: 1,
@@ -39,7 +39,7 @@ fn put_stored(session: &mut Session<Frail>) -> Ticket {
         row: 1,
         is_stored: true,
     };
-    let recipe = session.sampling(sampling);
+    let recipe = session.recipe(sampling);
     let names = [0; 2].map(|_| {
         let tensor = session.hold();
         session.fill(tensor, &[0; 4]).expect("held");
@@ -58,7 +58,7 @@ fn put_stored(session: &mut Session<Frail>) -> Ticket {
     session.submit(&submission, NOW).expect("taken").ticket
 }
 
-/// Lands what comes next of a batch at this moment.
+/// Lands the next flight of a batch at this moment.
 fn land_at(session: &mut Session<Frail>, sent: &mut Launch, now: f64) {
     let outcome = pollster::block_on(sent.flights.remove(0));
     settle_at(session, sent, now, outcome);
@@ -70,16 +70,23 @@ fn settle_at(
     now: f64,
     outcome: Result<Readback, Error>,
 ) {
-    session.note_landing((sent.batch, sent.generation), &outcome, Millis(now));
+    session.note_landing(
+        LaunchId {
+            batch: sent.batch,
+            generation: sent.generation,
+        },
+        &outcome,
+        Millis(now),
+    );
     let settlement = session.settle(sent.batch, sent.generation, outcome);
     assert!(settlement.is_some(), "on its way");
 }
 
 #[test]
 fn a_device_owes_an_answer_since_it_gave_the_last() {
-    let device = Frail::in_pieces(1 << 20, 256).gpu();
+    let device = Frail::in_chunks(1 << 20, 256).gpu();
     let session = Session::new(device, config()).expect("valid settings");
-    let mut session = session.beside(Frail::new(1 << 20), None);
+    let mut session = session.with_companion(Frail::new(1 << 20), None);
     let owes = |session: &Session<Frail>| session.oldest_in_flight().map(|since| since.0);
     let mut sent = [1, 200, 1].map(|rows| {
         put(&mut session, 1.0, rows);
@@ -87,16 +94,16 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
     });
     assert!(
         sent[1].flights.len() >= 3,
-        "{} pieces",
+        "{} chunks",
         sent[1].flights.len()
     );
     assert_eq!(owes(&session), Some(0.0));
-    // Each batch, and each piece of one, is an answer.
+    // Each chunk of each batch is an answer.
     land_at(&mut session, &mut sent[0], 4000.0);
     assert_eq!(owes(&session), Some(4000.0));
     land_at(&mut session, &mut sent[1], 8000.0);
     assert_eq!(owes(&session), Some(8000.0));
-    // A failure is none, nor what nothing is read of, nor the processor's.
+    // No answer: a failure, a chunk that nothing is read of, and one of the CPU.
     drop(pollster::block_on(sent[1].flights.remove(0)));
     let fails = Err(Error::Fatal("test".into()));
     settle_at(&mut session, &sent[1], 9000.0, fails);
@@ -105,11 +112,11 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
     land_at(&mut session, &mut stored, 10_000.0);
     ask_of(&mut session, (1.0, 1), None, Some(Engine::Cpu)).expect("taken");
     let mut aside = launch(&mut session);
-    assert!(aside.is_parted && aside.flights.is_empty());
+    assert!(aside.has_cpu_share && aside.flights.is_empty());
     aside.flights.push(session.compute(aside.batch));
     land_at(&mut session, &mut aside, 11_000.0);
     assert_eq!(owes(&session), Some(8000.0));
-    // What is sent later is owed since then.
+    // A batch that is sent later is owed since then.
     for mut sent in sent.into_iter().skip(1) {
         while !sent.flights.is_empty() {
             land_at(&mut session, &mut sent, 12_000.0);
@@ -123,7 +130,7 @@ fn a_device_owes_an_answer_since_it_gave_the_last() {
 
 #[test]
 fn nothing_is_owed_to_calls_that_wait_for_room_alone() {
-    let device = Frail::in_pieces(1 << 20, 256).gpu().compiling();
+    let device = Frail::in_chunks(1 << 20, 256).gpu().compiling();
     let config = BatchConfig {
         max_pieces_in_flight: Some(1),
         ..config()
@@ -158,14 +165,22 @@ fn nothing_is_owed_to_calls_that_wait_for_room_alone() {
     assert_eq!(owes(&session), None);
 }
 
-/// Lands all of a batch, one piece at each of these moments and the rest at the last;
-/// each is what is owed from then on, until it is the last. Returns who was answered.
+/// Lands all chunks of a batch, one at each of these moments and the rest at the last. Each
+/// moment is that since when the device owes an answer, until the last chunk. Returns who
+/// was answered.
 fn drain(session: &mut Session<Frail>, sent: &mut Launch, moments: &[f64]) -> Vec<Ticket> {
     let mut answered = Vec::new();
     for at in 0.. {
         let now = moments[at.min(moments.len() - 1)];
         let outcome = pollster::block_on(sent.flights.remove(0));
-        session.note_landing((sent.batch, sent.generation), &outcome, Millis(now));
+        session.note_landing(
+            LaunchId {
+                batch: sent.batch,
+                generation: sent.generation,
+            },
+            &outcome,
+            Millis(now),
+        );
         let settled = session.settle(sent.batch, sent.generation, outcome);
         let settled = settled.expect("on its way");
         let last = settled.answers.iter().filter(|answer| answer.is_last());
@@ -197,7 +212,7 @@ fn operands_that_memory_has_no_room_for_are_refused() {
 
 #[test]
 fn operands_that_go_to_the_next_batch_are_held_once() {
-    const LARGE: u32 = 2 * Arena::CHUNK;
+    const LARGE: u32 = 2 * Arena::GROWTH;
     for rows in [LARGE, 8] {
         let limits = BatchConfig {
             max_batch_size: Some(LARGE.into()),
@@ -207,7 +222,7 @@ fn operands_that_go_to_the_next_batch_are_held_once() {
         let first = put(&mut session, 1.0, LARGE - 4);
         let second = put(&mut session, 2.0, rows);
         let rest = match rows {
-            8 => Arena::CHUNK,
+            8 => Arena::GROWTH,
             rows => 2 * rows,
         };
         assert_eq!(held(&session), 2 * LARGE + rest, "{rows} rows");
@@ -222,7 +237,7 @@ fn operands_that_go_to_the_next_batch_are_held_once() {
 
 #[test]
 fn what_was_given_up_is_not_held_until_the_batch_goes() {
-    const ROWS: u32 = Arena::CHUNK / 2;
+    const ROWS: u32 = Arena::GROWTH / 2;
     for is_superseded in [true, false] {
         let limits = BatchConfig {
             overflow: Overflow::Latest,
@@ -242,8 +257,8 @@ fn what_was_given_up_is_not_held_until_the_batch_goes() {
                 assert_eq!(session.abort(last), !is_superseded);
             }
             last = accepted.ticket;
-            // Up to three of them with the oldest, as many to come, and what is spare.
-            assert!(held(&session) <= 8 * Arena::CHUNK, "{}", held(&session));
+            // Up to three batches with the oldest, as many to come, and what is spare.
+            assert!(held(&session) <= 8 * Arena::GROWTH, "{}", held(&session));
         }
         let sent = launch(&mut session);
         let answers = values(&land(&mut session, sent));
@@ -253,7 +268,7 @@ fn what_was_given_up_is_not_held_until_the_batch_goes() {
     }
 }
 
-/// Asks for the sum of a tensor of four.
+/// Asks for the sum of a tensor of four floats.
 fn put_sum(session: &mut Session<Frail>, recipe: RecipeId, tensor: u32) -> Ticket {
     session.room(4).expect("room")[0] = tensor;
     let submission = Submission {
@@ -275,7 +290,7 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
         .expect("room");
     let sum = chain.reduce(Reduction::Sum, x, (&[], false));
     chain.output(sum.expect("all of it")).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     let [kept, gone] = [1.0_f32, 2.0].map(|value| {
         let tensor = session.hold();
         session.fill(tensor, &[value.to_bits(); 4]).expect("held");
@@ -300,6 +315,10 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
     let answers = values(&land(&mut session, sent));
     let sums = answers.iter().map(|(ticket, sum)| (*ticket, sum[0]));
     assert!(sums.eq([(first, 4.0), (last, 4.0)]));
-    assert_eq!(session.device.tensor_bytes(gone), 0, "nobody reads it");
-    assert_eq!(session.device.tensor_bytes(kept), 16);
+    assert_eq!(
+        session.devices.primary().tensor_bytes(gone),
+        0,
+        "nobody reads it"
+    );
+    assert_eq!(session.devices.primary().tensor_bytes(kept), 16);
 }

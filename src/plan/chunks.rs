@@ -1,74 +1,72 @@
-//! Cuts a batch into pieces, each planned, sent and answered by itself, so
-//! that copies, the link and the device work at once.
+//! Cuts a batch into chunks, each planned, sent and answered by itself, so that copies, the
+//! link and the device work at the same time.
 //!
-//! A small batch is one piece, and costs nothing more for it. Only rows are
-//! cut, never what an op reads together; a batch of networks, where copies are the
-//! smaller part, is small for longer. What is still too large for a device is
-//! halved until it is not ([`Piece::halve`]).
+//! A small batch is one chunk. Calls are cut between rows only. A batch of networks, of whose
+//! time copies are the smaller part, stays whole up to a larger size. What a device cannot
+//! hold is not decided here; a chunk that is too large is halved ([`Chunk::halve`]).
 
 use std::borrow::Borrow;
 
 use super::slicing::GRAIN;
-use super::{Call, Part, Recipe};
+use super::{Call, Recipe, RowSlice};
 use crate::tensor::WORD;
 
-/// How large pieces should be, in bytes of operands or of results, whichever
-/// are more.
+/// How large chunks should be, in bytes of operands or of results, whichever are more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceSizes {
+pub struct ChunkSizes {
     /// A batch no larger than this stays whole.
     pub whole: u64,
-    /// About the size of the pieces of a larger one.
+    /// About the size of each chunk of a larger batch.
     pub target: u64,
 }
 
-/// Consecutive calls of a batch. The first and the last may be cut.
+/// Consecutive calls of a batch, the first and the last of which may be cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Piece {
-    /// Number of its first call.
+pub struct Chunk {
+    /// Number of the first call.
     pub first: usize,
-    /// Number behind its last call.
+    /// Number behind the last call.
     pub end: usize,
-    /// Rows of the first call that are in the pieces before.
+    /// Rows of the first call that are in earlier chunks.
     pub skipped: u32,
-    /// Rows of the last call that are left to the pieces behind.
+    /// Rows of the last call that are left to later chunks.
     pub left: u32,
 }
 
-/// Places that are looked at for a cut.
+/// Row counts that are tried for a cut.
 const TRIES: usize = 4;
 
-/// A network is cut for the sake of overlap where it weighs so many pieces: what
-/// is multiplied in small parts keeps a GPU less busy.
+/// A call of a network is cut only where it weighs so many chunks: products of few rows keep a
+/// GPU less busy.
 const COARSE: u64 = 8;
 
-impl PieceSizes {
+impl ChunkSizes {
     /// Every batch stays whole.
-    pub const WHOLE: PieceSizes = PieceSizes {
+    pub const WHOLE: ChunkSizes = ChunkSizes {
         whole: u64::MAX,
         target: u64::MAX,
     };
 }
 
-impl Piece {
-    /// All calls.
-    pub fn all<C>(calls: &[C]) -> Piece {
-        Piece {
+impl Chunk {
+    /// The chunk of all calls.
+    pub fn all<C>(calls: &[C]) -> Chunk {
+        Chunk {
             end: calls.len(),
-            ..Piece::default()
+            ..Chunk::default()
         }
     }
 
-    /// Two pieces of about half of its words each; `None` where it cannot be cut.
-    pub fn halve<C: Borrow<Call>>(&self, recipes: &[Recipe], calls: &[C]) -> Option<[Piece; 2]> {
+    /// Two chunks of about half of the words each; `None` where the chunk cannot be cut.
+    pub fn halve<C: Borrow<Call>>(&self, recipes: &[Recipe], calls: &[C]) -> Option<[Chunk; 2]> {
         let recipe = |index: usize| &recipes[calls[index].borrow().recipe.0 as usize];
         if self.end - self.first == 1 {
-            let Part { rows, .. } = self.part(calls, self.first);
+            let RowSlice { rows, .. } = self.rows_of(calls, self.first);
             let fit = recipe(self.first).cut(rows, rows / 2)?;
             return Some(self.cut_after(rows, fit));
         }
         let words = |index: usize| {
-            let Part { rows, .. } = self.part(calls, index);
+            let RowSlice { rows, .. } = self.rows_of(calls, index);
             recipe(index).input_words(rows) + recipe(index).result_words(rows)
         };
         let half = (self.first..self.end).map(words).sum::<u64>() / 2;
@@ -77,12 +75,12 @@ impl Piece {
             sum += words(middle);
             middle += 1;
         }
-        let front = Piece {
+        let front = Chunk {
             end: middle,
             left: 0,
             ..*self
         };
-        let back = Piece {
+        let back = Chunk {
             first: middle,
             skipped: 0,
             ..*self
@@ -90,24 +88,24 @@ impl Piece {
         Some([front, back])
     }
 
-    /// The two sides of a cut after the first `fit` of its only call's `rows`.
-    pub(super) fn cut_after(&self, rows: u32, fit: u32) -> [Piece; 2] {
-        let front = Piece {
+    /// The two sides of a cut of the only call, after the first `fit` of its `rows`.
+    pub(super) fn cut_after(&self, rows: u32, fit: u32) -> [Chunk; 2] {
+        let front = Chunk {
             left: self.left + rows - fit,
             ..*self
         };
-        let back = Piece {
+        let back = Chunk {
             skipped: self.skipped + fit,
             ..*self
         };
         [front, back]
     }
 
-    /// The rows that it has of a call of its range.
-    pub fn part<C: Borrow<Call>>(&self, calls: &[C], index: usize) -> Part {
+    /// The rows of one of the calls that are in the chunk.
+    pub fn rows_of<C: Borrow<Call>>(&self, calls: &[C], index: usize) -> RowSlice {
         let first = if index == self.first { self.skipped } else { 0 };
         let left = if index + 1 == self.end { self.left } else { 0 };
-        Part {
+        RowSlice {
             first,
             rows: calls[index].borrow().rows - first - left,
         }
@@ -115,9 +113,9 @@ impl Piece {
 }
 
 impl Recipe {
-    /// How many of a call's last `rows` rows go first if these are cut after
-    /// about so many: a multiple of [`GRAIN`], which keeps all operands at
-    /// multiples of 16 bytes whatever their width. `None` where they cannot be cut.
+    /// Where a call's last `rows` rows are cut if the first side should have `about` so many: a
+    /// multiple of [`GRAIN`], which keeps operands of any width at multiples of 16 bytes.
+    /// `None` where these rows cannot be cut.
     pub(super) fn cut(&self, rows: u32, about: u32) -> Option<u32> {
         let first = (about / GRAIN * GRAIN).max(GRAIN);
         if self.is_by_row() {
@@ -125,16 +123,16 @@ impl Recipe {
         }
         self.rows?;
         let suits = |rows| self.computes(rows);
-        // Where both sides are computed by the same program; one row need not be.
+        // Both sides need the program of the whole call, and a lone row may have another.
         let near = (first..rows.saturating_sub(GRAIN - 1)).step_by(GRAIN as usize);
         near.take(TRIES)
             .find(|first| suits(*first) && (rows - first > *first || suits(rows - first)))
     }
 }
 
-/// Cuts the calls of a batch. The pieces cover each row once, in order, and
-/// there is at least one.
-pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSizes) -> Vec<Piece> {
+/// Cuts the calls of a batch. There is at least one chunk, and the chunks cover each row once,
+/// in order.
+pub fn chunks<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: ChunkSizes) -> Vec<Chunk> {
     let (mut up, mut down, mut all) = (0, 0, 0);
     for call in calls.iter().map(Borrow::borrow) {
         let recipe = &recipes[call.recipe.0 as usize];
@@ -147,12 +145,12 @@ pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSize
         all += sent.max(asked);
     }
     if up.max(down) * u64::from(WORD) <= sizes.whole {
-        return vec![Piece::all(calls)];
+        return vec![Chunk::all(calls)];
     }
     let target = sizes.target / u64::from(WORD);
     let mut space = Space::of(all, target);
-    let mut open = Piece::default();
-    let mut pieces = Vec::new();
+    let mut open = Chunk::default();
+    let mut chunks = Vec::new();
     for (index, call) in calls.iter().map(Borrow::borrow).enumerate() {
         let recipe = &recipes[call.recipe.0 as usize];
         let mut rows = call.rows;
@@ -162,37 +160,37 @@ pub fn pieces<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: PieceSize
             if rows == 0 {
                 break;
             }
-            // The piece is full, and ends inside of this call or before it.
+            // The chunk is full, and ends within this call or in front of it.
             let is_cut = fit > 0;
             open.end = index + usize::from(is_cut);
             open.left = if is_cut { rows } else { 0 };
-            pieces.push(open);
-            open = Piece {
+            chunks.push(open);
+            open = Chunk {
                 first: index,
                 skipped: call.rows - rows,
-                ..Piece::default()
+                ..Chunk::default()
             };
             space = Space::of(space.remaining, target);
         }
     }
     open.end = calls.len();
-    pieces.push(open);
-    pieces
+    chunks.push(open);
+    chunks
 }
 
-/// The space of one piece, in words.
+/// The space of the chunk that is being filled, in words.
 struct Space {
-    /// What it should take.
+    /// The size that the chunk should have.
     size: u64,
-    /// What it can still take.
+    /// The part of `size` that is still free.
     room: u64,
-    /// What is in no piece yet, in this one or behind it.
+    /// Words of the batch that are in no chunk yet.
     remaining: u64,
 }
 
 impl Space {
-    /// An even share of what remains. A little above the target is better than
-    /// one more piece.
+    /// The space of an even share of what remains. A share a little above the target is better
+    /// than one more chunk.
     fn of(remaining: u64, target: u64) -> Space {
         let most = target.saturating_add(target / 8);
         let size = remaining.div_ceil(remaining.div_ceil(most).max(1));
@@ -203,14 +201,14 @@ impl Space {
         }
     }
 
-    /// Takes of a call's last `rows` rows as many as fit.
+    /// Takes as many of a call's last `rows` rows as fit, and returns how many.
     fn take(&mut self, recipe: &Recipe, rows: u32) -> u32 {
         let heavy = recipe.weight(rows);
         let (fit, taken) = if heavy <= self.room {
             (rows, heavy)
         } else {
             let fit = self.fitting(recipe, rows, heavy);
-            // What carries its words whatever its rows has none of them here.
+            // Without a row in the chunk, the call's fixed words are not in the chunk either.
             (fit, if fit > 0 { recipe.weight(fit) } else { 0 })
         };
         self.room = self.room.saturating_sub(taken);
@@ -218,8 +216,8 @@ impl Space {
         fit
     }
 
-    /// Of a call that is too heavy: a part of it or none of it; of what cannot
-    /// be cut, all where the piece would stay empty.
+    /// How many rows of a call that is too heavy the chunk takes: some or none of a call that
+    /// can be cut, all of another one if the chunk is empty.
     fn fitting(&self, recipe: &Recipe, rows: u32, heavy: u64) -> u32 {
         let is_empty = self.room == self.size;
         if !recipe.is_by_row() {

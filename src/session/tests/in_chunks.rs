@@ -1,5 +1,5 @@
-//! A batch in several pieces: who is answered by which, and what becomes of the
-//! others when one fails or the device is lost between two.
+//! A batch in several chunks: which chunk answers whom, and what becomes of the other
+//! chunks when one fails or the device is lost between two.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::tensor::DType;
 /// Rows of the calls of a batch: two small ones, one that is cut, two more.
 const ROWS: [u32; 5] = [4, 8, 100, 3, 40];
 
-fn session_in_pieces() -> Session<Frail> {
-    Session::new(Frail::in_pieces(1 << 20, 256), config()).expect("valid settings")
+fn session_in_chunks() -> Session<Frail> {
+    Session::new(Frail::in_chunks(1 << 20, 256), config()).expect("valid settings")
 }
 
 fn ask_all(session: &mut Session<Frail>) -> Vec<Ticket> {
@@ -85,24 +85,24 @@ impl Answers {
 
 #[test]
 fn parts_of_a_cut_call_are_its_whole_result() {
-    let mut session = session_in_pieces();
+    let mut session = session_in_chunks();
     let tickets = ask_all(&mut session);
     let sent = launch(&mut session);
-    let pieces = sent.flights.len();
-    assert!(pieces > 3, "{pieces} pieces");
+    let chunks = sent.flights.len();
+    assert!(chunks > 3, "{chunks} chunks");
     let mut answers = Answers::default();
     answers.land(&mut session, sent, None);
     assert_eq!(answers.well(&tickets), [0, 1, 2, 3, 4]);
     let stats = session.stats();
-    assert_eq!((stats.batches, stats.pieces), (1, pieces as u64));
+    assert_eq!((stats.batches, stats.pieces), (1, chunks as u64));
     assert_eq!((stats.settled, stats.rejected), (5, 0));
     assert_eq!((session.pending(), session.in_flight()), (0, 0));
     assert_eq!(session.queue.pending_bytes(), 0);
 }
 
 #[test]
-fn a_piece_that_lands_gives_its_calls_room_in_the_queue() {
-    let mut session = session_in_pieces();
+fn a_chunk_that_lands_gives_its_calls_room_in_the_queue() {
+    let mut session = session_in_chunks();
     ask_all(&mut session);
     let mut sent = launch(&mut session);
     let first = pollster::block_on(sent.flights.remove(0));
@@ -114,29 +114,29 @@ fn a_piece_that_lands_gives_its_calls_room_in_the_queue() {
     assert_eq!(
         session.in_flight(),
         1,
-        "a batch counts until its last piece"
+        "a batch counts until its last chunk"
     );
 }
 
 #[test]
-fn a_failed_piece_takes_its_own_calls_along_and_no_others() {
-    let pieces = {
-        let mut session = session_in_pieces();
+fn a_failed_chunk_takes_its_own_calls_along_and_no_others() {
+    let chunks = {
+        let mut session = session_in_chunks();
         ask_all(&mut session);
         launch(&mut session).flights.len()
     };
-    for failed in 0..pieces {
-        let mut session = session_in_pieces();
+    for failed in 0..chunks {
+        let mut session = session_in_chunks();
         let tickets = ask_all(&mut session);
         let sent = launch(&mut session);
-        let piece = session.queue.in_flight()[0].way.pieces[failed].piece;
+        let chunk = session.queue.in_flight()[0].way.chunks[failed].chunk;
         let unharmed: Vec<usize> = (0..ROWS.len())
-            .filter(|index| !(piece.first..piece.end).contains(index))
+            .filter(|index| !(chunk.first..chunk.end).contains(index))
             .collect();
         let mut answers = Answers::default();
         let fault = Error::OutOfMemory("test".into());
         answers.land(&mut session, sent, Some((failed, &fault)));
-        assert_eq!(answers.well(&tickets), unharmed, "piece {failed}");
+        assert_eq!(answers.well(&tickets), unharmed, "chunk {failed}");
         let stats = session.stats();
         assert_eq!(stats.settled, unharmed.len() as u64);
         assert_eq!(stats.settled + stats.rejected, ROWS.len() as u64);
@@ -146,21 +146,21 @@ fn a_failed_piece_takes_its_own_calls_along_and_no_others() {
 }
 
 #[test]
-fn a_loss_between_two_pieces_answers_nobody_twice() {
+fn a_loss_between_two_chunks_answers_nobody_twice() {
     for lost in 0..4 {
-        let mut session = session_in_pieces();
+        let mut session = session_in_chunks();
         let tickets = ask_all(&mut session);
         let sent = launch(&mut session);
         let mut answers = Answers::default();
         let loss = Error::DeviceLost("test".into());
         answers.land(&mut session, sent, Some((lost, &loss)));
         let before = answers.done.len();
-        assert!(session.is_lost() && before < ROWS.len(), "piece {lost}");
+        assert!(session.is_lost() && before < ROWS.len(), "chunk {lost}");
         assert_eq!(session.pending(), ROWS.len() - before);
         // The next device may cut the batch in another way, or not at all.
         session.replace_device(
             match lost % 2 {
-                0 => Frail::in_pieces(1 << 20, 100),
+                0 => Frail::in_chunks(1 << 20, 100),
                 _ => Frail::new(1 << 20),
             },
             NOW,
@@ -168,7 +168,7 @@ fn a_loss_between_two_pieces_answers_nobody_twice() {
         let again = session.launch(NOW).expect("sent again");
         assert_eq!(super::tickets(last_sent(&session)), tickets[before..]);
         answers.land(&mut session, again, None);
-        assert_eq!(answers.well(&tickets), [0, 1, 2, 3, 4], "piece {lost}");
+        assert_eq!(answers.well(&tickets), [0, 1, 2, 3, 4], "chunk {lost}");
         assert_eq!(session.stats().settled, ROWS.len() as u64);
         assert_eq!(session.stats().batches, 1);
     }
@@ -176,7 +176,7 @@ fn a_loss_between_two_pieces_answers_nobody_twice() {
 
 #[test]
 fn a_batch_of_which_each_attempt_answers_some_is_answered_whole() {
-    let mut session = session_in_pieces();
+    let mut session = session_in_chunks();
     let tickets = ask_all(&mut session);
     let mut answers = Answers::default();
     let mut losses = 0;
@@ -193,7 +193,7 @@ fn a_batch_of_which_each_attempt_answers_some_is_answered_whole() {
             let told = session.settle(sent.batch, sent.generation, loss);
             assert!(told.is_none(), "lost {losses} times before");
             losses += 1;
-            session.replace_device(Frail::in_pieces(1 << 20, 16), NOW);
+            session.replace_device(Frail::in_chunks(1 << 20, 16), NOW);
         }
     }
     assert!(losses >= ATTEMPTS, "{losses} losses");
@@ -202,7 +202,7 @@ fn a_batch_of_which_each_attempt_answers_some_is_answered_whole() {
 
 #[test]
 fn a_cut_call_that_is_never_whole_is_an_error_at_last() {
-    let mut session = session_in_pieces();
+    let mut session = session_in_chunks();
     let ticket = put(&mut session, 1.0, ROWS[2]);
     session.flush();
     for attempt in 1..=ATTEMPTS {
@@ -216,14 +216,14 @@ fn a_cut_call_that_is_never_whole_is_an_error_at_last() {
         if let Some(told) = told {
             assert_eq!(told.answers[0].ticket, ticket);
         }
-        session.replace_device(Frail::in_pieces(1 << 20, 256), NOW);
+        session.replace_device(Frail::in_chunks(1 << 20, 256), NOW);
     }
     assert_eq!(session.pending(), 0);
 }
 
 #[test]
 fn a_call_given_up_between_its_parts_is_heard_of_no_more() {
-    let mut session = session_in_pieces();
+    let mut session = session_in_chunks();
     let tickets = ask_all(&mut session);
     let mut sent = launch(&mut session);
     let mut answers = Answers::default();
@@ -243,8 +243,8 @@ fn a_call_given_up_between_its_parts_is_heard_of_no_more() {
 }
 
 #[test]
-fn explained_pieces_are_told_apart() {
-    let mut session = session_in_pieces();
+fn explained_chunks_are_told_apart() {
+    let mut session = session_in_chunks();
     session.begin_explain();
     ask_all(&mut session);
     let text = session.end_explain();
@@ -252,8 +252,8 @@ fn explained_pieces_are_told_apart() {
     assert!(text.contains("piece 4 of "), "{text}");
 }
 
-/// Calls of so many rows, 4 floats of each multiplied to `wide` and back.
-fn pieces_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
+/// Asks for calls of so many rows, 4 floats of each multiplied to `wide` and back.
+fn chunks_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     let limits = BatchConfig {
         memory_budget: Some(10 << 20),
         ..config()
@@ -267,7 +267,7 @@ fn pieces_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     let y = chain.matmul(x, there).expect("they fit");
     let y = chain.matmul(y, back).expect("they fit");
     chain.output(y).expect("a node of it");
-    let recipe = session.chain(chain);
+    let recipe = session.recipe(chain);
     session.begin_explain();
     for _ in 0..8 {
         let words = u64::from(4 * rows + 8 * wide);
@@ -284,19 +284,19 @@ fn pieces_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     plan.matches("piece ").count().max(1)
 }
 
-/// Of 8 MiB for what lives, a piece's intermediates may take three quarters on a
-/// GPU; what travels is there six times, and a processor answers as it goes.
+/// Of 8 MiB of live bytes, a chunk's intermediates may take three quarters on a GPU.
+/// Operands and results are in a GPU's memory six times; a CPU answers as it goes.
 #[test]
 fn what_stays_on_the_gpu_counts_once() {
-    let pieces = |device: Frail, sizes| pieces_of_networks(device, sizes);
+    let chunks = |device: Frail, sizes| chunks_of_networks(device, sizes);
     let cpu = || Frail::new(1 << 28);
-    // 4 MiB in between, 64 KiB that travel.
+    // 4 MiB of intermediates, 64 KiB of operands and results.
     let wide = (512, 256);
-    assert_eq!(pieces(cpu().gpu(), wide), 1);
-    assert_eq!(pieces(cpu(), wide), 8);
-    // 8 MiB in between.
-    assert_eq!(pieces(cpu().gpu(), (512, 512)), 2);
-    // 2 MiB that travel, and half of that in between.
-    assert_eq!(pieces(cpu().gpu(), (8192, 4)), 4);
-    assert_eq!(pieces(cpu(), (8192, 4)), 4);
+    assert_eq!(chunks(cpu().gpu(), wide), 1);
+    assert_eq!(chunks(cpu(), wide), 8);
+    // 8 MiB of intermediates.
+    assert_eq!(chunks(cpu().gpu(), (512, 512)), 2);
+    // 2 MiB of operands and results, and half of that of intermediates.
+    assert_eq!(chunks(cpu().gpu(), (8192, 4)), 4);
+    assert_eq!(chunks(cpu(), (8192, 4)), 4);
 }

@@ -1,26 +1,26 @@
-//! The dimensions of a stage's domain, and how its loads and its result step along them.
+//! The dimensions of a stage's domain, and how the loads and the result step along each.
 //!
-//! What is computed there is not known here.
+//! What is computed in a place is not known here.
 
-use super::stage::Draft;
+use super::draft::Draft;
 use crate::graph::shape::{MAX_RANK, Shape};
 
 /// Strides of loads and of the result along some dimensions.
 pub(super) type Strides = [u32; MAX_RANK];
 
-/// What a stage is built from.
-pub(super) struct Numbers<'a> {
+/// Where the loads and the result of a draft lie.
+pub(super) struct Geometry<'a> {
     pub(super) draft: &'a Draft,
     /// Strides of the result along each dimension of the domain.
     pub(super) result: Strides,
-    /// Whether the result is a part of another.
+    /// Whether the result is a part of a concat.
     pub(super) is_part: bool,
 }
 
-impl Numbers<'_> {
-    /// Some dimensions of the domain; the result's strides are the last.
-    pub(super) fn places(&self, mut is_here: impl FnMut(usize) -> bool, shape: Shape) -> Places {
-        let axes: Vec<usize> = (0..shape.rank()).filter(|axis| is_here(*axis)).collect();
+impl Geometry<'_> {
+    /// The dimensions of a domain of this shape whose axes are chosen.
+    pub(super) fn dimensions(&self, shape: Shape, is_chosen: &dyn Fn(usize) -> bool) -> Dimensions {
+        let axes: Vec<usize> = (0..shape.rank()).filter(|axis| is_chosen(*axis)).collect();
         let loads = self.draft.loads.iter().map(|load| &load.strides);
         let pick = |strides: &Strides| {
             let mut picked = [0; MAX_RANK];
@@ -31,23 +31,24 @@ impl Numbers<'_> {
         };
         let mut dims: Vec<u32> = axes.iter().map(|axis| shape.dims()[*axis]).collect();
         if dims.is_empty() {
-            dims.push(1); // One place, so that kernels need no case for none.
+            dims.push(1); // Kernels need no case for no dimension.
         }
-        Places {
+        Dimensions {
             dims,
             strides: loads.chain([&self.result]).map(pick).collect(),
         }
     }
 }
 
-/// Some dimensions, and strides along them.
-pub(super) struct Places {
+/// Some dimensions of a domain, and the strides along each.
+pub(super) struct Dimensions {
     pub(super) dims: Vec<u32>,
+    /// For each load, then for the result.
     pub(super) strides: Vec<Strides>,
 }
 
-impl Places {
-    /// Adds a dimension of one in front, so that there is one.
+impl Dimensions {
+    /// Adds a dimension of one in front: a stack of one matrix.
     pub(super) fn add_stack(&mut self) {
         self.dims.insert(0, 1);
         for strides in &mut self.strides {
@@ -56,9 +57,9 @@ impl Places {
         }
     }
 
-    /// Makes one dimension of neighbors that all strides step through as if
-    /// they were one, except of the last few. Dimensions of 1 are like any other:
-    /// what is merged must not depend on how many rows a call happens to have.
+    /// Makes one dimension of neighboring dimensions that all strides step through as through
+    /// one; the last `except` dimensions stay. A dimension of 1 counts like any other: what is
+    /// collapsed must not depend on how many rows a call happens to have.
     pub(super) fn collapse(&mut self, except: usize) {
         for axis in (1..self.dims.len() - except).rev() {
             let dim = self.dims[axis];

@@ -1,10 +1,10 @@
-//! Threads that never end, for whatever enters a GPU's driver.
+//! Threads that never end, for whatever enters a GPU driver.
 //!
-//! A thread that has used a driver runs the driver's destructors when it ends, and may be
+//! A thread that has used a GPU driver runs that driver's destructors when it ends, and may be
 //! caught there: with NVIDIA's 580 on Linux, a process whose threads ended while others opened
 //! and closed devices came to a stop. So sessions work on threads of this pool, and callers
-//! have one of them do what needs the driver. An idle thread takes the next job; there are as
-//! many threads as there were jobs at once.
+//! have one of them do what needs the GPU driver. An idle thread takes the next job; there are
+//! as many threads as there were jobs at once.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -1,8 +1,10 @@
-//! One stage of a cut chain: its loads, scalars and terms, before they become
-//! expressions.
+//! Drafts of stages: the loads, scalars and terms of a stage with all numbers still in place.
+//!
+//! `finalize` takes the numbers out and makes expressions of terms.
 
 use super::lower::{Lowered, Primitive};
-use super::partition::{Cut, Domain, Root, Target, operand_view};
+use super::operand_view::operand_view;
+use super::stages::{Domain, Root, Stages, Target};
 use super::view::View;
 use crate::graph::chain::Home;
 use crate::graph::shape::MAX_RANK;
@@ -13,15 +15,15 @@ use crate::tensor::Packing;
 /// What all stages of a program are made from.
 pub(super) struct Context<'a> {
     pub(super) lowered: &'a Lowered,
-    pub(super) cut: &'a Cut,
+    pub(super) stages: &'a Stages<'a>,
     /// Where each input lies.
     pub(super) homes: &'a [Home],
-    /// For each value that is kept the buffer it is kept in.
+    /// For each value that is kept in a buffer, the buffer's number.
     pub(super) buffers: &'a [Option<u32>],
 }
 
 impl Context<'_> {
-    /// How what a source holds is packed, if it is.
+    /// How a source's elements are packed, if they are packed.
     pub(super) fn packing(&self, source: Source) -> Option<Packing> {
         match source {
             Source::Resident(index) => self.homes[index as usize].packing(),
@@ -38,34 +40,41 @@ pub(super) struct Draft {
     pub(super) terms: Vec<DraftTerm>,
     /// The term of the stage's value.
     pub(super) top: usize,
-    /// What the stage's value looks like from its domain.
+    /// How the stage's domain looks at the stage's value.
     pub(super) view: Option<View>,
-    /// Which value of the chain each term came from.
-    pub(super) known: Vec<(usize, View, usize)>,
+    /// The values of the chain that the stage computes.
+    pub(super) computed: Vec<Computed>,
 }
 
-/// A load and where it reads.
+/// A value of the chain as a stage computes it.
+pub(super) struct Computed {
+    pub(super) value: usize,
+    view: View,
+    pub(super) term: usize,
+}
+
+/// A load, and the address that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DraftLoad {
     pub(super) source: Source,
     pub(super) offset: u32,
-    /// Along each dimension of the domain.
+    /// The stride along each dimension of the domain.
     pub(super) strides: [u32; MAX_RANK],
     pub(super) index: Option<Index>,
 }
 
-/// What a gathering load adds to its place.
+/// What the load of a gather adds to its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index {
     /// The load that gives the index.
     pub(super) load: u32,
     /// Elements from one index to the next.
     pub(super) stride: u32,
-    /// How many indexes there are.
+    /// Indexes from here on are out of range.
     pub(super) limit: u32,
 }
 
-/// A term of a stage: like those of expressions, and folds.
+/// A term of a stage: a term of an expression, a fold, or an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DraftTerm {
     Load(usize),
@@ -73,7 +82,7 @@ pub(super) enum DraftTerm {
     Unary(UnaryFn, usize),
     Binary(BinaryFn, usize, usize),
     Fold(Fold, usize),
-    /// The loads of queries, keys and values.
+    /// An attention, by its loads of queries, keys and values.
     Attention([usize; 3]),
 }
 
@@ -88,26 +97,30 @@ impl DraftTerm {
     }
 }
 
-/// Collects what a stage computes.
+/// Drafts the stage of a root.
 pub(super) fn draft(context: &Context<'_>, root: &Root) -> Draft {
     let mut draft = Draft::default();
     let values = &context.lowered.values;
     for (id, value) in values.iter().enumerate().take(root.value + 1) {
         let is_own = id == root.value && root.target == Target::Value;
-        if value.primitive.is_leaf() || context.cut.is_kept[id] && !is_own {
-            continue; // Read where it is needed.
+        if value.primitive.is_leaf() || context.stages.is_kept[id] && !is_own {
+            continue; // Loaded where a term needs the value.
         }
-        let uses = context.cut.uses[id].iter();
+        let uses = context.stages.uses[id].iter();
         for used in uses.filter(|used| used.stage == root.id) {
             let term = draft.compute(context, id, used.view);
-            draft.known.push((id, used.view, term));
+            draft.computed.push(Computed {
+                value: id,
+                view: used.view,
+                term,
+            });
         }
     }
-    let own = draft.known.iter().find(|(id, ..)| *id == root.value);
-    match own {
-        Some((_, view, term)) => {
-            draft.view = Some(*view);
-            draft.top = *term;
+    let mut computed = draft.computed.iter();
+    match computed.find(|computed| computed.value == root.value) {
+        Some(own) => {
+            draft.view = Some(own.view);
+            draft.top = own.term;
         }
         None => {
             let view = View::identity(values[root.value].shape);
@@ -116,7 +129,7 @@ pub(super) fn draft(context: &Context<'_>, root: &Root) -> Draft {
         }
     }
     debug_assert!(
-        root.domain != Domain::Each
+        root.domain != Domain::Elements
             || !draft
                 .terms
                 .iter()
@@ -126,11 +139,11 @@ pub(super) fn draft(context: &Context<'_>, root: &Root) -> Draft {
 }
 
 impl Draft {
-    /// The term of a value that this stage computes.
+    /// Adds the term of a value that this stage computes.
     fn compute(&mut self, context: &Context<'_>, id: usize, view: View) -> usize {
         let value = &context.lowered.values[id];
         let operand = |draft: &mut Draft, place: usize| {
-            let view = operand_view(context.lowered, id, (place, view));
+            let view = operand_view(context.lowered, id, place, view);
             draft.term(context, value.operands[place], view)
         };
         match &value.primitive {
@@ -156,28 +169,25 @@ impl Draft {
                     let term = operand(self, place);
                     self.load_of(term)
                 });
-                operand(self, 3); // The scale, its only scalar.
+                operand(self, 3); // The scale becomes the stage's only scalar.
                 self.push(DraftTerm::Attention(loads))
             }
-            Primitive::Gather(axis) => self.gather(context, id, (*axis, view)),
-            // Views, which move nothing. (Concats are kept, their parts are stages.)
+            Primitive::Gather(axis) => self.gather(context, id, *axis, view),
+            // Views move nothing. A concat has no term: its parts are stages.
             _ => operand(self, 0),
         }
     }
 
-    /// The term of a value, computed before or read now.
+    /// The term of a value: of one that the stage computes, or of a new load.
     fn term(&mut self, context: &Context<'_>, id: usize, view: View) -> usize {
         match context.lowered.values[id].primitive {
             Primitive::Constant(index) => return self.scalar(Scalar::Constant(index), 0),
             Primitive::Count(count) => return self.scalar(Scalar::Count, count),
             _ => {}
         }
-        let known = self.known.iter();
-        if let Some((.., term)) = known
-            .rev()
-            .find(|(known, seen, _)| *known == id && *seen == view)
-        {
-            return *term;
+        let mut computed = self.computed.iter().rev();
+        if let Some(own) = computed.find(|own| own.value == id && own.view == view) {
+            return own.term;
         }
         let (offset, strides) = view.strides();
         self.load(DraftLoad {
@@ -188,7 +198,8 @@ impl Draft {
         })
     }
 
-    fn gather(&mut self, context: &Context<'_>, id: usize, (axis, view): (usize, View)) -> usize {
+    /// Adds the load of a gather along an axis.
+    fn gather(&mut self, context: &Context<'_>, id: usize, axis: usize, view: View) -> usize {
         let value = &context.lowered.values[id];
         let (from, by) = (value.operands[0], value.operands[1]);
         let indexes = context.lowered.values[by].shape;
@@ -218,7 +229,7 @@ impl Draft {
     /// The load that a term is.
     fn load_of(&self, term: usize) -> usize {
         let DraftTerm::Load(load) = self.terms[term] else {
-            unreachable!("it was forced to memory");
+            unreachable!("the value was forced to memory");
         };
         load
     }
@@ -238,7 +249,7 @@ impl Draft {
     }
 }
 
-/// The place of an item among others, added if it is new.
+/// The place of an item among others, to which it is added if it is new.
 pub(super) fn place<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
     let known = items.iter().position(|known| *known == item);
     known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Chains in pieces: cutting a call between its rows changes no bit.
+//! Chains in chunks: cutting a call between its rows changes no bit.
 
 use std::cell::{Cell, RefCell};
 
@@ -155,7 +155,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
     Sample { chain, call }
 }
 
-/// Compares random graphs whole and in pieces. On a GPU bits are only compared
+/// Compares random graphs whole and in chunks. On a GPU bits are only compared
 /// where the oracle knows something (see `under_random`).
 fn explore<D: Device>(open: impl Fn() -> D) {
     let is_exact = open().info().engine == Engine::Cpu;
@@ -169,11 +169,11 @@ fn explore<D: Device>(open: impl Fn() -> D) {
     let result = runner(60).run(&words(), |(words, rows)| {
         let (whole, small) = &mut *sessions.borrow_mut();
         let call = network(&words, rows * 4 + 9);
-        let before = small.pieces();
+        let before = small.chunks();
         let (expected, _) = whole.run(&[&call]);
         let (results, _) = small.run(&[&call]);
         graphs.set(graphs.get() + 1);
-        cut.set(cut.get() + u64::from(small.pieces() - before > 1));
+        cut.set(cut.get() + u64::from(small.chunks() - before > 1));
         let known = check(&call, &expected[0], &mut tally.borrow_mut())?;
         let counts = |result: usize, i: usize| is_exact || known[result][i];
         let difference = difference(&expected[0], &results[0], counts);
@@ -191,12 +191,12 @@ fn explore<D: Device>(open: impl Fn() -> D) {
 }
 
 #[test]
-fn random_graphs_have_the_same_bits_in_pieces_on_the_processor() {
+fn random_graphs_have_the_same_bits_in_chunks_on_the_processor() {
     explore(Cpu::default);
 }
 
 #[test]
-fn random_graphs_have_the_same_bits_in_pieces_on_the_gpu() {
+fn random_graphs_have_the_same_bits_in_chunks_on_the_gpu() {
     explore(engines::device);
 }
 

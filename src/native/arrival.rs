@@ -1,0 +1,35 @@
+//! Waiting for what a device owes.
+//!
+//! Why nobody waits for it any more, the caller says.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use super::platform::block_on;
+use super::shared::Shared;
+use super::state::State;
+use crate::batch::Millis;
+use crate::device::{Flight, Readback};
+use crate::error::Error;
+
+/// Waits for what a device owes, or for a reason to wait no more. `None` once the session is
+/// closed: nobody waits for anything then.
+pub(super) fn arrive(
+    shared: &Shared,
+    mut flight: Flight,
+    gone: impl Fn(&mut State, Millis) -> Option<Error>,
+) -> Option<Result<Readback, Error>> {
+    // The flight of a GPU looks at it for a moment each time that it is polled.
+    block_on(poll_fn(|context| {
+        if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
+            return Poll::Ready(Some(outcome));
+        }
+        let mut state = shared.lock();
+        if state.closed.is_some() {
+            return Poll::Ready(None);
+        }
+        state.driver.session.free_released();
+        let why = gone(&mut state, shared.clock.now());
+        why.map_or(Poll::Pending, |why| Poll::Ready(Some(Err(why))))
+    }))
+}

@@ -1,0 +1,64 @@
+//! What a session's lock guards: the driver with its session, and the records of who waits
+//! for what.
+//!
+//! The lock itself is in `state_lock`, and what is done under it in `shared`, `submission` and
+//! the worker.
+
+use std::collections::HashMap;
+
+use super::answer::Answer;
+use super::compile_jobs::CompileJobs;
+use super::indexes::Indexes;
+use super::listeners::Listeners;
+use super::lru::Recent;
+use super::platform::{AnyDevice, Task};
+use super::request::Structure;
+use super::residents::Residents;
+use super::result_buffer::Spare;
+use super::store::Clips;
+use super::waiters::Waiters;
+use crate::batch::Ticket;
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::plan::RecipeId;
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) driver: Driver<AnyDevice>,
+    pub(super) answers: HashMap<Ticket, Answer>,
+    pub(super) recipes: Recent<Structure, RecipeId>,
+    pub(super) residents: Residents,
+    pub(super) listeners: Listeners,
+    pub(super) clips: Clips,
+    pub(super) indexes: Indexes,
+    /// Memory for results.
+    pub(super) spare: Spare,
+    /// Tasks that wait for room in the queue.
+    pub(super) waiting: Waiters,
+    pub(super) compiles: CompileJobs,
+    /// Devices of before that are being freed.
+    pub(super) freeing: Vec<Task>,
+    /// Why no more calls are taken.
+    pub(super) closed: Option<Error>,
+    /// Whether a thread panicked with the state locked and left it half changed.
+    pub(super) is_broken: bool,
+    /// Whether the worker sleeps. Waking a thread that is awake still costs a
+    /// system call.
+    pub(super) asleep: bool,
+}
+
+impl State {
+    /// Whether producers should wait. A full queue is sent whatever the policy.
+    pub(super) fn is_full(&self) -> bool {
+        self.driver.session.desired_size() <= 0
+    }
+
+    /// Keeps a result's memory for others, if the worker is going to free it: once no
+    /// batch follows the last one. Or hands it back.
+    pub(super) fn keep(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
+        match self.closed.is_none() && self.driver.session.may_trim() {
+            true => self.spare.give(result),
+            false => Some(result),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! How calls enter a session, and how they are given up.
+//!
+//! Callers copy their operands into the session here, under its lock. What a call is asked for
+//! is a `Request`; when its batch is sent, the driver decides.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_channel::oneshot;
+
+use super::answer::Answer;
+use super::call::Call;
+use super::embedder::Burden;
+use super::request::{Request, Structure};
+use super::shared::{Purpose, Shared};
+use super::state::State;
+use crate::batch::Ticket;
+use crate::device::Engine;
+use crate::error::Error;
+use crate::plan::RecipeId;
+use crate::session::{Kernels, Submission};
+use crate::tensor::WORD;
+
+/// What a handle says of its calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Terms {
+    /// In a full queue they may take each other's place.
+    pub(super) key: Option<u32>,
+    /// Where they run.
+    pub(super) engine: Option<Engine>,
+}
+
+impl Shared {
+    /// Takes a call. Its answer comes through the call, a refusal too.
+    pub(super) fn submit<T>(
+        self: &Arc<Self>,
+        request: Result<Request<'_>, Error>,
+        terms: Terms,
+    ) -> Call<T>
+    where
+        Answer: From<oneshot::Sender<Result<Vec<T>, Error>>>,
+    {
+        self.submit_to(request, terms, Answer::from)
+    }
+
+    /// Takes a call whose answer is the first floats of its result.
+    pub(super) fn submit_floats(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        terms: Terms,
+        floats: usize,
+    ) -> Call<f32> {
+        self.submit_to(Ok(request), terms, |sender| Answer::Floats(sender, floats))
+    }
+
+    /// Takes a text's call, whose answer is the first floats of its result.
+    pub(super) fn submit_text(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        terms: Terms,
+        floats: usize,
+        burden: Burden,
+    ) -> Call<f32> {
+        let answer = |sender| Answer::Embedded(sender, floats, burden);
+        self.submit_to(Ok(request), terms, answer)
+    }
+
+    fn submit_to<T>(
+        self: &Arc<Self>,
+        request: Result<Request<'_>, Error>,
+        terms: Terms,
+        answer: impl FnOnce(oneshot::Sender<Result<Vec<T>, Error>>) -> Answer,
+    ) -> Call<T> {
+        let (sender, receiver) = oneshot::channel();
+        match request.and_then(|request| self.enqueue(&request, terms, answer(sender))) {
+            Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
+            Ok(None) => Call::known(Ok(Vec::new())),
+            Err(error) => Call::known(Err(error)),
+        }
+    }
+
+    /// The call's ticket; `None` for one without items, whose answer is known.
+    fn enqueue(
+        &self,
+        request: &Request<'_>,
+        terms: Terms,
+        answer: Answer,
+    ) -> Result<Option<Ticket>, Error> {
+        let mut state = self.open()?;
+        for tensor in &request.chained.tensors {
+            state.residents.check(*tensor)?;
+        }
+        if request.rows == 0 {
+            return Ok(None);
+        }
+        let submission = Submission {
+            recipe: state.recipe(&request.structure)?,
+            rows: rows(request)?,
+            scalar: request.scalar,
+            key: terms.key,
+        };
+        state.copy(request)?;
+        let now = self.clock.now();
+        let accepted = match state
+            .driver
+            .session
+            .submit_to(terms.engine, &submission, now)
+        {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // A call that finds the queue full has what fills it sent.
+                self.wake_worker(state);
+                return Err(error);
+            }
+        };
+        if self.purpose == Purpose::Explain {
+            return Err(Error::InvalidInput(
+                "a call made in explain is planned and never sent; ask for its value outside"
+                    .into(),
+            ));
+        }
+        state.answers.insert(accepted.ticket, answer);
+        self.arrivals.fetch_add(1, Ordering::Relaxed);
+        let superseded = accepted
+            .superseded
+            .and_then(|older| state.answers.remove(&older));
+        self.wake_worker(state);
+        if let Some(older) = superseded {
+            older.send(Err(Error::Superseded));
+        }
+        Ok(Some(accepted.ticket))
+    }
+
+    /// Has kernels compiled; the answer has no elements.
+    pub(super) fn warm_up(self: &Arc<Self>, kernels: Kernels) -> Call<f32> {
+        let mut state = match self.open() {
+            Ok(state) => state,
+            Err(error) => return Call::known(Err(error)),
+        };
+        let (sender, receiver) = oneshot::channel();
+        let ticket = state.driver.session.warm_up(kernels);
+        state.answers.insert(ticket, Answer::from(sender));
+        self.wake_worker(state);
+        Call::pending(Arc::clone(self), ticket, receiver)
+    }
+
+    /// Sends what is queued, as soon as the worker gets to it.
+    pub(super) fn flush(&self) {
+        let mut state = self.lock();
+        state.driver.session.flush();
+        self.wake_worker(state);
+    }
+
+    /// Sends what is queued, if anything is.
+    pub(super) fn flush_queued(&self) {
+        let mut state = self.lock();
+        if !state.driver.session.is_open_empty() {
+            state.driver.session.flush();
+            self.wake_worker(state);
+        }
+    }
+
+    pub(super) fn abort(&self, ticket: Ticket) {
+        let mut state = self.lock();
+        // Removed under the lock, dropped outside it: a waker may be inside.
+        let answer = state.answers.remove(&ticket);
+        if answer.is_some() {
+            state.driver.session.abort(ticket);
+            // Others may have waited for what the call would have written.
+            let wanted = self.wants_worker(&state);
+            self.tell_waiting(state);
+            if wanted {
+                self.state.work.notify_one();
+            }
+        }
+    }
+}
+
+impl State {
+    fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
+        if let Some(id) = self.recipes.get(structure) {
+            return Ok(id);
+        }
+        let id = match structure {
+            Structure::Chain(chain) => self.driver.session.recipe(chain.clone()),
+            Structure::Embedding(encoder, tokens) => {
+                self.driver.session.recipe(encoder.chain(*tokens)?)
+            }
+            Structure::Sampling(sampling) => self.driver.session.recipe(*sampling),
+            Structure::Searching(searching) => self.driver.session.recipe(*searching),
+            Structure::Op(op) => self.driver.session.recipe(op.clone()),
+        };
+        let dropped = self.recipes.add(structure.clone(), id);
+        self.driver.session.forget(dropped);
+        Ok(id)
+    }
+
+    /// Copies the operands into the session, each from a multiple of 16 bytes.
+    fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
+        let need: usize = request
+            .operands()
+            .map(|operand| operand.len().next_multiple_of(16))
+            .sum();
+        let room: &mut [u8] =
+            bytemuck::cast_slice_mut(self.driver.session.room(need as u64 / u64::from(WORD))?);
+        let mut at = 0;
+        for operand in request.operands() {
+            room[at..at + operand.len()].copy_from_slice(operand);
+            at += operand.len().next_multiple_of(16);
+        }
+        Ok(())
+    }
+}
+
+fn rows(request: &Request<'_>) -> Result<u32, Error> {
+    if let Structure::Chain(_) = request.structure {
+        return Ok(0); // It knows its rows, and costs nothing.
+    }
+    u32::try_from(request.rows).map_err(|_| Error::TooLarge {
+        what: "a call's operands",
+        need: request.operands().map(|o| o.len() as u64).sum(),
+        limit: u32::MAX.into(),
+    })
+}
