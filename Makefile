@@ -22,7 +22,7 @@ CORE := $(CRATE) $(shell find core-web -type f)
 EMBEDDINGS := $(CRATE) $(shell find embeddings-web -type f)
 FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md $(wildcard docs/*.md) CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(wildcard tools/licenses/*.txt)
-PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address glue-factory notices optimize reorder-functions strip-locations wasm-sections shorten-imports strip-panics))
+PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address glue-factory notices optimize reorder-functions strip-locations strip-panic-texts wasm-sections shorten-imports strip-panics))
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 

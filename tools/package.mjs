@@ -3,12 +3,13 @@
 //   node tools/package.mjs GLUE SCALAR EMBEDDINGS FACE PACKAGE
 //
 // GLUE is wasm-pack's folder, SCALAR that of the build without vectors, EMBEDDINGS
-// that of what embeddings need besides, FACE is tsc's. The scripts become one minified
-// file each, the WebAssembly loses what only says why it traps, is optimised for size
-// and put in an order that compresses, and the glue of both builds must be the same;
-// wasm-pack's own package.json, README and .gitignore stay behind. The manifest gets the
-// address of the repository, and beside it lie the notices of what others wrote. It fails
-// when a page would load more than its budget, with embeddings or without.
+// that of what embeddings need besides, FACE is tsc's. Each entry becomes a minified
+// script, beside one that all entries share. The WebAssembly loses what only says why it
+// traps, is optimised for size and put in an order that compresses; the glue of both builds
+// must be the same. wasm-pack's own package.json, README and .gitignore stay behind. The
+// manifest gets the address of the repository, and beside the manifest lie the notices of
+// what others wrote. The tool fails when a page would load more than its budget, with
+// embeddings or without.
 
 import { execFileSync } from "node:child_process";
 import {
@@ -19,18 +20,18 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { npmFields, PAGES, repositoryAddress } from "./address.mjs";
 import { factory } from "./glue-factory.mjs";
 import { notices } from "./notices.mjs";
 import { optimize } from "./optimize.mjs";
 import { order } from "./reorder-functions.mjs";
-import { blankPlaces } from "./strip-locations.mjs";
+import { blankLocations } from "./strip-locations.mjs";
 import { shorten } from "./shorten-imports.mjs";
 import { emptied, TRAPS } from "./strip-panics.mjs";
 
-/** The scripts that applications import, and what each is made of. */
+/** The scripts that applications import, and what each is made of: a folder, but for the first. */
 const ENTRIES = {
   index: "index.js",
   animation: "animation/index.js",
@@ -38,18 +39,23 @@ const ENTRIES = {
   search: "search/index.js",
 };
 
-/** The same, of what imports the other entries instead of holding them. */
-const AROUND = { react: "react/index.js" };
+/** The scripts that import other entries instead of holding them, and what each is made of. */
+const WRAPPERS = { react: "react/index.js" };
 const OTHERS = {
   "../index.js": "./index.js",
   "../animation/index.js": "./animation.js",
 };
 
-/** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
-const BUDGET = 238_500;
+/** What wasm-opt leaves out: nothing that a browser reads. */
+const STRIPPED = ["debug", "producers", "target-features"].map(
+  (section) => `--strip-${section}`,
+);
 
-/** The same with the entry of embeddings: what comes before the first embedding. */
-const EMBEDDINGS_BUDGET = 296_500;
+/** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
+const BUDGET = 236_000;
+
+/** The limit with the entry of embeddings: what a page loads before the first embedding. */
+const EMBEDDINGS_BUDGET = 294_000;
 
 const PAPERS = {
   "pkg-template/README.md": "README.md",
@@ -81,8 +87,8 @@ for (const [name, [folder, text]] of Object.entries(glues)) {
   writeFileSync(file, factory(text));
   await minify({ [name]: file }, join(target, "wasm"));
 }
-await minify(scripts(ENTRIES), join(target, "dist"));
-await minify(scripts(AROUND), join(target, "dist"), OTHERS);
+await minify(scripts(ENTRIES), join(target, "dist"), { isShared });
+await minify(scripts(WRAPPERS), join(target, "dist"), { others: OTHERS });
 for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
@@ -109,13 +115,14 @@ function assemble(folder, crate, name, features) {
   const trapping = join(folder, `${crate}.trap.wasm`);
   const built = readFileSync(join(folder, `${crate}_bg.wasm`));
   writeFileSync(trapping, emptied(built, TRAPS[crate]));
-  optimize(trapping, file, features, ["--strip-debug", "--strip-producers"]);
+  optimize(trapping, file, features, STRIPPED);
   order(file, features);
   const short = shorten(
     readFileSync(file),
     readFileSync(join(folder, `${crate}.js`), "utf8"),
   );
-  if (blankPlaces(short.wasm) === 0) throw new Error("no panic has a place");
+  if (blankLocations(short.wasm) === 0)
+    throw new Error("no panic has a location");
   writeFileSync(file, short.wasm);
   return short.glue;
 }
@@ -128,11 +135,20 @@ function scripts(entries) {
 }
 
 /**
- * Bundles scripts with what they import; what several of them do is a file that they
- * share. The glue stays a file of its own, beside its WebAssembly; so do `others`, by
- * what they are called where they lie.
+ * Whether a module is in no folder of an entry. The first entry only names what pages see;
+ * it has no folder, and a page without it has no session.
  */
-async function minify(input, dir, others = {}) {
+function isShared(module) {
+  const path = relative(face, module);
+  return !Object.keys(ENTRIES).some((name) => path.startsWith(name));
+}
+
+/**
+ * Bundles scripts with what they import; the modules that are shared are one file, which
+ * compresses better than several. The glue stays a file of its own, beside its
+ * WebAssembly; so do `others`, by what they are called where they lie.
+ */
+async function minify(input, dir, { others = {}, isShared } = {}) {
   const bundle = await rolldown({
     input,
     external: ["../wasm/framebatch.js", "../wasm/embeddings.js", "react"],
@@ -143,7 +159,7 @@ async function minify(input, dir, others = {}) {
           others[id] && { id: others[id], external: "absolute" },
       },
     ],
-    // That of React for servers stays where it is: first in its entry.
+    // React's directive for servers stays where it is: first in its entry.
     checks: { moduleLevelDirective: false },
     platform: "browser",
     // The page's own bundler decides whether this is development.
@@ -154,7 +170,7 @@ async function minify(input, dir, others = {}) {
   await bundle.write({
     dir,
     minify: true,
-    codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] },
+    codeSplitting: isShared && { groups: [{ name: "shared", test: isShared }] },
     chunkFileNames: "[name].js",
   });
   await bundle.close();

@@ -7,6 +7,7 @@
 // check. It runs before wasm-opt and needs the names of functions, which are
 // stripped later.
 
+import { blankTexts } from "./strip-panic-texts.mjs";
 import {
   functions,
   imports,
@@ -51,10 +52,12 @@ export const TRAPS = {
 
 const TRAP = Uint8Array.of(3, 0, 0x00, 0x0b); // No locals, `unreachable`, `end`.
 
-/** The module with the functions of those names emptied. */
+/** The module with the functions of those names emptied, and without their texts. */
 export function emptied(wasm, patterns) {
   const names = functionNames(wasm);
   const unused = new Set(patterns);
+  const printers = new Map();
+  const [left, gone] = [[], []];
   let index = 0;
   const parts = [wasm.subarray(0, 8)];
   for (const { id, body, whole } of sections(wasm)) {
@@ -65,10 +68,12 @@ export function emptied(wasm, patterns) {
     }
     const [count] = readNumber(body, 0);
     const bodies = [writeNumber(count)];
-    for (const { whole } of functions(body)) {
+    for (const { body: instructions, whole } of functions(body)) {
       const name = names.get(index);
       const pattern = name && patterns.find((pattern) => pattern.test(name));
       unused.delete(pattern);
+      if (pattern) printers.set(index, name);
+      (pattern ? gone : left).push(instructions);
       bodies.push(pattern ? TRAP : whole);
       index += 1;
     }
@@ -77,7 +82,11 @@ export function emptied(wasm, patterns) {
   if (unused.size > 0) {
     throw new Error(`no function is named ${[...unused].join(", ")}`);
   }
-  return Buffer.concat(parts);
+  const module = Buffer.concat(parts);
+  if (blankTexts(module, { left, gone, names: printers }) === 0) {
+    throw new Error("no panic has a text");
+  }
+  return module;
 }
 
 /** The functions' names by their number, without the hashes of crates and of themselves. */

@@ -48,6 +48,39 @@ export function* functions(section) {
   }
 }
 
+/** The bytes of data at an address, if one segment holds all of them. */
+export function readData(segments, start, length) {
+  for (const { address, bytes } of segments) {
+    const at = start - address;
+    if (at >= 0 && at + length <= bytes.length) {
+      return bytes.subarray(at, at + length);
+    }
+  }
+  return undefined;
+}
+
+/** The segments of data; each has a constant address, in the one memory there is. */
+export function segments(wasm) {
+  const { body } = [...sections(wasm)].find(({ id }) => id === 11);
+  const segments = [];
+  let [left, at] = readNumber(body, 0);
+  for (; left > 0; left -= 1) {
+    const [CONST, END] = [0x41, 0x0b];
+    const [address, afterAddress] = readNumber(body, at + 2);
+    if (
+      body[at] !== 0 ||
+      body[at + 1] !== CONST ||
+      body[afterAddress] !== END
+    ) {
+      throw new Error("a data segment lies at no constant address");
+    }
+    const [size, start] = readNumber(body, afterAddress + 1);
+    segments.push({ address, bytes: body.subarray(start, start + size) });
+    at = start + size;
+  }
+  return segments;
+}
+
 /** A section of this number, with its head. */
 export function section(id, body) {
   return Buffer.concat([Uint8Array.of(id), writeNumber(body.length), body]);

@@ -7,7 +7,7 @@ import { module } from "./face.mjs";
 const { Arena } = await module("memory/arena");
 const { aligned } = await module("memory/arrays");
 const { ArrayOperands } = await module("calls/array-operands");
-const { LERP } = await module("calls/methods");
+const { BEZIER } = await module("calls/methods");
 
 test("words are rounded up to quads, however many", () => {
   for (const [words, quads] of [
@@ -38,12 +38,12 @@ test("bytes beyond 2 GiB are asked for as they are, and refused by the core", ()
   const bytes = (length) => ({ BYTES_PER_ELEMENT: 1, length });
   const structures = { id: () => 0 };
   const write = (length) => () => {
-    const [a, b, c] = [length, length, length].map(bytes);
-    const operands = new ArrayOperands(structures, LERP, a, b, 0.5, [c]);
+    const [a, b, ...rest] = BEZIER.operands.map(() => bytes(length));
+    const operands = new ArrayOperands(structures, BEZIER, a, b, 0.5, rest);
     return operands.write(arena, undefined);
   };
   for (const length of [2 ** 31 + 4, 2 ** 32]) {
     assert.throws(write(length), (error) => error === refusal);
   }
-  assert.deepEqual(asked, [3 * (2 ** 29 + 4), 3 * 2 ** 30]);
+  assert.deepEqual(asked, [4 * (2 ** 29 + 4), 4 * 2 ** 30]);
 });

@@ -7,7 +7,6 @@
 import { detached, isDetached } from "../checks/arrays.js";
 import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import type { Element, Operand } from "../memory/arrays.js";
-import type { CheckedOptions } from "./call-options.js";
 import { type Method, MOST_STEPS } from "./methods.js";
 
 /** How far between the operands, or how far to go: one number, or one an item. */
@@ -25,19 +24,6 @@ export interface Arguments {
   readonly t: Fraction | undefined;
   /** The third array and those behind it. */
   readonly rest: readonly Operand[] | undefined;
-}
-
-/** Throws unless everything that was given to the call fits together. */
-export function checkArguments(
-  about: string,
-  given: Arguments,
-  terms: CheckedOptions | undefined,
-): void {
-  if (terms === undefined) {
-    return checkOperands(about, given, given.method.width);
-  }
-  checkOperands(about, given, terms.width);
-  if (terms.into !== undefined) checkInto(about, given, terms.into);
 }
 
 /** Throws unless there are as many control points as the method has names for. */
@@ -65,7 +51,7 @@ export function checkPoints(
  * Throws unless the operands and `t` fit each other. Kept short for the calls
  * that are right; what is wrong with the others is worked out afterwards.
  */
-function checkOperands(
+export function checkOperands(
   about: string,
   { method, a, b, t, rest }: Arguments,
   width: number,
@@ -117,7 +103,7 @@ function checkSteps(about: string, steps: unknown): void {
 }
 
 /** Throws unless `into` can hold the result of a call. */
-function checkInto(
+export function checkInto(
   about: string,
   { method, a, t }: Arguments,
   into: unknown,

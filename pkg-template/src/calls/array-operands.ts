@@ -7,7 +7,12 @@
 import { allocate } from "../checks/allocation.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned, wordsIn, type Operand } from "../memory/arrays.js";
-import { type Arguments, checkArguments, type Fraction } from "./arguments.js";
+import {
+  type Arguments,
+  checkInto,
+  checkOperands,
+  type Fraction,
+} from "./arguments.js";
 import type { CheckedOptions } from "./call-options.js";
 import type { Method } from "./methods.js";
 import { Operands } from "./operands.js";
@@ -19,8 +24,6 @@ const WRITTEN = new Float32Array(0);
 /** The arrays of one call, until they are written. */
 export class ArrayOperands extends Operands implements Arguments {
   declare readonly method: Method;
-  rows = 0;
-  elements = 0;
 
   constructor(
     private readonly structures: Structures,
@@ -33,6 +36,17 @@ export class ArrayOperands extends Operands implements Arguments {
     super(method);
   }
 
+  get rows(): number {
+    const { method, a, t } = this;
+    return typeof t === "object" ? t.length : a.length / method.width;
+  }
+
+  get elements(): number {
+    const { method, a, t } = this;
+    const growth = method.last === "steps" ? (t as number) : 1;
+    return a.length * method.growth * growth;
+  }
+
   get isEmpty(): boolean {
     return this.a.length === 0;
   }
@@ -42,7 +56,9 @@ export class ArrayOperands extends Operands implements Arguments {
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
-    checkArguments(about, this, terms);
+    const width = terms === undefined ? this.method.width : terms.width;
+    checkOperands(about, this, width);
+    if (terms?.into !== undefined) checkInto(about, this, terms.into);
   }
 
   override copy(about: string): void {
@@ -57,42 +73,30 @@ export class ArrayOperands extends Operands implements Arguments {
 
   write(arena: Arena, terms: CheckedOptions | undefined): number {
     const { method, a, b, t, rest } = this;
-    const fractions = typeof t === "object" ? t : undefined;
-    const isSequence = method.last === "steps";
     let width = terms === undefined ? method.width : terms.width;
-    if (isSequence) width = t as number;
-    const structure =
-      terms?.field === undefined
-        ? this.structures.id(method, fractions !== undefined, width)
-        : this.structures.fieldId(terms.field);
+    if (method.last === "steps") width = t as number;
+    const fractions = typeof t === "object" ? t.length : 0;
+    const structure = this.structures.id(
+      method,
+      fractions > 0,
+      width,
+      terms?.field,
+    );
     // All arrays have one length.
     const each = aligned(wordsIn(a));
-    let words = b === undefined ? each : each * 2;
-    if (rest !== undefined) words += each * rest.length;
-    const at = arena.reserve(
-      fractions === undefined ? words : words + aligned(fractions.length),
-    );
+    const words = each * method.operands.length;
+    let at = arena.reserve(words + aligned(fractions));
     arena.put(a, at);
-    if (b !== undefined) arena.put(b, at + each);
+    if (b !== undefined) arena.put(b, (at += each));
     if (rest !== undefined) {
-      for (let k = 0; k < rest.length; k += 1) {
-        arena.put(rest[k], at + each * (k + 2));
-      }
+      for (let k = 0; k < rest.length; k += 1) arena.put(rest[k], (at += each));
     }
-    if (fractions !== undefined) arena.put(fractions, at + words);
-    this.rows =
-      fractions === undefined ? a.length / method.width : fractions.length;
-    const growth = isSequence ? method.growth * width : method.growth;
-    this.elements = a.length * growth;
-    this.forget();
-    return structure;
-  }
-
-  // A pending call keeps no arrays of its caller alive.
-  private forget(): void {
+    if (typeof t === "object") arena.put(t, at + each);
+    // A pending call keeps no arrays of its caller alive.
     this.a = WRITTEN;
     this.b = this.rest = undefined;
-    if (typeof this.t === "object") this.t = undefined;
+    if (typeof t === "object") this.t = undefined;
+    return structure;
   }
 }
 

@@ -23,9 +23,9 @@ export interface CallMethod {
 
 /** The operands of one call. Unless a kind says otherwise, its result is one array. */
 export abstract class Operands {
-  /** Rows of the call, once the operands are written. */
+  /** Rows of the call. To be asked for before the operands are written. */
   abstract readonly rows: number;
-  /** Elements of the result, once the operands are written; 0 where the result is not one new array. */
+  /** Elements of the result, likewise; 0 where the result is not one new array. */
   abstract readonly elements: number;
   /** Whether there is nothing to compute. */
   abstract readonly isEmpty: boolean;

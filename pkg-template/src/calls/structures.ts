@@ -28,8 +28,12 @@ export class Structures {
     this.core = core;
   }
 
-  /** The number of this method's structure; `each` says that `t` is an array. */
-  id(method: Method, each: boolean, width: number): number {
+  /**
+   * The number of this method's structure; `each` says that `t` is an array, and a formula
+   * whose gradients are asked for, if any.
+   */
+  id(method: Method, each: boolean, width: number, field?: string): number {
+    if (field !== undefined) return this.fieldId(field);
     if (width !== method.width) return this.wideId(method, each, width);
     const at = method.index * 2 + (each ? 1 : 0);
     const known = this.usual[at];
@@ -37,8 +41,7 @@ export class Structures {
     return (this.usual[at] = this.ask(method, each, width));
   }
 
-  /** The number of the structure of a field's gradients, by its formula. */
-  fieldId(formula: string): number {
+  private fieldId(formula: string): number {
     let id = this.fields.get(formula);
     if (id === undefined) {
       id = checked(this.core, this.core.field_gradients(formula));

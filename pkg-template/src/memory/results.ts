@@ -34,9 +34,14 @@ export class Results {
 
   /** Copies `words` from word `offset` on to word `at` of an array. */
   copy(to: Result, offset: number, words: number, at: number): void {
-    const { views } = this;
-    if (to.BYTES_PER_ELEMENT === 4)
-      to.set(views.floats.subarray(offset, offset + words), at);
-    else to.set(views.bytes.subarray(offset * 4, (offset + words) * 4), at * 4);
+    const end = offset + words;
+    if (to.BYTES_PER_ELEMENT === 1) {
+      to.set(this.views.bytes.subarray(offset * 4, end * 4), at * 4);
+    } else if (words > LOOP_LIMIT) {
+      to.set(this.views.floats.subarray(offset, end), at);
+    } else {
+      const { floats } = this.views;
+      for (let i = 0; i < words; i += 1) to[at + i] = floats[offset + i];
+    }
   }
 }

@@ -21,8 +21,6 @@ export class Tickets {
   arena!: Arena;
   private core!: Core;
   private keys: Keys | undefined;
-  /** The core's number for the key of the call that is being submitted. */
-  private key = 0;
   /** The call that is being submitted and has no ticket yet. */
   private entering: Call | undefined;
 
@@ -40,13 +38,26 @@ export class Tickets {
 
   /** Gives the core a call. What the core refuses rejects. */
   enter(call: Call): void {
-    const { operands } = call;
-    this.holdKey(call);
+    const { core, keys } = this;
+    const { operands, terms } = call;
+    // Each key is released with its call, whatever becomes of the call.
+    const key = keys === undefined ? 0 : keys.hold(terms?.key);
     try {
-      const structure = operands.write(this.arena, call.terms);
-      call.elements = operands.elements;
-      this.submit(call, structure, operands.rows, operands.scalar);
+      const { elements, rows, scalar } = operands;
+      call.elements = elements;
+      const structure = operands.write(this.arena, terms);
+      const engine = terms === undefined ? 0 : engineOf(terms);
+      this.entering = call;
+      const ticket = checked(
+        core,
+        core.submit(structure, rows, scalar, key, engine),
+      );
+      if (this.entering === undefined) return;
+      this.entering = undefined;
+      call.ticket = ticket;
+      this.pending.put(call);
     } catch (thrown) {
+      this.entering = undefined;
       this.turnAway(call, thrown);
     }
   }
@@ -58,7 +69,7 @@ export class Tickets {
     return call;
   }
 
-  /** The same for a ticket that the core answers, which may not be known here yet. */
+  /** Takes the call of a ticket that the core answers, which may not be known here yet. */
   takeAnswered(ticket: number): Call | undefined {
     const call = this.pending.take(ticket) ?? this.entering;
     if (call === undefined) return undefined;
@@ -82,33 +93,10 @@ export class Tickets {
     }
   }
 
-  // Submits a call whose operands lie at the cursor.
-  private submit(call: Call, id: number, rows: number, scalar: number): void {
-    this.entering = call;
-    try {
-      const core = this.core;
-      const engine = call.terms === undefined ? 0 : engineOf(call.terms);
-      const ticket = checked(
-        core,
-        core.submit(id, rows, scalar, this.key, engine),
-      );
-      if (this.entering === undefined) return;
-      call.ticket = ticket;
-      this.pending.put(call);
-    } finally {
-      this.entering = undefined;
-    }
-  }
-
   private turnAway(call: Call, thrown: unknown): void {
     this.release(call);
     call.reject(fromCore(about(call), thrown));
     if (!isCoreFailure(thrown)) this.fail("submit", thrown);
-  }
-
-  // Each key is released with its call, whatever becomes of the call.
-  private holdKey(call: Call): void {
-    if (this.keys !== undefined) this.key = this.keys.hold(call.terms?.key);
   }
 }
 

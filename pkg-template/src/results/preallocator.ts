@@ -34,7 +34,7 @@ export class Preallocator {
   /** A new array, whose pages before byte `at` are written. */
   private pages: Uint8Array | undefined;
   private at = 0;
-  /** The same array where it is for the pool, which gets it only when its pages are written. */
+  /** The new array where it is for the pool, which gets an array only when all pages are written. */
   private stocking: Operand | undefined;
   readonly pool: ArrayPool;
   private readonly task: EndOfTask;

@@ -111,21 +111,16 @@ export class Calls {
       const about = subject(method.name, terms?.label);
       if (this.ended !== undefined) throw endedError(about, this.ended);
       operands.check(about, terms);
-      if (terms?.signal?.aborted) return Promise.reject(terms.signal.reason);
+      if (terms !== undefined) throwIfAborted(terms);
       // With nothing to compute the answer is known without a core; it stays asynchronous.
       if (operands.isEmpty) {
         return Promise.resolve(operands.empty(terms) as Answer);
       }
-      call = this.make(operands, terms);
+      call = new Call(operands, terms, this);
+      if (terms !== undefined) this.watch(call, terms);
       operands.pin();
-      if (this.core === undefined) {
-        operands.copy(about);
-        this.backlog.add(call);
-        this.streams.called();
-      } else {
-        this.tickets.enter(call);
-        this.entered(call);
-      }
+      if (this.core === undefined) this.postpone(call, about);
+      else this.enter(call);
       return call.promise as Promise<Answer>;
     } catch (error) {
       return this.refused(call, error);
@@ -166,7 +161,7 @@ export class Calls {
     this.backlog.replay(
       (call) => {
         tickets.enter(call);
-        this.noteTicket(call);
+        if (call.terms !== undefined) this.noteTicket(call, call.terms);
         if (call.ticket !== ANSWERED) sender.queued += 1;
         if (call.terms?.now) this.send();
       },
@@ -261,7 +256,7 @@ export class Calls {
   /** Compiles what the calls made in `make` need, which are not sent. */
   warmup(make: () => unknown): Promise<unknown> {
     const operands = new WarmupOperands();
-    const call = this.make(operands, undefined);
+    const call = new Call(operands, undefined, this);
     const { name } = operands.method;
     call.ticket = this.record(name, make, (core) => core.end_warmup());
     // A call in `make` ended the session: pending calls are answered, and the warm-up would wait for ever.
@@ -336,13 +331,9 @@ export class Calls {
     }
   }
 
-  private make(operands: Operands, terms: CheckedOptions | undefined): Call {
-    const call = new Call(operands, terms, this);
-    if (terms !== undefined) {
-      call.watch();
-      if (terms.onMetrics !== undefined) this.batchListeners.ask(call);
-    }
-    return call;
+  private watch(call: Call, { onMetrics }: CheckedOptions): void {
+    call.watch();
+    if (onMetrics !== undefined) this.batchListeners.ask(call);
   }
 
   // A call that was made already had no memory for copies of its operands.
@@ -355,18 +346,27 @@ export class Calls {
   }
 
   // A full batch is sent, and may be answered, before its last call has a ticket.
-  private noteTicket(call: Call): void {
-    if (call.terms === undefined || call.terms.onMetrics === undefined) return;
+  private noteTicket(call: Call, { onMetrics }: CheckedOptions): void {
+    if (onMetrics === undefined) return;
     const isOver = this.dryRun !== undefined || call.ticket === ANSWERED;
     if (isOver) this.batchListeners.drop(call);
     else this.batchListeners.entered(call);
   }
 
-  private entered(call: Call): void {
-    this.noteTicket(call);
+  // The session still opens.
+  private postpone(call: Call, about: string): void {
+    call.operands.copy(about);
+    this.backlog.add(call);
+    this.streams.called();
+  }
+
+  private enter(call: Call): void {
+    const { terms } = call;
+    this.tickets.enter(call);
+    if (terms !== undefined) this.noteTicket(call, terms);
     if (this.dryRun !== undefined) this.dryRun.add(call);
     else if (call.ticket !== ANSWERED) {
-      const isNow = call.terms !== undefined && call.terms.now;
+      const isNow = terms !== undefined && terms.now;
       this.sender.called(isNow);
       if (isNow) this.send();
       else this.streams.called();
@@ -402,4 +402,8 @@ export class Calls {
       this.instance!.condemn(fromCore("dispose", thrown));
     }
   }
+}
+
+function throwIfAborted({ signal }: CheckedOptions): void {
+  if (signal?.aborted) throw signal.reason;
 }

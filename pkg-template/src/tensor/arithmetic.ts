@@ -32,7 +32,7 @@ export function unary(fn: number, x: Node): Node {
   return operation(CODE.unary, [x], JUST[fn], x.shape, FLOATS);
 }
 
-/** Which of both that `gelu` may be. */
+/** The number of the function that `gelu` is asked for: exact, or by tanh. */
 export function geluOf(options: { approximate?: "tanh" } = {}): number {
   checkOptions("gelu", options, GELU_NAMES);
   const { approximate } = options;

@@ -56,8 +56,8 @@ export class ChainOperands extends Operands {
   }
 
   get elements(): number {
-    const [{ shape }] = this.roots;
-    return this.isAnswer(shape.count) ? shape.count : 0;
+    const { count } = this.roots[0].shape;
+    return this.isAnswer(count) ? count : 0;
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
@@ -93,7 +93,7 @@ export class ChainOperands extends Operands {
   }
 
   override isAnswer(words: number): boolean {
-    const [{ shape, dtype }] = this.roots;
+    const { shape, dtype } = this.roots[0];
     return this.method === READ && dtype === FLOATS && shape.count === words;
   }
 
