@@ -9,7 +9,7 @@ pub struct Millis(pub f64);
 /// When an open batch is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// Once a frame; the caller has the frame clock and seals.
+    /// Once a frame; the caller has the frame clock and flushes.
     #[default]
     Frame,
     /// At the end of the current task while the device is idle, otherwise as

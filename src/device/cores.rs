@@ -1,4 +1,4 @@
-//! A thread for each of the processor's cores, which only this crate uses. Native only.
+//! A thread for each of the CPU's cores, which only this crate uses. Native only.
 //!
 //! Work on these threads computes or copies, and waits for nothing. In the program's own pool it
 //! might never begin, because all threads of that pool may wait for calls.

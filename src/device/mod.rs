@@ -36,7 +36,7 @@ pub struct Generation(pub u32);
 pub enum Engine {
     /// A GPU, through wgpu.
     Gpu,
-    /// The processor.
+    /// The CPU.
     Cpu,
 }
 
@@ -208,7 +208,7 @@ pub trait Device {
     /// device, or lies in a buffer of the program's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
 
-    /// A tensor's words and some padding, where the device is a processor that has the tensor.
+    /// A tensor's words and some padding, where the device is a CPU that has the tensor.
     fn tensor_words(&self, _tensor: u32) -> Option<&[u32]> {
         None
     }
@@ -252,7 +252,7 @@ pub trait Device {
 pub enum AnyDevice {
     /// A GPU.
     Gpu(Gpu),
-    /// The processor.
+    /// The CPU.
     Cpu(Cpu),
 }
 

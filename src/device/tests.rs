@@ -1,4 +1,4 @@
-//! Chunks on the processor: cutting a batch changes no bit.
+//! Chunks on the CPU: cutting a batch changes no bit.
 
 use proptest::prelude::*;
 

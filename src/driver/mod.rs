@@ -25,7 +25,7 @@ pub struct DriverConfig<D> {
     /// Milliseconds before each request for a GPU that takes a lost one's place.
     pub pauses: &'static [f64],
     /// Makes the CPU device that takes over where there is no GPU.
-    pub processor: fn() -> D,
+    pub cpu: fn() -> D,
 }
 
 /// Drives a session.
@@ -253,7 +253,7 @@ impl<D: Device> Driver<D> {
                 Some(_) => News::Restored,
                 None => News::FellBack,
             });
-            let device = found.unwrap_or_else(self.config.processor);
+            let device = found.unwrap_or_else(self.config.cpu);
             found = Some(self.session.replace_device(device, now));
             self.phase = Phase::Filling;
         } else if let Some(gpu) = found.take() {

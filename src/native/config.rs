@@ -11,19 +11,19 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
     /// Where each group of equal calls of a flush is answered sooner: on the GPU
-    /// or the processor; on the processor where there is no GPU in hardware. A
+    /// or the CPU; on the CPU where there is no GPU in hardware. A
     /// structure keeps its route for 60 flushes, its first two for 8, unless its group
     /// becomes four times larger or smaller. Floats may differ in their last bits between
     /// the devices.
     #[default]
     Auto,
     /// On a GPU, a software adapter included, but for calls that ask for the
-    /// processor; without one opening fails. Here as under
-    /// [`Auto`](EngineChoice::Auto) the processor takes over when no GPU stays, and
+    /// CPU; without one opening fails. Here as under
+    /// [`Auto`](EngineChoice::Auto) the CPU takes over when no GPU stays, and
     /// gives way to one again that is found later: it is looked for after a second,
     /// and then in pauses that grow to a minute.
     Gpu,
-    /// On the processor.
+    /// On the CPU.
     Cpu,
 }
 
@@ -47,7 +47,7 @@ pub struct Config {
     /// The adapter to open, one of [`adapters`](crate::adapters), instead of the
     /// one that the platform gives. After a loss it is the same one again. One in
     /// software is opened under [`EngineChoice::Gpu`] only: under
-    /// [`EngineChoice::Auto`] calls run on the processor instead, which is faster.
+    /// [`EngineChoice::Auto`] calls run on the CPU instead, which is faster.
     pub adapter: Option<Adapter>,
     /// Milliseconds without an answer after which a GPU counts as lost: what it owes is
     /// sent to the next one. The last handle waits no longer for a GPU either. By default

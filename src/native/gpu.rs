@@ -24,7 +24,7 @@ use crate::session::{Model, Stats};
 /// the call as well. When the last handle is dropped, what is pending is
 /// rejected and the device freed.
 ///
-/// On the processor a batch is computed while the session is locked: calls,
+/// On the CPU a batch is computed while the session is locked: calls,
 /// [`stats`](Gpu::stats) and [`dispose`](Gpu::dispose) wait until it is done.
 ///
 /// ```
@@ -137,7 +137,7 @@ impl Gpu {
     /// ```
     ///
     /// On a session without a GPU such calls fail with [`Error::NoAdapter`]; on
-    /// the processor they fail with [`Error::InvalidInput`] where they read a
+    /// the CPU they fail with [`Error::InvalidInput`] where they read a
     /// tensor that only the GPU has: an imported buffer, one that clips write, one
     /// of more than 262,144 floats however they are kept, or one made when 32 MiB
     /// of others were there.
@@ -262,7 +262,7 @@ impl Gpu {
     }
 
     /// The wgpu device in use, to share with other users of it; `None` on the
-    /// processor. It changes when the device is lost and replaced.
+    /// CPU. It changes when the device is lost and replaced.
     ///
     /// Callbacks of this device (`map_async`, `on_submitted_work_done`) may run on
     /// the session's thread while it is locked: only send a message from them; make

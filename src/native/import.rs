@@ -108,7 +108,7 @@ impl Gpu {
     ///
     /// [`Error::InvalidInput`] without the usages STORAGE and COPY_SRC, for a
     /// buffer shorter than the elements' bytes rounded up to 16, for one of
-    /// another device or destroyed, on the processor, and for more than 8
+    /// another device or destroyed, on the CPU, and for more than 8
     /// dimensions or 2³⁰ elements; [`Error::TooLarge`] for one that cannot be
     /// bound whole; [`Error::DeviceLost`] where the device is gone;
     /// [`Error::Disposed`]. What reads it after the loss of its device fails

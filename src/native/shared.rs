@@ -1,7 +1,7 @@
 //! What handles, calls and the worker share: the session behind one lock, what may be looked
 //! at without the lock, and who is woken when the state changes.
 //!
-//! Nobody waits for a GPU under the lock, but the processor computes a batch under it: it reads
+//! Nobody waits for a GPU under the lock, but the CPU computes a batch under it: it reads
 //! operands and tensors where they lie. Only the worker sends.
 
 use std::collections::HashMap;
@@ -65,15 +65,15 @@ impl Shared {
         let batch = config.batch.clone();
         let overflow = batch.overflow;
         let routing = routing.map(Routing::from);
-        let processor = AnyDevice::Cpu(Cpu::default());
-        let mut session = Session::new(device, batch)?.with_companion(processor, routing);
+        let cpu = AnyDevice::Cpu(Cpu::default());
+        let mut session = Session::new(device, batch)?.with_companion(cpu, routing);
         if purpose == Purpose::Explain {
             session.begin_explain();
         }
         let driving = DriverConfig {
             stall_ms: config.stall_ms,
             pauses: &PAUSES,
-            processor: || AnyDevice::Cpu(Cpu::default()),
+            cpu: || AnyDevice::Cpu(Cpu::default()),
         };
         Ok(Shared {
             state: StateLock::new(State {

@@ -22,11 +22,11 @@ pub(super) struct Options {
 /// Which device to take.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Engine {
-    /// A hardware GPU, or else the processor.
+    /// A hardware GPU, or else the CPU.
     Auto,
     /// A GPU, also a software one.
     Gpu,
-    /// The processor.
+    /// The CPU.
     Cpu,
 }
 

@@ -39,7 +39,7 @@ use crate::session::{Fence, Filling, Model, Session, Submission};
 use crate::tensor::Packing;
 
 /// Added to the number of a home where the data is packed already.
-const PACKED: u32 = 8;
+const AS_GIVEN: u32 = 8;
 
 /// A session as JavaScript sees it. Every method takes `&self`, so that the callback `settle` may
 /// call methods. A method on the hot path that fails returns a number below 0 and leaves the
@@ -71,7 +71,7 @@ impl Core {
         let config = DriverConfig {
             stall_ms,
             pauses: &recovery::PAUSES,
-            processor: || AnyDevice::Cpu(Cpu::default()),
+            cpu: || AnyDevice::Cpu(Cpu::default()),
         };
         let inner = Inner {
             driver: RefCell::new(Driver::new(session, config)),
@@ -174,11 +174,11 @@ impl Core {
     }
 
     /// Copies a tensor's data to the device, which keeps it in the format of this home; with
-    /// `PACKED` the data is in that format already. Rows of `row` words may lie in several
+    /// `AS_GIVEN` the data is in that format already. Rows of `row` words may lie in several
     /// buffers; with 0 all must lie in one.
     pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
-        let packing = Home::ALL[(home & !PACKED) as usize].packing();
-        let to_pack = packing.filter(|_| home & PACKED == 0);
+        let packing = Home::ALL[(home & !AS_GIVEN) as usize].packing();
+        let to_pack = packing.filter(|_| home & AS_GIVEN == 0);
         let mut session = self.inner.session();
         let words = data.length();
         let filling = match to_pack {
@@ -406,7 +406,7 @@ impl Core {
         self.inner.pump_soon();
     }
 
-    /// The `GPUDevice`, or undefined on the processor.
+    /// The `GPUDevice`, or undefined on the CPU.
     pub fn raw_device(&self) -> JsValue {
         match self.inner.session().device() {
             AnyDevice::Gpu(gpu) => gpu.raw_device(),

@@ -8,12 +8,12 @@ use crate::device::Readback;
 use crate::error::Error;
 use crate::session::Answer;
 
-/// The whole result; any other status but [`PART`] is a code's number.
+/// The whole result; any other status but [`FRAGMENT`] is a code's number.
 const OK: u32 = 0;
 
-/// A part of the result. The first words of a second entry say where in the result the part
-/// lies, and how long the whole result is.
-const PART: u32 = u32::MAX;
+/// A fragment of the result. The first words of a second entry say where in the result the
+/// fragment lies, and how long the whole result is.
+const FRAGMENT: u32 = u32::MAX;
 
 /// `[ticket, offset, length, status]` for each call. Offset and length count words of the source:
 /// a mapped range, or wasm memory.
@@ -77,7 +77,7 @@ impl Table {
                 ticket, span, at, ..
             } = *answer;
             let (offset, is_whole) = (base + span.at, answer.is_whole());
-            let status = if is_whole { OK } else { PART };
+            let status = if is_whole { OK } else { FRAGMENT };
             self.words
                 .extend_from_slice(&[ticket.0, offset, span.words, status]);
             if !is_whole {

@@ -1,4 +1,4 @@
-//! Expressions on the processor: one pass over a block of values for each term.
+//! Expressions on the CPU: one pass over a block of values for each term.
 
 use super::functions::{binary, unary};
 use crate::kernel::{Expr, Term, TermId};

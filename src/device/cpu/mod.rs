@@ -1,4 +1,4 @@
-//! The processor as a device, beside a GPU or where there is none.
+//! The CPU as a device, beside a GPU or where there is none.
 //!
 //! It works on the host arena in place, so nothing is uploaded or read back. A launch is
 //! finished when it returns.
@@ -26,7 +26,7 @@ use crate::tensor::{Arena, Packing, WORD};
 /// a sixteenth of what they reach is plenty.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
 
-/// The processor.
+/// The CPU.
 #[derive(Debug, Default)]
 pub struct Cpu {
     counters: Counters,

@@ -20,7 +20,7 @@ fn gpu() -> Frail {
     Frail::in_chunks(1 << 20, 200).gpu().compiling()
 }
 
-fn processor() -> Frail {
+fn cpu() -> Frail {
     Frail::new(1 << 20)
 }
 
@@ -53,7 +53,7 @@ fn driver(gpu: Frail, batch: BatchConfig, routing: Option<crate::Model>) -> Driv
     let config = DriverConfig {
         stall_ms: STALL_MS,
         pauses: &PAUSES,
-        processor,
+        cpu,
     };
-    Driver::new(session.with_companion(processor(), routing), config)
+    Driver::new(session.with_companion(cpu(), routing), config)
 }

@@ -1,4 +1,4 @@
-//! The stages that fusion makes, on the processor. They read the same entries as the kernels of
+//! The stages that fusion makes, on the CPU. They read the same entries as the kernels of
 //! `kernel::generated`, and the order of their sums depends on sizes alone.
 //!
 //! A stage works through blocks of `BLOCK` elements, so that what lies between two operations
