@@ -49,9 +49,10 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import those before it, and none the
 /// session.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "devices",
     "cost_model",
+    "drift",
     "router",
     "batch_metrics",
     "stats",
@@ -395,7 +396,18 @@ fn architecture_has_the_same_table() {
 }
 
 /// Folders whose files import one another one way.
-const ORDERED: [&str; 4] = ["program", "kernel", "plan", "plan/fuse"];
+const ORDERED: [&str; 10] = [
+    "program",
+    "kernel",
+    "plan",
+    "plan/fuse",
+    "wasm",
+    "embed",
+    "embed/tokenizer",
+    "device/cpu",
+    "device/cpu/program",
+    "device/cpu/kernels",
+];
 
 /// The files and folders in a folder, each with those that it imports; `mod` is what the
 /// folder's own file defines.

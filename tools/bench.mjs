@@ -26,7 +26,7 @@ import { serve } from "./serve.mjs";
 /** Longer than the whole bench takes on two cores. */
 const LONGEST_MS = 40 * 60_000;
 
-/** So that clocks are fine and memory can be asked for. */
+/** Headers for which browsers have fine clocks, and tell how much memory a page uses. */
 const ISOLATED = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-embedder-policy": "require-corp",

@@ -143,7 +143,7 @@ function ofFiles({ name, license, home, files }) {
   return { name, license, home, texts };
 }
 
-/** The same text however its file ends lines. */
+/** A text, the same however its file ends lines. */
 function clean(text) {
   return text
     .replace(/\r\n/g, "\n")

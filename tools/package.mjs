@@ -39,8 +39,8 @@ const ENTRIES = {
   search: "search/index.js",
 };
 
-/** The same, of what imports the other entries instead of holding them. */
-const AROUND = { react: "react/index.js" };
+/** The scripts that import other entries instead of holding them, and what each is made of. */
+const WRAPPERS = { react: "react/index.js" };
 const OTHERS = {
   "../index.js": "./index.js",
   "../animation/index.js": "./animation.js",
@@ -54,7 +54,7 @@ const STRIPPED = ["debug", "producers", "target-features"].map(
 /** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
 const BUDGET = 236_000;
 
-/** The same with the entry of embeddings: what comes before the first embedding. */
+/** The limit with the entry of embeddings: what a page loads before the first embedding. */
 const EMBEDDINGS_BUDGET = 294_000;
 
 const PAPERS = {
@@ -88,7 +88,7 @@ for (const [name, [folder, text]] of Object.entries(glues)) {
   await minify({ [name]: file }, join(target, "wasm"));
 }
 await minify(scripts(ENTRIES), join(target, "dist"), { isShared });
-await minify(scripts(AROUND), join(target, "dist"), { others: OTHERS });
+await minify(scripts(WRAPPERS), join(target, "dist"), { others: OTHERS });
 for (const name of readdirSync(face, { recursive: true })) {
   if (name.endsWith(".d.ts"))
     cpSync(join(face, name), join(target, "dist", name));
@@ -159,7 +159,7 @@ async function minify(input, dir, { others = {}, isShared } = {}) {
           others[id] && { id: others[id], external: "absolute" },
       },
     ],
-    // That of React for servers stays where it is: first in its entry.
+    // React's directive for servers stays where it is: first in its entry.
     checks: { moduleLevelDirective: false },
     platform: "browser",
     // The page's own bundler decides whether this is development.

@@ -123,7 +123,7 @@ function read(command, args) {
   return execFileSync(command, args, { encoding: "utf8" });
 }
 
-/** The same of a command whose complaints are worth showing. */
+/** Runs a command whose complaints are worth showing; what it says. */
 function run(command, args) {
   const done = spawnSync(command, args, {
     encoding: "utf8",

@@ -1,7 +1,7 @@
-//! The processor's cores: threads of our own, and nobody else's. Native only.
+//! A thread for each of the CPU's cores, which only this crate uses. Native only.
 //!
-//! Work that is given to them computes or copies, and waits for nothing. On the
-//! threads of a program's pool, all of which may wait for calls, it would never begin.
+//! Work on these threads computes or copies, and waits for nothing. In the program's own pool it
+//! might never begin, because all threads of that pool may wait for calls.
 
 use std::sync::LazyLock;
 

@@ -1,13 +1,13 @@
-//! The memory of results on the host, which comes back to be used again: new
-//! memory costs its clearing, and natively its first touch.
+//! The memory of results on the host, which is used again: new memory has to be cleared, and
+//! natively costs page faults when it is first written.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-/// Words that are kept at most, whatever is allowed: 64 MiB.
+/// The most words that are kept, whatever is allowed: 64 MiB.
 const KEPT: usize = 1 << 24;
 
-/// Where the memory of results comes back to.
+/// The pool that the memory of results comes back to.
 #[derive(Clone, Debug, Default)]
 pub struct HostPool(Arc<Mutex<Kept>>);
 
@@ -32,17 +32,17 @@ pub struct HostWords {
 }
 
 impl HostPool {
-    /// Memory for so many words or fewer, with whatever is in it.
+    /// Memory of `words` words or fewer, with the contents of its last use.
     pub fn take(&self, words: usize) -> Vec<u32> {
         let mut kept = match self.0.lock() {
             Ok(mut kept) => std::mem::take(&mut kept.words),
-            Err(_) => Vec::new(), // Somebody panicked with it.
+            Err(_) => Vec::new(), // A thread panicked with the pool locked.
         };
         kept.truncate(words);
         kept
     }
 
-    /// Keeps no more than so many words.
+    /// Keeps no more than `words` words from now on.
     pub fn allow(&self, words: u64) {
         if let Ok(mut kept) = self.0.lock() {
             kept.most = usize::try_from(words).map_or(KEPT, |words| words.min(KEPT));
@@ -62,7 +62,7 @@ impl HostPool {
         self.0.lock().map_or(0, |kept| kept.words.capacity())
     }
 
-    /// Lends words, which come back when they are dropped.
+    /// Lends words, which come back to the pool when they are dropped.
     pub fn lend(&self, words: Vec<u32>) -> HostWords {
         let pool = self.clone();
         HostWords { words, pool }

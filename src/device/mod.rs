@@ -26,8 +26,8 @@ use crate::kernel::Kernel;
 use crate::plan::{ChunkSizes, Plan};
 use crate::tensor::{Arena, Packing};
 
-/// Which life of a device something belongs to. Nothing of an old generation
-/// settles anything of a newer one.
+/// The number of a device among those that a session had, or of the time without one after a
+/// loss. Nothing of an old generation settles anything of a newer one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Generation(pub u32);
 
@@ -36,7 +36,7 @@ pub struct Generation(pub u32);
 pub enum Engine {
     /// A GPU, through wgpu.
     Gpu,
-    /// The processor.
+    /// The CPU.
     Cpu,
 }
 
@@ -45,7 +45,7 @@ pub enum Engine {
 pub struct DeviceLimits {
     /// Bytes of the operands, or of the results, of one batch.
     pub max_side_bytes: u64,
-    /// In what chunks it likes its batches.
+    /// Sizes of chunks that suit the device.
     pub chunks: ChunkSizes,
     /// Threads of one dispatch.
     pub max_threads: u64,
@@ -96,9 +96,9 @@ pub struct Counters {
     pub pool_peak_bytes: u64,
     /// Device buffers now.
     pub pool_buffers: u64,
-    /// Bytes of them that were asked for; the rest is rounding.
+    /// Bytes of these buffers that were asked for; the rest is rounding.
     pub pool_live_bytes: u64,
-    /// Bytes of the host's memory that it keeps.
+    /// Bytes of the host's memory that the device keeps.
     pub host_bytes: u64,
     /// Pipelines compiled.
     pub pipelines_compiled: u64,
@@ -107,8 +107,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// These counts with those of a device that is gone: what it did counts,
-    /// what it held does not.
+    /// These counts with those of a device that is gone: what that device did is added, what it
+    /// held is not.
     pub fn after(self, gone: Counters) -> Counters {
         Counters {
             submits: self.submits + gone.submits,
@@ -152,15 +152,16 @@ pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
 
 /// Whether a device can run a kernel.
 pub enum Readiness {
-    /// It can, now.
+    /// The kernel can run now.
     Ready,
-    /// It does not compile. A plan with it fails; after that it may try again.
+    /// The kernel does not compile. The next plan with it fails; after that it may be compiled
+    /// again.
     Failed(Error),
-    /// Once it is compiled. Whoever is the first to ask gets the work.
+    /// The kernel is being compiled. Whoever asks first gets the compilation, to await it.
     Compiling(Option<Compile>),
 }
 
-/// What became of a kernel.
+/// The outcome of a compilation.
 pub struct Compiled {
     /// The kernel.
     pub kernel: Kernel,
@@ -179,45 +180,45 @@ pub trait Device {
     /// What it did so far.
     fn counters(&self) -> Counters;
 
-    /// Whether it can run a kernel without waiting for a compiler. If not, it is
-    /// being compiled from now on.
+    /// Whether a kernel can run without waiting for a compiler. If it cannot, its compilation
+    /// begins.
     fn prepare(&mut self, _: &Kernel) -> Readiness {
         Readiness::Ready
     }
 
-    /// Takes what a compilation of its own brought.
+    /// Takes the outcome of a compilation that [`Device::prepare`] began.
     fn adopt(&mut self, _: Compiled) {}
 
-    /// Starts a plan; what of it was not prepared is compiled on the way. `arena` holds the operands that it uploads; the device may
-    /// append to it, never change it, and is done with it when this returns.
-    /// Failures come out of the flight, whenever they happen. Flights arrive in
-    /// any order.
+    /// Starts a plan; kernels that were not prepared are compiled on the way. `arena` holds the
+    /// operands that the plan uploads; the device may append to the arena, never changes what
+    /// was written, and is done with the arena when this returns. Failures come out of the
+    /// flight, whenever they happen. Flights arrive in any order.
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight;
 
     /// Keeps a tensor's data on the device, where plans find it in
-    /// [`Slot::resident`](crate::plan::Slot::resident); words of floats that are
-    /// packed are read as such.
+    /// [`Slot::resident`](crate::plan::Slot::resident). With a packing, the words are floats in
+    /// that packing.
     ///
     /// # Errors
     ///
-    /// [`Error::TooLarge`] where no buffer holds it.
+    /// [`Error::TooLarge`] where no buffer holds the data.
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error>;
 
-    /// Bytes that a tensor takes of the device's memory; 0 where it is not there,
-    /// or lies in somebody else's.
+    /// Bytes that a tensor takes of the device's memory; 0 for a tensor that is not on the
+    /// device, or lies in a buffer of the program's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
 
-    /// A tensor's words and a few behind them, where the device is a processor that has it.
+    /// A tensor's words and some padding, where the device is a CPU that has the tensor.
     fn tensor_words(&self, _tensor: u32) -> Option<&[u32]> {
         None
     }
 
-    /// Writes a part of a tensor, from this word on; nothing where there is no
+    /// Writes a part of a tensor, from word number `at` on. Does nothing where the tensor has no
     /// such part.
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]);
 
-    /// Gives up a tensor. Natively its memory is freed by [`Device::free_released`] or the
-    /// next launch.
+    /// Gives up a tensor. Natively the tensor's memory is freed by [`Device::free_released`] or
+    /// by the next launch.
     fn release(&mut self, tensor: u32);
 
     /// Whether memory of tensors that were given up is still to be freed.
@@ -228,17 +229,17 @@ pub trait Device {
     /// Frees the memory of tensors that were given up.
     fn free_released(&mut self) {}
 
-    /// Holds no more bytes of memory than these, from here on. What does not fit
-    /// fails with [`Error::OutOfMemory`].
+    /// Sets the memory budget, in bytes. A launch that does not fit fails with
+    /// [`Error::OutOfMemory`].
     fn allow(&mut self, _bytes: u64) {}
 
-    /// Frees what is only kept for the next plan.
+    /// Frees the memory that is only kept for the next plan.
     fn trim(&mut self) {}
 
-    /// Times what it does from here on by a clock, or no more.
+    /// Times launches by a clock from now on, or with `None` no more.
     fn measure(&mut self, _clock: Option<Clock>) {}
 
-    /// Frees everything it holds. Flights on their way fail.
+    /// Frees everything that the device holds. Flights on their way fail.
     fn destroy(&mut self);
 }
 
@@ -251,7 +252,7 @@ pub trait Device {
 pub enum AnyDevice {
     /// A GPU.
     Gpu(Gpu),
-    /// The processor.
+    /// The CPU.
     Cpu(Cpu),
 }
 

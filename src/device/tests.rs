@@ -1,4 +1,4 @@
-//! Chunks on the processor: cutting changes no bit.
+//! Chunks on the CPU: cutting a batch changes no bit.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn ops() -> Vec<RowOp> {
     ]
 }
 
-/// The result of each call, when they are sent in these chunks.
+/// The result of each call, computed in these chunks.
 fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Chunk]) -> Vec<Vec<u32>> {
     let mut results: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
     for chunk in sent {

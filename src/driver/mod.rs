@@ -1,13 +1,13 @@
 //! What a session does next: when batches are launched, when a GPU counts as lost and
 //! another one is opened, when the model is measured and memory is freed.
 //!
-//! Pure: it has no clock, no threads and no promises. A face asks [`Driver::next`] and
-//! does that, tells what came of it and when, and asks again. Calls enter by the session
+//! Pure: it has no clock, no threads and no promises. A face asks [`Driver::next`], does what
+//! the answer says, tells the outcome and the time, and asks again. Calls enter by the session
 //! itself, so that a call costs nothing here.
 
 mod work;
 
-pub use work::{Landing, News, Opened, Work};
+pub use work::{Landing, News, Takeover, Work};
 
 use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{Compiled, Device, Generation, Readback};
@@ -20,39 +20,41 @@ const IDLE_MS: f64 = 2000.0;
 /// What a face asks of its driver.
 #[derive(Debug)]
 pub struct DriverConfig<D> {
-    /// Milliseconds that the device may owe an answer.
+    /// The longest that the device may owe an answer, in milliseconds.
     pub stall_ms: f64,
-    /// Milliseconds before each request for a GPU in the place of a lost one.
+    /// Milliseconds before each request for a GPU that takes a lost one's place.
     pub pauses: &'static [f64],
-    /// Makes the device that takes over where there is no GPU.
-    pub processor: fn() -> D,
+    /// Makes the CPU device that takes over where there is no GPU.
+    pub cpu: fn() -> D,
 }
 
 /// Drives a session.
 pub struct Driver<D> {
-    /// What is driven. Calls enter here.
+    /// The session that is driven. Calls enter by it.
     pub session: Session<D>,
     config: DriverConfig<D>,
     phase: Phase,
     timed: Timed,
     calibration: Calibration,
-    /// When nothing was due first since the last batch.
+    /// Since when nothing was due, if nothing was since the last batch.
     idle_since: Option<Millis>,
-    /// Whether the face has nothing on hand, so that samples may be measured and calls
-    /// may gather.
+    /// Whether the face has neither answers to hand out nor flights to await. Only then samples
+    /// are sent, and calls may gather.
     is_face_idle: bool,
 }
 
-/// How far a session is.
+/// What may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    /// Batches and samples.
     InUse,
-    /// A device took the place of a lost one, and its tensors are being filled.
+    /// Nothing, until the tensors of a device that replaced a lost one are filled.
     Filling,
+    /// Nothing: the session is over.
     Closed,
 }
 
-/// What the time until the next question was spent on.
+/// What the time until the face's next question is spent on.
 #[derive(Clone, Copy, Debug)]
 enum Timed {
     Nothing,
@@ -60,11 +62,12 @@ enum Timed {
     Compute(BatchId, Millis),
 }
 
-/// Whether the model is measured.
+/// How far measuring the cost model is.
 #[derive(Clone, Copy, Debug)]
 enum Calibration {
+    /// Nothing is to be measured.
     Over,
-    /// Measuring begins once a call was answered: the program has what it came for.
+    /// Measuring begins once a call was answered, so that it delays no program's first result.
     AfterAnswer,
     /// The next sample is sent when nothing else is in flight.
     Waits,
@@ -76,7 +79,7 @@ enum Calibration {
 }
 
 impl<D: Device> Driver<D> {
-    /// Drives a session that is new.
+    /// A driver of a new session.
     pub fn new(session: Session<D>, config: DriverConfig<D>) -> Self {
         Driver {
             session,
@@ -89,8 +92,8 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// What to do now. To be asked, until the answer is [`Work::Sleep`], after every call
-    /// that may go at once, every event, and when that sleep is over.
+    /// What a face does now. The face asks after every call that may go at once, after every
+    /// event and when a sleep is over, each time until the answer is [`Work::Sleep`].
     pub fn next(&mut self, now: Millis) -> Work {
         self.note_time(now);
         if self.phase != Phase::InUse {
@@ -125,11 +128,11 @@ impl<D: Device> Driver<D> {
                 compiles,
             };
         }
-        self.rest(now)
+        self.idle_work(now)
     }
 
-    /// The same for a face that has no frames: it sends by the session's policy what nobody
-    /// asked to be sent, and a full queue whatever the policy.
+    /// What a face without frames does now. Besides what [`Driver::next`] does, this sends open
+    /// batches by the session's policy, and a full queue whatever the policy.
     pub fn next_by_policy(&mut self, now: Millis) -> Work {
         if self.phase != Phase::InUse {
             return self.next(now);
@@ -155,34 +158,33 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// Notes that the face has nothing on hand: its sleep is over, or it has neither
-    /// answers to hand out nor flights to await first.
+    /// Notes that the face has nothing on hand: its sleep is over, or it has neither answers to
+    /// hand out nor flights to await.
     pub fn wake(&mut self, now: Millis) {
         self.is_face_idle = true;
-        self.look(now);
+        self.check_stall(now);
     }
 
-    /// Takes the device for lost if it owes an answer for too long. Not part of
-    /// [`Driver::next`], so that a face whose clock went on while nothing else did, as a
-    /// page's does while a script runs, asks behind the answers that came meanwhile.
-    pub fn look(&mut self, now: Millis) {
+    /// Counts the device as lost if it has owed an answer for too long. This is not part of
+    /// [`Driver::next`]: after a script that ran for long, a page takes the answers that came
+    /// meanwhile before it asks whether one is overdue.
+    pub fn check_stall(&mut self, now: Millis) {
         if self.stalls_at().is_some_and(|moment| moment <= now) {
             self.session.lose(self.session.generation());
         }
     }
 
-    /// Has the processor compute its share of a launch that [has
-    /// one](Launch::has_cpu_share), while the GPU is at work on the rest. The flight of the
-    /// share goes first: its results are there already.
+    /// Computes the CPU share of a launch that [has one](Launch::has_cpu_share), while the GPU is
+    /// at work on the other calls. The share's flight goes first: its results are there.
     pub fn compute(&mut self, launch: &mut Launch, now: Millis) {
         self.note_time(now);
         launch.flights.insert(0, self.session.compute(launch.batch));
         self.timed = Timed::Compute(launch.batch, now);
     }
 
-    /// Takes what the next flight of a batch brought: the answers to hand out, if any, and
-    /// flights sent in its place. See [`Session::settle`].
-    pub fn landed(&mut self, landing: Landing, now: Millis) -> Option<Settlement> {
+    /// Takes the outcome of a batch's next flight; the answers to hand out, if there are any,
+    /// and the flights that were sent in its place. See [`Session::settle`].
+    pub fn settle(&mut self, landing: Landing, now: Millis) -> Option<Settlement> {
         let Landing {
             batch,
             generation,
@@ -197,13 +199,14 @@ impl<D: Device> Driver<D> {
         Some(settlement)
     }
 
-    /// Takes what a compilation brought.
-    pub fn compiled(&mut self, generation: Generation, compiled: Compiled, now: Millis) {
+    /// Takes the outcome of a compilation.
+    pub fn adopt(&mut self, generation: Generation, compiled: Compiled, now: Millis) {
         self.session.compiled(generation, compiled, now);
     }
 
-    /// Takes what a sample came to. One that failed, or had company, tells nothing.
-    pub fn sampled(&mut self, outcome: &Result<Readback, Error>, now: Millis) {
+    /// Takes the outcome of a sample. A sample that failed, or was in flight together with a
+    /// batch, tells nothing.
+    pub fn note_sample(&mut self, outcome: &Result<Readback, Error>, now: Millis) {
         let Calibration::Measures { generation, since } = self.calibration else {
             return;
         };
@@ -217,31 +220,31 @@ impl<D: Device> Driver<D> {
             .note_sample(if is_well { took } else { f64::INFINITY });
     }
 
-    /// Measures the model while nothing is on its way; [`Work::Calibrated`] says that it
-    /// is over.
+    /// Measures the cost model while nothing is in flight; [`Work::EndCalibration`] follows.
     pub fn calibrate(&mut self) {
         self.session.calibrate();
         self.calibration = Calibration::Waits;
     }
 
-    /// The same, as soon as a call was answered.
+    /// Measures the cost model as soon as a call was answered.
     pub fn calibrate_after_answer(&mut self) {
         self.calibration = Calibration::AfterAnswer;
     }
 
-    /// Notes that the device of this life is gone.
+    /// Notes that the device of this generation is lost.
     pub fn lose(&mut self, generation: Generation) {
         self.session.lose(generation);
     }
 
-    /// Whether nothing comes of a device of this life any more.
+    /// Whether the device of this generation is lost or replaced, so that no answer of it
+    /// settles anything.
     pub fn is_gone(&self, generation: Generation) -> bool {
         generation != self.session.generation()
     }
 
-    /// Takes what came of [`Work::Replace`] or [`Work::Look`]: a GPU that works, or none.
-    /// Where something replaced a lost device, nothing is sent until [`Driver::filled`].
-    pub fn opened(&mut self, mut found: Option<D>, now: Millis) -> Opened<D> {
+    /// Takes the outcome of [`Work::Replace`] or [`Work::Look`]: a GPU that works, or none.
+    /// Where a lost device is replaced, nothing is sent until [`Driver::resume`].
+    pub fn take_device(&mut self, mut found: Option<D>, now: Millis) -> Takeover<D> {
         let mut news = None;
         if self.phase == Phase::Closed {
             found.iter_mut().for_each(Device::destroy);
@@ -250,7 +253,7 @@ impl<D: Device> Driver<D> {
                 Some(_) => News::Restored,
                 None => News::FellBack,
             });
-            let device = found.unwrap_or_else(self.config.processor);
+            let device = found.unwrap_or_else(self.config.cpu);
             found = Some(self.session.replace_device(device, now));
             self.phase = Phase::Filling;
         } else if let Some(gpu) = found.take() {
@@ -258,15 +261,15 @@ impl<D: Device> Driver<D> {
         } else {
             self.session.missed(now);
         }
-        Opened {
+        Takeover {
             unneeded: found,
             news,
         }
     }
 
-    /// Every tensor that could be was filled again. The calls that read another one, which
-    /// the face is to reject.
-    pub fn filled(&mut self) -> Vec<Ticket> {
+    /// Goes on once the face has filled all tensors that it could fill; the calls that read
+    /// another tensor, which the face is to reject.
+    pub fn resume(&mut self) -> Vec<Ticket> {
         if self.phase == Phase::Closed {
             return Vec::new();
         }
@@ -279,12 +282,12 @@ impl<D: Device> Driver<D> {
         self.phase == Phase::Closed
     }
 
-    /// Sends nothing more. The face ends the session.
+    /// Ends the driver: nothing is sent any more. The face ends the session.
     pub fn close(&mut self) {
         self.phase = Phase::Closed;
     }
 
-    /// What a loss makes due, or a GPU that is to be looked for.
+    /// The remedy of a loss that is not known to the face yet, or a due look for a GPU.
     fn recover(&mut self, now: Millis) -> Option<Work> {
         let looks = self.session.next_look();
         if !self.session.is_unheard() && looks.is_none_or(|moment| moment > now) {
@@ -300,7 +303,7 @@ impl<D: Device> Driver<D> {
         })
     }
 
-    /// Notes how long the face and the session were at what was asked for last.
+    /// Notes how long the last encoding or computing took.
     fn note_time(&mut self, now: Millis) {
         match std::mem::replace(&mut self.timed, Timed::Nothing) {
             Timed::Nothing => {}
@@ -309,13 +312,13 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// What there is to do where nothing is to be sent, and until when there is nothing.
-    fn rest(&mut self, now: Millis) -> Work {
+    /// The work where no batch is to be sent: a sample, trimming, or sleep.
+    fn idle_work(&mut self, now: Millis) -> Work {
         let is_face_idle = std::mem::take(&mut self.is_face_idle);
         let mut until = None;
         if self.session.in_flight() == 0 {
             match self.calibration {
-                // The face comes first.
+                // The face is to hand out its answers first, and asks again.
                 Calibration::Waits if !is_face_idle => until = Some(now),
                 Calibration::Waits => return self.sample(now),
                 Calibration::Measures { .. } => {}
@@ -334,7 +337,7 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// When memory that is kept for the next batch is freed, if there may be any.
+    /// When memory is freed that is kept for the next batch, if there may be any.
     fn trims_at(&mut self, now: Millis) -> Option<Millis> {
         if !self.session.may_trim() {
             return None;
@@ -343,12 +346,12 @@ impl<D: Device> Driver<D> {
         Some(Millis(since.0 + IDLE_MS))
     }
 
-    /// Begins the next sample, if the model needs one more.
+    /// Sends the next sample, if the cost model needs one more.
     fn sample(&mut self, now: Millis) -> Work {
         let generation = self.session.generation();
         let Some(flight) = self.session.next_sample() else {
             self.calibration = Calibration::Over;
-            return Work::Calibrated;
+            return Work::EndCalibration;
         };
         self.calibration = Calibration::Measures {
             generation,
@@ -357,11 +360,11 @@ impl<D: Device> Driver<D> {
         Work::Sample { generation, flight }
     }
 
-    /// When what the device owes, a kernel that is being compiled for it and a sample
-    /// included, will have taken too long.
+    /// When the device will have owed an answer for too long: to a batch, a compilation or a
+    /// sample.
     fn stalls_at(&self) -> Option<Millis> {
         if self.session.is_lost() {
-            return None; // It owes nothing any more.
+            return None; // A lost device owes nothing.
         }
         let mut since = self.session.oldest_in_flight();
         if let Calibration::Measures {
@@ -377,7 +380,7 @@ impl<D: Device> Driver<D> {
     }
 }
 
-/// The earlier of two moments that there may be.
+/// The earlier of two moments, or the one that there is.
 fn earlier(a: Option<Millis>, b: Option<Millis>) -> Option<Millis> {
     match (a, b) {
         (Some(a), Some(b)) => Some(Millis(a.0.min(b.0))),

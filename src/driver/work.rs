@@ -5,72 +5,72 @@ use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
 use crate::session::{Launch, Settlement};
 
-/// What to do now.
+/// What a face does now.
 pub enum Work {
-    /// A batch was submitted: await its flights in order, and give each to
-    /// [`Driver::landed`](super::Driver::landed); before that all to
-    /// [`Driver::compute`](super::Driver::compute) where it is parted.
+    /// A batch was submitted. Where the launch has a CPU share, give it to
+    /// [`Driver::compute`](super::Driver::compute) first. Then await its flights in order, and
+    /// give the outcome of each to [`Driver::settle`](super::Driver::settle).
     Launch(Launch),
-    /// Hand these answers out, as those that [`Driver::landed`](super::Driver::landed) gives:
-    /// their flight is not awaited any more.
+    /// Hand these answers out, like those of [`Driver::settle`](super::Driver::settle): nobody
+    /// waits for their flight any more.
     Settle(Settlement),
-    /// Let the calls of this burst gather, for a moment.
+    /// Wait for a moment, so that the calls of a burst gather in one batch.
     Gather,
-    /// Await each of these, and give what comes out to
-    /// [`Driver::compiled`](super::Driver::compiled).
+    /// Await each compilation, and give its outcome to
+    /// [`Driver::adopt`](super::Driver::adopt).
     Compile {
-        /// The life of the device that they are for.
+        /// The generation of the device that the kernels are for.
         generation: Generation,
-        /// The work.
+        /// The compilations.
         compiles: Vec<Compile>,
     },
-    /// Answer somebody who waits for no words.
+    /// Answer a ticket that waits for no words: a warm-up.
     Answer {
-        /// Who waits.
+        /// The ticket.
         ticket: Ticket,
-        /// What there is to say.
+        /// Its answer.
         outcome: Result<(), Error>,
     },
-    /// Tell whoever listens.
+    /// Tell the listeners.
     Tell(News),
-    /// The device is lost: tell whoever listens. Then look for another one, after each of
-    /// these pauses until there is one, and give what there is to
-    /// [`Driver::opened`](super::Driver::opened). With no pause none is looked for: the
-    /// processor takes over.
+    /// The device is lost: tell the listeners. Then look for a GPU after each of these pauses
+    /// until there is one, and give it, or nothing, to
+    /// [`Driver::take_device`](super::Driver::take_device). Without a pause no GPU is looked
+    /// for, and the CPU takes over.
     Replace {
         /// In milliseconds.
         pauses: &'static [f64],
     },
-    /// The same while the processor answers, and nobody is told.
+    /// Look for a GPU as for [`Work::Replace`], while the CPU answers. No listener is told.
     Look {
         /// In milliseconds.
         pauses: &'static [f64],
     },
-    /// Await it, and give what comes out to [`Driver::sampled`](super::Driver::sampled), at
-    /// once: it is timed.
+    /// Await a sample, and give its outcome to
+    /// [`Driver::note_sample`](super::Driver::note_sample) at once: it is timed.
     Sample {
-        /// The life of the device that it is on its way to.
+        /// The generation of the device that the sample was sent to.
         generation: Generation,
         /// A few calls that nobody made.
         flight: Flight,
     },
-    /// The model is known, or cannot be.
-    Calibrated,
-    /// Free what is only kept for the next batch.
+    /// Measuring the cost model has ended, with success or without.
+    EndCalibration,
+    /// Free the memory that the face keeps for the next batch.
     Trim,
-    /// Nothing, until something happens or this moment comes.
-    /// [`Driver::wake`](super::Driver::wake) is to hear of the latter.
+    /// Sleep until something happens, or until this moment, of which
+    /// [`Driver::wake`](super::Driver::wake) is to hear.
     Sleep {
         /// The moment, if there is one.
         until: Option<Millis>,
     },
 }
 
-/// What the next flight of a batch brought.
+/// The outcome of a batch's next flight.
 pub struct Landing {
     /// The batch.
     pub batch: BatchId,
-    /// The life of the device that it was sent to.
+    /// The generation of the device that the batch was sent to.
     pub generation: Generation,
     /// Results, or why there are none.
     pub outcome: Result<Readback, Error>,
@@ -81,21 +81,21 @@ pub struct Landing {
 pub enum News {
     /// Another GPU replaced one that was lost.
     Restored,
-    /// The processor replaced it.
+    /// The CPU replaced a GPU that was lost.
     FellBack,
-    /// The processor took a batch that the GPU had no memory for.
+    /// The CPU took a batch that the GPU had no memory for.
     Relieved,
-    /// A GPU took over from the processor, with all tensors.
+    /// A GPU took over from the CPU, with all tensors.
     Regained,
 }
 
-/// What came of a device that was opened, or of there being none.
+/// What [`Driver::take_device`](super::Driver::take_device) did.
 #[derive(Debug)]
-pub struct Opened<D> {
-    /// A device that is destroyed and to be freed: the one that was replaced, or one that
+pub struct Takeover<D> {
+    /// A device to be freed, which is destroyed already: the one that was replaced, or one that
     /// came when the session was over.
     pub unneeded: Option<D>,
-    /// What took the place of a lost device, if anything did. Its tensors are to be filled
-    /// before [`Driver::filled`](super::Driver::filled).
+    /// What took the place of a lost device, if anything did. The face fills the device's
+    /// tensors before [`Driver::resume`](super::Driver::resume).
     pub news: Option<News>,
 }

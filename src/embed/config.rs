@@ -1,5 +1,5 @@
-//! The sizes of an encoder, checked. Where they come from is the face's business;
-//! errors name the file and the field that a Hugging Face folder has them in.
+//! The sizes of an encoder, checked. The faces read the sizes; errors name the file and the field of
+//! a Hugging Face folder that has them.
 
 use crate::error::Error;
 use crate::graph::chain::MAX_HEAD;
@@ -8,9 +8,9 @@ use crate::graph::shape::MAX_ELEMENTS;
 /// How the vectors of a text's tokens become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// Their mean.
+    /// The mean of the tokens' vectors.
     Mean,
-    /// That of the first token.
+    /// The first token's vector.
     Cls,
 }
 
@@ -28,26 +28,26 @@ pub struct Config {
     pub heads: u32,
     /// Floats between the two products of a feed-forward network.
     pub intermediate: u32,
-    /// Tokens that there are: ids are below.
+    /// Tokens of the vocabulary: all ids are below.
     pub vocab: u32,
     /// Rows of the table of positions.
     pub positions: u32,
-    /// The row of a text's first token in it: 0, and in RoBERTa 1 + the id of its
-    /// padding.
+    /// The row of a text's first token in the table of positions: 0, and in RoBERTa 1 + the id of
+    /// the padding.
     pub first_position: u32,
     /// Rows of the table of types. Every token has the first one.
     pub types: u32,
-    /// What is added to variances before their root is taken.
+    /// The number that is added to variances before their square root is taken.
     pub epsilon: f32,
     /// How tokens become one vector.
     pub pooling: Pooling,
-    /// Whether that is divided by its length.
+    /// Whether the vector is divided by its length.
     pub normalize: bool,
-    /// Tokens of a text at most, `[CLS]` and `[SEP]` included.
+    /// The most tokens of a text, `[CLS]` and `[SEP]` included.
     pub max_tokens: u32,
 }
 
-/// Layers of which a chain holds the nodes, 37 each and 40 besides.
+/// The most layers whose nodes fit a chain: 37 for each layer, and 40 besides.
 const MAX_LAYERS: u32 = 26;
 
 impl Config {

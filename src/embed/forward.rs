@@ -11,13 +11,13 @@ use crate::tensor::DType;
 /// The least length that vectors are divided by, as PyTorch's `normalize` has it.
 const LEAST_LENGTH: f32 = 1e-12;
 
-/// What comes with every call besides its ids: the chain's numbers, in order.
+/// The numbers that come with every call besides its ids, in the chain's order.
 pub fn numbers(config: &Config) -> [f32; 3] {
     let size = (config.hidden / config.heads) as f32;
     [config.epsilon, 1.0 / size.sqrt(), LEAST_LENGTH]
 }
 
-/// The chain of a text of so many tokens. Its inputs are the ids, `[tokens]`
+/// The chain of a text of `tokens` tokens. Its inputs are the ids, `[tokens]`
 /// indexes that come with the call, and then the tensors of
 /// [`weights`](super::weights) in order, of which `homes` says where each lies;
 /// its numbers are those of [`numbers`]. Its result is `[hidden]`.
@@ -59,7 +59,7 @@ pub fn forward(config: &Config, tokens: u32, homes: &[Home]) -> Result<Chain, Er
     Ok(pass.chain)
 }
 
-/// A chain under way; the weights come off in the order they are in.
+/// A chain that is being recorded. Each operation takes the next of the weights.
 struct Pass<'a> {
     chain: Chain,
     config: &'a Config,
@@ -69,7 +69,7 @@ struct Pass<'a> {
     least_length: NodeId,
 }
 
-/// To the end of an axis.
+/// The end of a slice that goes to the end of its axis.
 const END: i32 = i32::MAX;
 
 impl Pass<'_> {
@@ -126,7 +126,7 @@ impl Pass<'_> {
             return Ok(pooled);
         }
         let least = Some(self.least_length);
-        self.chain.norm(Norm::Normalize, (pooled, 0), least)
+        self.chain.norm(Norm::Normalize, pooled, 0, least)
     }
 
     /// x · weightᵀ + bias.
@@ -139,7 +139,7 @@ impl Pass<'_> {
 
     fn norm(&mut self, x: NodeId) -> Result<NodeId, Error> {
         let (weight, bias) = (self.weight()?, self.weight()?);
-        let x = self.chain.norm(Norm::Layer, (x, -1), Some(self.epsilon))?;
+        let x = self.chain.norm(Norm::Layer, x, -1, Some(self.epsilon))?;
         let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
         self.add(x, bias)
     }

@@ -1,8 +1,8 @@
-//! Text embeddings by BERT-family encoders: what a model is, which tensors it
-//! needs, and what is computed of a text's tokens.
+//! Text embeddings by encoders of the BERT family: a model's sizes and tensors, and the chain that
+//! computes a vector from a text's tokens.
 //!
-//! It reads no files and parses no JSON, the faces do; it has no device either:
-//! what comes out is a chain like any other.
+//! The faces read files and parse JSON. There is no device here: the result is a chain like any
+//! other.
 
 mod config;
 mod forward;

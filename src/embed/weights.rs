@@ -1,27 +1,27 @@
-//! The tensors that an encoder is made of: their names in a model file, their
-//! shapes, and how they lie on the device.
+//! The tensors of an encoder: their names in a model file, their shapes, and how they lie on the
+//! device.
 
 use super::config::Config;
 
-/// What a tensor is for.
+/// The part that a tensor plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A table or the factor of a product: may be kept in fewer bits.
+    /// A table, or the factor of a product, which may be kept in fewer bits.
     Matrix,
-    /// A bias or the weights of a norm: kept in 32-bit floats.
+    /// A bias, or the weights of a norm, which is kept in 32-bit floats.
     Vector,
 }
 
 /// A tensor on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weight {
-    /// What it is for.
+    /// The part that the tensor plays.
     pub role: Role,
-    /// Names of the tensors in the file that it is made of, without a prefix of
-    /// [`PREFIXES`]. They are equally long and lie one behind the other along the
-    /// first axis: queries, keys and values are one product.
+    /// Names of the file's tensors that this tensor is made of, without a prefix of [`PREFIXES`].
+    /// The parts are equally long and lie one behind the other along the first axis: queries,
+    /// keys and values are one product.
     pub parts: Vec<String>,
-    /// Its dimensions, those of all parts together.
+    /// The dimensions of all parts together.
     pub dims: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Weight {
     }
 }
 
-/// What names in a file may begin with: all of them begin alike.
+/// Prefixes of the names in a file. All names of a file have the same one.
 pub const PREFIXES: [&str; 3] = ["", "bert.", "roberta."];
 
 /// The tensors of an encoder, in the order of the inputs of

@@ -1,12 +1,12 @@
 //! Expressions of 32-bit floats, as plain data.
 //!
-//! One type for callers' formulas and for what fusion makes of chains, printed
-//! to WGSL (`kernel`) and evaluated on the CPU (`device/cpu`). It does not know
-//! where its variables come from, nor any grammar, nor any function's code.
+//! Callers' formulas and the values of stages are both expressions, which `kernel` prints as
+//! WGSL and `device/cpu` evaluates. Where variables come from, how formulas are written and
+//! how functions are computed is not known here.
 
 use std::sync::Arc;
 
-/// A term of one expression.
+/// The number of a term in its expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(u32);
 
@@ -17,11 +17,11 @@ impl TermId {
     }
 }
 
-/// One value.
+/// One value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
-    /// A number, as its bits, so that equal terms are equal. Chains have none:
-    /// their numbers come with the call.
+    /// A float, as its bits, so that equal numbers are equal terms. Expressions of chains have
+    /// none, because their numbers come with the call.
     Const(u32),
     /// The variable of this number.
     Variable(u32),
@@ -32,7 +32,7 @@ pub enum Term {
 }
 
 impl Term {
-    /// The terms that this one names.
+    /// The operands of the term.
     pub fn operands(self) -> impl Iterator<Item = TermId> {
         let (first, second) = match self {
             Term::Const(_) | Term::Variable(_) => (None, None),
@@ -79,8 +79,8 @@ pub enum UnaryFn {
 }
 
 impl UnaryFn {
-    /// The functions of tensors, in the order of their numbers on the wire.
-    /// Formulas alone have the others.
+    /// The functions of tensors, in the order of their numbers on the wire. All other functions
+    /// are of formulas only.
     pub const OF_TENSORS: [UnaryFn; 11] = [
         UnaryFn::Relu,
         UnaryFn::Sigmoid,
@@ -100,17 +100,17 @@ impl UnaryFn {
         "recip", "sin", "cos", "tan",
     ];
 
-    /// The name that people use.
+    /// The name in formulas, messages and plans.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// Whether tensors have it.
+    /// Whether the function is one of tensors.
     pub const fn is_of_tensors(self) -> bool {
         (self as usize) < Self::OF_TENSORS.len()
     }
 
-    /// Whether it costs about as much as an addition.
+    /// Whether the function takes about as long as an addition.
     pub const fn is_cheap(self) -> bool {
         matches!(self, UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg)
     }
@@ -154,12 +154,12 @@ impl BinaryFn {
         "add", "sub", "mul", "div", "minimum", "maximum", "pow", "same",
     ];
 
-    /// The name that people use.
+    /// The name in formulas, messages and plans.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// Its sign, where it is written between its operands.
+    /// The sign between the operands, if the function is written with one.
     pub const fn sign(self) -> Option<&'static str> {
         match self {
             BinaryFn::Add => Some(" + "),
@@ -170,23 +170,23 @@ impl BinaryFn {
         }
     }
 
-    /// Whether it costs about as much as an addition.
+    /// Whether the function takes about as long as an addition.
     pub const fn is_cheap(self) -> bool {
         !matches!(self, BinaryFn::Div | BinaryFn::Pow)
     }
 }
 
-/// An expression: terms of which each uses earlier ones. The last is its value.
+/// An expression: terms that each use earlier terms. The last term is the expression's value.
 ///
-/// Invariant: no term stands twice; so expressions made the same way are equal,
-/// and calls of them merge.
+/// Invariant: no two terms are equal, so that expressions made in the same way are equal and
+/// calls merge.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expr {
     terms: Arc<[Term]>,
 }
 
 impl Expr {
-    /// The terms, operands before users.
+    /// The terms; operands come before the terms that use them.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
@@ -199,7 +199,7 @@ pub struct ExprBuilder {
 }
 
 impl ExprBuilder {
-    /// Adds a term, or finds it.
+    /// Adds a term, unless an equal one is there, and returns its number.
     pub fn push(&mut self, term: Term) -> TermId {
         let known = self.terms.iter().position(|known| *known == term);
         let index = known.unwrap_or_else(|| {
@@ -214,7 +214,7 @@ impl ExprBuilder {
         self.push(Term::Const(value.to_bits()))
     }
 
-    /// The number that a term is, if it is one.
+    /// The float that a term is, if it is a constant.
     pub fn as_number(&self, id: TermId) -> Option<f32> {
         match self.terms[id.index()] {
             Term::Const(bits) => Some(f32::from_bits(bits)),
@@ -222,17 +222,17 @@ impl ExprBuilder {
         }
     }
 
-    /// Terms so far.
+    /// How many terms there are so far.
     pub fn len(&self) -> usize {
         self.terms.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no terms yet.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Forgets all terms but the first ones; nothing may use the others.
+    /// Forgets all but the first `terms` terms.
     pub fn truncate(&mut self, terms: usize) {
         self.terms.truncate(terms);
     }

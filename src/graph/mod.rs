@@ -1,8 +1,8 @@
-//! WHAT was asked: chains of tensors, samplings of clips, searches of indexes and the
-//! variants of ops, as plain data.
+//! WHAT was asked: chains of tensors, samplings of clips, searches of indexes and the variants of
+//! ops, as plain data.
 //!
-//! None has values, so all calls of one structure share one. None knows how, when or
-//! where it will be computed.
+//! Structures have no values, so that all calls of one structure share it. How, when and where
+//! calls are computed is not known here.
 
 pub mod chain;
 mod expr;

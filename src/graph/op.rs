@@ -1,6 +1,6 @@
-//! What ops on rows can be told: variants that several of them have.
+//! Variants that several row ops have.
 //!
-//! Which ops there are is said in `ops`.
+//! Which row ops there are is said in `ops`.
 
 /// How the phase of a state moves between two states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Measure {
     Geodesic,
 }
 
-/// Whether every row has its own t.
+/// Whether every row has a t of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Timing {
     /// One t for the call.

@@ -1,4 +1,4 @@
-//! What is wrong with a chain, in words.
+//! The error of a chain that is refused, natively: a sentence that says what is wrong.
 
 use crate::error::Error;
 

@@ -1,6 +1,6 @@
-//! What is wrong with a chain, in a word: TypeScript said the sentence where the
-//! operation was recorded, and what it lets pass is its own mistake. A second copy
-//! of every sentence would cost the package a hundredth.
+//! The error of a chain that is refused, in the browser: one message for all. TypeScript refuses
+//! the same chains with a sentence where an operation is recorded, so that none arrives here;
+//! a second copy of every sentence would make the package a hundredth larger.
 
 use crate::error::Error;
 

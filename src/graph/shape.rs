@@ -1,18 +1,17 @@
-//! Shapes of tensors: dimensions, strides, broadcasting, axes.
+//! Shapes of tensors: dimensions, strides, broadcasting, axes, by NumPy's rules and row-major.
 //!
-//! Numbers only, row-major, NumPy's rules. Nothing here knows what a tensor
-//! holds or where it lies.
+//! What a tensor holds and where it lies is not known here.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::refuse::refuse;
 use crate::error::Error;
 
-/// Dimensions that a tensor may have at most.
+/// The most dimensions of a tensor.
 pub const MAX_RANK: usize = 8;
 
-/// Elements of a tensor: addresses are 32-bit word numbers, and a batch holds
-/// several tensors.
+/// The most elements of a tensor: addresses are 32-bit numbers of words, and a batch holds several
+/// tensors.
 pub const MAX_ELEMENTS: u32 = 1 << 30;
 
 /// The dimensions of a tensor, outermost first.
@@ -24,7 +23,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of one value.
+    /// The shape of a single value, without dimensions.
     pub const SCALAR: Shape = Shape {
         rank: 0,
         dims: [0; MAX_RANK],
@@ -163,8 +162,8 @@ impl Shape {
         }
     }
 
-    /// The shape with each dimension replaced by what `dim` says; those it
-    /// answers with `None` are left out.
+    /// The shape in which `dim` gives each dimension; a dimension for which it gives `None` is left
+    /// out.
     pub fn map(&self, mut dim: impl FnMut(usize, u32) -> Option<u32>) -> Shape {
         let mut shape = Shape::SCALAR;
         for (axis, old) in self.dims().iter().enumerate() {
@@ -175,15 +174,15 @@ impl Shape {
         shape
     }
 
-    /// The shape with one more axis: the places of a computation, not of a
-    /// tensor, so there may be any number of them.
+    /// The shape with one more axis behind. The result may be of more elements than a tensor may
+    /// have: it is the domain of a computation.
     pub(crate) fn with_inner(mut self, dim: u32) -> Shape {
         self.push(dim);
         self
     }
 
-    /// The dimension that stands at `axis` when this shape is aligned at the
-    /// end of one of `rank` dimensions; 1 in front of its own.
+    /// The dimension at `axis` when this shape is aligned at the end of a shape of `rank`
+    /// dimensions; 1 in front of this shape's own dimensions.
     pub fn from_end(&self, rank: usize, axis: usize) -> u32 {
         match (axis + self.rank()).checked_sub(rank) {
             Some(own) => self.dims[own],
@@ -196,8 +195,8 @@ impl Shape {
         self.rank += 1;
     }
 
-    /// Whether the product of the dimensions is too large, or would be with
-    /// the empty ones left out: strides are products too.
+    /// Whether the product of the dimensions is too large, dimensions of 0 not counted: strides
+    /// are products of the other dimensions.
     fn is_too_large(&self) -> bool {
         let mut count = 1_u64;
         for dim in self.dims() {
@@ -210,7 +209,7 @@ impl Shape {
     }
 }
 
-/// As people write it: `[3, 4]`.
+/// Prints the shape as `[3, 4]`.
 impl Display for Shape {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;

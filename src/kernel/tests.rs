@@ -1,4 +1,4 @@
-//! Holds the WGSL against what Rust says of it, without a GPU.
+//! Compares the WGSL of kernels with what Rust says of it, without a GPU.
 
 use super::*;
 use crate::graph::ExprBuilder;
@@ -16,8 +16,8 @@ fn module(kernel: &Kernel) -> naga::Module {
     })
 }
 
-/// Every kernel, and those of some expressions: each function, and numbers that
-/// a compiler could find to be infinite or none.
+/// Every kernel, and those of expressions with each function, and with constants that a compiler
+/// could find to be infinite or NaN.
 fn kernels() -> Vec<Kernel> {
     let mut kernels: Vec<Kernel> = Named::ALL.into_iter().map(Kernel::Named).collect();
     let infinite = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, 1e-40];
@@ -61,7 +61,7 @@ fn every_kernel_is_valid_wgsl() {
         let module = module(&kernel);
         naga::valid::Validator::new(
             naga::valid::ValidationFlags::all(),
-            // What unpacks 16-bit floats is in every WGSL.
+            // Every WGSL implementation unpacks 16-bit floats.
             naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
         )
         .validate(&module)
@@ -95,7 +95,7 @@ fn workgroups_and_bindings_are_as_the_device_assumes() {
     }
 }
 
-/// A table of a WGSL file, as words.
+/// A constant array of a WGSL file, as words.
 fn table(kernel: &Kernel, name: &str) -> Vec<u32> {
     let module = module(kernel);
     let mut constants = module.constants.iter();
@@ -148,7 +148,7 @@ fn tables_are_the_same_in_both_languages_and_what_they_say() {
         assert_eq!(SLOPES[k], slope as f32, "rho {i} - 8");
         assert!((f64::from(FINE_SLOPES[k]) - slope * 4_294_967_296.0).abs() < 0.51);
         assert!((f64::from(COSINES[k]) - cosine).abs() < 3e-8, "theta {i}");
-        // So a product with a rate of 31 bits is never half of 2^54.
+        // A product with a rate of 31 bits is therefore never half of 2^54.
         assert!(k == 0 || FINE_SLOPES[k].trailing_zeros() < 22);
     }
 }

@@ -1,6 +1,6 @@
-//! Where the answer to a call goes: to whoever awaits the call, as floats or as states.
+//! Who waits for a call's answer, and in what form.
 //!
-//! What the answer is made of comes from `delivery`.
+//! The words of the answer come from `delivery`.
 
 use futures_channel::oneshot::Sender;
 
@@ -9,13 +9,15 @@ use super::result_buffer::{Spare, Words};
 use crate::error::Error;
 use crate::ops::State;
 
-/// Where the answer to a call goes.
+/// Who waits for a call's answer.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// At most so many floats: behind those of a chain there may be padding.
+    /// Somebody who wants at most so many floats: a chain's result may end in padding.
     Floats(Sender<Result<Vec<f32>, Error>>, usize),
+    /// Somebody who wants states.
     States(Sender<Result<Vec<State>, Error>>),
-    /// At most so many floats of a text, and what the device is eased of with it.
+    /// Somebody who wants at most so many floats of a text, and the load that the text is on its
+    /// device.
     Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
 }
 
@@ -32,12 +34,12 @@ impl From<Sender<Result<Vec<State>, Error>>> for Answer {
 }
 
 impl Answer {
-    /// Whether somebody else can give it.
+    /// Whether another session can give the answer.
     pub(super) fn may_move(&self) -> bool {
         matches!(self, Answer::Embedded(_, _, burden) if burden.may_move())
     }
 
-    /// What its result of `total` words is to be put in.
+    /// Memory for a result of `total` words, in the form that is wanted.
     pub(super) fn words(&self, spare: &mut Spare, total: u32) -> Words {
         match self {
             Answer::Floats(..) | Answer::Embedded(..) => Words::Floats(spare.take(total as usize)),
@@ -45,8 +47,8 @@ impl Answer {
         }
     }
 
-    /// Settles the call with its result or with its error. A call dropped a moment
-    /// ago does not listen any more.
+    /// Settles the call with its result or with its error. A call that was dropped a moment ago
+    /// does not hear of it.
     pub(super) fn send(self, outcome: Result<Words, Error>) {
         match self {
             Answer::Floats(sender, most) => {

@@ -1,6 +1,6 @@
-//! Waiting for what a device owes.
+//! Waiting for a device's answer.
 //!
-//! Why nobody waits for it any more, the caller says.
+//! The caller says for what reasons waiting ends without one.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -12,14 +12,14 @@ use crate::batch::Millis;
 use crate::device::{Flight, Readback};
 use crate::error::Error;
 
-/// Waits for what a device owes, or for a reason to wait no more. `None` once the session is
-/// closed: nobody waits for anything then.
+/// Waits for a flight, or until `gone` has a reason to wait no more. `None` once the session is
+/// closed, because then nobody waits for an answer.
 pub(super) fn arrive(
     shared: &Shared,
     mut flight: Flight,
     gone: impl Fn(&mut State, Millis) -> Option<Error>,
 ) -> Option<Result<Readback, Error>> {
-    // The flight of a GPU looks at it for a moment each time that it is polled.
+    // Each poll of a GPU's flight blocks for a moment in a look at the GPU.
     block_on(poll_fn(|context| {
         if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
             return Poll::Ready(Some(outcome));

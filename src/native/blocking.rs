@@ -1,4 +1,4 @@
-//! The handle for plain threads.
+//! The handle for plain threads: methods that block until the answer is there.
 
 use super::builder::Batch;
 use super::config::{Config, EngineChoice};
@@ -20,10 +20,9 @@ use crate::session::Stats;
 /// Calls of many threads share batches; one thread alone has one call a batch.
 /// A full queue whose policy is to wait blocks the call before it is copied.
 ///
-/// What waits has its twin here. What returns at once anyway is also found at
-/// [`gpu`](Blocking::gpu), as the wgpu device and the model of routes are; calls of
-/// what a session makes block by their `wait`: those of a [`Clip`](super::Clip), an
-/// [`Index`] and an [`Embedder`](super::Embedder).
+/// Each method of [`Gpu`] that returns something to await has a twin here. Methods that return at
+/// once are at [`gpu`](Blocking::gpu), such as the wgpu device and the cost model. Calls of a
+/// [`Clip`](super::Clip), an [`Index`] and an [`Embedder`](super::Embedder) block by their `wait`.
 ///
 /// ```
 /// use framebatch::{Blocking, Config};

@@ -1,6 +1,6 @@
-//! What each device takes, known once for each adapter of a process.
+//! The cost models that were measured, kept once for each adapter of a process.
 //!
-//! When that is measured is the driver's matter.
+//! When a model is measured, the driver says.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,10 +8,11 @@ use super::shared::Shared;
 use super::state::State;
 use crate::session::Model;
 
-/// What was measured so far, by adapter and GPU driver.
+/// The measured cost models, by adapter and GPU driver.
 static KNOWN: Mutex<Vec<(String, Model)>> = Mutex::new(Vec::new());
 
-/// Has a session go by what the process knows of its adapter, or find it out. The adapter.
+/// Gives a session the cost model of its adapter, or has the session measure one; the adapter's
+/// name.
 pub(super) fn begin(shared: &Shared) -> String {
     let mut state = shared.lock();
     let driver = &mut state.driver;
@@ -28,7 +29,7 @@ pub(super) fn begin(shared: &Shared) -> String {
     adapter
 }
 
-/// Remembers what was measured, if it was.
+/// Keeps a session's cost model for later sessions, if it was measured.
 pub(super) fn remember(state: &State, adapter: &str) {
     if let Some((model, true)) = state.driver.session.model() {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! One call and its answer.
 //!
-//! The call is on its way as soon as it exists; awaiting it only waits. It
-//! depends on no runtime, and dropping it gives the call up.
+//! A call is queued as soon as it exists; awaiting it only waits. It depends on no runtime, and
+//! dropping it gives the call up.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::error::Error;
 
 /// A call under way. It resolves to its own values or to its own error.
 ///
-/// Make all calls before awaiting the first, and they share a batch. Dropped
-/// before its answer, it is given up: still queued it is not computed, in
+/// Make all calls before awaiting the first, and they share a batch. A call that is dropped
+/// before its answer is given up: if it is still queued it is not computed, and if it is in
 /// flight its result is thrown away.
 #[derive(Debug)]
 #[must_use = "dropping a call gives it up"]
@@ -50,12 +50,12 @@ impl<T> Call<T> {
         block_on(self)
     }
 
-    /// Whether the session took it, and nobody has looked for its answer since.
+    /// Whether the session took the call, and its answer was not polled out yet.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self.stage, Stage::Pending { .. })
     }
 
-    /// Why the session did not take it.
+    /// Why the session did not take the call.
     pub(super) fn refusal(&self) -> Option<&Error> {
         match &self.stage {
             Stage::Known(Err(error)) => Some(error),

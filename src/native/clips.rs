@@ -1,7 +1,7 @@
-//! Clips, and the calls that sample and blend them.
+//! Clips, and the calls that sample and blend clips.
 //!
-//! Where they lie is `store.rs`' matter, and what they are in words that of
-//! `ops::clips`.
+//! Where clips lie on the device is the matter of `store`, and how a clip is laid out in words
+//! that of `ops::clips`.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Entry {
     lanes: u32,
     width: u32,
     duration: f32,
-    /// Kind and width of each track: clips of equal ones blend.
+    /// Kind and width of each track. Clips with equal signatures can be blended.
     signature: Vec<(clips::Kind, u32)>,
 }
 
@@ -46,16 +46,16 @@ pub struct Layer<'a> {
     pub clip: &'a Clip,
     /// Its time in seconds for each row.
     pub times: &'a [f32],
-    /// Its share, for all rows or each; one not above 0 counts nothing.
+    /// Its weight, for all rows or for each row; a layer with a weight of 0 or less is left out.
     pub weight: Parameter<'a>,
-    /// What becomes of times outside.
+    /// What becomes of times outside of the clip.
     pub wrap: Wrap,
-    /// Whether it goes on top of the others. Such layers come last.
+    /// Whether the layer is added to the mean of the others. Additive layers come last.
     pub additive: bool,
 }
 
 impl Clip {
-    /// Seconds after which it begins again.
+    /// The clip's length in seconds, after which a loop begins again.
     pub fn duration(&self) -> f32 {
         self.entry.duration
     }
@@ -76,8 +76,8 @@ impl Clip {
         }
     }
 
-    /// The clip at these times: a row of [`width`](Clip::width) floats each.
-    /// Calls of any clips are computed together.
+    /// The clip at these times: a row of [`width`](Clip::width) floats for each time. Calls of
+    /// any clips are computed together.
     ///
     /// Of values near 1 within 10⁻⁵ of the formulas of glTF 2.0, appendix C. A
     /// time that is folded by [`Wrap`] is off by at most 2⁻²² of itself.
@@ -94,13 +94,36 @@ impl Clip {
         self.gpu.blend(&[layer])
     }
 
-    /// The same, to the floats of a tensor from `offset` on; nothing comes back.
-    /// Calls that are sent with it or later and read the tensor find what it wrote, and
-    /// so do the program's own commands in [`Tensor::wgpu_buffer`], which has an example.
+    /// Samples like [`Clip::sample`] to the floats of a tensor, from float number `offset` on;
+    /// the call resolves to no floats. Calls that read the tensor and are sent together with this
+    /// call or later find what it wrote, and so do the program's own commands in
+    /// [`Tensor::wgpu_buffer`], which has an example.
     ///
     /// # Errors
     ///
     /// Those of [`Gpu::blend_to`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// use framebatch::clips::{Track, Wrap};
+    /// let rise = gpu.clip(&[Track {
+    ///     times: &[0.0, 2.0],
+    ///     values: &[0.0, 8.0],
+    ///     kind: Default::default(),
+    ///     interpolation: Default::default(),
+    ///     easing: Default::default(),
+    /// }], None)?;
+    /// let heights = gpu.tensor(&[0.0; 3], &[3])?;
+    /// rise.sample_to(&heights, 1, &[0.5, 1.0], Wrap::Clamp).wait()?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let heights = batch.tensor(&heights)?;
+    /// batch.keep(heights)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(heights)?, [0.0, 2.0, 4.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn sample_to(&self, tensor: &Tensor, offset: u32, times: &[f32], wrap: Wrap) -> Call<f32> {
         let layer = Layer {
             wrap,
@@ -231,7 +254,9 @@ impl Gpu {
         self.sample_layers(layers, None)
     }
 
-    /// The same, to the floats of a tensor from `offset` on, as [`Clip::sample_to`].
+    /// Blends like [`Gpu::blend`] to the floats of a tensor from float number `offset` on, as
+    /// [`Clip::sample_to`] does: `times` rows of the clips' width; the call resolves to no
+    /// floats.
     ///
     /// # Errors
     ///
@@ -356,7 +381,7 @@ impl Blocking {
 }
 
 impl Shared {
-    /// The number of the tensor that clips lie in, all of them.
+    /// The number of the tensor that all clips of the session lie in.
     fn store(self: &Arc<Self>) -> Result<u32, Error> {
         let mut state = self.open()?;
         let State { driver, clips, .. } = &mut *state;
@@ -375,7 +400,7 @@ impl Shared {
     }
 }
 
-/// The rows of layers that fit each other.
+/// Refuses layers that cannot be blended; how many rows there are.
 fn check(layers: &[Layer<'_>], shared: &Arc<Shared>) -> Result<usize, Error> {
     let Some(first) = layers.first() else {
         return Err(invalid("give at least 1 layer"));

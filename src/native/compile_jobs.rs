@@ -6,22 +6,23 @@ use std::collections::VecDeque;
 
 use crate::device::{Compile, Generation};
 
-/// Compilers at work at once: a GPU driver's compiler takes a core, and calls need some too.
+/// The most compilers at work at once: a GPU driver's compiler takes a core, and calls need cores
+/// too.
 const MOST: usize = 4;
 
-/// The kernels of one life of a device that wait to be compiled.
+/// The kernels that wait to be compiled for one generation of a device.
 #[derive(Default)]
 pub(super) struct CompileJobs {
     generation: Generation,
     waiting: VecDeque<Compile>,
-    /// Threads that compile for this life of the device. Threads that compile for an earlier
-    /// one may be caught in a GPU driver, and count no more.
+    /// Threads that compile for this generation. Threads of an earlier generation may be caught in
+    /// a GPU driver, and do not count.
     compilers: usize,
 }
 
 impl CompileJobs {
-    /// Takes kernels to compile; how many threads more are to compile them. Each takes
-    /// [`CompileJobs::next`] until there is none.
+    /// Takes kernels to compile; how many more threads are to be started, each of which calls
+    /// [`CompileJobs::next`] until there is no kernel.
     pub(super) fn add(&mut self, generation: Generation, works: Vec<Compile>) -> usize {
         if generation != self.generation {
             *self = CompileJobs {
@@ -36,8 +37,8 @@ impl CompileJobs {
         more
     }
 
-    /// The next kernel for a thread that compiles for this life of the device. With `None`
-    /// the thread is done.
+    /// The next kernel for a thread that compiles for this generation. With `None` the thread
+    /// ends.
     pub(super) fn next(&mut self, generation: Generation) -> Option<Compile> {
         if generation != self.generation {
             return None;
@@ -49,19 +50,19 @@ impl CompileJobs {
         next
     }
 
-    /// A thread that compiled for this life of the device ended before it was done.
+    /// Notes that a thread of this generation ended without asking for the next kernel.
     pub(super) fn give_up(&mut self, generation: Generation) {
         if generation == self.generation {
             self.compilers -= 1;
         }
     }
 
-    /// Nothing more is to be compiled; what was waiting for it.
+    /// Compiles nothing more; the kernels that waited.
     pub(super) fn clear(&mut self) -> VecDeque<Compile> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Whether a thread compiles for this life of the device.
+    /// Whether a thread compiles for this generation.
     pub(super) fn is_at_work(&self) -> bool {
         self.compilers > 0
     }
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(threads, MOST);
         let taken = std::iter::from_fn(|| compiles.next(first)).count();
         assert_eq!(taken, 60);
-        // The thread that found none is gone; another one comes for new kernels.
+        // The thread that found no kernel has ended; new kernels need another thread.
         assert_eq!(compiles.add(first, works(9)), 1);
         compiles.give_up(first);
         assert_eq!(compiles.add(first, works(1)), 1);

@@ -10,7 +10,7 @@ use super::shared::Shared;
 use super::supervision::{Ended, supervise};
 use crate::device::Generation;
 
-/// Has so many threads more compile kernels.
+/// Starts this many threads that compile kernels.
 pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usize) {
     for _ in 0..compilers {
         let own = Arc::clone(shared);
@@ -26,8 +26,8 @@ pub(super) fn start(shared: &Arc<Shared>, generation: Generation, compilers: usi
     }
 }
 
-/// Compiles kernels as long as there are some, and tells the worker of each. On a thread
-/// of its own, for GPU drivers take their time.
+/// Compiles kernels until there are none, and tells the worker of each. This runs on a thread of
+/// its own, because GPU drivers take their time.
 fn compile(shared: &Shared, generation: Generation) {
     loop {
         let next = shared.lock().compiles.next(generation);
@@ -39,15 +39,15 @@ fn compile(shared: &Shared, generation: Generation) {
         let mut state = shared.lock();
         if state.closed.is_none() {
             let now = shared.clock.now();
-            state.driver.compiled(generation, compiled, now);
+            state.driver.adopt(generation, compiled, now);
             drop(state);
             shared.state.work.notify_one();
         }
     }
 }
 
-/// Waits until no kernel is being compiled for the device, which its compilers use. One that
-/// takes longer than a device may keeps it until it is done.
+/// Waits until no kernel is being compiled, because compilers use the device. A compiler that takes
+/// longer than a device may owe an answer keeps the device until it is done.
 pub(super) fn wait(shared: &Shared) {
     let start = shared.clock.now();
     let mut state = shared.lock();

@@ -1,4 +1,4 @@
-//! What a program may choose when it opens a session.
+//! The settings of a session, and the device that they choose.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
     /// Where each group of equal calls of a flush is answered sooner: on the GPU
-    /// or the processor; on the processor where there is no GPU in hardware. A
+    /// or the CPU; on the CPU where there is no GPU in hardware. A
     /// structure keeps its route for 60 flushes, its first two for 8, unless its group
     /// becomes four times larger or smaller. Floats may differ in their last bits between
     /// the devices.
     #[default]
     Auto,
     /// On a GPU, a software adapter included, but for calls that ask for the
-    /// processor; without one opening fails. Here as under
-    /// [`Auto`](EngineChoice::Auto) the processor takes over when no GPU stays, and
+    /// CPU; without one opening fails. Here as under
+    /// [`Auto`](EngineChoice::Auto) the CPU takes over when no GPU stays, and
     /// gives way to one again that is found later: it is looked for after a second,
     /// and then in pauses that grow to a minute.
     Gpu,
-    /// On the processor.
+    /// On the CPU.
     Cpu,
 }
 
@@ -49,7 +49,7 @@ pub struct Config {
     /// The adapter to open, one of [`adapters`](crate::adapters), instead of the
     /// one that the platform gives. After a loss it is the same one again. One in
     /// software is opened under [`EngineChoice::Gpu`] only: under
-    /// [`EngineChoice::Auto`] calls run on the processor instead, which is faster.
+    /// [`EngineChoice::Auto`] calls run on the CPU instead, which is faster.
     pub adapter: Option<Adapter>,
     /// Milliseconds without an answer after which a GPU counts as lost: what it owes is
     /// sent to the next one. The last handle waits no longer for a GPU either. By default
@@ -57,7 +57,7 @@ pub struct Config {
     pub stall_ms: f64,
 }
 
-/// Milliseconds without an answer, by default.
+/// The default of [`Config::stall_ms`].
 pub(super) const STALL_MS: f64 = 10_000.0;
 
 impl Default for Config {
@@ -96,8 +96,9 @@ impl Config {
     }
 }
 
-/// Milliseconds before each request for a device: a GPU driver that restarts has none for
-/// a while. A browser's GPU process takes longer than that, and callers here may block.
+/// Milliseconds before each request for a device that replaces a lost one: a GPU driver that
+/// restarts has none for a while. A browser waits longer, because its GPU process takes longer to
+/// restart; callers here may be blocked meanwhile.
 pub(super) const PAUSES: [f64; 4] = [0.0, 50.0, 100.0, 200.0];
 
 /// Opens the device that the settings ask for, on a thread that may enter a GPU driver.

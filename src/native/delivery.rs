@@ -1,6 +1,6 @@
-//! What came back, for those who wait: each call gets its own copy of its result.
+//! Hands out a chunk's results: each call gets a copy of its own.
 //!
-//! Copied outside the lock. Which calls a chunk answers is the session's matter.
+//! Results are copied outside the lock. Which calls a chunk answers is the session's matter.
 
 use super::answer::Answer;
 use super::result_buffer::Words;
@@ -8,27 +8,27 @@ use crate::device::Readback;
 use crate::error::Error;
 use crate::session::{self, Facts};
 
-/// A chunk that returned, its calls in submission order.
-pub(super) struct Landed {
+/// A chunk whose answers are to be handed out, in the order of submission.
+pub(super) struct Delivery {
     pub(super) parts: Vec<Part>,
     pub(super) outcome: Result<Readback, Error>,
-    /// What the batch was, with its last chunk, if anybody listens.
+    /// With the last chunk of a batch the batch's facts, if anybody listens.
     pub(super) facts: Option<Facts>,
 }
 
-/// What there is for a call.
+/// A part of a call's result, or all of it.
 pub(super) struct Part {
     pub(super) answer: session::Answer,
-    /// Where it goes with all behind it, if it is the first of its call.
+    /// With the first part of a call, memory for the whole result.
     pub(super) begun: Option<Words>,
-    /// Who waits for it, if it is the last.
+    /// With the last part of a call, who waits for the result.
     pub(super) caller: Option<Answer>,
 }
 
-impl Landed {
-    /// Gives each call its own copy of its result, or the chunk's error. `begun` is
-    /// the result of a call of which not all chunks are back: one at most, because
-    /// the GPU's chunks arrive in order and only their ends are cut.
+impl Delivery {
+    /// Gives each call its own copy of its result, or the chunk's error. `begun` is the result of
+    /// a call of which some chunks are still to come. There is one such call at most, because the
+    /// GPU's chunks arrive in order and only the last call of a chunk is cut.
     pub(super) fn deliver(self, begun: &mut Option<Words>) {
         let words = match &self.outcome {
             Ok(Readback::Host(words)) => words,
@@ -42,19 +42,19 @@ impl Landed {
             let session::Answer {
                 span, at, total, ..
             } = part.answer;
-            // What the processor computed comes whole, between chunks of others.
+            // Results of the CPU are whole, and may come between the chunks of a call.
             let mut whole = None;
             let result = match part.answer.is_whole() {
                 true => &mut whole,
                 false => &mut *begun,
             };
             if at == 0 {
-                // Whatever was begun before was given up, failed or is sent again.
+                // A call that was begun before was given up, failed or is sent again.
                 *result = part.begun;
             }
             if let Some(result) = result {
                 let start = span.at as usize;
-                result.put(&words[start..start + span.words as usize], (at, total));
+                result.put(&words[start..start + span.words as usize], at, total);
             }
             if let Some(caller) = part.caller
                 && let Some(result) = result.take()

@@ -1,20 +1,20 @@
 //! Which words of a store are in use.
 //!
-//! Numbers only: what lies there, and on which device, is the store's matter.
+//! Numbers only: what lies in the words, and on which device, is the store's matter.
 
-/// Places in a store. What is given back joins what is free beside it, so that
-/// clips that come and go leave no crumbs.
+/// Places in a store. A place that is given back joins the free words beside it, so that clips that
+/// come and go do not fragment the store.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Words up to the end of the last place in use.
     end: u32,
-    /// Where words are free, and how many. Invariant: in order, with words in use
-    /// between any two and behind the last.
+    /// The free runs of words: where each begins, and how long it is. Invariant: they are in
+    /// order, and words in use lie between two runs and behind the last.
     free: Vec<(u32, u32)>,
 }
 
 impl Places {
-    /// A place of so many words: the first that is free, or behind all others.
+    /// A place of `words` words: the first free run that holds them, or behind all others.
     pub(super) fn take(&mut self, words: u32) -> u32 {
         let Some(found) = self.free.iter().position(|(_, free)| *free >= words) else {
             let at = self.end;
@@ -46,7 +46,7 @@ impl Places {
         }
     }
 
-    /// Makes a free place one with the next, if nothing is between them.
+    /// Joins a free run with the next one, if no word is between them.
     fn join(&mut self, index: usize) {
         let (at, words) = self.free[index];
         if let Some((next, more)) = self.free.get(index + 1).copied()

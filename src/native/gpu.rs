@@ -24,7 +24,7 @@ use crate::session::{Model, Stats};
 /// the call as well. When the last handle is dropped, what is pending is
 /// rejected and the device freed.
 ///
-/// On the processor a batch is computed while the session is locked: calls,
+/// On the CPU a batch is computed while the session is locked: calls,
 /// [`stats`](Gpu::stats) and [`dispose`](Gpu::dispose) wait until it is done.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub struct Gpu {
     terms: Terms,
 }
 
-/// One session, where several may be.
+/// A list of one session, for functions that take several.
 impl AsRef<[Gpu]> for Gpu {
     fn as_ref(&self) -> &[Gpu] {
         std::slice::from_ref(self)
@@ -63,13 +63,13 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.close(&Error::Disposed);
         match &self.worker {
-            // The last handle may go in a task that the worker itself woke.
+            // A task that the worker woke may drop the last handle on the worker's own thread.
             Some(worker) if worker.is_current() => {}
-            // A GPU that answers nothing keeps the worker, but not this thread.
+            // A GPU that stalls may keep the worker for ever, so this wait has an end.
             Some(worker) => {
                 worker.wait(self.shared.stall);
             }
-            // Nothing was ever sent: the device is the processor.
+            // A session without a worker explains calls, on a CPU device.
             None => drop(self.shared.take_devices()),
         }
     }
@@ -137,7 +137,7 @@ impl Gpu {
     /// ```
     ///
     /// On a session without a GPU such calls fail with [`Error::NoAdapter`]; on
-    /// the processor they fail with [`Error::InvalidInput`] where they read a
+    /// the CPU they fail with [`Error::InvalidInput`] where they read a
     /// tensor that only the GPU has: an imported buffer, one that clips write, one
     /// of more than 262,144 floats however they are kept, or one made when 32 MiB
     /// of others were there.
@@ -158,7 +158,7 @@ impl Gpu {
         }
     }
 
-    /// Operations to be recorded and then sent together, as one call; see [`Batch`].
+    /// A command builder: records operations, which are then sent as one call; see [`Batch`].
     pub fn batch<'a>(&self) -> Batch<'a> {
         Batch::new(self.clone())
     }
@@ -183,7 +183,7 @@ impl Gpu {
     /// ```
     pub fn recycle(&self, result: Vec<f32>) {
         let unkept = self.shared().lock().keep(result);
-        drop(unkept); // Outside the lock.
+        drop(unkept); // Outside the lock, because freeing much memory takes long.
     }
 
     /// Sends what is queued without waiting for the policy's moment. With too
@@ -262,7 +262,7 @@ impl Gpu {
     }
 
     /// The wgpu device in use, to share with other users of it; `None` on the
-    /// processor. It changes when the device is lost and replaced.
+    /// CPU. It changes when the device is lost and replaced.
     ///
     /// Callbacks of this device (`map_async`, `on_submitted_work_done`) may run on
     /// the session's thread while it is locked: only send a message from them; make
@@ -298,10 +298,9 @@ impl Gpu {
     }
 }
 
-/// A session that has taken calls, and sends none.
+/// A session that takes calls to plan them, and sends none.
 pub(super) fn record(calls: impl FnOnce(&Gpu)) -> Gpu {
-    // Plans do not depend on the device, and a session of its own keeps
-    // apart what other threads ask for meanwhile.
+    // Plans do not depend on the device, and calls of other threads do not enter this session.
     let device = AnyDevice::Cpu(Cpu::default());
     let config = Config::from(Preset::Frame);
     let shared = Shared::new(device, None, &config, Purpose::Explain).expect("presets are valid");

@@ -48,12 +48,12 @@ enum Progress {
 }
 
 impl Task {
-    /// Whether this thread is at work on it.
+    /// Whether the calling thread runs this job.
     pub(super) fn is_current(&self) -> bool {
         *self.state.lock() == Progress::Runs(thread::current().id())
     }
 
-    /// Waits until the job has ended, for so long at most; whether it has.
+    /// Waits until the job has ended, `longest` at most; whether it has ended.
     pub(super) fn wait(&self, longest: Duration) -> bool {
         let is_at_work = |progress: &mut Progress| *progress != Progress::Ended;
         let progress = self.state.lock();
@@ -70,7 +70,7 @@ impl State {
     }
 }
 
-/// Has a thread of the pool do this.
+/// Runs a job on a thread of the pool.
 ///
 /// # Errors
 ///
@@ -86,12 +86,13 @@ pub(super) fn spawn(job: impl FnOnce() + Send + 'static) -> Result<Task, Error> 
         let outcome = catch_unwind(AssertUnwindSafe(job));
         *own.lock() = Progress::Ended;
         own.ended.notify_all();
-        drop(outcome); // Whoever cares for a panic of the job catches it there.
+        drop(outcome); // A job whose panic matters catches it itself.
     }))?;
     Ok(Task { state })
 }
 
-/// Has a thread of the pool do this, and waits for what it gives. Its panic goes on here.
+/// Runs a job on a thread of the pool, and blocks until its output is there. A panic of the job
+/// continues on the calling thread.
 ///
 /// # Errors
 ///
@@ -103,12 +104,12 @@ pub(super) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
     let (sender, receiver) = channel();
     hand_over(Box::new(move || {
         let outcome = catch_unwind(AssertUnwindSafe(job));
-        let _ = sender.send(outcome); // It is waited for, below.
+        let _ = sender.send(outcome); // The receiver waits below.
     }))?;
     Ok(given(receiver.recv().expect("the job sends what it gives")))
 }
 
-/// The same for a task that awaits what it gives.
+/// Runs a job on a thread of the pool, for an async caller that awaits the output.
 ///
 /// # Errors
 ///
@@ -122,7 +123,7 @@ pub(super) async fn enter<T: Send + 'static>(
     let (sender, receiver) = oneshot::channel();
     hand_over(Box::new(move || {
         let outcome = catch_unwind(AssertUnwindSafe(job));
-        // What nobody awaits any more is dropped here, by the thread that made it.
+        // An output that nobody awaits any more is dropped here, on the thread that made it.
         drop(sender.send(outcome));
     }))?;
     Ok(given(receiver.await.expect("the job sends what it gives")))
@@ -183,7 +184,7 @@ mod tests {
         }
         let first = run(|| thread::current().id()).expect("a thread");
         assert_ne!(first, thread::current().id());
-        // Inside of a job there is no second thread to wait for.
+        // A job that runs another job does so on its own thread.
         let (outer, inner) =
             run(|| (thread::current().id(), run(|| thread::current().id()))).expect("a thread");
         assert_eq!(inner.ok(), Some(outer));
@@ -204,7 +205,7 @@ mod tests {
     fn a_wait_for_a_job_that_goes_on_ends_with_its_time() {
         let (sender, receiver) = channel::<()>();
         let task = spawn(move || {
-            let _ = receiver.recv(); // Until the sender goes.
+            let _ = receiver.recv(); // Returns when the sender is dropped.
         });
         let task = task.expect("a thread");
         task.wait(Duration::from_millis(10));

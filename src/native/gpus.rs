@@ -1,7 +1,7 @@
 //! Several sessions side by side, each on a device of its own.
 //!
-//! They share nothing but the work that is dealt out among them: batches, tensors
-//! and losses are each session's own.
+//! Sessions share only the texts and chunks that are dealt out among them: batches, tensors and
+//! losses are each session's own.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -187,7 +187,7 @@ impl Debug for Gpus {
 pub async fn adapters() -> Vec<Adapter> {
     match platform::enter(device::adapters).await {
         Ok(adapters) => adapters,
-        Err(_) => device::adapters(), // There is no thread to spare.
+        Err(_) => device::adapters(), // The system has no thread to give.
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
                 ],
                 &[1, 3],
             ),
-            // Both APIs have both.
+            // Two APIs list the same two GPUs.
             (
                 &[
                     (Discrete, "vulkan"),

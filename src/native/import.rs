@@ -1,6 +1,6 @@
 //! Buffers that a program made on the session's device, as tensors.
 //!
-//! They are read where they lie. Nothing here copies or destroys one.
+//! Imported buffers are read in place. Nothing here copies or destroys one.
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +21,7 @@ pub(super) struct Imports {
     known: Vec<Import>,
 }
 
-/// A buffer that was imported. To be dropped outside of the lock: it may be the last
+/// A buffer that was imported. It is dropped outside of the lock, because it may be the last handle
 /// of a large buffer.
 #[derive(Debug)]
 pub(super) struct Import {
@@ -32,13 +32,15 @@ pub(super) struct Import {
 }
 
 impl Imports {
-    /// The tensor that the buffer is already, if it is `good`.
+    /// The tensor that was imported from this buffer with this shape, if `is_good` accepts the
+    /// tensor's number.
     ///
-    /// Invariant: only what is returned is upgraded. A last clone that were
-    /// dropped here would wait for the lock that is held.
+    /// Invariant: only the tensor that is returned is upgraded. Another one might become the last
+    /// clone, and its drop would wait for the lock that the caller holds.
     fn find(
         &mut self,
-        (buffer, shape): (&wgpu::Buffer, Shape),
+        buffer: &wgpu::Buffer,
+        shape: Shape,
         is_good: impl Fn(u32) -> bool,
     ) -> Option<Arc<Resident>> {
         self.known
@@ -50,8 +52,7 @@ impl Imports {
 }
 
 impl Residents {
-    /// The last clone of a tensor is gone: its buffer is the program's alone, if it was
-    /// imported.
+    /// Forgets a tensor whose last clone is gone; its import, if it was imported.
     pub(super) fn forget_import(&mut self, number: u32) -> Vec<Import> {
         let known = &mut self.imports.known;
         known
@@ -60,12 +61,12 @@ impl Residents {
     }
 
     /// The tensor that a buffer was imported as, if it is still there.
-    fn import(&mut self, buffer: (&wgpu::Buffer, Shape)) -> Option<Arc<Resident>> {
+    fn import(&mut self, buffer: &wgpu::Buffer, shape: Shape) -> Option<Arc<Resident>> {
         let Residents {
             imports, sources, ..
         } = self;
         let is_lost = |number: u32| matches!(sources.get(&number), Some(Source::Lost(_)));
-        imports.find(buffer, |number| !is_lost(number))
+        imports.find(buffer, shape, |number| !is_lost(number))
     }
 }
 
@@ -107,7 +108,7 @@ impl Gpu {
     ///
     /// [`Error::InvalidInput`] without the usages STORAGE and COPY_SRC, for a
     /// buffer shorter than the elements' bytes rounded up to 16, for one of
-    /// another device or destroyed, on the processor, and for more than 8
+    /// another device or destroyed, on the CPU, and for more than 8
     /// dimensions or 2³⁰ elements; [`Error::TooLarge`] for one that cannot be
     /// bound whole; [`Error::DeviceLost`] where the device is gone;
     /// [`Error::Disposed`]. What reads it after the loss of its device fails
@@ -120,11 +121,11 @@ impl Gpu {
     }
 }
 
-/// Makes a buffer a tensor, or finds the one that it is.
+/// Makes a buffer a tensor, or finds the tensor that it was imported as.
 fn import(shared: &Arc<Shared>, buffer: &wgpu::Buffer, shape: Shape) -> Result<Tensor, Error> {
     let mut state = shared.open()?;
-    if let Some(known) = state.residents.import((buffer, shape)) {
-        drop(state); // Which the tensor locks, should it be dropped at once.
+    if let Some(known) = state.residents.import(buffer, shape) {
+        drop(state); // A tensor that is dropped at once takes the lock.
         return Ok(Tensor::of(known));
     }
     if state.driver.session.is_lost() {
@@ -133,8 +134,8 @@ fn import(shared: &Arc<Shared>, buffer: &wgpu::Buffer, shape: Shape) -> Result<T
         ));
     }
     let number = state.driver.session.hold();
-    let place = |device: &mut _| platform::import(device, number, (buffer, shape.count()));
-    // What is only explained is not on any device.
+    let place = |device: &mut _| platform::import(device, number, buffer, shape.count());
+    // A session that explains calls has no tensor on a device.
     if shared.purpose != Purpose::Explain
         && let Err(error) = state.driver.session.place_with(number, None, place)
     {
@@ -142,7 +143,7 @@ fn import(shared: &Arc<Shared>, buffer: &wgpu::Buffer, shape: Shape) -> Result<T
         return Err(error);
     }
     state.residents.sources.insert(number, Source::Imported);
-    let tensor = Tensor::new(shared, number, (shape, None));
+    let tensor = Tensor::new(shared, number, shape, None);
     state.residents.imports.known.push(Import {
         buffer: buffer.clone(),
         shape,

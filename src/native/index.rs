@@ -1,7 +1,7 @@
 //! Indexes of vectors, and searches of them.
 //!
-//! How vectors lie on the device is `ops::search`'s matter. An index tells it what
-//! changed when it is searched.
+//! How vectors lie on the device is `ops::search`'s matter. A search first brings what changed in
+//! the index to the device.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -40,16 +40,16 @@ pub(super) struct Entry {
 pub enum Filter<'a> {
     /// All of them.
     All,
-    /// Those of these ids; ids of no vector count nothing.
+    /// The vectors of these ids; ids of no vector are left out.
     Ids(&'a [u32]),
     /// A bit for each id, the lowest first; ids behind the last are not allowed.
     Mask(&'a [u32]),
-    /// What says yes to the id. It is asked once for every vector that the index has
-    /// when the search is made, and may use index and session.
+    /// The vectors whose id the function accepts. It is called once for every vector that the
+    /// index has when the search is made, and may use the index and the session.
     Where(&'a dyn Fn(u32) -> bool),
 }
 
-/// The same, once all was asked.
+/// A filter without a function: the ids that the function accepted are known.
 enum Allowed<'a> {
     All,
     Ids(Cow<'a, [u32]>),
@@ -100,7 +100,16 @@ impl Index {
         Ok((first..held.vectors.ids()).collect())
     }
 
-    /// Removes vectors.
+    /// Removes the vectors with these ids.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, IndexConfig};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let index = gpu.index(&[1.0, 0.0, 0.0, 1.0], IndexConfig::new(2))?;
+    /// index.remove(&[0])?;
+    /// assert!(index.remove(&[0]).is_err());
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -151,7 +160,7 @@ impl Index {
         }
     }
 
-    /// All of it as bytes for [`Gpu::load_index`]: 32-bit words in little-endian
+    /// The whole index as bytes for [`Gpu::load_index`]: 32-bit words in little-endian
     /// order. `fbix`, the version 1, the metric (cosine, dot, L2), the packing (none,
     /// f16, bf16, int8), floats of a vector, how many there are, the next id; the ids,
     /// rising; then for each vector the scale of int8 as a float, and its elements as
@@ -167,7 +176,7 @@ impl Index {
         filter: Filter<'_>,
     ) -> Result<Call<f32>, Error> {
         let allowed = self.allowed(filter);
-        let (state, held) = self.entry.told()?;
+        let (state, held) = self.entry.synchronized()?;
         check_count(count, held.vectors.count())?;
         let queries = held.vectors.config().queries(queries)?;
         let mask = held.mask(allowed);
@@ -199,7 +208,8 @@ impl Index {
         Ok(shared.submit_floats(request, self.gpu.terms(), usize::MAX))
     }
 
-    /// Asks a closure with nothing locked, for it may use what would be.
+    /// Resolves a filter's function, which is called with nothing locked, because it may use the
+    /// index and the session.
     fn allowed<'a>(&self, filter: Filter<'a>) -> Allowed<'a> {
         match filter {
             Filter::All => Allowed::All,
@@ -219,7 +229,7 @@ impl Entry {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session, if it is open, and the index.
+    /// The session, if it is not closed, and the index, both locked.
     fn open(&self) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
             let state = self.shared.open()?;
@@ -234,18 +244,18 @@ impl Entry {
         }
     }
 
-    /// The session, and the index once the device knows what changed.
-    fn told(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
+    /// The session and the index, both locked, once the device has all changes of the index.
+    fn synchronized(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
             let (state, held) = self.open()?;
-            if held.is_told(&state.driver.session) {
+            if held.is_synchronized(&state.driver.session) {
                 return Ok((state, held));
             }
             drop((state, held));
             let entry = Arc::clone(self);
             self.shared.on_gpu_driver_thread(move |_| {
                 let (mut state, mut held) = entry.open()?;
-                held.tell(&mut state.driver.session)
+                held.synchronize(&mut state.driver.session)
             })?;
         }
     }
@@ -257,7 +267,7 @@ impl Drop for Entry {
         let mut state = self.shared.lock();
         state.indexes.0.retain(|other| !Arc::ptr_eq(other, held));
         drop(state);
-        let pages = std::mem::take(&mut self.lock().pages); // Nobody else knows it any more.
+        let pages = std::mem::take(&mut self.lock().pages); // The list of indexes does not have it any more.
         let mut state = self.shared.lock();
         for page in pages {
             state.driver.session.release(page);
@@ -339,7 +349,7 @@ impl Gpu {
 #[must_use = "dropping a search gives it up"]
 pub struct Search {
     call: Call<f32>,
-    /// Until it is answered: after a loss the index is filled again from it.
+    /// Kept until the search is answered: after a loss the index is filled again from the entry.
     entry: Option<Arc<Entry>>,
     count: usize,
     metric: Metric,

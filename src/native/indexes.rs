@@ -15,39 +15,40 @@ use crate::session::Session;
 pub(super) struct Indexes(pub(super) Vec<Arc<Mutex<Held>>>);
 
 impl Indexes {
-    /// Fills them again after a loss.
+    /// Fills all indexes again after a loss.
     pub(super) fn restore(&self, session: &mut Session<AnyDevice>) {
         for index in &self.0 {
             let mut held = index.lock().unwrap_or_else(PoisonError::into_inner);
             held.vectors.forget();
-            // Where one finds no room, its calls are given up as those of any tensor.
-            let _ = held.tell(session);
+            // Where there is no room for an index, calls that read its pages are given up.
+            let _ = held.synchronize(session);
         }
     }
 }
 
-/// Invariant: the session's lock is never waited for under this one's, nor this one's
-/// under the session's, but for a moment after a loss: who adds or saves takes long.
+/// An index's vectors, behind a lock of their own. Invariant: nobody waits for the session's lock
+/// under this lock, nor for this lock under the session's, except for a moment after a loss:
+/// adding and saving take long.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) vectors: Vectors,
-    /// The tensor of each page that the device was told of.
+    /// The tensor of each page that the device has.
     pub(super) pages: Vec<u32>,
 }
 
 impl Held {
-    /// Whether the device knows all, or is told all when there is one again.
-    pub(super) fn is_told(&self, session: &Session<AnyDevice>) -> bool {
+    /// Whether the device has all changes, or is lost and gets everything with the next one.
+    pub(super) fn is_synchronized(&self, session: &Session<AnyDevice>) -> bool {
         let has_pages = self.pages.len() == self.vectors.pages();
         has_pages && (session.is_lost() || self.vectors.is_told())
     }
 
-    /// Tells the device what changed.
-    pub(super) fn tell(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
+    /// Writes what changed to the device.
+    pub(super) fn synchronize(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
         let Held { vectors, pages } = self;
         pages.resize_with(vectors.pages(), || session.hold());
         if session.is_lost() {
-            return Ok(()); // All is told when there is a device.
+            return Ok(()); // The next device gets everything.
         }
         vectors.tell(|change| match change {
             Change::Page(page, words) => session.fill(pages[page], words),

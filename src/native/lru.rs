@@ -1,5 +1,4 @@
-//! What was asked for lately: a map that lets go of what was not. It knows
-//! nothing of what it holds.
+//! A map that keeps its most recently used entries. What the entries are is not known here.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,12 +6,13 @@ use std::hash::Hash;
 /// Entries of a generation; there are two.
 const GENERATION: usize = 512;
 
-/// A map of at most two generations of entries, those used last.
+/// A map of at most two generations of entries. When the young one is full it becomes the old one,
+/// and the entries that were old are dropped.
 #[derive(Debug)]
 pub(super) struct Recent<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
-    /// What went while something was found.
+    /// Values that were dropped by a lookup, until the next key is added.
     dropped: Vec<V>,
 }
 
@@ -27,7 +27,7 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Copy> Recent<K, V> {
-    /// The value of a key, which is used by this.
+    /// The value of a key, which counts as used now.
     pub(super) fn get(&mut self, key: &K) -> Option<V> {
         if let Some(value) = self.young.get(key) {
             return Some(*value);
@@ -37,7 +37,7 @@ impl<K: Clone + Eq + Hash, V: Copy> Recent<K, V> {
         Some(value)
     }
 
-    /// Adds a key that is new; the values that are let go.
+    /// Adds a new key; the values that were dropped.
     pub(super) fn add(&mut self, key: K, value: V) -> Vec<V> {
         self.put(key, value);
         std::mem::take(&mut self.dropped)

@@ -1,6 +1,6 @@
 //! The calls on floats and on states, as methods of the handle.
 //!
-//! What an argument may be is checked in `request.rs`; nothing is computed here.
+//! Arguments are checked in `request`; nothing is computed here.
 
 use super::call::Call;
 use super::gpu::Gpu;
@@ -35,8 +35,8 @@ impl Gpu {
         self.lerp_items(a, b, t, 1)
     }
 
-    /// The same for items of `width` floats: `t` is one number for all, or one for each
-    /// item.
+    /// [`Gpu::lerp`] for items of `width` floats: `t` is one number for all, or one for each item.
+    /// Results are as exact.
     ///
     /// # Errors
     ///
@@ -135,12 +135,21 @@ impl Gpu {
         self.bezier_items(points, t, 1)
     }
 
-    /// The same for items of `width` floats: `t` is one number for all, or one for each
-    /// item.
+    /// [`Gpu::bezier`] for items of `width` floats: `t` is one number for all, or one for each item.
+    /// Results are as exact.
     ///
     /// # Errors
     ///
     /// Those of [`Gpu::lerp_items`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let points: [&[f32]; 4] = [&[0.0; 4], &[0.0, 4.0, 0.0, 8.0], &[4.0, 4.0, 8.0, 8.0], &[4.0, 0.0, 8.0, 0.0]];
+    /// let t = [0.5, 1.0]; // One for each pair.
+    /// assert_eq!(gpu.bezier_items(points, &t, 2)?, [2.0, 3.0, 8.0, 0.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn bezier_items<'a>(
         &self,
         points: [&[f32]; 4],
@@ -256,6 +265,15 @@ impl Gpu {
     /// # Errors
     ///
     /// Those of [`Gpu::lerp`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, State};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let points = [0x80, 0x84, 0x84, 0x88].map(|layer| [State([layer; 16])]);
+    /// let points: [&[State]; 4] = [&points[0], &points[1], &points[2], &points[3]];
+    /// assert_eq!(gpu.interpolate_bezier(points, 0.5)?, [State([0x84; 16])]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn interpolate_bezier<'a>(
         &self,
         points: [&[State]; 4],
@@ -278,8 +296,6 @@ impl Gpu {
     /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
     /// let (one, opposite) = ([State([0x80; 16])], [State([0x88; 16])]);
     /// assert_eq!(gpu.distance(&one, &opposite)?, [32.0]); // 2 a layer.
-    /// let there = [State([0xb4; 16])];
-    /// assert_eq!(gpu.geodesic_distance(&one, &there)?, [80.0]); // 3 and 4, so 5 a layer.
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     pub fn distance(&self, a: &[State], b: &[State]) -> Call<f32> {
@@ -287,13 +303,21 @@ impl Gpu {
             .submit(request::distance(a, b, Measure::Straight), self.terms())
     }
 
-    /// The same in steps of log-magnitude and phase: Σ √(Δρ² + Δθ²) over the layers of each
+    /// How far each state of `a` is from that of `b`, in steps of log-magnitude and phase: Σ √(Δρ² + Δθ²) over the layers of each
     /// pair. Δθ goes along the shorter arc, and null counts as ρ = −8. One float a pair,
     /// within 2⁻²⁰ of itself; whole distances are exact.
     ///
     /// # Errors
     ///
     /// Those of [`Gpu::lerp`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, State};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let (one, there) = ([State([0x80; 16])], [State([0xb4; 16])]);
+    /// assert_eq!(gpu.geodesic_distance(&one, &there)?, [80.0]); // 3 and 4, so 5 a layer.
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     pub fn geodesic_distance(&self, a: &[State], b: &[State]) -> Call<f32> {
         self.shared()
             .submit(request::distance(a, b, Measure::Geodesic), self.terms())

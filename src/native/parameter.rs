@@ -1,6 +1,5 @@
 //! What a call is told besides its operands: one number for all of it, or one for each item.
 
-use super::request::invalid;
 use crate::error::Error;
 use crate::graph::Timing;
 
@@ -38,7 +37,7 @@ impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
     }
 }
 
-/// A parameter that suits its call.
+/// A parameter in the form that a request needs.
 pub(super) struct Checked<'a> {
     pub(super) timing: Timing,
     /// The bits of the number for all of the call; 0 where each item has one.
@@ -89,4 +88,9 @@ impl<'a> Parameter<'a> {
             }),
         }
     }
+}
+
+/// The error of a wrong argument of the call `name`.
+pub(super) fn invalid(name: &str, problem: &str) -> Error {
+    Error::InvalidInput(format!("{name}: {problem}"))
 }

@@ -1,7 +1,7 @@
-//! The world outside as it is: threads, locks, time and devices.
+//! The outside world: threads, locks, time and devices.
 //!
-//! Unit tests build this face on a twin, `tests/outside.rs`, where threads run
-//! in the order that a test tries and devices fail when it says.
+//! Unit tests build this face on a twin, `tests/platform.rs`, where threads run in the order that a
+//! test tries, and devices fail when the test says.
 
 pub(super) use std::sync::atomic::AtomicU64;
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
@@ -21,10 +21,9 @@ use crate::batch::Millis;
 use crate::device::{self, Device};
 use crate::error::Error;
 
-/// Frees a device that is no longer used, once it is idle. Of one that stays at work for
-/// longer than `patience` a thread of its own takes care, which is to be waited for before
-/// the program ends, for so long as anybody cares: the GPU driver waits for work without an
-/// end when a device is freed.
+/// Frees a device that is no longer used, once it is idle: a GPU driver that frees a device waits
+/// for the device's work without an end. A device that is at work for longer than `patience` is
+/// left to a thread of its own, which the caller may wait for before the program ends.
 pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
     let AnyDevice::Gpu(mut gpu) = device else {
         return None;
@@ -41,7 +40,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
         device::free_device(gpu);
         return None;
     }
-    // Where there is no thread for it, both are dropped with the job, here.
+    // Where the system gives no thread, device and future are dropped here with the job.
     let freeing = spawn(move || {
         let mut pause = Duration::from_millis(1);
         block_on(poll_fn(|context| {
@@ -54,7 +53,7 @@ pub(super) fn free(device: AnyDevice, patience: Duration) -> Option<Task> {
     freeing.ok()
 }
 
-/// The device itself; `None` on the processor.
+/// The wgpu device; `None` for a CPU device.
 pub(super) fn wgpu_device(device: &AnyDevice) -> Option<wgpu::Device> {
     match device {
         AnyDevice::Gpu(gpu) => Some(gpu.wgpu_device().clone()),
@@ -62,7 +61,7 @@ pub(super) fn wgpu_device(device: &AnyDevice) -> Option<wgpu::Device> {
     }
 }
 
-/// Its queue.
+/// The device's wgpu queue; `None` for a CPU device.
 pub(super) fn wgpu_queue(device: &AnyDevice) -> Option<wgpu::Queue> {
     match device {
         AnyDevice::Gpu(gpu) => Some(gpu.wgpu_queue().clone()),
@@ -70,11 +69,12 @@ pub(super) fn wgpu_queue(device: &AnyDevice) -> Option<wgpu::Queue> {
     }
 }
 
-/// Makes a tensor of somebody's buffer.
+/// Makes a buffer of the program's a tensor.
 pub(super) fn import(
     device: &mut AnyDevice,
     tensor: u32,
-    (buffer, words): (&wgpu::Buffer, u32),
+    buffer: &wgpu::Buffer,
+    words: u32,
 ) -> Result<(), Error> {
     match device {
         AnyDevice::Gpu(gpu) => gpu.import(tensor, buffer, words),
@@ -85,7 +85,7 @@ pub(super) fn import(
     }
 }
 
-/// The buffer of a tensor, to be seen by others.
+/// The buffer of a tensor, for the program.
 pub(super) fn show(device: &mut AnyDevice, tensor: u32) -> Option<wgpu::Buffer> {
     match device {
         AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
@@ -93,13 +93,13 @@ pub(super) fn show(device: &mut AnyDevice, tensor: u32) -> Option<wgpu::Buffer> 
     }
 }
 
-/// Milliseconds since it was first asked for, to measure batches by.
+/// Milliseconds since this was first called: the clock by which batches are measured.
 pub(super) fn now_ms() -> f64 {
     static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::start);
     CLOCK.now().0
 }
 
-/// The only place that asks what time it is. Counts from its own start.
+/// A clock that counts from its own start. Nothing else of this face asks for the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     start: Instant,

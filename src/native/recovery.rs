@@ -1,7 +1,7 @@
-//! Devices in the place of a lost one: opened and tried out on a thread of their own, then
-//! given to the driver, which says when.
+//! Opens the device that replaces a lost one, and tries it out, on a thread of its own. When that
+//! is due, the driver says.
 //!
-//! What tensors are filled with is the tensors' matter.
+//! What tensors are filled with is the matter of `residents`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::platform::{self, AnyDevice, Task, block_on, thread};
 use super::residents::lost_with_device;
 use super::shared::Shared;
 use super::supervision::supervise;
-use crate::driver::{News, Opened};
+use crate::driver::{News, Takeover};
 use crate::error::Error;
 use crate::session::try_out;
 
@@ -20,12 +20,12 @@ use crate::session::try_out;
 #[derive(Debug)]
 pub(super) struct Opener {
     config: Arc<Config>,
-    /// Who looked for a device last.
+    /// The last job that looked for a device.
     opening: Option<Task>,
 }
 
 impl Opener {
-    /// To open a lost device again with the settings of the first one.
+    /// An opener of devices with these settings.
     pub(super) fn new(config: Config) -> Self {
         Opener {
             config: Arc::new(config),
@@ -36,7 +36,7 @@ impl Opener {
     /// Looks for a GPU, in the background.
     pub(super) fn open(&mut self, shared: &Arc<Shared>, pauses: &'static [f64]) {
         if pauses.is_empty() {
-            return replace(shared, None); // Which takes no thread.
+            return replace(shared, None); // The CPU needs no thread to be opened.
         }
         let (own, config) = (Arc::clone(shared), Arc::clone(&self.config));
         let open = move || {
@@ -49,7 +49,7 @@ impl Opener {
         }
     }
 
-    /// Waits for who looks for a device, for so long at most: a GPU driver may keep it.
+    /// Waits for the job that looks for a device, `longest` at most: a GPU driver may keep it.
     pub(super) fn join(&mut self, longest: Duration) {
         if let Some(opening) = self.opening.take() {
             opening.wait(longest);
@@ -57,14 +57,14 @@ impl Opener {
     }
 }
 
-/// Gives the driver what was found, tensors and all.
+/// Gives the driver the device that was found, or none, and fills the tensors.
 fn replace(shared: &Shared, found: Option<AnyDevice>) {
     let mut state = shared.lock();
-    let Opened { unneeded, news } = state.driver.opened(found, shared.clock.now());
+    let Takeover { unneeded, news } = state.driver.take_device(found, shared.clock.now());
     if let Some(news) = news {
         let unreadable = state.restore();
         if news == News::Restored {
-            shared.recovered();
+            shared.mark_sound();
         }
         shared.tell_waiting(state);
         for answer in unreadable {
@@ -89,7 +89,7 @@ fn find_device(shared: &Shared, config: &Config, pauses: &[f64]) -> Option<AnyDe
         if shared.lock().closed.is_some() {
             return None;
         }
-        // Where the settings would not have chosen a GPU at first, it is none now.
+        // With settings that now choose the CPU, no GPU is found.
         if let Ok(mut device @ AnyDevice::Gpu(_)) = block_on(open_device(config)) {
             let answer = try_out(&mut device);
             let start = shared.clock.now();

@@ -1,12 +1,12 @@
-//! What a method was asked for, checked and ready to be copied.
+//! A call's arguments, checked and ready to be copied.
 //!
-//! Values are not read here, but for a lone `t`: the core refuses a NaN in an
-//! array of them when it takes the call.
+//! Values are not read here, except a single t: a NaN in an array of t is refused when the session
+//! takes the call.
 
 use std::sync::Arc;
 
 use super::embedder::Encoder;
-use super::parameter::{Checked, Parameter, Wanted};
+use super::parameter::{Checked, Parameter, Wanted, invalid};
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
@@ -15,35 +15,35 @@ use crate::graph::{Measure, Mode, Timing};
 use crate::ops::{self, Field, State};
 use crate::program::RowOp;
 
-/// The structure of a call, in a form that is cheap to look up.
+/// The structure of a call, as the key by which its recipe is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Structure {
     Op(RowOp),
     Chain(Chain),
-    /// An encoder over a text of so many tokens.
+    /// An encoder over a text of this many tokens.
     Embedding(Arc<Encoder>, u32),
     Sampling(Sampling),
     Searching(Searching),
 }
 
-/// Operands of a call, of the call with the most.
+/// The most operands of an op: four control points and a t for each item.
 const MOST_OPERANDS: usize = 5;
 
 /// A call with its operands, not yet copied.
 #[derive(Clone, Debug)]
 pub(super) struct Request<'a> {
     pub(super) structure: Structure,
-    /// Rows; of an embedding what it costs. Nothing is computed for 0.
+    /// How many rows there are; of an embedding its cost. Nothing is computed for 0.
     pub(super) rows: usize,
-    /// The bits of a lone t.
+    /// The bits of a single t.
     pub(super) scalar: u32,
     /// The bytes of each operand, in order; empty behind the last one.
     pub(super) operands: [&'a [u8]; MOST_OPERANDS],
-    /// What a chain has besides.
+    /// What a chain, a sampling or a search reads besides.
     pub(super) chained: Chained<'a>,
 }
 
-/// What a chain reads: any number of operands, unlike an op.
+/// Any number of operands, and tensors, which ops do not have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chained<'a> {
     /// The bytes of each operand.
@@ -53,7 +53,7 @@ pub(super) struct Chained<'a> {
 }
 
 impl Request<'_> {
-    /// The bytes of all that is copied, in order.
+    /// The bytes of everything that is copied to the arena, in order.
     pub(super) fn operands(&self) -> impl Iterator<Item = &[u8]> {
         let Chained { operands, tensors } = &self.chained;
         let operands = self.operands.iter().chain(operands).copied();
@@ -134,7 +134,8 @@ pub(super) fn bezier<'a>(
     })
 }
 
-/// One t suits every float alike, so such calls merge whatever their width.
+/// Width and rows of an op on items of floats. With one t for the call each float is a row, so that
+/// calls of all widths merge.
 fn items(floats: &[f32], timing: Timing, width: u32) -> (u32, usize) {
     match timing {
         Timing::Call => (1, floats.len()),
@@ -249,7 +250,7 @@ pub(super) fn descend<'a>(states: &'a [State], rate: Parameter<'a>) -> Result<Re
     })
 }
 
-/// The bytes of a call's operands and of what it has of a t for each item.
+/// The bytes of a call's operands, and of a t for each item if there is one.
 fn operands<'a, T: bytemuck::Pod, const N: usize>(
     rows: [&'a [T]; N],
     each: &'a [f32],
@@ -329,8 +330,4 @@ fn check_t<'a>(call: &str, t: Parameter<'a>, items: usize) -> Result<Checked<'a>
         operand: if is_curve { POINTS[0] } else { "a" },
         items,
     })
-}
-
-pub(super) fn invalid(name: &str, problem: &str) -> Error {
-    Error::InvalidInput(format!("{name}: {problem}"))
 }

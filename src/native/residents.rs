@@ -20,27 +20,28 @@ use crate::session::{Filling, Session};
 pub(super) struct Residents {
     pub(super) sources: BTreeMap<u32, Source>,
     pub(super) imports: Imports,
-    /// Tensors of the session that this one explains, and their numbers here.
+    /// In a session that explains calls of another one: tensors of that session, and their
+    /// numbers here.
     pub(super) adopted: Vec<(Arc<Resident>, u32)>,
 }
 
-/// What a tensor is made of again.
+/// What a tensor is filled with on another device.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// Its data.
+    /// The tensor's data.
     Kept(Contents),
-    /// Its data, until it is on a device.
+    /// The tensor's data, which is dropped when it is on a device.
     Once(Contents),
     /// Nothing: only the device has its data.
     Given,
-    /// Nothing: it is somebody else's buffer.
+    /// Nothing: the tensor is a buffer of the program's.
     Imported,
-    /// It went with its device, for this reason.
+    /// Nothing: the tensor was lost with its device, for this reason.
     Lost(&'static str),
 }
 
 impl Residents {
-    /// Refuses a tensor that went with its device.
+    /// Refuses a tensor that was lost with its device.
     pub(super) fn check(&self, number: u32) -> Result<(), Error> {
         match self.sources.get(&number) {
             Some(Source::Lost(why)) => Err(Error::DeviceLost((*why).into())),
@@ -50,8 +51,8 @@ impl Residents {
 }
 
 impl State {
-    /// Fills the tensors again after a loss. What cannot be filled is lost, and
-    /// its calls are given up: those who wait for them.
+    /// Fills the tensors again after a loss. A tensor that cannot be filled is lost, and its calls
+    /// are given up; who waits for these calls.
     pub(super) fn restore(&mut self) -> Vec<Answer> {
         let mut sources = std::mem::take(&mut self.residents.sources);
         for (number, source) in &mut sources {
@@ -74,7 +75,7 @@ impl State {
         self.residents.sources = sources;
         self.clips.restore(&mut self.driver.session);
         self.indexes.restore(&mut self.driver.session);
-        let tickets = self.driver.filled().into_iter();
+        let tickets = self.driver.resume().into_iter();
         tickets
             .filter_map(|ticket| self.answers.remove(&ticket))
             .collect()
@@ -85,15 +86,15 @@ const NO_ROOM: &str = "a tensor's data found no room on the next one; make it ag
 const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source";
 const IMPORTED: &str = "an imported buffer went with it; import one of `wgpu_device`'s device";
 
-/// What calls that wait are told when one of their tensors is lost, whichever it is.
+/// The error of pending calls one of whose tensors is lost.
 pub(super) fn lost_with_device() -> Error {
     let why = "a tensor of the call went with it; make it again, or keep its source, or import \
                a buffer of `wgpu_device`'s device";
     Error::DeviceLost(why.into())
 }
 
-/// Copies data to the device. One without elements has a word all the same: a
-/// kernel binds it.
+/// Copies a tensor's data to the device. A tensor without elements gets a word, because a kernel
+/// binds it.
 pub(super) fn fill(
     session: &mut Session<AnyDevice>,
     number: u32,

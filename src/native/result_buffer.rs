@@ -1,6 +1,4 @@
-//! A result as its caller gets it, and memory for it that callers gave back.
-//!
-//! Which calls there are is not known here, nor when their results come.
+//! Results as callers get them, and memory that callers gave back for results to come.
 
 use rayon::prelude::*;
 
@@ -11,14 +9,14 @@ use crate::ops::State;
 /// system's own allocator is as fast.
 pub(super) const SMALLEST: usize = 16 << 10;
 
-/// Results kept at most, and the floats in them: what streams have on their way.
+/// The most results that are kept, which is as many as streams have in flight.
 pub(super) const MOST: usize = 64;
 pub(super) const MOST_FLOATS: usize = (512 << 20) / size_of::<f32>();
 
-/// Bytes that one core copies at a time: of more, several copy at once.
+/// Bytes that one core copies; larger results are copied by several cores at once.
 const SHARE: usize = 256 << 10;
 
-/// A result, whole or as far as it has come.
+/// A result, or the first parts of one.
 #[derive(Debug)]
 pub(super) enum Words {
     Floats(Vec<f32>),
@@ -26,15 +24,15 @@ pub(super) enum Words {
 }
 
 impl Words {
-    /// Takes a part of a result of `total` words, which belongs `at` there. Where
-    /// parts follow one another no word is written twice.
-    pub(super) fn put(&mut self, words: &[u32], (at, total): (u32, u32)) {
+    /// Takes a part of a result of `total` words, which begins at word number `at`. Where parts
+    /// follow one another no word is written twice.
+    pub(super) fn put(&mut self, words: &[u32], at: u32, total: u32) {
         let [at, total] = [at, total].map(|words| words as usize);
         match self {
-            Words::Floats(floats) => put(floats, bytemuck::cast_slice(words), (at, total)),
-            // Only whole states are cut apart: four words each.
+            Words::Floats(floats) => put(floats, bytemuck::cast_slice(words), at, total),
+            // Results of states are cut between states, of four words each.
             Words::States(states) => {
-                put(states, bytemuck::cast_slice(words), (at / 4, total / 4));
+                put(states, bytemuck::cast_slice(words), at / 4, total / 4);
             }
         }
     }
@@ -56,12 +54,12 @@ impl Words {
     }
 }
 
-fn put<T>(all: &mut Vec<T>, part: &[T], (at, total): (usize, usize))
+fn put<T>(all: &mut Vec<T>, part: &[T], at: usize, total: usize)
 where
     T: Copy + Default + Send + Sync,
 {
     if at == 0 {
-        // What was there is written over.
+        // Memory of an earlier result is written over.
         let is_used = all.len() >= total;
         all.truncate(if is_used { total } else { 0 });
         all.reserve_exact(total - all.len());
@@ -83,16 +81,16 @@ where
     pool.install(|| shares.for_each(|(from, to)| to.copy_from_slice(from)));
 }
 
-/// Memory of results that nobody needs any more, for those to come: the system
-/// takes as long to hand out fresh memory as a copy takes to fill it.
+/// Memory of results that callers gave back, for results to come: the system takes as long to hand
+/// out fresh memory as a copy takes to fill it.
 #[derive(Debug, Default)]
 pub(super) struct Spare {
     kept: Vec<Vec<f32>>,
 }
 
 impl Spare {
-    /// Keeps the memory of a result, if it is worth it and there is room; or hands
-    /// it back.
+    /// Keeps the memory of a result, or hands the result back where it is small or there is no
+    /// room.
     pub(super) fn give(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
         let kept: usize = self.kept.iter().map(Vec::capacity).sum();
         let is_worth_it = result.capacity() >= SMALLEST;
@@ -103,8 +101,7 @@ impl Spare {
         Some(result)
     }
 
-    /// The smallest memory that so many floats fill by half at least; none, where
-    /// there is none.
+    /// The smallest kept memory that `floats` floats fill by half at least, or an empty list.
     pub(super) fn take(&mut self, floats: usize) -> Vec<f32> {
         if floats < SMALLEST {
             return Vec::new();
@@ -118,7 +115,7 @@ impl Spare {
         }
     }
 
-    /// Frees all of it.
+    /// Frees all memory that is kept.
     pub(super) fn clear(&mut self) {
         self.kept.clear();
     }

@@ -38,7 +38,7 @@ impl Drop for Room {
     fn drop(&mut self) {
         if self.waiter.number.is_some() {
             let waker = self.shared.lock().waiting.leave(&self.waiter);
-            drop(waker); // Outside the lock: it may be the last of its task.
+            drop(waker); // Outside the lock: the waker may be the last of its task.
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What handles, calls and the worker share: the session behind one lock, what may be looked
 //! at without the lock, and who is woken when the state changes.
 //!
-//! Nobody waits for a GPU under the lock, but the processor computes a batch under it: it reads
+//! Nobody waits for a GPU under the lock, but the CPU computes a batch under it: it reads
 //! operands and tensors where they lie. Only the worker sends.
 
 use std::collections::HashMap;
@@ -37,8 +37,8 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     /// Calls accepted so far, to be watched without the lock.
     pub(super) arrivals: AtomicU64,
-    /// Whether the device is what it was at first: neither lost nor closed, nor the
-    /// processor in its place.
+    /// Whether the device is of the kind that the session was opened on: the session is not
+    /// closed, the device not lost, and the CPU not in a GPU's place.
     sound: Arc<AtomicBool>,
     overflow: Overflow,
     pub(super) purpose: Purpose,
@@ -65,15 +65,15 @@ impl Shared {
         let batch = config.batch.clone();
         let overflow = batch.overflow;
         let routing = routing.map(Routing::from);
-        let processor = AnyDevice::Cpu(Cpu::default());
-        let mut session = Session::new(device, batch)?.with_companion(processor, routing);
+        let cpu = AnyDevice::Cpu(Cpu::default());
+        let mut session = Session::new(device, batch)?.with_companion(cpu, routing);
         if purpose == Purpose::Explain {
             session.begin_explain();
         }
         let driving = DriverConfig {
             stall_ms: config.stall_ms,
             pauses: &PAUSES,
-            processor: || AnyDevice::Cpu(Cpu::default()),
+            cpu: || AnyDevice::Cpu(Cpu::default()),
         };
         Ok(Shared {
             state: StateLock::new(State {
@@ -130,12 +130,12 @@ impl Shared {
     pub(super) fn close(&self, reason: &Error) {
         let mut state = self.lock();
         if state.is_broken && matches!(reason, Error::Fatal(_)) {
-            state.closed = Some(reason.clone()); // It says what the panic said.
+            state.closed = Some(reason.clone()); // This reason has the panic's message.
         }
         let reason = state.closed.get_or_insert_with(|| reason.clone()).clone();
         self.sound.store(false, Ordering::Relaxed);
         let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
-        // What is half changed may panic again; the calls are answered all the same.
+        // A state that is half changed may panic again; all calls are answered nevertheless.
         state.driver.close();
         let given_up = catch_unwind(AssertUnwindSafe(|| state.driver.session.give_up_all()));
         debug_assert!(given_up.is_ok() || state.is_broken, "it is not broken");
@@ -143,7 +143,7 @@ impl Shared {
         let spare = std::mem::take(&mut state.spare);
         self.state.work.notify_all();
         self.tell_waiting(state);
-        // Outside the lock: it may be much, and hold other sessions' tensors.
+        // Dropped outside the lock: they may be large, and hold other sessions' tensors.
         drop((residents, spare));
         answers.sort_unstable_by_key(|(ticket, _)| *ticket);
         for (_, answer) in answers {
@@ -151,7 +151,7 @@ impl Shared {
         }
     }
 
-    /// Frees a device that the session no longer uses, which may be at work for ever.
+    /// Frees a device that the session no longer uses, without waiting for the device's work.
     pub(super) fn free(&self, device: AnyDevice) {
         let freeing = platform::free(device, Duration::ZERO);
         let mut state = self.lock();
@@ -159,8 +159,8 @@ impl Shared {
         state.freeing.extend(freeing);
     }
 
-    /// Takes the devices of a session that is closed, for a thread that may enter a GPU
-    /// driver to free. They work on nothing new.
+    /// Takes the devices of a session that is closed, to be freed on a thread that may enter a GPU
+    /// driver.
     pub(super) fn take_devices(&self) -> Vec<AnyDevice> {
         let instead = AnyDevice::Cpu(Cpu::default());
         let mut devices = self.lock().driver.session.take_devices(instead);
@@ -168,7 +168,8 @@ impl Shared {
         devices
     }
 
-    /// Whether the device is what it was at first, to be looked at at any time.
+    /// A flag that may be read at any time: whether the session has a device of the kind that it
+    /// was opened on.
     pub(super) fn sound(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.sound)
     }
@@ -177,13 +178,13 @@ impl Shared {
         self.sound.load(Ordering::Relaxed)
     }
 
-    /// The device is what it was at first again.
-    pub(super) fn recovered(&self) {
+    /// Notes that the session has a device of the kind that it was opened on again.
+    pub(super) fn mark_sound(&self) {
         self.sound.store(true, Ordering::Relaxed);
     }
 
-    /// The device is not what it was at first. Texts that another session can embed
-    /// are told that it is lost, so that they go there.
+    /// Notes that the device is lost or the CPU in its place. Texts that another session can
+    /// embed fail here as lost, so that the embedder sends them there.
     pub(super) fn hand_over(&self) {
         self.sound.store(false, Ordering::Relaxed);
         let mut state = self.lock();
@@ -203,7 +204,7 @@ impl Shared {
         }
     }
 
-    /// Whether the queue has room; if not, the waiter's task is told when it may have.
+    /// Whether the queue has room; if not, the waiter's task is woken when it may have.
     pub(super) fn poll_room(
         &self,
         waiter: &mut Waiter,
@@ -231,8 +232,8 @@ impl Shared {
         }
     }
 
-    /// Tells everyone who waits for room that there may be some. All of them:
-    /// one of two woken tasks may never be polled again.
+    /// Wakes all tasks and threads that wait for room: if only one task were woken, it might never
+    /// be polled again.
     pub(super) fn tell_waiting(&self, mut state: Guard<'_>) {
         let waiting = state.waiting.take();
         drop(state);

@@ -31,12 +31,12 @@ pub(super) struct State {
     pub(super) listeners: Listeners,
     pub(super) clips: Clips,
     pub(super) indexes: Indexes,
-    /// Memory for results.
+    /// Memory that callers gave back, for results to come.
     pub(super) spare: Spare,
     /// Tasks that wait for room in the queue.
     pub(super) waiting: Waiters,
     pub(super) compiles: CompileJobs,
-    /// Devices of before that are being freed.
+    /// Jobs that free devices which were replaced.
     pub(super) freeing: Vec<Task>,
     /// Why no more calls are taken.
     pub(super) closed: Option<Error>,
@@ -53,8 +53,8 @@ impl State {
         self.driver.session.desired_size() <= 0
     }
 
-    /// Keeps a result's memory for others, if the worker is going to free it: once no
-    /// batch follows the last one. Or hands it back.
+    /// Keeps a result's memory for later results, or hands the result back. Memory is kept only
+    /// where the driver will trim it, which it does after a batch.
     pub(super) fn keep(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
         match self.closed.is_none() && self.driver.session.may_trim() {
             true => self.spare.give(result),

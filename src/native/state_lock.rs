@@ -30,7 +30,7 @@ impl StateLock {
         }
     }
 
-    /// The state. After a panic elsewhere it is closed, not unreadable.
+    /// The state. After a panic elsewhere the session is closed, not unreadable.
     pub(super) fn lock(&self) -> Guard<'_> {
         let locked = self.state.lock();
         self.guard(locked.unwrap_or_else(PoisonError::into_inner))
@@ -41,7 +41,7 @@ impl StateLock {
         check_open(self.lock())
     }
 
-    /// The same, if nobody has it now.
+    /// The state of a session that is not closed, if nobody else has the lock.
     pub(super) fn try_open(&self) -> Result<Option<Guard<'_>>, Error> {
         let unlocked = free(self.state.try_lock());
         let guarded = unlocked.map(|state| self.guard(state));
@@ -59,19 +59,19 @@ impl StateLock {
 
 /// The state of a session, locked.
 ///
-/// Invariant: a panic of the thread that has it closes the session, for what is half
-/// changed is used by nobody. The worker, which is woken, answers the calls.
+/// Invariant: a panic of the thread that holds the lock closes the session, so that nobody uses a
+/// state that is half changed. The worker is woken and answers the calls.
 #[derive(Debug)]
 pub(super) struct Guard<'a> {
     lock: &'a StateLock,
-    /// `None` once it is let go of.
+    /// `None` once the guard is unlocked.
     state: Option<MutexGuard<'a, State>>,
-    /// Whether the thread had panicked before, and takes the lock as it unwinds.
+    /// Whether the thread was unwinding already when it took the lock.
     was_panicking: bool,
 }
 
 impl<'a> Guard<'a> {
-    /// Lets go of the state until `woken` is notified, or the time is over.
+    /// Unlocks the state until `woken` is notified or the time is over.
     pub(super) fn sleep(mut self, woken: &Condvar, longest: Option<Duration>) -> Guard<'a> {
         let state = self.state.take().expect("held until it is dropped");
         let state = match longest {
@@ -121,7 +121,7 @@ fn check_open(state: Guard<'_>) -> Result<Guard<'_>, Error> {
     }
 }
 
-/// What nobody else has locked; a panic elsewhere changes nothing here either.
+/// The guard of a lock that nobody else holds, also after a panic of somebody who held it.
 pub(super) fn free<G>(lock: TryLockResult<G>) -> Option<G> {
     match lock {
         Ok(guard) => Some(guard),

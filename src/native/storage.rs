@@ -1,5 +1,5 @@
-//! In which formats a tensor's data may be given and kept. How a format is made
-//! is the matter of `tensor::Packing`.
+//! The formats in which a tensor's data may be given and kept. How a format is made is the matter
+//! of `tensor::Packing`.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::device::{DeviceInfo, Engine};
 use crate::error::Error;
 use crate::tensor::Packing;
 
-/// What the device keeps a tensor's floats as. Sums are in 32-bit floats
-/// whatever it is. [`Gpu::tensor_as`](super::Gpu::tensor_as) has an example.
+/// The format in which the device keeps a tensor's floats. Sums are in 32-bit floats whatever the
+/// format is. [`Gpu::tensor_as`](super::Gpu::tensor_as) has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     /// 32-bit floats, as they are given.
@@ -31,7 +31,7 @@ pub enum Storage {
     Auto,
 }
 
-/// Elements from which on less memory matters.
+/// Elements from which on [`Storage::Auto`] packs.
 const LARGE: usize = 16_384;
 
 /// Magnitudes from here on are infinite as 16-bit floats.
@@ -82,12 +82,12 @@ impl<'a, const N: usize> From<&'a [u16; N]> for TensorData<'a> {
     }
 }
 
-/// Data as the device keeps it. Sessions that keep the same share it.
+/// Data in the format in which the device keeps it. Sessions with the same data share the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
     pub(super) words: Arc<Vec<u32>>,
     pub(super) packing: Option<Packing>,
-    /// Words of a row along the first axis; 0 where all must lie together.
+    /// Words of a row along the first axis; 0 where all rows must lie in one buffer.
     pub(super) row: u32,
 }
 

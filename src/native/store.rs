@@ -1,7 +1,7 @@
-//! All clips of a session, as they lie on its device: one tensor, so that calls of
-//! different clips are computed together.
+//! The tensor that all clips of a session lie in, so that calls of different clips are computed
+//! together.
 //!
-//! What the words mean is not looked at.
+//! What a clip's words mean is not known here.
 
 use std::collections::VecDeque;
 
@@ -30,8 +30,8 @@ pub(super) struct Clips {
     dropped: VecDeque<DroppedPlace>,
     /// The store's tensor, once there is a clip.
     number: Option<u32>,
-    /// Whether the device has all of the words; where it had no room for them, or is
-    /// another one, it gets them when they are needed next.
+    /// Whether the device has all words. A device that had no room for them, or that replaced
+    /// another one, gets them when a call needs them next.
     is_there: bool,
 }
 
@@ -61,7 +61,7 @@ impl Clips {
         if let Err(error) = written {
             self.words.truncate(before);
             self.places.give(at, need);
-            // The others may have gone with what was to hold this one too.
+            // The larger tensor replaced that of the other clips, which are stored again.
             let _ = self.store(session);
             return Err(error);
         }
@@ -75,7 +75,8 @@ impl Clips {
     }
 
     fn reclaim(&mut self, session: &Session<AnyDevice>) {
-        // In the order in which they were dropped: a later fence seldom passes earlier.
+        // Places are given back in the order in which they were dropped: a later fence seldom
+        // passes earlier.
         while let Some(DroppedPlace { fence, at, words }) = self.dropped.front()
             && session.has_passed(*fence)
         {
@@ -84,18 +85,17 @@ impl Clips {
         }
     }
 
-    /// The tensor that clips lie in.
+    /// The number of the store's tensor.
     pub(super) fn number(&mut self, session: &mut Session<AnyDevice>) -> u32 {
         *self.number.get_or_insert_with(|| session.hold())
     }
 
-    /// Whether there is nothing to do to have all clips on the device; with no device they
-    /// are filled when there is one.
+    /// Whether the device has all clips, or is lost and gets them with the next one.
     pub(super) fn is_stored(&self, session: &Session<AnyDevice>) -> bool {
         self.is_there || self.words.is_empty() || session.is_lost()
     }
 
-    /// Sees to it that the device has all clips.
+    /// Brings all clips to the device.
     pub(super) fn store(&mut self, session: &mut Session<AnyDevice>) -> Result<(), Error> {
         let number = self.number(session);
         if !self.is_stored(session) {
@@ -108,12 +108,12 @@ impl Clips {
     /// Fills the store again after a loss.
     pub(super) fn restore(&mut self, session: &mut Session<AnyDevice>) {
         self.is_there = false;
-        // Where it finds no room, its calls are given up as those of any tensor.
+        // Where there is no room for the store, calls that sample clips are given up.
         let _ = self.store(session);
     }
 }
 
-/// So many words, as places count them.
+/// A number of words in 32 bits, as places count them.
 pub(super) fn words_of(count: usize) -> u32 {
     u32::try_from(count).expect("a store has fewer than 2^32 words")
 }

@@ -1,8 +1,7 @@
 //! Work larger than memory: chunks go in, their results come out in the same
 //! order, a bounded number of them on their way.
 //!
-//! It makes no call itself, the program's closure does, and it needs no
-//! particular runtime.
+//! The program's closure makes the calls. A stream needs no particular runtime.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -17,10 +16,10 @@ use super::gpu::Gpu;
 use super::platform::block_on;
 use super::room::Room;
 
-/// One that is uploaded, one that is computed, one that is read back.
+/// The least depth: one chunk is uploaded, one computed, one read back.
 const LEAST: u64 = 3;
 
-/// Small chunks go several in a batch; beyond so many that gains nothing.
+/// The greatest depth by default. Small chunks share batches, and more chunks gain nothing.
 const MOST: u64 = 64;
 
 /// Bytes of chunks and results that keep link and device at work: some chunks of a batch each
@@ -34,9 +33,9 @@ const ENOUGH: u64 = 16 << 20;
 /// what is on its way, which gives those calls up.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Results<S: Stream, F, R: Future> {
-    /// At least one.
+    /// The sessions, at least one.
     gpus: Arc<[Gpu]>,
-    /// `None` once it has ended.
+    /// `None` once the source has ended.
     source: Option<Pin<Box<S>>>,
     call: F,
     depth: Option<usize>,
@@ -130,7 +129,7 @@ where
         self
     }
 
-    /// Takes chunks while there is room, and has every one of them go on.
+    /// Takes chunks while there is room, and polls every chunk that is running.
     fn advance(&mut self, context: &mut Context<'_>) {
         for chunk in &mut self.chunks {
             chunk.go_on(context);
@@ -175,7 +174,7 @@ where
             return true;
         }
         let depth = self.depth.unwrap_or_else(|| self.usual_depth());
-        // Of a session that is closed the calls say so.
+        // A closed session counts as having room: its calls return the error.
         let mut rooms = self.rooms.iter_mut();
         chunks < depth && rooms.any(|room| room.poll(context).is_ready())
     }
@@ -202,7 +201,7 @@ impl<R: Future> Chunk<R> {
     }
 }
 
-// Nothing in it is pinned but what has a box of its own.
+// Everything that is pinned has a box of its own.
 impl<S: Stream, F, R: Future> Unpin for Results<S, F, R> {}
 
 impl<S, F, R> Stream for Results<S, F, R>
@@ -217,7 +216,7 @@ where
         self.advance(context);
         match self.chunks.pop_front() {
             Some(Chunk::Done(result)) => {
-                // The next one is begun before this one is looked at.
+                // The next chunk is begun before the first one's result is taken.
                 self.advance(context);
                 Poll::Ready(Some(result))
             }
@@ -242,7 +241,7 @@ impl<I: Iterator> Stream for Ready<I> {
     }
 }
 
-// Its items are not pinned.
+// An iterator's items are not pinned.
 impl<I> Unpin for Ready<I> {}
 
 impl Blocking {

@@ -21,17 +21,17 @@ use crate::plan::RecipeId;
 use crate::session::{Kernels, Submission};
 use crate::tensor::WORD;
 
-/// What a handle says of its calls.
+/// What a handle adds to its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Terms {
-    /// In a full queue they may take each other's place.
+    /// The calls' key: in a full queue a call may take the place of an older one with its key.
     pub(super) key: Option<u32>,
-    /// Where they run.
+    /// The engine that the calls run on, if the handle chooses one.
     pub(super) engine: Option<Engine>,
 }
 
 impl Shared {
-    /// Takes a call. Its answer comes through the call, a refusal too.
+    /// Takes a call. Its answer, or a refusal, comes out of the call.
     pub(super) fn submit<T>(
         self: &Arc<Self>,
         request: Result<Request<'_>, Error>,
@@ -108,7 +108,7 @@ impl Shared {
         {
             Ok(accepted) => accepted,
             Err(error) => {
-                // A call that finds the queue full has what fills it sent.
+                // A full queue is sent, also where the call was refused.
                 self.wake_worker(state);
                 return Err(error);
             }
@@ -162,11 +162,11 @@ impl Shared {
 
     pub(super) fn abort(&self, ticket: Ticket) {
         let mut state = self.lock();
-        // Removed under the lock, dropped outside it: a waker may be inside.
+        // The answer is dropped outside the lock, because it may hold a waker.
         let answer = state.answers.remove(&ticket);
         if answer.is_some() {
             state.driver.session.abort(ticket);
-            // Others may have waited for what the call would have written.
+            // Other calls may have waited for a tensor that this call would have written.
             let wanted = self.wants_worker(&state);
             self.tell_waiting(state);
             if wanted {
@@ -195,7 +195,7 @@ impl State {
         Ok(id)
     }
 
-    /// Copies the operands into the session, each from a multiple of 16 bytes.
+    /// Copies the operands to the arena, each from the next multiple of 16 bytes on.
     fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
         let need: usize = request
             .operands()
@@ -214,7 +214,7 @@ impl State {
 
 fn rows(request: &Request<'_>) -> Result<u32, Error> {
     if let Structure::Chain(_) = request.structure {
-        return Ok(0); // It knows its rows, and costs nothing.
+        return Ok(0); // A chain knows its rows, and costs nothing.
     }
     u32::try_from(request.rows).map_err(|_| Error::TooLarge {
         what: "a call's operands",

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::shared::Shared;
 use crate::error::Error;
 
-/// How work came to its end.
+/// How supervised work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     WithItsWork,

@@ -26,7 +26,7 @@ pub struct Tensor {
     resident: Arc<Resident>,
 }
 
-/// A tensor's number in its session.
+/// A tensor of a session, which is released with the last clone.
 pub(super) struct Resident {
     shared: Arc<Shared>,
     number: u32,
@@ -38,7 +38,8 @@ impl Tensor {
     pub(super) fn new(
         shared: &Arc<Shared>,
         number: u32,
-        (shape, packing): (Shape, Option<Packing>),
+        shape: Shape,
+        packing: Option<Packing>,
     ) -> Tensor {
         Tensor {
             resident: Arc::new(Resident {
@@ -77,7 +78,7 @@ impl Tensor {
         let source = state.residents.sources.get_mut(number);
         let mut dropped = None;
         if let Some(Source::Kept(data)) = source {
-            // With no device it is still to be filled, once.
+            // The device is lost: the next one is still filled from the data, once.
             let data = std::mem::take(data);
             let next = if is_lost {
                 Source::Once(data)
@@ -88,7 +89,7 @@ impl Tensor {
             state.residents.sources.insert(*number, next);
         }
         drop(state);
-        drop(dropped); // Outside the lock: it may be large.
+        drop(dropped); // Outside the lock: the data may be large.
         self
     }
 
@@ -230,7 +231,7 @@ impl Gpu {
         let shared = self.shared();
         let packing = contents.packing;
         let number = shared.on_gpu_driver_thread(|shared| shared.keep(contents))?;
-        Ok(Tensor::new(shared, number, (shape, packing)))
+        Ok(Tensor::new(shared, number, shape, packing))
     }
 }
 
@@ -239,7 +240,7 @@ impl Shared {
     fn keep(&self, contents: Contents) -> Result<u32, Error> {
         let mut state = self.open()?;
         let number = state.driver.session.hold();
-        // With no device it is filled when there is one.
+        // While the device is lost, the tensor waits for the next one.
         if !state.driver.session.is_lost()
             && let Err(error) = fill(&mut state.driver.session, number, &contents)
         {
@@ -253,7 +254,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// The number here of a tensor that is to be written.
+    /// The number in this session of a tensor that is to be written.
     pub(super) fn admit_target(&self, tensor: &Tensor) -> Result<u32, Error> {
         let number = self.admit(tensor)?;
         if tensor.resident.packing.is_some() {
@@ -270,7 +271,7 @@ impl Shared {
         }
     }
 
-    /// The number here of a tensor that a batch names.
+    /// The number in this session of a tensor that a call names.
     pub(super) fn admit(&self, tensor: &Tensor) -> Result<u32, Error> {
         let resident = &tensor.resident;
         let mut state = self.lock();
@@ -293,7 +294,7 @@ impl Shared {
     }
 }
 
-/// The shape of so many elements.
+/// The shape with these dimensions, if it has this many elements.
 pub(super) fn shaped(name: &str, dims: &[u32], elements: usize) -> Result<Shape, Error> {
     let shape = Shape::new(dims)?;
     if shape.count() as usize == elements {

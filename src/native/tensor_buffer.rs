@@ -1,6 +1,6 @@
 //! Where a tensor lies on the device, for the program's own use of it.
 //!
-//! The way back is in `import.rs`.
+//! How the program's buffers become tensors is in `import`.
 
 use super::platform;
 use super::tensor::Tensor;
@@ -27,9 +27,9 @@ impl Tensor {
     ///
     /// What a call wrote is there for all that is submitted to
     /// [`wgpu_queue`](super::Gpu::wgpu_queue) after the call was answered. It is to be
-    /// read: what a program writes itself, calls on the processor do not see.
+    /// read: what a program writes itself, calls on the CPU do not see.
     ///
-    /// `None` on the processor, for a tensor that lies in parts because no buffer holds
+    /// `None` on the CPU, for a tensor that lies in parts because no buffer holds
     /// it, and once its device is lost: ask again for each frame, because on the next
     /// device it lies elsewhere. With the tensor's last clone, as soon as no pending
     /// call reads it, the buffer is destroyed.

@@ -7,19 +7,19 @@ use std::task::Waker;
 /// The wakers of the tasks that wait for room.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    /// Each with the number of its waiter.
+    /// Each waker with the number of its waiter.
     wakers: Vec<(u64, Waker)>,
     numbered: u64,
 }
 
-/// One among those that wait, if it has a number.
+/// A task that may wait for room; it waits if it has a number.
 #[derive(Debug, Default)]
 pub(super) struct Waiter {
     pub(super) number: Option<u64>,
 }
 
 impl Waiters {
-    /// From here on this waker is the one of its waiter.
+    /// Registers the waker of a waiter, in place of the waiter's older one.
     pub(super) fn wait(&mut self, waiter: &mut Waiter, waker: &Waker) {
         let number = *waiter.number.get_or_insert_with(|| {
             self.numbered += 1;
@@ -32,7 +32,7 @@ impl Waiters {
         }
     }
 
-    /// This waiter waits no more; the waker that was kept for it.
+    /// Ends the registration of a waiter; the waker that was kept.
     pub(super) fn leave(&mut self, waiter: &Waiter) -> Option<Waker> {
         let mut wakers = self.wakers.iter();
         let at = wakers.position(|(known, _)| Some(*known) == waiter.number)?;
@@ -45,7 +45,7 @@ impl Waiters {
         self.wakers.len()
     }
 
-    /// All of them: they are told now.
+    /// Takes all wakers, to be woken.
     pub(super) fn take(&mut self) -> Vec<(u64, Waker)> {
         std::mem::take(&mut self.wakers)
     }

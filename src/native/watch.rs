@@ -74,7 +74,7 @@ impl Drop for Watch {
             state.driver.session.measure_batches(None);
         }
         drop(state);
-        drop(ended); // Outside the lock: it may hold anything.
+        drop(ended); // Outside the lock: a listener may hold anything.
     }
 }
 

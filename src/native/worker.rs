@@ -1,8 +1,7 @@
-//! The one thread that sends batches and settles calls: it does what the driver says.
+//! The native face of a driver: one thread that sends batches and settles calls.
 //!
-//! It waits for a GPU outside the lock, and copies results out of the read-back
-//! there too; what the processor has of a batch is computed under it, as part of
-//! sending. When to send is not decided here.
+//! The worker waits for a GPU outside the lock, and copies results there too; the CPU share of a
+//! batch is computed under the lock, as part of sending. What is done next, the driver decides.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use super::arrival::arrive;
 use super::calibration;
 use super::compiles;
-use super::delivery::{Landed, Part};
+use super::delivery::{Delivery, Part};
 use super::platform::{self, thread};
 use super::recovery::Opener;
 use super::result_buffer::Words;
@@ -27,24 +26,26 @@ use crate::driver::{Landing, News, Work};
 use crate::error::Error;
 use crate::session::{Launch, Settlement};
 
-/// Milliseconds without a new call that end a burst, and the longest burst.
+/// Milliseconds without a new call that end a burst.
 const LULL_MS: f64 = 0.02;
+
+/// Milliseconds of the longest burst.
 const BURST_MS: f64 = 0.5;
 
 /// Seconds of the longest sleep: a day.
 const LONGEST_S: f64 = 86_400.0;
 
-/// Works until the session is closed, and frees its device then.
+/// Works until the session is closed, and then frees its devices.
 pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     supervise(shared, || work(shared, opener));
-    // Whatever ended the work, each call is told, and what is broken is closed.
+    // Whatever ended the work, the session is closed and all calls are answered.
     supervise(shared, || shared.close(&Error::Disposed));
     let devices = shared.take_devices();
     compiles::wait(shared);
     for device in devices {
         platform::free(device, shared.stall);
     }
-    // A program that ends while a thread of it is in a GPU driver may end badly.
+    // A program may crash if it ends while one of its threads is in a GPU driver.
     let freeing = std::mem::take(&mut shared.lock().freeing);
     for device in freeing {
         device.wait(shared.stall);
@@ -57,15 +58,15 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
         shared,
         opener,
         flights: VecDeque::new(),
-        landed: VecDeque::new(),
+        deliveries: VecDeque::new(),
     };
     let mut begun = None;
     loop {
-        // Sent first: the device computes while results are copied.
+        // The next batch is sent first: the device computes it while results are copied.
         let goes_on = worker.drive();
-        for landed in worker.landed.drain(..) {
-            let facts = landed.facts;
-            landed.deliver(&mut begun);
+        for delivery in worker.deliveries.drain(..) {
+            let facts = delivery.facts;
+            delivery.deliver(&mut begun);
             if let Some(facts) = facts {
                 watch::tell(shared, &facts);
             }
@@ -84,14 +85,14 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
     opener: Opener,
-    /// What the model is remembered by.
+    /// The adapter's name, by which the cost model is kept.
     adapter: String,
     flights: VecDeque<Sent>,
     /// Answers that are still to be handed out.
-    landed: VecDeque<Landed>,
+    deliveries: VecDeque<Delivery>,
 }
 
-/// A chunk of a batch on its way.
+/// A chunk in flight.
 struct Sent {
     batch: BatchId,
     generation: Generation,
@@ -99,8 +100,8 @@ struct Sent {
 }
 
 impl Worker<'_> {
-    /// Does what is due, and sleeps as long as there is nothing on hand either; `false`
-    /// once the session is closed.
+    /// Does the driver's work until the driver sleeps and the worker has answers or flights on
+    /// hand; without these the worker sleeps. `false` once the session is closed.
     fn drive(&mut self) -> bool {
         let shared = self.shared;
         let mut state = shared.lock();
@@ -129,7 +130,7 @@ impl Worker<'_> {
                     state.spare.clear();
                     state
                 }
-                Work::Calibrated => {
+                Work::EndCalibration => {
                     calibration::remember(&state, &self.adapter);
                     state
                 }
@@ -156,35 +157,37 @@ impl Worker<'_> {
         false
     }
 
-    /// What is to be done without the lock.
+    /// Does work that needs no lock.
     fn work_unlocked(&mut self, work: Work) {
         let shared = self.shared;
         match work {
             Work::Gather => let_calls_gather(shared),
-            Work::Tell(News::Regained) => shared.recovered(),
+            Work::Tell(News::Regained) => shared.mark_sound(),
             Work::Replace { pauses } => {
                 shared.hand_over();
                 self.opener.open(shared, pauses);
             }
             Work::Look { pauses } => self.opener.open(shared, pauses),
             Work::Sample { generation, flight } => {
-                let sampled = arrive(shared, flight, |state, now| gone(state, generation, now));
+                let sampled = arrive(shared, flight, |state, now| {
+                    check_loss(state, generation, now)
+                });
                 if let Some(outcome) = sampled {
                     let now = shared.clock.now();
-                    shared.lock().driver.sampled(&outcome, now);
+                    shared.lock().driver.note_sample(&outcome, now);
                 }
             }
-            // Nobody is told how a batch was answered.
+            // Native sessions have no listeners for other news.
             _ => {}
         }
     }
 
-    /// Whether nothing is on its way and nothing to be handed out.
+    /// Whether the worker has neither flights to await nor answers to hand out.
     fn is_idle(&self) -> bool {
-        self.flights.is_empty() && self.landed.is_empty()
+        self.flights.is_empty() && self.deliveries.is_empty()
     }
 
-    /// Sleeps until something happens, at most until this moment.
+    /// Sleeps until something happens, or until this moment.
     fn sleep<'a>(&self, mut state: Guard<'a>, until: Option<Millis>) -> Guard<'a> {
         let shared = self.shared;
         let pause = until.map(|until| pause(shared.clock.now(), until));
@@ -197,7 +200,7 @@ impl Worker<'_> {
         state
     }
 
-    /// Takes the flights of a batch.
+    /// Takes the flights of a batch, to await them.
     fn follow(&mut self, launch: Launch) {
         let (batch, generation) = (launch.batch, launch.generation);
         let flights = launch.flights.into_iter();
@@ -208,14 +211,14 @@ impl Worker<'_> {
         }));
     }
 
-    /// Waits for a chunk and takes the calls that it completes off the session.
+    /// Awaits a chunk, and settles its calls.
     fn land(&mut self, sent: Sent) {
         let (shared, generation) = (self.shared, sent.generation);
         let arrived = arrive(shared, sent.flight, |state, now| {
-            gone(state, generation, now)
+            check_loss(state, generation, now)
         });
         let Some(outcome) = arrived else {
-            return; // Closed, which rejects the calls.
+            return; // The session is closed, which rejects the calls.
         };
         let mut state = shared.lock();
         let landing = Landing {
@@ -223,9 +226,9 @@ impl Worker<'_> {
             generation,
             outcome,
         };
-        let settlement = state.driver.landed(landing, shared.clock.now());
+        let settlement = state.driver.settle(landing, shared.clock.now());
         let Some(mut settlement) = settlement else {
-            // Closed in the meantime, or to be sent again.
+            // The session was closed meanwhile, or the chunk is sent again.
             return;
         };
         let next = std::mem::take(&mut settlement.next);
@@ -237,7 +240,7 @@ impl Worker<'_> {
         }));
     }
 
-    /// Takes calls that are answered off the session, to be told when nothing is to be sent.
+    /// Takes the answers of a chunk, to be handed out when nothing is to be sent.
     fn settle(&mut self, mut state: Guard<'_>, settlement: Settlement) {
         let Settlement {
             answers, outcome, ..
@@ -262,7 +265,7 @@ impl Worker<'_> {
         let parts = parts.collect();
         let facts = state.driver.session.take_facts();
         self.shared.tell_waiting(state);
-        self.landed.push_back(Landed {
+        self.deliveries.push_back(Delivery {
             parts,
             outcome,
             facts,
@@ -270,21 +273,21 @@ impl Worker<'_> {
     }
 }
 
-/// The worker has nothing on hand.
+/// Frees released tensors, and tells the driver that the worker has nothing on hand.
 fn wake(shared: &Shared, state: &mut State) {
     state.driver.session.free_released();
     state.driver.wake(shared.clock.now());
 }
 
-/// Why nothing more comes of a device of this life, if nothing does.
-fn gone(state: &mut State, generation: Generation, now: Millis) -> Option<Error> {
-    state.driver.look(now);
+/// The error of a flight whose device is lost or stalls, if it is.
+fn check_loss(state: &mut State, generation: Generation, now: Millis) -> Option<Error> {
+    state.driver.check_stall(now);
     let is_gone = state.driver.is_gone(generation);
     is_gone.then(|| Error::DeviceLost("it is gone, or answered nothing for too long".into()))
 }
 
-/// The native end of a task: a burst of calls is over when none has come for a
-/// moment. Spun, because a sleep is longer than the whole burst.
+/// Waits until no call has come for a moment, so that the calls of a burst share a batch. The
+/// thread spins, because a sleep would be longer than the whole burst.
 fn let_calls_gather(shared: &Shared) {
     let start = shared.clock.now();
     let (mut calls, mut last) = (0, start);
@@ -301,13 +304,13 @@ fn let_calls_gather(shared: &Shared) {
     }
 }
 
-/// How long to sleep. Who wakes too early looks again, so what is longer than a clock
-/// can count, as a wait without an end is, is cut.
+/// How long to sleep until a moment, at most a day: a wait without an end is longer than a clock
+/// can count, and a worker that wakes too early sleeps again.
 fn pause(now: Millis, until: Millis) -> Duration {
     Duration::from_secs_f64(((until.0 - now.0) / 1e3).clamp(0.0, LONGEST_S))
 }
 
-/// Answers somebody who waits for no words.
+/// Answers a ticket that waits for no words.
 fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
     let caller = state.answers.remove(&ticket);
     drop(state);

@@ -1,27 +1,27 @@
-//! Clips: keyframe tracks in the words that kernels read.
+//! Encodes clips, which are keyframe tracks, in the words that kernels read.
 //!
-//! A clip is `[duration, lanes, 0, 0]`, its lanes, then keys and values of its
-//! tracks. A lane is `[times, keys, values, words from key to key, flags | first
-//! float of the row << 8, easing, floats, width]`; addresses count from the clip's
-//! first word. The samplers are those of glTF 2.0, appendix C.
+//! A clip is `[duration, lanes, 0, 0]`, its lanes, then the keys and values of its tracks. A lane
+//! is `[times, keys, values, words from key to key, flags | first float of the row << 8, easing,
+//! floats, width]`; addresses count from the clip's first word. The samplers are those of glTF
+//! 2.0, appendix C. Sampling itself is `shaders/clip.wgsl`.
 
 use crate::error::Error;
 
-/// Floats that a row of a clip may have.
+/// The most floats of a row of a clip.
 pub const MAX_WIDTH: usize = 1 << 20;
 
-/// Keys and the values at them.
+/// Keyframes of one value: the times of keys, and the values there.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// Seconds of the keys, rising; of equal ones the last counts. A GPU may take a
-    /// subnormal one (below 1.2e-38) for 0, as it may a time that is sampled.
+    /// The times of keys in seconds, rising; of equal times the last counts. A GPU may take a
+    /// subnormal time (below 1.2e-38) for 0, also one that is sampled.
     pub times: &'a [f32],
-    /// The values, key after key: as many floats each. Of a cubic spline, the
-    /// in-tangent, the value and the out-tangent of each key.
+    /// The values, key after key, of equally many floats; for a cubic spline the in-tangent, the
+    /// value and the out-tangent of each key.
     pub values: &'a [f32],
     /// What the values are.
     pub kind: Kind,
-    /// What lies between them.
+    /// How values between keys are computed.
     pub interpolation: Interpolation,
     /// How progress from key to key is eased.
     pub easing: Easing,
@@ -30,14 +30,14 @@ pub struct Track<'a> {
 /// What the values of a track are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Any number of floats.
+    /// Vectors of any number of floats.
     #[default]
     Vector,
     /// Unit quaternions, xyzw.
     Quaternion,
 }
 
-/// What lies between keys.
+/// How values between keys are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interpolation {
     /// The value of the key before.
@@ -53,7 +53,7 @@ pub enum Interpolation {
 /// How progress from one key to the next is eased.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Easing {
-    /// Not at all.
+    /// Progress is not eased.
     #[default]
     Linear,
     /// CSS's `cubic-bezier(x1, y1, x2, y2)`, both x within 0 and 1.
@@ -65,20 +65,20 @@ pub enum Easing {
 /// Where the jumps of steps are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// One at the start.
+    /// There is a jump at the start.
     Start,
-    /// One at the end.
+    /// There is a jump at the end.
     End,
-    /// None at either.
+    /// There is no jump at either end.
     None,
-    /// One at each.
+    /// There is a jump at each end.
     Both,
 }
 
 /// What becomes of a time outside of a clip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
-    /// It is the nearest end.
+    /// The time becomes the nearer end.
     #[default]
     Clamp,
     /// The clip begins again.
@@ -92,16 +92,16 @@ pub enum Wrap {
 pub struct Encoded {
     /// The words, a multiple of four.
     pub words: Vec<u32>,
-    /// Its lanes.
+    /// How many lanes the clip has.
     pub lanes: u32,
     /// Floats of a row.
     pub width: u32,
-    /// Seconds.
+    /// The duration in seconds.
     pub duration: f32,
 }
 
-/// Encodes tracks, whose floats make up a row one after the other. The duration
-/// is the last key's time unless given.
+/// Encodes tracks, whose values side by side make up a row. The duration is the time of the last
+/// key, unless one is given.
 ///
 /// # Errors
 ///
@@ -180,7 +180,7 @@ pub fn encode(tracks: &[Track<'_>], duration: Option<f32>) -> Result<Encoded, Er
     })
 }
 
-/// What the kernel computes steps with: (steps, jump at the start, all jumps).
+/// The numbers by which the kernel computes steps: steps, jumps at the start, all jumps.
 fn numbers(steps: u32, jump: Jump) -> [f32; 4] {
     let (first, more) = match jump {
         Jump::Start => (1.0, 0.0),
@@ -192,7 +192,7 @@ fn numbers(steps: u32, jump: Jump) -> [f32; 4] {
     [steps, first, steps + more, 0.0]
 }
 
-/// Kind and width of each track: clips of equal ones have equal rows.
+/// Kind and width of each track. Clips of equal signatures have equal rows, and can be blended.
 pub fn signature(tracks: &[Track<'_>]) -> Vec<(Kind, u32)> {
     let tracks = tracks.iter();
     tracks
@@ -224,7 +224,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).expect("a clip has fewer than 2^32 words")
 }
 
-/// The floats of a track's value.
+/// Checks a track, and returns how many floats its values have.
 fn check(index: usize, track: &Track<'_>) -> Result<usize, Error> {
     let wrong = |problem: &str| Err(invalid(&format!("tracks[{index}]{problem}")));
     let keys = track.times.len();

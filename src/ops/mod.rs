@@ -1,7 +1,8 @@
-//! What people ask for of rows: one function an op, which says what computes it.
+//! The row ops: one function for each, which says what kernel computes it. Also what callers give
+//! to clips, indexes and fields, in the words that kernels read.
 //!
-//! No lengths, no values, no memory: those come with each call. Samplings of clips and
-//! searches have structures of their own in `graph`.
+//! A row op has no lengths and no values, which come with each call. Samplings of clips and
+//! searches are structures of `graph`.
 
 pub mod clips;
 mod grammar;
@@ -18,7 +19,7 @@ use crate::graph::Timing;
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{DType, Format};
 
-/// A quaternion.
+/// The format of a quaternion.
 const QUATERNION: Format = Format {
     dtype: DType::F32,
     width: 4,
@@ -54,6 +55,7 @@ pub fn bezier(width: u32, timing: Timing) -> Result<RowOp, Error> {
     Ok(of(Named::Bezier, [row; 4], row).at(DType::Parameter, timing))
 }
 
+/// The format of rows of so many floats.
 fn floats(name: &str, width: u32) -> Result<Format, Error> {
     if width == 0 {
         let problem = ": width is 0, but an item has at least 1 float";
@@ -63,7 +65,7 @@ fn floats(name: &str, width: u32) -> Result<Format, Error> {
     Ok(Format { dtype, width })
 }
 
-/// The op of a kernel on such rows, as wide as the first.
+/// The op of a kernel with these formats; the width of the first operand is the kernel's.
 fn of<const N: usize>(kernel: Named, operands: [Format; N], result: Format) -> RowOp {
     RowOp {
         kernel,
@@ -78,7 +80,7 @@ fn of<const N: usize>(kernel: Named, operands: [Format; N], result: Format) -> R
 }
 
 impl RowOp {
-    /// The same with a parameter behind its operands: one of the call, or one of each row.
+    /// The same op with a parameter behind its operands: one for the call, or one for each row.
     fn at(mut self, dtype: DType, timing: Timing) -> RowOp {
         let format = Format { dtype, width: 1 };
         match timing {
@@ -89,7 +91,7 @@ impl RowOp {
         self
     }
 
-    /// The same in a variant of its kernel.
+    /// The same op in a variant of its kernel.
     fn in_mode(mut self, mode: u32) -> RowOp {
         self.settings.mode = mode;
         self

@@ -12,26 +12,26 @@ use crate::graph::{Expr, Measure, Mode, Timing};
 use crate::program::{Named, RowOp};
 use crate::tensor::{DType, Format};
 
-/// A state of 16 layers.
+/// The format of a state.
 const STATE: Format = Format {
     dtype: DType::State,
     width: 1,
 };
 
-/// The gradients of a state.
+/// The format of the gradients of a state.
 const GRADIENTS: Format = Format {
     dtype: DType::F32,
     width: 32,
 };
 
-/// One float.
+/// The format of a float.
 const FLOAT: Format = Format {
     dtype: DType::F32,
     width: 1,
 };
 
-/// Steps that a sequence may have: both ends, and a t for each step that fits
-/// 16.16 fixed point.
+/// How many steps a sequence may have: at least both ends, and no more than 16.16 fixed point
+/// tells apart.
 const STEPS: RangeInclusive<u32> = 2..=65_536;
 
 /// A state of 16 layers of a byte each. The high nibble of a layer is ρ + 8, a
@@ -44,10 +44,10 @@ pub struct State(pub [u8; 16]);
 /// A quantity of a layer, as a formula of `rho` (−8 to 7), `theta` (0 to 15,
 /// sixteenths of a turn) and `layer` (0 to 15).
 ///
-/// Numbers and `pi`; `+ - * /`, `^`, unary minus, parentheses; `abs`, `sqrt`,
-/// `exp`, `log`, `sin`, `cos`, `tan` and `tanh` of one, `min`, `max` and `pow`
-/// of two. Evaluated in 32-bit floats. Where the formula has no finite value,
-/// what comes out is the device's.
+/// A formula may have numbers and `pi`; `+ - * /`, `^`, unary minus and parentheses; `abs`,
+/// `sqrt`, `exp`, `log`, `sin`, `cos`, `tan` and `tanh` of one number, `min`, `max` and `pow` of
+/// two. It is evaluated in 32-bit floats. Where it has no finite value, results differ from
+/// device to device.
 ///
 /// ```
 /// use framebatch::Field;
@@ -72,14 +72,14 @@ impl FromStr for Field {
     }
 }
 
-/// (∂f/∂ρ, ∂f/∂θ) of each layer, f being a caller's field: 32 floats a state.
-/// Central differences over 2⁻¹⁰, one-sided at the ends of ρ, and circular in
-/// θ: just below 0 is 16. Null is ρ = −8 like any other.
+/// (∂f/∂ρ, ∂f/∂θ) of each layer, where f is a caller's field: 32 floats for each state. Central
+/// differences over 2⁻¹⁰, one-sided at the ends of ρ, and circular in θ: 16 is just below 0.
+/// Null counts as ρ = −8.
 pub fn field_gradients(field: &Field) -> RowOp {
     of(Named::StateField(field.0.clone()), [STATE], GRADIENTS)
 }
 
-/// (∂m/∂ρ, ∂m/∂θ) of each layer: 32 floats a state.
+/// (∂m/∂ρ, ∂m/∂θ) of each layer: 32 floats for each state.
 pub fn gradients() -> RowOp {
     of(Named::StateGradients, [STATE], GRADIENTS)
 }
@@ -90,7 +90,7 @@ pub fn interpolate(mode: Mode, timing: Timing) -> RowOp {
     op.at(DType::Fraction, timing)
 }
 
-/// The states from one to another: `steps` of them, both ends included.
+/// `steps` states from one state to another, both ends included.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ pub fn sequence(steps: u32, mode: Mode) -> Result<RowOp, Error> {
             ..STATE
         };
         let mut op = of(Named::StateSequence, [STATE; 2], states).in_mode(number(mode));
-        // A thread makes one of them.
+        // A thread computes one state of the sequence.
         op.settings.width = steps;
         return Ok(op);
     }
@@ -117,7 +117,7 @@ pub fn interpolate_bezier(timing: Timing) -> RowOp {
     of(Named::StateBezier, [STATE; 4], STATE).at(DType::Fraction, timing)
 }
 
-/// How far apart two states are: one float a pair.
+/// How far apart two states are: one float for each pair.
 pub fn distance(measure: Measure) -> RowOp {
     let mode = match measure {
         Measure::Straight => 0,
@@ -131,7 +131,7 @@ pub fn descend(timing: Timing) -> RowOp {
     of(Named::StateDescend, [STATE], STATE).at(DType::Rate, timing)
 }
 
-/// A mode as kernels know it.
+/// The number of a mode in kernels.
 fn number(mode: Mode) -> u32 {
     match mode {
         Mode::Lerp => 0,

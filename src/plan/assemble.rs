@@ -1,13 +1,13 @@
-//! Turns the calls of a chunk into a plan: results end to end, one dispatch for each group and
-//! stage, a slot for every intermediate until its last use.
+//! Turns the calls of a chunk into a plan: results end to end, one dispatch for each stage of
+//! merged calls, a slot for every intermediate until its last use.
 //!
-//! Which calls form a group is decided in `groups`.
+//! Which calls are merged is decided in `merging`.
 
 use std::borrow::Borrow;
 
 use super::call::SegmentList;
 use super::copy_runs::CopyRuns;
-use super::groups::{ChunkLayout, ChunkSource, Group};
+use super::merging::{ChunkLayout, ChunkSource, MergedCalls};
 use super::schedule::StageRun;
 use super::search::{self, queries};
 use super::{Call, Chunk, Dispatch, Operand, Plan, Recipe, Slot, Step};
@@ -66,13 +66,13 @@ impl Builder {
             runs,
         });
         // Invariant: tensors are written before anything of the batch reads them.
-        let is_stored = |group: &Group| recipes[group.recipe.0 as usize].is_stored();
-        let (first, rest): (Vec<Group>, Vec<Group>) =
-            layout.groups.into_iter().partition(is_stored);
-        for group in first.into_iter().chain(rest) {
-            let set = sets.get(group.set.0 as usize);
-            let recipe = &recipes[group.recipe.0 as usize];
-            self.group(recipe, group, set.map_or(&[][..], |set| set));
+        let is_stored = |merged: &MergedCalls| recipes[merged.recipe.0 as usize].is_stored();
+        let (first, rest): (Vec<MergedCalls>, Vec<MergedCalls>) =
+            layout.merged.into_iter().partition(is_stored);
+        for merged in first.into_iter().chain(rest) {
+            let set = sets.get(merged.set.0 as usize);
+            let recipe = &recipes[merged.recipe.0 as usize];
+            self.add_program(recipe, merged, set.map_or(&[][..], |set| set));
         }
         self.plan.steps.push(Step::Download {
             slot: Slot::RESULTS,
@@ -81,29 +81,30 @@ impl Builder {
         self.plan
     }
 
-    /// Adds the steps of a group, stage by stage; `set` are the resident tensors that its calls name.
-    fn group(&mut self, recipe: &Recipe, group: Group, set: &[u32]) {
+    /// Adds the steps of merged calls, stage by stage; `set` are the resident tensors that these
+    /// calls name.
+    fn add_program(&mut self, recipe: &Recipe, merged: MergedCalls, set: &[u32]) {
         let schedule = &recipe.schedule;
-        let mut slots = GroupSlots {
+        let mut slots = ProgramSlots {
             recipe,
-            buffers: vec![Slot::RESULTS; group.filled.len()],
+            buffers: vec![Slot::RESULTS; merged.filled.len()],
             set,
         };
-        let mut is_made = vec![false; group.filled.len()];
-        let runs = schedule.runs.iter().zip(group.stages);
+        let mut is_made = vec![false; merged.filled.len()];
+        let runs = schedule.runs.iter().zip(merged.stages);
         for (at, (run, calls)) in runs.enumerate() {
             let stage = &schedule.program.stages[run.stage];
             if let Some(BufferId(buffer)) = stage.buffer() {
                 let index = buffer as usize;
                 if run.output.is_none() && !is_made[index] {
-                    slots.buffers[index] = self.scratch(group.filled[index]);
+                    slots.buffers[index] = self.scratch(merged.filled[index]);
                 }
                 is_made[index] = true;
             }
             match &stage.body {
                 Body::Search(searching) => self.search(searching, &calls, set),
                 _ => {
-                    let dispatch = slots.dispatch(*run, group.calls, calls);
+                    let dispatch = slots.dispatch(*run, merged.calls, calls);
                     self.plan.steps.push(Step::Dispatch(dispatch));
                 }
             }
@@ -147,8 +148,8 @@ impl Builder {
     }
 }
 
-/// The slots that the stages of a group read and write.
-struct GroupSlots<'a> {
+/// The slots that the stages of a program read and write.
+struct ProgramSlots<'a> {
     recipe: &'a Recipe,
     /// The slot of each buffer of the program.
     buffers: Vec<Slot>,
@@ -156,7 +157,7 @@ struct GroupSlots<'a> {
     set: &'a [u32],
 }
 
-impl GroupSlots<'_> {
+impl ProgramSlots<'_> {
     /// The dispatch of a stage for so many calls.
     fn dispatch(&self, run: StageRun, calls: u32, list: SegmentList) -> Dispatch {
         let schedule = &self.recipe.schedule;

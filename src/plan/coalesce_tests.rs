@@ -1,4 +1,4 @@
-//! Which stages' calls become one: as the plan's text has it.
+//! In which stages calls are coalesced, as the text of plans says.
 
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home, Norm, Reduction};
@@ -7,10 +7,10 @@ use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, assemble};
 use crate::tensor::{DType, Span};
 
-/// What is made of `x`, a call's own rows, and of a matrix and a vector that stay.
+/// Records a chain of `x`, the call's rows, and of a resident matrix and a resident vector.
 type Record = fn(&mut Chain, [NodeId; 3]) -> Result<NodeId, Error>;
 
-/// How many calls each stage has, of four with 5, 1, 63 and 2 rows of so many floats.
+/// How many segments each stage has, of four calls with 5, 1, 63 and 2 rows of so many floats.
 fn calls_of_stages(width: u32, record: Record) -> Vec<usize> {
     let mut recipes = Vec::new();
     let mut calls = Vec::new();
@@ -39,7 +39,7 @@ fn calls_of_stages(width: u32, record: Record) -> Vec<usize> {
             inputs,
             scalar: 0,
             set: SetId::default(),
-            // The first two have the same numbers, and so have the others.
+            // The first two calls have the same numbers, and the last two have the same.
             numbers: NumbersId(number / 2),
         });
         recipes.push(recipe);
@@ -63,12 +63,12 @@ fn rows_that_lie_end_to_end_are_one_calls() {
     let network: Record = |g, [x, w, _]| {
         let y = g.matmul(x, w)?;
         let y = g.unary(UnaryFn::Gelu, y)?;
-        let y = g.norm(Norm::Softmax, (y, -1), None)?;
+        let y = g.norm(Norm::Softmax, y, -1, None)?;
         let turned = g.transpose(w, &[])?;
         g.matmul(y, turned)
     };
     check("a network", 8, network, &[1, 1, 1]);
-    // The rows of 12 between lie end to end all the same.
+    // The rows of 12 floats between the stages lie end to end all the same.
     check("a network", 6, network, &[4, 1, 4]);
     let residual: Record = |g, [x, w, _]| {
         let y = g.matmul(x, w)?;
@@ -102,12 +102,12 @@ fn rows_that_lie_end_to_end_are_one_calls() {
 fn what_is_a_calls_own_stays_so() {
     let mean: Record = |g, [x, ..]| g.reduce(Reduction::Mean, x, (&[0], false));
     check("a mean over the rows", 8, mean, &[4]);
-    // What comes with a call lies between its rows and the next one's; the first
-    // two calls have the same numbers, and so have the others.
+    // A call's numbers lie between its rows and the next call's. The first two calls have the
+    // same numbers, and the last two have the same.
     let scaled: Record = |g, [x, w, _]| {
         let epsilon = g.constant()?;
         let y = g.matmul(x, w)?;
-        g.norm(Norm::Layer, (y, -1), Some(epsilon))
+        g.norm(Norm::Layer, y, -1, Some(epsilon))
     };
     check("numbers of the calls", 8, scaled, &[4, 2]);
     let apart: Record = |g, [x, ..]| {

@@ -8,7 +8,7 @@ use crate::plan::Recipe;
 use crate::program::{Effort, KINDS, Kind, RowOp};
 use crate::tensor::DType;
 
-/// What a call of a chain of such inputs computes.
+/// The effort of a call of a chain with inputs of these shapes.
 fn of_chain(shapes: &[&[u32]], record: impl Fn(&mut Chain, &[NodeId]) -> NodeId) -> [f64; KINDS] {
     let mut chain = Chain::default();
     let inputs = shapes.iter().map(|dims| {
@@ -41,7 +41,7 @@ fn products_are_counted_one_by_one() {
 
 #[test]
 fn elements_are_counted_with_what_is_done_to_each() {
-    // Two reads and a sum; a read and an exponential; a read and an addition to the sum.
+    // Two loads and a sum; a load and an exponential; a load and an addition to the sum.
     let add = |chain: &mut Chain, x: &[NodeId]| {
         chain
             .binary(crate::graph::BinaryFn::Add, x[0], x[1])

@@ -1,4 +1,4 @@
-//! Plans that no device holds: they are known as such, and halved.
+//! Chunks whose plans no device holds: these are recognized, and halved.
 
 use super::*;
 use crate::graph::chain::{Chain, Home, Reduction};
@@ -10,7 +10,7 @@ use crate::plan::{Call, Dispatch, Operand, Recipe, Segment};
 use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
 use crate::tensor::{DType, Span};
 
-/// What a GPU without lowered limits has.
+/// The limits of a GPU.
 fn limits() -> ChunkLimits {
     ChunkLimits {
         slot_bytes: (1 << 31) - 4,
@@ -20,7 +20,7 @@ fn limits() -> ChunkLimits {
     }
 }
 
-/// So many calls of the product of two tensors of these shapes.
+/// The recipe of a product of two tensors of these shapes, and so many calls.
 fn products(
     shapes: [&[u32]; 2],
     record: impl Fn(&mut Chain, NodeId),
@@ -64,7 +64,7 @@ fn largest_of_all(chain: &mut Chain, value: NodeId) {
     result(chain, most.expect("not empty"));
 }
 
-/// The chunks that so many calls go in: calls of each.
+/// How many calls each chunk has that these calls go in.
 fn chunks((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
     let source = PlanSource {
         recipes: std::slice::from_ref(recipe),
@@ -83,7 +83,7 @@ fn chunks((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
 
 #[test]
 fn intermediates_of_more_words_than_there_are_addresses_are_halved() {
-    // Of 2^22 words each: 2^32 of all of them, and a few more.
+    // Intermediates of 2^22 words each are 2^32 words together, and a few more.
     for count in [1024, 1029] {
         let sent = chunks(&products([&[2048, 16], &[16, 2048]], largest, count));
         assert_eq!(sent.iter().sum::<usize>(), count as usize);
@@ -93,7 +93,7 @@ fn intermediates_of_more_words_than_there_are_addresses_are_halved() {
 
 #[test]
 fn dispatches_of_more_threads_than_kernels_count_are_halved() {
-    // A workgroup for each of 33,553,056 matrices of one element.
+    // Each of 33,553,056 matrices of one element takes a workgroup.
     let one = [&[5792, 1, 1, 1][..], &[1, 5793, 1, 1]];
     let (recipe, calls) = products(one, result, 2);
     assert_eq!(chunks(&(recipe, calls)), [1, 1]);
@@ -101,7 +101,7 @@ fn dispatches_of_more_threads_than_kernels_count_are_halved() {
 
 #[test]
 fn threads_that_no_number_counts_do_not_wrap() {
-    // 2^26 matrices of one element each, with 64 threads: 2^32, and some more.
+    // 2^26 matrices of one element, with 64 threads each, take 2^32 threads, and some more.
     for shapes in [
         [&[8192, 1, 1, 1][..], &[1, 8192, 1, 1]],
         [&[8192, 1, 1, 1], &[1, 8193, 1, 1]],
@@ -162,7 +162,7 @@ fn threads_of_ops_that_no_number_counts_do_not_wrap() {
 
 #[test]
 fn entries_of_more_words_than_32_bits_count_are_counted() {
-    // 2^16 blocks of 2^16 threads for each call, of 5 words each.
+    // Each call takes 2^16 blocks of 2^16 threads, with an entry of 5 words for each block.
     let table = Table::of(&dispatch(
         Kernel::Named(Named::Slerp),
         4,
@@ -172,7 +172,7 @@ fn entries_of_more_words_than_32_bits_count_are_counted() {
     assert_eq!(table.threads, 14_000 << 32);
 }
 
-/// A chain of a column and a row, with so many results of 2^30 elements, and calls of it.
+/// The recipe of a chain of a column and a row, with so many results of 2^30 elements, and calls.
 fn sums(results: usize, count: u32) -> (Recipe, Vec<Call>) {
     let mut chain = Chain::default();
     let [column, row] = [[1 << 15, 1], [1, 1 << 15]].map(|dims| {
@@ -202,7 +202,7 @@ fn sums(results: usize, count: u32) -> (Recipe, Vec<Call>) {
 
 #[test]
 fn results_of_more_words_than_there_are_addresses_are_halved() {
-    // Each result has 4 GiB, and the words of four have no addresses.
+    // Each result has 4 GiB, and 32 bits have no addresses for the words of four.
     for count in [4, 5] {
         let (recipe, calls) = sums(1, count);
         let whole = assemble(

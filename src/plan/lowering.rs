@@ -217,7 +217,6 @@ fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
             ..StageSizes::default()
         }],
         buffers: vec![0; program.buffers as usize],
-        ..Sizes::default()
     };
     Recipe {
         schedule: Schedule::shared(program, known.iter().map(|recipe| &recipe.schedule)),

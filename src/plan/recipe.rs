@@ -260,7 +260,7 @@ impl Recipe {
         self.schedule.kernels.iter()
     }
 
-    /// Dispatches that a group of calls takes.
+    /// How many dispatches merged calls take.
     pub fn dispatches(&self) -> usize {
         match &self.schedule.program.stages[..] {
             [

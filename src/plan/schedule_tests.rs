@@ -1,4 +1,4 @@
-//! Which kernels a chain's calls get, of those that are compiled for it.
+//! Which of the kernels that are compiled for a chain its calls get.
 
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
@@ -7,7 +7,7 @@ use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, Table, assemb
 use crate::program::Tiles;
 use crate::tensor::{DType, Span};
 
-/// A product of so many rows of 32 with a matrix that stays.
+/// The recipe of a product of so many rows of 32 floats with a resident matrix.
 fn product(rows: u32) -> Recipe {
     let mut chain = Chain::default();
     let mut input = |dims: &[u32], home| {
@@ -25,7 +25,7 @@ fn product(rows: u32) -> Recipe {
 
 #[test]
 fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
-    // Calls, rows of each, whether tiles are small, and their threads.
+    // Calls, rows of each call, whether tiles are small, and threads.
     for (calls, rows, is_small, threads) in [
         (1, 8, true, 64),
         (3, 8, true, 2 * 64),
@@ -64,7 +64,7 @@ fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
             2,
             "a new length compiles nothing"
         );
-        // Blocks of threads end behind the last one.
+        // The last block of threads may go on behind the last thread.
         let table = Table::of(work);
         let behind = table.threads - threads;
         assert!(behind < 1 << table.params.shift, "{what}");

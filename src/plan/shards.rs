@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 
-use super::groups::ChunkSource;
+use super::merging::ChunkSource;
 use super::slicing::GRAIN;
 use super::{Call, Chunk, Plan, Recipe, RowSlice, SetId};
 

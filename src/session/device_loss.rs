@@ -4,8 +4,8 @@
 //! Finding another device is the matter of the driver and its face.
 
 use super::in_flight::Way;
-use super::launch::Settlement;
 use super::recovery::{ATTEMPTS, Loss, Remedy};
+use super::settlement::Settlement;
 use super::{Millis, Session};
 use crate::batch::Ticket;
 use crate::device::{Device, Engine, Generation};
@@ -43,9 +43,9 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Refuses a chunk of a batch over which too many devices were lost, while the last of
-    /// them waits for its replacement. A device that stalls may keep the chunk's flight for
-    /// ever. To be asked before anything is sent, until there is none.
+    /// Refuses a chunk of a batch over which too many devices were lost, while the last
+    /// lost device waits for its replacement. A device that stalls may keep the chunk's
+    /// flight for ever. A driver asks before anything is sent, until no chunk is refused.
     pub fn refuse_chunk(&mut self) -> Option<Settlement> {
         while self.is_lost() {
             let mut flying = self.queue.in_flight().iter();

@@ -1,22 +1,18 @@
-//! Launching: batches are sent in chunks and settled chunk by chunk, and their memory is
-//! given to the next batches.
+//! Launching: batches are sent in chunks.
 //!
 //! Of a large batch the first chunks go at once, and another one with each that returns, so
 //! that the memory of what is in flight has a bound.
 //!
-//! When a batch is due is the queue's business, and what becomes of batches on a lost
-//! device is that of `device_loss`.
+//! When a batch is due is the queue's business, what flights bring that of `settlement`, and
+//! what becomes of batches on a lost device that of `device_loss`.
 
 use super::Session;
 use super::chunking::Chunker;
 use super::in_flight::{Company, InFlight, Way};
-use super::payload::Payload;
-use super::recovery::ATTEMPTS;
-use super::scatter::{Answer, Sent};
+use super::scatter::Sent;
 use super::submission::next_payload;
 use crate::batch::{BatchId, Millis};
-use crate::device::{Device, Engine, Flight, Generation, Readback};
-use crate::error::Error;
+use crate::device::{Device, Engine, Flight, Generation};
 use crate::plan::{Chunk, ChunkLimits};
 
 /// A batch that was sent. Await the flights in order, and give each to [`Session::settle`].
@@ -40,18 +36,6 @@ pub struct LaunchId {
     pub batch: BatchId,
     /// The device that the batch was sent to.
     pub generation: Generation,
-}
-
-/// The answers to a chunk of a batch.
-pub struct Settlement {
-    /// The calls still waited for, in submission order.
-    pub answers: Vec<Answer>,
-    /// The results, or what went wrong with all of them.
-    pub outcome: Result<Readback, Error>,
-    /// Whether this was the last chunk of the batch.
-    pub is_last: bool,
-    /// Chunks of the batch that were sent in place of this one, behind those in flight.
-    pub next: Vec<Flight>,
 }
 
 impl<D: Device> Session<D> {
@@ -196,7 +180,7 @@ impl<D: Device> Session<D> {
 
     /// Launches chunks as long as there is room in flight, each small enough for the device
     /// if it can be cut.
-    fn send_more(&mut self, at: usize) -> Vec<Flight> {
+    pub(super) fn send_more(&mut self, at: usize) -> Vec<Flight> {
         let shortages = self.queue.flying(at).payload.shortages;
         let limits = self.chunk_limits(shortages);
         let sizes = self.chunk_sizes(shortages);
@@ -236,94 +220,6 @@ impl<D: Device> Session<D> {
         flights
     }
 
-    /// Takes what the next flight of a batch brought. `None` for a batch that is not in
-    /// flight on the device of this number, for one that goes again in smaller chunks, and
-    /// for one that was lost with the device and will be sent again: [`Session::is_lost`]
-    /// says so.
-    pub fn settle(
-        &mut self,
-        batch: BatchId,
-        generation: Generation,
-        outcome: Result<Readback, Error>,
-    ) -> Option<Settlement> {
-        let at = self.place_in_flight(batch, generation)?;
-        let way = &self.queue.in_flight()[at].way;
-        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
-        if matches!(outcome, Err(Error::DeviceLost(_))) && !is_cpu_share {
-            self.lose(generation);
-            if self.queue.flying(at).payload.losses < ATTEMPTS {
-                self.requeue(at);
-                return None;
-            }
-        }
-        if self.retry_in_smaller_chunks(at, &outcome) {
-            return None;
-        }
-        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
-        let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
-        self.metrics.meter.landed(&mut way.timing, stamps);
-        let sent = &way.chunks[way.landed];
-        way.landed += 1;
-        let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
-        let answers = sent.answers(batch, self.programs.recipes(), &outcome);
-        let done = sent.done(batch, &outcome);
-        let mut proves = false;
-        match &outcome {
-            Ok(_) => {
-                let whole = answers.iter().filter(|answer| answer.is_last()).count();
-                self.metrics.settled(whole, sent.engine);
-                // A call that was answered with results shows that the device works.
-                // Nothing comes back of a call that writes to a tensor: such calls show
-                // that the device works when it was not lost for a minute.
-                let is_old = self.life.is_old(way.sent);
-                let is_result = is_old || answers.iter().any(|answer| answer.span.words > 0);
-                proves = whole > 0 && !sent.is_cpu_share && is_result;
-                if proves {
-                    self.life.proved();
-                    self.recovery.proved();
-                }
-            }
-            Err(_) => self.metrics.rejected += answers.len() as u64,
-        }
-        let next = if is_last {
-            let flying = self.queue.settle(at);
-            self.metrics
-                .meter
-                .finished(flying.way.timing, &flying.outline(self.devices.engine()));
-            self.recycle(flying.batch.payload);
-            Vec::new()
-        } else {
-            if proves {
-                batch.payload.losses = 0; // Answered calls are not sent again.
-            }
-            self.queue.answered(at, done);
-            self.go_on(at)
-        };
-        Some(Settlement {
-            answers,
-            outcome,
-            is_last,
-            next,
-        })
-    }
-
-    /// Sends more chunks of a batch, if there are more.
-    fn go_on(&mut self, at: usize) -> Vec<Flight> {
-        if self.is_lost() || self.queue.in_flight()[at].way.rest.is_empty() {
-            return Vec::new(); // A lost device's batch is sent again as a whole.
-        }
-        let start = self
-            .metrics
-            .meter
-            .start(|| self.devices.primary().counters());
-        let flights = self.send_more(at);
-        let timing = &mut self.queue.in_flight_mut()[at].way.timing;
-        self.metrics
-            .meter
-            .went_on(timing, start, || self.devices.primary().counters());
-        flights
-    }
-
     /// Where a batch is among those in flight, if it was sent to the device of this number.
     pub(super) fn place_in_flight(&self, id: BatchId, generation: Generation) -> Option<usize> {
         let at = self.queue.place_in_flight(id)?;
@@ -357,12 +253,5 @@ impl<D: Device> Session<D> {
         } else {
             0
         }
-    }
-
-    pub(super) fn recycle(&mut self, payload: Payload) {
-        let Payload { arena, read, .. } = payload;
-        self.unread(read);
-        self.sweep();
-        self.arenas.keep(arena);
     }
 }

@@ -9,7 +9,7 @@ use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions, PowerPreference};
 use crate::error::Error;
 use crate::session::{Model, Routing};
 
-/// What `open` was told.
+/// The options of `open`.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) engine: Engine,
@@ -22,15 +22,16 @@ pub(super) struct Options {
 /// Which device to take.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Engine {
-    /// A hardware GPU, or else the processor.
+    /// A hardware GPU, or else the CPU.
     Auto,
     /// A GPU, also a software one.
     Gpu,
-    /// The processor.
+    /// The CPU.
     Cpu,
 }
 
-/// Longer than any batch should take, shorter than anybody waits.
+/// Milliseconds without an answer after which a GPU counts as lost, unless given: longer than any
+/// batch should take, and shorter than people wait.
 const STALL_MS: f64 = 10_000.0;
 
 /// Every option, so that a wrong name can be answered with the right ones.
@@ -112,7 +113,7 @@ pub(super) fn read_options(value: &JsValue) -> Result<Options, Error> {
 fn batch_config(fields: &Fields) -> Result<BatchConfig, Error> {
     let policy = fields.choice("flush", &POLICIES)?;
     let preset = fields.choice("preset", &PRESETS)?;
-    // A flush policy alone brings its own defaults along.
+    // A flush policy without a preset has defaults of its own.
     let base = match (preset, policy) {
         (None, Some(Policy::Eager)) => Preset::Eager,
         (preset, _) => preset.unwrap_or_default(),
@@ -148,7 +149,7 @@ fn batch_config(fields: &Fields) -> Result<BatchConfig, Error> {
     })
 }
 
-/// Opens the device that the engine stands for.
+/// Opens a device for this engine.
 pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<AnyDevice, Error> {
     match engine {
         Engine::Cpu => Ok(AnyDevice::Cpu(Cpu::default())),
@@ -159,18 +160,18 @@ pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<
                 software.destroy();
                 Ok(AnyDevice::Cpu(Cpu::default()))
             }
-            // A demand that this machine cannot meet is not answered with less.
+            // A feature or limit that this machine lacks is an error, also where the CPU could do.
             Err(error @ Error::InvalidInput(_)) => Err(error),
             Err(_) => Ok(AnyDevice::Cpu(Cpu::default())),
         },
     }
 }
 
-/// Milliseconds of a frame for which the processor may be at work: it is the
-/// page's main thread.
+/// Milliseconds of a frame for which the CPU may compute: it is the page's main thread.
 const PATIENCE_MS: f64 = 4.0;
 
-/// How a session that has both devices chooses between them.
+/// The cost model of a session that chooses between a GPU and the CPU, and how long the CPU may
+/// compute in a frame.
 pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<Routing> {
     let patience_ms = match batch.policy {
         Policy::Auto | Policy::Frame => PATIENCE_MS,
@@ -183,7 +184,7 @@ pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<Routing> {
 }
 
 async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
-    // wgpu panics where there is no navigator, as in Node.
+    // wgpu panics in environments without a navigator, such as Node.
     let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap_or_default();
     let is_object = navigator.is_object();
     if !is_object

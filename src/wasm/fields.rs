@@ -1,20 +1,20 @@
-//! Reads a plain object by name. A wrong name or value is named in the error.
+//! Reads the fields of a plain object. Errors say which name or value is wrong.
 //!
-//! Not serde: its deserializer brings float printing along and costs the
-//! package 13 KB gzip, a seventh of it.
+//! This is done by hand: serde's deserializer prints floats, which costs the package 13 KB gzip,
+//! a seventh of its size.
 
 use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::error::Error;
 
-/// The options object.
+/// A plain object from JavaScript.
 pub(super) struct Fields<'a> {
     object: &'a JsValue,
 }
 
 impl<'a> Fields<'a> {
-    /// Checks that `object` is one and has no other names than these.
+    /// Checks that `object` is an object and has only known names.
     pub(super) fn new(object: &'a JsValue, known: &[&str]) -> Result<Self, Error> {
         if !object.is_object() {
             return Err(invalid(&["options must be an object"]));
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
         Ok(Fields { object })
     }
 
-    /// One of some names.
+    /// The value of the name that was chosen.
     pub(super) fn choice<T: Copy>(
         &self,
         name: &str,
@@ -43,7 +43,8 @@ impl<'a> Fields<'a> {
         Ok(place.map(|place| known[place].1))
     }
 
-    /// Which of some names was given. One function for all that can be chosen.
+    /// The index of the name that was chosen. One function serves values of all types, so that
+    /// the package has it once.
     fn place(
         &self,
         name: &str,

@@ -1,10 +1,10 @@
-//! Words that TypeScript reads without a call: where operands go, how far the room
-//! reaches, and how many batches are on their way.
+//! Words that TypeScript reads without entering the core: where the next operands go, where the
+//! room for them ends, and how many batches are in flight.
 
 use std::cell::Cell;
 
-/// Cursor and limit as word indexes into wasm memory, the batches in flight, and those
-/// of them that a GPU has something of.
+/// The cursor and the limit as word indexes into wasm memory, how many batches are in flight, and
+/// how many of these a GPU works on.
 /// Invariant: the words themselves never move.
 #[derive(Debug, Default)]
 pub(super) struct Header {
@@ -24,12 +24,12 @@ impl Header {
         self.words[1].set(word_index(range.end));
     }
 
-    /// Says how many batches are on their way.
+    /// Writes how many batches are in flight.
     pub(super) fn count_flights(&self, flights: usize) {
         self.words[2].set(count(flights));
     }
 
-    /// Says how many of them wait for a GPU.
+    /// Writes how many batches a GPU works on.
     pub(super) fn count_owed(&self, owed: usize) {
         self.words[3].set(count(owed));
     }

@@ -1,8 +1,7 @@
-//! A session in a page: it does what the driver says, by tasks in the background and
-//! timers.
+//! The browser's face of a driver: does what the driver says, by background tasks and timers.
 //!
-//! What is done next is not decided here. What JavaScript may call is in `mod.rs`, what it
-//! is told in `notice`; devices are opened by `recovery`.
+//! What is done next, the driver decides. What JavaScript may call is in `mod.rs`, and what
+//! JavaScript is told in `notice`; devices are opened by `recovery`.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -22,34 +21,34 @@ use crate::driver::{Driver, Landing, Work};
 use crate::error::Error;
 use crate::session::{Launch, Session, Submission};
 
-/// The longest timer, in milliseconds: what is on its way lands long before it is overdue,
-/// and a timer keeps some programs from ending.
-const LOOK: f64 = 1000.0;
+/// The longest timer, in milliseconds. Some programs do not end while a timer runs, and batches
+/// land long before they are overdue.
+const LONGEST_TIMER: f64 = 1000.0;
 
-/// What a failing method returns.
+/// The return value of a method that failed.
 const FAILED: f64 = -1.0;
 
-/// What the methods and the work in the background share.
+/// What JavaScript's methods and the background tasks share.
 pub(super) struct Inner {
     pub(super) driver: RefCell<Driver<AnyDevice>>,
     pub(super) header: Header,
-    /// When the last batch got its first call.
+    /// When the newest batch got its first call.
     pub(super) opened: Cell<Millis>,
     pub(super) table: RefCell<Table>,
     /// `(table, count, source, message, last)`; see [`Table`].
     pub(super) settle: RefCell<Option<Function>>,
-    /// `(event, message)`: what `Notify` of `pkg-template/src/core/core.ts` hears.
+    /// `(event, message)`: `Notify` in `pkg-template/src/core/core.ts`.
     pub(super) notify: RefCell<Option<Function>>,
-    /// Called when the model is measured.
+    /// Called when measuring the cost model has ended.
     pub(super) calibrated: RefCell<Option<Function>>,
     /// Why the last method failed.
     pub(super) failure: RefCell<JsValue>,
-    /// What to ask for when the device is lost.
+    /// The engine that another device is opened for after a loss.
     pub(super) engine: config::Engine,
     pub(super) gpu_options: GpuOptions,
     /// Milliseconds that a GPU may take to open.
     pub(super) stall_ms: f64,
-    /// When the driver is asked next, though nothing happens.
+    /// When the driver is asked next, if nothing happens before.
     pub(super) alarm: Cell<f64>,
 }
 
@@ -59,7 +58,7 @@ impl Inner {
         RefMut::map(self.driver.borrow_mut(), |driver| &mut driver.session)
     }
 
-    /// What a method of the hot path returns.
+    /// The return value of a method on the hot path.
     pub(super) fn number(&self, result: Result<u32, Error>) -> f64 {
         result.map_or_else(
             |error| {
@@ -87,8 +86,8 @@ impl Inner {
         submission: &Submission,
     ) -> Result<Ticket, Error> {
         let mut session = self.session();
-        // Only a batch's oldest call is timed: a clock costs as much as a call. One
-        // that finds its batch full opens the next with the time of the last.
+        // Only a batch's oldest call is timed, because a clock costs as much as a call. A call
+        // that finds its batch full opens the next batch with the time of that one.
         if session.is_open_empty() {
             self.opened.set(report::now());
         }
@@ -97,7 +96,7 @@ impl Inner {
         self.header.point_at(session.free_room());
         drop(session);
         if is_ready {
-            self.pump(); // Full means flush, also for a newcomer that is refused.
+            self.pump(); // A full queue is flushed, also where the call was refused.
         }
         let accepted = accepted?;
         if let Some(older) = accepted.superseded {
@@ -106,10 +105,10 @@ impl Inner {
         Ok(accepted.ticket)
     }
 
-    /// Does what there is to do, until there is nothing.
+    /// Does the driver's work until the driver sleeps.
     pub(super) fn pump(self: &Rc<Self>) {
         loop {
-            // A borrow in the match would last through its arms.
+            // As the scrutinee of the match, the borrow would last through all arms.
             let work = self.driver.borrow_mut().next(report::now());
             match work {
                 Work::Launch(launch) => self.follow(launch),
@@ -136,8 +135,8 @@ impl Inner {
                 }
                 Work::Look { pauses } => self.open(pauses),
                 Work::Sample { generation, flight } => self.sample(generation, flight),
-                Work::Calibrated => self.tell_calibrated(),
-                // All of the memory that is kept is the session's.
+                Work::EndCalibration => self.tell_calibrated(),
+                // This face has frames, and keeps no memory besides the session's.
                 Work::Gather | Work::Trim => {}
                 Work::Sleep { until } => {
                     self.sleep(until);
@@ -148,18 +147,18 @@ impl Inner {
         self.follow_room();
     }
 
-    /// Does what there is to do, though no call and no `flush` came.
+    /// Does the driver's work where TypeScript did not ask for it by a call or `flush`.
     pub(super) fn pump_unasked(self: &Rc<Self>) {
         let in_flight = || self.session().in_flight();
         let before = in_flight();
         self.pump();
-        // Nobody else knows.
+        // TypeScript does not know yet that batches were sent.
         if in_flight() > before {
             self.notify("sent", "");
         }
     }
 
-    /// Waits for a batch in the background.
+    /// Awaits a batch's flights in the background.
     fn follow(self: &Rc<Self>, mut launch: Launch) {
         if launch.has_cpu_share {
             let mut driver = self.driver.borrow_mut();
@@ -169,7 +168,7 @@ impl Inner {
         let (batch, generation) = (launch.batch, launch.generation);
         let mut flights = VecDeque::from(launch.flights);
         start(async move {
-            // One task for all of them, so that they land in order.
+            // One task awaits all flights, so that they land in order.
             while let Some(flight) = flights.pop_front() {
                 let outcome = flight.await;
                 flights.extend(inner.land(Landing {
@@ -182,7 +181,7 @@ impl Inner {
     }
 
     fn land(self: &Rc<Self>, landing: Landing) -> Vec<Flight> {
-        let settlement = self.driver.borrow_mut().landed(landing, report::now());
+        let settlement = self.driver.borrow_mut().settle(landing, report::now());
         let is_answered = settlement.is_some();
         let next = settlement.map(|settlement| {
             self.answer(&settlement);
@@ -203,14 +202,14 @@ impl Inner {
                 let compiled = work.await;
                 let now = report::now();
                 let mut driver = inner.driver.borrow_mut();
-                driver.compiled(generation, compiled, now);
+                driver.adopt(generation, compiled, now);
                 drop(driver);
                 inner.pump_unasked();
             });
         }
     }
 
-    /// Waits for a sample in the background.
+    /// Awaits a sample in the background.
     fn sample(self: &Rc<Self>, generation: Generation, mut flight: Flight) {
         let inner = Rc::clone(self);
         start(async move {
@@ -221,27 +220,27 @@ impl Inner {
                 if inner.driver.borrow().is_gone(generation) {
                     break Err(Error::DeviceLost(String::new()));
                 }
-                // Some browsers notice late that a sample is done, unless they are hurried.
+                // Without another submission some browsers notice late that a sample is done.
                 inner.nudge();
             };
             let now = report::now();
-            inner.driver.borrow_mut().sampled(&outcome, now);
+            inner.driver.borrow_mut().note_sample(&outcome, now);
             inner.pump_unasked();
         });
     }
 
-    /// Has the driver asked again at this moment.
+    /// Sets the alarm by which the driver is asked again at this moment.
     fn sleep(self: &Rc<Self>, until: Option<Millis>) {
         let Some(Millis(until)) = until.filter(|until| until.0 < self.alarm.get()) else {
-            return; // It is asked before that already.
+            return; // An earlier alarm is set.
         };
         self.alarm.set(until);
-        // A session that nobody has any more is not kept until then.
+        // The alarm does not keep a session that nobody has any more.
         let session = Rc::downgrade(self);
         start(async move {
             while let Some(inner) = session.upgrade() {
                 if inner.alarm.get() != until {
-                    return; // An earlier one has taken its place.
+                    return; // An earlier alarm has replaced this one.
                 }
                 let now = report::now();
                 let left = until - now.0;
@@ -252,29 +251,29 @@ impl Inner {
                 }
                 drop(inner);
                 // Timers ring a fraction of a millisecond early.
-                sleep(left.clamp(1.0, LOOK)).await;
+                sleep(left.clamp(1.0, LONGEST_TIMER)).await;
             }
         });
     }
 
-    /// Gives a call up; `true` if it was pending.
+    /// Gives up a call; `true` if it was pending.
     pub(super) fn abort(self: &Rc<Self>, ticket: Ticket) -> bool {
         let found = self.session().abort(ticket);
         self.follow_room();
-        // Others may have waited for what the call would have written.
+        // Other calls may have waited for a tensor that this call would have written.
         if found && self.session().is_ready() {
             self.pump_soon();
         }
         found
     }
 
-    /// Does what there is to do, when whoever asks for it has been told what came of that.
+    /// Does the driver's work in a task of its own, after the caller has returned.
     pub(super) fn pump_soon(self: &Rc<Self>) {
         let inner = Rc::clone(self);
         start(async move { inner.pump_unasked() });
     }
 
-    /// Submits nothing, to hurry what is on its way.
+    /// Submits nothing, so that the browser notices sooner what is done.
     pub(super) fn nudge(&self) {
         if let AnyDevice::Gpu(gpu) = self.session().device_mut() {
             gpu.nudge();

@@ -1,9 +1,9 @@
 //! The JavaScript face, as integers and typed arrays.
 //!
-//! TypeScript owns the promises and the frame clock; this side owns memory,
-//! queue and device. A call costs one integer-only entry, a batch one settle
-//! table. Only this module starts asynchronous work in the browser. The feature `javascript`
-//! turns it on, so that nothing else that links the library has its exports.
+//! TypeScript owns the promises and the frame clock; this side owns memory, queue and device. A
+//! call costs one entry with integers only, a batch one settle table. In the browser only this
+//! module starts asynchronous work. The feature `javascript` turns the module on, so that other
+//! crates that link the library do not get its exports.
 
 mod config;
 mod fields;
@@ -38,14 +38,13 @@ use crate::plan::RecipeId;
 use crate::session::{Fence, Filling, Model, Session, Submission};
 use crate::tensor::Packing;
 
-/// With the number of a home: the data is in its format already.
-const PACKED: u32 = 8;
+/// Added to the number of a home where the data is packed already.
+const AS_GIVEN: u32 = 8;
 
-/// A session as JavaScript sees it. Every method borrows shared, so `settle`
-/// may call back into it. A method of the hot path that fails returns
-/// a number below 0 and leaves the reason to [`Core::failure`]: a `Result` makes the
-/// glue read three words back, and throwing runs no destructor, so that the
-/// session would stay borrowed for good.
+/// A session as JavaScript sees it. Every method takes `&self`, so that the callback `settle` may
+/// call methods. A method on the hot path that fails returns a number below 0 and leaves the
+/// reason to [`Core::failure`]: a `Result` would make the glue read three words back, and
+/// throwing would run no destructor, so that the session stayed borrowed for good.
 #[wasm_bindgen]
 pub struct Core {
     inner: Rc<Inner>,
@@ -72,7 +71,7 @@ impl Core {
         let config = DriverConfig {
             stall_ms,
             pauses: &recovery::PAUSES,
-            processor: || AnyDevice::Cpu(Cpu::default()),
+            cpu: || AnyDevice::Cpu(Cpu::default()),
         };
         let inner = Inner {
             driver: RefCell::new(Driver::new(session, config)),
@@ -174,12 +173,12 @@ impl Core {
         self.inner.session().hold()
     }
 
-    /// Copies a tensor's data to the device, which keeps it as the home of this
-    /// number says; with `PACKED` the data is in that format. Rows of `row` words may
-    /// lie in several buffers; 0 where all must lie in one.
+    /// Copies a tensor's data to the device, which keeps it in the format of this home; with
+    /// `AS_GIVEN` the data is in that format already. Rows of `row` words may lie in several
+    /// buffers; with 0 all must lie in one.
     pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
-        let packing = Home::ALL[(home & !PACKED) as usize].packing();
-        let to_pack = packing.filter(|_| home & PACKED == 0);
+        let packing = Home::ALL[(home & !AS_GIVEN) as usize].packing();
+        let to_pack = packing.filter(|_| home & AS_GIVEN == 0);
         let mut session = self.inner.session();
         let words = data.length();
         let filling = match to_pack {
@@ -197,7 +196,7 @@ impl Core {
                 AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
                 AnyDevice::Cpu(cpu) => {
                     let count = data.length() as usize;
-                    // What is kept packed is there three times for a moment.
+                    // Data that is packed here is in memory three times for a moment.
                     if packing.is_some() {
                         Cpu::room(3 * count)?;
                     }
@@ -223,12 +222,12 @@ impl Core {
         self.inner.session().release(tensor);
     }
 
-    /// A moment behind every call taken so far.
+    /// A fence behind every call taken so far.
     pub fn fence(&self) -> u32 {
         self.inner.session().fence().0
     }
 
-    /// Whether every batch with a call from before that moment has ended.
+    /// Whether every batch with a call from before the fence has ended.
     pub fn has_passed(&self, fence: u32) -> bool {
         self.inner.session().has_passed(Fence(fence))
     }
@@ -245,18 +244,18 @@ impl Core {
         }
     }
 
-    /// Where the cursor and the limit of the room for operands are kept.
+    /// The word index of the header.
     pub fn header(&self) -> u32 {
         self.inner.header.address()
     }
 
-    /// Makes room for a call of so many words.
+    /// Makes room for a call with this many words of operands.
     pub fn reserve(&self, words: f64) -> f64 {
         self.inner.number(self.inner.reserve(words).map(|()| 0))
     }
 
-    /// Takes the call whose operands lie at the cursor; its ticket. `engine` is
-    /// 0 for any, 1 for the GPU, 2 for the processor.
+    /// Takes the call whose operands lie at the cursor; the call's ticket. `engine` is 0 for
+    /// any, 1 for the GPU, 2 for the CPU.
     #[expect(
         clippy::too_many_arguments,
         reason = "integers only: anything else costs as much as the call"
@@ -315,7 +314,7 @@ impl Core {
         self.inner.session().desired_size() as f64
     }
 
-    /// Items of a batch that memory holds beside a model.
+    /// Items of a batch for which the memory budget has room beside a model.
     pub fn optimal_batch_size(&self, model_bytes: f64, bytes_per_item: f64) -> f64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -327,27 +326,27 @@ impl Core {
         session.optimal_batch_size(model, item) as f64
     }
 
-    /// From here on calls are planned and never sent.
+    /// From now on calls are planned and never sent.
     pub fn begin_explain(&self) {
         self.inner.session().begin_explain();
         self.inner.follow_room();
     }
 
-    /// The plan of the calls made since, as text.
+    /// The plan of the calls made since [`Core::begin_explain`], as text.
     pub fn end_explain(&self) -> String {
         let text = self.inner.session().end_explain();
         self.inner.follow_room();
         text
     }
 
-    /// Has the kernels of these calls compiled instead; the ticket that is then
+    /// Compiles the kernels of the calls made since [`Core::begin_explain`]; a ticket that is
     /// answered, without a result, after this has returned.
     pub fn end_warmup(&self) -> u32 {
         let mut driver = self.inner.driver.borrow_mut();
         let kernels = driver.session.end_kernels();
         let ticket = driver.session.warm_up(kernels);
         drop(driver);
-        // What was only planned gave its memory back, and calls of this task come next.
+        // The planned calls gave their memory back, so the cursor is elsewhere.
         self.inner.follow_room();
         self.inner.pump_soon();
         ticket.0
@@ -358,7 +357,7 @@ impl Core {
         self.inner.session().trim();
     }
 
-    /// Submits nothing, to hurry the batches on their way.
+    /// Submits nothing, so that the browser notices sooner which batches are done.
     pub fn nudge(&self) {
         self.inner.nudge();
     }
@@ -368,15 +367,15 @@ impl Core {
         report::stats(&self.inner.session().stats())
     }
 
-    /// Whether batches are measured from here on.
+    /// Measures batches from now on, or no more.
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn measure(&self, on: bool) {
         let clock: Option<Clock> = on.then_some(|| report::now().0);
         self.inner.session().measure_batches(clock);
     }
 
-    /// What the batch was that came back last, as a plain object, once;
-    /// undefined if it was not measured.
+    /// The facts of the batch that was settled last, as a plain object, once; undefined if the
+    /// batch was not measured.
     pub fn facts(&self) -> JsValue {
         let facts = self.inner.session().take_facts();
         facts.map_or(JsValue::UNDEFINED, |facts| report::facts(&facts))
@@ -388,27 +387,27 @@ impl Core {
         report::info(&session.info(), session.model())
     }
 
-    /// The numbers that routes are chosen by; empty where nothing is chosen.
+    /// The numbers of the cost model; empty in a session without one.
     pub fn model(&self) -> Box<[f64]> {
         let model = self.inner.session().model();
         model.map_or_else(Box::default, |(model, _)| model.0.into())
     }
 
-    /// Goes by numbers that were measured before.
+    /// Sets the cost model to numbers that were measured before.
     pub fn set_model(&self, facts: &[f64]) {
         if let Ok(facts) = facts.try_into() {
             self.inner.session().set_model(Model(facts));
         }
     }
 
-    /// Measures the model, in the background, and says when it is done.
+    /// Measures the cost model in the background, and calls `done` at the end.
     pub fn calibrate(&self, done: Function) {
         self.inner.calibrated.replace(Some(done));
         self.inner.driver.borrow_mut().calibrate();
         self.inner.pump_soon();
     }
 
-    /// The `GPUDevice`, or undefined on the processor.
+    /// The `GPUDevice`, or undefined on the CPU.
     pub fn raw_device(&self) -> JsValue {
         match self.inner.session().device() {
             AnyDevice::Gpu(gpu) => gpu.raw_device(),
@@ -425,7 +424,8 @@ impl Core {
         drop(driver);
         self.inner.follow_room();
         self.inner.refuse(&tickets, &Error::Disposed);
-        // They hold the face, which holds this: together they would stay for good.
+        // The callbacks hold TypeScript's session, which holds this core: the cycle would keep
+        // all of them for good.
         self.inner.settle.take();
         self.inner.notify.take();
     }

@@ -1,5 +1,5 @@
-//! What TypeScript is told: answers, each chunk as one settle table, and what became of the
-//! device. No borrow is held meanwhile, since whoever is told may make calls.
+//! What TypeScript is told: answers, as one settle table a chunk, and what became of the device.
+//! No borrow is held while a callback runs, because it may call methods of the core.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::session::Settlement;
 impl Inner {
     /// Answers the calls of a chunk.
     pub(super) fn answer(&self, settlement: &Settlement) {
-        // TypeScript, when it is told, asks how many batches a GPU has still.
+        // While TypeScript is told, it reads how many batches a GPU still works on.
         self.header.count_owed(self.session().owed());
         let mut table = self.table.take();
         let (source, message) = table.fill(&settlement.answers, &settlement.outcome);
@@ -41,8 +41,8 @@ impl Inner {
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript hears it")]
     fn settle(&self, table: Table, source: &JsValue, message: &JsValue, is_last: bool) {
         let settle = self.settle.borrow().clone();
-        // Without a function the session was disposed of, which answered everybody;
-        // without an entry everybody had given up.
+        // Without a callback the session was disposed of, and all calls are answered. Without an
+        // entry all calls of the chunk were given up.
         if let Some(settle) = settle.filter(|_| is_last || table.entries() > 0) {
             let arguments = js_sys::Array::of5(
                 &table.address().into(),
@@ -51,7 +51,7 @@ impl Inner {
                 message,
                 &is_last.into(),
             );
-            // The face never throws from here; if it did, the next batch must go on.
+            // TypeScript's callback never throws. If it did, later batches would still settle.
             if let Err(thrown) = settle.apply(&JsValue::UNDEFINED, &arguments) {
                 report::complain(&thrown);
             }
@@ -80,7 +80,7 @@ impl Inner {
     }
 
     pub(super) fn tell_calibrated(&self) {
-        // As in `settle`.
+        // No borrow is held while the callback runs.
         let done = self
             .calibrated
             .take()

@@ -1,5 +1,5 @@
-//! Devices in the place of a lost one: asked for and tried out, then given to the driver,
-//! which says when.
+//! Opens the device that replaces a lost one, and tries it out. When that is due, the driver
+//! says.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -9,16 +9,16 @@ use super::inner::Inner;
 use super::report;
 use super::timer::{sleep, start, within};
 use crate::device::{AnyDevice, Device};
-use crate::driver::Opened;
+use crate::driver::Takeover;
 use crate::error::Error;
 use crate::session::try_out;
 
-/// Milliseconds before each request for an adapter. The first requests after a
-/// loss may find none: the browser is still cleaning up.
+/// Milliseconds before each request for an adapter. The first requests after a loss may find
+/// none, because the browser is still cleaning up.
 pub(super) const PAUSES: [f64; 6] = [0.0, 50.0, 100.0, 200.0, 400.0, 800.0];
 
 impl Inner {
-    /// Waits, in the background, for the loss of the device that is in use now.
+    /// Awaits the loss of the device in use, in the background.
     pub(super) fn watch(self: &Rc<Self>) {
         let session = self.session();
         let AnyDevice::Gpu(gpu) = session.device() else {
@@ -50,7 +50,7 @@ impl Inner {
             if self.driver.borrow().is_closed() {
                 break;
             }
-            // A browser, or a GPU, may leave a request without an answer.
+            // A browser may leave a request without an answer, and so may a GPU.
             let found = within(self.stall_ms, pin!(self.open_gpu())).await;
             if let Some(found) = found.flatten() {
                 return Some(found);
@@ -61,7 +61,7 @@ impl Inner {
 
     async fn open_gpu(&self) -> Option<AnyDevice> {
         let found = open_device(self.engine, &self.gpu_options).await;
-        // Where the options would not have chosen a GPU at first, it is none now.
+        // With options that now choose the CPU, no GPU is found.
         let mut device = found
             .ok()
             .filter(|device| matches!(device, AnyDevice::Gpu(_)))?;
@@ -72,14 +72,15 @@ impl Inner {
         None
     }
 
-    /// Gives the driver what was found.
+    /// Gives the driver the GPU that was found, or none.
     fn take(self: &Rc<Self>, found: Option<AnyDevice>) {
-        let Opened { unneeded, news } = self.driver.borrow_mut().opened(found, report::now());
+        let Takeover { unneeded, news } =
+            self.driver.borrow_mut().take_device(found, report::now());
         drop(unneeded);
         if let Some(news) = news {
-            // When this returns, the face has filled the tensors that it could.
+            // When this returns, TypeScript has filled all tensors that it could.
             self.tell(news);
-            let lost = self.driver.borrow_mut().filled();
+            let lost = self.driver.borrow_mut().resume();
             let why = "a tensor's data went with it; make the tensor again, or keep its source";
             self.refuse(&lost, &Error::DeviceLost(why.into()));
         }

@@ -24,7 +24,7 @@ pub(super) fn now() -> Millis {
     CLOCK.with(|clock| Millis(clock.now()))
 }
 
-/// Shows what must not have happened.
+/// Prints an error that must not happen to the console.
 pub(super) fn complain(value: &JsValue) {
     console_error(value);
 }
@@ -87,7 +87,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
     object.into()
 }
 
-/// What a batch was. `first` and `last` are tickets.
+/// The facts of a batch. `first` and `last` are tickets.
 pub(super) fn facts(facts: &Facts) -> JsValue {
     let object = numbers(&[
         ("first", facts.first.0.into()),
@@ -148,7 +148,7 @@ fn name_of(engine: Engine) -> &'static str {
     }
 }
 
-/// What [`numbers`] makes null of where it is unknown.
+/// A number, or the NaN of which [`numbers`] makes null.
 fn known(number: Option<f64>) -> f64 {
     number.unwrap_or(f64::NAN)
 }

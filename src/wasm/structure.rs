@@ -1,6 +1,5 @@
-//! Structures from JavaScript: an op by its name and its sizes.
-//!
-//! The width is the elements of an item, or the steps of a sequence.
+//! The structures that JavaScript asks for by an op's name, with the elements of an item, or the
+//! steps of a sequence.
 
 use crate::error::Error;
 use crate::graph::{Measure, Mode, Timing};

@@ -1,4 +1,4 @@
-//! The settle table: which call is answered how, four words a call.
+//! The settle table, which tells TypeScript how calls are answered: four words a call.
 
 use wasm_bindgen::JsValue;
 
@@ -8,23 +8,23 @@ use crate::device::Readback;
 use crate::error::Error;
 use crate::session::Answer;
 
-/// The whole result; any other status but [`PART`] is a code's number.
+/// The whole result; any other status but [`FRAGMENT`] is a code's number.
 const OK: u32 = 0;
 
-/// A part of the result. Where in it, and how much it is in all, are the first
-/// words of a second entry.
-const PART: u32 = u32::MAX;
+/// A fragment of the result. The first words of a second entry say where in the result the
+/// fragment lies, and how long the whole result is.
+const FRAGMENT: u32 = u32::MAX;
 
-/// `[ticket, offset, length, status]` a call, offset and length in words of
-/// the source: a mapped range, or wasm memory itself.
+/// `[ticket, offset, length, status]` for each call. Offset and length count words of the source:
+/// a mapped range, or wasm memory.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     words: Vec<u32>,
 }
 
 impl Table {
-    /// Writes the answers; the source that the offsets refer to (null for wasm
-    /// memory) and the message of a failure.
+    /// Writes answers; the source that the offsets refer to, null for wasm memory, and the
+    /// message of a failure.
     pub(super) fn fill(
         &mut self,
         answers: &[Answer],
@@ -48,7 +48,7 @@ impl Table {
         }
     }
 
-    /// Writes that calls failed; the message.
+    /// Writes that calls failed; the error's message.
     pub(super) fn fail(&mut self, tickets: &[Ticket], error: &Error) -> JsValue {
         self.words.clear();
         self.failures(tickets.iter().copied(), error);
@@ -77,7 +77,7 @@ impl Table {
                 ticket, span, at, ..
             } = *answer;
             let (offset, is_whole) = (base + span.at, answer.is_whole());
-            let status = if is_whole { OK } else { PART };
+            let status = if is_whole { OK } else { FRAGMENT };
             self.words
                 .extend_from_slice(&[ticket.0, offset, span.words, status]);
             if !is_whole {

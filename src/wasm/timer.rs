@@ -1,4 +1,4 @@
-//! Work in the background, and timers. What is started or waited for is not known here.
+//! Background tasks and timers.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -13,15 +13,15 @@ extern "C" {
     fn set_timeout(callback: &js_sys::Function, ms: f64);
 }
 
-/// Starts work in the background.
+/// Starts a background task.
 pub(super) fn start(work: impl Future<Output = ()> + 'static) {
-    // Boxed, so that there is one of its kind: each costs the package bytes.
+    // All tasks are boxed, so that they are one type: each type costs the package bytes.
     let work: Pin<Box<dyn Future<Output = ()>>> = Box::pin(work);
     #[expect(clippy::disallowed_methods, reason = "this is the JavaScript face")]
     spawn_local(work);
 }
 
-/// What comes of work, if it comes within so many milliseconds.
+/// The output of a future, if it comes within `ms` milliseconds.
 pub(super) async fn within<T>(ms: f64, mut work: impl Future<Output = T> + Unpin) -> Option<T> {
     let mut late = pin!(sleep(ms));
     let first = poll_fn(|context| match Pin::new(&mut work).poll(context) {

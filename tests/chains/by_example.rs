@@ -98,7 +98,7 @@ fn long_rows_are_trees() {
             let y = chain.reduce(reduction, x, over).unwrap();
             chain.output(y).unwrap();
         }
-        let y = chain.norm(Norm::Softmax, (x, -1), None).unwrap();
+        let y = chain.norm(Norm::Softmax, x, -1, None).unwrap();
         chain.output(y).unwrap();
         let call = values(&chain, u64::from(count));
         let sample = Sample { chain, call };
@@ -423,7 +423,7 @@ const REFUSED: [(Record, &str); 16] = [
         "max: an axis is named twice",
     ),
     (
-        |chain, x, _| chain.norm(Norm::Layer, (x, 0), None),
+        |chain, x, _| chain.norm(Norm::Layer, x, 0, None),
         "layerNorm takes 2 operands, not 1",
     ),
     (

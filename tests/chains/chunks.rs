@@ -116,7 +116,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
             5 | 6 => {
                 let norm = words.pick(&Norm::ALL);
                 let epsilon = (norm != Norm::Softmax).then_some(epsilon);
-                chain.norm(norm, (x, 1), epsilon)
+                chain.norm(norm, x, 1, epsilon)
             }
             7 => {
                 let mean = chain.reduce(words.pick(&Reduction::ALL[..4]), x, (&[1], true));

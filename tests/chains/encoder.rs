@@ -75,7 +75,7 @@ impl Encoder {
             self.weight(&[self.sizes.width]),
         );
         let epsilon = Some(self.epsilon);
-        let y = self.chain.norm(Norm::Layer, (x, -1), epsilon).unwrap();
+        let y = self.chain.norm(Norm::Layer, x, -1, epsilon).unwrap();
         let y = self.binary(BinaryFn::Mul, y, w);
         self.add(y, b)
     }
@@ -146,7 +146,7 @@ fn encoder(sizes: Sizes, (home, is_mean): (Home, bool), tokens: u32) -> Chain {
         true => chain.reduce(Reduction::Mean, x, (&[0], true)).unwrap(),
         false => chain.slice(x, &[(0, 1, 1)]).unwrap(),
     };
-    let x = chain.norm(Norm::Normalize, (x, -1), Some(epsilon)).unwrap();
+    let x = chain.norm(Norm::Normalize, x, -1, Some(epsilon)).unwrap();
     chain.output(x).unwrap();
     chain
 }

@@ -207,7 +207,7 @@ fn what_follows_is_fused_behind() {
         |chain, [a, b]| {
             let y = chain.matmul(a, b).unwrap();
             let y = chain
-                .norm(framebatch::graph::chain::Norm::Softmax, (y, -1), None)
+                .norm(framebatch::graph::chain::Norm::Softmax, y, -1, None)
                 .unwrap();
             let b = chain.transpose(b, &[]).unwrap();
             chain.matmul(y, b).unwrap()
@@ -227,7 +227,7 @@ fn network(rows: u32) -> Chain {
     let y = chain.matmul(y, w2).unwrap();
     let y = chain.binary(BinaryFn::Add, y, b2).unwrap();
     let y = chain
-        .norm(framebatch::graph::chain::Norm::Softmax, (y, -1), None)
+        .norm(framebatch::graph::chain::Norm::Softmax, y, -1, None)
         .unwrap();
     chain.output(y).unwrap();
     chain

@@ -41,7 +41,7 @@ fn network(rows: u32) -> Chain {
     let x = chain.binary(BinaryFn::Mul, x, scale).unwrap();
     let x = chain.binary(BinaryFn::Add, x, bias).unwrap();
     let x = chain.unary(UnaryFn::Gelu, x).unwrap();
-    let x = chain.norm(Norm::Softmax, (x, -1), None).unwrap();
+    let x = chain.norm(Norm::Softmax, x, -1, None).unwrap();
     let place = chain.reduce(Reduction::Argmax, x, (&[-1], false)).unwrap();
     chain.output(x).unwrap();
     chain.output(place).unwrap();
@@ -85,20 +85,18 @@ fn what_is_folded_over_a_calls_rows_is_one_program() {
         ("argmax", |chain, x| {
             chain.reduce(Reduction::Argmax, x, (&[0], false))
         }),
-        ("softmax", |chain, x| {
-            chain.norm(Norm::Softmax, (x, 0), None)
-        }),
+        ("softmax", |chain, x| chain.norm(Norm::Softmax, x, 0, None)),
         ("layerNorm", |chain, x| {
             let epsilon = chain.constant()?;
-            chain.norm(Norm::Layer, (x, 0), Some(epsilon))
+            chain.norm(Norm::Layer, x, 0, Some(epsilon))
         }),
         ("rmsNorm", |chain, x| {
             let epsilon = chain.constant()?;
-            chain.norm(Norm::Rms, (x, 0), Some(epsilon))
+            chain.norm(Norm::Rms, x, 0, Some(epsilon))
         }),
         ("normalize", |chain, x| {
             let epsilon = chain.constant()?;
-            chain.norm(Norm::Normalize, (x, 0), Some(epsilon))
+            chain.norm(Norm::Normalize, x, 0, Some(epsilon))
         }),
         ("what is above the mean", |chain, x| {
             let mean = chain.reduce(Reduction::Mean, x, (&[0], true))?;

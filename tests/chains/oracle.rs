@@ -219,17 +219,12 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
             })
         }
         Op::Matmul => each(&|place| product(of(0), of(1), place)),
-        Op::Reduce {
-            reduction,
-            axes,
-            keep,
-        } => {
+        Op::Reduce { reduction, over } => {
             let whole = places(of(0).shape);
-            let narrow = narrow(*axes, of(0).shape.rank());
-            let is_reduced = |axis: usize| axes >> axis & 1 == 1;
+            let narrow = narrow(over.axes, of(0).shape.rank());
             let result = |place: &[usize]| -> Vec<usize> {
                 let kept = place.iter().enumerate().filter_map(|(axis, at)| {
-                    match (is_reduced(axis), *keep) {
+                    match (over.has(axis), over.keep) {
                         (false, _) => Some(*at),
                         (true, true) => Some(0),
                         (true, false) => None,

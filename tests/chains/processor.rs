@@ -1,6 +1,6 @@
 //! Runs programs on the processor.
 
-use framebatch::device::program::{Numbers, Operands, Output, Runner};
+use framebatch::device::program::{Numbers, Operands, Output, Runner, StageCall};
 use framebatch::program::{Program, Sizes, Source};
 use framebatch::tensor::aligned;
 
@@ -58,7 +58,11 @@ pub(crate) fn process_shared(
                         start: at(lines.start),
                     };
                     // Whoever computes a share has a runner of its own.
-                    Runner::new(stage).run_lines((numbers, &operands), lines, own);
+                    let call = StageCall {
+                        numbers,
+                        operands: &operands,
+                    };
+                    Runner::new(stage).run_lines(call, lines, own);
                 }
             }
             _ => runner.run(numbers, &operands, &mut output),

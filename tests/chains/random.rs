@@ -111,7 +111,7 @@ fn step(
             let norm = words.pick(&Norm::ALL);
             let epsilon = chain.nodes().iter().position(|node| node.shape.rank() == 0);
             let epsilon = epsilon.and_then(|_| chain.constant().ok());
-            chain.norm(norm, (a, axis), epsilon.filter(|_| norm != Norm::Softmax))
+            chain.norm(norm, a, axis, epsilon.filter(|_| norm != Norm::Softmax))
         }
         11 => {
             let mut order: Vec<i32> = (0..rank as i32).collect();

@@ -2,7 +2,7 @@
 //! the browser's face read too (`pkg-template/test/shapes.test.mjs`).
 
 use framebatch::Error;
-use framebatch::graph::chain::{Chain, Heads, Home, Norm, OPEN, Op, Reduction};
+use framebatch::graph::chain::{Chain, Heads, Home, Norm, OPEN, Op, Reduced, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::tensor::DType;
@@ -60,7 +60,7 @@ fn apply(chain: &mut Chain, row: &Row, of: &[NodeId]) -> Result<NodeId, Error> {
                 Norm::Softmax => None,
                 _ => Some(chain.constant()?),
             };
-            return chain.norm(norm, (of[0], first(-1)), epsilon);
+            return chain.norm(norm, of[0], first(-1), epsilon);
         }
     }
     match op {
@@ -149,7 +149,9 @@ fn every_operation_has_rows() {
 fn reduce(reduction: Reduction) -> Op {
     Op::Reduce {
         reduction,
-        axes: 0,
-        keep: false,
+        over: Reduced {
+            axes: 0,
+            keep: false,
+        },
     }
 }

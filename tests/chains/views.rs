@@ -62,7 +62,7 @@ const VIEWS: [(&str, Record); 8] = [
 /// What reads them.
 const READERS: [(&str, Record); 6] = [
     ("exp", |g, x| g.unary(UnaryFn::Exp, x)),
-    ("softmax", |g, x| g.norm(Norm::Softmax, (x, 1), None)),
+    ("softmax", |g, x| g.norm(Norm::Softmax, x, 1, None)),
     ("sum", |g, x| g.reduce(Reduction::Sum, x, (&[0, 2], false))),
     ("gelu twice", |g, x| {
         let y = g.unary(UnaryFn::Gelu, x)?;

@@ -194,8 +194,8 @@ fn rows_end() {
                 let x = resident(chain, &dims, packing);
                 let sum = chain.reduce(Reduction::Sum, x, (&[1], false)).unwrap();
                 let most = chain.reduce(Reduction::Argmax, x, (&[0], false)).unwrap();
-                let soft = chain.norm(Norm::Softmax, (x, -1), None).unwrap();
-                let tall = chain.norm(Norm::Softmax, (x, 0), None).unwrap();
+                let soft = chain.norm(Norm::Softmax, x, -1, None).unwrap();
+                let tall = chain.norm(Norm::Softmax, x, 0, None).unwrap();
                 let all = chain.reduce(Reduction::Min, x, (&[], false)).unwrap();
                 vec![sum, most, soft, tall, all]
             }));

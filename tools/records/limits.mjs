@@ -39,7 +39,7 @@ export function limitOf(name) {
  * Times on software adapters are ratios to it.
  */
 export const BY_HAND_OF = [
-  // The same calls, in a page's own rhythm or taken apart.
+  // Workloads of the same calls, in a page's own rhythm or measured by parts.
   [/^(?:paced-\w+|trace-lerp)-1000x64$/, "small-lerp-1000x64"],
   [/^(?:main-thread|trace-lerp)-10000x16$/, "small-lerp-10000x16"],
   [/^trace-chain-1000x64$/, "small-1000x64"],

@@ -50,9 +50,9 @@ export type SampleToOptions = Omit<SampleOptions, "into"> & {
 export interface BlendLayer {
   /** The clip; all layers have tracks of the same kinds and widths. */
   clip: Clip;
-  /** Its time: all layers have as many. */
+  /** Seconds within the clip; all layers have equally many. */
   times: Times;
-  /** Its share, of all instances or of each; one not above 0 counts nothing. Default: 1. */
+  /** The layer's share, of all instances or of each; a share not above 0 counts nothing. Default: 1. */
   weight?: number | Float32Array;
   /** What becomes of times outside. Default: `clamp`. */
   wrap?: Wrap | readonly Wrap[];

@@ -51,11 +51,11 @@ const FLOATS = { gives: "float32", width: 1, option: undefined } as const;
 
 /** The method of a sampling of one clip. */
 export const SAMPLE: CallMethod = { name: "sample", ...FLOATS };
-/** The same to a tensor. */
+/** The method of a sampling whose result goes to a tensor. */
 export const SAMPLE_TO: CallMethod = { name: "sampleTo", ...FLOATS };
 /** The method of a blend of several layers. */
 export const BLEND: CallMethod = { name: "blend", ...FLOATS };
-/** The same to a tensor. */
+/** The method of a blend whose result goes to a tensor. */
 export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 
 /** The layers of one sampling, and the tensor that takes its result, if any. */

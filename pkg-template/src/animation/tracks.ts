@@ -60,7 +60,7 @@ interface Checked {
   readonly keys: number;
   readonly width: number;
   readonly isQuaternion: boolean;
-  /** Its place in {@link INTERPOLATIONS}. */
+  /** The index of the track's interpolation in {@link INTERPOLATIONS}. */
   readonly mode: number;
   readonly eased: Eased;
 }

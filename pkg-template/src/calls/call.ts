@@ -18,7 +18,7 @@ export const ANSWERED = -2;
 
 /** One call, from its method until its answer. */
 export class Call {
-  /** Its number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
+  /** The call's number in the core, or {@link UNENTERED}, or {@link ANSWERED}. */
   ticket = UNENTERED;
   /** Elements of the result; 0 where it is not one new array. */
   elements = 0;

@@ -8,7 +8,7 @@ import type { CallMethod } from "./operands.js";
 
 /** One method of the session on arrays. */
 export interface Method extends CallMethod {
-  /** Its place in {@link METHODS}. */
+  /** The method's index in {@link METHODS}. */
   readonly index: number;
   /** The core's name of the method. */
   readonly op: string;

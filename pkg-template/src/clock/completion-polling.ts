@@ -114,7 +114,7 @@ export class CompletionPoller {
 
   /** A batch was answered. */
   returned(): void {
-    // A batch of the processor tells nothing of how a GPU is noticed.
+    // A batch of the CPU tells nothing of how a GPU is noticed.
     if (!this.waiting) return;
     const owed = this.target.owed();
     if (this.alone && owed > 0) return;

@@ -103,7 +103,7 @@ export interface Core {
   reserve(words: number): number;
   /**
    * Takes the call whose operands lie at the cursor; returns its ticket. `engine` is 0
-   * for any, 1 for the GPU, 2 for the processor.
+   * for any, 1 for the GPU, 2 for the CPU.
    */
   submit(
     structure: number,
@@ -189,10 +189,10 @@ export function forget(core: Core, structures: readonly number[]): void {
  * Hears of events of the device, and of batches outside of `flush` and `Settle`:
  *
  * - `lost`: there is no device.
- * - `restored` and `fallback`: another GPU, or the processor, took its place. Every tensor
+ * - `restored` and `fallback`: another GPU, or the CPU, took its place. Every tensor
  *   is filled again, or released, before `Notify` returns; waiting calls are sent then.
- * - `relieved`: the processor took one batch for which the GPU had no memory.
- * - `regained`: a GPU took the place of the processor, and has all tensors.
+ * - `relieved`: the CPU took one batch for which the GPU had no memory.
+ * - `regained`: a GPU took the place of the CPU, and has all tensors.
  * - `sent`: calls were sent whose kernels are compiled by now.
  * - `returned`: a batch came back without an answer; if it goes again, it is in flight.
  */

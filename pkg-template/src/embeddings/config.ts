@@ -20,7 +20,7 @@ export interface Config extends Modules {
   /** Rows of the table of words. */
   readonly vocabulary: number;
   readonly positions: number;
-  /** That of a text's first token: 0, and in RoBERTa behind the id of its padding. */
+  /** The position of a text's first token: 0, and in RoBERTa behind the id of the padding. */
   readonly firstPosition: number;
   readonly types: number;
   readonly epsilon: number;

@@ -182,7 +182,7 @@ function slicesOf(
   let isFirst = true;
 
   const compute = async (slice: Slice, signal: AbortSignal): Promise<Done> => {
-    // The processor answers before a flush returns: without tasks in between, all slices
+    // The CPU answers before a flush returns: without tasks in between, all slices
     // would be one long task of the page. The first slice waits for nothing.
     const goesOn = !isFirst;
     isFirst = false;

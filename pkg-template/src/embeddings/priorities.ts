@@ -39,7 +39,7 @@ export class Priorities {
 /** Milliseconds that a slice of low priority aims at; 50 would be a long task. */
 const AIM = 25;
 
-/** Tokens of the first slice: a processor may take a frame for that many. */
+/** Tokens of the first slice: a CPU may take a frame for that many. */
 const FIRST = 64;
 
 /** How much larger the next slice may be than the last one, or than the least tokens that tell anything. */

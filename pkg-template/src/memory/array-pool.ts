@@ -1,9 +1,9 @@
 // New arrays for the next batch, as many of each length as the last batch needed.
 //
 // A page that does the same every frame finds all of its arrays in the pool; a page that
-// does something else finds none, and the pool is filled anew. Its arrays are few, and
-// none is kept for long. When
-// arrays are made is decided in `results/preallocator.ts`.
+// does something else finds none, and the pool is filled anew. The pool's arrays are
+// few, and none is kept for long. When arrays are made is decided in
+// `results/preallocator.ts`.
 
 import type { Environment } from "../platform/environment.js";
 import type { Operand, Element } from "./arrays.js";
@@ -55,7 +55,7 @@ export class ArrayPool {
     return this.arrays.get(keyOf(gives, bytes))?.pop();
   }
 
-  /** The same for operands of the next batch, which is not sent yet. */
+  /** A new array for operands of the next batch, which is not sent yet, if the pool has one. */
   takeAhead(gives: Element, bytes: number): Operand | undefined {
     this.ahead.add(keyOf(gives, bytes), bytes);
     return this.arrays.get(keyOf(gives, bytes))?.pop();

@@ -7,34 +7,34 @@ export type BatchListener = (facts: BatchFacts) => void;
 export interface BatchFacts {
   /** Calls that were sent. */
   calls: number;
-  /** Chunks that they were sent in; a small batch is one. */
+  /** Chunks that the batch was sent in; a small batch is one. */
   subBatches: number;
-  /** Where they ran. */
+  /** Where the calls ran. */
   engine: "gpu" | "cpu";
-  /** Sent to the device. */
+  /** Bytes that were sent to the device. */
   bytesUp: number;
-  /** Read back. */
+  /** Bytes that were read back. */
   bytesDown: number;
-  /** When its sending began, on the clock of `performance.now()`. */
+  /** When the sending of the batch began, on the clock of `performance.now()`. */
   startTime: number;
-  /** How long its oldest call waited until then. */
+  /** How long the oldest call waited until `startTime`. */
   waitMs: number;
-  /** Planning and encoding its chunks. */
+  /** Planning and encoding the chunks. */
   encodeMs: number;
-  /** Writing its operands where the device takes them from. */
+  /** Writing the operands where the device takes them from. */
   transferMs: number;
   /**
-   * Its kernels, by the GPU's own timestamps; null where it has none, and where they took
-   * less than `resolutionMs`. Good to `subBatches * resolutionMs`.
+   * The kernels, by the GPU's own timestamps; null where a GPU has none, and where kernels
+   * took less than `resolutionMs`. Good to `subBatches * resolutionMs`.
    */
   gpuMs: number | null;
   /**
-   * From its last submission until its last result was there, less `gpuMs` where that is
+   * From the last submission until the last result was there, less `gpuMs` where that is
    * known: the rest of the link, the read-back, and until the browser noticed. Of several
-   * chunks the first kernels ran before that submission, so it is rather too small.
+   * chunks the first kernels ran before that submission, so the number is rather too small.
    */
   readMs: number;
-  /** From its sending to its last result. */
+  /** From the sending of the batch to its last result. */
   wallMs: number;
   /** Smallest step of the GPU's timestamps seen so far; browsers make them coarse. */
   resolutionMs: number | null;

@@ -69,7 +69,7 @@ export class Tickets {
     return call;
   }
 
-  /** The same for a ticket that the core answers, which may not be known here yet. */
+  /** Takes the call of a ticket that the core answers, which may not be known here yet. */
   takeAnswered(ticket: number): Call | undefined {
     const call = this.pending.take(ticket) ?? this.entering;
     if (call === undefined) return undefined;

@@ -1,6 +1,6 @@
 // Gives one call its answer: its own value, or its own error.
 //
-// It resolves or rejects and does nothing else. Which call a settle table answers is
+// A call is resolved or rejected here, and nothing else is done. Which call a settle table answers is
 // found in `settlement.ts`; that a call is answered once is the doing of `tickets.ts`,
 // which gives each pending call out once.
 

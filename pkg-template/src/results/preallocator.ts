@@ -4,7 +4,7 @@
 // of a large array are mapped only when they are first written. The main thread is idle
 // between a batch and its answers, so arrays are made then, and answers only fill them.
 // Arrays that the wait was too short for are made after the batch, for the next one; a
-// batch of the processor leaves no wait, so all of its arrays are made that way. Each
+// batch of the CPU leaves no wait, so all of its arrays are made that way. Each
 // array is handed out once. No call is answered here.
 
 import type { Call } from "../calls/call.js";
@@ -34,7 +34,7 @@ export class Preallocator {
   /** A new array, whose pages before byte `at` are written. */
   private pages: Uint8Array | undefined;
   private at = 0;
-  /** The same array where it is for the pool, which gets it only when its pages are written. */
+  /** The new array where it is for the pool, which gets an array only when all pages are written. */
   private stocking: Operand | undefined;
   readonly pool: ArrayPool;
   private readonly task: EndOfTask;

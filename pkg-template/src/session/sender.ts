@@ -68,7 +68,7 @@ export class Sender {
 
   /** Sends the queued calls; `atOnce` however many batches are in flight. */
   flush(atOnce: boolean): void {
-    // The clock is told first: a core on the processor answers inside `flush`.
+    // The clock is told first: a core on the CPU answers inside `flush`.
     this.queued = 0;
     this.clock.flushed();
     const owed = this.tickets.arena.owed;

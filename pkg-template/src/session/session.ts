@@ -168,9 +168,10 @@ export class Session {
    * more lies on the device at once, or as soon as there is one; unless `keep: false` its
    * array is kept to restore it after a loss, and must not change while the tensor lives.
    * Shorter data is copied, travels with the first call, and stays on the device from
-   * the second on; kept in fewer bits it lies there at once. Data that no buffer of the device holds lies there in parts, by rows
-   * along the first axis: what reads it row by row computes on it, and the reading of
-   * anything else rejects with `limit-exceeded`. Throws `invalid-input` where data and
+   * the second on; kept in fewer bits it lies there at once. Data that no buffer of the
+   * device holds lies there in parts, by rows along the first axis: what reads it row by
+   * row computes on it, and the reading of anything else rejects with `limit-exceeded`.
+   * Throws `invalid-input` where data and
    * shape do not fit, and `out-of-memory` where the memory budget has no room.
    *
    * @example

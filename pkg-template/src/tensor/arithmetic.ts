@@ -2,7 +2,7 @@
 // shape, and what is wrong.
 //
 // Each takes nodes and gives a node, or throws a sentence that names the op and the
-// shapes. The rules are those of `src/graph/chain/infer.rs`. Nothing is computed here.
+// shapes. The rules are those of `src/graph/chain/shape_inference.rs`. Nothing is computed here.
 
 import { invalid } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";
@@ -32,7 +32,7 @@ export function unary(fn: number, x: Node): Node {
   return operation(CODE.unary, [x], JUST[fn], x.shape, FLOATS);
 }
 
-/** Which of both that `gelu` may be. */
+/** The number of the function that `gelu` is asked for: exact, or by tanh. */
 export function geluOf(options: { approximate?: "tanh" } = {}): number {
   checkOptions("gelu", options, GELU_NAMES);
   const { approximate } = options;

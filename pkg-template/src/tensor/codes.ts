@@ -72,7 +72,7 @@ export const INDEXES = 1;
 /** Where the data of an input lies: with its call, or on the device. */
 export const WITH_CALL = 0;
 export const RESIDENT = 1;
-/** The same for packed data, by format. */
+/** Where packed data lies: on the device, in one of these formats. */
 export const PACKED = {
   f16: 2,
   bf16: 3,

@@ -1,7 +1,7 @@
 // Records the operations that move elements: transpose, slice, reshape, gather, concat.
 //
 // Each takes nodes and gives a node, or throws a sentence that names the op and the
-// shapes. The rules are those of `src/graph/chain/infer.rs` and `record.rs`.
+// shapes. The rules are those of `src/graph/chain/moved_shapes.rs` and `record.rs`.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { CODE, INDEXES, MAX_ELEMENTS, MAX_OPERANDS } from "./codes.js";

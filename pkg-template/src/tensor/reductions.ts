@@ -2,7 +2,7 @@
 // these hold.
 //
 // Each takes nodes and gives a node, or throws a sentence that names the op and the
-// shapes. The rules are those of `src/graph/chain/infer.rs`.
+// shapes. The rules are those of `src/graph/chain/shape_inference.rs`.
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";

@@ -49,12 +49,12 @@ export class Tensor<Kind extends Elements = Float32Array> {
     this.#node = node;
   }
 
-  /** Its dimensions, outermost first. */
+  /** The tensor's dimensions, outermost first. */
   get shape(): number[] {
     return [...this.#node.shape.dims];
   }
 
-  /** What its elements are: floats, or whole numbers to pick elements with. */
+  /** What the tensor's elements are: floats, or whole numbers to pick elements with. */
   get dtype(): DTypeOf<Kind> {
     const isFloats = this.#node.dtype === FLOATS;
     return (isFloats ? "float32" : "uint32") as DTypeOf<Kind>;

@@ -1,18 +1,20 @@
-//! Clips at times of the calls' own: the twin of `clip.wgsl`.
+//! Samples clips, each call at times of its own: the twin of `clip.wgsl`.
 
-use super::Memory;
 use super::kernels::slerp::slerp_one;
+use super::launch_memory::Memory;
 use crate::kernel::sampling::{HEADER, LAYER, MOST_LAYERS, WEIGHTS, WRAPS};
 use crate::plan::{Dispatch, Operand, Slot};
 
-/// A clip's header, and its lanes behind it.
+/// Words of a clip's header, which its lanes follow.
 const CLIP: u32 = 4;
+
+/// Words of a lane's record.
 const LANE: u32 = 8;
 
 const LOOP: u32 = 1;
 const PING_PONG: u32 = 2;
 
-/// A lane's flags.
+/// The bits of a lane's flags that say how to interpolate, and their values.
 const INTERPOLATION: u32 = 3;
 const STEP: u32 = 0;
 const CUBIC: u32 = 2;
@@ -25,7 +27,8 @@ type Lane = [f32; 4];
 /// Samples the clips of every call.
 pub(super) fn dispatch(
     work: &Dispatch,
-    (memory, slots): (&Memory<'_>, &[Vec<u32>]),
+    memory: &Memory<'_>,
+    slots: &[Vec<u32>],
     output: &mut [u32],
 ) {
     let inputs = memory.words(Slot::INPUTS, slots);
@@ -44,8 +47,8 @@ pub(super) fn dispatch(
     }
 }
 
-/// Words that are read at addresses from other words. As on a GPU, addresses wrap and
-/// what is behind the end is some number, so that nothing fails whatever a store holds.
+/// Words that are read at addresses which come from other words. As on a GPU, addresses wrap,
+/// and a word behind the end is some number, so that nothing fails whatever a store holds.
 #[derive(Clone, Copy)]
 struct Words<'a>(&'a [u32]);
 
@@ -58,15 +61,15 @@ impl<'a> Words<'a> {
         f32::from_bits(self.at(address))
     }
 
-    /// The words from an address on, at most so many.
-    fn some(self, address: u32, count: u32) -> &'a [u32] {
+    /// The words from an address on, `count` of them at most.
+    fn take(self, address: u32, count: u32) -> &'a [u32] {
         let rest = self.0.get(address as usize..).unwrap_or(&[]);
         &rest[..rest.len().min(count as usize)]
     }
 
     /// The words from an address on.
     fn from(self, address: u32) -> Words<'a> {
-        Words(self.some(address, u32::MAX))
+        Words(self.take(address, u32::MAX))
     }
 }
 
@@ -78,7 +81,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Computes so many lanes.
+    /// Computes the lanes of `threads` threads.
     fn sample(&self, threads: u32, output: &mut [u32]) {
         let [lanes, layers, target, width] = std::array::from_fn(|k| self.header.0[k]);
         let (flags, layers) = (layers, (layers & 0xffff).min(MOST_LAYERS));
@@ -90,7 +93,7 @@ impl Call<'_> {
             let (row, lane) = (thread / lanes, thread % lanes);
             let place = self.store.from(first.wrapping_add(lane * LANE));
             let fields = self.rows.from(row.wrapping_mul(row_words));
-            let blended = self.blend(lane, place.at(4), (fields, layers));
+            let blended = self.blend(lane, place.at(4), Layers { fields, layers });
             let to = target
                 .wrapping_add(row.wrapping_mul(width))
                 .wrapping_add(place.at(4) >> 8);
@@ -102,8 +105,9 @@ impl Call<'_> {
         }
     }
 
-    /// The floats of a lane, of all layers.
-    fn blend(&self, lane: u32, flags: u32, (fields, layers): (Words<'_>, u32)) -> Lane {
+    /// The floats of a lane, blended of all layers.
+    fn blend(&self, lane: u32, flags: u32, row: Layers<'_>) -> Lane {
+        let Layers { fields, layers } = row;
         let mut mean = Mean::default();
         let mut blended = None;
         let has_weights = self.header.at(1) & WEIGHTS != 0;
@@ -120,7 +124,7 @@ impl Call<'_> {
             };
             let is_added = layer.at(2) != 0;
             if is_added && blended.is_none() {
-                blended = Some(mean.taken(layers, flags));
+                blended = Some(mean.value(layers, flags));
             }
             if amount <= 0.0 {
                 continue;
@@ -132,11 +136,18 @@ impl Call<'_> {
             let value = clip.sample(lane, t);
             match &mut blended {
                 None => mean.add(value, amount, flags),
-                Some(blended) => *blended = added(*blended, value, amount, flags),
+                Some(blended) => *blended = add_layer(*blended, value, amount, flags),
             }
         }
-        blended.unwrap_or_else(|| mean.taken(layers, flags))
+        blended.unwrap_or_else(|| mean.value(layers, flags))
     }
+}
+
+/// What a row brings for its layers: a time for each, then a weight and a wrap for each where
+/// the call has these.
+struct Layers<'a> {
+    fields: Words<'a>,
+    layers: u32,
 }
 
 /// A weighted sum of layers.
@@ -154,7 +165,7 @@ impl Mean {
         self.total += amount;
     }
 
-    fn taken(&self, layers: u32, flags: u32) -> Lane {
+    fn value(&self, layers: u32, flags: u32) -> Lane {
         if flags & QUATERNION != 0 && (layers > 1 || self.total == 0.0) {
             unit(self.sum)
         } else if self.total != 0.0 && self.total != 1.0 {
@@ -165,8 +176,8 @@ impl Mean {
     }
 }
 
-/// A layer on top of others.
-fn added(blended: Lane, value: Lane, amount: f32, flags: u32) -> Lane {
+/// What a layer on top of others makes of them.
+fn add_layer(blended: Lane, value: Lane, amount: f32, flags: u32) -> Lane {
     if flags & QUATERNION == 0 {
         return zip(blended, value, |sum, x| sum + amount * x);
     }
@@ -191,7 +202,7 @@ impl Clip<'_> {
         let [times, count, values, stride, flags, easing, floats, width] =
             std::array::from_fn(|k| lane.0.get(k).copied().unwrap_or(0));
         let mode = flags & INTERPOLATION;
-        let keys = words.some(times, count);
+        let keys = words.take(times, count);
         let next = keys.partition_point(|key| f32::from_bits(*key) <= t);
         let is_between = next > 0 && next < keys.len() && mode != STEP;
         #[expect(clippy::cast_possible_truncation, reason = "a store has 2^30 words")]
@@ -202,7 +213,7 @@ impl Clip<'_> {
             .wrapping_add(tangent);
         let term = |k: u32| -> Lane {
             let at = first.wrapping_add(k.wrapping_mul(width));
-            let found = words.some(at, floats);
+            let found = words.take(at, floats);
             std::array::from_fn(|j| found.get(j).map_or(0.0, |word| f32::from_bits(*word)))
         };
         if !is_between {
@@ -237,7 +248,7 @@ impl Clip<'_> {
     }
 }
 
-/// The time within a clip of this duration.
+/// A time as a time within a clip of this duration.
 fn fold(t: f32, duration: f32, wrap: u32) -> f32 {
     if wrap != LOOP && wrap != PING_PONG {
         return t;
@@ -251,7 +262,7 @@ fn fold(t: f32, duration: f32, wrap: u32) -> f32 {
         duration
     };
     let mut rest = t - period * (t / period).floor();
-    // The quotient was rounded.
+    // The quotient was rounded, so the rest may lie just outside of the period.
     if rest < 0.0 {
         rest += period;
     }

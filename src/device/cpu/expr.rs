@@ -1,10 +1,10 @@
-//! Expressions on the processor: one pass over a block of values for each term.
+//! Expressions on the CPU: one pass over a block of values for each term.
 
 use super::functions::{binary, unary};
 use crate::kernel::{Expr, Term, TermId};
 
-/// Elements at once: a column of them is a kilobyte, so that those of a usual
-/// expression stay in the nearest cache.
+/// Elements that are computed at once. A column of 256 floats is a kilobyte, so the columns of
+/// a usual expression stay in the nearest cache.
 pub(super) const BLOCK: usize = 256;
 
 pub(super) type Column = [f32; BLOCK];
@@ -13,7 +13,7 @@ pub(super) type Column = [f32; BLOCK];
 #[derive(Debug)]
 pub(super) struct Columns {
     variables: Vec<Column>,
-    /// For each variable where its values begin in its source, if they are read there.
+    /// Where each variable's values begin in its source, if the source is read in place.
     places: Vec<Option<usize>>,
     terms: Vec<Column>,
     result: Vec<f32>,
@@ -29,43 +29,39 @@ impl Columns {
         }
     }
 
-    /// Where a variable's values go.
+    /// The column that a variable's values are to be written to.
     pub(super) fn column(&mut self, variable: usize) -> &mut Column {
         self.places[variable] = None;
         &mut self.variables[variable]
     }
 
-    /// Has a variable's values read where they lie in its source, without a copy.
+    /// Has a variable's values read in place, from `place` of its source on.
     pub(super) fn refer(&mut self, variable: usize, place: usize) {
         self.places[variable] = Some(place);
     }
 
-    /// Gives a variable one value for so many elements at once.
+    /// Gives a variable the same value for the first `elements`.
     pub(super) fn fill(&mut self, variable: usize, value: f32, elements: usize) {
         self.column(variable)[..elements].fill(value);
     }
 
-    /// A variable to read and a later one to write.
+    /// The columns of a variable to be read and of a later one to be written.
     pub(super) fn pair(&mut self, read: usize, write: usize) -> (&Column, &mut Column) {
         self.places[write] = None;
         let (before, from) = self.variables.split_at_mut(write);
         (&before[read], &mut from[0])
     }
 
-    /// The values of an expression of the first `elements` of the variables;
-    /// `sources` are those of the first variables.
-    pub(super) fn evaluate(
-        &mut self,
-        expr: &Expr,
-        (sources, elements): (&[&[u32]], usize),
-    ) -> &[f32] {
+    /// The first `elements` values of an expression. `sources` has the words of each variable
+    /// that may be read in place; these are the first variables.
+    pub(super) fn evaluate(&mut self, expr: &Expr, sources: &[&[u32]], elements: usize) -> &[f32] {
         let mut result = std::mem::take(&mut self.result);
         self.evaluate_to(expr, sources, &mut result[..elements]);
         self.result = result;
         &self.result[..elements]
     }
 
-    /// The same for as many elements as `to` has.
+    /// Evaluates an expression to `to`, for as many elements as `to` has.
     pub(super) fn evaluate_to(&mut self, expr: &Expr, sources: &[&[u32]], to: &mut [f32]) {
         let terms = expr.terms();
         let (last, elements) = (terms.len() - 1, to.len());
@@ -94,7 +90,7 @@ impl Columns {
                 Term::Variable(variable) if id == last => to.copy_from_slice(values(variable)),
                 Term::Variable(_) => {}
                 Term::Unary(function, a) => unary(function, column(a), to),
-                Term::Binary(function, a, b) => binary(function, (column(a), column(b)), to),
+                Term::Binary(function, a, b) => binary(function, [column(a), column(b)], to),
             }
         }
     }

@@ -3,7 +3,8 @@
 use super::math::{cosine, exponential, hyperbolic_tangent, logarithm, power, sine, tangent};
 use crate::kernel::{BinaryFn, UnaryFn};
 
-/// Values that a longer function is applied to at once: too many to be unrolled.
+/// Values that a longer function is applied to at once. There are too many for the compiler to
+/// unroll the loop.
 const LANES: usize = 64;
 
 type Lanes = [f32; LANES];
@@ -30,14 +31,14 @@ pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
 }
 
 /// Applies a function to each pair of values.
-pub(super) fn binary(function: BinaryFn, values: (&[f32], &[f32]), to: &mut [f32]) {
+pub(super) fn binary(function: BinaryFn, values: [&[f32]; 2], to: &mut [f32]) {
     match function {
         BinaryFn::Add => pairs(values, to, |a, b| a + b),
         BinaryFn::Sub => pairs(values, to, |a, b| a - b),
         BinaryFn::Mul => pairs(values, to, |a, b| a * b),
         BinaryFn::Div => pairs(values, to, |a, b| a / b),
-        BinaryFn::Minimum => pairs(values, to, |a, b| or_nan((a, b), if a < b { a } else { b })),
-        BinaryFn::Maximum => pairs(values, to, |a, b| or_nan((a, b), if a > b { a } else { b })),
+        BinaryFn::Minimum => pairs(values, to, |a, b| or_nan(a, b, if a < b { a } else { b })),
+        BinaryFn::Maximum => pairs(values, to, |a, b| or_nan(a, b, if a > b { a } else { b })),
         BinaryFn::Pow => by_call(values, to, power),
         BinaryFn::Same => pairs(values, to, same),
     }
@@ -49,8 +50,8 @@ fn each(values: &[f32], to: &mut [f32], function: impl Fn(f32) -> f32) {
     }
 }
 
-/// One loop for all longer functions, which are vectors inside: a loop of its own
-/// for each, with another for the rest, would cost the package more.
+/// The one loop of all longer functions. The functions themselves compute vectors: a loop for
+/// each of them, with another one for the last values, would cost the package more bytes.
 fn by_lanes(values: &[f32], to: &mut [f32], function: fn(&mut Lanes)) {
     to.copy_from_slice(&values[..to.len()]);
     let (whole, rest) = to.as_chunks_mut::<LANES>();
@@ -71,11 +72,11 @@ fn apply(lanes: &mut Lanes, function: impl Fn(f32) -> f32) {
     }
 }
 
-fn by_call(values: (&[f32], &[f32]), to: &mut [f32], function: fn(f32, f32) -> f32) {
+fn by_call(values: [&[f32]; 2], to: &mut [f32], function: fn(f32, f32) -> f32) {
     pairs(values, to, function);
 }
 
-fn pairs((a, b): (&[f32], &[f32]), to: &mut [f32], function: impl Fn(f32, f32) -> f32) {
+fn pairs([a, b]: [&[f32]; 2], to: &mut [f32], function: impl Fn(f32, f32) -> f32) {
     for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
         *to = function(*a, *b);
     }
@@ -89,8 +90,8 @@ fn relu(x: f32) -> f32 {
     }
 }
 
-/// What was chosen of two, unless one of both is NaN.
-fn or_nan((a, b): (f32, f32), chosen: f32) -> f32 {
+/// The value that was chosen of `a` and `b`, or the one that is NaN.
+fn or_nan(a: f32, b: f32, chosen: f32) -> f32 {
     let chosen = if b.is_nan() { b } else { chosen };
     if a.is_nan() { a } else { chosen }
 }

@@ -1,26 +1,27 @@
-//! Dispatches of what fusion made: finds each call's operands and runs the
-//! stage on them.
+//! Dispatches of the stages that fusion makes: finds each call's operands and runs the stage
+//! on them.
 
-use super::Memory;
+use super::launch_memory::Memory;
 use super::parallel::{Size, Task, Work, share};
-use super::program::{Numbers, Operands, Output, Runner, lines_of};
+use super::program::{Numbers, Operands, Output, Runner, StageCall, lines_of};
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::program::{Layout, Stage};
 
 /// Runs a stage for every call.
 pub(super) fn dispatch(
-    (work, stage): (&Dispatch, &Stage),
+    work: &Dispatch,
+    stage: &Stage,
     memory: &Memory<'_>,
     slots: &mut [Vec<u32>],
 ) {
     let home = work.output.0 as usize;
-    // Taken out while it is written, so that other slots can be read.
+    // The output is taken out while it is written, so that other slots can be read.
     let mut output = std::mem::take(&mut slots[home]);
     output.resize(memory.plan.words(work.output) as usize, 0);
     let loads: Vec<&[u32]> = (stage.loads.iter())
         .map(|load| match work.operands.get(load.binding as usize) {
             Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
-            // Read from the output.
+            // Such a load is read from the output.
             Some(Operand::Scalar) | None => &[],
         })
         .collect();
@@ -45,7 +46,7 @@ struct Calls<'a> {
     work: &'a Dispatch,
     stage: &'a Stage,
     layout: Layout,
-    /// What came with the calls.
+    /// The operands that came with the calls.
     inputs: &'a [u32],
     loads: &'a [&'a [u32]],
 }
@@ -64,7 +65,7 @@ impl Calls<'_> {
                 constants,
             };
             if numbers.threads == 0 {
-                continue; // Without elements: its place may lie behind the end.
+                continue; // A result without elements may have its place behind the output's end.
             }
             let lines = match &task.lines {
                 Some(lines) => lines.clone(),
@@ -74,7 +75,11 @@ impl Calls<'_> {
                 words: &mut *output.words,
                 start: output.start,
             };
-            runner.run_lines((numbers, &operands), lines, output);
+            let call = StageCall {
+                numbers,
+                operands: &operands,
+            };
+            runner.run_lines(call, lines, output);
         }
     }
 
@@ -89,7 +94,7 @@ impl Calls<'_> {
         })
     }
 
-    /// A call's numbers, and its entry behind the result's place.
+    /// What the segment table says of a call, and the call's whole entry.
     fn numbers(&self, call: usize) -> (Numbers<'_>, &[u32]) {
         let work = self.work;
         let behind = work.entries.len() / work.segments.len();
@@ -97,7 +102,7 @@ impl Calls<'_> {
         let segment = &work.segments[call];
         let numbers = Numbers {
             threads: segment.rows,
-            // From the start of the slot: strides may lead back.
+            // Offsets count from the start of the slot, because strides may lead back.
             offsets: &entry[..self.loads.len()],
             result: segment.result,
             words: &entry[self.layout.sizes as usize..],

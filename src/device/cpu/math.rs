@@ -1,8 +1,8 @@
-//! Functions of floats, as `shaders/lib/math.wgsl` has them: polynomials of
-//! Cephes, good to the last bits.
+//! Functions of floats, as in `shaders/lib/math.wgsl`: polynomials of Cephes, right to the last
+//! bits.
 //!
-//! Their own, because those of the standard library would have to come with the
-//! package.
+//! The functions of the standard library would have to come with the package, which these few
+//! lines do not need.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -11,8 +11,8 @@
 
 use std::f32::consts::{FRAC_2_PI, LOG2_E};
 
-/// 1.5 · 2²³: a number of small size added to it is rounded to a whole one, half
-/// to even, which lies in its last bits.
+/// 1.5 · 2²³. A small number that is added to this one is rounded to a whole number, half to
+/// even, and the whole number is in the last bits of the sum.
 const WHOLE: f32 = 12_582_912.0;
 
 #[inline]

@@ -1,37 +1,36 @@
-//! The processor as a device: runs every plan where there is no GPU.
+//! The CPU as a device, beside a GPU or where there is none.
 //!
-//! It works on the host arena in place, so nothing is uploaded or read back;
-//! a launch is finished when it returns.
+//! It works on the host arena in place, so nothing is uploaded or read back. A launch is
+//! finished when it returns.
 
 mod clip;
 mod expr;
 mod functions;
 mod fused;
 mod kernels;
+mod launch_memory;
 mod math;
 mod parallel;
 pub mod program;
+mod row_kernels;
 mod search;
 
-use std::ops::Range;
-
-use self::kernels::{Operands, Values, run};
-use self::parallel::{Size, Task, Work, share};
-use self::program::Output;
+use self::launch_memory::{Memory, gather, grow, is_read_in_place, reserve_for};
 use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
-use crate::plan::{ChunkSizes, CopyRun, Dispatch, Operand, Plan, Segment, Slot, Step};
-use crate::tensor::{Arena, Packing, Span, WORD};
+use crate::plan::{ChunkSizes, Plan, Slot, Step};
+use crate::tensor::{Arena, Packing, WORD};
 
-/// Addresses are 32-bit word numbers; a quarter of them is plenty for a batch.
+/// Bytes of a batch's operands, or of its results. Addresses are numbers of words in 32 bits;
+/// a sixteenth of what they reach is plenty.
 const MAX_SIDE_BYTES: u64 = 1 << 30;
 
-/// The processor.
+/// The CPU.
 #[derive(Debug, Default)]
 pub struct Cpu {
     counters: Counters,
-    /// Tensors that stay, by number.
+    /// Resident tensors, by number.
     tensors: Vec<Vec<u32>>,
     results: HostPool,
 }
@@ -40,7 +39,7 @@ impl Device for Cpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: MAX_SIDE_BYTES,
-            chunks: ChunkSizes::WHOLE, // There is nothing to overlap with.
+            chunks: ChunkSizes::WHOLE, // Chunks would have no transfer to overlap with.
             max_threads: u64::MAX,
         }
     }
@@ -89,7 +88,7 @@ impl Device for Cpu {
                             arena,
                             tensors: &self.tensors,
                         };
-                        fused::dispatch((work, stage), &memory, &mut slots);
+                        fused::dispatch(work, stage, &memory, &mut slots);
                     }
                     Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
                         let memory = Memory {
@@ -98,15 +97,13 @@ impl Device for Cpu {
                             tensors: &self.tensors,
                         };
                         match kernel {
-                            Named::TopKScan(scan) => {
-                                search::scan((work, scan), &memory, &mut slots)
-                            }
+                            Named::TopKScan(scan) => search::scan(work, scan, &memory, &mut slots),
                             _ => search::merge(work, &memory, &mut slots),
                         }
                     }
                     Kernel::Named(Named::Clip) => {
                         let target = work.output.tensor();
-                        // Taken out while it is written.
+                        // The output is taken out while it is written.
                         let mut output = match target {
                             Some(tensor) => std::mem::take(&mut self.tensors[tensor as usize]),
                             None => std::mem::take(&mut slots[work.output.0 as usize]),
@@ -118,13 +115,20 @@ impl Device for Cpu {
                             arena,
                             tensors: &self.tensors,
                         };
-                        clip::dispatch(work, (&memory, &slots), &mut output);
+                        clip::dispatch(work, &memory, &slots, &mut output);
                         match target {
                             Some(tensor) => self.tensors[tensor as usize] = output,
                             None => slots[work.output.0 as usize] = output,
                         }
                     }
-                    Kernel::Named(kernel) => dispatch((work, kernel), plan, arena, &mut slots),
+                    Kernel::Named(kernel) => {
+                        let memory = Memory {
+                            plan,
+                            arena,
+                            tensors: &self.tensors,
+                        };
+                        row_kernels::dispatch(work, kernel, &memory, &mut slots);
+                    }
                 },
                 Step::Free { slot } => slots[slot.0 as usize] = Vec::new(),
                 Step::Upload { slot, runs, .. } => {
@@ -132,7 +136,7 @@ impl Device for Cpu {
                         gather(runs, arena, &mut slots[slot.0 as usize]);
                     }
                 }
-                // The results are handed over where they lie.
+                // The slot of the results is handed over as it is.
                 Step::Download { .. } => {}
             }
         }
@@ -146,7 +150,7 @@ impl Device for Cpu {
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
         let own = match packing {
-            // Once: it costs memory, and spares every call the work.
+            // Unpacked once: that costs memory, and spares every call the work.
             Some(packing) => packing.unpack(words),
             None => {
                 let mut own = Cpu::room(words.len())?;
@@ -197,7 +201,7 @@ impl Device for Cpu {
 }
 
 impl Cpu {
-    /// Memory for so many words of a tensor, and for what [`Cpu::keep`] adds.
+    /// Memory for a tensor of so many words, and for the padding that [`Cpu::keep`] adds.
     ///
     /// # Errors
     ///
@@ -208,165 +212,15 @@ impl Cpu {
         Ok(room)
     }
 
-    /// Takes a tensor's data over.
+    /// Takes over a tensor's data.
     pub fn keep(&mut self, tensor: u32, mut words: Vec<u32>) {
         let index = tensor as usize;
         if index >= self.tensors.len() {
             self.tensors.resize(index + 1, Vec::new());
         }
-        // Maps read four elements at a time; and one without any is not one that
-        // was never filled.
+        // Maps read four elements at a time. A tensor without elements gets some words too, for
+        // an empty list is a tensor that was never filled.
         words.resize(words.len().max(1).next_multiple_of(4), 0);
         self.tensors[index] = words;
     }
-}
-
-/// Makes room for what a step writes to a slot.
-fn reserve_for(
-    step: &Step,
-    plan: &Plan,
-    arena: &Arena,
-    slots: &mut [Vec<u32>],
-) -> Result<(), Error> {
-    let (slot, words) = match step {
-        Step::Dispatch(work) if work.output.tensor().is_none() => {
-            (work.output, plan.words(work.output) as usize)
-        }
-        Step::Upload { slot, runs, .. } if !is_read_in_place(runs, arena, plan) => {
-            (*slot, runs.iter().map(|run| run.words as usize).sum())
-        }
-        _ => return Ok(()),
-    };
-    grow(&mut slots[slot.0 as usize], words)
-}
-
-/// Makes room for so many words in all.
-fn grow(memory: &mut Vec<u32>, words: usize) -> Result<(), Error> {
-    let more = words.saturating_sub(memory.len());
-    memory.try_reserve_exact(more).map_err(|_| {
-        let bytes = words as u64 * u64::from(WORD);
-        Error::OutOfMemory(format!(
-            "the processor has none for {bytes} bytes; give it less at a time, or dispose of tensors"
-        ))
-    })
-}
-
-/// What a dispatch reads besides slots.
-struct Memory<'a> {
-    plan: &'a Plan,
-    arena: &'a Arena,
-    tensors: &'a [Vec<u32>],
-}
-
-impl<'a> Memory<'a> {
-    /// The words of a slot.
-    fn words(&self, slot: Slot, slots: &'a [Vec<u32>]) -> &'a [u32] {
-        if let Some(tensor) = slot.tensor() {
-            return &self.tensors[tensor as usize];
-        }
-        match self.plan.uploads() {
-            [run] if slot == Slot::INPUTS && slots[0].is_empty() => self.arena.tail(run.from),
-            _ => &slots[slot.0 as usize],
-        }
-    }
-}
-
-/// Whether the operands are a single run, which is read where it lies.
-fn is_read_in_place(runs: &[CopyRun], arena: &Arena, plan: &Plan) -> bool {
-    // Fused stages, clips and searches see a slot as a whole, so a run must not go on elsewhere.
-    let mut by_row = plan.dispatches().map(|work| work.kernel.is_by_row());
-    let is_by_row = by_row.all(|is_by_row| is_by_row);
-    let in_place = |run: &CopyRun| is_by_row || arena.tail(run.from).len() >= run.words as usize;
-    runs.len() < 2 && runs.iter().all(in_place)
-}
-
-/// Copies the operands to one place.
-fn gather(runs: &[CopyRun], arena: &Arena, gathered: &mut Vec<u32>) {
-    gathered.clear();
-    for run in runs {
-        let span = Span {
-            at: run.from,
-            words: run.words,
-        };
-        arena.each_slice(span, &mut |words| gathered.extend_from_slice(words));
-    }
-}
-
-/// Runs a kernel of rows for every call.
-fn dispatch(
-    (work, kernel): (&Dispatch, &Named),
-    plan: &Plan,
-    arena: &Arena,
-    slots: &mut [Vec<u32>],
-) {
-    let home = work.output.0 as usize;
-    // Taken out while it is written, so that other slots can be read.
-    let mut output = std::mem::take(&mut slots[home]);
-    output.resize(plan.words(work.output) as usize, 0);
-    let behind = work.operands.len();
-    let operands = |call: usize, rows: &Range<usize>| -> Operands<'_> {
-        let entry = &work.entries[call * behind..][..behind];
-        std::array::from_fn(|k| match work.operands.get(k) {
-            Some(Operand::Rows { slot, words }) => {
-                let span = Span {
-                    at: entry[k],
-                    words: work.segments[call].rows * words,
-                };
-                let all = read(*slot, span, plan.uploads(), (arena, slots));
-                let words = *words as usize;
-                Values::Rows(&all[rows.start * words..rows.end * words])
-            }
-            Some(Operand::Scalar) => Values::Scalar(entry[k]),
-            None => Values::Scalar(0),
-        })
-    };
-    let row_words = work.row_words as usize;
-    // What a word of the result takes, in passes over one value.
-    let passes = match kernel {
-        Named::Lerp | Named::Bezier | Named::StateGradients => 4,
-        _ => 128,
-    };
-    let compute = |task: Task, output: Output<'_>| {
-        for call in task.calls {
-            let segment = &work.segments[call];
-            let rows = task.lines.clone().unwrap_or(0..segment.rows as usize);
-            // Of a call that is cut the output begins behind the call's result.
-            let at = |row: usize| segment.result as usize + row * row_words - output.start;
-            run(
-                kernel,
-                &work.settings,
-                &operands(call, &rows),
-                &mut output.words[at(rows.start)..at(rows.end)],
-            );
-        }
-    };
-    let size = |call: usize| {
-        let Segment { rows, result, .. } = work.segments[call];
-        Some(Size {
-            start: result as usize,
-            lines: rows as usize,
-            words: row_words,
-            work: row_words * passes,
-        })
-    };
-    let all = Work {
-        calls: work.segments.len(),
-        size: &size,
-        run: &compute,
-    };
-    share(&all, &mut output);
-    slots[home] = output;
-}
-
-fn read<'a>(
-    slot: Slot,
-    span: Span,
-    runs: &[CopyRun],
-    (arena, slots): (&'a Arena, &'a [Vec<u32>]),
-) -> &'a [u32] {
-    if let (Slot::INPUTS, [run], true) = (slot, runs, slots[0].is_empty()) {
-        let at = run.from + span.at;
-        return arena.read(Span { at, ..span });
-    }
-    &slots[slot.0 as usize][span.at as usize..(span.at + span.words) as usize]
 }

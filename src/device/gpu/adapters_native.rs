@@ -33,11 +33,11 @@ pub struct Adapter {
 pub enum AdapterKind {
     /// A GPU with memory of its own.
     Discrete,
-    /// A GPU that shares the processor's memory.
+    /// A GPU that shares the CPU's memory.
     Integrated,
     /// A GPU, or a part of one, that a host lends.
     Virtual,
-    /// The processor, computing as a GPU would.
+    /// The CPU, computing as a GPU would.
     Software,
     /// The GPU driver does not say.
     Other,

@@ -47,7 +47,11 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
     let module = source.module(&device);
     let caught = scopes.close(Error::Shader);
     let asked = Array::new();
-    in_place(&raw, (&asked, "push"), || source.pipeline(&device, &module));
+    let record = StandIn {
+        list: &asked,
+        method: "push",
+    };
+    record.run(&raw, || source.pipeline(&device, &module));
     let made = JsFuture::from(raw.create_compute_pipeline_async(&asked.get(0)));
     Box::pin(async move {
         let made = made.await;
@@ -56,7 +60,11 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
             (Err(error), _) => Err(error),
             (Ok(()), Ok(made)) => {
                 let made = Array::of1(&made);
-                let pipeline = in_place(&raw, (&made, "pop"), || source.pipeline(&device, &module));
+                let replay = StandIn {
+                    list: &made,
+                    method: "pop",
+                };
+                let pipeline = replay.run(&raw, || source.pipeline(&device, &module));
                 Ok(Some(Pipeline::new(pipeline)))
             }
             (Ok(()), Err(why)) => {
@@ -71,20 +79,28 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
     })
 }
 
-/// Runs `make` while the method of a list stands in for the device's.
-fn in_place<T>(device: &JsValue, (list, method): (&Array, &str), make: impl FnOnce() -> T) -> T {
-    // A page may have replaced the method itself: put the page's back afterwards.
-    let before = own_property(device, CREATE);
-    let method: Function = Reflect::get(list, &method.into())
-        .unwrap_or_default()
-        .unchecked_into();
-    let _ = Reflect::set(device, &CREATE.into(), &method.bind0(list));
-    let made = make();
-    delete_property(device, CREATE);
-    if !before.is_undefined() {
-        define_property(device, CREATE, &before);
+/// A method of a list that stands in for the device's `createComputePipeline`.
+struct StandIn<'a> {
+    list: &'a Array,
+    method: &'a str,
+}
+
+impl StandIn<'_> {
+    /// Runs `make` while the stand-in is in place.
+    fn run<T>(&self, device: &JsValue, make: impl FnOnce() -> T) -> T {
+        // A page may have replaced the device's method: the page's own is put back afterwards.
+        let before = own_property(device, CREATE);
+        let method: Function = Reflect::get(self.list, &self.method.into())
+            .unwrap_or_default()
+            .unchecked_into();
+        let _ = Reflect::set(device, &CREATE.into(), &method.bind0(self.list));
+        let made = make();
+        delete_property(device, CREATE);
+        if !before.is_undefined() {
+            define_property(device, CREATE, &before);
+        }
+        made
     }
-    made
 }
 
 fn raw(device: &wgpu::Device) -> JsValue {

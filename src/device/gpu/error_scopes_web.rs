@@ -140,7 +140,7 @@ pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
     judge_on(poller.device(), error).await
 }
 
-/// The same, for a device without its poller.
+/// `error`, or `DeviceLost` where this device is lost, for callers without a poller.
 pub(super) async fn judge_on(device: &wgpu::Device, error: Error) -> Error {
     ErrorScopes::of(device).judge(error).await
 }

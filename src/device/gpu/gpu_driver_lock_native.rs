@@ -20,7 +20,7 @@ pub(super) fn enumerate() -> Vec<wgpu::Adapter> {
     pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()))
 }
 
-/// An adapter like this.
+/// An adapter that suits these options.
 #[expect(clippy::unused_async, reason = "its twin waits for the browser")]
 pub(super) async fn request_adapter(
     options: &wgpu::RequestAdapterOptions<'_, '_>,

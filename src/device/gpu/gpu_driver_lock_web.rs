@@ -1,8 +1,8 @@
-//! In the browser devices are made as the browser likes.
+//! Requests for adapters and devices in the browser, which needs no lock around them.
 
 use super::instance::instance;
 
-/// An adapter like this.
+/// An adapter that suits these options.
 pub(super) async fn request_adapter(
     options: &wgpu::RequestAdapterOptions<'_, '_>,
 ) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {

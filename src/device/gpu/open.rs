@@ -166,7 +166,7 @@ impl Gpu {
     }
 }
 
-/// There is no GPU to open; these engines do without.
+/// The error where there is no GPU to open; `engines` do without one.
 fn none(what: &str, error: impl std::error::Error, engines: &str) -> Error {
     let why = poll::reason(error);
     Error::NoAdapter(
@@ -220,8 +220,8 @@ fn check_limits(required: &[(String, u64)], limits: &wgpu::Limits) -> Result<(),
     Ok(())
 }
 
-/// Lowers those limits that the planner keeps to. A browser's device offers what
-/// WebGPU guarantees all the same.
+/// Lowers the limits that the planner keeps to. A browser's device offers all that WebGPU
+/// guarantees, whatever these limits say.
 fn lower_limits(most: &[(String, u64)], limits: &mut wgpu::Limits) -> Result<(), Error> {
     for (name, most) in most {
         match name.as_str() {
@@ -247,7 +247,7 @@ fn lower_limits(most: &[(String, u64)], limits: &mut wgpu::Limits) -> Result<(),
             }
         }
     }
-    // Smaller ones hold not even the tables of a call.
+    // Smaller limits would not hold even the tables of one call.
     let least = limits
         .max_buffer_size
         .min(limits.max_storage_buffer_binding_size);

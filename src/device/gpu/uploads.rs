@@ -42,7 +42,7 @@ pub(super) struct Uploads {
 struct Extent {
     /// Bytes of the largest upload of this window.
     most: u64,
-    /// The same of the window before.
+    /// Bytes of the largest upload of the window before.
     before: u64,
     /// Uploads in this window so far.
     count: u32,
@@ -98,7 +98,8 @@ impl Uploads {
         })
     }
 
-    /// The same for words outside of an arena, which `fill` copies to the buffer.
+    /// Writes words from outside of an arena, which `fill` copies to a mapped buffer. `None` as
+    /// for [`Uploads::write`].
     pub(super) fn write_with(&self, bytes: u64, fill: &Fill<'_>) -> Option<Written> {
         if bytes < STAGED {
             return None;

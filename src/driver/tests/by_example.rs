@@ -1,29 +1,29 @@
-//! What a driver says next, step by step.
+//! What a driver says next, step by step, in stories of one session each.
 
 use super::*;
 use crate::batch::{Policy, Preset};
 use crate::session::tests::ask_of;
 
-/// What is to be done, without what is to be awaited.
+/// The driver's `Work`, without futures and devices.
 #[derive(Debug, PartialEq)]
 enum Next {
     Launch(usize),
-    /// The calls that are told that they failed.
+    /// These calls failed.
     Refuse(Vec<Ticket>),
     Gather,
     Tell(News),
     Replace(usize),
     Look,
     Sample,
-    Calibrated,
+    EndCalibration,
     Trim,
     Sleep(Option<f64>),
     Other,
 }
 
-use Next::{Calibrated, Gather, Look, Replace, Sleep, Tell, Trim};
+use Next::{EndCalibration, Gather, Look, Replace, Sleep, Tell, Trim};
 
-/// A driver, and the flights of what it launched.
+/// A driver, and the launches that did not land yet.
 struct Story {
     pace: Pace,
     driver: Driver<Frail>,
@@ -40,12 +40,12 @@ impl Story {
         }
     }
 
-    /// One whose calls are flushed by somebody else.
+    /// A story of a page, whose frames flush the session.
     fn paged() -> Story {
         Story::new(Pace::Frames, config())
     }
 
-    /// Takes a call for the GPU.
+    /// Makes a call for the GPU.
     fn ask(&mut self) -> Ticket {
         let session = &mut self.driver.session;
         let accepted = ask_of(session, (1.0, 4), None, Some(Engine::Gpu));
@@ -72,7 +72,7 @@ impl Story {
                 Look
             }
             Work::Sample { .. } => Next::Sample,
-            Work::Calibrated => Calibrated,
+            Work::EndCalibration => EndCalibration,
             Work::Trim => Trim,
             Work::Sleep { until } => Sleep(until.map(|until| until.0)),
             Work::Compile { .. } | Work::Answer { .. } => Next::Other,
@@ -92,12 +92,12 @@ impl Story {
                 generation: launch.generation,
                 outcome: pollster::block_on(flight),
             };
-            let settlement = self.driver.landed(landing, Millis(now));
+            let settlement = self.driver.settle(landing, Millis(now));
             assert!(settlement.is_some_and(|settlement| settlement.outcome.is_ok()));
         }
     }
 
-    /// Sends a call and lands it.
+    /// Makes a call, sends it and lands it.
     fn answer(&mut self, now: f64) {
         self.ask();
         self.driver.session.flush();
@@ -110,7 +110,7 @@ impl Story {
     }
 
     fn opened(&mut self, found: Option<Frail>, now: f64) -> Option<News> {
-        self.driver.opened(found, Millis(now)).news
+        self.driver.take_device(found, Millis(now)).news
     }
 }
 
@@ -132,7 +132,7 @@ fn a_device_that_owes_an_answer_for_too_long_is_lost_when_a_face_looks() {
     assert_eq!(story.next(11.0), Sleep(Some(due)));
     story.wake(due - 1.0);
     assert_eq!(story.next(due - 1.0), Sleep(Some(due)));
-    // The clock of a page may go on while nothing else does.
+    // While a script runs, a page's clock goes on and nothing else does: nothing is lost yet.
     assert_eq!(story.next(due + 1.0), Sleep(Some(due)));
     story.wake(due);
     assert_eq!(story.next(due), Replace(PAUSES.len()));
@@ -152,7 +152,7 @@ fn a_batch_that_stalls_every_device_is_refused_and_the_one_behind_is_sent_again(
         story.driver.session.flush();
         assert_eq!(story.next(now), Next::Launch(1));
         for attempt in 1..=3 {
-            // Neither flight lands while its device is there, and nobody is told when it goes.
+            // No flight lands: only the clock says that the device is lost.
             now += STALL_MS;
             story.wake(now);
             if attempt == 3 {
@@ -162,7 +162,7 @@ fn a_batch_that_stalls_every_device_is_refused_and_the_one_behind_is_sent_again(
             story.launches.clear();
             let gpu = Frail::new(1 << 20).gpu();
             assert_eq!(story.opened(Some(gpu), now), Some(News::Restored));
-            assert_eq!(story.driver.filled(), []);
+            assert_eq!(story.driver.resume(), []);
             if attempt < 3 {
                 assert_eq!(story.next(now), Next::Launch(1));
             }
@@ -180,7 +180,7 @@ fn memory_is_freed_when_no_batch_came_for_a_while() {
     assert_eq!(story.next(2.0), Sleep(Some(2002.0)));
     story.answer(1000.0);
     assert_eq!(story.next(1001.0), Sleep(Some(3001.0)));
-    // An alarm of before.
+    // The alarm was set before the second answer.
     story.wake(2002.0);
     assert_eq!(story.next(2002.0), Sleep(Some(3001.0)));
     assert_eq!(
@@ -210,7 +210,7 @@ fn a_burst_of_calls_gathers_once_and_not_behind_an_answer() {
     story.ask();
     assert_eq!(story.next(1.6), Sleep(Some(1.5 + STALL_MS)));
     story.land(3.0);
-    // These gathered while the device was at work.
+    // The calls gathered while the device was at work.
     assert_eq!(story.next(3.0), Next::Launch(1));
     story.land(4.0);
     assert_eq!(story.driver.session.stats().batches, 2);
@@ -243,13 +243,13 @@ fn the_processor_takes_over_after_losses_in_a_row_until_a_gpu_is_found() {
         assert_eq!(story.next(now), Sleep(None));
         let gpu = Frail::new(1 << 20).gpu();
         assert_eq!(story.opened(Some(gpu), now), Some(News::Restored));
-        assert_eq!(story.driver.filled(), []);
+        assert_eq!(story.driver.resume(), []);
         now += 1.0;
     }
     story.lose();
     assert_eq!(story.next(now), Replace(0));
     assert_eq!(story.opened(None, now), Some(News::FellBack));
-    assert_eq!(story.driver.filled(), []);
+    assert_eq!(story.driver.resume(), []);
     assert_eq!(story.next(now), Sleep(Some(now + 1000.0)));
     assert_eq!(story.next(now + 1000.0), Look, "it looks again");
     assert_eq!(story.opened(None, now + 1500.0), None);
@@ -273,7 +273,7 @@ fn nothing_is_sent_before_the_tensors_of_another_device_are_filled() {
     story.driver.session.flush();
     story.wake(2.0);
     assert_eq!(story.next(2.0), Sleep(None));
-    story.driver.filled();
+    story.driver.resume();
     assert_eq!(story.next(3.0), Next::Launch(1));
 }
 
@@ -295,12 +295,14 @@ fn samples_wait_for_batches_and_for_the_face() {
     story.wake(3.0);
     assert_eq!(story.next(3.0), Next::Sample);
     assert_eq!(story.next(3.0), Sleep(Some(3.0 + STALL_MS)));
-    // It never comes, and its device is lost.
+    // The sample never comes, and its device is lost.
     story.wake(3.0 + STALL_MS);
-    story.driver.sampled(&Err(lost()), Millis(5.0 + STALL_MS));
+    story
+        .driver
+        .note_sample(&Err(lost()), Millis(5.0 + STALL_MS));
     assert_eq!(story.next(5.0 + STALL_MS), Replace(PAUSES.len()));
     story.wake(5.0 + STALL_MS);
-    assert_eq!(story.next(5.0 + STALL_MS), Calibrated);
+    assert_eq!(story.next(5.0 + STALL_MS), EndCalibration);
     assert_eq!(
         story.driver.session.model().map(|(_, known)| known),
         Some(false)
@@ -338,7 +340,7 @@ fn a_closed_session_needs_no_device() {
     story.lose();
     assert_eq!(story.next(0.0), Replace(PAUSES.len()));
     story.driver.close();
-    let opened = story.driver.opened(Some(gpu()), Millis(1.0));
+    let opened = story.driver.take_device(Some(gpu()), Millis(1.0));
     assert!(opened.unneeded.is_some() && opened.news.is_none());
     assert_eq!(story.next(2.0), Sleep(None));
 }

@@ -1,5 +1,4 @@
-//! A face that does what its driver says and nothing else: what nobody tells it to look at,
-//! it does not. What comes of its work is for a test to say.
+//! A face that does what its driver says and nothing else. What comes of that, a test says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,19 +18,19 @@ pub(super) enum Call {
     Read,
 }
 
-/// What becomes of something on its way to a device.
+/// What becomes of a flight or a compilation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Arrives,
-    /// There is no memory for it.
+    /// It fails for lack of memory.
     Short,
-    /// The device is lost with it.
+    /// It fails with the device.
     Lost,
-    /// It never comes.
+    /// It never comes while its device is there.
     Hangs,
 }
 
-/// What comes of looking for a device.
+/// The outcome of looking for a GPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     Gpu,
@@ -43,9 +42,9 @@ pub(super) struct Sent {
     batch: BatchId,
     generation: Generation,
     at: Millis,
-    /// And who computes each of them.
+    /// The flights to come, and who computes each.
     flights: VecDeque<(Flight, Engine)>,
-    /// Whether the next of them comes only when its device is destroyed.
+    /// Whether the next flight comes only when its device is destroyed.
     hangs: bool,
 }
 
@@ -54,7 +53,7 @@ impl Sent {
         self.generation
     }
 
-    /// Whether it never comes, as long as its device is there.
+    /// Whether the next flight never comes while its device is there.
     pub(super) fn hangs(&self) -> bool {
         self.hangs
     }
@@ -73,19 +72,19 @@ pub(super) struct Face {
     pose: Pose,
     pub(super) now: Millis,
     pub(super) sent: Vec<Sent>,
-    /// Kernels that are compiled, and whether that never ends.
+    /// Compilations, and whether each hangs.
     pub(super) works: Vec<(Generation, Compile, bool)>,
     pub(super) opening: bool,
     pub(super) sample: Option<Sample>,
-    /// Times that the model is still to be measured.
+    /// Calibrations that have not ended.
     pub(super) calibrating: usize,
-    /// When the driver is to be asked again, as it said last.
+    /// When the driver is to be asked again, as its last `Work::Sleep` said.
     alarm: Option<Millis>,
-    /// When a GPU was heard of last.
+    /// When a GPU answered last.
     heard: Millis,
-    /// The calls that wait, and the floats that each is to give if that is known.
+    /// The calls that wait, and the floats of each one's answer, if they are known.
     pub(super) pending: BTreeMap<Ticket, Option<Vec<f32>>>,
-    /// Those that wait for kernels.
+    /// The warm-ups that wait.
     pub(super) warming: BTreeSet<Ticket>,
     is_closed: bool,
 }
@@ -134,7 +133,7 @@ impl Face {
                 "{error}"
             ),
         }
-        // As the faces do: what is queued and not due costs the driver nothing.
+        // Real faces do the same: a queued call that is not due costs the driver nothing.
         if self.pace == Pace::Policy || self.driver.session.is_ready() {
             self.run();
         }
@@ -174,7 +173,7 @@ impl Face {
     }
 
     pub(super) fn lose(&mut self) {
-        // A processor is lost to nobody.
+        // Only a GPU is ever lost.
         if self.driver.session.info().engine == Engine::Gpu {
             self.driver.lose(self.driver.session.generation());
             self.run();
@@ -195,7 +194,7 @@ impl Face {
 
     /// Does what the driver says, until there is nothing to do.
     pub(super) fn run(&mut self) {
-        // A worker with nothing on its way has nothing on hand.
+        // A worker has nothing on hand where nothing is in flight.
         if self.pace == Pace::Policy && self.sent.is_empty() {
             self.driver.wake(self.now);
         }
@@ -249,7 +248,7 @@ impl Face {
                     hangs: false,
                 });
             }
-            Work::Calibrated => self.calibrating -= 1,
+            Work::EndCalibration => self.calibrating -= 1,
             Work::Trim => assert!(!self.driver.session.may_trim()),
             Work::Gather => assert_eq!(self.pace, Pace::Policy),
             Work::Sleep { .. } => unreachable!("it is looked at before"),
@@ -281,7 +280,7 @@ impl Face {
         });
     }
 
-    /// There is nothing to do: then something is to come, or nobody waits for anything.
+    /// Checks that something is to come where the driver sleeps, or that nobody waits.
     fn sleep(&mut self, until: Option<Millis>) {
         self.alarm = until;
         let session = &self.driver.session;
@@ -303,7 +302,7 @@ impl Face {
         assert!(!is_queued || self.pace == Pace::Frames && session.in_flight() == 0);
     }
 
-    /// Whether nothing comes of a device of this life any more: it was destroyed.
+    /// Whether the device of this generation was destroyed.
     pub(super) fn is_gone(&self, generation: Generation) -> bool {
         self.driver.is_gone(generation) && !self.driver.session.is_lost() || self.is_closed
     }
@@ -313,7 +312,7 @@ impl Face {
         let engine = self.driver.session.info().engine;
         let sent = &mut self.sent[index];
         let is_gpu = sent.flights[0].1 == Engine::Gpu;
-        // What the processor computes always comes.
+        // A flight of the CPU always arrives.
         let fate = if is_gpu { fate } else { Fate::Arrives };
         let is_gone = is_gone && is_gpu;
         if (sent.hangs || fate == Fate::Hangs) && !is_gone {
@@ -335,7 +334,7 @@ impl Face {
             generation: sent.generation,
             outcome,
         };
-        if let Some(settlement) = self.driver.landed(landing, self.now) {
+        if let Some(settlement) = self.driver.settle(landing, self.now) {
             self.answer(&settlement);
             let next = settlement.next.into_iter();
             let next = next.map(|flight| (flight, engine));
@@ -373,7 +372,7 @@ impl Face {
         if fate == Fate::Lost || self.is_gone(generation) {
             compiled.outcome = Err(lost());
         }
-        self.driver.compiled(generation, compiled, self.now);
+        self.driver.adopt(generation, compiled, self.now);
         self.run();
     }
 
@@ -391,11 +390,11 @@ impl Face {
             _ if sample.hangs || fate == Fate::Lost => Err(lost()),
             _ => pollster::block_on(sample.flight),
         };
-        self.driver.sampled(&outcome, self.now);
+        self.driver.note_sample(&outcome, self.now);
         self.run();
     }
 
-    /// Whoever looks for a device is done.
+    /// Looking for a GPU has ended.
     pub(super) fn opened(&mut self, found: Found) {
         if std::mem::take(&mut self.opening) {
             self.take(match found {
@@ -408,27 +407,27 @@ impl Face {
 
     fn take(&mut self, found: Option<Frail>) {
         let is_found = found.is_some();
-        let Opened { unneeded, news } = self.driver.opened(found, self.now);
+        let Takeover { unneeded, news } = self.driver.take_device(found, self.now);
         if self.is_closed {
             return assert_eq!((unneeded.is_some(), news), (is_found, None));
         }
         assert_eq!(unneeded.is_some(), news.is_some());
         if let Some(news) = news {
             assert_eq!(news == News::Restored, is_found);
-            // A listener makes a call, and sends it: not before there are tensors.
+            // A listener may flush the session: nothing is sent before the tensors are filled.
             self.driver.session.flush();
             let early = self.pace.next(&mut self.driver, self.now);
             assert!(matches!(early, Work::Sleep { until: None }));
             fill(&mut self.driver.session, self.pose);
-            assert_eq!(self.driver.filled(), []);
+            assert_eq!(self.driver.resume(), []);
         }
     }
 
-    /// Time passes, and the driver is asked when it said.
+    /// Time passes, and the driver is asked when its sleeps are over.
     pub(super) fn pass(&mut self, ms: f64) {
         let end = Millis(self.now.0 + ms);
         for _ in 0..10_000 {
-            // What the processor has computed lands before any timer rings.
+            // A flight of the CPU lands before any timer rings.
             let is_there = |sent: &Sent| sent.flights[0].1 == Engine::Cpu;
             while let Some(at) = self.sent.iter().position(is_there) {
                 self.land(at, Fate::Arrives);
@@ -442,13 +441,13 @@ impl Face {
             self.driver.wake(self.now);
             self.run();
             if self.sample.as_ref().is_some_and(|sample| !sample.hangs) {
-                return; // What comes of it is for the test to say.
+                return; // The test says what comes of the sample.
             }
         }
         panic!("the alarm rings for ever");
     }
 
-    /// Nothing that a device owes is overdue.
+    /// Checks that no answer of a device is overdue.
     fn assert_in_time(&self) {
         let session = &self.driver.session;
         let owes = |generation| !session.is_lost() && !self.driver.is_gone(generation);

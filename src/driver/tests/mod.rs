@@ -10,17 +10,17 @@ use crate::device::Engine;
 use crate::session::Routing;
 use crate::session::tests::{Frail, config};
 
-/// Milliseconds that a device may owe an answer.
+/// The longest that a device may owe an answer, in milliseconds.
 const STALL_MS: f64 = 10_000.0;
 
 const PAUSES: [f64; 2] = [0.0, 50.0];
 
-/// A GPU that likes small chunks and has a compiler.
+/// A GPU with small chunks and a compiler.
 fn gpu() -> Frail {
     Frail::in_chunks(1 << 20, 200).gpu().compiling()
 }
 
-fn processor() -> Frail {
+fn cpu() -> Frail {
     Frail::new(1 << 20)
 }
 
@@ -28,12 +28,12 @@ fn lost() -> Error {
     Error::DeviceLost("test".into())
 }
 
-/// Who says when calls go that nobody asked to be sent.
+/// Who flushes open batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     /// The driver, by the session's policy.
     Policy,
-    /// Somebody else, who flushes the session.
+    /// A clock of frames, which flushes the session.
     Frames,
 }
 
@@ -46,14 +46,14 @@ impl Pace {
     }
 }
 
-/// Drives a session on a GPU, with a processor beside it.
+/// A driver of a session on a GPU, with a CPU beside it.
 fn driver(gpu: Frail, batch: BatchConfig, routing: Option<crate::Model>) -> Driver<Frail> {
     let session = Session::new(gpu, batch).expect("valid settings");
     let routing = routing.map(Routing::from);
     let config = DriverConfig {
         stall_ms: STALL_MS,
         pauses: &PAUSES,
-        processor,
+        cpu,
     };
-    Driver::new(session.with_companion(processor(), routing), config)
+    Driver::new(session.with_companion(cpu(), routing), config)
 }

@@ -1,6 +1,6 @@
-//! A driver under calls, losses at every moment, devices that hang, compilers, samples and
-//! time, in any order. When nothing happens any more, everybody has been answered, nothing
-//! is left running, memory is freed, and a GPU is in use.
+//! A driver under random events: calls, losses, devices that hang, compilations, samples and
+//! time, in any order. Once the events stop, all calls have been answered, nothing is left
+//! running, memory is freed, and a GPU is in use.
 //!
 //! `PROPTEST_CASES` is how many orders are tried.
 
@@ -22,13 +22,13 @@ enum Event {
     Flush,
     Land(prop::sample::Index, Fate),
     Compile(prop::sample::Index, Fate),
-    /// Whoever looks for a device is done.
-    Opened(Found),
-    /// The model is to be measured.
+    /// Looking for a GPU has ended.
+    EndLook(Found),
+    /// The cost model is to be measured.
     Calibrate,
-    /// A sample is done.
+    /// A sample has ended.
     Measure(Fate),
-    /// The platform says that the device is gone.
+    /// The platform says that the device is lost.
     Lose,
     Pass(f64),
 }
@@ -48,7 +48,7 @@ fn event() -> impl Strategy<Value = Event> {
         15 => Just(Event::Flush),
         25 => (index(), fate()).prop_map(|(which, fate)| Event::Land(which, fate)),
         15 => (index(), fate()).prop_map(|(which, fate)| Event::Compile(which, fate)),
-        12 => found.prop_map(Event::Opened),
+        12 => found.prop_map(Event::EndLook),
         2 => Just(Event::Calibrate),
         6 => fate().prop_map(Event::Measure),
         8 => Just(Event::Lose),
@@ -56,7 +56,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Who sends what nobody asked to be sent, and by which policy.
+/// Who flushes open batches, and by which policy.
 fn pace() -> impl Strategy<Value = (Pace, BatchConfig)> {
     let batch = |policy, max_wait| BatchConfig {
         policy,
@@ -72,7 +72,7 @@ fn pace() -> impl Strategy<Value = (Pace, BatchConfig)> {
     ]
 }
 
-/// A row takes the processor two milliseconds, and a flush the GPU ten.
+/// A cost model by which the CPU takes two milliseconds for a row, and the GPU ten for a flush.
 fn model() -> Model {
     let mut model = Model([0.0; FACTS.len()]);
     model.0[0] = 10.0;
@@ -92,7 +92,7 @@ fn happen(face: &mut Face, event: Event, value: f32) {
         Event::Compile(which, fate) if !face.works.is_empty() => {
             face.compile(which.index(face.works.len()), fate);
         }
-        Event::Opened(found) => face.opened(found),
+        Event::EndLook(found) => face.opened(found),
         Event::Calibrate => face.calibrate(),
         Event::Measure(fate) => face.measure(fate),
         Event::Lose => face.lose(),
@@ -101,7 +101,7 @@ fn happen(face: &mut Face, event: Event, value: f32) {
     }
 }
 
-/// Nothing goes wrong from here on: everything on its way comes, and time passes.
+/// Lets everything in flight arrive, and time pass, until the session is at rest.
 fn settle_down(face: &mut Face) {
     face.flush();
     for _ in 0..20_000 {
@@ -140,8 +140,8 @@ fn is_settled(face: &Face) -> bool {
 }
 
 proptest! {
-    /// Whatever was lost and whenever, everybody is answered once the events stop, and the
-    /// GPU is back, with its router.
+    /// Whatever was lost and whenever, all calls are answered once the events stop, and a GPU
+    /// is in use again, with its router.
     #[test]
     fn everything_settles(
         events in prop::collection::vec(event(), 1..150),
@@ -155,17 +155,17 @@ proptest! {
         }
         let start = face.now;
         settle_down(&mut face);
-        // The longest pause between looks, and what hangs, of which each costs a device.
+        // The longest pause between looks, and a stall for each flight that hangs.
         prop_assert!(face.now.0 - start.0 < 60_000.0 + 8.0 * STALL_MS);
         let session = &face.driver.session;
         prop_assert_eq!((session.pending(), session.in_flight()), (0, 0));
         prop_assert_eq!(session.model().is_some(), is_routed);
         let stats = session.stats();
         prop_assert_eq!(stats.calls, stats.settled + stats.rejected);
-        // What is kept for the next batch is freed.
+        // Memory that is kept for the next batch is freed.
         face.pass(2001.0);
         prop_assert!(!face.driver.session.may_trim());
-        // And it works.
+        // The session still answers.
         let values = [(Call::Lerp(3), None), (Call::Write, None), (Call::Read, Some(Engine::Gpu))];
         for (call, engine) in values {
             face.submit(call, engine, 5.0);
@@ -174,8 +174,8 @@ proptest! {
         prop_assert!(face.driver.session.may_trim());
     }
 
-    /// A session that ends at any moment tells everybody who waits, and does nothing more,
-    /// whatever comes afterwards.
+    /// A session that ends at any moment answers every call, and does nothing more, whatever
+    /// happens afterwards.
     #[test]
     fn nothing_happens_once_it_is_closed(
         events in prop::collection::vec(event(), 1..60),

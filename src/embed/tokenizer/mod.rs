@@ -1,14 +1,16 @@
-//! Texts to token ids, as BERT's models were trained: WordPiece.
+//! Splits texts into token ids by WordPiece, as BERT's models were trained.
 //!
 //! Exactly what Hugging Face's `tokenizers` 0.23 makes of `BertNormalizer`,
 //! `BertPreTokenizer`, `WordPiece` and the template `[CLS] A [SEP]`; the tests
 //! compare them. It reads no files and knows no JSON, and it keeps no offsets.
 
 mod normalize;
+mod options;
 mod unicode;
 mod verbatim;
 mod vocabulary;
 
+pub use options::Options;
 pub use verbatim::Matching;
 
 use crate::error::Error;
@@ -16,57 +18,12 @@ use normalize::Normalizer;
 use verbatim::Verbatim;
 use vocabulary::Vocabulary;
 
-/// How a model's texts are split; the default is that of uncased English BERT.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whether letters are put in lower case.
-    pub lowercase: bool,
-    /// Whether accents are taken off; unless set, they are where letters are put in
-    /// lower case.
-    pub strip_accents: Option<bool>,
-    /// Whether every CJK ideograph is a word.
-    pub handle_chinese_chars: bool,
-    /// Whether control characters are taken out, and all white space is a space.
-    pub clean_text: bool,
-    /// What a piece that begins no word begins with in the vocabulary.
-    pub continuing_prefix: String,
-    /// Words of more characters are unknown.
-    pub max_chars_per_word: usize,
-    /// The token of words that are not made of pieces.
-    pub unk: String,
-    /// The token in front of every text.
-    pub cls: String,
-    /// The token behind every text.
-    pub sep: String,
-    /// Tokens that are taken as they stand where a text has them, as far as the
-    /// vocabulary does. [`Tokenizer::add`] adds others.
-    pub verbatim: Vec<String>,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        let names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-        Options {
-            lowercase: true,
-            strip_accents: None,
-            handle_chinese_chars: true,
-            clean_text: true,
-            continuing_prefix: "##".into(),
-            max_chars_per_word: 100,
-            unk: "[UNK]".into(),
-            cls: "[CLS]".into(),
-            sep: "[SEP]".into(),
-            verbatim: names.map(String::from).into(),
-        }
-    }
-}
-
-/// What [`Tokenizer::encode`] has done.
+/// The outcome of [`Tokenizer::encode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// Ids that were appended, those of the special tokens among them.
+    /// How many ids were appended, special tokens included.
     pub tokens: usize,
-    /// Whether the text has more than the limit let through.
+    /// Whether the text has more tokens than the limit allowed.
     pub truncated: bool,
 }
 
@@ -74,7 +31,7 @@ pub struct Encoded {
 pub struct Tokenizer {
     normalizer: Normalizer,
     vocabulary: Vocabulary,
-    /// Found in a text as it is given, and in the normalized one.
+    /// Tokens that are found in a text as it is given.
     given: Verbatim,
     normalized: Verbatim,
     max_chars_per_word: usize,
@@ -166,11 +123,11 @@ impl Tokenizer {
     }
 }
 
-/// One text on its way; nothing is appended once it is truncated.
+/// A text that is being encoded. Once it is truncated, no id is appended.
 struct Encoding<'a> {
     tokenizer: &'a Tokenizer,
     out: &'a mut Vec<u32>,
-    /// How long `out` may become.
+    /// The most ids that `out` may have.
     end: usize,
     truncated: bool,
     hashes: Vec<u32>,
@@ -195,8 +152,9 @@ impl Encoding<'_> {
         }
     }
 
-    /// How much of a text is normalized at once: of a long one that will be truncated
-    /// most need not be. No word goes over a space, but an added token may.
+    /// The length of the part of a text that is normalized next: most of a long text that will be
+    /// truncated need not be normalized. The part ends at a space, which no word contains, unless
+    /// an added token might contain it.
     fn slice(&self, text: &str) -> usize {
         const SLICE: usize = 2048;
         if !self.tokenizer.normalized.is_empty() {
@@ -219,7 +177,7 @@ impl Encoding<'_> {
         }
     }
 
-    /// What is between spaces; a punctuation mark is a word.
+    /// Encodes the words between spaces. A punctuation mark is a word.
     fn words(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let (mut start, mut chars) = (0, 0);

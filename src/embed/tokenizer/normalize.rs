@@ -1,12 +1,13 @@
-//! A text as its vocabulary spells it: clean, in lower case, without accents.
+//! Normalizes a text as its vocabulary is spelled: without control characters, in lower case,
+//! without accents.
 //!
-//! What `BertNormalizer` of Hugging Face's tokenizers makes of it, to the last
-//! character. It splits nothing.
+//! The result is that of `BertNormalizer` of Hugging Face's tokenizers, to the last character.
+//! Nothing is split here.
 
-use super::Options;
+use super::options::Options;
 use super::unicode::Characters;
 
-/// What each ASCII character becomes.
+/// In the table of what each ASCII character becomes: the character is dropped.
 const DROPPED: u8 = 128;
 
 pub(super) struct Normalizer {
@@ -39,9 +40,9 @@ impl Normalizer {
         }
     }
 
-    /// Appends what `text` becomes to `out`.
+    /// Appends the normalized `text` to `out`.
     pub(super) fn normalize(&self, text: &str, out: &mut String) {
-        // Characters that are still to be put in order, by their combining classes.
+        // Characters whose canonical order is not settled yet, with their combining classes.
         let mut unordered = Vec::new();
         for c in text.chars() {
             match self.ascii.get(c as usize) {
@@ -100,7 +101,7 @@ impl Normalizer {
         }
     }
 
-    /// Puts down what takes part in the canonical order.
+    /// Takes a character that is subject to the canonical order.
     fn place(&self, c: char, unordered: &mut Vec<(u8, char)>, out: &mut String) {
         let facts = self.characters.facts(c);
         if facts.is_starter() {
@@ -111,9 +112,9 @@ impl Normalizer {
         }
     }
 
-    /// Puts down what waits: class after class, those of one as they came. A pass for
-    /// each class that is there, of which there are few, so a long run takes no more for
-    /// each character than a short one; none has class 0.
+    /// Appends the waiting characters, class after class, and within a class in their order. Each
+    /// class that occurs takes a pass. Classes are few, so a character of a long run takes no
+    /// longer than one of a short run. No waiting character has class 0.
     fn order(&self, unordered: &mut Vec<(u8, char)>, out: &mut String) {
         let mut done = 0;
         while let Some(next) = (unordered.iter().map(|(class, _)| *class))
@@ -128,7 +129,7 @@ impl Normalizer {
         unordered.clear();
     }
 
-    /// Character by character, so that a final sigma is one like any other.
+    /// Puts a character in lower case by itself, so that a final sigma is a sigma like any other.
     fn lower(&self, c: char, out: &mut String) {
         if self.lowers {
             out.extend(c.to_lowercase());

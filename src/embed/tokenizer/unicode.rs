@@ -1,4 +1,4 @@
-//! What a tokenizer asks of a character: what it is, and what is left of it
+//! The facts of a character that a tokenizer needs: its category, and the letters that remain
 //! without accents.
 //!
 //! The facts are those of the old versions of Unicode that models were trained
@@ -10,7 +10,7 @@
 
 const TABLE: &[u8] = include_bytes!("unicode.bin");
 
-/// Characters below lie in one array; of the others there are a few long runs.
+/// Characters below this one lie in one array; the others are a few long runs.
 const DENSE: u32 = 0x2fa20;
 
 /// What Hugging Face's tokenizers call Chinese: extension E lacks its first characters.
@@ -25,7 +25,7 @@ const IDEOGRAPHS: [(u32, u32); 8] = [
     (0x2f800, 0x2fa1f),
 ];
 
-/// What is known of a character.
+/// The facts of a character.
 #[derive(Clone, Copy)]
 pub(super) struct Facts(u8);
 
@@ -34,7 +34,7 @@ impl Facts {
     const PUNCTUATION: u8 = 2;
     const STARTING_MARK: u8 = 3;
     const MARK: u8 = 4;
-    /// From here on: no mark, and ordered by a combining class.
+    /// Facts from this number on: the character is no mark, and is ordered by a combining class.
     const ORDERED: u8 = 5;
     const KIND: u8 = 31;
     const DECOMPOSES: u8 = 32;
@@ -80,11 +80,11 @@ impl Facts {
 /// The table, laid out for looking up.
 pub(super) struct Characters {
     dense: Vec<Facts>,
-    /// Where each run beyond `DENSE` ends, and what its characters are.
+    /// Where each run beyond `DENSE` ends, and the facts of its characters.
     runs: Vec<(u32, Facts)>,
     /// The combining classes of the kinds from `ORDERED` on.
     classes: Vec<u8>,
-    /// Characters that decompose, in order, and where theirs begin in `left`.
+    /// Characters that decompose, in order, and where their letters begin in `left`.
     decomposed: Vec<(u32, usize)>,
     left: Vec<char>,
 }
@@ -109,7 +109,7 @@ impl Characters {
             characters.mark(c, c + 1, Facts::SPACE);
         }
         for c in (0..128).filter(u8::is_ascii_punctuation) {
-            // Its signs too, as `$` and `+`.
+            // BERT counts signs of ASCII as punctuation too, such as `$` and `+`.
             characters.mark(c.into(), u32::from(c) + 1, Facts::PUNCTUATION);
         }
         characters
@@ -129,8 +129,9 @@ impl Characters {
         }
     }
 
-    /// For each its distance from the one before and, in the lowest two bits, how
-    /// many are left of it; then their distances, whose lowest bit is the sign.
+    /// Reads for each character its distance from the one before and, in the lowest two bits, how
+    /// many letters are left of it; then the distances of these letters, whose lowest bit is the
+    /// sign.
     fn read_decomposed(&mut self, table: &mut Table) {
         let (mut from, mut to) = (0, 0);
         for _ in 0..table.number() {
@@ -165,12 +166,12 @@ impl Characters {
         }
     }
 
-    /// The number by which what is neither starter nor mark is put in order.
+    /// The combining class of a character that is neither a starter nor a mark.
     pub(super) fn combining_class(&self, facts: Facts) -> u8 {
         self.classes[usize::from(facts.kind() - Facts::ORDERED)]
     }
 
-    /// What a character that decomposes is without its marks.
+    /// The letters of a character that decomposes, without its marks.
     pub(super) fn without_marks(&self, c: char) -> &[char] {
         let at = self
             .decomposed

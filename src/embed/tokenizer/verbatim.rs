@@ -8,11 +8,11 @@ use crate::error::Error;
 /// How a token is looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Matching {
-    /// White space before it belongs to it (`lstrip`).
+    /// White space before the token belongs to it (`lstrip`).
     pub strip_left: bool,
-    /// White space behind it belongs to it (`rstrip`).
+    /// White space behind the token belongs to it (`rstrip`).
     pub strip_right: bool,
-    /// It is normalized, and looked for in the normalized text.
+    /// The token is normalized, and looked for in the normalized text.
     pub normalized: bool,
 }
 
@@ -65,7 +65,7 @@ impl Verbatim {
         found.map(|token| token.id)
     }
 
-    /// The whole text in order: tokens, and what is between them.
+    /// Splits the whole text into tokens and the parts between them, in order.
     pub(super) fn split(&self, text: &str) -> Vec<Part> {
         let mut parts = Vec::new();
         let (mut searched, mut done) = (0, 0);
@@ -95,7 +95,7 @@ impl Verbatim {
         parts
     }
 
-    /// The leftmost token from `from` on, of several the longest.
+    /// The leftmost token from `from` on, the longest of several.
     fn next(&self, text: &str, from: usize) -> Option<(Range<usize>, &Token)> {
         let mut firsts = [false; 256];
         for token in &self.tokens {

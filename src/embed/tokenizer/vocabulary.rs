@@ -1,8 +1,8 @@
-//! Words to ids of pieces, the longest first.
+//! Splits words into the ids of pieces, the longest piece first.
 //!
-//! A table with open addressing over hashes that grow byte by byte: one pass
-//! over a word gives the hash of every piece that begins at one place, and those
-//! of continuing pieces begin where the prefix's ends.
+//! The vocabulary is a table with open addressing. Hashes grow byte by byte, so one pass over a
+//! word gives the hashes of all pieces that begin at one place. The hash of a continuing piece goes
+//! on from that of the prefix.
 
 /// Slots of the table: a token's hash, and its id plus one; 0 where there is none.
 type Slot = (u32, u32);
@@ -18,7 +18,7 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// One token a line; its id is the number of the line.
+    /// A vocabulary of one token a line, whose id is the number of the line.
     pub(super) fn new(lines: &str, prefix: &str) -> Vocabulary {
         let tokens = lines.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let mut vocabulary = Vocabulary {
@@ -59,7 +59,7 @@ impl Vocabulary {
         self.slots[slot].1.checked_sub(1)
     }
 
-    /// The slot of the token that is `head` and `tail`, or the one that is free for it.
+    /// The slot of the token that `head` and `tail` make, or the free slot where it belongs.
     fn find(&self, hash: u32, head: &[u8], tail: &[u8]) -> usize {
         let mut at = (hash ^ hash >> 15) as usize;
         loop {

@@ -1,15 +1,15 @@
-//! What attention asks of its operands, and the shape that it gives.
+//! What attention asks of its operands, and the shape of its result.
 
-use super::infer::matrix;
 use super::op::{Heads, MAX_HEAD, Op};
+use super::product_shapes::matrix;
 use super::{Node, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
 
-/// Heads of all matrices of a stack: threads are counted in 32 bits.
+/// The most heads in a stack of matrices, because kernels count threads in 32 bits.
 const MAX_HEADS: u64 = 1 << 24;
 
-/// The shape of the queries, with the axes in front broadcast.
+/// The shape of an attention: that of the queries, with the axes in front broadcast.
 pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let [q, k, v] = [0, 1, 2].map(|place| operands[place].shape);
     if !matches!(operands[3].op, Op::Constant { .. }) {
@@ -35,12 +35,13 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let (stack_of_values, [values, width_of_values]) = matrix(v);
     for (other, of_other) in [(k, width_of_keys), (v, width_of_values)] {
         if of_other != width {
-            return both((q, other), " must agree in the last dimension");
+            return both(q, other, " must agree in the last dimension");
         }
     }
     if values != keys {
         return both(
-            (k, v),
+            k,
+            v,
             " must agree in the dimension before the last: a value for each key",
         );
     }
@@ -59,11 +60,12 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
         }));
     }
     if keys == 0 {
-        return both((q, k), " leave the queries no keys");
+        return both(q, k, " leave the queries no keys");
     }
     if heads.is_causal && rows > keys {
         return both(
-            (q, k),
+            q,
+            k,
             " have more queries than keys, so that the first of them would see none; leave causal out",
         );
     }
@@ -72,11 +74,12 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let heads = u64::from(stack.count()) * u64::from(heads.count);
     match Shape::new(&[stack.dims(), &[rows, width]].concat()) {
         Ok(shape) if heads <= MAX_HEADS => Ok(shape),
-        _ => both((q, k), " give more than 2^30 elements or 2^24 heads"),
+        _ => both(q, k, " give more than 2^30 elements or 2^24 heads"),
     }
 }
 
-fn both<T>((a, b): (Shape, Shape), what: &str) -> Result<T, Error> {
+/// The error that names two shapes.
+fn both<T>(a: Shape, b: Shape, what: &str) -> Result<T, Error> {
     Err(refuse(|| {
         let (a, b) = (a.to_string(), b.to_string());
         ["attention: shapes ", &a, " and ", &b, what].concat()

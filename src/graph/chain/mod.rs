@@ -1,8 +1,8 @@
 //! Chains: operations on whole tensors of known shapes, recorded lazily.
 //!
-//! A chain holds shapes and no values: neither what tensors contain nor the
-//! numbers that come with a call. It does not know how it will be computed;
-//! softmax is one node here, and `plan::fuse` makes kernels of it.
+//! A chain holds shapes and no values: neither what tensors contain nor the numbers that come
+//! with a call. How a chain is computed is not known here: softmax is one node, of which
+//! `plan::fuse` makes stages.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -10,14 +10,16 @@
 )]
 
 mod attention;
-mod infer;
+mod moved_shapes;
 mod op;
+mod product_shapes;
 mod record;
 mod rows;
+mod shape_inference;
 mod wire;
 
-pub use infer::{as_column, as_row};
-pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduction};
+pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduced, Reduction};
+pub use product_shapes::{as_column, as_row};
 pub use record::OPEN;
 pub use rows::ByRows;
 
@@ -27,19 +29,19 @@ use super::shape::Shape;
 use crate::error::Error;
 use crate::tensor::DType;
 
-/// Nodes that a chain may have.
+/// The most nodes of a chain.
 pub const MAX_NODES: usize = 1024;
 
-/// A value of a chain.
+/// A value of a chain: an operation, and the shape of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// Where it comes from.
+    /// The operation.
     pub op: Op,
-    /// What the op is applied to: earlier nodes.
+    /// The earlier nodes that the operation is applied to.
     pub operands: Vec<NodeId>,
-    /// Its shape.
+    /// The shape of the result.
     pub shape: Shape,
-    /// The type of its elements.
+    /// The type of the result's elements.
     pub dtype: DType,
 }
 
@@ -55,7 +57,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Adds a tensor that comes with the call, or lies on the device.
+    /// Adds an input: a tensor that comes with the call, or a resident tensor.
     ///
     /// # Errors
     ///
@@ -70,7 +72,7 @@ impl Chain {
         Ok(id)
     }
 
-    /// Adds a number that comes with the call: no kernel knows it.
+    /// Adds a number that comes with the call, and so is in no kernel.
     ///
     /// # Errors
     ///
@@ -86,8 +88,8 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] where the operands do not suit the op; the
-    /// message names op and shapes.
+    /// [`Error::InvalidInput`] where the operands do not suit the operation; the message names
+    /// operation and shapes.
     pub fn apply(&mut self, op: Op, operands: &[NodeId]) -> Result<NodeId, Error> {
         for id in operands {
             if id.index() >= self.nodes.len() {
@@ -97,11 +99,11 @@ impl Chain {
             }
         }
         let given: Vec<&Node> = operands.iter().map(|id| self.node(*id)).collect();
-        let (shape, dtype) = infer::infer(&op, &given)?;
+        let (shape, dtype) = shape_inference::infer(&op, &given)?;
         self.push(op, operands, shape, dtype)
     }
 
-    /// Names a node as a result. Results come in the order of these calls.
+    /// Makes a node a result. Results come in the order in which they were named.
     ///
     /// # Errors
     ///
@@ -114,7 +116,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The nodes, operands before users.
+    /// The nodes; operands come before the nodes that use them.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -129,7 +131,7 @@ impl Chain {
         &self.outputs
     }
 
-    /// The tensors that go in, in order.
+    /// The inputs, in order.
     pub fn inputs(&self) -> impl Iterator<Item = &Node> {
         let is_input = |node: &&Node| matches!(node.op, Op::Input { .. });
         self.nodes.iter().filter(is_input)
@@ -168,6 +170,3 @@ impl Chain {
         Ok(NodeId(id))
     }
 }
-
-#[cfg(all(test, not(target_arch = "wasm32")))]
-mod tests;

@@ -1,4 +1,4 @@
-//! The operations of chains, as data. What they ask of shapes is in `infer`.
+//! The operations of chains, as data. What each asks of shapes is in `shape_inference`.
 
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
@@ -7,11 +7,11 @@ use crate::tensor::Packing;
 /// Where the data of an input lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Home {
-    /// In the arena, with the call.
+    /// In the arena: it comes with the call.
     Call,
-    /// On the device, in a buffer of its own.
+    /// On the device: it is a resident tensor.
     Resident,
-    /// The same, as floats that are packed to take less memory.
+    /// On the device, as packed floats.
     Packed(Packing),
 }
 
@@ -25,7 +25,7 @@ impl Home {
         Home::Packed(Packing::Int8),
     ];
 
-    /// How what lies there is packed, if it is.
+    /// How the data is packed, if it is packed.
     pub const fn packing(self) -> Option<Packing> {
         match self {
             Home::Call | Home::Resident => None,
@@ -33,7 +33,7 @@ impl Home {
         }
     }
 
-    /// Its number on the wire.
+    /// The number of the home on the wire.
     pub(super) const fn code(self) -> u32 {
         match self {
             Home::Call => 0,
@@ -46,46 +46,44 @@ impl Home {
 /// An operation on tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A tensor from outside, counted over the inputs.
+    /// A tensor that calls give or name.
     Input {
-        /// Its number.
+        /// The number among the inputs.
         index: u32,
-        /// Where it lies.
+        /// Where the tensor's data lies.
         home: Home,
     },
-    /// A number that comes with the call, counted over the constants.
+    /// A number that comes with the call.
     Constant {
-        /// Its number.
+        /// The number among the constants.
         index: u32,
     },
     /// A function of each element.
     Unary(UnaryFn),
     /// A function of elements that broadcasting brings together.
     Binary(BinaryFn),
-    /// The middle one of value, low and high: minimum(maximum(x, low), high).
+    /// A value between a low and a high one: minimum(maximum(x, low), high).
     Clamp,
     /// Sum of products along the last axis.
     Dot,
-    /// The product of matrices: the last two axes of each operand; those in
-    /// front broadcast.
+    /// The product of matrices, which are the last two axes of each operand; the axes in front
+    /// broadcast.
     Matmul,
-    /// softmax(q·kᵀ · scale)·v for each head of queries, keys and values, whose
-    /// last two axes are rows and the heads' floats, head by head; those in
-    /// front broadcast. The fourth operand is the scale, a number of the call.
+    /// softmax(q·kᵀ · scale)·v for each head of queries, keys and values. The last two axes are
+    /// rows and the heads' floats, head by head; the axes in front broadcast. The fourth operand
+    /// is the scale, a number that comes with the call.
     Attention(Heads),
     /// One value for each place outside of the axes.
     Reduce {
-        /// Which.
+        /// Which reduction.
         reduction: Reduction,
-        /// The axes, a bit each.
-        axes: u8,
-        /// Whether they stay, with dimension 1.
-        keep: bool,
+        /// Along which axes.
+        over: Reduced,
     },
-    /// Each row along an axis scaled by what it holds; all but softmax take an
-    /// epsilon as the second operand.
+    /// Each row along an axis, scaled by what the row holds. All norms but softmax take an epsilon
+    /// as the second operand.
     Norm {
-        /// Which.
+        /// Which norm.
         norm: Norm,
         /// Along which axis.
         axis: u8,
@@ -105,8 +103,8 @@ pub enum Op {
         /// The shape.
         shape: Shape,
     },
-    /// Elements at the places that the second operand holds; a place outside
-    /// gives NaN, because a device cannot complain.
+    /// Elements at the indexes that the second operand holds. An index outside of the axis gives
+    /// NaN, because a device cannot refuse it.
     Gather {
         /// Along which axis.
         axis: u8,
@@ -121,40 +119,56 @@ pub enum Op {
 /// A part of an axis, within its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The first place.
+    /// The place of the first element.
     pub start: u32,
-    /// From one place to the next; never 0.
+    /// The step from one element to the next; never 0.
     pub step: i32,
-    /// How many places.
+    /// How many elements.
     pub count: u32,
 }
 
 /// How many values become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduction {
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// Their mean.
+    /// The mean.
     Mean,
-    /// The largest; NaN if any is.
+    /// The largest; NaN if any value is.
     Max,
-    /// The smallest; NaN if any is.
+    /// The smallest; NaN if any value is.
     Min,
-    /// Place of the first NaN, or else of the first of the largest.
+    /// The place of the first NaN, otherwise of the first of the largest values.
     Argmax,
 }
 
-/// What is beside the operands of an attention.
+/// The axes that a reduction is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reduced {
+    /// A bit for each axis.
+    pub axes: u8,
+    /// Whether the result has a dimension of 1 for each reduced axis.
+    pub keep: bool,
+}
+
+impl Reduced {
+    /// Whether an axis is reduced.
+    pub fn has(self, axis: usize) -> bool {
+        self.axes >> axis & 1 == 1
+    }
+}
+
+/// The parameters of an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Heads {
-    /// How many heads share a row.
+    /// How many heads lie side by side in a row.
     pub count: u32,
-    /// Whether a query looks at no keys behind its own: the last query has the
-    /// last key, and so on back.
+    /// Whether a query attends to no keys behind its own place. The last query is at the place
+    /// of the last key.
     pub is_causal: bool,
 }
 
-/// Most floats of a head of an attention.
+/// The most floats of a head of an attention.
 pub const MAX_HEAD: u32 = 128;
 
 impl Reduction {
@@ -191,7 +205,7 @@ impl Norm {
 }
 
 impl Op {
-    /// The name that people use.
+    /// The name in messages.
     pub const fn name(&self) -> &'static str {
         match self {
             Op::Input { .. } => "tensor",

@@ -1,13 +1,13 @@
-//! The operations as methods: axes counted from either end, ranges as people
-//! give them.
+//! The operations of chains as methods, whose arguments are as callers give them: axes counted
+//! from either end, ranges by Python's rules.
 
-use super::op::{Heads, Norm, Op, Range, Reduction};
+use super::op::{Heads, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 
-/// The end of a range that goes on to the axis' end, in the step's direction.
+/// The end of a range that goes on to the end of the axis, in the direction of the step.
 pub const OPEN: i32 = i32::MIN;
 
 #[expect(missing_docs, reason = "one line each, named as the ops they record")]
@@ -46,7 +46,7 @@ impl Chain {
         self.apply(Op::Attention(heads), &[q, k, v, scale])
     }
 
-    /// `axes` empty means all of them.
+    /// No `axes` means all axes.
     pub fn reduce(
         &mut self,
         reduction: Reduction,
@@ -55,8 +55,7 @@ impl Chain {
     ) -> Result<NodeId, Error> {
         let op = |axes| Op::Reduce {
             reduction,
-            axes,
-            keep,
+            over: Reduced { axes, keep },
         };
         let shape = self.shape(x, op(0).name())?;
         let mut mask = 0_u8;
@@ -75,11 +74,12 @@ impl Chain {
         self.apply(op(mask), &[x])
     }
 
-    /// `epsilon` is a constant, or nothing for softmax.
+    /// `epsilon` is a constant; softmax has none.
     pub fn norm(
         &mut self,
         norm: Norm,
-        (x, axis): (NodeId, i32),
+        x: NodeId,
+        axis: i32,
         epsilon: Option<NodeId>,
     ) -> Result<NodeId, Error> {
         let op = |axis| Op::Norm { norm, axis };
@@ -89,7 +89,7 @@ impl Chain {
         self.apply(op(axis as u8), &operands)
     }
 
-    /// `order` empty means all axes reversed.
+    /// No `order` means that all axes are reversed.
     pub fn transpose(&mut self, x: NodeId, order: &[i32]) -> Result<NodeId, Error> {
         let shape = self.shape(x, "transpose")?;
         let mut axes = [0; MAX_RANK];
@@ -116,8 +116,8 @@ impl Chain {
         self.apply(Op::Transpose { order: axes }, &[x])
     }
 
-    /// A (start, end, step) for each of the first axes, by Python's rules: negative places
-    /// count from the end, and what lies outside is cut off.
+    /// A (start, end, step) for each of the first axes, by Python's rules: negative places count
+    /// from the end, and places outside of the axis are cut off.
     pub fn slice(&mut self, x: NodeId, parts: &[(i32, i32, i32)]) -> Result<NodeId, Error> {
         let shape = self.shape(x, "slice")?;
         if parts.len() > shape.rank() {
@@ -168,13 +168,13 @@ impl Chain {
     }
 }
 
-/// Python's `slice.indices`.
+/// The range of a (start, end, step), as Python's `slice.indices` has it.
 fn range((start, end, step): (i32, i32, i32), dim: u32) -> Result<Range, Error> {
     if step == 0 {
         return Err(refuse(|| ["slice: a step must not be 0"].concat()));
     }
     let dim = i64::from(dim);
-    // Going down, the places before the first and behind the last are -1 and dim - 1.
+    // A range with a negative step begins at dim - 1 at most and ends behind -1.
     let (low, high) = if step > 0 { (0, dim) } else { (-1, dim - 1) };
     let place = |place: i32| {
         let place = i64::from(place);

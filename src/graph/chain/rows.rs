@@ -1,7 +1,7 @@
-//! Which chains are computed row by row along the first axis, so that some of
-//! their rows are a chain of their own.
+//! Which chains are computed row by row along the first axis, so that some rows are a chain of
+//! their own.
 //!
-//! Shapes only: when rows are taken apart, and how many, the planner says.
+//! Only shapes decide. The planner decides when a chain is sliced, and where.
 
 use super::{Chain, Node, Op};
 use crate::graph::shape::Shape;
@@ -9,9 +9,9 @@ use crate::graph::shape::Shape;
 /// What a chain has for each of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByRows {
-    /// The rows.
+    /// How many rows there are.
     pub rows: u32,
-    /// For each input the elements of a row; 0 where every row reads all of it.
+    /// For each input the elements of a row; 0 where every row reads the whole input.
     pub inputs: Vec<u32>,
     /// For each result the elements of a row.
     pub outputs: Vec<u32>,
@@ -19,40 +19,40 @@ pub struct ByRows {
     has_rows: Vec<bool>,
 }
 
-/// How a node is looked at.
+/// How later nodes read a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    /// Row by row.
+enum Reading {
+    /// Each row reads the same row.
     Rows,
-    /// As a whole, by every row.
+    /// Every row reads the whole node.
     Whole,
 }
 
 impl Chain {
-    /// The rows of a chain whose results' rows need of each tensor either the
-    /// same rows or all of it; `None` for any other, and for less than two rows.
+    /// The rows of a chain in which each row of a result needs, of each tensor, either the same row
+    /// or the whole; `None` for any other chain, and for fewer than two rows.
     pub fn by_rows(&self) -> Option<ByRows> {
-        let mut seen: Vec<Option<Seen>> = vec![None; self.nodes.len()];
+        let mut seen: Vec<Option<Reading>> = vec![None; self.nodes.len()];
         for output in &self.outputs {
-            see(&mut seen, output.index(), Seen::Rows)?;
+            note(&mut seen, output.index(), Reading::Rows)?;
         }
         let mut rows = 0;
         for (id, node) in self.nodes.iter().enumerate().rev() {
             let Some(how) = seen[id] else {
-                continue; // Nobody reads it.
+                continue; // No result depends on this node.
             };
-            if how == Seen::Rows {
+            if how == Reading::Rows {
                 rows = divisor(rows, *node.shape.dims().first()?);
             }
             for (place, operand) in node.operands.iter().enumerate() {
                 let how = match how {
-                    Seen::Rows => self.operand(node, place)?,
-                    Seen::Whole => Seen::Whole,
+                    Reading::Rows => self.operand(node, place)?,
+                    Reading::Whole => Reading::Whole,
                 };
-                see(&mut seen, operand.index(), how)?;
+                note(&mut seen, operand.index(), how)?;
             }
         }
-        let has_rows: Vec<bool> = seen.iter().map(|how| *how == Some(Seen::Rows)).collect();
+        let has_rows: Vec<bool> = seen.iter().map(|how| *how == Some(Reading::Rows)).collect();
         let inputs = self.nodes.iter().zip(&has_rows);
         let inputs = inputs.filter(|(node, _)| matches!(node.op, Op::Input { .. }));
         let of_row = |node: &Node| node.shape.count().checked_div(rows).unwrap_or(0);
@@ -67,7 +67,7 @@ impl Chain {
         (rows > 1 && by_rows.outputs.iter().all(|words| *words > 0)).then_some(by_rows)
     }
 
-    /// The chain of some of these rows.
+    /// The chain of so many of these rows.
     #[must_use]
     pub fn of_rows(&self, by: &ByRows, rows: u32) -> Chain {
         let scaled = |shape: Shape| {
@@ -86,59 +86,61 @@ impl Chain {
         chain
     }
 
-    /// How a node with rows looks at an operand; `None` where it is neither way.
-    fn operand(&self, node: &Node, place: usize) -> Option<Seen> {
+    /// How a node that is computed by rows reads an operand; `None` where it reads neither the same
+    /// row nor the whole.
+    fn operand(&self, node: &Node, place: usize) -> Option<Reading> {
         let operand = self.node(node.operands[place]);
         let (own, shape) = (node.shape, operand.shape);
-        // What broadcasts: its rows are those of the result, or it has none.
+        // An operand that broadcasts has the rows of the result, or is read whole.
         let broadcast = |rank: usize| match shape.rank() == rank && shape.dims()[0] != 1 {
-            true => Seen::Rows,
-            false => Seen::Whole,
+            true => Reading::Rows,
+            false => Reading::Whole,
         };
-        let only = |is_by_rows: bool| is_by_rows.then_some(Seen::Rows);
+        let only = |is_by_rows: bool| is_by_rows.then_some(Reading::Rows);
         match &node.op {
             Op::Input { .. } | Op::Constant { .. } => None,
-            Op::Unary(_) => Some(Seen::Rows),
+            Op::Unary(_) => Some(Reading::Rows),
             Op::Binary(_) | Op::Clamp => Some(broadcast(own.rank())),
             Op::Dot => Some(broadcast(own.rank() + 1)),
             Op::Matmul => {
-                // The rank that the result has where vectors are matrices.
+                // A vector counts as a matrix here, so that the result has more axes.
                 let ranks = [0, 1].map(|place| self.node(node.operands[place]).shape.rank());
                 match own.rank() + ranks.iter().filter(|rank| **rank == 1).count() {
-                    2 if ranks[0] == 1 => None, // Its first axis is that of the columns.
-                    2 => Some([Seen::Rows, Seen::Whole][place]),
+                    2 if ranks[0] == 1 => None, // The first axis of the result is that of columns.
+                    2 => Some([Reading::Rows, Reading::Whole][place]),
                     rank => Some(broadcast(rank)),
                 }
             }
             Op::Attention(_) if own.rank() > 2 && place < 3 => Some(broadcast(own.rank())),
-            // Where a causal query looks depends on its place among the others.
+            // Which keys a causal query attends to depends on its place among all queries.
             Op::Attention(heads) if place == 0 => only(!heads.is_causal),
-            Op::Attention(_) => Some(Seen::Whole),
-            Op::Reduce { axes, .. } => only(axes & 1 == 0),
+            Op::Attention(_) => Some(Reading::Whole),
+            Op::Reduce { over, .. } => only(!over.has(0)),
             Op::Norm { axis, .. } if place == 0 => only(*axis != 0),
-            Op::Norm { .. } => Some(Seen::Whole),
+            Op::Norm { .. } => Some(Reading::Whole),
             Op::Transpose { order } => only(order[0] == 0),
             Op::Slice { ranges } => {
                 let all = ranges.first()?;
                 only((all.start, all.step, all.count) == (0, 1, shape.dims()[0]))
             }
             Op::Reshape { .. } => only(shape.rank() > 0),
-            Op::Gather { axis: 0 } if place == 0 => Some(Seen::Whole),
+            Op::Gather { axis: 0 } if place == 0 => Some(Reading::Whole),
             Op::Gather { axis: 0 } => only(shape.rank() > 0),
-            Op::Gather { .. } => Some([Seen::Rows, Seen::Whole][place]),
+            Op::Gather { .. } => Some([Reading::Rows, Reading::Whole][place]),
             Op::Concat { axis } => only(*axis != 0),
         }
     }
 }
 
-/// Notes how a node is looked at; `None` where it is looked at otherwise too.
-fn see(seen: &mut [Option<Seen>], id: usize, how: Seen) -> Option<()> {
+/// Notes how a node is read; `None` where other nodes read it in the other way.
+fn note(seen: &mut [Option<Reading>], id: usize, how: Reading) -> Option<()> {
     match seen[id].replace(how) {
         Some(other) if other != how => None,
         _ => Some(()),
     }
 }
 
+/// The greatest common divisor.
 fn divisor(mut a: u32, mut b: u32) -> u32 {
     while b > 0 {
         (a, b) = (b, a % b);

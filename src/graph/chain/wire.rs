@@ -1,13 +1,11 @@
-//! Chains as words: how TypeScript hands one over, and what equal structures
-//! are found by.
+//! Chains as words: how TypeScript hands a chain over, and how equal structures are found.
 //!
-//! `[nodes, outputs]`, then for each node `op | operands << 8 | attributes <<
-//! 16`, its operands and its attributes, then the outputs. Axes and ranges are
-//! as ops hold them, counted from the front and within bounds. Decoding applies
-//! the ops as everybody does, so words that make no sense are an error like any
-//! other.
+//! The words are `[nodes, outputs]`, then for each node `op | operands << 8 | attributes << 16`,
+//! its operands and its attributes, then the outputs. Axes and ranges are as [`Op`] holds them,
+//! counted from the front and within bounds. Decoding applies the operations as callers do, so
+//! that words which make no sense are an error like any other.
 
-use super::op::{Heads, Home, Norm, Op, Range, Reduction};
+use super::op::{Heads, Home, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -54,7 +52,7 @@ const CODES: [Code; 15] = [
 ];
 
 impl Chain {
-    /// The chain as words. Equal chains give equal words, and others others.
+    /// The chain as words. Equal chains have equal words, and different chains different ones.
     pub fn encode(&self) -> Vec<u32> {
         let mut words = vec![self.nodes.len() as u32, self.outputs.len() as u32];
         for node in &self.nodes {
@@ -74,8 +72,7 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for words that no chain gives. Which of them, only
-    /// whoever wrote them could tell.
+    /// [`Error::InvalidInput`] for words that no chain has.
     pub fn decode(words: &[u32]) -> Result<Chain, Error> {
         read(words).ok_or_else(|| refuse(|| "these words are no chain".into()))
     }
@@ -99,7 +96,7 @@ fn read(words: &[u32]) -> Option<Chain> {
     reader.0.is_empty().then_some(chain)
 }
 
-/// Appends an op's attributes.
+/// Appends the attributes of an operation, and returns the operation's number.
 fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code {
     match op {
         Op::Input { home, .. } => {
@@ -123,13 +120,9 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
             words.extend([heads.count, u32::from(heads.is_causal)]);
             Code::Attention
         }
-        Op::Reduce {
-            reduction,
-            axes,
-            keep,
-        } => {
-            words.extend([*reduction as u32, u32::from(*keep)]);
-            words.extend((0..8).filter(|axis| axes >> axis & 1 == 1));
+        Op::Reduce { reduction, over } => {
+            words.extend([*reduction as u32, u32::from(over.keep)]);
+            words.extend((0..8).filter(|axis| over.has(*axis as usize)));
             Code::Reduce
         }
         Op::Norm { norm, axis } => {
@@ -161,7 +154,7 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
     }
 }
 
-/// Records one node.
+/// Adds one node to a chain.
 fn record(
     chain: &mut Chain,
     code: u32,
@@ -188,8 +181,10 @@ fn record(
         }),
         Code::Reduce => Op::Reduce {
             reduction: attributes.pick(&Reduction::ALL)?,
-            keep: attributes.pick(&[false, true])?,
-            axes: attributes.axes()?,
+            over: Reduced {
+                keep: attributes.pick(&[false, true])?,
+                axes: attributes.axes()?,
+            },
         },
         Code::Norm => Op::Norm {
             norm: attributes.pick(&Norm::ALL)?,
@@ -229,7 +224,7 @@ fn record(
     chain.apply(op, operands).ok()
 }
 
-/// Words that are still to be read.
+/// The words that are still to be read.
 struct Reader<'a>(&'a [u32]);
 
 impl<'a> Reader<'a> {
@@ -248,7 +243,7 @@ impl<'a> Reader<'a> {
         (axis < MAX_RANK as u32).then_some(axis as u8)
     }
 
-    /// The axes that are left, a bit each; they come in order.
+    /// The axes in all words that are left, which must rise, as a bit each.
     fn axes(&mut self) -> Option<u8> {
         let mut axes = 0;
         while !self.0.is_empty() {

@@ -53,12 +53,7 @@ fn copy(text: &mut String, quads: [u32; 2], sums: u32) {
 }
 
 /// Prints a line for each of `count` quads, between two texts.
-fn list(
-    text: &mut String,
-    (before, after): (&str, &str),
-    count: u32,
-    line: &dyn Fn(&mut String, u32),
-) {
+fn list(text: &mut String, before: &str, after: &str, count: u32, line: &dyn Fn(&mut String, u32)) {
     *text += before;
     for i in 0..count {
         line(text, i);
@@ -68,15 +63,13 @@ fn list(
 
 /// Prints what is done to each quad of a query.
 fn query(text: &mut String, quads: u32) {
-    list(text, ("struct Query {", "}\n"), quads, &|text, i| {
+    list(text, "struct Query {", "}\n", quads, &|text, i| {
         put!(text, "q{i}: F, ");
     });
     list(
         text,
-        (
-            "fn query_of(at: u32, step: u32) -> Query {\nvar q: Query;\n",
-            "return q;\n}\n",
-        ),
+        "fn query_of(at: u32, step: u32) -> Query {\nvar q: Query;\n",
+        "return q;\n}\n",
         quads,
         &|text, i| {
             let at = 4 * i;
@@ -88,10 +81,8 @@ fn query(text: &mut String, quads: u32) {
     );
     list(
         text,
-        (
-            "fn scores(q: Query, at: u32) -> F {\nvar a = F(); var b = F(); var c = F(); var d = F();\n",
-            "return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));\n}\n",
-        ),
+        "fn scores(q: Query, at: u32) -> F {\nvar a = F(); var b = F(); var c = F(); var d = F();\n",
+        "return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));\n}\n",
         quads,
         &|text, i| {
             for (k, sum) in (0..).zip(["a", "b", "c", "d"]) {
@@ -104,15 +95,13 @@ fn query(text: &mut String, quads: u32) {
 
 /// Prints what is done to each quad of a query's sums.
 fn sums(text: &mut String, part: u32) {
-    list(text, ("struct Sums {", "}\n"), part, &|text, i| {
+    list(text, "struct Sums {", "}\n", part, &|text, i| {
         put!(text, "s{i}: F, ");
     });
     list(
         text,
-        (
-            "fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {\nvar s = sums;\n",
-            "return s;\n}\n",
-        ),
+        "fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {\nvar s = sums;\n",
+        "return s;\n}\n",
         part,
         &|text, i| {
             put!(text, "s.s{i} *= decay;\n");
@@ -127,16 +116,15 @@ fn sums(text: &mut String, part: u32) {
     );
     list(
         text,
-        ("fn leave(s: Sums, row: u32) {\n", "}\n"),
+        "fn leave(s: Sums, row: u32) {\n",
+        "}\n",
         part,
         &|text, i| put!(text, "keys[row + {}u] = s.s{i};\n", QUERIES * i),
     );
     list(
         text,
-        (
-            "fn join(mine: f32, s: Sums, other: f32, row: u32) -> Sums {\nvar r: Sums;\n",
-            "return r;\n}\n",
-        ),
+        "fn join(mine: f32, s: Sums, other: f32, row: u32) -> Sums {\nvar r: Sums;\n",
+        "return r;\n}\n",
         part,
         &|text, i| {
             let at = QUERIES * i;
@@ -148,7 +136,8 @@ fn sums(text: &mut String, part: u32) {
     );
     list(
         text,
-        ("fn finish(to: u32, column: u32, s: Sums) {\n", "}"),
+        "fn finish(to: u32, column: u32, s: Sums) {\n",
+        "}",
         part,
         &|text, i| {
             let at = 4 * i;

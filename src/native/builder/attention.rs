@@ -1,24 +1,24 @@
-//! Attention, as a batch records it.
+//! Attention as an operation of the command builder.
 
 use super::{Batch, Value};
 use crate::error::Error;
 use crate::graph::chain::Heads;
 
-/// How rows of queries look at rows of keys.
+/// The settings of [`Batch::attention`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attention {
-    /// How many heads share a row; each has as many of its floats, 1 to 128.
+    /// How many heads share a row. All have the same number of the row's floats, 1 to 128.
     pub heads: u32,
-    /// What products of queries and keys are multiplied with; `None` is one over
-    /// the root of the floats of a head.
+    /// The factor of all products of queries and keys; `None` is one over the square root of a
+    /// head's floats.
     pub scale: Option<f32>,
-    /// Whether a query looks at no keys behind its own: the last query has the
-    /// last key, and so on back.
+    /// Whether a query attends to no keys behind its own. The last query's own key is the last
+    /// key, the query before has the key before, and so on.
     pub is_causal: bool,
 }
 
 impl Attention {
-    /// So many heads that look at all keys, with the usual scale.
+    /// Heads that attend to all keys, with the usual scale.
     pub const fn heads(heads: u32) -> Attention {
         Attention {
             heads,

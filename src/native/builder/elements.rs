@@ -1,14 +1,25 @@
-//! Functions of elements, and numbers.
+//! The command builder's functions of elements, and its numbers.
 
-use super::record::{Made, entry};
+use super::record::{Origin, entry};
 use super::{Batch, Value};
 use crate::error::Error;
 use crate::graph::{BinaryFn, UnaryFn};
 
 impl<G> Batch<'_, G> {
-    /// A number that goes up with the batch, as an operand of any operation; it has no
-    /// dimensions.
-    /// Batches that differ in numbers only are computed together.
+    /// A number without dimensions, as an operand of any operation. Batches that differ in numbers
+    /// only are computed together.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let mut batch = gpu.batch();
+    /// let x = batch.upload(&[1.0, 2.0]);
+    /// let ten = batch.number(10.0)?;
+    /// let y = batch.sub(x, ten)?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(y)?, [-9.0, -8.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -17,7 +28,7 @@ impl<G> Batch<'_, G> {
     pub fn number(&mut self, number: f32) -> Result<Value, Error> {
         self.check_open("number")?;
         let node = self.constant(number)?;
-        let entry = entry(&self.chain, node, Made::Given);
+        let entry = entry(&self.chain, node, Origin::Input);
         Ok(self.push(Ok(entry)))
     }
 

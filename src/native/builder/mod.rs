@@ -1,8 +1,8 @@
 //! The command builder: operations recorded one by one and sent as one call.
 //!
-//! It holds what was recorded and, when that was executed, its results. It
-//! computes and decides nothing: `graph::chain` says which shapes fit, and the
-//! call is queued, merged and answered like any other.
+//! A batch holds the recorded operations and, once it was executed, their results. Nothing is
+//! computed or decided here: `graph::chain` says which shapes fit, and the call is queued, merged
+//! and answered like any other.
 
 mod attention;
 mod elements;
@@ -74,11 +74,11 @@ pub struct Batch<'a, G = Gpu> {
     gpu: Gpu,
     number: u64,
     chain: Chain,
-    /// What [`Value`]s stand for, or why they stand for nothing.
+    /// The entry of each [`Value`], or why the value could not be recorded.
     values: Vec<Result<Entry, Error>>,
     uploads: Vec<Upload<'a>>,
-    /// Tensors on the device, each with its number in the session.
-    tensors: Vec<(Tensor, Value, u32)>,
+    /// The tensors that were named.
+    tensors: Vec<NamedTensor>,
     constants: Vec<f32>,
     operations: usize,
     /// All results, end to end, once there are any.
@@ -95,7 +95,17 @@ pub struct Value {
     place: usize,
 }
 
-/// What a batch knows of a value.
+/// A tensor that a batch reads.
+#[derive(Debug)]
+struct NamedTensor {
+    /// Keeps the tensor until the batch is sent.
+    _tensor: Tensor,
+    value: Value,
+    /// The tensor's number in the session.
+    number: u32,
+}
+
+/// A value of a batch.
 #[derive(Clone, Debug)]
 struct Entry {
     node: NodeId,
@@ -103,7 +113,7 @@ struct Entry {
     is_operation: bool,
     is_used: bool,
     is_kept: bool,
-    /// Where its floats lie among the results.
+    /// Where the value's floats lie among the results.
     result: Option<Range<usize>>,
 }
 
@@ -116,7 +126,7 @@ impl Entry {
 
 impl<G> Batch<'_, G> {
     pub(super) fn new(gpu: Gpu) -> Self {
-        // Values of other batches, and of other sessions, must not pass for its own.
+        // Values of other batches, also of other sessions, must be recognized.
         static BATCHES: AtomicU64 = AtomicU64::new(0);
         Batch {
             gpu,
@@ -156,7 +166,7 @@ impl<G> Batch<'_, G> {
             entry.result = None;
             if entry.is_result() {
                 chain.output(entry.node)?;
-                // As a device leaves them: each from a multiple of 16 bytes on.
+                // A device leaves each result at a multiple of 16 bytes.
                 let count = entry.shape.count();
                 end = next + count as usize;
                 entry.result = Some(next..end);
@@ -177,13 +187,13 @@ impl<G> Batch<'_, G> {
         let constants = bytemuck::cast_slice(&self.constants);
         Request {
             structure: Structure::Chain(chain),
-            // Without an element the answer is known.
+            // The answer of a call without elements is known.
             rows: usize::from(floats > 0),
             scalar: 0,
             operands: Default::default(),
             chained: Chained {
                 operands: uploads.chain([constants]).collect(),
-                tensors: self.tensors.iter().map(|(.., number)| *number).collect(),
+                tensors: self.tensors.iter().map(|named| named.number).collect(),
             },
         }
     }
@@ -262,7 +272,7 @@ impl<'a> Batch<'a> {
         Call::known(self.floats(value))
     }
 
-    /// The same of a result that holds indexes, as [`Batch::argmax`] gives.
+    /// The indexes of a result such as that of [`Batch::argmax`], which has an example.
     ///
     /// # Errors
     ///
@@ -296,7 +306,7 @@ impl Batch<'_, Blocking> {
         self.floats(value)
     }
 
-    /// The same of a result that holds indexes, as [`Batch::argmax`] gives.
+    /// The indexes of a result such as that of [`Batch::argmax`], which has an example.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Operations that move elements and compute nothing, and what picks elements.
+//! The command builder's operations that move or pick elements, and compute nothing.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ impl Part {
         step: 1,
     };
 
-    /// From a place to the one in front of another.
+    /// From place `start` to the one in front of `end`.
     pub const fn between(start: i32, end: i32) -> Part {
         Part {
             start: Some(start),
@@ -36,7 +36,7 @@ impl Part {
         }
     }
 
-    /// From a place to the end.
+    /// From place `start` to the end.
     pub const fn starting(start: i32) -> Part {
         Part {
             start: Some(start),
@@ -44,7 +44,7 @@ impl Part {
         }
     }
 
-    /// From the first place to the one in front of another.
+    /// From the first place to the one in front of `end`.
     pub const fn ending(end: i32) -> Part {
         Part {
             end: Some(end),
@@ -52,15 +52,14 @@ impl Part {
         }
     }
 
-    /// Every so many elements; backward if the step is negative: then a part
-    /// without a start begins with the last element, and one without an end goes
-    /// on to the first.
+    /// Every `step`-th element, backward if the step is negative: then a part without a start
+    /// begins with the last element, and a part without an end goes on to the first.
     #[must_use]
     pub const fn by(self, step: i32) -> Part {
         Part { step, ..self }
     }
 
-    /// As chains take it.
+    /// Start, end and step as chains take them.
     fn places(self) -> (i32, i32, i32) {
         let first = if self.step < 0 { i32::MAX } else { 0 };
         (
@@ -85,7 +84,7 @@ impl<'a, G> Batch<'a, G> {
     ) -> Result<Value, Error> {
         let data = data.into();
         let shape = shaped("upload_indexes", dims, data.len())?;
-        let entry = self.input("upload_indexes", (shape, DType::U32), Home::Call)?;
+        let entry = self.input("upload_indexes", shape, DType::U32, Home::Call)?;
         self.uploads.push(Upload::Indexes(data));
         Ok(self.push(Ok(entry)))
     }

@@ -1,10 +1,10 @@
-//! What a batch records: data that goes in, operations, and what is kept.
+//! How a batch records uploads, tensors, operations, and which values are results.
 //!
-//! Shapes are checked by the chain, whose errors come out as they are.
+//! The chain checks shapes, and its errors are passed on.
 
 use std::borrow::Cow;
 
-use super::{Batch, Entry, Value, invalid};
+use super::{Batch, Entry, NamedTensor, Value, invalid};
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::{Chain, Home, Op};
@@ -24,7 +24,7 @@ impl<'a, G> Batch<'a, G> {
         let entry = u32::try_from(data.len())
             .map_err(|_| invalid("upload", "an array has at most 2^30 elements; split it"))
             .and_then(|length| Shape::new(&[length]))
-            .and_then(|shape| self.input("upload", (shape, DType::F32), Home::Call));
+            .and_then(|shape| self.input("upload", shape, DType::F32, Home::Call));
         if entry.is_ok() {
             self.uploads.push(Upload::Floats(data));
         }
@@ -55,7 +55,7 @@ impl<'a, G> Batch<'a, G> {
     ) -> Result<Value, Error> {
         let data = data.into();
         let shape = shaped("upload_shaped", dims, data.len())?;
-        let entry = self.input("upload_shaped", (shape, DType::F32), Home::Call)?;
+        let entry = self.input("upload_shaped", shape, DType::F32, Home::Call)?;
         self.uploads.push(Upload::Floats(data));
         Ok(self.push(Ok(entry)))
     }
@@ -71,12 +71,16 @@ impl<'a, G> Batch<'a, G> {
     pub fn tensor(&mut self, tensor: &Tensor) -> Result<Value, Error> {
         let number = self.gpu.shared().admit(tensor)?;
         let mut known = self.tensors.iter();
-        if let Some((_, value, _)) = known.find(|(.., known)| *known == number) {
-            return Ok(*value);
+        if let Some(known) = known.find(|known| known.number == number) {
+            return Ok(known.value);
         }
-        let entry = self.input("tensor", (tensor.dims(), DType::F32), tensor.home())?;
+        let entry = self.input("tensor", tensor.dims(), DType::F32, tensor.home())?;
         let value = self.push(Ok(entry));
-        self.tensors.push((tensor.clone(), value, number));
+        self.tensors.push(NamedTensor {
+            _tensor: tensor.clone(),
+            value,
+            number,
+        });
         Ok(value)
     }
 
@@ -201,7 +205,7 @@ impl<'a, G> Batch<'a, G> {
         Ok(self.operation(node, &[a, b]))
     }
 
-    /// The node of a value that is to be used.
+    /// The node of a value that is an operand of the operation `name`.
     pub(super) fn operand(&self, name: &str, value: Value) -> Result<NodeId, Error> {
         self.check_open(name)?;
         Ok(self.entry(name, value)?.node)
@@ -219,7 +223,7 @@ impl<'a, G> Batch<'a, G> {
         Ok(nodes)
     }
 
-    /// A number of the call.
+    /// The node of a number.
     pub(super) fn constant(&mut self, number: f32) -> Result<NodeId, Error> {
         let node = self.chain.constant()?;
         self.constants.push(number);
@@ -249,12 +253,13 @@ impl<'a, G> Batch<'a, G> {
     pub(super) fn input(
         &mut self,
         name: &str,
-        (shape, dtype): (Shape, DType),
+        shape: Shape,
+        dtype: DType,
         home: Home,
     ) -> Result<Entry, Error> {
         self.check_open(name)?;
         let node = self.chain.input(shape, dtype, home)?;
-        Ok(entry(&self.chain, node, Made::Given))
+        Ok(entry(&self.chain, node, Origin::Input))
     }
 
     pub(super) fn operation(&mut self, node: NodeId, operands: &[NodeId]) -> Value {
@@ -262,7 +267,7 @@ impl<'a, G> Batch<'a, G> {
             known.is_used |= operands.contains(&known.node);
         }
         self.operations += 1;
-        let entry = entry(&self.chain, node, Made::Computed);
+        let entry = entry(&self.chain, node, Origin::Operation);
         self.push(Ok(entry))
     }
 
@@ -275,7 +280,7 @@ impl<'a, G> Batch<'a, G> {
     }
 }
 
-/// What goes up with a batch.
+/// Data that is uploaded with a batch.
 #[derive(Debug)]
 pub(super) enum Upload<'a> {
     Floats(Cow<'a, [f32]>),
@@ -293,16 +298,16 @@ impl Upload<'_> {
 
 /// Where a value comes from.
 #[derive(PartialEq)]
-pub(super) enum Made {
-    Given,
-    Computed,
+pub(super) enum Origin {
+    Input,
+    Operation,
 }
 
-pub(super) fn entry(chain: &Chain, node: NodeId, made: Made) -> Entry {
+pub(super) fn entry(chain: &Chain, node: NodeId, origin: Origin) -> Entry {
     Entry {
         node,
         shape: chain.node(node).shape,
-        is_operation: made == Made::Computed,
+        is_operation: origin == Origin::Operation,
         is_used: false,
         is_kept: false,
         result: None,

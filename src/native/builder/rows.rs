@@ -1,15 +1,23 @@
-//! Operations along axes: reductions, and rows scaled by what they hold.
+//! The command builder's operations along axes: reductions, and norms of rows.
 
 use super::{Batch, Value};
 use crate::error::Error;
 use crate::graph::chain::{Norm, Reduction};
 
-/// The axes that a reduction goes over, counted from the front, or from the
-/// back where they are negative. [`Batch::sum`] has an example.
+/// The axes that a reduction removes, counted from the front, or from the back where they are
+/// negative. [`Batch::sum`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axes<'a> {
     axes: &'a [i32],
     is_kept: bool,
+}
+
+/// A norm of rows along an axis.
+struct RowNorm {
+    norm: Norm,
+    x: Value,
+    axis: i32,
+    epsilon: f32,
 }
 
 impl<'a> Axes<'a> {
@@ -62,7 +70,7 @@ impl<G> Batch<'_, G> {
     /// Those of [`Batch::relu`], and for axes that the shape does not have, or
     /// that are named twice.
     pub fn sum(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
-        self.reduce("sum", Reduction::Sum, (x, axes))
+        self.reduce("sum", Reduction::Sum, x, axes)
     }
 
     /// The mean over axes, as exact as [`Batch::sum`].
@@ -71,7 +79,7 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::sum`], and where there is nothing along the axes.
     pub fn mean(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
-        self.reduce("mean", Reduction::Mean, (x, axes))
+        self.reduce("mean", Reduction::Mean, x, axes)
     }
 
     /// The largest over axes, exactly; NaN if any is.
@@ -80,7 +88,7 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::mean`].
     pub fn max(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
-        self.reduce("max", Reduction::Max, (x, axes))
+        self.reduce("max", Reduction::Max, x, axes)
     }
 
     /// The smallest over axes, exactly; NaN if any is.
@@ -89,7 +97,7 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::mean`].
     pub fn min(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
-        self.reduce("min", Reduction::Min, (x, axes))
+        self.reduce("min", Reduction::Min, x, axes)
     }
 
     /// The place of the first of the largest, or of the first NaN, along an axis;
@@ -111,7 +119,7 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::mean`].
     pub fn argmax(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
-        self.reduce("argmax", Reduction::Argmax, (x, axes))
+        self.reduce("argmax", Reduction::Argmax, x, axes)
     }
 
     /// eˣ over the sum of all eˣ along an axis, computed as e = exp(x − max), e / sum(e) and
@@ -133,7 +141,7 @@ impl<G> Batch<'_, G> {
     /// Those of [`Batch::relu`], and for an axis that the shape does not have.
     pub fn softmax(&mut self, x: Value, axis: i32) -> Result<Value, Error> {
         let x = self.operand("softmax", x)?;
-        let node = self.chain.norm(Norm::Softmax, (x, axis), None)?;
+        let node = self.chain.norm(Norm::Softmax, x, axis, None)?;
         Ok(self.operation(node, &[x]))
     }
 
@@ -157,7 +165,14 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::softmax`], and for an epsilon below 0.
     pub fn layer_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
-        self.norm("layer_norm", Norm::Layer, (x, axis, epsilon))
+        let norm = Norm::Layer;
+        let rows = RowNorm {
+            norm,
+            x,
+            axis,
+            epsilon,
+        };
+        self.norm("layer_norm", rows)
     }
 
     /// x / √(mean of squares + epsilon) along an axis. The result has the shape of `x`.
@@ -166,7 +181,14 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::layer_norm`].
     pub fn rms_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
-        self.norm("rms_norm", Norm::Rms, (x, axis, epsilon))
+        let norm = Norm::Rms;
+        let rows = RowNorm {
+            norm,
+            x,
+            axis,
+            epsilon,
+        };
+        self.norm("rms_norm", rows)
     }
 
     /// x / maximum(length, epsilon) along an axis, where the length is the root
@@ -176,14 +198,22 @@ impl<G> Batch<'_, G> {
     ///
     /// Those of [`Batch::layer_norm`].
     pub fn normalize(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
-        self.norm("normalize", Norm::Normalize, (x, axis, epsilon))
+        let norm = Norm::Normalize;
+        let rows = RowNorm {
+            norm,
+            x,
+            axis,
+            epsilon,
+        };
+        self.norm("normalize", rows)
     }
 
     fn reduce(
         &mut self,
         name: &str,
         reduction: Reduction,
-        (x, over): (Value, Axes<'_>),
+        x: Value,
+        over: Axes<'_>,
     ) -> Result<Value, Error> {
         let x = self.operand(name, x)?;
         let over = (over.axes, over.is_kept);
@@ -191,18 +221,19 @@ impl<G> Batch<'_, G> {
         Ok(self.operation(node, &[x]))
     }
 
-    fn norm(
-        &mut self,
-        name: &str,
-        norm: Norm,
-        (x, axis, epsilon): (Value, i32, f32),
-    ) -> Result<Value, Error> {
+    fn norm(&mut self, name: &str, rows: RowNorm) -> Result<Value, Error> {
+        let RowNorm {
+            norm,
+            x,
+            axis,
+            epsilon,
+        } = rows;
         let x = self.operand(name, x)?;
         if epsilon.is_nan() || epsilon < 0.0 {
             return Err(super::invalid(name, "epsilon must be 0 or more"));
         }
         let epsilon = self.constant(epsilon)?;
-        let node = self.chain.norm(norm, (x, axis), Some(epsilon))?;
+        let node = self.chain.norm(norm, x, axis, Some(epsilon))?;
         Ok(self.operation(node, &[x]))
     }
 }

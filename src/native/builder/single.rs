@@ -1,8 +1,7 @@
-//! The builder's operations as calls of their own, each with its own operands
-//! and its own answer.
+//! The builder's operations as calls of their own, each with its own operands and its own answer.
 //!
-//! They merge with other calls, but what goes from one to the next travels to
-//! the host and back; where that matters there is [`Batch`].
+//! Such calls merge with others, but a result that is the next call's operand travels to the host
+//! and back; a [`Batch`] keeps it on the device.
 
 use super::{Batch, Value};
 use crate::error::Error;
@@ -10,8 +9,8 @@ use crate::native::blocking::Blocking;
 use crate::native::call::Call;
 use crate::native::gpu::Gpu;
 
-/// The operations of a [`Batch`] as calls of their own, on vectors of equal lengths; one of
-/// two may have one element, which is repeated. As exact as there. Out of the call comes
+/// The operations of a [`Batch`] as calls of their own, on vectors of equal lengths; one of two
+/// vectors may have one element, which is repeated. Results are as exact as the batch's. Out of the call comes
 /// [`Error::InvalidInput`] for lengths that do not fit, and what may befall any call.
 impl Gpu {
     /// 0 where the value is negative. As [`Batch::relu`].

@@ -1,7 +1,7 @@
-//! One text's call, which those who ask for an equal text meanwhile share.
+//! A text's call, which all who ask for an equal text share while it is pending.
 //!
-//! With several devices it goes to the one that has the least to do, and to
-//! another one if that fails it.
+//! With several devices the call goes to the device that has the least to do, and to another one
+//! if that device fails.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -48,15 +48,13 @@ impl Future for Embedding {
     }
 }
 
-/// Texts that are waited for, by their ids. In several tables, so that threads
-/// seldom wait for each other.
+/// Pending texts, by their ids, in several tables, so that threads seldom wait for each other.
 #[derive(Default)]
 pub(super) struct Pending([Mutex<Table>; 16]);
 
 type Table = HashMap<Box<[u32]>, WeakFuture<Attempt>>;
 
-/// Equal texts are looked for among so many of a table that wait, or twice as many
-/// as still do.
+/// Entries of a table at which those of texts that nobody waits for are removed first.
 const PENDING: usize = 64;
 
 impl Pending {
@@ -69,7 +67,7 @@ impl Pending {
 }
 
 impl Embedder {
-    /// Takes a call, or shares one of equal ids that is still waited for.
+    /// Makes a text's call, or shares a pending one of equal ids.
     pub(super) fn enter(&self, ids: &[u32]) -> SharedFuture<Attempt> {
         if !self.shares() {
             return SharedFuture::new(self.deal(ids));
@@ -84,15 +82,15 @@ impl Embedder {
         }
         let attempt = self.deal(ids);
         if !attempt.call.is_pending() {
-            return SharedFuture::new(attempt); // It was refused: the next one may not be.
+            return SharedFuture::new(attempt); // A call that was refused is not shared: the next one may be taken.
         }
         let attempt = SharedFuture::new(attempt);
         pending.insert(ids.into(), attempt.downgrade());
         attempt
     }
 
-    /// Whether equal texts may have one answer: those through special handles
-    /// may not.
+    /// Whether equal texts may share an answer. Texts through a handle with terms of its own may
+    /// not.
     fn shares(&self) -> bool {
         let is_plain =
             |gpu: &Gpu| gpu.terms() == Terms::default() && gpu.shared().purpose == Purpose::Send;
@@ -142,9 +140,9 @@ impl Embedder {
 /// A text's call on one device after another, until one answers it.
 pub(super) struct Attempt {
     call: Call<f32>,
-    /// `None` where there is one device.
+    /// The devices that the text may go to; `None` where there is one.
     route: Option<Route>,
-    /// What the text is computed with, and made of again after a loss.
+    /// Keeps the weights, from which the model is filled again after a loss.
     _model: Arc<Model>,
 }
 
@@ -166,7 +164,7 @@ impl Future for Attempt {
     }
 }
 
-/// Whether the same text may fare better elsewhere.
+/// Whether the text may succeed on another device.
 fn is_of_the_device(error: &Error) -> bool {
     matches!(
         error.code(),
@@ -179,7 +177,7 @@ fn is_of_the_device(error: &Error) -> bool {
     )
 }
 
-/// Where a text was, and where it may go yet.
+/// The devices that a text was sent to, and those that it may still go to.
 struct Route {
     model: Arc<Model>,
     ids: Box<[u32]>,
@@ -188,7 +186,7 @@ struct Route {
 }
 
 impl Route {
-    /// Asks a device that was not asked; the next one as well where it refuses.
+    /// Sends the text to a device that was not tried, and to the next one where that refuses it.
     fn go(&mut self) -> Option<Call<f32>> {
         let mut last = None;
         while let Some(at) = least(&self.model.loads, self.tried) {
@@ -208,8 +206,8 @@ impl Route {
         last
     }
 
-    /// The same for a text that a device failed. Sent at once, whatever the policy:
-    /// it was sent before.
+    /// Sends a text on that a device failed: at once, whatever the policy, because the text was
+    /// sent before.
     fn go_on(&mut self) -> Option<Call<f32>> {
         let call = self.go()?;
         self.model.replicas[self.at].gpu.shared().flush_queued();
@@ -218,7 +216,7 @@ impl Route {
 }
 
 impl Model {
-    /// A call through this handle, whose session has the weights of this place.
+    /// A call through this handle, whose session has replica number `at`.
     fn submit(&self, gpu: &Gpu, at: usize, ids: &[u32], tried: Places) -> Call<f32> {
         let shared = gpu.shared();
         let replica = &self.replicas[at];

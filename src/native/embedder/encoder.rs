@@ -1,5 +1,5 @@
-//! An encoder as a structure of calls: one for each length of texts, found by
-//! numbers instead of by what its chain holds.
+//! An encoder as a structure of calls. Each length of texts has a structure, which is looked up by
+//! the encoder's number instead of by its chain.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ impl Encoder {
         }
     }
 
-    /// The chain of a text of so many tokens.
+    /// The chain of a text of `tokens` tokens.
     pub(in crate::native) fn chain(&self, tokens: u32) -> Result<Chain, Error> {
         forward(&self.config, tokens, &self.homes)
     }

@@ -1,6 +1,6 @@
 //! Where the files of a model come from: a folder, or the program's memory.
 //!
-//! Nothing here knows what is in them.
+//! What the files contain is not known here.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -42,7 +42,7 @@ impl<'a> From<&'a [(&'a str, &'a [u8])]> for ModelFiles<'a> {
     }
 }
 
-/// Bytes of a JSON file or a vocabulary at most.
+/// The most bytes of a JSON file or a vocabulary.
 const MAX_TEXT: u64 = 64 << 20;
 
 impl<'a> ModelFiles<'a> {
@@ -117,7 +117,7 @@ impl Blob<'_> {
         }
     }
 
-    /// Fills `into` with what lies from a place on.
+    /// Fills `into` with the file's bytes from `at` on.
     pub(super) fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), Error> {
         let result = match &mut self.content {
             Content::File(file, _) => file
@@ -133,7 +133,7 @@ impl Blob<'_> {
     }
 }
 
-/// What is wrong with a file.
+/// The error of a file with this problem.
 pub(super) fn refuse(name: &str, problem: &str) -> Error {
     Error::InvalidInput([name, ": ", problem].concat())
 }

@@ -1,6 +1,6 @@
-//! What the JSON files of a Hugging Face folder say of a model.
+//! Reads from the JSON files of a Hugging Face folder what a model computes.
 //!
-//! Everything that would change what is computed is either understood or refused.
+//! A field that would change the result is either followed or refused.
 
 use serde_json::Value;
 
@@ -10,25 +10,25 @@ use super::modules::modules;
 use crate::embed::{Config, Pooling};
 use crate::error::Error;
 
-/// Tokens that a model may know.
+/// The most tokens of a vocabulary.
 const MOST_TOKENS: u32 = 1 << 24;
 
-/// What says how a tokenizer is used.
+/// The file that says how a tokenizer is used.
 pub(super) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 
-/// What a folder says of its model, but for the tokenizer.
+/// A model as its folder describes it, without the tokenizer.
 #[derive(Debug)]
 pub(super) struct Description {
     pub(super) config: Config,
-    /// Names, and what stands before texts that are embedded under them.
+    /// Prompts by name: each is put in front of texts of that kind.
     pub(super) prompts: Vec<(String, String)>,
-    /// What stands before texts otherwise.
+    /// The prompt of texts without a kind.
     pub(super) prompt: String,
     /// Whether texts are put in lower case before anything else.
     pub(super) lowercase: bool,
 }
 
-/// Reads what says how a model computes.
+/// Reads a model's description.
 pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
     const CONFIG: &str = "config.json";
     let json = Json::find(files, CONFIG)?.ok_or_else(|| refuse(CONFIG, "is missing"))?;
@@ -85,8 +85,8 @@ pub(super) fn describe(files: &ModelFiles<'_>) -> Result<Description, Error> {
     })
 }
 
-/// How many tokens a text has at most, of so many that there are positions for, and
-/// whether it is put in lower case.
+/// The most tokens of a text, no more than there are positions for, and whether texts are put in
+/// lower case.
 fn texts(files: &ModelFiles<'_>, positions: u32) -> Result<(u32, bool), Error> {
     let mut lowercase = false;
     if let Some(json) = Json::find(files, "sentence_bert_config.json")? {
@@ -103,8 +103,7 @@ fn texts(files: &ModelFiles<'_>, positions: u32) -> Result<(u32, bool), Error> {
     Ok((most.unwrap_or(positions), lowercase))
 }
 
-/// The place of a text's first token, which is the one thing that the supported
-/// architectures differ in.
+/// The position of a text's first token. The supported architectures differ in nothing else.
 fn first_position(config: &Json<'_>) -> Result<u32, Error> {
     match config.text("model_type")? {
         Some("bert") => Ok(0),
@@ -124,7 +123,7 @@ fn first_position(config: &Json<'_>) -> Result<u32, Error> {
     }
 }
 
-/// Prompts by name, and the one that stands before texts of no kind.
+/// Prompts by name, and the prompt of texts without a kind.
 type Prompts = (Vec<(String, String)>, String);
 
 fn prompts(files: &ModelFiles<'_>) -> Result<Prompts, Error> {

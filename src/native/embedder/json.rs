@@ -1,14 +1,13 @@
-//! The fields of a JSON file, checked as they are taken.
+//! The fields of a JSON file, checked when they are read.
 //!
-//! Whatever is wrong is a sentence that names file and field. What fields mean is not
-//! known here.
+//! Each error is a sentence that names file and field. What fields mean is not known here.
 
 use serde_json::Value;
 
 use super::files::{ModelFiles, refuse};
 use crate::error::Error;
 
-/// What JSON says, in which 64.0 and 64 are one number, as in most languages.
+/// Parses JSON. As in most languages, 64.0 and 64 are one number.
 pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut value = serde_json::from_slice(bytes)?;
     make_whole(&mut value);
@@ -16,7 +15,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 }
 
 fn make_whole(value: &mut Value) {
-    /// Whole numbers up to here are themselves in 64-bit floats.
+    /// The largest number up to which 64-bit floats hold all whole numbers.
     const MOST: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Array(list) => list.iter_mut().for_each(make_whole),
@@ -95,7 +94,7 @@ impl<'n> Json<'n> {
         text.ok_or_else(|| self.refuse(field, value, "must be a text"))
     }
 
-    /// A truth that may be missing.
+    /// A boolean that may be missing.
     pub(super) fn flag(&self, field: &str) -> Result<Option<bool>, Error> {
         let Some(value) = self.get(field) else {
             return Ok(None);
@@ -104,7 +103,8 @@ impl<'n> Json<'n> {
         flag.ok_or_else(|| self.refuse(field, value, "must be true or false"))
     }
 
-    /// A token's text, which stands for itself or beside how it is to be matched.
+    /// A token's text: the field itself, or the `content` of an object that says how the token is
+    /// matched.
     pub(super) fn token(&self, field: &str) -> Result<Option<&str>, Error> {
         let Some(value) = self.get(field) else {
             return Ok(None);
@@ -132,7 +132,7 @@ impl<'n> Json<'n> {
         }
     }
 
-    /// A count that must be there, up to what a model of any use has.
+    /// A count that must be there, and is at most `most`.
     pub(super) fn size(&self, field: &str, most: u32) -> Result<u32, Error> {
         let size = self.count_below(field, most)?;
         size.ok_or_else(|| refuse(self.name, &format!("{field} is missing")))
@@ -147,7 +147,7 @@ impl<'n> Json<'n> {
         }
     }
 
-    /// Refuses a field that says something other than this, if it says anything.
+    /// Refuses a field that is there and has another value than this.
     pub(super) fn only(&self, field: &str, accepted: &Value) -> Result<(), Error> {
         match self.get(field) {
             Some(value) if value != accepted => {

@@ -1,21 +1,21 @@
-//! What each device has of an embedder's texts, and which one the next goes to.
+//! How many tokens each device has to embed, and which device the next text goes to.
 //!
-//! Numbers only, that any thread may read: no device is asked and nothing locked.
+//! Only counters that any thread may read: no device is asked, and nothing is locked.
 
 use std::iter::Sum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a device did for an embedder, and what it has yet to do. Those of several
-/// devices can be summed.
+/// What a device did for an embedder, and what it has yet to do. The counts of several devices can
+/// be summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EmbedderStats {
-    /// Texts that it answered with a vector; equal ones that waited together are one.
+    /// Texts that the device answered with a vector; equal texts that waited together count once.
     pub texts: u64,
-    /// Tokens of those.
+    /// Tokens of these texts.
     pub tokens: u64,
-    /// Tokens of the texts that it has and has not answered.
+    /// Tokens of the texts that the device was given and has not answered.
     pub pending_tokens: u64,
     /// Texts that went to another device, because this one was lost, closed or full.
     pub handed_over: u64,
@@ -35,7 +35,7 @@ impl Sum for EmbedderStats {
 /// The counts of one device.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// Whether it computes as it did when it was opened.
+    /// Whether the session has a device of the kind that it was opened on.
     sound: Arc<AtomicBool>,
     texts: AtomicU64,
     tokens: AtomicU64,
@@ -69,12 +69,12 @@ impl Load {
     }
 }
 
-/// Devices by their places, a bit each.
+/// A set of devices: a bit for each place in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places(u64);
 
 impl Places {
-    /// More devices than this have no bit.
+    /// The most devices, one for each bit of [`Places`].
     pub(super) const MOST: usize = 64;
 
     pub(super) const ALL: Places = Places(u64::MAX);
@@ -88,8 +88,8 @@ impl Places {
     }
 }
 
-/// The device with the fewest tokens to do, a sound one if there is any, but for
-/// those that were tried.
+/// The place of the device with the fewest pending tokens, of the devices that were not tried, and
+/// of the sound devices if there are any.
 pub(super) fn least(loads: &[Load], tried: Places) -> Option<usize> {
     let untried = loads.iter().enumerate().filter(|(at, _)| !tried.has(*at));
     let best = untried.min_by_key(|(_, load)| {
@@ -99,13 +99,13 @@ pub(super) fn least(loads: &[Load], tried: Places) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// A text that a device has, until it is dropped.
+/// The load of a text on a device, which ends when this is dropped.
 #[derive(Debug)]
 pub(in crate::native) struct Burden {
     loads: Arc<[Load]>,
     at: usize,
     tokens: u64,
-    /// Where the text was already, this device included.
+    /// The devices that were tried, this one included.
     tried: Places,
 }
 
@@ -121,12 +121,12 @@ impl Burden {
         }
     }
 
-    /// Whether a sound device could take it that has not tried yet.
+    /// Whether there is a sound device that was not tried.
     pub(in crate::native) fn may_move(&self) -> bool {
         least(&self.loads, self.tried).is_some_and(|at| self.loads[at].is_sound())
     }
 
-    /// The device computed it.
+    /// Counts the text as answered by the device.
     pub(in crate::native) fn answered(self) {
         let load = &self.loads[self.at];
         load.texts.fetch_add(1, Ordering::Relaxed);

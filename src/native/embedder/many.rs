@@ -1,8 +1,8 @@
-//! A corpus: texts go in, their vectors come out in the same order, a bounded number
-//! of tokens on their way.
+//! A corpus: texts go in, and their vectors come out in the same order, with a bounded number of
+//! tokens in flight.
 //!
-//! How many is found by how long they take, so that a text that somebody else asks
-//! for meanwhile waits for little. Texts become ids on all cores.
+//! The bound follows from how long tokens take, so that a text of another caller does not wait for
+//! long. Texts become ids on all cores.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -19,18 +19,18 @@ use crate::error::Error;
 use crate::native::platform::{block_on, now_ms};
 use crate::native::room::Room;
 
-/// Tokens on their way to each device: at first, at least and at most.
+/// The budget of tokens in flight to each device: at first, at least and at most.
 const FIRST: usize = 2048;
 const LEAST: usize = 256;
 const MOST: usize = 32_768;
 
-/// Milliseconds that they may take: two passes, one computed and one behind it.
+/// Milliseconds that the tokens in flight may take: two passes, one of which is computed.
 const LONG: f64 = 100.0;
 
-/// Bytes of a token, to take about as many texts as there is room for.
+/// About how many bytes a token has, by which texts are taken before they are split.
 const BYTES: usize = 4;
 
-/// Fewer texts become ids on one core.
+/// Texts below which one core makes all ids.
 const FEW: usize = 16;
 
 /// The vectors of [`Embedder::embed_many`], in order.
@@ -44,9 +44,9 @@ pub struct Embeddings<I> {
     rooms: Vec<Room>,
     texts: Option<I>,
     waiting: VecDeque<Waiting>,
-    /// Tokens of those.
+    /// Tokens of the texts in flight.
     tokens: usize,
-    /// Tokens that there may be of each device's.
+    /// Tokens that may be in flight to each device.
     budget: usize,
     /// Tokens that have come back since the budget was set.
     back: usize,
@@ -56,7 +56,7 @@ pub struct Embeddings<I> {
 
 struct Waiting {
     embedding: Embedding,
-    /// There already, but not yet its turn.
+    /// The answer, while it waits for its turn.
     answer: Option<Result<Vec<f32>, Error>>,
     tokens: usize,
     since: f64,
@@ -94,7 +94,7 @@ impl Embedder {
 fn room(rooms: &mut [Room], context: &Context<'_>) -> usize {
     let rooms = rooms.iter_mut().map(|room| match room.poll(context) {
         Poll::Ready(Ok(())) => room.shared().lock().driver.session.desired_size(),
-        Poll::Ready(Err(_)) => 1, // Its calls say what is wrong.
+        Poll::Ready(Err(_)) => 1, // The calls of a closed session say what is wrong.
         Poll::Pending => 0,
     });
     usize::try_from(rooms.sum::<i64>()).unwrap_or(0)
@@ -114,7 +114,7 @@ impl Embedder {
         let Some(pool) = cores().filter(|_| texts.len() >= FEW) else {
             return texts.map(|text| self.ids(text)).collect();
         };
-        // Only this, no calls: a session may compute on those cores with its lock held.
+        // No calls are made on the cores: a session may compute there with its lock held.
         let texts: Vec<&str> = texts.collect();
         let ids = texts.into_par_iter().map(|text| self.ids(text));
         pool.install(|| ids.collect())
@@ -136,12 +136,12 @@ where
         })
     }
 
-    /// Tokens that there may be on their way.
+    /// The most tokens in flight, to all devices.
     fn most(&self) -> usize {
         self.budget * self.embedder.sessions().count()
     }
 
-    /// Takes texts while less than half of what may be on its way is.
+    /// Takes texts while less than half of the most tokens are in flight.
     fn advance(&mut self, context: &Context<'_>) {
         let most = self.most();
         if !self.waiting.is_empty() && self.tokens > most / 2 {
@@ -167,8 +167,8 @@ where
         }
     }
 
-    /// Texts of about so many tokens, one at least if none is on its way, and no more
-    /// than queues take.
+    /// Texts of about `tokens` tokens, at least one if none is in flight, and no more than the
+    /// queues take.
     fn take(&mut self, tokens: usize, context: &Context<'_>) -> Vec<I::Item> {
         let Some(texts) = &mut self.texts else {
             return Vec::new();
@@ -198,14 +198,14 @@ where
             for waiting in &mut self.waiting {
                 let mut rooms = self.rooms.iter_mut();
                 if !rooms.all(|room| room.poll(context).is_ready()) {
-                    return; // Queues may refuse more; they tell when they would not.
+                    return; // Full queues may refuse texts; they wake the task when there is room.
                 }
                 waiting.go_on(context);
             }
         }
     }
 
-    /// A text came back that waited for so long.
+    /// Adapts the budget to a text of `tokens` tokens that took `ms` milliseconds.
     fn adapt(&mut self, tokens: usize, ms: f64) {
         self.tokens -= tokens;
         self.back += tokens;

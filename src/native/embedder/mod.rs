@@ -1,7 +1,7 @@
-//! Text embeddings: a model's folder becomes tensors on the device, or on several,
-//! a text becomes a call, and texts that wait together are one forward pass.
+//! Text embeddings: a model's folder becomes tensors on one device or on several, a text becomes a
+//! call, and texts that wait together are one forward pass.
 //!
-//! What is computed is the matter of `embed`, when and where that of the session.
+//! What is computed is the matter of `embed`; when and where, that of the session.
 
 mod embedding;
 mod encoder;
@@ -45,16 +45,16 @@ use crate::tensor::Packing;
 /// How a model is opened.
 #[derive(Clone, Debug, Default)]
 pub struct EmbedderOptions {
-    /// What the device keeps tables and factors as; biases and norms are always
-    /// 32-bit floats, and so is everything that is computed.
-    /// [`Storage::Auto`] is what the file has, or 16 bits, on a GPU in hardware, and
-    /// 32 bits elsewhere. [`Embedder::dtype`] tells what came of it.
+    /// The format in which the device keeps tables and matrices. Biases and norms are always
+    /// 32-bit floats, and so is everything that is computed. On a GPU in hardware
+    /// [`Storage::Auto`] is the format of the file, or 16 bits where the file has more; elsewhere
+    /// it is 32 bits. [`Embedder::dtype`] tells the format in use.
     pub dtype: Storage,
-    /// What becomes of texts of more than [`Config::max_tokens`].
+    /// Whether texts of more than [`Config::max_tokens`] are cut off or refused.
     pub long_texts: LongTexts,
 }
 
-/// What becomes of a text of more tokens than the model takes.
+/// What is done with a text of more tokens than the model takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LongTexts {
     /// Its end is cut off, as the model's own library does.
@@ -95,16 +95,16 @@ pub enum LongTexts {
 /// ```
 #[derive(Clone)]
 pub struct Embedder {
-    /// Where calls go, if not where the least is to do.
+    /// The handle that all calls go through, if there is one.
     through: Option<Gpu>,
     model: Arc<Model>,
     prompt: Arc<str>,
 }
 
 struct Model {
-    /// At least one.
+    /// The weights on each device, at least one.
     replicas: Vec<Replica>,
-    /// What they have to do, in the same order.
+    /// The load of each device, in the order of the replicas.
     loads: Arc<[Load]>,
     encoder: Arc<Encoder>,
     numbers: [f32; 3],
@@ -188,8 +188,8 @@ impl Embedder {
         &self.model.encoder.config
     }
 
-    /// The same model with this in front of every text; by default it is what the
-    /// folder names as its default, or nothing.
+    /// The same model with this prompt in front of every text. Without this method it is the
+    /// folder's default prompt, or nothing.
     ///
     /// ```no_run
     /// # fn ask(embedder: &framebatch::Embedder) -> Result<Vec<f32>, framebatch::Error> {
@@ -205,15 +205,14 @@ impl Embedder {
         }
     }
 
-    /// What the model wants in front of texts of this kind, such as `query` or
-    /// `passage`, if its folder says anything.
+    /// The folder's prompt for texts of this kind, such as `query` or `passage`, if it has one.
     pub fn prompt(&self, name: &str) -> Option<&str> {
         let mut prompts = self.model.prompts.iter();
         let prompt = prompts.find(|(known, _)| known == name);
         prompt.map(|(_, prompt)| &prompt[..])
     }
 
-    /// What the device keeps the model's largest table as, that of the words.
+    /// The format in which the device keeps the model's largest table, that of the words.
     pub fn dtype(&self) -> Storage {
         match self.model.replicas[0].tensors[0].home().packing() {
             None => Storage::F32,
@@ -223,7 +222,7 @@ impl Embedder {
         }
     }
 
-    /// What each session's device did and has to do, in the order in which they were
+    /// What each session's device did and has to do, in the order in which the sessions were
     /// given.
     ///
     /// ```no_run
@@ -304,8 +303,8 @@ impl Embedder {
         Ok(ids)
     }
 
-    /// RoBERTa counts its positions behind the id of its padding, and gives padding
-    /// itself none, nor does anything here.
+    /// Refuses RoBERTa's padding, which has no position: positions count from behind the id of
+    /// the padding.
     fn refuse_padding(&self, about: &str, ids: &[u32]) -> Result<(), Error> {
         match self.config().first_position.checked_sub(1) {
             Some(padding) if ids.contains(&padding) => Err(Error::InvalidInput(format!(

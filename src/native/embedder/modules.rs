@@ -1,5 +1,5 @@
-//! What becomes of the vectors of a text's tokens, by `modules.json` and the file of
-//! its pooling. What these vectors are is the matter of `folder`.
+//! How the vectors of a text's tokens become one vector, by `modules.json` and the pooling's
+//! file. How the tokens' vectors are computed is the matter of `folder`.
 
 use serde_json::{Map, Value};
 
@@ -10,8 +10,8 @@ use crate::error::Error;
 
 const MODULES: &str = "modules.json";
 
-/// How tokens become a vector, and whether that is normalized. Of a folder without a
-/// list of modules sentence-transformers takes the mean as it is.
+/// The pooling, and whether vectors are normalized. For a folder without `modules.json`,
+/// sentence-transformers takes the mean and does not normalize.
 pub(super) fn modules(files: &ModelFiles<'_>, hidden: u32) -> Result<(Pooling, bool), Error> {
     let Some(modules) = Json::find_any(files, MODULES)? else {
         return Ok((Pooling::Mean, false));
@@ -60,8 +60,8 @@ fn module_of(at: usize, module: &Value) -> Result<(String, String), Error> {
     Ok((kind, path.into()))
 }
 
-/// Whether a path is names of folders, each in the one before. Anything else could be a
-/// root of its own, or lead out of the model's folder.
+/// Whether a path consists of names of folders alone. Any other path might lead out of the model's
+/// folder.
 fn is_plain(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let mut parts = path.split(['.', '/']);
@@ -84,7 +84,7 @@ fn pooling_of(files: &ModelFiles<'_>, path: &str, hidden: u32) -> Result<Pooling
         let problem = format!("pooling {modes:?} is not supported; one of mean and cls is");
         Err(refuse(&name, &problem))
     };
-    // Said in a word, it overrides all flags.
+    // The pooling's name overrides all flags.
     match json.text("pooling_mode")? {
         None => {}
         Some("mean") => return Ok(Pooling::Mean),

@@ -1,5 +1,5 @@
-//! A model's weights on the devices of several sessions: read once, and kept on the
-//! host once, to be made again from after a loss.
+//! A model's weights on the devices of several sessions. The weights are read once and kept on the
+//! host once, from where devices are filled again after a loss.
 
 use super::load::Places;
 use super::weights::WeightFile;
@@ -14,11 +14,11 @@ use crate::native::tensor::Tensor;
 pub(super) struct Replica {
     pub(super) gpu: Gpu,
     pub(super) tensors: Vec<Tensor>,
-    /// Theirs in the session.
+    /// The weights' numbers in the session.
     pub(super) numbers: Vec<u32>,
 }
 
-/// Refuses sessions that make no sense together.
+/// Refuses no session, more than 64, and a session that is given twice.
 pub(super) fn check_sessions(gpus: &[Gpu]) -> Result<&[Gpu], Error> {
     let refuse = |problem: &str| Err(Error::InvalidInput(["embedder: ", problem].concat()));
     let is_again = |at: usize| gpus[..at].iter().any(|gpu| gpu.is_same(&gpus[at]));
@@ -32,7 +32,7 @@ pub(super) fn check_sessions(gpus: &[Gpu]) -> Result<&[Gpu], Error> {
     }
 }
 
-/// Copies each tensor to all devices, as the first one keeps it.
+/// Copies each tensor to all devices, in the format that suits the first device.
 pub(super) fn upload(
     gpus: &[Gpu],
     file: &mut WeightFile<'_>,

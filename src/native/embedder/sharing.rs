@@ -1,8 +1,8 @@
-//! A future that several hold, each of whom gets its output.
+//! A future with several holders, each of whom gets its output.
 //!
-//! Unlike `futures_util`'s, which answers "pending" to a holder while another one polls:
-//! when that other one is woken and dropped instead of polled again, nobody is left who
-//! would poll. Here a holder waits until the other's poll is over, and polls itself.
+//! The shared future of `futures_util` answers "pending" to a holder while another one polls. If
+//! that other holder is then woken and dropped instead of polled again, nobody is left to poll.
+//! Here a holder waits until the other's poll is over, and polls itself.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
@@ -16,11 +16,11 @@ use crate::native::platform::{Mutex, MutexGuard};
 /// A holder's part of a future. The future is dropped with the last of them.
 pub(in crate::native) struct SharedFuture<F: Future> {
     state: Arc<State<F>>,
-    /// The holder's number among the wakers, since it was polled.
+    /// The holder's number among the wakers, once the holder was polled.
     holder: Option<u64>,
 }
 
-/// What does not keep a future alive.
+/// A reference that does not keep the future alive.
 pub(in crate::native) struct WeakFuture<F: Future>(Weak<State<F>>);
 
 struct State<F: Future> {
@@ -33,7 +33,7 @@ enum Progress<F: Future> {
     Done(F::Output),
 }
 
-/// Those who wait, by the holders' numbers.
+/// The wakers of those who wait, by the holders' numbers.
 #[derive(Default)]
 struct Wakers(Mutex<Waiting>);
 
@@ -93,8 +93,8 @@ where
             Progress::Running(future) => future,
             Progress::Done(output) => return Poll::Ready(output.clone()),
         };
-        // Invariant: whoever gets "pending" is among the wakers before the future is polled,
-        // so every later wake-up reaches all who wait, and each of them polls by itself.
+        // Invariant: a holder that gets "pending" is among the wakers before the future is polled,
+        // so every later wake-up reaches all who wait, and each of these polls by itself.
         let holder = state.wakers.add(self.holder, context.waker());
         self.holder = Some(holder);
         let waker = Waker::from(Arc::clone(&state.wakers));
@@ -122,7 +122,7 @@ impl<F: Future> Drop for SharedFuture<F> {
     fn drop(&mut self) {
         if let Some(holder) = self.holder {
             let waker = self.state.wakers.lock().wakers.remove(&holder);
-            drop(waker); // Not under the lock: a waker may be a program's own.
+            drop(waker); // Outside the lock: a waker may be the program's own.
         }
     }
 }
@@ -138,7 +138,7 @@ impl Wakers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has this waker woken for a holder; its number.
+    /// Registers the waker of a holder; the holder's number.
     fn add(&self, holder: Option<u64>, waker: &Waker) -> u64 {
         let mut waiting = self.lock();
         let number = holder.unwrap_or(waiting.next);

@@ -1,7 +1,7 @@
 //! The tokenizer that a folder describes, by `tokenizer.json` or `vocab.txt`.
 //!
-//! Padding and truncation that are written there are somebody's last settings, not
-//! the model's: they are not followed.
+//! Padding and truncation in these files are the settings of whoever saved them, not the model's,
+//! and are not followed.
 
 use serde_json::Value;
 
@@ -14,10 +14,10 @@ use crate::error::Error;
 const JSON: &str = "tokenizer.json";
 const LINES: &str = "vocab.txt";
 
-/// Ids below others that no token has.
+/// The most ids without a token.
 const MOST_HOLES: u32 = 1 << 16;
 
-/// A tokenizer, or why the model takes ids alone.
+/// A tokenizer, or the error of texts where the model takes ids alone.
 pub(super) type Split = Result<Tokenizer, Error>;
 
 /// Reads the tokenizer of a model with so many tokens.
@@ -158,7 +158,7 @@ fn lines(tokens: Option<&Value>, vocab: u32) -> Result<String, Error> {
         if lines.len() <= id {
             lines.resize(id + 1, "");
         }
-        // No word has white space: such a token is never found.
+        // A token with white space is never found, because no word has any.
         if !token.contains(char::is_whitespace) {
             lines[id] = token;
         }

@@ -1,5 +1,5 @@
-//! The tensors of a safetensors file, checked whole before the first of them goes
-//! to the device.
+//! The tensors of a safetensors file, all of which are checked before the first one goes to the
+//! device.
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::native::storage::{Contents, Storage, TensorData};
 use crate::tensor::Packing;
 
-/// The one that is read.
+/// The name of the file.
 const FILE: &str = "model.safetensors";
 
-/// Bytes of a header at most, as the format's own library has it.
+/// The most bytes of a header, as in the format's own library.
 const MAX_HEADER: u64 = 100_000_000;
 
 /// A file whose header was read.
@@ -27,7 +27,7 @@ pub(super) struct WeightFile<'a> {
     prefix: &'static str,
 }
 
-/// What a file's floats are.
+/// The format of a file's floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     F32,
@@ -98,7 +98,7 @@ impl<'a> WeightFile<'a> {
         Ok(())
     }
 
-    /// Reads a tensor as this device keeps it.
+    /// Reads a tensor in the format that suits this device.
     pub(super) fn contents(
         &mut self,
         weight: &Weight,
@@ -167,7 +167,7 @@ impl<'a> WeightFile<'a> {
         info.ok_or_else(|| refuse(FILE, &named(&name, "is missing")))
     }
 
-    /// Checks a part; what its elements are.
+    /// Checks a part; the format of its elements.
     fn kind(&self, weight: &Weight, part: &str) -> Result<Kind, Error> {
         let info = self.info(part)?;
         let dims = weight.part_dims();

@@ -90,7 +90,7 @@ fn readers_of_a_write_that_is_given_up_wait_for_nothing_else() {
         };
         let clip = gpu.clip(&[track], None).unwrap();
         assert_eq!(read(&gpu, &tensor).unwrap(), [8.0; 4]);
-        // Its kernel is never compiled, and what reads the tensor waits with it.
+        // The write's kernel is never compiled, and calls that read the tensor wait for the write.
         let write = clip.sample_to(&tensor, 0, &[0.0; 4], Wrap::Clamp);
         let reader = gpu.clone();
         let reading = thread::spawn(move || read(&reader, &tensor).unwrap());

@@ -26,7 +26,7 @@ fn a_lost_device_is_replaced_under_everyone() {
 fn whichever_device_answers_everyone_is_answered() {
     explore_on(EngineChoice::Auto, ROUGH, eager(), |gpu| {
         let asking = threads(3, &gpu, |gpu, n| {
-            // The processor may take over for good, and there is no GPU then.
+            // Once the CPU has taken over, a call for the GPU finds none.
             let allowed = &[ROUGHLY, &[Code::NoAdapter]].concat();
             let engines = [EngineChoice::Gpu, EngineChoice::Auto, EngineChoice::Cpu];
             let calls = engines.map(|engine| ask(&gpu.on(engine), n));
@@ -61,7 +61,7 @@ fn what_devices_take_is_measured_once_in_a_process() {
             batch: eager(),
             ..Config::default()
         };
-        // Nothing is measured before there was a call.
+        // The cost model is measured once a call was answered.
         let next = block_on(Gpu::open(config)).unwrap();
         assert_eq!(measured(&next), first);
         assert_ne!(first, Model::default());
@@ -75,7 +75,7 @@ fn the_processor_takes_over_where_no_other_device_opens() {
         opens: &[Opens::Nothing],
         ..KIND
     };
-    // A batch is sent twice, and the second time to the processor.
+    // Each batch is sent twice, the second time to the CPU.
     explore(world, eager(), |gpu| {
         join(threads(2, &gpu, |gpu, n| three_calls(gpu, n, &[])));
         assert_eq!(gpu.info().engine, Engine::Cpu);
@@ -84,7 +84,7 @@ fn the_processor_takes_over_where_no_other_device_opens() {
 
 #[test]
 fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
-    /// What answers once the device is gone.
+    /// The device that answers once the first one is lost.
     fn next(gpu: &Gpu) -> DeviceInfo {
         if let AnyDevice::Gpu(device) = gpu.shared().lock().driver.session.device() {
             device.lose();

@@ -1,4 +1,4 @@
-//! Places in a store, against a model that looks at every word.
+//! Places in a store, compared with a model that marks every word in use.
 
 use std::collections::VecDeque;
 

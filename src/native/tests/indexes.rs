@@ -1,10 +1,11 @@
-//! Indexes under random schedules: who is at one keeps nobody from the session.
+//! Indexes under random schedules: a thread that holds an index's lock keeps no other thread from
+//! the session.
 
 use super::*;
 use crate::native::{Filter, Index};
 use crate::ops::search::IndexConfig;
 
-/// The nearest one is the first.
+/// Searches, and checks that the first vector is the nearest.
 fn find(index: &Index, allowed: &[Code]) {
     match index.search(&[1.0, 0.0], 1, Filter::All).wait() {
         Ok(hits) => assert_eq!(hits[0][0].id, 0),
@@ -25,7 +26,7 @@ fn who_fills_or_saves_an_index_stops_nobody_else() {
             let index = index.clone();
             thread::spawn(move || find(&index, &[]))
         };
-        // As `add` and `save` have it.
+        // `add` and `save` hold the same lock.
         let locked = index.entry.lock();
         check(1, ask(&gpu, 1).wait(), &[]);
         drop(locked);

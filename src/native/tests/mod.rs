@@ -1,9 +1,8 @@
-//! The handle, its calls and its worker under random schedules: whatever
-//! happens in whatever order, each call is answered once, and nobody waits for
-//! ever.
+//! The handle, its calls and its worker under random schedules: whatever happens in whatever order,
+//! each call is answered once, and nobody waits for ever.
 //!
-//! `MODEL_SCHEDULES` is how many a story is told, 300 unless given. A failure
-//! prints its schedule, which `shuttle::replay` repeats.
+//! Each story runs under as many schedules as `MODEL_SCHEDULES` says, or 300. A failure prints its
+//! schedule, which `shuttle::replay` repeats.
 
 mod calls;
 mod devices;
@@ -50,7 +49,7 @@ const ROUGH: World = World {
     opens: &[Opens::Hardware, Opens::Hardware, Opens::Nothing],
 };
 
-/// What may become of a call in [`ROUGH`].
+/// The errors of calls in [`ROUGH`].
 const ROUGHLY: &[Code] = &[Code::OutOfMemory, Code::Shader, Code::DeviceLost];
 
 /// No wait ends by time, because the model never times out.
@@ -68,12 +67,12 @@ fn manual() -> BatchConfig {
     }
 }
 
-/// Tells a story under many schedules, and looks at what it left behind.
+/// Runs a story under many schedules, and checks that nothing is left behind.
 fn explore(world: World, batch: BatchConfig, story: fn(Gpu)) {
     explore_on(EngineChoice::Gpu, world, batch, story);
 }
 
-/// The same on the devices of this choice.
+/// Runs a story as [`explore`] does, on devices of this choice.
 fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(Gpu)) {
     let schedules = std::env::var("MODEL_SCHEDULES").map_or(300, |given| {
         given.parse().expect("MODEL_SCHEDULES is a number")
@@ -90,7 +89,7 @@ fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(
         let config = Config {
             engine,
             batch: batch.clone(),
-            stall_ms: 20.0, // A model's clock goes on by a tenth with each look at it.
+            stall_ms: 20.0, // The model's clock goes on by 0.1 ms with each look at it.
             ..Config::default()
         };
         let gpu = block_on(Gpu::open(config)).unwrap();
@@ -103,7 +102,7 @@ fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(
     assert_eq!(told, schedules);
 }
 
-/// Nothing is pending, and every call was counted once.
+/// Checks that nothing is pending, and that every call was counted once.
 fn assert_quiet(shared: &Shared) {
     let state = shared.lock();
     assert_eq!(state.driver.session.pending(), 0);
@@ -145,7 +144,7 @@ fn join(threads: Vec<JoinHandle<()>>) {
 fn three_calls(gpu: &Gpu, thread: u16, allowed: &[Code]) {
     let values = [10 * thread, 10 * thread + 1];
     let calls = values.map(|value| ask(gpu, value));
-    // The last one first: nobody depends on the order of waiting.
+    // The last call is awaited first: answers do not depend on the order of waiting.
     for (value, call) in values.into_iter().zip(calls).rev() {
         check(value, call.wait(), allowed);
     }

@@ -1,8 +1,8 @@
-//! The world outside as a model: every lock and every wait is a point where
-//! another thread may go on, and devices fare as a test decides.
+//! The outside world as a model: at every lock and every wait another thread may go on, and a test
+//! decides what becomes of devices.
 //!
-//! The twin of `outside.rs`, whose names it has. One run of a model is one
-//! thread of the system, so what a run decides lies in a thread's local.
+//! This is the twin of `platform.rs`, with the same names. All threads of a run share one thread of
+//! the system, so the run's world is a thread-local.
 
 pub(super) use shuttle::future::block_on;
 pub(super) use shuttle::sync::atomic::AtomicU64;
@@ -27,14 +27,14 @@ use crate::kernel::{Kernel, Named};
 use crate::plan::Plan;
 use crate::tensor::{Arena, Packing};
 
-/// How devices fare in a run; each choice is as likely as it is often named.
+/// What becomes of devices in a run. A choice is as likely as it is often in its list.
 #[derive(Clone, Copy)]
 pub(super) struct World {
     /// What becomes of batches.
     pub(super) flights: &'static [Fate],
     /// What becomes of kernels.
     pub(super) kernels: &'static [Fate],
-    /// The same of the one that samples clips.
+    /// What becomes of the kernel that samples clips.
     pub(super) clips: &'static [Fate],
     /// What opens in the place of a lost device; the first one is always in hardware.
     pub(super) opens: &'static [Opens],
@@ -52,19 +52,19 @@ pub(super) enum Opens {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Arrives,
-    /// For lack of memory.
+    /// It fails for lack of memory.
     Fails,
-    /// The device is lost before it is sent.
+    /// The device is lost before the batch is sent.
     LostBefore,
-    /// Nothing, as long as there is the device.
+    /// It never comes while the device is there.
     Stalls,
-    /// The device is lost with it.
+    /// The device is lost with the batch.
     LostWith,
-    /// The device is lost once it is done.
+    /// The device is lost after the batch.
     LostAfter,
     /// The GPU driver brings the worker down, with the session locked.
     PanicsAtLaunch,
-    /// The same while the worker waits for the batch.
+    /// The GPU driver brings the worker down while the worker waits for the batch.
     PanicsInFlight,
 }
 
@@ -74,7 +74,7 @@ thread_local! {
 }
 
 impl World {
-    /// Makes this the world of the run that begins.
+    /// Makes this the world of the run.
     pub(super) fn begin(self) {
         WORLD.set(self);
         OPENED.set(0);
@@ -90,7 +90,7 @@ pub(super) fn now_ms() -> f64 {
     0.0
 }
 
-/// Each look takes a tenth of a millisecond, so that no wait is for ever.
+/// A clock that goes on by a tenth of a millisecond with each look, so that waits end.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     looks: AtomicU32,
@@ -115,11 +115,11 @@ impl Task {
         thread::current().id() == self.1
     }
 
-    /// A model has no time to be over.
+    /// Waits without a limit: the model never times out.
     pub(super) fn wait(&self, _: Duration) -> bool {
         let thread = self.0.lock().unwrap().take();
         if let Some(thread) = thread {
-            let _ = thread.join(); // Its panic is its own.
+            let _ = thread.join(); // A job's panic is its own matter.
         }
         true
     }
@@ -138,13 +138,13 @@ pub(super) fn run<T>(job: impl FnOnce() -> T) -> Result<T, Error> {
     Ok(job())
 }
 
-/// Nor here.
+/// No GPU driver is entered in the model.
 #[expect(clippy::unused_async, reason = "it has the signature of its twin")]
 pub(super) async fn enter<T>(job: impl FnOnce() -> T) -> Result<T, Error> {
     Ok(job())
 }
 
-/// Nor is a model's device ever at work on its own.
+/// Frees a device at once: a model's device is never at work on its own.
 pub(super) fn free(device: AnyDevice, _: Duration) -> Option<Task> {
     drop(device);
     None
@@ -155,18 +155,18 @@ pub(super) fn wgpu_device(_: &AnyDevice) -> Option<wgpu::Device> {
     None
 }
 
-/// Nor has it a queue.
+/// No wgpu runs in the model.
 pub(super) fn wgpu_queue(_: &AnyDevice) -> Option<wgpu::Queue> {
     None
 }
 
-/// Nor have its tensors buffers.
+/// Tensors of the model have no buffers.
 pub(super) fn show(_: &mut AnyDevice, _: u32) -> Option<wgpu::Buffer> {
     None
 }
 
-/// Nor can buffers be imported.
-pub(super) fn import(_: &mut AnyDevice, _: u32, _: (&wgpu::Buffer, u32)) -> Result<(), Error> {
+/// The model imports no buffers.
+pub(super) fn import(_: &mut AnyDevice, _: u32, _: &wgpu::Buffer, _: u32) -> Result<(), Error> {
     Err(Error::InvalidInput("the model has no buffers".into()))
 }
 
@@ -177,7 +177,7 @@ pub(super) enum AnyDevice {
     Cpu(Cpu),
 }
 
-/// What a device knows of a kernel.
+/// How far a kernel is.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Compiling,
@@ -185,7 +185,7 @@ enum Known {
     Fails,
 }
 
-/// The processor in place of a GPU, with a world around it.
+/// A GPU of the model: a CPU device, and the world that decides its fate.
 #[derive(Debug)]
 pub(super) struct Gpu {
     cpu: Cpu,
@@ -225,7 +225,7 @@ impl Gpu {
         known.map(|(_, known)| *known)
     }
 
-    /// Takes the device away from whoever uses it.
+    /// Loses the device.
     pub(super) fn lose(&self) {
         self.lost.store(true, Ordering::Relaxed);
     }

@@ -15,10 +15,10 @@ fn parts_come_together_in_memory_that_was_used_before() {
     let used = vec![7.0; 12];
     let place = used.as_ptr();
     let mut words = Words::Floats(used);
-    // Two results of three rows: a row of each comes at a time.
+    // Two results of three rows each: one row of each result comes at a time.
     let part = |k: u32| [k, k + 1].map(|k| (k as f32).to_bits());
     for (k, at) in [(0, 0), (6, 6), (2, 2), (8, 8), (4, 4), (10, 10)] {
-        words.put(&part(k), (at, 12));
+        words.put(&part(k), at, 12);
     }
     let expected: Vec<f32> = (0_u8..12).map(f32::from).collect();
     assert_eq!(floats(&words), expected);
@@ -28,7 +28,7 @@ fn parts_come_together_in_memory_that_was_used_before() {
 #[test]
 fn a_shorter_result_leaves_nothing_of_the_one_before() {
     let mut words = Words::Floats(vec![7.0; 12]);
-    words.put(&[0; 8], (0, 8));
+    words.put(&[0; 8], 0, 8);
     assert_eq!(floats(&words), [0.0; 8]);
 }
 

@@ -27,7 +27,7 @@ fn who_waits_for_room_is_registered_once_however_often_it_looks() {
         ..two(Overflow::Wait)
     };
     explore(stalled, queue, |gpu| {
-        // Nothing comes back, so what is made now stays.
+        // The device stalls, so these calls keep the queue full.
         let calls: Vec<Call<f32>> = (0..8).map(|value| ask(&gpu, value)).collect();
         let registered = || gpu.shared().lock().waiting.len();
         let mut ready = Box::pin(gpu.ready());

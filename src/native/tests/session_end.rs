@@ -1,4 +1,4 @@
-//! Sessions that end: disposed of, dropped, or by a panic.
+//! How sessions end: disposed of, dropped, or by a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -49,7 +49,7 @@ fn a_panic_under_the_lock_ends_the_session_and_answers_everyone() {
 fn a_lock_that_is_taken_while_a_thread_unwinds_ends_nothing() {
     explore(KIND, manual(), |gpu| {
         let caught = catch_unwind(AssertUnwindSafe(|| {
-            let _call = ask(&gpu, 1); // Given up as the thread unwinds.
+            let _call = ask(&gpu, 1); // The call is given up as the thread unwinds.
             panic!("planned, by the program");
         }));
         assert!(caught.is_err());
@@ -108,7 +108,7 @@ fn falls_over(flights: &'static [Fate], kernels: &'static [Fate]) {
         join(threads(2, &gpu, |gpu, n| {
             three_calls(gpu, n, &[Code::Fatal])
         }));
-        // At the latest this one does, if it is asked often enough.
+        // One of many calls brings the worker down at the latest.
         let error = (0..1000).find_map(|n| ask(&gpu, n).wait().err()).unwrap();
         assert!(
             error.to_string().contains("the GPU driver fell over"),

@@ -1,5 +1,5 @@
-//! Holders of one answer on several threads: whoever of them gives up in whatever
-//! moment, the others get it.
+//! Holders of one answer on several threads: whichever holder gives up at whatever moment, the
+//! others get the answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Future for Answer {
         let Some(answer) = state.given else {
             state.waker = Some(context.waker().clone());
             drop(state);
-            // The answer may come before whoever polls has told others that it has not.
+            // The answer may come while a holder polls and has not registered its waker.
             thread::yield_now();
             return Poll::Pending;
         };
@@ -45,7 +45,7 @@ impl Future for Answer {
     }
 }
 
-/// A holder that looks so often and then gives up.
+/// A holder that polls `looks` times and then gives up.
 fn fickle(mut held: SharedFuture<Answer>, looks: u32) -> JoinHandle<()> {
     thread::spawn(move || {
         for _ in 0..looks {
@@ -53,7 +53,7 @@ fn fickle(mut held: SharedFuture<Answer>, looks: u32) -> JoinHandle<()> {
             let looked = Pin::new(&mut held).poll(&mut context);
             if let Poll::Ready(answer) = looked {
                 assert_eq!(answer, 7);
-                return; // It has its answer.
+                return; // The holder has its answer.
             }
         }
     })

@@ -1,5 +1,5 @@
-//! Batches and tensors under random schedules: whatever is lost, a value is
-//! right or its error says what went.
+//! Batches and tensors under random schedules: whatever is lost, a value is right, or its error says
+//! what was lost.
 
 use super::*;
 use crate::native::Tensor;

@@ -1,11 +1,11 @@
-//! An index as bytes.
+//! Saves an index as bytes, and loads it again.
 //!
-//! Words in little-endian order: `fbix`, the version 1, the metric's number, that
-//! of the packing (0 for 32-bit floats, then as on the wire), floats of a vector,
-//! how many there are, and the next id; then the ids, rising; then for each vector
-//! its scale and its quads. Pages and blocks are not in it.
+//! The bytes are little-endian words: `fbix`, the version 1, the number of the metric, the number
+//! of the packing (0 for 32-bit floats, then as on the wire), floats of a vector, how many
+//! vectors there are, and the next id; then the ids, rising; then for each vector its scale and
+//! its quads. Pages and blocks are not saved.
 
-use super::vectors::scale_of;
+use super::packing::scale_of;
 use super::{IndexConfig, MAX_FLOAT, Metric, Vectors, invalid};
 use crate::error::Error;
 use crate::graph::searching::{NOBODY, elements};
@@ -16,11 +16,11 @@ const VERSION: u32 = 1;
 const HEADER: usize = 7;
 
 const INFINITE_F16: u32 = 0x7c00;
-/// The largest float is rounded up to this.
+/// What the largest float of a vector is rounded to.
 const MAX_BF16: u32 = (MAX_FLOAT.to_bits() + 0x8000) >> 16;
 
 impl Vectors {
-    /// All of it as bytes, for [`Vectors::load`].
+    /// The index as bytes, for [`Vectors::load`].
     pub fn save(&self) -> Vec<u8> {
         let mut ids: Vec<u32> = self.all().collect();
         ids.sort_unstable();
@@ -43,7 +43,7 @@ impl Vectors {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// What [`Vectors::save`] gave.
+    /// The index that [`Vectors::save`] gave as bytes.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Vectors {
     }
 }
 
-/// Whether there are zeros behind a vector's end: a distance would count them.
+/// Whether there are only zeros behind the end of a vector: a distance counts what is there.
 fn has_padding(config: &IndexConfig, words: &[u32]) -> bool {
     let each = elements(config.packing) / 4;
     let is_zero = |(first, word): (u32, &u32)| match config.dim.saturating_sub(first) {
@@ -123,8 +123,8 @@ fn has_padding(config: &IndexConfig, words: &[u32]) -> bool {
     (0..).step_by(each as usize).zip(words).all(is_zero)
 }
 
-/// Whether a word of a vector, of which the first is its scale, is one that packing
-/// gives: beyond, a sum of products could be none.
+/// Whether packing can give this word of a vector, word 0 being the scale: with other words a sum of
+/// products might be infinite or NaN.
 fn is_known(packing: Option<Packing>, at: usize, word: u32) -> bool {
     let float = f32::from_bits(word);
     let halves = [word & 0x7fff, word >> 16 & 0x7fff].into_iter();

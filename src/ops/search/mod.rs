@@ -1,11 +1,13 @@
-//! Indexes of vectors: what people ask for, in the words that kernels read.
+//! Indexes of vectors: configuration, checks and queries, in the words that kernels read.
 //!
-//! Vectors lie in *blocks* of 64: a scale for each, an id for each, then their
-//! quads of words, of all 64 the first, of all the second, and so on. A quad is
-//! four 32-bit floats, eight 16-bit ones or sixteen whole numbers, the first in the
-//! lowest bits; behind a vector's end are zeros. Blocks make up *pages*.
+//! Vectors lie in *blocks* of 64: a scale for each vector, an id for each, then the first quads of
+//! all 64 vectors, the second quads, and so on. A quad of words holds four 32-bit floats, eight
+//! 16-bit floats or sixteen 8-bit integers, the first in the lowest bits, and zeros behind the
+//! end of a vector. Blocks make up *pages*. How a search is computed is said in `plan::search`.
 
 mod file;
+mod masks;
+mod packing;
 mod vectors;
 
 pub use vectors::{Change, PAGE, Vectors};
@@ -14,16 +16,16 @@ use crate::error::Error;
 use crate::graph::searching::{MOST_RESULTS, elements};
 use crate::tensor::Packing;
 
-/// Floats that a vector may have.
+/// The most floats of a vector.
 pub const MAX_DIM: u32 = 4096;
 
-/// The largest magnitude of a float of a vector: no sum of products overflows.
+/// The largest magnitude of a float of a vector, so that no sum of products overflows.
 pub const MAX_FLOAT: f32 = 1e17;
 
 /// How alike a query and a vector are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metric {
-    /// The cosine of the angle between them, from −1 to 1; 0 where either is zero.
+    /// The cosine of the angle between both, from −1 to 1; 0 where either has length 0.
     /// Vectors are scaled to length 1 when they are added.
     #[default]
     Cosine,
@@ -38,22 +40,21 @@ impl Metric {
     pub const ALL: [Metric; 3] = [Metric::Cosine, Metric::Dot, Metric::L2];
 }
 
-/// What an index holds.
+/// What an index holds, and how vectors are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexConfig {
     /// Floats of a vector: up to [`MAX_DIM`].
     pub dim: u32,
     /// What results are ordered by.
     pub metric: Metric,
-    /// How vectors are kept: 32-bit floats if not packed. F16 and Bf16 are as
-    /// [`Packing`] says; an Int8 vector is whole numbers from −127 to 127 times its
-    /// own scale, off by at most 1/254 of its largest magnitude. Queries are 32-bit
-    /// floats, and so are sums.
+    /// How vectors are packed; `None` for 32-bit floats. F16 and Bf16 are as [`Packing`] says; an
+    /// Int8 vector is whole numbers from −127 to 127 times a scale of its own, off by at most
+    /// 1/254 of its largest magnitude. Queries and sums are 32-bit floats.
     pub packing: Option<Packing>,
 }
 
 impl IndexConfig {
-    /// Vectors of 32-bit floats compared by their angle.
+    /// The configuration of vectors of 32-bit floats that are compared by their angle.
     pub fn new(dim: u32) -> IndexConfig {
         IndexConfig {
             dim,
@@ -62,16 +63,16 @@ impl IndexConfig {
         }
     }
 
-    /// Quads of words of a vector.
+    /// How many quads of words a vector takes.
     pub fn quads(&self) -> u32 {
         self.dim.div_ceil(elements(self.packing))
     }
 
-    /// Checks vectors laid end to end; how many there are.
+    /// Checks vectors laid end to end, and returns how many there are.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] naming both widths, or the float that is none.
+    /// [`Error::InvalidInput`] naming both widths, or the float that is too large or no number.
     pub fn check(&self, [about, item]: [&str; 2], floats: &[f32]) -> Result<usize, Error> {
         let dim = self.dim as usize;
         if !floats.len().is_multiple_of(dim) {
@@ -87,7 +88,7 @@ impl IndexConfig {
             (Some(Packing::F16), Metric::Dot | Metric::L2) => 65_504.0,
             _ => MAX_FLOAT,
         };
-        // A NaN is not within either.
+        // No range contains NaN.
         match floats.iter().position(|x| !(-most..=most).contains(x)) {
             None => Ok(floats.len() / dim),
             Some(at) => Err(invalid(
@@ -102,7 +103,7 @@ impl IndexConfig {
         }
     }
 
-    /// The floats that stand for a vector: by its angle, those of length 1.
+    /// A vector as it is compared: scaled to length 1, if angles are compared.
     pub fn scaled(&self, vector: &[f32]) -> Vec<f32> {
         if self.metric != Metric::Cosine {
             return vector.to_vec();
@@ -117,13 +118,13 @@ impl IndexConfig {
         vector.iter().map(scaled).collect()
     }
 
-    /// A call's queries as kernels read them.
+    /// Queries as kernels read them: scaled, and padded to whole quads.
     ///
     /// # Errors
     ///
     /// Those of [`IndexConfig::check`].
     pub fn queries(&self, floats: &[f32]) -> Result<Vec<f32>, Error> {
-        // Queries are never packed.
+        // Queries are not packed, so that a packing's range does not hold for them.
         let unpacked = IndexConfig {
             packing: None,
             ..*self
@@ -149,12 +150,11 @@ impl IndexConfig {
     }
 }
 
-/// Checks how many results a query is to have.
+/// Checks how many results a query asks for.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidInput`] where the index has not so many vectors, or no kernel
-/// gives so many results.
+/// [`Error::InvalidInput`] where the index has fewer vectors, or kernels give fewer results.
 pub fn check_count(count: usize, vectors: usize) -> Result<(), Error> {
     let most = MOST_RESULTS as usize;
     match count {
@@ -171,8 +171,8 @@ pub fn check_count(count: usize, vectors: usize) -> Result<(), Error> {
     }
 }
 
-/// Rounds a count up, so that one that grows takes few values: to three
-/// significant bits and a next one.
+/// Rounds a count up to four significant bits, so that a count that grows takes few different
+/// values.
 pub fn rounded(count: u32) -> u32 {
     let step = (count / 8).max(1);
     count.next_multiple_of(1 << step.ilog2())

@@ -1,21 +1,20 @@
-//! The vectors of an index, as they lie on its device.
+//! The vectors of an index, as they lie on the device that searches it.
 //!
-//! This is their source: what changed since a device was told is known, and all of
-//! it can be told again.
+//! These pages are the source of truth. The index knows what changed since its device was told,
+//! and can tell another device everything.
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::packing::pack;
 use super::{IndexConfig, invalid, rounded};
 use crate::error::Error;
-use crate::graph::searching::{BLOCK, BLOCK_HEADER, Mask, NOBODY, Scan, Searching};
-use crate::graph::searching::{FEW_RESULTS, elements};
+use crate::graph::searching::{BLOCK, BLOCK_HEADER, FEW_RESULTS, Mask, NOBODY, Scan, Searching};
 use crate::ops::search::Metric;
-use crate::tensor::Packing;
 
-/// Words that a page has at most: half of what every WebGPU device binds at once.
+/// The most words of a page: half of what every WebGPU device binds at once.
 pub const PAGE: u32 = 1 << 24;
 
-/// Words that are told at once, unless a block has more.
+/// Words that are told at once, unless one block has more.
 const PART: usize = 1 << 18;
 
 const VECTORS: usize = BLOCK as usize;
@@ -25,33 +24,33 @@ const HEADER: usize = BLOCK_HEADER as usize;
 #[derive(Debug)]
 pub struct Vectors {
     pub(super) config: IndexConfig,
-    /// Words of each page: all but the last are full.
+    /// The words of each page; all pages but the last are full.
     pages: Vec<Vec<u32>>,
     /// Where each vector lies, by its id.
     places: HashMap<u32, u32>,
-    /// Places that were given back.
+    /// Places of vectors that were removed.
     free: Vec<u32>,
-    /// Places that were ever taken.
+    /// How many places were ever taken.
     end: u32,
-    /// The next id. None is given twice.
+    /// The next id. No id is given twice.
     pub(super) next: u32,
-    /// Words of each page that the device has.
+    /// How many words of each page the device was told.
     told: Vec<usize>,
-    /// Blocks that changed since; whether more than their ids did.
+    /// Blocks that changed since, and whether more than the ids of a block did.
     changed: BTreeMap<u32, bool>,
 }
 
-/// What a device has to be told.
+/// A change that a device has to be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change<'a> {
-    /// A whole page: it is new, or has grown.
+    /// A whole page, which is new or has grown: its number and its words.
     Page(usize, &'a [u32]),
-    /// Words of a page from this one on.
+    /// A part of a page: the page's number, the first word, and the words.
     Part(usize, u32, &'a [u32]),
 }
 
 impl Vectors {
-    /// An index without any.
+    /// An index without vectors.
     ///
     /// # Errors
     ///
@@ -70,9 +69,14 @@ impl Vectors {
         })
     }
 
-    /// What it holds.
+    /// What the index holds, and how vectors are compared.
     pub fn config(&self) -> &IndexConfig {
         &self.config
+    }
+
+    /// Whether a vector has this id.
+    pub(super) fn has(&self, id: u32) -> bool {
+        self.places.contains_key(&id)
     }
 
     /// How many vectors there are.
@@ -80,22 +84,21 @@ impl Vectors {
         self.places.len()
     }
 
-    /// Pages that they lie on.
+    /// How many pages there are.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// How many ids were given.
+    /// How many ids were ever given.
     pub fn ids(&self) -> u32 {
         self.next
     }
 
-    /// Adds vectors laid end to end; the id of the first. The others have the
-    /// numbers behind it.
+    /// Adds vectors laid end to end, and returns the id of the first. The ids of all others follow.
     ///
     /// # Errors
     ///
-    /// Those of [`IndexConfig::check`]; then none is added.
+    /// Those of [`IndexConfig::check`]; no vector is added then.
     pub fn add(&mut self, floats: &[f32]) -> Result<u32, Error> {
         let count = self.config.check(["index.add", "vector"], floats)?;
         let first = self.next;
@@ -106,7 +109,7 @@ impl Vectors {
         };
         let vectors = floats.chunks_exact(self.config.dim as usize);
         for (id, vector) in (first..).zip(vectors) {
-            let (scale, words) = self.pack(&self.config.scaled(vector));
+            let (scale, words) = pack(&self.config, &self.config.scaled(vector));
             self.put(id, scale, &words);
         }
         Ok(first)
@@ -116,16 +119,16 @@ impl Vectors {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for an id that no vector has; then none is removed.
+    /// [`Error::InvalidInput`] for an id that no vector has; no vector is removed then.
     pub fn remove(&mut self, ids: &[u32]) -> Result<(), Error> {
-        if let Some(id) = ids.iter().find(|id| !self.places.contains_key(id)) {
+        if let Some(id) = ids.iter().find(|id| !self.has(**id)) {
             return Err(invalid(
                 "index.remove",
                 &format!("no vector has the id {id}"),
             ));
         }
         for id in ids {
-            // An id may be named twice.
+            // A caller may name an id twice.
             if let Some(place) = self.places.remove(id) {
                 let (page, at) = self.locate(place);
                 self.pages[page][at + VECTORS + place as usize % VECTORS] = NOBODY;
@@ -157,57 +160,12 @@ impl Vectors {
         }
     }
 
-    /// How a mask gives ids: by a bit for each that was given, unless these are more
-    /// words than there are vectors. So a mask grows with vectors, however high ids are.
-    pub fn form_of_masks(&self) -> Mask {
-        let bits = rounded(self.next.div_ceil(32));
-        let ids = rounded(u32::try_from(self.places.len()).unwrap_or(NOBODY));
-        Mask {
-            words: bits.min(ids),
-            is_listed: ids < bits,
-        }
-    }
-
-    /// A mask of these ids.
-    pub fn mask(&self, ids: impl Iterator<Item = u32>) -> Vec<u32> {
-        let form = self.form_of_masks();
-        if form.is_listed {
-            let mut mask: Vec<u32> = ids.filter(|id| self.places.contains_key(id)).collect();
-            mask.sort_unstable();
-            mask.dedup();
-            mask.resize(form.words as usize, NOBODY);
-            return mask;
-        }
-        let mut mask = vec![0; form.words as usize];
-        for id in ids {
-            if let Some(word) = mask.get_mut(id as usize / 32) {
-                *word |= 1 << (id % 32);
-            }
-        }
-        mask
-    }
-
-    /// A mask of the ids whose bits are set.
-    pub fn mask_of_bits(&self, bits: &[u32]) -> Vec<u32> {
-        let form = self.form_of_masks();
-        if form.is_listed {
-            let is_set = |id: &u32| {
-                let word = bits.get(*id as usize / 32);
-                word.is_some_and(|word| word >> (id % 32) & 1 != 0)
-            };
-            return self.mask(self.all().filter(is_set));
-        }
-        let mut mask = bits[..bits.len().min(form.words as usize)].to_vec();
-        mask.resize(form.words as usize, 0);
-        mask
-    }
-
     /// The ids of all vectors, in no order.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.places.keys().copied()
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether the device has been told every change.
     pub fn is_told(&self) -> bool {
         let told = |(page, told): (&Vec<u32>, &usize)| page.len() == *told;
         self.changed.is_empty()
@@ -215,11 +173,11 @@ impl Vectors {
             && self.pages.iter().zip(&self.told).all(told)
     }
 
-    /// What changed since the device was told everything, told to it.
+    /// Tells the device every change since it was told last.
     ///
     /// # Errors
     ///
-    /// Those of `tell`. What it was not told it is told the next time.
+    /// Those of `tell`. Changes that the device was not told are told the next time.
     pub fn tell(
         &mut self,
         mut tell: impl FnMut(Change<'_>) -> Result<(), Error>,
@@ -239,7 +197,7 @@ impl Vectors {
         while let Some((block, is_whole)) = self.changed.first_key_value() {
             let (block, is_whole) = (*block, *is_whole);
             let mut end = block + 1;
-            // Neighbors go together; those of another page do not.
+            // Neighboring blocks of one page are told together.
             while is_whole
                 && ((end - block) as usize) < most
                 && !end.is_multiple_of(page_blocks)
@@ -261,12 +219,12 @@ impl Vectors {
         Ok(())
     }
 
-    /// There is another device: it was told nothing.
+    /// Forgets what the device was told, because another device takes its place.
     pub fn forget(&mut self) {
         self.told.clear();
     }
 
-    /// A vector's scale and its words.
+    /// The scale of a vector, and its words.
     pub(super) fn vector(&self, id: u32) -> (u32, Vec<u32>) {
         let place = self.places[&id];
         let (page, at) = self.locate(place);
@@ -276,7 +234,7 @@ impl Vectors {
         (block[lane], quads.flatten().copied().collect())
     }
 
-    /// Puts a vector where there is room.
+    /// Puts a vector in a free place, or in a new one.
     pub(super) fn put(&mut self, id: u32, scale: u32, words: &[u32]) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.end += 1;
@@ -297,7 +255,7 @@ impl Vectors {
         self.places.insert(id, place);
     }
 
-    /// Makes room for a place: the last page doubles until it is full.
+    /// Makes the pages hold a place. The last page doubles until it has its full size.
     fn grow(&mut self, place: u32) {
         let (page, at) = self.locate(place);
         let (block_words, most) = (self.block_words(), self.page_blocks() as usize);
@@ -332,40 +290,4 @@ impl Vectors {
     fn page_blocks(&self) -> u32 {
         PAGE / self.block_words() as u32
     }
-
-    /// A vector's scale and its words.
-    fn pack(&self, floats: &[f32]) -> (u32, Vec<u32>) {
-        let mut padded: Vec<u32> = floats.iter().map(|x| x.to_bits()).collect();
-        let elements = self.config.quads() * elements(self.config.packing);
-        padded.resize(elements as usize, 0);
-        match self.config.packing {
-            None => (0, padded),
-            Some(Packing::Int8) => {
-                let largest = floats.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
-                let scale = scale_of(largest);
-                let words = padded.chunks_exact(4).map(|four| {
-                    let bytes = [0, 1, 2, 3].map(|k| whole(f32::from_bits(four[k]), scale));
-                    u32::from_le_bytes(bytes)
-                });
-                (scale.to_bits(), words.collect())
-            }
-            // Halves are never refused.
-            Some(halves) => (0, halves.pack(&padded).unwrap_or_default()),
-        }
-    }
-}
-
-/// The scale of a vector of whole numbers whose largest magnitude is this.
-#[expect(clippy::cast_possible_truncation, reason = "rounded to a float")]
-pub(super) fn scale_of(largest: f32) -> f32 {
-    (f64::from(largest) / 127.0) as f32
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "at most 127 either way")]
-fn whole(x: f32, scale: f32) -> u8 {
-    if scale == 0.0 {
-        return 0;
-    }
-    let q = (f64::from(x) / f64::from(scale)).round_ties_even();
-    (q.clamp(-127.0, 127.0) as i8).cast_unsigned()
 }

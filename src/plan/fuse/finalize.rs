@@ -152,10 +152,10 @@ impl Geometry<'_> {
         let strips = count.div_ceil(STRIP);
         let has_last = u32::from(axes) >> shape.rank().saturating_sub(1) != 0;
         let narrow = if has_last { NARROW } else { TALL };
-        let width = match tile {
-            Some(tile) => Width::Tile(tile),
-            None if count <= narrow => Width::Thread,
-            None => Width::Group,
+        let (width, lanes) = match tile {
+            Some(tile) => (Width::Tile(tile), LANES),
+            None if count <= narrow => (Width::Thread, 1),
+            None => (Width::Group, LANES),
         };
         let mut words = vec![count];
         if is_cut {
@@ -179,17 +179,13 @@ impl Geometry<'_> {
             Some(index) => Access::Indexed(index.load),
             None => Access::Strided,
         });
-        let groups = match width {
-            Width::Tile(_) => {
-                let [stack @ .., rows, columns] = &outer.dims[..] else {
-                    unreachable!("a product has rows and columns");
-                };
+        let groups = match (tile, &outer.dims[..]) {
+            (Some(_), [stack @ .., rows, columns]) => {
                 let stack = stack.iter().product::<u32>();
                 stack.saturating_mul(tiles(*rows, *columns))
             }
-            Width::Thread | Width::Group => rows.saturating_mul(if is_cut { strips } else { 1 }),
+            _ => rows.saturating_mul(if is_cut { strips } else { 1 }),
         };
-        let lanes = if width == Width::Thread { 1 } else { LANES };
         let sizes = StageSizes {
             threads: groups.saturating_mul(lanes),
             words,

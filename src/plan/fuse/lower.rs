@@ -5,7 +5,9 @@
 //! [`STRIP`] values becomes a tree of reductions. Which primitives share a stage is not
 //! decided here.
 
-use crate::graph::chain::{Chain, Heads, Node, Norm, Op, Range, Reduction, as_column, as_row};
+use crate::graph::chain::{
+    Chain, Heads, Node, Norm, Op, Range, Reduced, Reduction, as_column, as_row,
+};
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::program::{Fold, STRIP};
@@ -43,22 +45,6 @@ pub(super) enum Primitive {
     Reshape,
     Gather(usize),
     Concat(usize),
-}
-
-/// The axes that a reduction is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reduced {
-    /// A bit for each axis.
-    pub(super) axes: u8,
-    /// Whether the result has a dimension of one for each reduced axis.
-    pub(super) keep: bool,
-}
-
-impl Reduced {
-    /// Whether an axis is reduced.
-    pub(super) fn has(self, axis: usize) -> bool {
-        self.axes >> axis & 1 == 1
-    }
 }
 
 impl Primitive {
@@ -135,16 +121,8 @@ impl Lowered {
                     node.dtype,
                 );
             }
-            Op::Reduce {
-                reduction,
-                axes,
-                keep,
-            } => {
-                let over = Reduced {
-                    axes: *axes,
-                    keep: *keep,
-                };
-                return self.reduction(*reduction, operands[0], over);
+            Op::Reduce { reduction, over } => {
+                return self.reduction(*reduction, operands[0], *over);
             }
             Op::Norm { norm, axis } => return self.norm(*norm, operands, 1 << axis),
             Op::Transpose { order } => Primitive::Transpose(*order),

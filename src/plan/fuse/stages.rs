@@ -3,8 +3,9 @@
 //! Which values get stages of their own is decided in `cuts`; what a stage computes is put
 //! together in `draft`.
 
-use super::lower::{Lowered, Primitive, Reduced};
+use super::lower::{Lowered, Primitive};
 use super::view::View;
+use crate::graph::chain::Reduced;
 use crate::graph::shape::{MAX_RANK, Shape};
 
 /// The stages of a chain.

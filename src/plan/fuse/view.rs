@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use super::lower::Reduced;
-use crate::graph::chain::Range as SliceRange;
+use crate::graph::chain::{Range as SliceRange, Reduced};
 use crate::graph::shape::{MAX_RANK, Shape};
 
 /// In [`Along::from`]: no dimension of the domain, so that all places look at the offset.

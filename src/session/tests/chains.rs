@@ -152,7 +152,7 @@ fn read_normed(session: &mut Session<Frail>, rows: u32, epsilon: f32, w: u32) {
     let matrix = input(&[4, 4], Home::Resident);
     let number = chain.constant().expect("room");
     let y = chain.matmul(x, matrix).expect("they suit");
-    let y = chain.norm(Norm::Layer, (y, -1), Some(number));
+    let y = chain.norm(Norm::Layer, y, -1, Some(number));
     chain.output(y.expect("rows")).expect("a node of it");
     let recipe = session.recipe(chain);
     let words = 4 * rows as usize;

@@ -1,15 +1,15 @@
 //! Gradients of a caller's own field: the twin of `state_field.wgsl`.
 
-use super::super::expr::{BLOCK, Columns};
-use super::Operands;
+use super::operands::Operands;
+use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 
-/// How far apart a difference is taken from a layer's own place.
+/// Distance from a layer's own place at which a difference is taken.
 const STEP: f32 = 1.0 / 1024.0;
 
 pub(super) fn field_gradients(field: &Expr, [states, ..]: &Operands<'_>, output: &mut [f32]) {
     let mut columns = Columns::new(3);
-    // Whole states, so a layer's number is that within its block.
+    // A block has whole states, so value number k of a block is layer number k % 16.
     for (k, number) in columns.column(2).iter_mut().enumerate() {
         *number = (k % 16) as f32;
     }
@@ -20,7 +20,7 @@ pub(super) fn field_gradients(field: &Expr, [states, ..]: &Operands<'_>, output:
                 columns.column(0)[k] = (f32::from(byte >> 4) - 8.0 + rho).clamp(-8.0, 7.0);
                 columns.column(1)[k] = turned(f32::from(byte & 15), theta);
             }
-            columns.evaluate(field, (&[], layers.len())).to_vec()
+            columns.evaluate(field, &[], layers.len()).to_vec()
         };
         let (up, down) = (at(STEP, 0.0), at(-STEP, 0.0));
         let (ahead, back) = (at(0.0, STEP), at(0.0, -STEP));

@@ -1,6 +1,6 @@
 //! Floats between floats: the twins of `lerp.wgsl` and `bezier.wgsl`.
 
-use super::{Operands, Values};
+use super::operands::{Operands, Values};
 use crate::kernel::Settings;
 
 pub(super) fn lerp(settings: &Settings, [a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {

@@ -1,14 +1,14 @@
-//! What is measured on states: the twins of `state_gradients.wgsl`,
-//! `state_distance.wgsl` and `state_descend.wgsl`. The gradients and the descent
-//! equal theirs to the bit.
+//! Gradients and distances of states, and steps down the gradient: the twins of
+//! `state_gradients.wgsl`, `state_distance.wgsl` and `state_descend.wgsl`. Gradients and steps
+//! equal those of the kernels to the bit.
 
-use super::Operands;
+use super::operands::Operands;
 use crate::kernel::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES, Settings};
 
 /// The mode that measures in steps of rho and theta.
 const GEODESIC: u32 = 1;
 
-/// The gradients of a layer by its rho, so that one copy writes both.
+/// Both gradients of a layer by its rho, so that one copy writes the two.
 static GRADIENTS: [[f32; 2]; 16] = {
     let mut gradients = [[0.0; 2]; 16];
     let mut rho = 0;
@@ -34,7 +34,7 @@ pub(super) fn distance(settings: &Settings, [a, b, ..]: &Operands<'_>, output: &
         straight
     };
     for ((out, a), b) in output.iter_mut().zip(a).zip(b) {
-        // A fixed order of sums: the words one after the other in four lanes.
+        // The order of sums is fixed, as in the kernel: layer number k goes to lane k % 4.
         let mut sums = [0.0; 4];
         for (k, (a, b)) in a.iter().zip(b).enumerate() {
             sums[k % 4] += apart(*a, *b);
@@ -76,11 +76,11 @@ pub(super) fn descend([states, rates, ..]: &Operands<'_>, output: &mut [u8]) {
     }
 }
 
-/// The rate in units of 2⁻²², the slope in units of 2⁻³².
+/// A layer one step down. The rate counts units of 2⁻²², and the slope units of 2⁻³².
 fn step_down(layer: u8, rate: i32) -> u8 {
     let rho = layer >> 4;
     let exact = i64::from(rate) * i64::from(FINE_SLOPES[usize::from(rho)]);
-    // Never halfway between two: no slope is a multiple of 2^22 units.
+    // No value is halfway between two steps: no slope is a multiple of 2^22 units.
     let steps = (exact.abs() + (1 << 53)) >> 54;
     let moved = (i64::from(rho) - exact.signum() * steps).clamp(0, 15);
     u8::try_from(moved << 4).expect("clamped to a nibble") | (layer & 15)

@@ -1,10 +1,11 @@
-//! The CPU twin of each kernel: the same formulas as the WGSL files, one row
-//! after the other. States agree with the GPU to the bit.
+//! The CPU twins of the kernels that are written by hand: the formulas of the WGSL files, one
+//! row after the other. States agree with the GPU to the bit.
 
 mod field;
 mod floats;
 mod measures;
 mod nlerp;
+mod operands;
 pub(super) mod slerp;
 mod states;
 
@@ -12,46 +13,10 @@ use self::field::field_gradients;
 use self::floats::{bezier, lerp};
 use self::measures::{descend, distance, gradients};
 use self::nlerp::nlerp;
+pub(super) use self::operands::{Operands, Values};
 use self::slerp::slerp;
 use self::states::{curve, interpolate, sequence};
-use crate::kernel::{MAX_OPERANDS, Named, Settings};
-
-/// One operand of one call.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Values<'a> {
-    /// The rows' words, end to end.
-    Rows(&'a [u32]),
-    /// One word for the whole call.
-    Scalar(u32),
-}
-
-/// All operands of one call.
-pub(super) type Operands<'a> = [Values<'a>; MAX_OPERANDS];
-
-impl<'a> Values<'a> {
-    fn words(&self) -> &'a [u32] {
-        match self {
-            Values::Rows(words) => words,
-            Values::Scalar(_) => &[],
-        }
-    }
-
-    fn floats(&self) -> &'a [f32] {
-        bytemuck::cast_slice(self.words())
-    }
-
-    fn layers(&self) -> &'a [u8] {
-        bytemuck::cast_slice(self.words())
-    }
-
-    /// The value for a row.
-    fn word(&self, row: usize) -> u32 {
-        match self {
-            Values::Rows(words) => words[row],
-            Values::Scalar(word) => *word,
-        }
-    }
-}
+use crate::kernel::{Named, Settings};
 
 /// Computes one call.
 pub(super) fn run(

@@ -1,6 +1,6 @@
 //! Quaternions on chords: the twin of `nlerp.wgsl`.
 
-use super::Operands;
+use super::operands::Operands;
 use super::slerp::{dot, zip};
 
 pub(super) fn nlerp([a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {
@@ -13,7 +13,7 @@ pub(super) fn nlerp([a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {
         let b = if dot(a, b) < 0.0 { b.map(|x| -x) } else { b };
         let sum = zip(a, b, |a, b| (1.0 - t) * a + t * b);
         let length = dot(sum, sum).sqrt();
-        // A sum without a direction is no turn.
+        // A sum of length 0 has no direction: the result is no turn.
         *out = match length == 0.0 {
             true => [0.0, 0.0, 0.0, 1.0],
             false => sum.map(|x| x / length),

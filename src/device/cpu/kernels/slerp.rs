@@ -2,9 +2,9 @@
 
 use std::f32::consts::{FRAC_PI_4, PI};
 
-use super::Operands;
+use super::operands::Operands;
 
-/// What PI lacks.
+/// π less the float `PI`.
 const PI_REST: f32 = -8.742_278e-8;
 const TAN_PI_8: f32 = 0.414_213_57;
 
@@ -45,7 +45,7 @@ pub(super) fn slerp([a, b, t, ..]: &Operands<'_>, output: &mut [f32]) {
     }
 }
 
-pub(in super::super) fn slerp_one(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] {
+pub(in crate::device::cpu) fn slerp_one(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] {
     let b = if dot(a, b) < 0.0 { b.map(|x| -x) } else { b };
     let apart = zip(a, b, |a, b| a - b);
     let along = zip(a, b, |a, b| a + b);

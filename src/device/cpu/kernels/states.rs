@@ -1,7 +1,7 @@
 //! States between states, in integers: the twins of `state_interpolate.wgsl`,
 //! `state_sequence.wgsl` and `state_bezier.wgsl`, equal to them to the bit.
 
-use super::Operands;
+use super::operands::Operands;
 use crate::kernel::Settings;
 
 /// The mode that takes the shorter arc.
@@ -23,14 +23,14 @@ pub(super) fn sequence(settings: &Settings, [a, b, ..]: &Operands<'_>, output: &
     let (results, _) = output.as_chunks_mut::<16>();
     for (row, results) in results.chunks_exact_mut(steps).enumerate() {
         for (step, result) in (0..).zip(results) {
-            // Never halfway between two: that would take a `last` of 2^17.
+            // No value is halfway between two: that would take a `last` of 2^17.
             let t = (2 * (step << 16) + last) / (2 * last);
             *result = std::array::from_fn(|k| layer(a[row][k], b[row][k], t, longest));
         }
     }
 }
 
-/// The arc beyond which the other way around is taken.
+/// The longest arc that is taken; where it is longer, the phase goes the other way around.
 fn longest(settings: &Settings) -> i64 {
     if settings.mode == SLERP { 8 } else { 15 }
 }
@@ -57,7 +57,7 @@ fn advance(from: i64, step: i64, t: i64) -> i64 {
     rounded((from << 16) + step * t, 16)
 }
 
-/// A number with so many bits below the point, rounded half to even.
+/// A number with `bits` bits below the point, rounded half to even.
 fn rounded(exact: i64, bits: u32) -> i64 {
     let whole = exact >> bits;
     let rest = exact - (whole << bits);
@@ -75,14 +75,15 @@ pub(super) fn curve([p0, p1, p2, p3, t, ..]: &Operands<'_>, output: &mut [u8]) {
     }
 }
 
-/// How a number gets to another.
+/// How a number is changed to another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Line,
     ShorterArc,
 }
 
-/// Three levels, each of 16 more bits below the point, and exact.
+/// De Casteljau's construction. Each of its three levels has 16 more bits below the point, so
+/// nothing is rounded before the end.
 fn de_casteljau(points: [i64; 4], t: i64, way: Way) -> i64 {
     let mut points = points.map(|point| point << 48);
     for level in (1..4).rev() {

@@ -1,4 +1,4 @@
-//! All cores: tasks of about equal work, each with the words that it writes to.
+//! All cores share a dispatch: in tasks of about equal work, each with the words that it writes.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::{Size, Task, Work};
 use crate::device::cores;
 use crate::device::cpu::program::Output;
 
-/// Work that another core is woken for: a quarter of a millisecond, where a pass
-/// over a value takes a sixteenth of a nanosecond.
+/// The least work that another core is woken for, in passes over one value. A pass takes a
+/// sixteenth of a nanosecond, so this is a quarter of a millisecond.
 const SHARE: usize = 1 << 22;
 
-/// Tasks for each core, so that a slow one does not hold up the rest.
+/// Tasks for each core, so that a slow core does not hold up the others.
 const TASKS: usize = 4;
 
-/// Computes a dispatch.
+/// Computes a dispatch, on all cores where that is faster.
 pub(crate) fn share(work: &Work<'_>, output: &mut [u32]) {
     let shared = cores().and_then(|pool| {
         let tasks = tasks(work, pool.current_num_threads(), output.len())?;
@@ -27,10 +27,14 @@ pub(crate) fn share(work: &Work<'_>, output: &mut [u32]) {
     }
 }
 
-/// A task and the words of the output that are its own.
-type Placed = (Task, Range<usize>);
+/// A task, and the words of the output that it alone writes.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) task: Task,
+    pub(super) words: Range<usize>,
+}
 
-/// Shares the work; `None` if one core is as fast or if lines lie in other ways.
+/// Divides the work; `None` if one core is as fast, or if lines do not lie one after the other.
 pub(super) fn tasks(work: &Work<'_>, cores: usize, words: usize) -> Option<Vec<Placed>> {
     if cores < 2 {
         return None;
@@ -43,7 +47,7 @@ pub(super) fn tasks(work: &Work<'_>, cores: usize, words: usize) -> Option<Vec<P
         return None;
     }
     let mut tasks: Vec<Placed> = Vec::new();
-    let mut taken = 0; // By the last task, if it is one of whole calls.
+    let mut taken = 0; // The work of the last task, if that is one of whole calls.
     let mut end = 0;
     for (call, size) in sizes.iter().enumerate().filter(|(_, size)| size.lines > 0) {
         let own = size.start..size.start + size.lines * size.words;
@@ -57,7 +61,7 @@ pub(super) fn tasks(work: &Work<'_>, cores: usize, words: usize) -> Option<Vec<P
             continue;
         }
         match tasks.last_mut() {
-            Some((task, words)) if taken > 0 && taken < each => {
+            Some(Placed { task, words }) if taken > 0 && taken < each => {
                 task.calls.end = call + 1;
                 words.end = end;
             }
@@ -67,7 +71,7 @@ pub(super) fn tasks(work: &Work<'_>, cores: usize, words: usize) -> Option<Vec<P
                     calls: call..call + 1,
                     lines: None,
                 };
-                tasks.push((task, own));
+                tasks.push(Placed { task, words: own });
             }
         }
         taken += size.lines * size.work.max(1);
@@ -75,10 +79,10 @@ pub(super) fn tasks(work: &Work<'_>, cores: usize, words: usize) -> Option<Vec<P
     Some(tasks)
 }
 
-/// Cuts a large call in tasks of so much work.
+/// Cuts a large call in tasks of about `each` work.
 fn cut(tasks: &mut Vec<Placed>, call: usize, size: &Size, each: usize) {
     let count = (size.lines * size.work).div_ceil(each);
-    // Multiples of four lines, so that vectors stay whole.
+    // Tasks are multiples of four lines, so that vectors stay whole.
     let step = size.lines.div_ceil(count).next_multiple_of(4);
     for first in (0..size.lines).step_by(step) {
         let lines = first..size.lines.min(first + step);
@@ -88,7 +92,7 @@ fn cut(tasks: &mut Vec<Placed>, call: usize, size: &Size, each: usize) {
             calls: call..call + 1,
             lines: Some(lines),
         };
-        tasks.push((task, words));
+        tasks.push(Placed { task, words });
     }
 }
 
@@ -96,7 +100,7 @@ fn run(pool: &ThreadPool, work: &Work<'_>, tasks: Vec<Placed>, output: &mut [u32
     let compute = work.run;
     pool.scope(|scope| {
         let (mut rest, mut start) = (output, 0);
-        for (task, words) in tasks {
+        for Placed { task, words } in tasks {
             let (_, from) = rest.split_at_mut(words.start - start);
             let (own, behind) = from.split_at_mut(words.len());
             (rest, start) = (behind, words.end);

@@ -1,6 +1,6 @@
-//! Who computes what of a dispatch: natively all cores, each some lines of the
-//! result. What a line is and how it is computed is not known here; its bits do
-//! not depend on who does.
+//! Divides a dispatch: natively all cores compute some lines of the result each. What a line
+//! is, and how it is computed, is not known here; a line's bits do not depend on which core
+//! computes it.
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "cores_native.rs"]
@@ -19,12 +19,12 @@ use super::program::Output;
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "a page's one thread asks for no sizes")]
 pub(super) struct Size {
-    /// Word of the output where they begin.
+    /// Word of the output where the lines begin.
     pub(super) start: usize,
     pub(super) lines: usize,
     /// Words of a line.
     pub(super) words: usize,
-    /// What a line takes, in passes over one value.
+    /// Work of a line, in passes over one value.
     pub(super) work: usize,
 }
 
@@ -32,22 +32,22 @@ pub(super) struct Size {
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) calls: Range<usize>,
-    /// All of them if it is `None`.
+    /// Lines of its one call; `None` for all lines of all its calls.
     pub(super) lines: Option<Range<usize>>,
 }
 
 /// The calls of a dispatch.
 pub(super) struct Work<'a> {
     pub(super) calls: usize,
-    /// A call's size; `None` if its result lies in another way.
+    /// A call's size; `None` if its lines do not lie one after the other.
     #[allow(dead_code, reason = "a page's one thread asks for no sizes")]
     pub(super) size: &'a dyn Fn(usize) -> Option<Size>,
-    /// Computes a task, into what holds its lines.
+    /// Computes a task, into the part of the output that holds its lines.
     pub(super) run: &'a (dyn Fn(Task, Output<'_>) + Sync),
 }
 
 impl Work<'_> {
-    /// Computes everything here and now.
+    /// Computes everything on this thread.
     fn alone(&self, output: &mut [u32]) {
         let task = Task {
             calls: 0..self.calls,

@@ -1,7 +1,7 @@
-use super::cores::tasks;
+use super::cores::{Placed, tasks};
 use super::*;
 
-/// Calls of so many lines of two words, with a gap before each.
+/// The sizes of calls of so many lines each, of two words a line, with a gap before each call.
 fn sizes(lines: &[usize]) -> Vec<Size> {
     let mut start = 1;
     let size = |lines: &usize| {
@@ -17,7 +17,7 @@ fn sizes(lines: &[usize]) -> Vec<Size> {
     lines.iter().map(size).collect()
 }
 
-fn plan(sizes: &[Size], cores: usize) -> Option<Vec<(Task, std::ops::Range<usize>)>> {
+fn plan(sizes: &[Size], cores: usize) -> Option<Vec<Placed>> {
     let last = sizes.last().expect("there are calls");
     let words = last.start + last.lines * last.words;
     let work = Work {
@@ -44,7 +44,7 @@ fn every_line_is_in_one_task_and_in_its_words() {
             assert!(tasks.len() > 1, "{lines:?} on {cores}");
             let mut done = vec![0; lines.len()];
             let mut end = 0;
-            for (task, words) in tasks {
+            for Placed { task, words } in tasks {
                 assert!(words.start >= end, "{lines:?}: {task:?} overlaps");
                 end = words.end;
                 for call in task.calls.clone() {

@@ -1,30 +1,34 @@
-//! Attention: some queries of a head look at block after block of keys with a
-//! running softmax, as in the kernels, so that no score is kept longer than that.
-//! Scores and what values give are products of matrices.
+//! Attention: some queries of a head meet block after block of keys with a running softmax, as
+//! in the kernels, so that scores are kept for one block at a time. Scores, and sums of values,
+//! are products of matrices.
 //!
-//! A query's bits depend on its own keys alone: queries that see equally much of
-//! a block share a product of it, in which no row knows of the others.
+//! A result's bits depend on the query's own keys alone: queries that see equally many keys of
+//! a block share a product, in which rows do not depend on each other.
 
 use std::ops::Range;
 
 use super::gemm::{Matrix, add_product};
-use super::{Output, Places, Run};
+use super::stage_run::{RowLines, Run};
+use super::strided::Places;
 use crate::device::cpu::functions::unary;
 use crate::device::cpu::math::exponential;
 use crate::kernel::UnaryFn;
 use crate::program::{Attention, Scalar};
 
-/// Queries at a time.
+/// Queries that are computed at a time.
 const QUERIES: u32 = 64;
 
-/// Keys whose scores are known at a time.
+/// Keys of a block.
 const KEYS: u32 = 64;
 
-/// Values of a row that are folded beside each other.
+/// Lanes that the values of a row are folded in.
 const LANES: usize = 8;
 
 /// Runs some rows of one call, all heads of each.
-pub(super) fn run(run: &Run<'_>, of: &Attention, lines: Range<usize>, mut output: Output<'_>) {
+pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
+    let RowLines {
+        lines, mut output, ..
+    } = wanted;
     let dims = run.dims(run.layout.outer, of.outer);
     let (rows, keys) = (dims[dims.len() - 1], run.word(run.layout.count));
     let mut head = Head {
@@ -41,7 +45,11 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, lines: Range<usize>, mut output
     while line < end {
         let (stack, row) = (line / rows, line % rows);
         let count = (rows - row).min(end - line).min(QUERIES);
-        let matrices = of.loads.map(|load| matrix(run, (load, of), (&dims, stack)));
+        let stack = Stack {
+            dims: &dims,
+            number: stack,
+        };
+        let matrices = of.loads.map(|load| matrix(run, of, load, &stack));
         for number in 0..of.heads {
             head.attend(matrices, number * of.size, row..row + count);
             for (i, known) in (0..).zip(&head.known) {
@@ -62,16 +70,17 @@ struct Head {
     scale: f32,
     size: usize,
     keys: u32,
-    /// Keys that the query before the first would not see.
+    /// Keys that a query in front of the first one would not see: one for each query in a causal
+    /// attention, otherwise none.
     hidden: u32,
-    /// Of some queries, row by row.
+    /// The scores of some queries, row by row.
     scores: Vec<f32>,
     weights: Vec<f32>,
     sums: Vec<f32>,
     known: Vec<Known>,
 }
 
-/// What is known of the keys that a query has seen.
+/// The running softmax of the keys that a query has seen.
 #[derive(Clone, Copy)]
 struct Known {
     largest: f32,
@@ -80,7 +89,7 @@ struct Known {
 }
 
 impl Head {
-    /// Sums what the keys give to these rows, of floats from number `first` on.
+    /// Sums the weighted values for these rows, of a head whose floats begin at `first`.
     fn attend(&mut self, [q, k, v]: [Matrix<'_>; 3], first: u32, rows: Range<u32>) {
         let count = rows.len();
         self.sums.clear();
@@ -101,14 +110,14 @@ impl Head {
             let seen = |row: u32| seen_by(row).min(start + KEYS);
             let mut row = rows.start;
             while row < rows.end {
-                // Later queries see no less.
+                // A later query sees no fewer keys.
                 let alike = (row..rows.end).take_while(|next| seen(*next) == seen(row));
                 let next = row + alike.count() as u32;
                 if seen(row) > start {
                     let own = (row - rows.start) as usize..(next - rows.start) as usize;
                     let matrices = [
                         q.from(row, first),
-                        k.from(start, first).turned(),
+                        k.from(start, first).transposed(),
                         v.from(start, first),
                     ];
                     self.see(matrices, own, (seen(row) - start) as usize);
@@ -118,7 +127,7 @@ impl Head {
         }
     }
 
-    /// Shows some rows so many keys.
+    /// Adds `keys` keys and their values to the sums of some rows.
     fn see(&mut self, [q, k, v]: [Matrix<'_>; 3], rows: Range<usize>, keys: usize) {
         self.scores.clear();
         self.scores.resize(rows.len() * keys, 0.0);
@@ -145,7 +154,8 @@ impl Head {
 }
 
 impl Known {
-    /// Scales scores, and makes them the distances from the largest that is known now.
+    /// Scales scores and subtracts the largest score so far from each. Where that has grown, what
+    /// was summed before becomes smaller accordingly.
     fn look(&mut self, scores: &mut [f32], scale: f32, sums: &mut [f32]) {
         for score in &mut *scores {
             *score *= scale;
@@ -166,7 +176,7 @@ impl Known {
     }
 }
 
-/// Folds values beside each other, each from `start` on, then these.
+/// Folds values in lanes, each from `start` on, and then the lanes.
 fn folded(start: f32, values: &[f32], fold: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [start; LANES];
     let (whole, rest) = values.as_chunks::<LANES>();
@@ -181,19 +191,21 @@ fn folded(start: f32, values: &[f32], fold: impl Fn(f32, f32) -> f32) -> f32 {
     lanes.into_iter().fold(start, fold)
 }
 
-/// Rows of queries, keys or values of one of the stacks.
-fn matrix<'a>(
-    run: &Run<'a>,
-    (load, of): (u32, &Attention),
-    (dims, stack): (&[u32], u32),
-) -> Matrix<'a> {
+/// One of several equal attentions that lie one behind the other.
+struct Stack<'a> {
+    dims: &'a [u32],
+    number: u32,
+}
+
+/// The queries, keys or values of a stack.
+fn matrix<'a>(run: &Run<'a>, of: &Attention, load: u32, stack: &Stack<'_>) -> Matrix<'a> {
     let front = of.outer as usize - 1;
     let strides = run.words(run.layout.strides[load as usize], of.outer + 1);
     let at = Places {
         offset: run.sizes.offsets[load as usize],
-        dims: &dims[..front],
+        dims: &stack.dims[..front],
         strides: &strides[..front],
-        first: stack as usize,
+        first: stack.number as usize,
     };
     Matrix {
         words: bytemuck::cast_slice(run.operands.loads[load as usize]),
@@ -203,7 +215,7 @@ fn matrix<'a>(
     }
 }
 
-/// The scale is a constant of the call.
+/// The factor of all scores, which is a constant of the call.
 fn scale(run: &Run<'_>) -> f32 {
     match run.stage.scalars.first() {
         Some(Scalar::Constant(index)) => f32::from_bits(run.operands.constants[*index as usize]),

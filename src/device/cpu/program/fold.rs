@@ -1,6 +1,6 @@
-//! Folds, in an order that depends on the length of a row alone: value by value
-//! in short ones; in others each lane its share, then halves onto each other, as
-//! the threads of a kernel do.
+//! Folds, in an order that depends on a row's length alone. Short rows are folded value by
+//! value. In long rows each lane folds its share, and then halves of the lanes are folded onto
+//! each other, as the threads of a kernel do.
 
 use crate::program::{Fold, LANES, Width};
 
@@ -26,8 +26,8 @@ impl Folding {
         }
     }
 
-    /// Adds values of the row, the first of which has this number. Invariant:
-    /// it is the first one's lane that comes next.
+    /// Adds values of the row, from value number `first` on. Invariant: value number n goes to
+    /// lane n modulo the number of lanes.
     pub(super) fn add(&mut self, first: usize, values: &[f32]) {
         let (sums, keys) = (&mut self.sums[..self.lanes], &mut self.keys[..self.lanes]);
         match self.fold {
@@ -75,7 +75,7 @@ impl Folding {
     }
 }
 
-/// Shows each lane its share of values.
+/// Calls `take` with each value and its lane.
 fn spread<T>(lanes: &mut [T], values: &[f32], mut take: impl FnMut(&mut T, f32)) {
     for values in values.chunks(lanes.len()) {
         for (lane, value) in lanes.iter_mut().zip(values) {
@@ -84,7 +84,7 @@ fn spread<T>(lanes: &mut [T], values: &[f32], mut take: impl FnMut(&mut T, f32))
     }
 }
 
-/// An integer that grows with the float.
+/// An integer that is ordered as the float.
 fn key(x: f32) -> u32 {
     let bits = x.to_bits();
     if bits >= 0x8000_0000 {

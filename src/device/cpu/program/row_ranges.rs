@@ -1,7 +1,8 @@
-//! The lines of a call's result, and what holds some of them: how its work can
-//! be shared. Who shares it is not known here.
+//! The lines of a call's result, by which its work can be shared, and the memory that holds
+//! some lines. Who shares the work is not known here.
 
-use super::{Numbers, Places};
+use super::stage_call::Numbers;
+use super::strided::Places;
 use crate::kernel::{BinaryFn, Expr, Term, UnaryFn};
 use crate::program::{
     Body, LANES, Layout, QUERIES, RowResult, RowStep, Rows, STRIP, Stage, Width, tiles,
@@ -15,29 +16,29 @@ const PRODUCTS: usize = 2;
 pub struct Lines {
     /// How many there are.
     pub count: usize,
-    /// Words of each, if they lie one after the other from the result on.
+    /// Words of each line, if the lines lie one after the other from the result on.
     pub words: Option<usize>,
-    /// Values that are computed for each, steps between included.
+    /// Values that are computed for each line, those of steps included.
     pub work: usize,
 }
 
-/// What lines are written to.
+/// The part of an output buffer that some lines are written to.
 #[derive(Debug)]
 pub struct Output<'a> {
     /// The words.
     pub words: &'a mut [u32],
-    /// Which of the whole buffer's is the first.
+    /// Words of the whole buffer in front of this part.
     pub start: usize,
 }
 
 impl Output<'_> {
-    /// So many words from a place of the whole buffer on.
+    /// `words` words from a place of the whole buffer on.
     pub(super) fn words_at(&mut self, place: u32, words: usize) -> &mut [u32] {
         let at = place as usize - self.start;
         &mut self.words[at..at + words]
     }
 
-    /// Stores values at their places.
+    /// Stores values at their places in the whole buffer.
     pub(super) fn store(&mut self, at: Places<'_>, values: &[f32]) {
         at.each(values.len(), &mut |run| {
             let values = &values[run.first..run.first + run.count];
@@ -72,7 +73,7 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
             let count = words(layout.count, 1)[0] as usize;
             Lines {
                 count,
-                words: is_in_order(dims, strides, (count, 1)).then_some(1),
+                words: is_in_order(dims, strides, count, 1).then_some(1),
                 work: passes(&map.value),
             }
         }
@@ -93,7 +94,8 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
             let count = words(layout.count, 1)[0] as usize;
             let outer = words(layout.outer, rows.outer - 1);
             if let Width::Tile(_) = rows.width {
-                return products(threads, (outer, count), words(layout.result, rows.outer));
+                let strides = words(layout.result, rows.outer);
+                return products(threads, outer, strides, count);
             }
             let inner = words(layout.inner, rows.inner - 1);
             let lanes = if rows.width == Width::Thread {
@@ -104,14 +106,14 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
             let lines = threads / lanes as usize;
             let in_order = |words_of_row: usize| {
                 let strides = words(layout.result, rows.outer);
-                is_in_order(outer, strides, (lines, words_of_row))
+                is_in_order(outer, strides, lines, words_of_row)
             };
             let of_row = match &rows.result {
                 _ if rows.is_cut => Some(1),
                 RowResult::Row(_) => in_order(1).then_some(1),
                 RowResult::Element(_) => {
                     let strides = words(layout.result + rows.outer, rows.inner);
-                    (in_order(count) && is_in_order(inner, strides, (count, 1))).then_some(count)
+                    (in_order(count) && is_in_order(inner, strides, count, 1)).then_some(count)
                 }
             };
             Lines {
@@ -123,8 +125,9 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
     }
 }
 
-/// The rows of the products of matrices of `outer` dimensions, without the first.
-fn products(threads: usize, (outer, count): (&[u32], usize), strides: &[u32]) -> Lines {
+/// The rows of a stack of products. `outer` has the stack's dimensions without the first, and
+/// each element is a sum of `count` products.
+fn products(threads: usize, outer: &[u32], strides: &[u32], count: usize) -> Lines {
     let [.., height, width] = *outer else {
         unreachable!("a product has rows and columns");
     };
@@ -133,14 +136,14 @@ fn products(threads: usize, (outer, count): (&[u32], usize), strides: &[u32]) ->
     let (lines, width) = (stacks * height as usize, width as usize);
     Lines {
         count: lines,
-        words: is_in_order(outer, strides, (lines * width, 1)).then_some(width),
+        words: is_in_order(outer, strides, lines * width, 1).then_some(width),
         work: width * count / PRODUCTS,
     }
 }
 
-/// Whether so many elements, of so many words each, lie one after the other. All
-/// dimensions but the first are known.
-fn is_in_order(dims: &[u32], strides: &[u32], (count, words): (usize, usize)) -> bool {
+/// Whether `count` elements of `words` words each lie one after the other. `dims` has all
+/// dimensions but the first.
+fn is_in_order(dims: &[u32], strides: &[u32], count: usize, words: usize) -> bool {
     let behind: usize = dims.iter().map(|dim| *dim as usize).product();
     let first = count.checked_div(behind).unwrap_or(0);
     let dims = dims.iter().rev().map(|dim| *dim as usize).chain([first]);

@@ -1,26 +1,29 @@
-//! Rows: folds along them and what is made of these.
+//! Rows: folds along them, and what is computed of the folds.
 //!
 //! Short rows are computed many at a time: a block of values holds several.
 
 use std::ops::Range;
 
 use super::fold::Folding;
-use super::{Output, Places, Run, tile};
+use super::row_ranges::Output;
+use super::stage_run::{Elements, IndexedLoad, RowLines, Run};
+use super::strided::Places;
+use super::tile;
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::kernel::Expr;
 use crate::program::{Fold, RowResult, RowStep, Rows, STRIP, Width};
 
 /// Runs some rows of one call.
-pub(super) fn run(
-    run: &Run<'_>,
-    (rows, lines): (&Rows, Range<usize>),
-    columns: &mut Columns,
-    mut output: Output<'_>,
-) {
+pub(super) fn run(run: &Run<'_>, rows: &Rows, wanted: RowLines<'_>) {
     let layout = run.layout;
     if let Width::Tile(tile) = rows.width {
-        return tile::run(run, (rows, tile), lines, (columns, output));
+        return tile::run(run, rows, tile, wanted);
     }
+    let RowLines {
+        lines,
+        columns,
+        mut output,
+    } = wanted;
     run.fill_scalars(columns, BLOCK);
     let count = run.word(layout.count) as usize;
     let (strips, at_once) = match rows.is_cut {
@@ -62,29 +65,31 @@ struct Block<'a> {
     columns: &'a mut Columns,
     outer: Vec<u32>,
     inner: Vec<u32>,
-    /// Room for values.
+    /// The values of an expression.
     values: Vec<f32>,
-    /// Number of the first line of the result, and of the first row.
+    /// Number of the first line of the result.
     line: usize,
+    /// Number of the first row.
     row: usize,
-    /// How many rows.
+    /// How many rows the block has.
     many: usize,
-    /// The first of a row's values, and how many.
+    /// Number of the first value of each row.
     first: usize,
+    /// How many values of each row the block has.
     count: usize,
-    /// Which values of a row the columns hold: those behind so many.
+    /// Values in front of those that the columns hold, if they hold any.
     held: Option<usize>,
 }
 
 impl Block<'_> {
-    /// What is known of rows has so many places in a column: the same value in
-    /// all that are a row's.
-    fn known(&self) -> usize {
-        self.of_row(self.many - 1).end
+    /// Places of a column that the rows' own values take: each row's value is in all places of
+    /// the row.
+    fn row_places(&self) -> usize {
+        self.places_of(self.many - 1).end
     }
 
     /// A row's places in a column.
-    fn of_row(&self, row: usize) -> Range<usize> {
+    fn places_of(&self, row: usize) -> Range<usize> {
         let each = self.count.clamp(1, BLOCK);
         row * each..(row + 1) * each
     }
@@ -93,8 +98,9 @@ impl Block<'_> {
         let rows = self.rows;
         for load in (0..rows.is_row.len()).filter(|load| rows.is_row[*load]) {
             for row in 0..self.many {
-                let (to, place) = (self.of_row(row), self.places(load, row).place());
-                let value = (self.run).single(self.columns, (load, self.index(load)), (place, &to));
+                let (to, place) = (self.places_of(row), self.source(load, row).place());
+                let of = self.indexed(load);
+                let value = self.run.single(self.columns, of, place, to.start);
                 self.columns.column(load)[to].fill(value);
             }
         }
@@ -103,10 +109,10 @@ impl Block<'_> {
             match of {
                 RowStep::Fold(fold, value) => self.fold(first + step, *fold, value),
                 RowStep::Let(value) => {
-                    let known = self.compute(value);
+                    let places = self.compute(value);
                     let column = self.columns.column(first + step);
                     if self.many > 1 {
-                        column[..known].copy_from_slice(&self.values[..known]);
+                        column[..places].copy_from_slice(&self.values[..places]);
                     } else {
                         column[..self.count.clamp(1, BLOCK)].fill(self.values[0]);
                     }
@@ -115,13 +121,13 @@ impl Block<'_> {
         }
     }
 
-    /// What an expression gives for each row, in all the row's places; or in
-    /// the first, if there is only one row. How many places that are.
+    /// Evaluates an expression for each row, to all of the row's places, or to the first place
+    /// of a single row; how many places that are.
     fn compute(&mut self, value: &Expr) -> usize {
-        let known = if self.many > 1 { self.known() } else { 1 };
-        let to = &mut self.values[..known];
+        let places = if self.many > 1 { self.row_places() } else { 1 };
+        let to = &mut self.values[..places];
         self.columns.evaluate_to(value, self.run.operands.loads, to);
-        known
+        places
     }
 
     fn fold(&mut self, into: usize, fold: Fold, value: &Expr) {
@@ -135,18 +141,18 @@ impl Block<'_> {
                 continue;
             }
             for row in 0..self.many {
-                let places = self.of_row(row);
+                let places = self.places_of(row);
                 let mut folding = Folding::new(fold, self.rows.width);
                 folding.add(0, &self.values[places.clone()]);
                 self.columns.column(into)[places].fill(folding.finish());
             }
             return;
         }
-        let known = self.known();
-        self.columns.fill(into, folding.finish(), known);
+        let places = self.row_places();
+        self.columns.fill(into, folding.finish(), places);
     }
 
-    /// Reads the values of the rows behind so many; how many there are now.
+    /// Reads the next values of the rows, behind the first `done`; how many were read.
     fn read(&mut self, done: usize) -> usize {
         let elements = match self.many {
             1 => BLOCK.min(self.count - done),
@@ -163,8 +169,8 @@ impl Block<'_> {
             let across = self.run.words(strides, rows.outer);
             let is_whole = self.many == 1 || self.is_packed(across, along);
             for row in 0..if is_whole { 1 } else { self.many } {
-                let at = Places {
-                    offset: self.places(load, row).place(),
+                let places = Places {
+                    offset: self.source(load, row).place(),
                     dims: if is_whole && self.many > 1 {
                         &[]
                     } else {
@@ -175,11 +181,15 @@ impl Block<'_> {
                 };
                 let to = match is_whole {
                     true => 0..elements,
-                    false => self.of_row(row),
+                    false => self.places_of(row),
                 };
-                let load = (load, self.index(load));
-                if !is_whole || !self.run.refer(self.columns, load.0, (at, elements)) {
-                    self.run.read(self.columns, load, (at, to));
+                let from = Elements {
+                    places,
+                    count: to.len(),
+                };
+                if !is_whole || !self.run.refer(self.columns, load, from) {
+                    let of = self.indexed(load);
+                    self.run.read(self.columns, of, from, to.start);
                 }
             }
         }
@@ -193,7 +203,7 @@ impl Block<'_> {
                 self.compute(value);
                 for row in 0..self.many {
                     let place = self.result_place(row);
-                    let value = self.values[self.of_row(row).start];
+                    let value = self.values[self.places_of(row).start];
                     output.words_at(place, 1)[0] = value.to_bits();
                 }
             }
@@ -210,13 +220,17 @@ impl Block<'_> {
                         first: self.first + done,
                     };
                     if self.many == 1 || is_packed {
-                        (self.run).store(self.columns, value, (at, elements), output);
+                        let to = Elements {
+                            places: at,
+                            count: elements,
+                        };
+                        self.run.store(self.columns, value, to, output);
                     } else {
                         let to = &mut self.values[..elements];
                         self.columns.evaluate_to(value, self.run.operands.loads, to);
                         for row in 0..self.many {
                             at.offset = self.result_place(row);
-                            output.store(at, &self.values[self.of_row(row)]);
+                            output.store(at, &self.values[self.places_of(row)]);
                         }
                     }
                     if self.many > 1 {
@@ -227,13 +241,13 @@ impl Block<'_> {
         }
     }
 
-    /// Whether rows lie one after the other, value by value.
+    /// Whether a row's values lie one after the other, and the rows too.
     fn is_packed(&self, across: &[u32], along: &[u32]) -> bool {
         matches!((across, along), ([next], [1]) if *next as usize == self.count)
     }
 
-    /// The places of the rows in a load, from one of the block on.
-    fn places(&self, load: usize, row: usize) -> Places<'_> {
+    /// Where the rows begin in a load's source, from row number `row` of the block on.
+    fn source(&self, load: usize, row: usize) -> Places<'_> {
         Places {
             offset: self.run.sizes.offsets[load],
             dims: &self.outer,
@@ -256,8 +270,8 @@ impl Block<'_> {
         at.place()
     }
 
-    /// Where the words of a load's index begin.
-    fn index(&self, load: usize) -> u32 {
-        self.run.layout.strides[load] + self.rows.outer + self.rows.inner
+    fn indexed(&self, load: usize) -> IndexedLoad {
+        let index = self.run.layout.strides[load] + self.rows.outer + self.rows.inner;
+        IndexedLoad { load, index }
     }
 }

@@ -1,25 +1,25 @@
-//! Places in memory of consecutive elements. What lies there is not its business.
+//! Places in memory of consecutive elements. What the elements are is not known here.
 
 /// Elements of some dimensions, each at its place.
 #[derive(Clone, Copy)]
 pub(super) struct Places<'a> {
     pub(super) offset: u32,
-    /// Dimensions that elements are counted in; the first has no end.
+    /// Dimensions by which elements are counted; the first one has no end.
     pub(super) dims: &'a [u32],
     pub(super) strides: &'a [u32],
     /// Number of the first element.
     pub(super) first: usize,
 }
 
-/// Elements that lie evenly.
+/// Elements at even distances.
 #[derive(Clone, Copy)]
 pub(super) struct Even {
-    /// Number of the first, counted from the first place.
+    /// Number of the first of these elements, counted from the first place.
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Place of the first.
+    /// Place of the first of these elements.
     pub(super) at: u32,
-    /// From one place to the next. Addresses wrap: strides may be negative.
+    /// Distance from one place to the next. Addresses wrap: strides may be negative.
     pub(super) step: u32,
 }
 
@@ -51,7 +51,7 @@ impl Places<'_> {
         at.wrapping_add(rest) // Without dimensions, elements lie end to end.
     }
 
-    /// The first elements, as many as lie evenly, up to `most`.
+    /// The first elements that lie at even distances, `most` of them at most.
     pub(super) fn even(&self, most: usize) -> Even {
         let (Some(dim), Some(step)) = (self.dims.last(), self.strides.last()) else {
             return Even {
@@ -69,7 +69,7 @@ impl Places<'_> {
         }
     }
 
-    /// Shows `visit` so many elements, run by run.
+    /// Calls `visit` with the first `elements`, in runs of even distances.
     pub(super) fn each(mut self, elements: usize, visit: &mut dyn FnMut(Even)) {
         let mut done = 0;
         while done < elements {

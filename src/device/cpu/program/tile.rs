@@ -1,23 +1,24 @@
-//! Matrix products: the rows of a stack, panel by panel, then what is made of
-//! the sums. How a panel is multiplied is not its business.
-
-use std::ops::Range;
+//! Matrix products: sums the rows of a stack panel by panel, and computes what follows of the
+//! sums. How a panel is multiplied is `gemm`'s business.
 
 use super::gemm::{Matrix, add_product};
-use super::{Output, Places, Run};
+use super::row_ranges::Output;
+use super::stage_run::{Elements, IndexedLoad, RowLines, Run};
+use super::strided::Places;
 use crate::device::cpu::expr::{BLOCK, Columns};
 use crate::program::{RowResult, Rows, Tile};
 
-/// Sums of a panel, at most: what follows finds them in the second cache.
+/// The most sums of a panel, so that they are still in the second cache when the rest of the
+/// expression is computed.
 const PANEL: usize = 1 << 18;
 
 /// Runs some rows of the products of one call.
-pub(super) fn run(
-    run: &Run<'_>,
-    (rows, tile): (&Rows, Tile),
-    lines: Range<usize>,
-    (columns, mut output): (&mut Columns, Output<'_>),
-) {
+pub(super) fn run(run: &Run<'_>, rows: &Rows, tile: Tile, wanted: RowLines<'_>) {
+    let RowLines {
+        lines,
+        columns,
+        mut output,
+    } = wanted;
     let dims = run.dims(run.layout.outer, rows.outer);
     let [_, .., height, width] = dims[..] else {
         unreachable!("a product has rows and columns");
@@ -36,9 +37,40 @@ pub(super) fn run(
     while line < lines.end {
         let of_stack = height - line % height;
         let count = (lines.end - line).min(of_stack).min(PANEL.div_ceil(width));
-        product.multiply(line * width, (count, width));
+        product.multiply(Panel {
+            first: line * width,
+            rows: count,
+            width,
+        });
         product.store(line * width, &mut output);
         line += count;
+    }
+}
+
+/// Some rows of a product.
+struct Panel {
+    /// Number of the first element.
+    first: usize,
+    rows: usize,
+    width: usize,
+}
+
+/// A factor of a product in memory.
+struct Factor<'a> {
+    words: &'a [f32],
+    at: u32,
+    strides: &'a [u32],
+}
+
+impl<'a> Factor<'a> {
+    /// The matrix of the axes with these numbers.
+    fn matrix(&self, down: usize, across: usize) -> Matrix<'a> {
+        Matrix {
+            words: self.words,
+            at: self.at,
+            down: self.strides[down],
+            across: self.strides[across],
+        }
     }
 }
 
@@ -52,8 +84,9 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Sums a panel of so many rows and columns, from the element of this number on.
-    fn multiply(&mut self, first: usize, (rows, width): (usize, usize)) {
+    /// Sums a panel.
+    fn multiply(&mut self, panel: Panel) {
+        let Panel { first, rows, width } = panel;
         let rank = self.rows.outer as usize;
         let [left, right] = self.tile.factors.map(|load| {
             let load = load as usize;
@@ -65,37 +98,37 @@ impl Product<'_> {
                 strides: &strides[..rank],
                 first,
             };
-            let words = bytemuck::cast_slice(self.run.operands.loads[load]);
-            (words, at.place(), strides)
+            Factor {
+                words: bytemuck::cast_slice(self.run.operands.loads[load]),
+                at: at.place(),
+                strides,
+            }
         });
-        let matrix = |(words, at, strides): (_, _, &[u32]), [down, across]: [usize; 2]| Matrix {
-            words,
-            at,
-            down: strides[down],
-            across: strides[across],
-        };
         let count = self.run.word(self.run.layout.count) as usize;
         self.sums.clear();
         self.sums.resize(rows * width, 0.0);
         add_product(
-            matrix(left, [rank - 2, rank]),
-            matrix(right, [rank, rank - 1]),
+            left.matrix(rank - 2, rank),
+            right.matrix(rank, rank - 1),
             [rows, count, width],
             &mut self.sums,
         );
     }
 
-    /// Stores what is made of a panel's sums.
+    /// Computes the results from a panel's sums, and stores them.
     fn store(&mut self, first: usize, output: &mut Output<'_>) {
         let (run, rank) = (self.run, self.rows.outer);
         let (RowResult::Row(value) | RowResult::Element(value)) = &self.rows.result;
         let variable = run.stage.loads.len() + run.stage.scalars.len();
         for (block, sums) in self.sums.chunks(BLOCK).enumerate() {
-            let at = |offset, strides| Places {
-                offset,
-                dims: self.dims,
-                strides: run.words(strides, rank),
-                first: first + block * BLOCK,
+            let at = |offset, strides| Elements {
+                places: Places {
+                    offset,
+                    dims: self.dims,
+                    strides: run.words(strides, rank),
+                    first: first + block * BLOCK,
+                },
+                count: sums.len(),
             };
             self.columns.column(variable)[..sums.len()].copy_from_slice(sums);
             for load in 0..run.stage.loads.len() {
@@ -103,13 +136,13 @@ impl Product<'_> {
                     let strides = run.layout.strides[load];
                     let index = strides + rank + self.rows.inner;
                     let at = at(run.sizes.offsets[load], strides);
-                    if !run.refer(self.columns, load, (at, sums.len())) {
-                        run.read(self.columns, (load, index), (at, 0..sums.len()));
+                    if !run.refer(self.columns, load, at) {
+                        run.read(self.columns, IndexedLoad { load, index }, at, 0);
                     }
                 }
             }
             let at = at(run.sizes.result, run.layout.result);
-            run.store(self.columns, value, (at, sums.len()), output);
+            run.store(self.columns, value, at, output);
         }
     }
 }

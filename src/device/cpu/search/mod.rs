@@ -12,7 +12,7 @@ mod scores;
 mod scores;
 
 use self::scores::compare;
-use super::Memory;
+use super::launch_memory::Memory;
 use super::parallel::{Size, Task, Work, share};
 use super::program::Output;
 use crate::kernel::searching::{BLOCK, BLOCK_HEADER, Mask, NOBODY, Scan, elements};
@@ -22,15 +22,15 @@ use crate::tensor::Packing;
 /// Vectors of a block.
 const VECTORS: usize = BLOCK as usize;
 
-/// Words of an entry in front of its queries.
+/// Words of an entry in front of the words of its queries.
 const QUERY: usize = 6;
 
 /// A key and an id as one number: the lower is better.
 type Item = u64;
 
 /// Compares the queries of every group with a page.
-pub(super) fn scan((work, scan): (&Dispatch, &Scan), memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
-    let mut output = take(work, memory, slots);
+pub(super) fn scan(work: &Dispatch, scan: &Scan, memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
+    let mut output = take_output(work, memory, slots);
     let inputs = memory.words(Slot::INPUTS, slots);
     let page = match work.operands.get(1) {
         Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
@@ -48,7 +48,7 @@ pub(super) fn scan((work, scan): (&Dispatch, &Scan), memory: &Memory<'_>, slots:
             let group = group(call);
             let bands = task.lines.clone().unwrap_or(0..group.bands());
             let result = work.segments[call].result as usize;
-            // Of a group that is cut the output begins behind the first band's place.
+            // Where a group is cut, this part of the output begins behind its first band.
             for band in bands {
                 let words = group.line();
                 group.scan(
@@ -77,9 +77,9 @@ pub(super) fn scan((work, scan): (&Dispatch, &Scan), memory: &Memory<'_>, slots:
     slots[work.output.0 as usize] = output;
 }
 
-/// Merges what bands kept, for every query.
+/// Merges the nearest vectors that the bands kept, for every query.
 pub(super) fn merge(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]) {
-    let mut output = take(work, memory, slots);
+    let mut output = take_output(work, memory, slots);
     let kept = match work.operands.first() {
         Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
         Some(Operand::Scalar) | None => &[],
@@ -102,8 +102,8 @@ pub(super) fn merge(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]
     slots[work.output.0 as usize] = output;
 }
 
-/// The output, taken out while it is written, so that other slots can be read.
-fn take(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]) -> Vec<u32> {
+/// Takes the output out of its slot, so that other slots can be read while it is written.
+fn take_output(work: &Dispatch, memory: &Memory<'_>, slots: &mut [Vec<u32>]) -> Vec<u32> {
     let mut output = std::mem::take(&mut slots[work.output.0 as usize]);
     output.resize(memory.plan.words(work.output) as usize, 0);
     output
@@ -118,7 +118,8 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Quads, results, the code of a mask, blocks, blocks of a band, queries.
+    /// How many quads a vector has and results a query; the code of the mask's form; how many
+    /// blocks there are, blocks of a band, and queries.
     fn sizes(&self) -> [usize; QUERY] {
         std::array::from_fn(|k| self.entry[k] as usize)
     }
@@ -178,7 +179,7 @@ impl Group<'_> {
     }
 }
 
-/// Unpacks a block, so that four floats of a vector lie beside those of the next.
+/// Unpacks a block. Four floats of a vector lie beside four of the next vector.
 fn unpack(packing: Packing, packed: &[u32], floats: &mut Vec<f32>) {
     floats.clear();
     let words = 4 / (elements(Some(packing)) as usize / 4);
@@ -202,7 +203,7 @@ fn unpack(packing: Packing, packed: &[u32], floats: &mut Vec<f32>) {
     }
 }
 
-/// Scales a block's whole numbers.
+/// Multiplies each vector of a block by its scale.
 fn scale(scales: &[u32], floats: &mut [f32]) {
     for row in floats.chunks_exact_mut(4 * VECTORS) {
         for (quad, scale) in row.chunks_exact_mut(4).zip(scales) {
@@ -221,7 +222,7 @@ fn is_allowed(mask: Mask, words: &[u32], id: u32) -> bool {
     words.is_empty() || word.is_some_and(|word| word >> (id % 32) & 1 != 0)
 }
 
-/// Puts an item in its place among the best, if it is one.
+/// Puts an item in its place among the best items, if it is better than the last of them.
 fn offer(best: &mut [Item], item: Item) {
     let last = best.len() - 1;
     if item < best[last] {
@@ -231,8 +232,7 @@ fn offer(best: &mut [Item], item: Item) {
     }
 }
 
-/// The key of a score, the other way around than floats are ordered; both zeros
-/// have one.
+/// The key of a score: the higher the score, the lower the key. Both zeros have one key.
 fn key_of(score: f32) -> u32 {
     let bits = if score == 0.0 { 0 } else { score.to_bits() };
     if bits >> 31 == 0 {

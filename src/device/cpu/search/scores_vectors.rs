@@ -26,7 +26,7 @@ pub(super) fn compare(scan: &Scan, vectors: &[f32], query: &[f32]) -> [f32; VECT
                 &padded
             }
         };
-        add(scan, &mut sums, (rows, &query));
+        add(scan, &mut sums, rows, &query);
     }
     sums.map(|[a, b, c, d]| {
         let sum = (a + b) + (c + d);
@@ -34,11 +34,12 @@ pub(super) fn compare(scan: &Scan, vectors: &[f32], query: &[f32]) -> [f32; VECT
     })
 }
 
-/// Adds what some rows of a block give with those of a query, in order.
+/// Adds the products, or squared distances, of some rows of a block and of a query, in order.
 fn add(
     scan: &Scan,
     sums: &mut [[f32; 4]; VECTORS],
-    (rows, query): (&[[[f32; 4]; VECTORS]; ROWS], &[[f32; 4]; ROWS]),
+    rows: &[[[f32; 4]; VECTORS]; ROWS],
+    query: &[[f32; 4]; ROWS],
 ) {
     for (vector, sums) in sums.iter_mut().enumerate() {
         for k in 0..4 {

@@ -1,9 +1,9 @@
 //! Products of two matrices of floats.
 //!
-//! Natively `matrixmultiply` makes them; in a page, where its kernel needs more
-//! vectors than there are registers, [`panels`] do. Both pad to the size of their
-//! kernel, so an element's bits depend on the length of its sum alone: not on how
-//! many rows there are, nor on which of them it is in.
+//! Natively `matrixmultiply` computes them. In a page its kernel would need more vectors than
+//! there are registers, so [`panels`] compute them. Both pad to the size of their kernel, so an
+//! element's bits depend on the length of its sum alone: not on the number of rows, nor on the
+//! element's own row.
 
 #[cfg(any(test, target_arch = "wasm32"))]
 mod panels;
@@ -15,7 +15,8 @@ mod product;
 #[path = "web.rs"]
 mod product;
 
-/// A matrix in memory, by the steps from one row and from one column to the next.
+/// A matrix in memory: where it begins, and the steps from one row and from one column to the
+/// next.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
     pub(super) words: &'a [f32],
@@ -26,7 +27,7 @@ pub(super) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// What begins with this row and column.
+    /// The part of the matrix that begins with this row and column.
     pub(super) fn from(self, row: u32, column: u32) -> Self {
         let down = row.wrapping_mul(self.down);
         let across = column.wrapping_mul(self.across);
@@ -34,8 +35,8 @@ impl Matrix<'_> {
         Matrix { at, ..self }
     }
 
-    /// Rows for columns.
-    pub(super) fn turned(self) -> Self {
+    /// The transposed matrix.
+    pub(super) fn transposed(self) -> Self {
         let (down, across) = (self.across, self.down);
         Matrix {
             down,
@@ -44,7 +45,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// The steps as they are meant: places wrap, so that steps may lead back.
+    /// Both steps as signed numbers: places wrap, so that steps may lead back.
     fn steps(&self) -> [isize; 2] {
         [self.down, self.across].map(|step| step.cast_signed() as isize)
     }
@@ -53,7 +54,7 @@ impl Matrix<'_> {
         let (mut low, mut high) = (i64::from(self.at), i64::from(self.at));
         for (size, step) in sizes.into_iter().zip(self.steps()) {
             let Some(last) = size.checked_sub(1) else {
-                return true; // Without elements.
+                return true; // A matrix without elements reaches nowhere.
             };
             let reach = last as i64 * step as i64;
             low += reach.min(0);
@@ -63,7 +64,8 @@ impl Matrix<'_> {
     }
 }
 
-/// Adds the product of `rows x count` and `count x columns` to what lies row by row.
+/// Adds the product of a matrix of `rows x count` and one of `count x columns` to `to`, row by
+/// row.
 ///
 /// # Panics
 ///

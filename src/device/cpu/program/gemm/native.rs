@@ -1,9 +1,9 @@
-//! Products by `matrixmultiply`, which has kernels for what the processor has.
+//! Products by `matrixmultiply`, which has kernels for each kind of processor.
 
 use super::Matrix;
 
-/// Adds a product to what lies row by row. The caller has checked that every
-/// element lies within its words.
+/// Adds a product to `to`, row by row. The caller has checked that every element lies within
+/// its words.
 pub(super) fn add(
     left: Matrix<'_>,
     right: Matrix<'_>,

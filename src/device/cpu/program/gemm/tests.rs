@@ -71,7 +71,7 @@ fn every_way_to_lie_gives_the_sums_of_float64_and_the_same_bits() {
                     let (row, column) = (row as u32, column as u32);
                     let line = (left.from(row, 0), right.from(0, column));
                     panels::add(line.0, line.1, [1, count, 1], &mut alone[..1]);
-                    let turned = (line.1.turned(), line.0.turned());
+                    let turned = (line.1.transposed(), line.0.transposed());
                     panels::add(turned.0, turned.1, [1, count, 1], &mut alone[1..]);
                     assert_eq!(alone.map(f32::to_bits), [sums[i].to_bits(); 2], "{sizes:?}");
                 }

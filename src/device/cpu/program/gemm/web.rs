@@ -1,3 +1,3 @@
-//! In a page: panels.
+//! Products in a page are computed in panels.
 
 pub(super) use super::panels::add;

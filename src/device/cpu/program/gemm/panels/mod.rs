@@ -1,6 +1,7 @@
-//! Products in panels: the lines of one factor are read where they lie, four at a
-//! time; those of the other are packed, eight side by side. Every element is the
-//! sum of the same products in the same order, whichever factor is packed.
+//! Products in panels. A line is what an element sums along: a row of the left factor, or a
+//! column of the right one. Lines of one factor are read in place, four at a time; lines of the
+//! other are packed in panels, eight side by side. Every element is the sum of the same products
+//! in the same order, whichever factor is packed.
 
 #[cfg(target_feature = "simd128")]
 #[path = "tile_vectors.rs"]
@@ -9,72 +10,96 @@ mod tile;
 #[path = "tile_scalar.rs"]
 mod tile;
 
+use std::ops::Range;
+
 use self::tile::tile;
 use super::Matrix;
 
 /// Lines of a panel.
 const WIDE: usize = 8;
 
-/// Lines that meet a panel at a time: with two vectors of a panel, a sum of each
-/// line and the line's value they fit the registers.
+/// Lines that are multiplied with a panel at a time. Two vectors of a panel, and for each line
+/// two sums and a value, fit the registers.
 const HIGH: usize = 4;
 
-/// Values of a line that are summed at once: such a panel, and the lines that meet
-/// it, take 18 KB of the first cache.
+/// Values of a line that are summed at once. A panel of so many values, and the lines that are
+/// multiplied with it, take 18 KB of the first cache.
 const DEEP: usize = 384;
 
-/// Lines that meet all panels before the next do: they stay in the second cache.
+/// Lines that are multiplied with all panels before the next lines are, so that these lines stay
+/// in the second cache.
 const BLOCK: usize = 64;
 
-/// The sums of a panel and the lines that meet it.
+/// The sums of a panel's lines and of those that are multiplied with the panel.
 type Sums = [[f32; WIDE]; HIGH];
 
-/// Adds a product to what lies row by row. The caller has checked that every
-/// element lies within its words.
+/// Adds a product to `to`, row by row. The caller has checked that every element lies within
+/// its words.
 pub(super) fn add(
     left: Matrix<'_>,
     right: Matrix<'_>,
     [rows, count, columns]: [usize; 3],
     to: &mut [f32],
 ) {
-    // A line is what an element sums along: a row of one, a column of the other.
-    let (left, right) = ((left, rows), (right.turned(), columns));
-    // What is packed had better be little, and what is not must be without gaps.
-    let is_turned = right.0.across == 1 && (left.0.across != 1 || rows < columns);
-    let ((read, lines), packed) = match is_turned {
+    let left = Factor {
+        matrix: left,
+        lines: rows,
+    };
+    let right = Factor {
+        matrix: right.transposed(),
+        lines: columns,
+    };
+    // The smaller factor is packed, but lines that are read in place must have no gaps.
+    let is_left_packed = right.matrix.across == 1 && (left.matrix.across != 1 || rows < columns);
+    let (read, packed) = match is_left_packed {
         true => (right, left),
         false => (left, right),
     };
-    let mut result = Result {
+    let lines = read.lines;
+    let mut sink = Sink {
         to,
         columns,
-        is_turned,
+        is_left_packed,
     };
     let (mut panels, mut copied) = (Vec::new(), Vec::new());
     for first in (0..count).step_by(DEEP) {
         let deep = DEEP.min(count - first);
-        pack(
-            packed.0.from(0, first as u32),
-            (packed.1, deep),
-            &mut panels,
-        );
-        let mut read = read.from(0, first as u32);
-        if read.across != 1 {
-            read = copy(read, (lines, deep), &mut copied);
+        pack(&packed.from(first), deep, &mut panels);
+        let mut in_place = read.from(first);
+        if in_place.matrix.across != 1 {
+            in_place.matrix = copy(&in_place, deep, &mut copied);
         }
+        let read = in_place.matrix;
         for block in (0..lines).step_by(BLOCK) {
             let end = lines.min(block + BLOCK);
             for (number, panel) in panels.chunks_exact(deep * WIDE).enumerate() {
-                let wide = WIDE.min(packed.1 - number * WIDE);
+                let wide = WIDE.min(packed.lines - number * WIDE);
                 for line in (block..end).step_by(HIGH) {
                     let high = HIGH.min(end - line);
-                    // Behind the last line it is once more, and nobody looks.
+                    // The last line stands for those behind it, whose sums are not read.
                     let lines = std::array::from_fn(|i| read.line(line + i.min(high - 1), deep));
                     let sums = tile(lines, panel);
-                    result.add(&sums, (line, high), (number * WIDE, wide));
+                    let lines = line..line + high;
+                    let of_panel = number * WIDE..number * WIDE + wide;
+                    sink.add(&sums, lines, of_panel);
                 }
             }
         }
+    }
+}
+
+/// A factor of a product, as lines.
+#[derive(Clone, Copy)]
+struct Factor<'a> {
+    matrix: Matrix<'a>,
+    lines: usize,
+}
+
+impl Factor<'_> {
+    /// The same lines from value number `first` on.
+    fn from(self, first: usize) -> Self {
+        let matrix = self.matrix.from(0, first as u32);
+        Factor { matrix, ..self }
     }
 }
 
@@ -83,7 +108,7 @@ impl<'a> Matrix<'a> {
         self.from(line as u32, value as u32).at as usize
     }
 
-    /// So many values of a line without gaps.
+    /// The first values of a line without gaps.
     #[inline(always)]
     fn line(&self, number: usize, values: usize) -> &'a [f32] {
         let at = self.place(number, 0);
@@ -91,26 +116,28 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// What sums are added to.
-struct Result<'a> {
+/// The product, to which sums are added.
+struct Sink<'a> {
     to: &'a mut [f32],
     columns: usize,
-    /// Whether the rows are those of panels.
-    is_turned: bool,
+    /// Whether panels are rows of the product, and not columns.
+    is_left_packed: bool,
 }
 
-impl Result<'_> {
-    fn add(&mut self, sums: &Sums, (line, high): (usize, usize), (first, wide): (usize, usize)) {
-        if !self.is_turned {
-            for (row, sums) in (line..line + high).zip(sums) {
-                add_each(&mut self.to[row * self.columns + first..], &sums[..wide]);
+impl Sink<'_> {
+    /// Adds the sums of lines that were read in place and of lines of a panel.
+    fn add(&mut self, sums: &Sums, lines: Range<usize>, of_panel: Range<usize>) {
+        if !self.is_left_packed {
+            for (row, sums) in lines.zip(sums) {
+                let at = row * self.columns + of_panel.start;
+                add_each(&mut self.to[at..], &sums[..of_panel.len()]);
             }
             return;
         }
-        for row in 0..wide {
-            let sums: [f32; HIGH] = std::array::from_fn(|i| sums[i][row]);
-            let at = (first + row) * self.columns + line;
-            add_each(&mut self.to[at..], &sums[..high]);
+        for (i, row) in of_panel.enumerate() {
+            let sums: [f32; HIGH] = std::array::from_fn(|line| sums[line][i]);
+            let at = row * self.columns + lines.start;
+            add_each(&mut self.to[at..], &sums[..lines.len()]);
         }
     }
 }
@@ -121,15 +148,19 @@ fn add_each(to: &mut [f32], sums: &[f32]) {
     }
 }
 
-/// Packs so many values of so many lines in panels: value by value, one of each line.
-fn pack(from: Matrix<'_>, (lines, values): (usize, usize), to: &mut Vec<f32>) {
+/// Packs the first values of all lines in panels: value by value, one of each line.
+fn pack(factor: &Factor<'_>, values: usize, to: &mut Vec<f32>) {
+    let Factor {
+        matrix: from,
+        lines,
+    } = *factor;
     to.resize(lines.next_multiple_of(WIDE) * values, 0.0);
     for (panel, to) in to.chunks_exact_mut(values * WIDE).enumerate() {
         let first = panel * WIDE;
         let last = WIDE.min(lines - first) - 1;
         let (to, _) = to.as_chunks_mut::<WIDE>();
         if from.across == 1 {
-            turn(
+            interleave(
                 std::array::from_fn(|i| from.line(first + i.min(last), values)),
                 to,
             );
@@ -149,17 +180,18 @@ fn pack(from: Matrix<'_>, (lines, values): (usize, usize), to: &mut Vec<f32>) {
 }
 
 /// Puts lines side by side.
-fn turn(lines: [&[f32]; WIDE], to: &mut [[f32; WIDE]]) {
+fn interleave(lines: [&[f32]; WIDE], to: &mut [[f32; WIDE]]) {
     let [a, b, c, d, e, f, g, h] = lines.map(|line| &line[..to.len()]);
     for (i, to) in to.iter_mut().enumerate() {
         *to = [a[i], b[i], c[i], d[i], e[i], f[i], g[i], h[i]];
     }
 }
 
-/// So many values of so many lines, without gaps.
-fn copy<'a>(from: Matrix<'_>, (lines, values): (usize, usize), to: &'a mut Vec<f32>) -> Matrix<'a> {
+/// Copies the first values of all lines to `to`, without gaps.
+fn copy<'a>(factor: &Factor<'_>, values: usize, to: &'a mut Vec<f32>) -> Matrix<'a> {
+    let from = factor.matrix;
     to.clear();
-    for line in 0..lines {
+    for line in 0..factor.lines {
         to.extend((0..values).map(|value| from.words[from.place(line, value)]));
     }
     Matrix {

@@ -2,7 +2,7 @@
 
 use super::{HIGH, Sums, WIDE};
 
-/// The sums of the products of each line with a panel's.
+/// For each line the sums of its products with the lines of a panel.
 pub(super) fn tile([a, b, c, d]: [&[f32]; HIGH], panel: &[f32]) -> Sums {
     let mut sums = [[0.0; WIDE]; HIGH];
     let (panel, _) = panel.as_chunks::<WIDE>();
@@ -16,7 +16,7 @@ pub(super) fn tile([a, b, c, d]: [&[f32]; HIGH], panel: &[f32]) -> Sums {
     sums
 }
 
-/// Two lines times four of a panel's: more sums would not fit the registers.
+/// Two lines times four lines of a panel: more sums would not fit the registers.
 fn part<const AT: usize>([a, b]: [&[f32]; 2], panel: &[[f32; WIDE]]) -> [[f32; 4]; 2] {
     let mut sums = [[0.0; 4]; 2];
     for ((panel, a), b) in panel.iter().zip(a).zip(b) {

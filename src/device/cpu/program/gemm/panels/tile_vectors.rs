@@ -1,13 +1,13 @@
 //! A panel times four lines, in vectors of four floats.
 //!
-//! LLVM finds no vectors in sums that go round a loop, so they are written out; and
-//! a value at a time, because more of them would not fit the registers.
+//! LLVM finds no vectors in sums that go round a loop, so the vectors are written out. Values
+//! are taken one at a time, because more of them would not fit the registers.
 
 use std::arch::wasm32::{f32x4_add, f32x4_extract_lane, f32x4_mul, f32x4_splat, v128, v128_load};
 
 use super::{HIGH, Sums, WIDE};
 
-/// The sums of the products of each line with a panel's.
+/// For each line the sums of its products with the lines of a panel.
 pub(super) fn tile([a, b, c, d]: [&[f32]; HIGH], panel: &[f32]) -> Sums {
     let mut sums = [[f32x4_splat(0.0); 2]; HIGH];
     let (panel, _) = panel.as_chunks::<WIDE>();
@@ -36,7 +36,7 @@ fn added([low, high]: [v128; 2], value: f32, panel: [v128; 2]) -> [v128; 2] {
 fn load(from: &[f32; WIDE], at: usize) -> v128 {
     let from = &from[at..at + 4];
     #[expect(unsafe_code, reason = "a vector is loaded by a pointer")]
-    // SAFETY: these are four floats, and no alignment is asked for.
+    // SAFETY: the slice has four floats, and the load needs no alignment.
     unsafe {
         v128_load(from.as_ptr().cast())
     }

@@ -1,4 +1,7 @@
-//! Programs as their text: what fuses, what is kept, what is split.
+//! Programs as text: which operations share a stage, and what a stage reads.
+
+mod buffers;
+mod limits;
 
 use super::fuse;
 use crate::error::Error;
@@ -9,16 +12,17 @@ use crate::graph::{BinaryFn, UnaryFn};
 use crate::program::{LANES, MAX_OPERANDS, Products, Program, Sizes, tiles};
 use crate::tensor::{DType, Packing};
 
+/// Nodes of a chain.
 type Nodes = Vec<NodeId>;
+/// Records a chain of inputs, and returns the results.
 type Record = fn(&mut Chain, &[NodeId]) -> Result<Nodes, Error>;
 
-/// The program of a chain over some inputs; what `record` gives are the
-/// results.
+/// The program of a chain over inputs of these shapes, whose results `record` returns.
 fn program(shapes: &[&[u32]], home: Home, record: Record) -> Program {
     sized(shapes, home, record).0
 }
 
-/// The same with the numbers of these shapes.
+/// The program of such a chain, and the sizes of inputs of these shapes.
 fn sized(shapes: &[&[u32]], home: Home, record: Record) -> (Program, Sizes) {
     let mut chain = Chain::default();
     let inputs = shapes.iter().map(|dims| {
@@ -32,6 +36,7 @@ fn sized(shapes: &[&[u32]], home: Home, record: Record) -> (Program, Sizes) {
     fuse(&chain)
 }
 
+/// Compares the program of a chain, whose inputs come with the call, with its text.
 fn check(shapes: &[&[u32]], record: Record, expected: &str) {
     let text = program(shapes, Home::Call, record).to_string();
     let lines: Vec<&str> = expected.lines().map(str::trim).collect();
@@ -50,7 +55,7 @@ fn elementwise_chains_are_one_kernel() {
         },
         "dispatch map((relu(in0) * c0) + in1) in0, in1 -> result",
     );
-    // What is asked twice is computed once, and what nobody asked for never.
+    // Equal operations are computed once, and operations that no result needs never.
     check(
         &[&[100]],
         |g, x| {
@@ -84,7 +89,7 @@ fn views_are_strides() {
         },
         "dispatch map(abs(exp(in0))) in0 -> result",
     );
-    // A broadcast has no place in another shape, so it is computed first.
+    // A broadcast cannot be seen as of another shape, so it is computed first.
     check(
         &[&[30, 40], &[40]],
         |g, x| {
@@ -126,7 +131,7 @@ fn rows_take_what_is_before_and_behind_them() {
         &[&[500, 384]],
         |g, x| {
             let y = g.unary(UnaryFn::Gelu, x[0])?;
-            let y = g.norm(Norm::Softmax, (y, -1), None)?;
+            let y = g.norm(Norm::Softmax, y, -1, None)?;
             let c = g.constant()?;
             Ok(vec![g.binary(BinaryFn::Mul, y, c)?])
         },
@@ -137,7 +142,7 @@ fn rows_take_what_is_before_and_behind_them() {
         &[&[500, 16]],
         |g, x| {
             let epsilon = g.constant()?;
-            Ok(vec![g.norm(Norm::Layer, (x[0], -1), Some(epsilon))?])
+            Ok(vec![g.norm(Norm::Layer, x[0], -1, Some(epsilon))?])
         },
         "dispatch rows(r0 = sum(in0); r1 = r0 / count; r2 = sum(t2 = in0 - r1; t2 * t2); \
          r3 = sqrt((r2 / count) + c0); each (in0 - r1) / r3) in0 -> result",
@@ -177,16 +182,16 @@ fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
             let y = g.matmul(x[0], x[1])?;
             let y = g.binary(BinaryFn::Add, y, x[2])?;
             let y = g.binary(BinaryFn::Add, y, x[0])?;
-            Ok(vec![g.norm(Norm::Softmax, (y, -1), None)?])
+            Ok(vec![g.norm(Norm::Softmax, y, -1, None)?])
         },
         "dispatch tiles(r0 = sum(in0 * in1); (r0 + in2) + in0) in0, in1, in2, in0 -> b0
          dispatch rows(r0 = max(b0); r1 = sum(exp(b0 - r0)); each exp(b0 - r0) / r1) b0 -> result",
     );
-    // What is folded in another way, or moved, is read.
+    // A value that is folded along other axes, or moved, is read from memory.
     check(
         &[&[20, 24], &[24]],
         |g, x| {
-            let y = g.norm(Norm::Softmax, (x[0], -1), None)?;
+            let y = g.norm(Norm::Softmax, x[0], -1, None)?;
             let y = g.binary(BinaryFn::Mul, y, x[1])?;
             let first = g.slice(y, &[(0, 1, 1)])?;
             let mean = g.reduce(Reduction::Mean, y, (&[0], false))?;
@@ -196,116 +201,6 @@ fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
          each (exp(in0 - r0) / r1) * in1) in0, in1 -> b0
          dispatch map(b0) b0 -> result
          dispatch rows(r0 = sum(b0); r0 / count) b0 -> result1",
-    );
-}
-
-#[test]
-fn cheap_values_are_repeated_and_others_kept() {
-    check(
-        &[&[100], &[50]],
-        |g, x| {
-            let cheap = g.unary(UnaryFn::Relu, x[0])?;
-            let up = g.unary(UnaryFn::Exp, cheap)?;
-            let down = g.unary(UnaryFn::Log, cheap)?;
-            Ok(vec![up, down])
-        },
-        "dispatch map(exp(relu(in0))) in0 -> result
-         dispatch map(log(relu(in0))) in0 -> result1",
-    );
-    check(
-        &[&[100]],
-        |g, x| {
-            let dear = g.unary(UnaryFn::Gelu, x[0])?;
-            let up = g.unary(UnaryFn::Exp, dear)?;
-            let down = g.unary(UnaryFn::Log, dear)?;
-            Ok(vec![up, down])
-        },
-        "dispatch map(gelu(in0)) in0 -> b0
-         dispatch map(exp(b0)) b0 -> result
-         dispatch map(log(b0)) b0 -> result1",
-    );
-    // A result that is also read is a copy: results share a buffer.
-    check(
-        &[&[100]],
-        |g, x| {
-            let dear = g.unary(UnaryFn::Gelu, x[0])?;
-            Ok(vec![dear, g.unary(UnaryFn::Exp, dear)?])
-        },
-        "dispatch map(gelu(in0)) in0 -> b0
-         dispatch map(b0) b0 -> result
-         dispatch map(exp(b0)) b0 -> result1",
-    );
-}
-
-#[test]
-fn the_last_reader_of_a_buffer_writes_there_if_it_can() {
-    // `twice` is read by two stages: first by one that must leave it alone.
-    check(
-        &[&[100], &[100]],
-        |g, x| {
-            let twice = g.unary(UnaryFn::Gelu, x[0])?;
-            let up = g.unary(UnaryFn::Exp, twice)?;
-            let down = g.binary(BinaryFn::Div, twice, x[1])?;
-            let ups = [g.unary(UnaryFn::Exp, up)?, g.unary(UnaryFn::Log, up)?];
-            let downs = [g.unary(UnaryFn::Exp, down)?, g.unary(UnaryFn::Log, down)?];
-            Ok([ups, downs].concat())
-        },
-        "dispatch map(gelu(in0)) in0 -> b0
-         dispatch map(exp(b0)) b0 -> b1
-         dispatch map(b0 / in1) b0, in1 -> b0
-         dispatch map(exp(b1)) b1 -> result
-         dispatch map(log(b1)) b1 -> result1
-         dispatch map(exp(b0)) b0 -> result2
-         dispatch map(log(b0)) b0 -> result3",
-    );
-    // Not where places move, or the other buffer is of another length.
-    check(
-        &[&[10, 10]],
-        |g, x| {
-            let y = g.unary(UnaryFn::Gelu, x[0])?;
-            let turned = g.transpose(y, &[])?;
-            let moved = g.binary(BinaryFn::Div, y, turned)?;
-            let part = g.slice(moved, &[(0, 4, 1)])?;
-            let part = g.unary(UnaryFn::Gelu, part)?;
-            Ok(vec![
-                g.unary(UnaryFn::Exp, part)?,
-                g.unary(UnaryFn::Log, part)?,
-            ])
-        },
-        "dispatch map(gelu(in0)) in0 -> b0
-         dispatch map(gelu(b0 / b0~)) b0 -> b1
-         dispatch map(exp(b1)) b1 -> result
-         dispatch map(log(b1)) b1 -> result1",
-    );
-    // Nor where a result that was asked for twice is computed again at the end.
-    check(
-        &[&[100]],
-        |g, x| {
-            let y = g.unary(UnaryFn::Gelu, x[0])?;
-            let down = g.unary(UnaryFn::Log, y)?;
-            let up = g.unary(UnaryFn::Exp, y)?;
-            let ups = [g.unary(UnaryFn::Exp, up)?, g.unary(UnaryFn::Log, up)?];
-            Ok([[down, down], ups].concat())
-        },
-        "dispatch map(gelu(in0)) in0 -> b0
-         dispatch map(log(b0)) b0 -> result
-         dispatch map(exp(b0)) b0 -> b2
-         dispatch map(exp(b2)) b2 -> result2
-         dispatch map(log(b2)) b2 -> result3",
-    );
-}
-
-#[test]
-fn parts_of_a_concat_are_written_in_place() {
-    check(
-        &[&[3, 4], &[3, 5]],
-        |g, x| {
-            let a = g.unary(UnaryFn::Exp, x[0])?;
-            let b = g.reduce(Reduction::Sum, x[1], (&[1], true))?;
-            Ok(vec![g.concat(&[a, b], 1)?])
-        },
-        "dispatch map(exp(in0)) as a part in0 -> result
-         dispatch rows(r0 = sum(in1); r0) in1 -> result",
     );
 }
 
@@ -320,33 +215,6 @@ fn gathers_read_by_index() {
         },
         "dispatch rows(r0 = max(in1); r1 = first(same(in1, r0)); r1) in1 -> b0
          dispatch map(neg(in0[b0~])) b0, in0 -> result",
-    );
-}
-
-#[test]
-fn more_tensors_than_bindings_are_split() {
-    let record: Record = |g, x| {
-        let mut sum = x[0];
-        for next in &x[1..] {
-            sum = g.binary(BinaryFn::Add, sum, *next)?;
-        }
-        Ok(vec![sum])
-    };
-    let shapes: [&[u32]; 9] = [&[8]; 9];
-    let shared = program(&shapes, Home::Call, record);
-    assert_eq!(shared.stages.len(), 1, "{shared}");
-    let split = program(&shapes, Home::Resident, record);
-    assert_eq!(
-        split.to_string(),
-        "dispatch map(((((tensor0 + tensor1) + tensor2) + tensor3) + tensor4) + tensor5) \
-         tensor0, tensor1, tensor2, tensor3, tensor4, tensor5 -> b0\n\
-         dispatch map(((b0 + tensor6) + tensor7) + tensor8) b0, tensor6, tensor7, tensor8 -> result"
-    );
-    assert!(
-        split
-            .stages
-            .iter()
-            .all(|stage| stage.bindings() <= MAX_OPERANDS)
     );
 }
 
@@ -369,26 +237,10 @@ fn how_tensors_are_packed_is_part_of_the_program_and_shown() {
 }
 
 #[test]
-fn long_chains_are_split() {
-    let long = program(&[&[8]], Home::Call, |g, x| {
-        let mut y = x[0];
-        for _ in 0..900 {
-            y = g.unary(UnaryFn::Exp, y)?;
-        }
-        Ok(vec![y])
-    });
-    assert!(
-        (8..20).contains(&long.stages.len()),
-        "{}",
-        long.stages.len()
-    );
-}
-
-#[test]
 fn programs_hold_no_sizes() {
     let record: Record = |g, x| {
         let y = g.binary(BinaryFn::Add, x[0], x[1])?;
-        let y = g.norm(Norm::Softmax, (y, -1), None)?;
+        let y = g.norm(Norm::Softmax, y, -1, None)?;
         let y = g.transpose(y, &[])?;
         Ok(vec![y, g.reduce(Reduction::Mean, x[0], (&[0], true))?])
     };
@@ -396,48 +248,4 @@ fn programs_hold_no_sizes() {
     for rows in 1..=32 {
         assert!(of(rows) == of(7), "{rows} rows:\n{}\n{}", of(rows), of(7));
     }
-}
-
-#[test]
-fn few_tiles_are_small() {
-    let record: Record = |g, x| Ok(vec![g.matmul(x[0], x[1])?]);
-    // Calls as (stack, rows, columns), whether they have small tiles, and how many in all.
-    for (calls, expected) in [
-        (&[(1, 0, 5)][..], (true, 0)),
-        (&[(1, 1, 1)], (true, 1)),
-        (&[(1, 8, 384)], (true, 12)),
-        (&[(1, 17, 384)], (true, 24)),
-        (&[(1, 64 * 48, 64)], (true, 192 * 2)),
-        (&[(1, 64 * 48 + 1, 64)], (false, 49)),
-        // Few together, and many.
-        (&[(1, 64, 64), (3, 64, 64)], (true, 4 * 8)),
-        (&[(1, 64, 64), (48, 64, 64)], (false, 49)),
-        (&[(1, 64 * 30, 64), (1, 64 * 30, 64)], (false, 60)),
-        // Large ones would be empty but for an eighth.
-        (&[(500, 8, 10)], (true, 500)),
-        (&[(500, 8, 64)], (true, 1000)),
-        (&[(500, 40, 64)], (false, 500)),
-    ] {
-        let mut stage = None;
-        let (mut threads, mut entries) = (Vec::new(), Vec::new());
-        for (stack, rows, columns) in calls {
-            let shapes = [[*stack, *rows, 16], [*stack, 16, *columns]];
-            let (program, sizes) = sized(&[&shapes[0], &shapes[1]], Home::Call, record);
-            let own = &sizes.stages[0];
-            let addresses = program.stages[0].loads.len();
-            threads.push(own.threads);
-            entries.extend([0, 0, 0][..addresses].iter().chain(&own.words));
-            stage = Some(program.stages[0].clone());
-        }
-        let products = stage.as_ref().and_then(Products::of).unwrap();
-        let words = entries.len() / calls.len();
-        let are_small = products.are_small(threads.iter().copied(), &entries);
-        let own = threads.iter().zip(entries.chunks(words));
-        let tiles = own.map(|(threads, words)| match are_small {
-            true => products.small_threads(*threads, words) / LANES,
-            false => threads / LANES,
-        });
-        assert_eq!((are_small, tiles.sum()), expected, "{calls:?}");
-    }
-    assert_eq!(tiles(u32::MAX, u32::MAX), u32::MAX);
 }

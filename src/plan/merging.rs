@@ -1,4 +1,4 @@
-//! Groups the calls of a chunk by program and by the resident tensors that they name, and
+//! Merges the calls of a chunk that have one program and name the same resident tensors, and
 //! gives every call its addresses.
 //!
 //! Each call has one entry for each stage; calls whose rows lie end to end may share an
@@ -25,15 +25,15 @@ pub(super) struct ChunkSource<'a, C> {
     pub(super) before: &'a [u32],
 }
 
-/// The calls of a chunk in groups, with their addresses.
+/// The calls of a chunk, merged and with their addresses.
 pub(super) struct ChunkLayout<'a> {
     recipes: &'a [Recipe],
     /// As in [`ChunkSource`].
     before: &'a [u32],
     pub(super) copies: CopyRuns,
-    pub(super) groups: Vec<Group>,
-    /// For each recipe the group that its last call was added to.
-    group_of: Vec<Option<usize>>,
+    pub(super) merged: Vec<MergedCalls>,
+    /// For each recipe the merged calls that its last call was added to.
+    merged_with: Vec<Option<usize>>,
     /// Where the result of each call lies, in the order of the calls.
     pub(super) results: Vec<Span>,
     /// The last call's numbers that were laid out, and the address of their copy.
@@ -43,11 +43,11 @@ pub(super) struct ChunkLayout<'a> {
 }
 
 /// Calls that are computed together.
-pub(super) struct Group {
-    /// The recipe of the group's first call.
+pub(super) struct MergedCalls {
+    /// The recipe of the first call.
     pub(super) recipe: RecipeId,
     pub(super) set: SetId,
-    /// How many calls the group has so far.
+    /// How many calls there are so far.
     pub(super) calls: u32,
     /// For each stage that is run, the segments of the calls.
     pub(super) stages: Vec<SegmentList>,
@@ -80,8 +80,8 @@ impl<'a> ChunkLayout<'a> {
             recipes: source.recipes,
             before: source.before,
             copies: CopyRuns::default(),
-            groups: Vec::new(),
-            group_of: vec![None; source.recipes.len()],
+            merged: Vec::new(),
+            merged_with: vec![None; source.recipes.len()],
             results: Vec::with_capacity(calls),
             numbers: None,
             result_words: 0,
@@ -104,7 +104,7 @@ impl<'a> ChunkLayout<'a> {
             false => recipe.sizes_of(slice.rows),
         };
         let numbers = self.numbers(recipe, call, inputs, slice.rows);
-        self.group(call).add(&AddressedCall {
+        self.merged_calls(call).add(&AddressedCall {
             recipe,
             sizes: own.as_deref().unwrap_or(&recipe.sizes),
             slice,
@@ -127,20 +127,20 @@ impl<'a> ChunkLayout<'a> {
         at
     }
 
-    /// The group that a call belongs to: that of all calls of equal programs that name the
-    /// same resident tensors, whatever the shapes.
-    fn group(&mut self, call: &Call) -> &mut Group {
+    /// The merged calls that a call belongs to: all calls of equal programs that name the same
+    /// resident tensors, whatever the shapes.
+    fn merged_calls(&mut self, call: &Call) -> &mut MergedCalls {
         let recipes = self.recipes;
         let schedule = |recipe: RecipeId| &recipes[recipe.0 as usize].schedule;
         let own = schedule(call.recipe);
         let belongs =
-            |group: &Group| group.set == call.set && Arc::ptr_eq(schedule(group.recipe), own);
-        let known = match self.group_of[call.recipe.0 as usize] {
-            Some(index) if belongs(&self.groups[index]) => Some(index),
-            _ => self.groups.iter().position(belongs),
+            |known: &MergedCalls| known.set == call.set && Arc::ptr_eq(schedule(known.recipe), own);
+        let known = match self.merged_with[call.recipe.0 as usize] {
+            Some(index) if belongs(&self.merged[index]) => Some(index),
+            _ => self.merged.iter().position(belongs),
         };
         let index = known.unwrap_or_else(|| {
-            self.groups.push(Group {
+            self.merged.push(MergedCalls {
                 recipe: call.recipe,
                 set: call.set,
                 calls: 0,
@@ -148,14 +148,14 @@ impl<'a> ChunkLayout<'a> {
                 filled: vec![0; own.program.buffers as usize],
                 starts: Vec::new(),
             });
-            self.groups.len() - 1
+            self.merged.len() - 1
         });
-        self.group_of[call.recipe.0 as usize] = Some(index);
-        &mut self.groups[index]
+        self.merged_with[call.recipe.0 as usize] = Some(index);
+        &mut self.merged[index]
     }
 }
 
-impl Group {
+impl MergedCalls {
     /// Adds a slice of a call.
     fn add(&mut self, call: &AddressedCall<'_>) {
         // Intermediates lie end to end, call after call. A count of words that passes 32 bits

@@ -1,0 +1,136 @@
+//! Settlement: takes what flights brought, and answers the calls of each chunk.
+//!
+//! What is sent in place of a chunk is decided by `launch`, and what becomes of a batch
+//! without a device or without memory by `device_loss` and `out_of_memory_retry`.
+
+use super::Session;
+use super::in_flight::InFlight;
+use super::payload::Payload;
+use super::recovery::ATTEMPTS;
+use super::scatter::Answer;
+use crate::batch::BatchId;
+use crate::device::{Device, Flight, Generation, Readback};
+use crate::error::Error;
+
+/// The answers to a chunk of a batch.
+pub struct Settlement {
+    /// The calls still waited for, in submission order.
+    pub answers: Vec<Answer>,
+    /// The results, or what went wrong with all of them.
+    pub outcome: Result<Readback, Error>,
+    /// Whether this was the last chunk of the batch.
+    pub is_last: bool,
+    /// Chunks of the batch that were sent in place of this one, behind those in flight.
+    pub next: Vec<Flight>,
+}
+
+impl<D: Device> Session<D> {
+    /// Takes what the next flight of a batch brought. `None` for a batch that is not in
+    /// flight on the device of this number, for one that goes again in smaller chunks, and
+    /// for one that was lost with the device and will be sent again: [`Session::is_lost`]
+    /// says so.
+    pub fn settle(
+        &mut self,
+        batch: BatchId,
+        generation: Generation,
+        outcome: Result<Readback, Error>,
+    ) -> Option<Settlement> {
+        let at = self.place_in_flight(batch, generation)?;
+        if self.requeue_lost(at, &outcome) || self.retry_in_smaller_chunks(at, &outcome) {
+            return None;
+        }
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
+        self.metrics.meter.landed(&mut way.timing, stamps);
+        let sent = &way.chunks[way.landed];
+        way.landed += 1;
+        let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
+        let answers = sent.answers(batch, self.programs.recipes(), &outcome);
+        let done = sent.done(batch, &outcome);
+        let proves = match &outcome {
+            Ok(_) => {
+                let whole = answers.iter().filter(|answer| answer.is_last()).count();
+                self.metrics.settled(whole, sent.engine);
+                // A call that was answered with results shows that the device works.
+                // Nothing comes back of a call that writes to a tensor: such calls show
+                // that the device works when it was not lost for a minute.
+                let has_words = || answers.iter().any(|answer| answer.span.words > 0);
+                let is_result = || self.life.is_old(way.sent) || has_words();
+                whole > 0 && !sent.is_cpu_share && is_result()
+            }
+            Err(_) => {
+                self.metrics.rejected += answers.len() as u64;
+                false
+            }
+        };
+        if proves {
+            self.life.proved();
+            self.recovery.proved();
+            batch.payload.losses = 0; // Answered calls are not sent again.
+        }
+        let next = match is_last {
+            true => {
+                self.finish(at);
+                Vec::new()
+            }
+            false => {
+                self.queue.answered(at, done);
+                self.go_on(at)
+            }
+        };
+        Some(Settlement {
+            answers,
+            outcome,
+            is_last,
+            next,
+        })
+    }
+
+    /// Notes a device that was lost with the flight of a batch, by its place in flight:
+    /// `true` if the batch is sent again.
+    fn requeue_lost(&mut self, at: usize, outcome: &Result<Readback, Error>) -> bool {
+        let way = &self.queue.in_flight()[at].way;
+        let is_cpu_share = way.chunks[way.landed].is_cpu_share;
+        if !matches!(outcome, Err(Error::DeviceLost(_))) || is_cpu_share {
+            return false;
+        }
+        self.lose(way.generation);
+        let goes_again = self.queue.flying(at).payload.losses < ATTEMPTS;
+        if goes_again {
+            self.requeue(at);
+        }
+        goes_again
+    }
+
+    /// Lets go of a batch, by its place in flight, whose last chunk was answered.
+    fn finish(&mut self, at: usize) {
+        let flying = self.queue.settle(at);
+        let outline = flying.outline(self.devices.engine());
+        self.metrics.meter.finished(flying.way.timing, &outline);
+        self.recycle(flying.batch.payload);
+    }
+
+    /// Sends more chunks of a batch, if there are more.
+    fn go_on(&mut self, at: usize) -> Vec<Flight> {
+        if self.is_lost() || self.queue.in_flight()[at].way.rest.is_empty() {
+            return Vec::new(); // A lost device's batch is sent again as a whole.
+        }
+        let start = self
+            .metrics
+            .meter
+            .start(|| self.devices.primary().counters());
+        let flights = self.send_more(at);
+        let timing = &mut self.queue.in_flight_mut()[at].way.timing;
+        let counters = || self.devices.primary().counters();
+        self.metrics.meter.went_on(timing, start, counters);
+        flights
+    }
+
+    /// Gives the memory of a batch that is over to the next.
+    pub(super) fn recycle(&mut self, payload: Payload) {
+        let Payload { arena, read, .. } = payload;
+        self.unread(read);
+        self.sweep();
+        self.arenas.keep(arena);
+    }
+}
