@@ -38,7 +38,7 @@ pub struct Driver<D> {
     calibration: Calibration,
     /// Since when nothing was due, if nothing was since the last batch.
     idle_since: Option<Millis>,
-    /// Whether the face has neither answers to hand out nor flights to await. Only then samples
+    /// Whether the face has neither answers to hand out nor flights to await. Only then probes
     /// are sent, and calls may gather.
     is_face_idle: bool,
 }
@@ -46,7 +46,7 @@ pub struct Driver<D> {
 /// What may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Batches and samples.
+    /// Batches and probes.
     InUse,
     /// Nothing, until the tensors of a device that replaced a lost one are filled.
     Filling,
@@ -69,9 +69,9 @@ enum Calibration {
     Over,
     /// Measuring begins once a call was answered, so that it delays no program's first result.
     AfterAnswer,
-    /// The next sample is sent when nothing else is in flight.
+    /// The next probe is sent when nothing else is in flight.
     Waits,
-    /// A sample is in flight.
+    /// A probe is in flight.
     Measures {
         generation: Generation,
         since: Millis,
@@ -204,9 +204,9 @@ impl<D: Device> Driver<D> {
         self.session.compiled(generation, compiled, now);
     }
 
-    /// Takes the outcome of a sample. A sample that failed, or was in flight together with a
+    /// Takes the outcome of a probe. A probe that failed, or was in flight together with a
     /// batch, tells nothing.
-    pub fn note_sample(&mut self, outcome: &Result<Readback, Error>, now: Millis) {
+    pub fn note_probe(&mut self, outcome: &Result<Readback, Error>, now: Millis) {
         let Calibration::Measures { generation, since } = self.calibration else {
             return;
         };
@@ -217,7 +217,7 @@ impl<D: Device> Driver<D> {
         let is_well = outcome.is_ok() && self.session.in_flight() == 0;
         let took = now.0 - since.0;
         self.session
-            .note_sample(if is_well { took } else { f64::INFINITY });
+            .note_probe(if is_well { took } else { f64::INFINITY });
     }
 
     /// Measures the cost model while nothing is in flight; [`Work::EndCalibration`] follows.
@@ -312,7 +312,7 @@ impl<D: Device> Driver<D> {
         }
     }
 
-    /// The work where no batch is to be sent: a sample, trimming, or sleep.
+    /// The work where no batch is to be sent: a probe, trimming, or sleep.
     fn idle_work(&mut self, now: Millis) -> Work {
         let is_face_idle = std::mem::take(&mut self.is_face_idle);
         let mut until = None;
@@ -320,7 +320,7 @@ impl<D: Device> Driver<D> {
             match self.calibration {
                 // The face is to hand out its answers first, and asks again.
                 Calibration::Waits if !is_face_idle => until = Some(now),
-                Calibration::Waits => return self.sample(now),
+                Calibration::Waits => return self.probe(now),
                 Calibration::Measures { .. } => {}
                 Calibration::Over | Calibration::AfterAnswer => {
                     until = self.trims_at(now);
@@ -346,10 +346,10 @@ impl<D: Device> Driver<D> {
         Some(Millis(since.0 + IDLE_MS))
     }
 
-    /// Sends the next sample, if the cost model needs one more.
-    fn sample(&mut self, now: Millis) -> Work {
+    /// Sends the next probe, if the cost model needs one more.
+    fn probe(&mut self, now: Millis) -> Work {
         let generation = self.session.generation();
-        let Some(flight) = self.session.next_sample() else {
+        let Some(flight) = self.session.next_probe() else {
             self.calibration = Calibration::Over;
             return Work::EndCalibration;
         };
@@ -357,11 +357,11 @@ impl<D: Device> Driver<D> {
             generation,
             since: now,
         };
-        Work::Sample { generation, flight }
+        Work::Probe { generation, flight }
     }
 
     /// When the device will have owed an answer for too long: to a batch, a compilation or a
-    /// sample.
+    /// probe.
     fn stalls_at(&self) -> Option<Millis> {
         if self.session.is_lost() {
             return None; // A lost device owes nothing.
@@ -369,11 +369,11 @@ impl<D: Device> Driver<D> {
         let mut since = self.session.oldest_in_flight();
         if let Calibration::Measures {
             generation,
-            since: sampled,
+            since: probed,
         } = self.calibration
             && !self.is_gone(generation)
         {
-            since = earlier(since, Some(sampled));
+            since = earlier(since, Some(probed));
         }
         let since = since?;
         Some(Millis(since.0 + self.config.stall_ms))

@@ -46,10 +46,10 @@ pub enum Work {
         /// In milliseconds.
         pauses: &'static [f64],
     },
-    /// Await a sample, and give its outcome to
-    /// [`Driver::note_sample`](super::Driver::note_sample) at once: it is timed.
-    Sample {
-        /// The generation of the device that the sample was sent to.
+    /// Await a probe, and give its outcome to
+    /// [`Driver::note_probe`](super::Driver::note_probe) at once: it is timed.
+    Probe {
+        /// The generation of the device that the probe was sent to.
         generation: Generation,
         /// A few calls that nobody made.
         flight: Flight,

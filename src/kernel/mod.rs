@@ -78,11 +78,11 @@ impl Kernel {
     }
 
     /// How many neighboring threads must be in one workgroup.
-    pub fn group(&self) -> u32 {
+    pub fn cooperating_threads(&self) -> u32 {
         match self {
             Kernel::Named(Named::TopKScan(_) | Named::TopKMerge) => LANES,
             Kernel::Named(_) => 1,
-            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.group(),
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.cooperating_threads(),
         }
     }
 

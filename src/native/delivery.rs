@@ -2,7 +2,7 @@
 //!
 //! Results are copied outside the lock. Which calls a chunk answers is the session's matter.
 
-use super::answer::Answer;
+use super::recipient::Recipient;
 use super::result_buffer::Words;
 use crate::device::Readback;
 use crate::error::Error;
@@ -22,7 +22,7 @@ pub(super) struct Part {
     /// With the first part of a call, memory for the whole result.
     pub(super) begun: Option<Words>,
     /// With the last part of a call, who waits for the result.
-    pub(super) caller: Option<Answer>,
+    pub(super) caller: Option<Recipient>,
 }
 
 impl Delivery {

@@ -3,7 +3,6 @@
 //! Futures here need no particular runtime, and what waits has a blocking twin.
 //! Nothing here computes, plans or decides when to send.
 
-mod answer;
 mod arrival;
 mod blocking;
 mod builder;
@@ -26,6 +25,7 @@ mod listeners;
 mod lru;
 mod operations;
 mod parameter;
+mod recipient;
 mod recovery;
 mod request;
 mod residents;

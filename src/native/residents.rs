@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::answer::Answer;
 use super::import::Imports;
 use super::platform::AnyDevice;
+use super::recipient::Recipient;
 use super::state::State;
 use super::storage::Contents;
 use super::tensor::Resident;
@@ -53,7 +53,7 @@ impl Residents {
 impl State {
     /// Fills the tensors again after a loss. A tensor that cannot be filled is lost, and its calls
     /// are given up; who waits for these calls.
-    pub(super) fn restore(&mut self) -> Vec<Answer> {
+    pub(super) fn restore(&mut self) -> Vec<Recipient> {
         let mut sources = std::mem::take(&mut self.residents.sources);
         for (number, source) in &mut sources {
             let lost = match source {

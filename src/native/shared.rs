@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::answer::Answer;
 use super::compile_jobs::CompileJobs;
 use super::config::{Config, PAUSES};
 use super::indexes::Indexes;
 use super::listeners::Listeners;
 use super::lru::Recent;
 use super::platform::{self, AnyDevice, AtomicU64, Clock};
+use super::recipient::Recipient;
 use super::residents::Residents;
 use super::result_buffer::Spare;
 use super::state::State;
@@ -134,7 +134,7 @@ impl Shared {
         }
         let reason = state.closed.get_or_insert_with(|| reason.clone()).clone();
         self.sound.store(false, Ordering::Relaxed);
-        let mut answers: Vec<(Ticket, Answer)> = state.answers.drain().collect();
+        let mut answers: Vec<(Ticket, Recipient)> = state.answers.drain().collect();
         // A state that is half changed may panic again; all calls are answered nevertheless.
         state.driver.close();
         let given_up = catch_unwind(AssertUnwindSafe(|| state.driver.session.give_up_all()));

@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 
-use super::answer::Answer;
 use super::compile_jobs::CompileJobs;
 use super::indexes::Indexes;
 use super::listeners::Listeners;
 use super::lru::Recent;
 use super::platform::{AnyDevice, Task};
+use super::recipient::Recipient;
 use super::request::Structure;
 use super::residents::Residents;
 use super::result_buffer::Spare;
@@ -25,7 +25,7 @@ use crate::plan::RecipeId;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) driver: Driver<AnyDevice>,
-    pub(super) answers: HashMap<Ticket, Answer>,
+    pub(super) answers: HashMap<Ticket, Recipient>,
     pub(super) recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
     pub(super) listeners: Listeners,

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use futures_channel::oneshot;
 
-use super::answer::Answer;
 use super::call::Call;
 use super::embedder::Burden;
+use super::recipient::Recipient;
 use super::request::{Request, Structure};
 use super::shared::{Purpose, Shared};
 use super::state::State;
@@ -38,9 +38,9 @@ impl Shared {
         terms: Terms,
     ) -> Call<T>
     where
-        Answer: From<oneshot::Sender<Result<Vec<T>, Error>>>,
+        Recipient: From<oneshot::Sender<Result<Vec<T>, Error>>>,
     {
-        self.submit_to(request, terms, Answer::from)
+        self.submit_to(request, terms, Recipient::from)
     }
 
     /// Takes a call whose answer is the first floats of its result.
@@ -50,7 +50,9 @@ impl Shared {
         terms: Terms,
         floats: usize,
     ) -> Call<f32> {
-        self.submit_to(Ok(request), terms, |sender| Answer::Floats(sender, floats))
+        self.submit_to(Ok(request), terms, |sender| {
+            Recipient::Floats(sender, floats)
+        })
     }
 
     /// Takes a text's call, whose answer is the first floats of its result.
@@ -61,7 +63,7 @@ impl Shared {
         floats: usize,
         burden: Burden,
     ) -> Call<f32> {
-        let answer = |sender| Answer::Embedded(sender, floats, burden);
+        let answer = |sender| Recipient::Embedded(sender, floats, burden);
         self.submit_to(Ok(request), terms, answer)
     }
 
@@ -69,7 +71,7 @@ impl Shared {
         self: &Arc<Self>,
         request: Result<Request<'_>, Error>,
         terms: Terms,
-        answer: impl FnOnce(oneshot::Sender<Result<Vec<T>, Error>>) -> Answer,
+        answer: impl FnOnce(oneshot::Sender<Result<Vec<T>, Error>>) -> Recipient,
     ) -> Call<T> {
         let (sender, receiver) = oneshot::channel();
         match request.and_then(|request| self.enqueue(&request, terms, answer(sender))) {
@@ -84,7 +86,7 @@ impl Shared {
         &self,
         request: &Request<'_>,
         terms: Terms,
-        answer: Answer,
+        answer: Recipient,
     ) -> Result<Option<Ticket>, Error> {
         let mut state = self.open()?;
         for tensor in &request.chained.tensors {
@@ -139,7 +141,7 @@ impl Shared {
         };
         let (sender, receiver) = oneshot::channel();
         let ticket = state.driver.session.warm_up(kernels);
-        state.answers.insert(ticket, Answer::from(sender));
+        state.answers.insert(ticket, Recipient::from(sender));
         self.wake_worker(state);
         Call::pending(Arc::clone(self), ticket, receiver)
     }

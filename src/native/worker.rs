@@ -168,13 +168,13 @@ impl Worker<'_> {
                 self.opener.open(shared, pauses);
             }
             Work::Look { pauses } => self.opener.open(shared, pauses),
-            Work::Sample { generation, flight } => {
-                let sampled = arrive(shared, flight, |state, now| {
+            Work::Probe { generation, flight } => {
+                let probed = arrive(shared, flight, |state, now| {
                     check_loss(state, generation, now)
                 });
-                if let Some(outcome) = sampled {
+                if let Some(outcome) = probed {
                     let now = shared.clock.now();
-                    shared.lock().driver.note_sample(&outcome, now);
+                    shared.lock().driver.note_probe(&outcome, now);
                 }
             }
             // Native sessions have no listeners for other news.

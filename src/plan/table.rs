@@ -57,7 +57,7 @@ impl Table {
     pub fn of(dispatch: &Dispatch) -> Table {
         let settings = &dispatch.settings;
         let counts = (0..dispatch.segments.len()).map(|call| threads(dispatch, call));
-        let (shift, blocks) = choose_shift(counts, dispatch.kernel.group());
+        let (shift, blocks) = choose_shift(counts, dispatch.kernel.cooperating_threads());
         let params = Params {
             table: 0,
             shift,

@@ -152,7 +152,7 @@ impl Stage {
     }
 
     /// How many neighboring threads must be in one workgroup.
-    pub fn group(&self) -> u32 {
+    pub fn cooperating_threads(&self) -> u32 {
         match &self.body {
             Body::Map(_) | Body::Named(..) => 1,
             Body::Rows(rows) if rows.width == Width::Thread => 1,

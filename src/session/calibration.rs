@@ -1,7 +1,7 @@
-//! Calibration: measures a [`Model`] by samples that are computed on each device. The face
-//! runs and times the samples while it is idle.
+//! Calibration: measures a [`Model`] by probes that are computed on each device. The face
+//! runs and times the probes while it is idle.
 //!
-//! A sample is best measured a few times; its shortest time counts. All samples together
+//! A probe is best measured a few times; its shortest time counts. All probes together
 //! take 20 to 50 ms, most of it waiting for the GPU.
 
 use super::Session;
@@ -14,22 +14,22 @@ use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format};
 
-/// Samples on their way to a model.
+/// Probes on their way to a model.
 #[derive(Debug)]
 pub(super) struct Calibration {
     recipes: [Recipe; 6],
     values: Box<[u32]>,
     arena: Arena,
-    /// How many samples were measured, round after round. A sample that is computed for the
+    /// How many probes were measured, round after round. A probe that is computed for the
     /// first time is compiled, and browsers compile it better while others run.
     measured: usize,
-    /// The shortest time of each sample, in milliseconds.
-    best: [f64; SAMPLES.len()],
+    /// The shortest time of each probe, in milliseconds.
+    best: [f64; PROBES.len()],
 }
 
-/// A sample: calls of one structure on one device.
+/// A probe: calls of one structure on one device.
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct Probe {
     engine: Engine,
     /// The structure's place in [`Calibration::recipes`].
     recipe: u32,
@@ -44,23 +44,23 @@ const LARGE_PRODUCT: u32 = 3;
 const SMALL_PRODUCT: u32 = 4;
 const TERMS: u32 = 5;
 
-/// The operands of samples: floats between a quarter and a half, states of many layers.
+/// The operands of probes: floats between a quarter and a half, states of many layers.
 /// Equal floats, and zeros, are computed faster than what callers have.
 fn values() -> Box<[u32]> {
     let varied = (0..MOVED * 2).map(|i| 0x3e80_0000 | (i.wrapping_mul(0x9e37_79b9) >> 9));
     varied.collect()
 }
 
-/// Rows and columns of the products that samples compute.
+/// Rows and columns of the products that probes compute.
 const LARGE: u32 = 192;
 const SMALL: u32 = 96;
 
-/// How often each sample is measured, and how often the CPU computes it each time: a sample
+/// How often each probe is measured, and how often the CPU computes it each time: a probe
 /// takes less than a browser's clock can tell.
 const ROUNDS: usize = 4;
 const AT_ONCE: u32 = 4;
 
-const SAMPLES: [Sample; 11] = [
+const PROBES: [Probe; 11] = [
     gpu(LERP, 1, 4),
     gpu(LERP, 1000, 4),
     gpu(LERP, 1, MOVED),
@@ -74,13 +74,13 @@ const SAMPLES: [Sample; 11] = [
     cpu(SMALL_PRODUCT, 1, 1),
 ];
 
-/// Floats of the larger samples, and their states.
+/// Floats of the larger probes, and their states.
 const MOVED: u32 = 1 << 16;
 const STATES: u32 = 1 << 12;
 
-const fn gpu(recipe: u32, calls: u32, rows: u32) -> Sample {
+const fn gpu(recipe: u32, calls: u32, rows: u32) -> Probe {
     let engine = Engine::Gpu;
-    Sample {
+    Probe {
         engine,
         recipe,
         calls,
@@ -88,9 +88,9 @@ const fn gpu(recipe: u32, calls: u32, rows: u32) -> Sample {
     }
 }
 
-const fn cpu(recipe: u32, calls: u32, rows: u32) -> Sample {
+const fn cpu(recipe: u32, calls: u32, rows: u32) -> Probe {
     let engine = Engine::Cpu;
-    Sample {
+    Probe {
         engine,
         recipe,
         calls,
@@ -106,37 +106,37 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Launches the next sample; `None` when the model is known, or the device lost.
+    /// Launches the next probe; `None` when the model is known, or the device lost.
     /// Nothing else should be in flight meanwhile.
-    pub fn next_sample(&mut self) -> Option<Flight> {
+    pub fn next_probe(&mut self) -> Option<Flight> {
         let calibration = self.calibration.as_mut()?;
         if self.life.is_lost() {
             self.calibration = None;
             return None;
         }
-        let sample = SAMPLES[calibration.measured % SAMPLES.len()];
-        if calibration.measured == ROUNDS * SAMPLES.len() {
+        let probe = PROBES[calibration.measured % PROBES.len()];
+        if calibration.measured == ROUNDS * PROBES.len() {
             let model = calibration.model();
             self.calibration = None;
             self.set_model(model);
             return None;
         }
-        Some(match sample.engine {
-            Engine::Gpu => calibration.run(sample, self.devices.primary_mut()),
+        Some(match probe.engine {
+            Engine::Gpu => calibration.run(probe, self.devices.primary_mut()),
             Engine::Cpu => {
                 let cpu = self.devices.companion_mut();
                 let cpu = cpu.expect("calls are routed to it");
                 for _ in 1..AT_ONCE {
-                    drop(calibration.run(sample, cpu)); // The CPU is done when the launch returns.
+                    drop(calibration.run(probe, cpu)); // The CPU is done when the launch returns.
                 }
-                calibration.run(sample, cpu)
+                calibration.run(probe, cpu)
             }
         })
     }
 
-    /// Notes how long a sample took, from before [`Session::next_sample`] on. A sample that
+    /// Notes how long a probe took, from before [`Session::next_probe`] on. A probe that
     /// failed takes for ever.
-    pub fn note_sample(&mut self, ms: f64) {
+    pub fn note_probe(&mut self, ms: f64) {
         if let Some(calibration) = &mut self.calibration {
             calibration.note(ms);
         }
@@ -145,7 +145,7 @@ impl<D: Device> Session<D> {
 
 /// Has a device compute a few floats: a device that answers works.
 pub fn try_out(device: &mut impl Device) -> Flight {
-    Calibration::default().run(SAMPLES[0], device)
+    Calibration::default().run(PROBES[0], device)
 }
 
 impl Default for Calibration {
@@ -162,23 +162,23 @@ impl Default for Calibration {
             values: values(),
             arena: Arena::default(),
             measured: 0,
-            best: [f64::INFINITY; SAMPLES.len()],
+            best: [f64::INFINITY; PROBES.len()],
         }
     }
 }
 
 impl Calibration {
-    fn run(&mut self, sample: Sample, device: &mut impl Device) -> Flight {
-        let recipe = &self.recipes[sample.recipe as usize];
-        let rows = recipe.rows().unwrap_or(sample.rows);
-        let words = u32::try_from(recipe.input_words(rows)).expect("samples are small");
-        let calls: Vec<Call> = (0..sample.calls)
+    fn run(&mut self, probe: Probe, device: &mut impl Device) -> Flight {
+        let recipe = &self.recipes[probe.recipe as usize];
+        let rows = recipe.rows().unwrap_or(probe.rows);
+        let words = u32::try_from(recipe.input_words(rows)).expect("probes are small");
+        let calls: Vec<Call> = (0..probe.calls)
             .map(|number| {
-                assert!(self.arena.reserve(words), "samples are small");
+                assert!(self.arena.reserve(words), "probes are small");
                 let words_of = &self.values[..words as usize];
                 self.arena.free()[..words as usize].copy_from_slice(words_of);
                 Call {
-                    recipe: RecipeId(sample.recipe),
+                    recipe: RecipeId(probe.recipe),
                     rows,
                     inputs: self.arena.take(words),
                     scalar: 0,
@@ -199,7 +199,7 @@ impl Calibration {
     }
 
     fn note(&mut self, ms: f64) {
-        let best = &mut self.best[self.measured % SAMPLES.len()];
+        let best = &mut self.best[self.measured % PROBES.len()];
         *best = best.min(ms);
         self.measured += 1;
     }
@@ -213,7 +213,7 @@ impl Calibration {
         let mut set = |fact: usize, ms: f64, count: f64| {
             let measured = ms / count * if fact == FLUSH { 1.0 } else { 1e6 };
             let (least, most) = (usual.0[fact] / FARTHEST, usual.0[fact] * FARTHEST);
-            // The time is not finite where a sample never came back.
+            // The time is not finite where a probe never came back.
             if measured.is_finite() {
                 model.0[fact] = measured.clamp(least, most);
             }

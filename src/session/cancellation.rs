@@ -3,7 +3,7 @@
 //! In a batch that is sealed such memory stays until the batch has ended.
 
 use super::Session;
-use super::payload::{Batch, Call, Work};
+use super::payload::{Batch, Call, Computation};
 use crate::batch::Ticket;
 use crate::device::Device;
 use crate::tensor::{Arena, Span, aligned};
@@ -74,7 +74,7 @@ impl Batch {
         let (works, payload) = self.works_and_payload();
         let sets = std::mem::replace(&mut payload.sets, vec![Box::default()]);
         let read = std::mem::take(&mut payload.read);
-        for Work { planned, .. } in works {
+        for Computation { planned, .. } in works {
             planned.set = payload.add_set(&sets[planned.set.0 as usize]);
             planned.inputs = arena.push(payload.arena.read(planned.inputs));
         }

@@ -3,7 +3,7 @@
 //! What is sent next, and what is done about a failure, is not decided here.
 
 use super::batch_metrics::{Outline, Timing};
-use super::payload::{Payload, Work};
+use super::payload::{Computation, Payload};
 use super::router::Group;
 use super::scatter::Sent;
 use crate::batch::{self, Millis};
@@ -11,10 +11,10 @@ use crate::device::{Engine, Generation};
 use crate::plan::Chunk;
 
 /// Every batch of a session, whatever its state.
-pub(super) type Queue = batch::Queue<Work, Payload, Way>;
+pub(super) type Queue = batch::Queue<Computation, Payload, Way>;
 
 /// A batch in flight.
-pub(super) type InFlight = batch::InFlight<Work, Payload, Way>;
+pub(super) type InFlight = batch::InFlight<Computation, Payload, Way>;
 
 /// Bytes of operands and results in flight beyond which the next chunk of a batch waits for
 /// one that returns: many more than keep copies, link and device at work.

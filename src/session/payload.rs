@@ -13,14 +13,14 @@ use crate::plan::{self, NumbersId, Recipe, SetId};
 use crate::tensor::{Arena, Format, Span, aligned};
 
 /// One batch of a session.
-pub(super) type Batch = batch::Batch<Work, Payload>;
+pub(super) type Batch = batch::Batch<Computation, Payload>;
 
 /// One call of a batch.
-pub(super) type Call = batch::Call<Work>;
+pub(super) type Call = batch::Call<Computation>;
 
 /// What a call computes, and where.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
+pub(super) struct Computation {
     /// The call as the planner sees it.
     pub(super) planned: plan::Call,
     /// The device that the caller names, if any.
@@ -146,7 +146,7 @@ impl Payload {
 
     /// Claims the operands in the free room for a call, and notes the tensors that the call
     /// names. So many numbers come last in the operands.
-    pub(super) fn claim(&mut self, work: &mut Work, tensors: &[u32], numbers: u32) {
+    pub(super) fn claim(&mut self, work: &mut Computation, tensors: &[u32], numbers: u32) {
         self.asks_cpu |= work.wanted == Some(Engine::Cpu);
         let call = &mut work.planned;
         call.set = self.add_set(tensors);
@@ -193,7 +193,7 @@ impl Batch {
     /// Puts the device's calls that write to tensors in front of the others, if one of them
     /// is at `from` or behind; whether that is so.
     pub(super) fn move_writers_to_front(&mut self, recipes: &[Recipe], from: usize) -> bool {
-        let writes = |work: &Work| recipes[work.planned.recipe.0 as usize].is_stored();
+        let writes = |work: &Computation| recipes[work.planned.recipe.0 as usize].is_stored();
         let has_more = self.ahead()[from..].iter().any(|call| writes(&call.work));
         if has_more {
             self.move_to_front(writes);

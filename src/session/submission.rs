@@ -5,7 +5,7 @@
 use super::Session;
 use super::arena_pool::ArenaPool;
 use super::budget::most_room;
-use super::payload::{Payload, Work};
+use super::payload::{Computation, Payload};
 use super::program_cache::Footprint;
 use crate::batch::{Accepted, Admission, Millis, Request};
 use crate::device::{Device, Engine};
@@ -130,7 +130,7 @@ impl<D: Device> Session<D> {
             set: SetId::default(),
             numbers: NumbersId::default(),
         };
-        let work = Work {
+        let work = Computation {
             planned,
             wanted,
             is_cpu_share: false,
@@ -221,7 +221,7 @@ impl<D: Device> Session<D> {
 
 /// A call that was read from the free room.
 struct ReadCall {
-    work: Work,
+    work: Computation,
     request: Request,
     /// The tensor that the call writes.
     written: Option<u32>,

@@ -134,7 +134,7 @@ impl Inner {
                     self.open(pauses);
                 }
                 Work::Look { pauses } => self.open(pauses),
-                Work::Sample { generation, flight } => self.sample(generation, flight),
+                Work::Probe { generation, flight } => self.probe(generation, flight),
                 Work::EndCalibration => self.tell_calibrated(),
                 // This face has frames, and keeps no memory besides the session's.
                 Work::Gather | Work::Trim => {}
@@ -209,8 +209,8 @@ impl Inner {
         }
     }
 
-    /// Awaits a sample in the background.
-    fn sample(self: &Rc<Self>, generation: Generation, mut flight: Flight) {
+    /// Awaits a probe in the background.
+    fn probe(self: &Rc<Self>, generation: Generation, mut flight: Flight) {
         let inner = Rc::clone(self);
         start(async move {
             let outcome = loop {
@@ -220,11 +220,11 @@ impl Inner {
                 if inner.driver.borrow().is_gone(generation) {
                     break Err(Error::DeviceLost(String::new()));
                 }
-                // Without another submission some browsers notice late that a sample is done.
+                // Without another submission some browsers notice late that a probe is done.
                 inner.nudge();
             };
             let now = report::now();
-            inner.driver.borrow_mut().note_sample(&outcome, now);
+            inner.driver.borrow_mut().note_probe(&outcome, now);
             inner.pump_unasked();
         });
     }

@@ -14,7 +14,7 @@ enum Next {
     Tell(News),
     Replace(usize),
     Look,
-    Sample,
+    Probe,
     EndCalibration,
     Trim,
     Sleep(Option<f64>),
@@ -71,7 +71,7 @@ impl Story {
                 assert_eq!(pauses.len(), 1);
                 Look
             }
-            Work::Sample { .. } => Next::Sample,
+            Work::Probe { .. } => Next::Probe,
             Work::EndCalibration => EndCalibration,
             Work::Trim => Trim,
             Work::Sleep { until } => Sleep(until.map(|until| until.0)),
@@ -278,7 +278,7 @@ fn nothing_is_sent_before_the_tensors_of_another_device_are_filled() {
 }
 
 #[test]
-fn samples_wait_for_batches_and_for_the_face() {
+fn probes_wait_for_batches_and_for_the_face() {
     let mut story = Story::paged();
     story.ask();
     story.driver.session.flush();
@@ -293,13 +293,13 @@ fn samples_wait_for_batches_and_for_the_face() {
     story.land(3.0);
     assert_eq!(story.next(3.0), Sleep(Some(3.0)), "its answers come first");
     story.wake(3.0);
-    assert_eq!(story.next(3.0), Next::Sample);
+    assert_eq!(story.next(3.0), Next::Probe);
     assert_eq!(story.next(3.0), Sleep(Some(3.0 + STALL_MS)));
-    // The sample never comes, and its device is lost.
+    // The probe never comes, and its device is lost.
     story.wake(3.0 + STALL_MS);
     story
         .driver
-        .note_sample(&Err(lost()), Millis(5.0 + STALL_MS));
+        .note_probe(&Err(lost()), Millis(5.0 + STALL_MS));
     assert_eq!(story.next(5.0 + STALL_MS), Replace(PAUSES.len()));
     story.wake(5.0 + STALL_MS);
     assert_eq!(story.next(5.0 + STALL_MS), EndCalibration);
@@ -318,7 +318,7 @@ fn the_model_is_measured_once_a_call_was_answered() {
     story.answer(1.0);
     assert_eq!(story.next(1.0), Sleep(Some(1.0)));
     story.wake(1.0);
-    assert_eq!(story.next(1.0), Next::Sample);
+    assert_eq!(story.next(1.0), Next::Probe);
 }
 
 #[test]

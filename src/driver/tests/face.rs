@@ -59,8 +59,8 @@ impl Sent {
     }
 }
 
-/// A sample on its way.
-pub(super) struct Sample {
+/// A probe on its way.
+pub(super) struct Probe {
     generation: Generation,
     flight: Flight,
     hangs: bool,
@@ -75,7 +75,7 @@ pub(super) struct Face {
     /// Compilations, and whether each hangs.
     pub(super) works: Vec<(Generation, Compile, bool)>,
     pub(super) opening: bool,
-    pub(super) sample: Option<Sample>,
+    pub(super) probe: Option<Probe>,
     /// Calibrations that have not ended.
     pub(super) calibrating: usize,
     /// When the driver is to be asked again, as its last `Work::Sleep` said.
@@ -101,7 +101,7 @@ impl Face {
             sent: Vec::new(),
             works: Vec::new(),
             opening: false,
-            sample: None,
+            probe: None,
             calibrating: 0,
             alarm: None,
             heard: Millis(0.0),
@@ -239,10 +239,10 @@ impl Face {
                 assert_eq!(pauses.len(), if is_lost { PAUSES.len() } else { 1 });
                 assert!(!std::mem::replace(&mut self.opening, true), "one at a time");
             }
-            Work::Sample { generation, flight } => {
+            Work::Probe { generation, flight } => {
                 assert_eq!(self.driver.session.in_flight(), 0);
-                assert!(self.sample.is_none(), "one at a time");
-                self.sample = Some(Sample {
+                assert!(self.probe.is_none(), "one at a time");
+                self.probe = Some(Probe {
                     generation,
                     flight,
                     hangs: false,
@@ -293,7 +293,7 @@ impl Face {
             "somebody would have to ask"
         );
         assert!(!session.is_unheard());
-        let comes = !self.sent.is_empty() || !self.works.is_empty() || self.sample.is_some();
+        let comes = !self.sent.is_empty() || !self.works.is_empty() || self.probe.is_some();
         if comes || self.opening || until.is_some() {
             return;
         }
@@ -377,20 +377,20 @@ impl Face {
     }
 
     pub(super) fn measure(&mut self, fate: Fate) {
-        let Some(mut sample) = self.sample.take() else {
+        let Some(mut probe) = self.probe.take() else {
             return;
         };
-        sample.hangs |= fate == Fate::Hangs;
-        if sample.hangs && !self.driver.is_gone(sample.generation) {
-            self.sample = Some(sample);
+        probe.hangs |= fate == Fate::Hangs;
+        if probe.hangs && !self.driver.is_gone(probe.generation) {
+            self.probe = Some(probe);
             return;
         }
         let outcome = match fate {
             Fate::Short => Err(Error::OutOfMemory("test".into())),
-            _ if sample.hangs || fate == Fate::Lost => Err(lost()),
-            _ => pollster::block_on(sample.flight),
+            _ if probe.hangs || fate == Fate::Lost => Err(lost()),
+            _ => pollster::block_on(probe.flight),
         };
-        self.driver.note_sample(&outcome, self.now);
+        self.driver.note_probe(&outcome, self.now);
         self.run();
     }
 
@@ -440,8 +440,8 @@ impl Face {
             self.alarm = None;
             self.driver.wake(self.now);
             self.run();
-            if self.sample.as_ref().is_some_and(|sample| !sample.hangs) {
-                return; // The test says what comes of the sample.
+            if self.probe.as_ref().is_some_and(|probe| !probe.hangs) {
+                return; // The test says what comes of the probe.
             }
         }
         panic!("the alarm rings for ever");

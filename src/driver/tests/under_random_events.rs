@@ -1,4 +1,4 @@
-//! A driver under random events: calls, losses, devices that hang, compilations, samples and
+//! A driver under random events: calls, losses, devices that hang, compilations, probes and
 //! time, in any order. Once the events stop, all calls have been answered, nothing is left
 //! running, memory is freed, and a GPU is in use.
 //!
@@ -26,7 +26,7 @@ enum Event {
     EndLook(Found),
     /// The cost model is to be measured.
     Calibrate,
-    /// A sample has ended.
+    /// A probe has ended.
     Measure(Fate),
     /// The platform says that the device is lost.
     Lose,
@@ -119,7 +119,7 @@ fn settle_down(face: &mut Face) {
             return;
         } else {
             face.measure(Fate::Arrives);
-            face.pass(if face.sample.is_some() { 1.0 } else { 100.0 });
+            face.pass(if face.probe.is_some() { 1.0 } else { 100.0 });
         }
     }
     panic!(

@@ -343,48 +343,48 @@ fn calls_leave_the_gpu_with_tensors_that_the_cpu_has_too() {
 }
 
 #[test]
-fn a_model_is_measured_sample_by_sample() {
+fn a_model_is_measured_probe_by_probe() {
     let mut session = routed(10.0, 0.1);
     let before = session.model().expect("there is one");
     assert!(!before.1);
     session.calibrate();
-    let mut samples = 0;
-    while let Some(flight) = session.next_sample() {
+    let mut probes = 0;
+    while let Some(flight) = session.next_probe() {
         pollster::block_on(flight).expect("computed");
-        // Later samples are shorter, and one failed.
-        let failed = samples == 38;
-        session.note_sample(if failed {
+        // Later probes are shorter, and one failed.
+        let failed = probes == 38;
+        session.note_probe(if failed {
             f64::INFINITY
         } else {
-            44.0 - f64::from(samples)
+            44.0 - f64::from(probes)
         });
-        samples += 1;
+        probes += 1;
     }
-    assert_eq!(samples, 44);
+    assert_eq!(probes, 44);
     let (model, is_calibrated) = session.model().expect("there is one");
     assert!(is_calibrated && model.is_sound() && model != before.0);
-    // The last of four rounds, each eleven samples later, has the shortest times.
+    // The last of four rounds, each eleven probes later, has the shortest times.
     assert!((model.flush_ms() - 11.0).abs() < 1e-9, "{model:?}");
-    assert!(session.next_sample().is_none());
+    assert!(session.next_probe().is_none());
     assert_eq!((session.stats().calls, session.stats().batches), (0, 0));
     // A GPU that is lost meanwhile is measured no further.
     session.calibrate();
     session.lose(session.generation());
-    assert!(session.next_sample().is_none());
+    assert!(session.next_probe().is_none());
 }
 
 #[test]
 fn a_cpu_that_takes_over_is_not_measured() {
     let mut session = routed(10.0, 0.1);
     session.calibrate();
-    assert!(session.next_sample().is_some());
-    session.note_sample(1.0);
+    assert!(session.next_probe().is_some());
+    session.note_probe(1.0);
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 20), NOW);
-    // The samples of the GPU come first, then those of the CPU beside it.
+    // The probes of the GPU come first, then those of the CPU beside it.
     for _ in 0..20 {
-        assert!(session.next_sample().is_none());
-        session.note_sample(1.0);
+        assert!(session.next_probe().is_none());
+        session.note_probe(1.0);
     }
     assert!(session.model().is_none());
 }

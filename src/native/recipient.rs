@@ -11,7 +11,7 @@ use crate::ops::State;
 
 /// Who waits for a call's answer.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum Recipient {
     /// Somebody who wants at most so many floats: a chain's result may end in padding.
     Floats(Sender<Result<Vec<f32>, Error>>, usize),
     /// Somebody who wants states.
@@ -21,29 +21,31 @@ pub(super) enum Answer {
     Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
 }
 
-impl From<Sender<Result<Vec<f32>, Error>>> for Answer {
+impl From<Sender<Result<Vec<f32>, Error>>> for Recipient {
     fn from(sender: Sender<Result<Vec<f32>, Error>>) -> Self {
-        Answer::Floats(sender, usize::MAX)
+        Recipient::Floats(sender, usize::MAX)
     }
 }
 
-impl From<Sender<Result<Vec<State>, Error>>> for Answer {
+impl From<Sender<Result<Vec<State>, Error>>> for Recipient {
     fn from(sender: Sender<Result<Vec<State>, Error>>) -> Self {
-        Answer::States(sender)
+        Recipient::States(sender)
     }
 }
 
-impl Answer {
+impl Recipient {
     /// Whether another session can give the answer.
     pub(super) fn may_move(&self) -> bool {
-        matches!(self, Answer::Embedded(_, _, burden) if burden.may_move())
+        matches!(self, Recipient::Embedded(_, _, burden) if burden.may_move())
     }
 
     /// Memory for a result of `total` words, in the form that is wanted.
     pub(super) fn words(&self, spare: &mut Spare, total: u32) -> Words {
         match self {
-            Answer::Floats(..) | Answer::Embedded(..) => Words::Floats(spare.take(total as usize)),
-            Answer::States(_) => Words::States(Vec::new()),
+            Recipient::Floats(..) | Recipient::Embedded(..) => {
+                Words::Floats(spare.take(total as usize))
+            }
+            Recipient::States(_) => Words::States(Vec::new()),
         }
     }
 
@@ -51,7 +53,7 @@ impl Answer {
     /// does not hear of it.
     pub(super) fn send(self, outcome: Result<Words, Error>) {
         match self {
-            Answer::Floats(sender, most) => {
+            Recipient::Floats(sender, most) => {
                 let floats = outcome.map(|words| {
                     let mut floats = words.floats();
                     floats.truncate(most);
@@ -59,14 +61,14 @@ impl Answer {
                 });
                 let _ = sender.send(floats);
             }
-            Answer::Embedded(sender, most, burden) => {
+            Recipient::Embedded(sender, most, burden) => {
                 match &outcome {
                     Ok(_) => burden.answered(),
                     Err(_) => drop(burden),
                 }
-                Answer::Floats(sender, most).send(outcome);
+                Recipient::Floats(sender, most).send(outcome);
             }
-            Answer::States(sender) => {
+            Recipient::States(sender) => {
                 let _ = sender.send(outcome.map(Words::states));
             }
         }
