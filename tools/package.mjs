@@ -51,11 +51,14 @@ const STRIPPED = ["debug", "producers", "target-features"].map(
   (section) => `--strip-${section}`,
 );
 
-/** Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry. */
-const BUDGET = 236_000;
+/**
+ * Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry: 236,000
+ * for calls and tensors, and 2,000 for choosing between frames and tasks.
+ */
+const BUDGET = 238_000;
 
 /** The limit with the entry of embeddings: what a page loads before the first embedding. */
-const EMBEDDINGS_BUDGET = 294_000;
+const EMBEDDINGS_BUDGET = 296_000;
 
 const PAPERS = {
   "pkg-template/README.md": "README.md",
