@@ -195,6 +195,42 @@ fn the_longest_wait_is_longer_than_clocks_count_and_ended_by_a_flush() {
 }
 
 #[test]
+fn a_call_that_waits_too_long_fails_and_its_neighbors_do_not() {
+    in_time(|| {
+        for engine in [EngineChoice::Cpu, EngineChoice::Gpu] {
+            let gpu = open(engine, manual());
+            let within = |ms| gpu.with_deadline(Duration::from_millis(ms));
+            let kept = [ask(&gpu, 1.0), ask(&within(600_000), 2.0)];
+            let (late, later) = (ask(&within(20), 3.0), ask(&within(60), 4.0));
+            // Nothing else wakes the worker.
+            assert_eq!(later.wait().unwrap_err().code(), Code::Timeout);
+            assert_eq!(late.wait().unwrap_err().code(), Code::Timeout);
+            assert_eq!(gpu.stats().pending, 2);
+            gpu.flush();
+            assert_eq!(kept.map(|call| call.wait().unwrap()), [[1.0], [2.0]]);
+            assert_eq!(
+                ask(&within(0), 5.0).wait().unwrap_err().code(),
+                Code::Timeout
+            );
+        }
+    });
+}
+
+#[test]
+fn a_call_whose_deadline_passed_makes_room() {
+    in_time(|| {
+        let gpu = three(Overflow::Reject);
+        let hasty = gpu.with_deadline(Duration::from_millis(20));
+        let calls = [1.0, 2.0].map(|value| ask(&hasty, value));
+        assert_eq!(gpu.desired_size(), 1);
+        for call in calls {
+            assert_eq!(call.wait().unwrap_err().code(), Code::Timeout);
+        }
+        assert_eq!((gpu.desired_size(), gpu.stats().batches), (3, 0));
+    });
+}
+
+#[test]
 fn where_there_are_no_frames_a_wait_or_the_program_sends() {
     in_time(|| {
         let gpu = |policy| {

@@ -143,6 +143,12 @@ pub enum Error {
     #[error("a newer call with the same key took this call's place in a full queue")]
     Superseded,
 
+    /// The call's deadline passed before its answer came.
+    #[error(
+        "the call was not answered before its deadline; give it more time, or ask for less at once"
+    )]
+    Timeout,
+
     /// The device went away.
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
@@ -183,6 +189,7 @@ impl Error {
             }
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
+            Error::Timeout => Code::Timeout,
             Error::DeviceLost(_) => Code::DeviceLost,
             Error::OutOfMemory(_) => Code::OutOfMemory,
             Error::Shader(_) => Code::Shader,

@@ -24,7 +24,7 @@ pub(super) fn arrive(
         if let Poll::Ready(outcome) = flight.as_mut().poll(context) {
             return Poll::Ready(Some(outcome));
         }
-        let mut state = shared.lock();
+        let mut state = shared.expire(shared.lock());
         if state.closed.is_some() {
             return Poll::Ready(None);
         }

@@ -1,5 +1,7 @@
 //! The handle for plain threads: methods that block until the answer is there.
 
+use std::time::Duration;
+
 use super::builder::Batch;
 use super::config::{Config, EngineChoice};
 use super::gpu::Gpu;
@@ -65,6 +67,12 @@ impl Blocking {
     #[must_use]
     pub fn on(&self, engine: EngineChoice) -> Blocking {
         Blocking::new(self.gpu.on(engine))
+    }
+
+    /// [`Gpu::with_deadline`].
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Blocking {
+        Blocking::new(self.gpu.with_deadline(deadline))
     }
 
     /// [`Gpu::batch`], with methods that block.

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::blocking::Blocking;
 use super::builder::Batch;
@@ -150,6 +151,35 @@ impl Gpu {
         };
         let terms = Terms {
             engine,
+            ..self.terms
+        };
+        Gpu {
+            terms,
+            ..self.clone()
+        }
+    }
+
+    /// The same session with calls that fail with [`Error::Timeout`] when they are not answered
+    /// within so long from when they were made; their neighbors are answered. A call that is
+    /// computed by then is computed for nothing. The session's worker tells of deadlines, which
+    /// is late while the worker computes on the CPU.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use framebatch::{Blocking, Config, Error, Policy, Preset};
+    ///
+    /// let mut config = Config::from(Preset::Auto);
+    /// config.batch.policy = Policy::Manual; // Nobody flushes.
+    /// let gpu = Blocking::open(config)?;
+    /// let patient = gpu.with_deadline(Duration::from_millis(20));
+    /// assert_eq!(patient.lerp(&[0.0], &[1.0], 0.5), Err(Error::Timeout));
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Gpu {
+        let deadline_ms = Some(deadline.as_secs_f64() * 1e3);
+        let terms = Terms {
+            deadline_ms,
             ..self.terms
         };
         Gpu {

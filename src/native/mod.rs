@@ -12,6 +12,7 @@ mod clips;
 mod compile_jobs;
 mod compiles;
 mod config;
+mod deadlines;
 mod delivery;
 mod embedder;
 mod free_list;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::compile_jobs::CompileJobs;
 use super::config::{Config, PAUSES};
+use super::deadlines::Deadlines;
 use super::indexes::Indexes;
 use super::listeners::Listeners;
 use super::lru::Recent;
@@ -79,6 +80,7 @@ impl Shared {
             state: StateLock::new(State {
                 driver: Driver::new(session, driving),
                 answers: HashMap::new(),
+                deadlines: Deadlines::default(),
                 recipes: Recent::default(),
                 residents: Residents::default(),
                 listeners: Listeners::default(),
@@ -202,6 +204,20 @@ impl Shared {
             let why = "other devices of its embedder take the text";
             text.send(Err(Error::DeviceLost(why.into())));
         }
+    }
+
+    /// Fails the calls whose deadlines have passed; the state, locked again.
+    pub(super) fn expire<'a>(&'a self, mut state: Guard<'a>) -> Guard<'a> {
+        let expired = state.expire(self.clock.now());
+        if expired.is_empty() {
+            return state;
+        }
+        // Calls that were given up make room.
+        self.tell_waiting(state);
+        for recipient in expired {
+            recipient.send(Err(Error::Timeout));
+        }
+        self.lock()
     }
 
     /// Whether the queue has room; if not, the waiter's task is woken when it may have.

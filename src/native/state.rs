@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::compile_jobs::CompileJobs;
+use super::deadlines::Deadlines;
 use super::indexes::Indexes;
 use super::listeners::Listeners;
 use super::lru::Recent;
@@ -17,7 +18,7 @@ use super::residents::Residents;
 use super::result_buffer::Spare;
 use super::store::Clips;
 use super::waiters::Waiters;
-use crate::batch::Ticket;
+use crate::batch::{Millis, Ticket};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -26,6 +27,7 @@ use crate::plan::RecipeId;
 pub(super) struct State {
     pub(super) driver: Driver<AnyDevice>,
     pub(super) answers: HashMap<Ticket, Recipient>,
+    pub(super) deadlines: Deadlines,
     pub(super) recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
     pub(super) listeners: Listeners,
@@ -51,6 +53,19 @@ impl State {
     /// Whether producers should wait. A full queue is sent whatever the policy.
     pub(super) fn is_full(&self) -> bool {
         self.driver.session.desired_size() <= 0
+    }
+
+    /// Gives up the calls whose deadlines have passed: who is to be told, with nothing locked.
+    pub(super) fn expire(&mut self, now: Millis) -> Vec<Recipient> {
+        let mut expired = Vec::new();
+        while let Some(ticket) = self.deadlines.take_passed(now) {
+            // Without a recipient the call is over.
+            if let Some(recipient) = self.answers.remove(&ticket) {
+                self.driver.session.abort(ticket);
+                expired.push(recipient);
+            }
+        }
+        expired
     }
 
     /// Keeps a result's memory for later results, or hands the result back. Memory is kept only

@@ -14,7 +14,7 @@ use super::recipient::Recipient;
 use super::request::{Request, Structure};
 use super::shared::{Purpose, Shared};
 use super::state::State;
-use crate::batch::Ticket;
+use crate::batch::{Millis, Ticket};
 use crate::device::Engine;
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -28,6 +28,8 @@ pub(super) struct Terms {
     pub(super) key: Option<u32>,
     /// The engine that the calls run on, if the handle chooses one.
     pub(super) engine: Option<Engine>,
+    /// Milliseconds after which a call that is not answered fails.
+    pub(super) deadline_ms: Option<f64>,
 }
 
 impl Shared {
@@ -122,10 +124,20 @@ impl Shared {
             ));
         }
         state.answers.insert(accepted.ticket, answer);
+        let State {
+            deadlines, answers, ..
+        } = &mut *state;
+        let is_next = terms.deadline_ms.is_some_and(|ms| {
+            deadlines.prune(answers.len(), |ticket| answers.contains_key(&ticket));
+            deadlines.add(accepted.ticket, Millis(now.0 + ms))
+        });
         self.arrivals.fetch_add(1, Ordering::Relaxed);
         let superseded = accepted
             .superseded
             .and_then(|older| state.answers.remove(&older));
+        if is_next {
+            self.state.work.notify_one(); // It may sleep for longer.
+        }
         self.wake_worker(state);
         if let Some(older) = superseded {
             older.send(Err(Error::Superseded));

@@ -109,6 +109,7 @@ impl Worker<'_> {
             wake(shared, &mut state);
         }
         while state.closed.is_none() {
+            state = shared.expire(state);
             let work = state.driver.next_by_policy(shared.clock.now());
             state = match work {
                 Work::Sleep { .. } if !self.is_idle() => return true,
@@ -190,6 +191,7 @@ impl Worker<'_> {
     /// Sleeps until something happens, or until this moment.
     fn sleep<'a>(&self, mut state: Guard<'a>, until: Option<Millis>) -> Guard<'a> {
         let shared = self.shared;
+        let until = earlier(until, state.deadlines.next());
         let pause = until.map(|until| pause(shared.clock.now(), until));
         if pause.is_none_or(|pause| !pause.is_zero()) {
             state.asleep = true;
@@ -301,6 +303,14 @@ fn let_calls_gather(shared: &Shared) {
             return;
         }
         thread::yield_now();
+    }
+}
+
+/// The earlier of two moments that there may be.
+fn earlier(a: Option<Millis>, b: Option<Millis>) -> Option<Millis> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(Millis(a.0.min(b.0))),
+        (a, b) => a.or(b),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Calls of several threads, given up or not, and what waits for kernels.
 
+use std::time::Duration;
+
 use shuttle::rand::{Rng, thread_rng};
 
 use super::*;
@@ -38,6 +40,20 @@ fn the_longest_wait_is_ended_by_a_flush() {
         thread::yield_now();
         gpu.flush();
         check(1, call.wait(), &[]);
+    });
+}
+
+#[test]
+fn calls_with_deadlines_are_answered_or_told_so_and_their_neighbors_answered() {
+    explore(KIND, eager(), |gpu| {
+        let hasty = threads(3, &gpu, |gpu, n| {
+            let hasty = gpu.with_deadline(Duration::from_micros(400));
+            let (bounded, kept) = (ask(&hasty, 100 + n), ask(gpu, n));
+            check(100 + n, bounded.wait(), &[Code::Timeout]);
+            check(n, kept.wait(), &[]);
+        });
+        join(hasty);
+        assert_quiet(gpu.shared());
     });
 }
 
