@@ -8,12 +8,13 @@ mod engines;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use engines::{in_time, manual, open};
 use framebatch::device::Engine;
-use framebatch::{BatchConfig, Call, Code, EngineChoice, Error, Gpu, Preset};
+use framebatch::{BatchConfig, Call, Code, DeviceEvent, EngineChoice, Error, Gpu, Preset};
 use pollster::block_on;
 
 /// Long enough to be more than a moment on its way.
@@ -58,6 +59,34 @@ fn a_device_lost_once_costs_no_call() {
         let stats = gpu.stats();
         let counts = (stats.calls, stats.settled, stats.rejected, stats.pending);
         assert_eq!(counts, (100, 100, 0, 0));
+    });
+}
+
+#[test]
+fn listeners_hear_what_becomes_of_the_device() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, manual());
+        let (sender, events) = mpsc::channel();
+        let kept = gpu.on_device(move |event| sender.send(*event).expect("the test listens"));
+        let heard = Arc::new(AtomicBool::new(false));
+        let own = Arc::clone(&heard);
+        drop(gpu.on_device(move |_| own.store(true, Ordering::Relaxed)));
+        let broken = gpu.on_device(|_| panic!("a listener's own matter"));
+        for _ in 0..2 {
+            let call = ask(&gpu, 1);
+            destroy(&gpu);
+            gpu.flush();
+            assert!(is_right(1, call.wait()));
+            let next = || events.recv_timeout(Duration::from_secs(60)).expect("told");
+            assert_eq!([next(), next()], [DeviceEvent::Lost, DeviceEvent::Restored]);
+        }
+        assert!(!heard.load(Ordering::Relaxed), "it listens no more");
+        drop((kept, broken));
+        gpu.dispose();
+        assert!(
+            events.recv().is_err(),
+            "nothing more, and nobody holds the listener"
+        );
     });
 }
 

@@ -14,6 +14,7 @@ mod compiles;
 mod config;
 mod deadlines;
 mod delivery;
+mod device_event;
 mod embedder;
 mod free_list;
 mod gpu;
@@ -58,6 +59,7 @@ pub use builder::{Attention, Axes, Batch, Part, Value};
 pub use call::Call;
 pub use clips::{Clip, Layer};
 pub use config::{Config, EngineChoice};
+pub use device_event::DeviceEvent;
 pub use embedder::{
     Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, LongTexts, ModelFiles,
 };

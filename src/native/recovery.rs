@@ -12,6 +12,7 @@ use super::platform::{self, AnyDevice, Task, block_on, thread};
 use super::residents::lost_with_device;
 use super::shared::Shared;
 use super::supervision::supervise;
+use super::watch;
 use crate::driver::{News, Takeover};
 use crate::error::Error;
 use crate::session::try_out;
@@ -73,6 +74,7 @@ fn replace(shared: &Shared, found: Option<AnyDevice>) {
         if news == News::FellBack {
             shared.hand_over();
         }
+        watch::tell_device(shared, news.into());
     } else {
         drop(state);
     }

@@ -84,6 +84,7 @@ impl Shared {
                 recipes: Recent::default(),
                 residents: Residents::default(),
                 listeners: Listeners::default(),
+                device_listeners: Listeners::default(),
                 clips: Clips::default(),
                 indexes: Indexes::default(),
                 spare: Spare::default(),

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::compile_jobs::CompileJobs;
 use super::deadlines::Deadlines;
+use super::device_event::DeviceEvent;
 use super::indexes::Indexes;
 use super::listeners::Listeners;
 use super::lru::Recent;
@@ -22,6 +23,7 @@ use crate::batch::{Millis, Ticket};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::plan::RecipeId;
+use crate::session::Facts;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -30,7 +32,8 @@ pub(super) struct State {
     pub(super) deadlines: Deadlines,
     pub(super) recipes: Recent<Structure, RecipeId>,
     pub(super) residents: Residents,
-    pub(super) listeners: Listeners,
+    pub(super) listeners: Listeners<Facts>,
+    pub(super) device_listeners: Listeners<DeviceEvent>,
     pub(super) clips: Clips,
     pub(super) indexes: Indexes,
     /// Memory that callers gave back, for results to come.

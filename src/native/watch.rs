@@ -1,24 +1,35 @@
-//! A listener's hold on a session: it hears of batches as long as its `Watch` is kept.
+//! A listener's hold on a session: it hears of batches, or of what becomes of the device, as
+//! long as its `Watch` is kept.
 //!
-//! The worker calls the listeners, outside of the session's lock and after the calls of the
-//! batch were answered. What a batch was, the session says.
+//! Listeners are called outside of the session's lock: of a batch by the worker, after the
+//! batch's calls were answered. What a batch was, the session says.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use super::blocking::Blocking;
+use super::device_event::DeviceEvent;
 use super::gpu::Gpu;
-use super::listeners::Numbered;
+use super::listeners::{Listeners, Numbered};
 use super::platform;
 use super::shared::Shared;
+use super::state::State;
 use crate::session::Facts;
 
-/// Hears of batches until it is dropped; see [`Gpu::on_batch`].
+/// Hears of events until it is dropped; see [`Gpu::on_batch`] and [`Gpu::on_device`].
 #[derive(Debug)]
 #[must_use = "dropping it ends it"]
 pub struct Watch {
     shared: Weak<Shared>,
     number: u64,
+    kind: Kind,
+}
+
+/// What a listener hears of.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Batches,
+    Devices,
 }
 
 impl Gpu {
@@ -49,9 +60,39 @@ impl Gpu {
         let number = state.listeners.add(Box::new(listener));
         state.driver.session.measure_batches(Some(platform::now_ms));
         drop(state);
+        self.watch(number, Kind::Batches)
+    }
+
+    /// Calls `listener` with what becomes of the device, until what this returns is dropped. It
+    /// runs on a thread of the session: keep it short. It must not wait for calls of this
+    /// session. One that panics hears no more.
+    ///
+    /// ```
+    /// # pollster::block_on(async {
+    /// use std::sync::mpsc;
+    /// use framebatch::{Config, DeviceEvent, Gpu};
+    ///
+    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let (sender, events) = mpsc::channel();
+    /// let watch = gpu.on_device(move |event| sender.send(*event).unwrap_or_default());
+    /// gpu.lerp(&[0.0], &[1.0], 0.5).await?;
+    /// assert!(!events.try_iter().any(|event| event == DeviceEvent::Lost));
+    /// drop(watch);
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn on_device(&self, listener: impl FnMut(&DeviceEvent) + Send + 'static) -> Watch {
+        let mut state = self.shared().lock();
+        let number = state.device_listeners.add(Box::new(listener));
+        drop(state);
+        self.watch(number, Kind::Devices)
+    }
+
+    fn watch(&self, number: u64, kind: Kind) -> Watch {
         Watch {
-            shared: Arc::downgrade(shared),
+            shared: Arc::downgrade(self.shared()),
             number,
+            kind,
         }
     }
 }
@@ -61,6 +102,11 @@ impl Blocking {
     pub fn on_batch(&self, listener: impl FnMut(&Facts) + Send + 'static) -> Watch {
         self.gpu().on_batch(listener)
     }
+
+    /// [`Gpu::on_device`].
+    pub fn on_device(&self, listener: impl FnMut(&DeviceEvent) + Send + 'static) -> Watch {
+        self.gpu().on_device(listener)
+    }
 }
 
 impl Drop for Watch {
@@ -69,34 +115,55 @@ impl Drop for Watch {
             return;
         };
         let mut state = shared.lock();
-        let ended = state.listeners.remove(self.number);
-        if state.listeners.is_empty() {
-            state.driver.session.measure_batches(None);
+        // Dropped outside the lock: a listener may hold anything.
+        match self.kind {
+            Kind::Batches => {
+                let ended = state.listeners.remove(self.number);
+                if state.listeners.is_empty() {
+                    state.driver.session.measure_batches(None);
+                }
+                drop(state);
+                drop(ended);
+            }
+            Kind::Devices => {
+                let ended = state.device_listeners.remove(self.number);
+                drop(state);
+                drop(ended);
+            }
         }
-        drop(state);
-        drop(ended); // Outside the lock: a listener may hold anything.
     }
 }
 
 /// Tells everyone who listens what a batch was.
-pub(super) fn tell(shared: &Shared, facts: &Facts) {
-    let mut called = shared.lock().listeners.take();
+pub(super) fn tell_batch(shared: &Shared, facts: &Facts) {
+    tell(shared, facts, |state| &mut state.listeners);
+    let mut state = shared.lock();
+    if state.listeners.is_empty() {
+        state.driver.session.measure_batches(None);
+    }
+}
+
+/// Tells everyone who listens what became of the device.
+pub(super) fn tell_device(shared: &Shared, event: DeviceEvent) {
+    tell(shared, &event, |state| &mut state.device_listeners);
+}
+
+fn tell<E>(shared: &Shared, event: &E, listeners: fn(&mut State) -> &mut Listeners<E>) {
+    let mut called = listeners(&mut shared.lock()).take();
     let mut panicked = Vec::new();
     for Numbered { number, listener } in &mut called {
         // A listener's panic is no reason for calls to fail.
-        if catch_unwind(AssertUnwindSafe(|| listener(facts))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| listener(event))).is_err() {
             panicked.push(*number);
         }
     }
     let mut state = shared.lock();
+    let listeners = listeners(&mut state);
     for number in panicked {
-        state.listeners.remove(number);
+        listeners.remove(number);
     }
     // A listener may have ended others, or itself.
-    let ended = state.listeners.give_back(called);
-    if state.listeners.is_empty() {
-        state.driver.session.measure_batches(None);
-    }
+    let ended = listeners.give_back(called);
     drop(state);
-    drop(ended);
+    drop(ended); // Outside the lock: a listener may hold anything.
 }

@@ -12,6 +12,7 @@ use super::arrival::arrive;
 use super::calibration;
 use super::compiles;
 use super::delivery::{Delivery, Part};
+use super::device_event::DeviceEvent;
 use super::platform::{self, thread};
 use super::recovery::Opener;
 use super::result_buffer::Words;
@@ -68,7 +69,7 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
             let facts = delivery.facts;
             delivery.deliver(&mut begun);
             if let Some(facts) = facts {
-                watch::tell(shared, &facts);
+                watch::tell_batch(shared, &facts);
             }
         }
         if !goes_on {
@@ -163,9 +164,15 @@ impl Worker<'_> {
         let shared = self.shared;
         match work {
             Work::Gather => let_calls_gather(shared),
-            Work::Tell(News::Regained) => shared.mark_sound(),
+            Work::Tell(news) => {
+                if news == News::Regained {
+                    shared.mark_sound();
+                }
+                watch::tell_device(shared, news.into());
+            }
             Work::Replace { pauses } => {
                 shared.hand_over();
+                watch::tell_device(shared, DeviceEvent::Lost);
                 self.opener.open(shared, pauses);
             }
             Work::Look { pauses } => self.opener.open(shared, pauses),
@@ -178,8 +185,7 @@ impl Worker<'_> {
                     shared.lock().driver.note_probe(&outcome, now);
                 }
             }
-            // Native sessions have no listeners for other news.
-            _ => {}
+            _ => unreachable!("work that is done with the lock"),
         }
     }
 
