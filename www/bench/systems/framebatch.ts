@@ -11,7 +11,9 @@ function framebatch(engine: "gpu" | "cpu" | "auto", about: string): System {
     about,
     bound: "own",
     async open(op) {
-      const gpu = await open({ engine, flush: "manual" });
+      // A row of a software adapter may take longer than a GPU may owe an answer by default.
+      const stallMs = 120_000;
+      const gpu = await open({ engine, flush: "manual", stallMs });
       await known(gpu);
       const run =
         op.held?.since === "open" ? resident(gpu, op) : usual(gpu, op);
