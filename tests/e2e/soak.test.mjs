@@ -86,10 +86,11 @@ chromiumTest(
             window.sessions.push(new WeakRef(gpu));
           }
         }, sessions);
-        // Finalizers run between tasks, and free what the next collection finds.
+        // Finalizers run between tasks, and free what the next collection finds; the browser
+        // lets go of closed message ports some moments later.
         for (let i = 0; i < 3; i++) {
           await protocol.send("HeapProfiler.collectGarbage");
-          await page.evaluate(() => new Promise((done) => setTimeout(done)));
+          await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
         }
         const alive = await page.evaluate(
           () => window.sessions.filter((session) => session.deref()).length,
