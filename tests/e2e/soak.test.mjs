@@ -90,7 +90,9 @@ chromiumTest(
         // lets go of closed message ports some moments later.
         for (let i = 0; i < 3; i++) {
           await protocol.send("HeapProfiler.collectGarbage");
-          await page.evaluate(() => new Promise((done) => setTimeout(done, 300)));
+          await page.evaluate(
+            () => new Promise((done) => setTimeout(done, 300)),
+          );
         }
         const alive = await page.evaluate(
           () => window.sessions.filter((session) => session.deref()).length,
