@@ -125,12 +125,14 @@ chromiumTest(
 
 test("of two sessions, the one whose device stays hears and loses nothing", () =>
   site.page(async (page) => {
-    // A busy machine may leave a session without an answer for the usual ten seconds.
-    const stallMs = 120_000;
-    await opened(page, { stallMs });
+    await opened(page);
     const { kept, lost, news, same } = await page.evaluate(
-      async (perSecond, stallMs) => {
-        const other = await framebatch.open({ engine: "gpu", stallMs });
+      async (perSecond) => {
+        // A busy machine may leave it without an answer for the usual ten seconds.
+        const other = await framebatch.open({
+          engine: "gpu",
+          stallMs: 120_000,
+        });
         const { device } = other;
         const news = [];
         for (const event of ["lost", "restored", "fallback"]) {
@@ -145,13 +147,15 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
           const { right } = streams[0];
           while (streams[0].right === right) await sleep(5);
           await sleep(200 + moments() * 200);
+          // Firefox at times gives a device that answers nothing in the place of a lost one:
+          // that one is lost by its silence, and the CPU may take over for a while.
+          while (gpu.device === undefined) await sleep(50);
           await lose(gpu);
         }
         const [lost, kept] = await Promise.all(streams.map((s) => s.stop()));
         return { kept, lost, news, same: other.device === device };
       },
       PER_SECOND,
-      stallMs,
     );
     assertServed(kept);
     assertServed(lost);
