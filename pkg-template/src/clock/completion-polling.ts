@@ -219,8 +219,9 @@ export class CompletionPoller {
   private step(): void {
     const waited = this.environment.now() - this.since;
     // A batch that is measured without polling gets no nudges that were meant for another.
-    const isMeant = this.mode === "loop" || this.nudgedAt !== undefined;
-    if (!this.active || !isMeant || waited > LONGEST_MS) {
+    const isUnpolled = this.measuring && this.alone && this.mode === "none";
+    const isStray = isUnpolled && this.nudgedAt === undefined;
+    if (!this.active || isStray || waited > LONGEST_MS) {
       this.looping = false;
       return;
     }
