@@ -196,11 +196,17 @@ test("chosen by the usual time: one late batch and one early one change nothing"
   assert.equal(poller.mode, "echo");
 });
 
-test("loop: every task at first, then a pace, and never longer than a second", () => {
+test("loop: the next nudge when the browser has taken one, then a pace, and never longer than a second", async () => {
   const { world, target, send } = decided("loop");
   send();
-  for (let i = 0; i < 10; i += 1) world.task();
-  assert.equal(target.nudges, 10);
+  world.task();
+  for (let i = 1; i <= 10; i += 1) {
+    assert.equal(target.nudges, i);
+    world.task();
+    assert.equal(target.nudges, i, "not before it was taken");
+    await answer(target);
+    world.task();
+  }
   world.pass(20);
   world.task();
   const fast = target.nudges;
@@ -213,13 +219,30 @@ test("loop: every task at first, then a pace, and never longer than a second", (
   assert.equal(target.nudges, last);
 });
 
-test("loop: ends with the batch, and starts again with the next", () => {
+test("loop: a nudge that is never taken delays the next by five milliseconds", async () => {
+  const { world, target, send } = decided("loop");
+  send();
+  world.task();
+  world.pass(5);
+  assert.equal(target.nudges, 2);
+  target.asked[0][0](); // Too late: another nudge is on its way.
+  await nothing();
+  world.task();
+  assert.equal(target.nudges, 2);
+  target.asked[1][1](new Error("the device is lost"));
+  await nothing();
+  world.task();
+  assert.equal(target.nudges, 3);
+});
+
+test("loop: ends with the batch, and starts again with the next", async () => {
   const { world, target, send, settle } = decided("loop");
   send();
   world.task();
   settle();
+  await answer(target);
   world.task();
-  world.task();
+  world.pass(20);
   assert.equal(target.nudges, 1);
   send();
   world.task();
@@ -248,7 +271,7 @@ test("disposed: nothing more is asked", async () => {
  * A browser that notices what is done when it is nudged, and otherwise at its own pace; the
  * time that each batch took.
  */
-function slowToNotice({ world, target, send, settle }, { work, pace }) {
+async function slowToNotice({ world, target, send, settle }, { work, pace }) {
   const start = world.time;
   send();
   const { nudges } = target;
@@ -260,48 +283,49 @@ function slowToNotice({ world, target, send, settle }, { work, pace }) {
     if (isNudged || waited >= pace) settle();
     if (target.asked.length > 0)
       target.asked.splice(0).forEach(([yes]) => yes());
+    await nothing();
   }
   return world.time - start;
 }
 
-test("batches at once behind each other, of a browser that looks every 100 ms: a loop", () => {
+test("batches at once behind each other, of a browser that looks every 100 ms: a loop", async () => {
   const all = hurried();
   for (let batch = 0; all.poller.measuring; batch += 1) {
     assert.ok(batch < 30, "it never makes up its mind");
-    slowToNotice(all, { work: 1, pace: 100 });
+    await slowToNotice(all, { work: 1, pace: 100 });
   }
   assert.equal(all.poller.mode, "loop");
 });
 
-test("a loop no slower than the nudges is kept, however uneven the machine", () => {
+test("a loop no slower than the nudges is kept, however uneven the machine", async () => {
   const all = hurried();
   const work = [9, 14, 25, 8, 15];
   for (let batch = 0; all.poller.measuring; batch += 1) {
     assert.ok(batch < 30, "it never makes up its mind");
     const polled = all.poller.mode === "loop";
-    slowToNotice(all, { work: polled ? work[batch % 5] : 1, pace: 100 });
+    await slowToNotice(all, { work: polled ? work[batch % 5] : 1, pace: 100 });
   }
   assert.equal(all.poller.mode, "loop");
 });
 
-test("batches that become far slower are measured again", () => {
+test("batches that become far slower are measured again", async () => {
   const all = hurried();
   const { poller, target } = all;
   const quick = { work: 1, pace: 2 };
   for (let batch = 0; poller.measuring && batch < 30; batch += 1) {
-    slowToNotice(all, quick);
+    await slowToNotice(all, quick);
   }
   assert.equal(poller.mode, "echo");
   poller.mode = "none"; // As if echoes had hurt.
   const slow = { work: 1, pace: 100 };
-  for (let batch = 0; batch < 20; batch += 1) slowToNotice(all, slow);
+  for (let batch = 0; batch < 20; batch += 1) await slowToNotice(all, slow);
   assert.deepEqual([poller.mode, poller.measuring], ["loop", false]);
   assert.ok(target.nudges > 0);
   // Work that is slow by itself is measured once.
   const { poller: patient, ...rest } = hurried();
   const heavy = { work: 200, pace: 200 };
   for (let batch = 0; batch < 60; batch += 1) {
-    slowToNotice({ poller: patient, ...rest }, heavy);
+    await slowToNotice({ poller: patient, ...rest }, heavy);
   }
   assert.equal(patient.measuring, false);
 });

@@ -16,8 +16,8 @@ export type PollingMode = "none" | "echo" | "loop";
 /** How long echoes are asked for, in milliseconds from the batch. */
 const ECHO_MS = 8;
 
-/** How long a `loop` nudges in every task, and how far apart after that, in milliseconds. */
-const EVERY_TASK_MS = 20;
+/** How long a `loop` nudges as fast as the browser takes nudges, and how far apart after that, in milliseconds. */
+const FAST_MS = 20;
 const PACE_MS = 5;
 
 /** Milliseconds without an answer after which a batch is slow work, and not waiting to be noticed. */
@@ -88,6 +88,8 @@ export class CompletionPoller {
   private waiting = false;
   private since = 0;
   private looping = false;
+  /** Nudges so far: only the newest has a next one behind it. */
+  private turn = 0;
   private echoing = false;
   private disposed = false;
   private readonly task: EndOfTask;
@@ -226,8 +228,24 @@ export class CompletionPoller {
       return;
     }
     this.target.nudge();
-    const fast = this.mode === "loop" && waited < EVERY_TASK_MS;
-    if (fast) this.task.post();
-    else this.environment.setTimer(() => this.step(), PACE_MS);
+    const turn = (this.turn += 1);
+    const isFast = this.mode === "loop" && waited < FAST_MS;
+    if (isFast) void this.stepWhenTaken(turn);
+    this.environment.setTimer(() => {
+      if (this.turn === turn) this.step();
+    }, PACE_MS);
+  }
+
+  // The next nudge waits until the browser has taken this one. Nudges without a pause
+  // would queue up before the work that they are for, a hundred thousand a second.
+  private async stepWhenTaken(turn: number): Promise<void> {
+    try {
+      await this.target.echo();
+    } catch {
+      // The device is lost; the core hears of that by itself.
+    }
+    if (this.turn !== turn || this.disposed) return;
+    this.turn += 1; // The timer comes too late.
+    this.task.post();
   }
 }
