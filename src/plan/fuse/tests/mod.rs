@@ -69,6 +69,19 @@ fn elementwise_chains_are_one_kernel() {
 }
 
 #[test]
+fn a_shared_term_is_printed_once() {
+    check(
+        &[&[100]],
+        |g, x| {
+            let shared = g.binary(BinaryFn::Add, x[0], x[0])?;
+            let power = g.unary(UnaryFn::Exp, shared)?;
+            Ok(vec![g.binary(BinaryFn::Mul, power, shared)?])
+        },
+        "dispatch map(t1 = in0 + in0; exp(t1) * t1) in0 -> result",
+    );
+}
+
+#[test]
 fn views_are_strides() {
     check(
         &[&[30, 40], &[40]],
