@@ -66,10 +66,11 @@ impl<D: Device> Session<D> {
         Some((router.model, router.is_calibrated))
     }
 
-    /// Goes by a model that was measured, here or before.
+    /// Goes by a model that was measured, here or before. While the CPU has taken over, the
+    /// model is kept for the GPU that comes back. Nothing changes where no device is chosen,
+    /// or for numbers that no model has.
     pub fn set_model(&mut self, model: Model) {
-        let is_sound = model.is_sound() && self.is_routing();
-        if let Some(router) = self.router.as_mut().filter(|_| is_sound) {
+        if let Some(router) = self.router.as_mut().filter(|_| model.is_sound()) {
             router.adopt(model);
         }
     }
