@@ -204,7 +204,7 @@ fn check(gpu: &Gpu, op: Op) {
         let structures: BTreeSet<Op> = asks.iter().map(|ask| ask.op).collect();
         let expected = match gpu.info().engine {
             Engine::Gpu => (1, 1, 1, structures.len() as u64),
-            // The processor has nothing to submit or to read back.
+            // The CPU has nothing to submit or to read back.
             Engine::Cpu => (1, 0, 0, 0),
         };
         prop_assert_eq!(counts, expected);
@@ -325,7 +325,7 @@ fn a_call_cut_in_chunks_gives_the_bits_of_its_rows_asked_for_apart() {
             let after = gpu.stats();
             let chunks = after.pieces - before.pieces;
             let is_gpu = gpu.info().engine == Engine::Gpu;
-            // The processor keeps a call whole, if its memory holds it.
+            // The CPU keeps a call whole, if its memory holds it.
             let cut = is_gpu || engines::is_small();
             assert_eq!(chunks > 1, cut, "op {op}: {chunks} chunks");
             if is_gpu {

@@ -286,7 +286,7 @@ fn streams_stay_within_their_budget_and_give_it_back() {
 }
 
 #[test]
-fn a_call_without_memory_on_the_gpu_is_answered_by_the_processor() {
+fn a_call_without_memory_on_the_gpu_is_answered_by_the_cpu() {
     in_time(|| {
         let batch = BatchConfig {
             memory_budget: Some(1 << 20),

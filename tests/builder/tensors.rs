@@ -225,7 +225,7 @@ fn what_has_no_source_is_lost_with_the_device() {
 }
 
 #[test]
-fn the_processor_takes_tensors_over() {
+fn the_cpu_takes_tensors_over() {
     in_time(|| {
         let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
         let tensor = gpu.tensor(&[10.0; 4], &[4]).unwrap();

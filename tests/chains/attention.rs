@@ -10,9 +10,9 @@ use framebatch::tensor::DType;
 
 use crate::bounded::{Q, U};
 use crate::by_example::hold;
+use crate::cpu::compute;
 use crate::gpu::Harness;
 use crate::oracle::{Tensor, largest, places, products};
-use crate::processor::process;
 use crate::random::{Sample, values};
 
 /// Attention from its definition, with what devices may be off: beside the
@@ -367,6 +367,6 @@ fn no_queries_are_answered_with_nothing() {
         let (program, sizes) = fuse(&chain);
         let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
         assert!(results[0].is_empty());
-        assert!(process(&program, &sizes, &call)[0].is_empty());
+        assert!(compute(&program, &sizes, &call)[0].is_empty());
     }
 }

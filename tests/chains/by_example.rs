@@ -9,8 +9,8 @@ use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;
 use framebatch::{Code, Error};
 
+use crate::cpu::{Call, compute};
 use crate::gpu::Harness;
-use crate::processor::{Call, process};
 use crate::random::{Sample, values};
 use crate::under_random::{Tally, check};
 
@@ -23,7 +23,7 @@ fn input(chain: &mut Chain, dims: &[u32]) -> NodeId {
 /// The results of a call on both devices.
 fn both(harness: &mut Harness, sample: &Sample) -> [Vec<Vec<u32>>; 2] {
     let (program, sizes) = fuse(&sample.chain);
-    let cpu = process(&program, &sizes, &sample.call);
+    let cpu = compute(&program, &sizes, &sample.call);
     let gpu = harness.run(&program, &[(&sizes, &sample.call)]).remove(0);
     [cpu, gpu]
 }

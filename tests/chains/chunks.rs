@@ -191,7 +191,7 @@ fn explore<D: Device>(open: impl Fn() -> D) {
 }
 
 #[test]
-fn random_graphs_have_the_same_bits_in_chunks_on_the_processor() {
+fn random_graphs_have_the_same_bits_in_chunks_on_the_cpu() {
     explore(Cpu::default);
 }
 

@@ -1,4 +1,4 @@
-//! The processor's bits depend neither on who computes which lines of a result
+//! The CPU's bits depend neither on who computes which lines of a result
 //! nor on what else there is.
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use framebatch::tensor::DType;
 use framebatch::{Blocking, Config, EngineChoice};
 use proptest::prelude::*;
 
-use crate::processor::{Call, process, process_shared};
+use crate::cpu::{Call, compute, compute_in_shares};
 use crate::random::{sample, values};
 
 proptest! {
@@ -25,8 +25,8 @@ proptest! {
     ) {
         let sample = sample(&words, rows);
         let (program, sizes) = fuse(&sample.chain);
-        let whole = process(&program, &sizes, &sample.call);
-        let shared = process_shared(&program, &sizes, &sample.call, share);
+        let whole = compute(&program, &sizes, &sample.call);
+        let shared = compute_in_shares(&program, &sizes, &sample.call, share);
         prop_assert!(whole == shared, "shares of {share}\n{program}");
     }
 
@@ -46,7 +46,7 @@ proptest! {
         few.inputs[0] = rows_of(&call.inputs[0], (m, k), first..first + count, lies);
         let [whole, part] = [(&all, &call), (&some, &few)].map(|(chain, call)| {
             let (program, sizes) = fuse(chain);
-            process(&program, &sizes, call).remove(0)
+            compute(&program, &sizes, call).remove(0)
         });
         let own = (first * n) as usize..((first + count) * n) as usize;
         prop_assert!(whole[own] == part[..], "rows {first} to {} of {m}x{k}x{n}, {lies:?}", first + count);

@@ -10,7 +10,7 @@ use framebatch::program::{Products, Program, Sizes, Source, Stage, StageSizes, T
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 
-use crate::processor::Call;
+use crate::cpu::Call;
 
 /// Threads of a block in the segment tables, as a power of two: a workgroup.
 const SHIFT: u32 = WORKGROUP.ilog2();

@@ -11,8 +11,8 @@ use framebatch::program::Tiles;
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
+use crate::cpu::Call;
 use crate::gpu::{Harness, SIZES};
-use crate::processor::Call;
 use crate::random::{Sample, values};
 
 fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
@@ -465,7 +465,7 @@ fn products_of_nothing_are_nothing_or_zero() {
                 let is_zero = |word: &u32| f32::from_bits(*word) == 0.0;
                 assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {tiles:?}");
             }
-            let results = crate::processor::process(&program, &sizes, &call);
+            let results = crate::cpu::compute(&program, &sizes, &call);
             assert_eq!(results[0].len(), (m * n) as usize);
             assert!(results[0].iter().all(|word| f32::from_bits(*word) == 0.0));
         }

@@ -8,8 +8,8 @@ use framebatch::plan::fuse::fuse;
 use framebatch::program::{Program, Sizes};
 use framebatch::tensor::DType;
 
+use crate::cpu::Call;
 use crate::gpu::Harness;
-use crate::processor::Call;
 use crate::random::values;
 use crate::views::written_over;
 

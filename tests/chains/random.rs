@@ -7,8 +7,8 @@ use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::tensor::{DType, Packing};
 
+use crate::cpu::Call;
 use crate::oracle::Tensor;
-use crate::processor::Call;
 
 /// A chain, and a call of it.
 #[derive(Clone, Debug)]

@@ -202,7 +202,7 @@ fn explore<D: Device>(open: impl Fn() -> D) {
 }
 
 #[test]
-fn random_graphs_are_right_alone_and_the_same_merged_on_the_processor() {
+fn random_graphs_are_right_alone_and_the_same_merged_on_the_cpu() {
     explore(Cpu::default);
 }
 

@@ -71,7 +71,7 @@ fn a_tensor_has_a_buffer_where_it_lies_in_one() {
     gpu.dispose();
     assert_eq!(kept.wgpu_buffer(), None);
 
-    let processor = engines::open(EngineChoice::Cpu, engines::manual());
-    let tensor = processor.tensor(&[3.0; 4], &[4]).unwrap();
+    let cpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let tensor = cpu.tensor(&[3.0; 4], &[4]).unwrap();
     assert_eq!(tensor.wgpu_buffer(), None);
 }

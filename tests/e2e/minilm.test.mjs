@@ -1,5 +1,5 @@
 // A real model in a real page: texts of `tests/data/minilm-reference.jsonl`, whose tokens
-// and float64 vectors another implementation computed. All 35 of them on the processor; on
+// and float64 vectors another implementation computed. All 35 of them on the CPU; on
 // a GPU, which is one in software here, a few, since `tests/embed` has all of them there.
 
 import assert from "node:assert/strict";

@@ -169,7 +169,7 @@ fn a_lost_device_hands_its_texts_to_the_others() {
                 return;
             }
         }
-        panic!("lost once, it gave way to the processor");
+        panic!("lost once, it gave way to the CPU");
     });
 }
 
@@ -240,7 +240,7 @@ fn losses_at_any_moment_cost_no_text() {
     });
 }
 
-/// Destroys the device of a session until the processor is in its place, and stalls the
+/// Destroys the device of a session until the CPU is in its place, and stalls the
 /// session's worker, so that it opens no GPU: it would after a second.
 fn give_way(gpu: &Gpu) -> Stall {
     loop {
@@ -266,7 +266,7 @@ fn give_way(gpu: &Gpu) -> Stall {
 }
 
 #[test]
-fn a_session_that_gave_way_to_the_processor_gets_nothing_more() {
+fn a_session_that_gave_way_to_the_cpu_gets_nothing_more() {
     in_time(|| {
         let gpus = sessions(2, EngineChoice::Gpu, &manual());
         let embedder = tiny(&gpus);

@@ -98,7 +98,7 @@ fn samplings_of_clips_end() {
 }
 
 #[test]
-fn the_processor_samples_whatever_a_store_holds() {
+fn the_cpu_samples_whatever_a_store_holds() {
     let samples = &mut Samples(5);
     let mut session = Session::new(Cpu::default(), Preset::Eager.config()).unwrap();
     let store = session.hold();

@@ -10,7 +10,7 @@ use framebatch::{
 
 use crate::mutation::Form;
 
-/// What an input is given to: a session on the processor, and a model's folder.
+/// What an input is given to: a session on the CPU, and a model's folder.
 pub(crate) struct Bench {
     gpu: Gpu,
     folder: Vec<(String, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! Every op on WebGPU and on the WebAssembly processor against the oracle.
+//! Every op on WebGPU and on the CPU in WebAssembly against the oracle.
 
 use framebatch::graph::{Measure, Mode, Timing};
 use framebatch::ops;

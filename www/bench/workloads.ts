@@ -155,7 +155,7 @@ const tracks = (together: number, name: string, whose: string): Workload =>
     [oneBatch, ...framebatch, cpuLoop, animationMixer, perCall],
   );
 
-/** Where a processor takes a minute. */
+/** Where a CPU takes a minute. */
 const onGpus = SYSTEMS.filter(
   (system) => system !== cpuLoop && system !== framebatchCpu,
 );

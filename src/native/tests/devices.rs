@@ -69,7 +69,7 @@ fn what_devices_take_is_measured_once_in_a_process() {
 }
 
 #[test]
-fn the_processor_takes_over_where_no_other_device_opens() {
+fn the_cpu_takes_over_where_no_other_device_opens() {
     let world = World {
         flights: &[Fate::LostWith],
         opens: &[Opens::Nothing],
@@ -106,7 +106,7 @@ fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
 }
 
 #[test]
-fn the_processor_takes_over_from_devices_that_never_answer() {
+fn the_cpu_takes_over_from_devices_that_never_answer() {
     let world = World {
         flights: &[Fate::LostBefore, Fate::LostWith],
         ..KIND

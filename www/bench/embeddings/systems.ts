@@ -1,4 +1,4 @@
-// Who embeds: framebatch in each dtype and on the processor, transformers.js as it runs best.
+// Who embeds: framebatch in each dtype and on the CPU, transformers.js as it runs best.
 //
 // The model is at `./models/`, the rival at `./rival/`; `tools/bench.mjs --page embeddings/`
 // serves both there. What is not there cannot be opened, and its rows say so.
