@@ -226,3 +226,36 @@ impl Op {
         }
     }
 }
+
+/// The axes that a reduction removes, counted from the front, or from the back where they are
+/// negative. `Batch::sum` has an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axes<'a> {
+    pub(super) axes: &'a [i32],
+    pub(super) is_kept: bool,
+}
+
+impl<'a> Axes<'a> {
+    /// Every axis: the result is one number.
+    pub const ALL: Axes<'static> = Axes {
+        axes: &[],
+        is_kept: false,
+    };
+
+    /// These axes, which the result does not have. None means all of them.
+    pub const fn of(axes: &'a [i32]) -> Axes<'a> {
+        Axes {
+            axes,
+            is_kept: false,
+        }
+    }
+
+    /// The same axes, which the result has with dimension 1.
+    #[must_use]
+    pub const fn kept(self) -> Axes<'a> {
+        Axes {
+            axes: self.axes,
+            is_kept: true,
+        }
+    }
+}

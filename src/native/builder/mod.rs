@@ -11,9 +11,9 @@ mod record;
 mod rows;
 mod single;
 
+pub use crate::graph::chain::Axes;
 pub use attention::Attention;
 pub use moves::Part;
-pub use rows::Axes;
 
 use std::marker::PhantomData;
 use std::ops::Range;

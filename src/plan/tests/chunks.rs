@@ -126,7 +126,7 @@ fn small_products(count: u32, summed: &[i32]) -> Recipe {
     let mut y = chain.matmul(a, b).expect("they fit");
     if !summed.is_empty() {
         y = chain
-            .reduce(Reduction::Sum, y, (summed, false))
+            .reduce(Reduction::Sum, y, Axes::of(summed))
             .expect("three axes");
     }
     chain.output(y).expect("its own");
