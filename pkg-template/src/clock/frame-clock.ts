@@ -24,8 +24,6 @@ export interface FrameListener {
 
 /** The clock behind `flush: "frame"`. */
 export class FrameClock implements Clock {
-  /** Whether calls are queued. */
-  private waiting = false;
   /** When the newest batch got its first call. */
   private since = 0;
   /** Whether a frame is asked for that has not come yet. */
@@ -54,8 +52,7 @@ export class FrameClock implements Clock {
   }
 
   called(): void {
-    if (this.waiting) return;
-    this.waiting = true;
+    if (this.timer.isWaiting) return;
     this.since = this.environment.now();
     if (this.drawn) {
       this.ask();
@@ -68,12 +65,11 @@ export class FrameClock implements Clock {
   }
 
   flushed(): void {
-    this.waiting = false;
-    this.timer.clear();
+    this.timer.sent();
   }
 
   settled(): void {
-    if (this.waiting) this.timer.ask();
+    this.timer.askAgain();
   }
 
   dispose(): void {
@@ -126,7 +122,7 @@ export class FrameClock implements Clock {
     // The task of the last frame has not run: the calls of that frame must not wait for two.
     if (this.task.posted) this.send();
     const sinceLast = this.environment.now() - this.since;
-    if (!this.waiting && sinceLast >= ARMED_MS) return;
+    if (!this.timer.isWaiting && sinceLast >= ARMED_MS) return;
     this.ask();
     this.task.post();
   };
@@ -142,7 +138,7 @@ export class FrameClock implements Clock {
   // One timer serves many batches: it is set again, and not cleared, when its batch has gone.
   private readonly onWatch = (): void => {
     this.watch = undefined;
-    if (!this.waiting || !this.drawn) return;
+    if (!this.timer.isWaiting || !this.drawn) return;
     const left = this.since + MISSING_MS - this.environment.now();
     if (left > 0) return this.expectFrame(left);
     this.missing = true;
@@ -150,6 +146,6 @@ export class FrameClock implements Clock {
   };
 
   private send(): void {
-    if (this.waiting) this.batch.flush();
+    if (this.timer.isWaiting) this.batch.flush();
   }
 }

@@ -61,14 +61,8 @@ fn a_lock_that_is_taken_while_a_thread_unwinds_ends_nothing() {
 
 #[test]
 fn disposal_at_any_moment_answers_everyone() {
-    const ALLOWED: &[Code] = &[
-        Code::Disposed,
-        Code::OutOfMemory,
-        Code::Shader,
-        Code::DeviceLost,
-    ];
     explore(ROUGH, eager(), |gpu| {
-        let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ALLOWED));
+        let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ENDING));
         join(threads(2, &gpu, |gpu, _| gpu.dispose()));
         join(asking);
         assert_quiet(gpu.shared());
@@ -79,17 +73,11 @@ fn disposal_at_any_moment_answers_everyone() {
 
 #[test]
 fn calls_outlive_the_last_handle() {
-    const ALLOWED: &[Code] = &[
-        Code::Disposed,
-        Code::OutOfMemory,
-        Code::Shader,
-        Code::DeviceLost,
-    ];
     explore(ROUGH, eager(), |gpu| {
         let calls = [1, 2].map(|value| (value, ask(&gpu, value)));
         let mut waiting: Vec<JoinHandle<()>> = calls
             .into_iter()
-            .map(|(value, call)| thread::spawn(move || check(value, call.wait(), ALLOWED)))
+            .map(|(value, call)| thread::spawn(move || check(value, call.wait(), ENDING)))
             .collect();
         waiting.extend(threads(2, &gpu, |gpu, n| drop(ask(gpu, n))));
         drop(gpu);

@@ -17,13 +17,7 @@ fn ask_row(session: &mut Session<impl Device>, recipe: RecipeId, width: u32) -> 
     room[..side].fill(0.0);
     room[side..2 * side].fill(2.0 * width as f32);
     room[2 * side] = 0.5;
-    let submission = Submission {
-        recipe,
-        rows: 1,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken")
+    submit(session, recipe, 1)
 }
 
 #[test]
