@@ -279,7 +279,7 @@ fn a_second_batch_no_larger_creates_nothing() {
         });
         asks.collect()
     };
-    // Of one chunk, and short enough for the queue: how many kept buffers are mapped
+    // Batches of one chunk, short enough for the queue: how many kept buffers are mapped
     // again when the next long one is sent is a matter of time.
     const SIZES: [usize; 5] = [20, 8, 19, 1, 20];
     // Twice, because calls are written to one arena while another is in flight.

@@ -317,7 +317,7 @@ test("batches that become far slower are measured again", async () => {
     await slowToNotice(all, quick);
   }
   assert.equal(poller.mode, "echo");
-  poller.mode = "none"; // As if echoes had hurt.
+  poller.mode = "none"; // The poller acts as though echoes had hurt.
   const slow = { work: 1, pace: 100 };
   for (let batch = 0; batch < 20; batch += 1) await slowToNotice(all, slow);
   assert.deepEqual([poller.mode, poller.measuring], ["loop", false]);

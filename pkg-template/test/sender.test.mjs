@@ -50,7 +50,7 @@ for (const event of ["restored", "fallback", "returned"]) {
     assert.equal(core.flights.length, 1);
     given.abort("enough");
     await assert.rejects(first, (reason) => reason === "enough");
-    const second = gpu.lerp(f32(2), f32(2), 0); // It waits for the first.
+    const second = gpu.lerp(f32(2), f32(2), 0); // The second batch waits for the first.
     await settled();
     assert.equal(core.counts.flushes, 1);
     // The first goes back to the queue, where nobody wants it.
@@ -114,7 +114,7 @@ test("ready and desiredSize follow the queue", async () => {
 test("a batch that the core sends by itself is polled for like any other", async () => {
   const { gpu, core } = await manual();
   const call = gpu.lerp(f32(1), f32(1), 0);
-  // Its kernel is not compiled: nothing is on its way when `flush` returns.
+  // The call's kernel is not compiled: nothing is on its way when `flush` returns.
   const { flush } = core;
   core.flush = () => {};
   gpu.flush();

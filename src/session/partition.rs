@@ -1,7 +1,7 @@
 //! Partition: divides a batch between the GPU and the CPU beside it.
 //!
-//! Which calls may go where is decided here. Where calls go that may go anywhere is decided
-//! by `router`.
+//! This file decides where a call may go; `router` decides where calls go that may go
+//! anywhere.
 
 use super::Session;
 use super::compile_gate::State;

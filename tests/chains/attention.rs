@@ -61,7 +61,7 @@ pub(crate) fn expected(heads: Heads, node: &Node, [q, k, v, scale]: [&Tensor; 4]
         let weights = &weights.last().expect("just found").1;
         let value = |key: usize| v.broadcast(&[stack, &[key, *column]].concat());
         if (seen..keys).any(|key| value(key).e.is_infinite()) {
-            return Q::new(0.0, f64::INFINITY, 0.0); // It may be NaN, of which 0 is no part.
+            return Q::new(0.0, f64::INFINITY, 0.0); // The value may be NaN, and NaN times 0 is NaN.
         }
         let weighed = weights.iter().enumerate();
         let weighed: Vec<Q> = weighed

@@ -301,7 +301,7 @@ enum Lies {
     Rows,
     /// Column by column.
     Columns,
-    /// As a part of a larger one, with no row at a multiple of four.
+    /// A part of a larger matrix, with no row at a multiple of four.
     Inside,
 }
 

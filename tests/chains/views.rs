@@ -80,7 +80,7 @@ const READERS: [(&str, Record); 6] = [
     ("buffers that are written over", written_over),
 ];
 
-/// Of two readers of gelu(x), the last one writes over it.
+/// A chain with two readers of gelu(x), the last of which writes over it.
 pub(crate) fn written_over(g: &mut Chain, x: NodeId) -> Result<NodeId, Error> {
     let flip = |g: &mut Chain, x| g.slice(x, &[(-1, i32::MIN, -1)]);
     let y = g.unary(UnaryFn::Gelu, x)?;

@@ -242,7 +242,7 @@ test("pipeThrough: from a response to results, and cancelled from behind", () =>
       await new Promise((run) => setTimeout(run, 20));
       return seen;
 
-      // Not every browser goes through a ReadableStream by itself.
+      // Some browsers do not iterate over a ReadableStream.
       async function* iterate(stream) {
         const reader = stream.getReader();
         for (;;) {

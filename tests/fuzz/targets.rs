@@ -17,7 +17,7 @@ pub(crate) struct Bench {
 }
 
 pub(crate) struct Target {
-    /// That of its corpus as well.
+    /// The name of the target, and of its corpus.
     pub(crate) name: &'static str,
     pub(crate) form: Form,
     /// What the face says of an input, in a word and in a sentence.

@@ -8,7 +8,7 @@ use crate::session::tests::ask_of;
 #[derive(Debug, PartialEq)]
 enum Next {
     Launch(usize),
-    /// These calls failed.
+    /// Calls that failed.
     Refuse(Vec<Ticket>),
     Gather,
     Tell(News),

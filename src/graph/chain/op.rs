@@ -75,7 +75,7 @@ pub enum Op {
     Attention(Heads),
     /// One value for each place outside of the axes.
     Reduce {
-        /// Which reduction.
+        /// The reduction.
         reduction: Reduction,
         /// Along which axes.
         over: Reduced,
@@ -83,7 +83,7 @@ pub enum Op {
     /// Each row along an axis, scaled by what the row holds. All norms but softmax take an epsilon
     /// as the second operand.
     Norm {
-        /// Which norm.
+        /// The norm.
         norm: Norm,
         /// Along which axis.
         axis: u8,
@@ -242,7 +242,7 @@ impl<'a> Axes<'a> {
         is_kept: false,
     };
 
-    /// These axes, which the result does not have. None means all of them.
+    /// Axes that the result does not have. None means all axes.
     pub const fn of(axes: &'a [i32]) -> Axes<'a> {
         Axes {
             axes,

@@ -33,7 +33,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for axes that the shape does not have, or
+    /// The errors of [`Batch::relu`], and for axes that the shape does not have, or
     /// that are named twice.
     pub fn sum(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("sum", Reduction::Sum, x, axes)
@@ -43,7 +43,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::sum`], and where there is nothing along the axes.
+    /// The errors of [`Batch::sum`], and where there is nothing along the axes.
     pub fn mean(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("mean", Reduction::Mean, x, axes)
     }
@@ -52,7 +52,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::mean`].
+    /// The errors of [`Batch::mean`].
     pub fn max(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("max", Reduction::Max, x, axes)
     }
@@ -61,7 +61,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::mean`].
+    /// The errors of [`Batch::mean`].
     pub fn min(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("min", Reduction::Min, x, axes)
     }
@@ -83,7 +83,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::mean`].
+    /// The errors of [`Batch::mean`].
     pub fn argmax(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("argmax", Reduction::Argmax, x, axes)
     }
@@ -104,7 +104,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for an axis that the shape does not have.
+    /// The errors of [`Batch::relu`], and for an axis that the shape does not have.
     pub fn softmax(&mut self, x: Value, axis: i32) -> Result<Value, Error> {
         let x = self.operand("softmax", x)?;
         let node = self.chain.norm(Norm::Softmax, x, axis, None)?;
@@ -129,7 +129,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::softmax`], and for an epsilon below 0.
+    /// The errors of [`Batch::softmax`], and for an epsilon below 0.
     pub fn layer_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
         self.norm("layer_norm", Norm::Layer, RowNorm { x, axis, epsilon })
     }
@@ -138,7 +138,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::layer_norm`].
+    /// The errors of [`Batch::layer_norm`].
     pub fn rms_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
         self.norm("rms_norm", Norm::Rms, RowNorm { x, axis, epsilon })
     }
@@ -148,7 +148,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::layer_norm`].
+    /// The errors of [`Batch::layer_norm`].
     pub fn normalize(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
         self.norm("normalize", Norm::Normalize, RowNorm { x, axis, epsilon })
     }

@@ -1,4 +1,4 @@
-//! Which chunks batches are cut into, and the plans of chunks as text.
+//! The chunks that batches are cut into, and the plans of chunks as text.
 
 use super::*;
 

@@ -279,7 +279,7 @@ fn chunks_of_networks(device: Frail, rows: u32, wide: u32) -> usize {
     plan.matches("piece ").count().max(1)
 }
 
-/// Of 8 MiB of live bytes, a chunk's intermediates may take three quarters on a GPU.
+/// A chunk's intermediates may take three quarters of the 8 MiB of live bytes on a GPU.
 /// Operands and results are in a GPU's memory six times; a CPU answers as it goes.
 #[test]
 fn what_stays_on_the_gpu_counts_once() {

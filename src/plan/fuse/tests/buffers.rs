@@ -1,4 +1,4 @@
-//! Which values are kept in buffers, and which stages share a buffer.
+//! Programs as text: the values that are kept in buffers, and the stages that share one.
 
 use super::*;
 
