@@ -1,6 +1,7 @@
 //! How sessions end: disposed of, dropped, or by a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use shuttle::rand::{Rng, thread_rng};
 
@@ -68,6 +69,17 @@ fn disposal_at_any_moment_answers_everyone() {
         assert_quiet(gpu.shared());
         let late = ask(&gpu, 1).wait().unwrap_err();
         assert_eq!(late.code(), Code::Disposed);
+    });
+}
+
+#[test]
+fn a_session_that_is_disposed_of_as_a_deadline_passes_ends_its_worker() {
+    explore(KIND, manual(), |gpu| {
+        let hasty = gpu.with_deadline(Duration::from_micros(1));
+        check(1, ask(&hasty, 1).wait(), &[Code::Timeout]);
+        // The worker may still be telling of the deadline.
+        gpu.dispose();
+        assert_quiet(gpu.shared());
     });
 }
 
