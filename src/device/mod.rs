@@ -76,7 +76,7 @@ pub struct DeviceInfo {
 pub struct Counters {
     /// Command buffers submitted.
     pub submits: u64,
-    /// Empty submissions that hurried a read-back.
+    /// Empty submissions, by which a read-back is noticed sooner.
     pub nudges: u64,
     /// Copies of host memory to the device.
     pub uploads: u64,
