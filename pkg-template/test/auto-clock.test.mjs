@@ -139,7 +139,8 @@ check(
 
 test("auto, device busy: collects until the batch in flight returns", () => {
   const device = busyDevice();
-  const { world, clock, call, log } = rig("auto", device);
+  const dueInFrames = () => NaN;
+  const { world, clock, call, log } = rig("auto", { ...device, dueInFrames });
   call();
   world.task();
   world.pass(2);
@@ -148,6 +149,22 @@ test("auto, device busy: collects until the batch in flight returns", () => {
   clock.settled();
   world.task();
   assert.deepEqual(log, ["2: 2"]);
+});
+
+test("auto: a call in a callback behind the clock's counts, whatever waited before", () => {
+  const device = busyDevice();
+  const dueInFrames = () => NaN;
+  const { world, clock, call, log } = rig("auto", { ...device, dueInFrames });
+  call(); // an event's
+  world.task();
+  nextFrame(world, () => call());
+  device.free();
+  clock.settled();
+  world.pass(4);
+  call(); // the page animates: the end of the frame flushes
+  world.task();
+  nextFrame(world);
+  assert.deepEqual(log, ["16: 2", "36: 1"]);
 });
 
 check(

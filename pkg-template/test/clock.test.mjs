@@ -256,6 +256,23 @@ check(
   ["0: 3", "0: 1"],
 );
 
+test("an answer with nothing queued asks nothing of the core", () => {
+  for (const policy of ["auto", "frame", "eager"]) {
+    let asked = 0;
+    const due = (now) => {
+      asked += 1;
+      return now;
+    };
+    const { world, clock, call } = rig(policy, { due });
+    call();
+    world.task();
+    const before = asked;
+    clock.settled();
+    world.task();
+    assert.equal(asked, before, policy);
+  }
+});
+
 test("eager, GPU busy: collects until the batch in flight returns", () => {
   const device = busyDevice();
   const { world, clock, call, log } = rig("eager", device);

@@ -29,7 +29,7 @@ export class FrameClock implements Clock {
   /** Whether a frame is asked for that has not come yet. */
   private asked = false;
   private frame = 0;
-  /** Whether frames failed to come, so that tasks take their place. */
+  /** Whether a frame that is asked for failed to come, so that tasks take the place of frames until it comes. */
   private missing = false;
   private watch: unknown;
   private readonly task: EndOfTask;
@@ -87,11 +87,6 @@ export class FrameClock implements Clock {
   /** Whether frames come, as far as is known. */
   get comes(): boolean {
     return this.drawn && !this.missing;
-  }
-
-  /** Asks for a frame, if the page is drawn, to hear whether frames come again. */
-  listen(): void {
-    if (this.drawn) this.ask();
   }
 
   /** Whether the browser draws the page, so that frames should come. */
