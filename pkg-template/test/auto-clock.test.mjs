@@ -145,6 +145,8 @@ test("auto, device busy: collects until the batch in flight returns", () => {
   world.task();
   world.pass(2);
   call();
+  world.task();
+  assert.deepEqual(log, []);
   device.free();
   clock.settled();
   world.task();
