@@ -26,7 +26,7 @@ PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address glue-factory no
 SITE := $(shell find www -type f -not -path 'www/dist/*')
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
-# As in .cargo/config.toml, one word each.
+# The flags of .cargo/config.toml, one word each.
 SMALL := $(addprefix -Cllvm-args=,-inline-threshold=50 -unroll-runtime=false -unroll-allow-partial=false -unroll-threshold=60 -interleave-loops=false)
 
 .PHONY: help setup build model demo bench records test long check release clean
@@ -46,7 +46,7 @@ demo: www/dist/index.html
 bench: www/dist/index.html
 	@node tools/bench.mjs
 
-# It measures nothing, and needs nothing but what is kept.
+# The target measures nothing, and needs nothing but the records that are kept.
 records:
 	@node tools/records.mjs
 

@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         best.sort_by(|a, b| b.total_cmp(a));
         assert_eq!(hits.len(), K);
         for (hit, best) in hits.iter().zip(&best) {
-            // Those whose scores are that close may change places.
+            // Vectors whose scores are that close may change places.
             let own = scores[hit.id as usize];
             assert!((own - best).abs() <= off, "{hit:?}: {own}, not {best}");
             assert!((own - f64::from(hit.score)).abs() <= off, "{hit:?}: {own}");

@@ -2,6 +2,8 @@
 // For products with few tiles of 64 x 64, which would leave most of a GPU idle; with tiles this small there are more
 // workgroups, and a fourth of the barriers. Grid: as in `tile.wgsl`. A thread sums 4 rows of a column, each element from
 // the first step to the last.
+// The example in the first hole stands in `tile.wgsl` too, so that each template is a whole shader to read and to test. One
+// template cannot be both kernels: factors lie in workgroup memory in other ways, and other counts of quads are copied.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;

@@ -240,7 +240,7 @@ fn pairs(samples: &mut Samples) -> Vec<(oracle::Quaternion, oracle::Quaternion)>
     }
     let unit = |k: usize| std::array::from_fn(|i| f32::from(i == k));
     pairs.extend((0..4).flat_map(|i| (0..4).map(move |j| (unit(i), unit(j)))));
-    // Which of two equal arcs is the shorter one is decided by rounding.
+    // Rounding decides which of two equal arcs is the shorter one.
     pairs.retain(|(a, b)| {
         let cosine = oracle::cosine(*a, *b);
         cosine == 0.0 || cosine.abs() > 1e-6

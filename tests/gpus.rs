@@ -57,7 +57,7 @@ fn a_lost_device_comes_back_on_its_adapter() {
 }
 
 #[test]
-fn an_adapter_that_is_gone_is_an_error_even_where_the_processor_would_do() {
+fn an_adapter_that_is_gone_is_an_error_even_where_the_cpu_would_do() {
     let mut gone = listed().remove(0);
     gone.bus = "ffff:ff:1f.7".into();
     for engine in [EngineChoice::Auto, EngineChoice::Gpu] {

@@ -372,7 +372,7 @@ fn work_beyond_the_stall_limit_is_a_lost_device_and_ends_with_the_last_handle() 
         };
         let gpu = Blocking::open(config).unwrap();
         let matrix = gpu.tensor(&vec![0.5; 1 << 22], &[1 << 11; 2]).unwrap();
-        // The batch is refused, or one of the next devices is faster, or the processor.
+        // The batch is refused, or one of the next devices is faster, or the CPU.
         match long_work(&gpu, &matrix) {
             Ok(sum) => assert!(
                 (sum[0] / (1_u64 << 31) as f32 - 1.0).abs() < 1e-5,

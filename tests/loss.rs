@@ -111,7 +111,7 @@ fn losses_at_any_moment_leave_right_values_or_a_typed_error() {
                 })
                 .collect();
             scope.spawn(|| {
-                // Each device answers something first: losses in a row end on the processor.
+                // Each device answers something first: losses in a row end on the CPU.
                 for answered in (10..).step_by(25) {
                     while gpu.stats().settled < answered {
                         if over.load(Ordering::Relaxed) {
@@ -138,7 +138,7 @@ fn losses_at_any_moment_leave_right_values_or_a_typed_error() {
 }
 
 #[test]
-fn devices_that_never_answer_give_way_to_the_processor_for_a_while() {
+fn devices_that_never_answer_give_way_to_the_cpu_for_a_while() {
     in_time(|| {
         let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
         thread::scope(|scope| {
@@ -156,7 +156,7 @@ fn devices_that_never_answer_give_way_to_the_processor_for_a_while() {
             is_right(2, ask(&gpu, 2).wait()),
             "nothing goes away any more"
         );
-        // What the processor alone has seen is there when a GPU has taken over again.
+        // What the CPU alone has seen is there when a GPU has taken over again.
         let tensor = gpu.tensor(&[3.0; 4], &[4]).expect("room");
         while gpu.info().engine == Engine::Cpu {
             thread::sleep(Duration::from_millis(10));
@@ -171,7 +171,7 @@ fn devices_that_never_answer_give_way_to_the_processor_for_a_while() {
 }
 
 #[test]
-fn a_lost_gpu_is_opened_again_while_the_processor_has_batches_all_the_time() {
+fn a_lost_gpu_is_opened_again_while_the_cpu_has_batches_all_the_time() {
     const QUEUED: u16 = 256;
     in_time(|| {
         // A batch has one call, so that one follows another as long as calls are queued.
@@ -181,17 +181,17 @@ fn a_lost_gpu_is_opened_again_while_the_processor_has_batches_all_the_time() {
         };
         let gpu = open(EngineChoice::Gpu, single);
         assert!(is_right(1, ask(&gpu, 1).wait()));
-        let processor = gpu.on(EngineChoice::Cpu);
-        let mut queued: VecDeque<Call<f32>> = (0..QUEUED).map(|n| ask(&processor, n)).collect();
+        let cpu = gpu.on(EngineChoice::Cpu);
+        let mut queued: VecDeque<Call<f32>> = (0..QUEUED).map(|n| ask(&cpu, n)).collect();
         let is_over = AtomicBool::new(false);
         destroy(&gpu);
         thread::scope(|scope| {
-            // The processor is never idle: its next call is made before its oldest returns.
+            // The CPU is never idle: its next call is made before its oldest returns.
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    queued.push_back(ask(&processor, 3));
+                    queued.push_back(ask(&cpu, 3));
                     let oldest = queued.pop_front().expect("there are many");
-                    oldest.wait().expect("the processor is not lost");
+                    oldest.wait().expect("the CPU is not lost");
                 }
             });
             let answer = ask(&gpu, 2).wait();

@@ -204,7 +204,7 @@ fn check(gpu: &Gpu, op: Op) {
         let structures: BTreeSet<Op> = asks.iter().map(|ask| ask.op).collect();
         let expected = match gpu.info().engine {
             Engine::Gpu => (1, 1, 1, structures.len() as u64),
-            // The processor has nothing to submit or to read back.
+            // The CPU has nothing to submit or to read back.
             Engine::Cpu => (1, 0, 0, 0),
         };
         prop_assert_eq!(counts, expected);
@@ -279,7 +279,7 @@ fn a_second_batch_no_larger_creates_nothing() {
         });
         asks.collect()
     };
-    // Of one chunk, and short enough for the queue: how many kept buffers are mapped
+    // Batches of one chunk, short enough for the queue: how many kept buffers are mapped
     // again when the next long one is sent is a matter of time.
     const SIZES: [usize; 5] = [20, 8, 19, 1, 20];
     // Twice, because calls are written to one arena while another is in flight.
@@ -328,7 +328,7 @@ fn a_call_cut_in_chunks_gives_the_bits_of_its_rows_asked_for_apart() {
             let after = gpu.stats();
             let chunks = after.pieces - before.pieces;
             let is_gpu = gpu.info().engine == Engine::Gpu;
-            // The processor keeps a call whole, if its memory holds it.
+            // The CPU keeps a call whole, if its memory holds it.
             let cut = is_gpu || engines::is_small();
             assert_eq!(chunks > 1, cut, "op {op}: {chunks} chunks");
             if is_gpu {

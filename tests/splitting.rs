@@ -180,7 +180,7 @@ fn limits_may_be_any_number_of_bytes() {
             let halves = halves.unwrap_or_else(|error| panic!("{name} {most}: {error}"));
             assert!(halves.len() == floats && halves.iter().all(|half| *half == 0.5));
         }
-        // As large as one may be, and a word more.
+        // A tensor as large as one may be, and one of a word more.
         let words = usize::try_from((most - 16) / 16 * 4).expect("few");
         let tensor = gpu.tensor(&vec![1.0; words], &[u32::try_from(words).unwrap()]);
         let tensor = tensor.expect("it fits");
@@ -196,7 +196,7 @@ fn limits_may_be_any_number_of_bytes() {
 fn what_needs_too_many_workgroups_at_once_says_so() {
     let gpu = with_limit("maxComputeWorkgroupsPerDimension", 1);
     let long = vec![1.0; 300_000];
-    // Its sum is one of parts, of 4096 elements each: a workgroup for each part.
+    // The sum is computed in parts of 4096 elements, with a workgroup for each part.
     let error = block_on(gpu.dot(&long, &long)).expect_err("74 parts");
     assert_eq!(error.code(), Code::LimitExceeded, "{error}");
     let said = error.to_string();

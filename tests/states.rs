@@ -62,7 +62,7 @@ fn interpolation_by_example() {
     // Layer a, layer b, t, lerp, slerp. High nibble ρ + 8, low nibble θ.
     let cases = [
         (0x8f, 0x81, 0.5, 0x88, 0x80), // 15 to 1: back through 8, or on through 0.
-        (0x81, 0x8f, 0.5, 0x88, 0x80), // And the same backwards.
+        (0x81, 0x8f, 0.5, 0x88, 0x80), // 1 to 15: the same backwards.
         (0x8f, 0x81, 0.25, 0x8c, 0x80), // 11.5 is even 12; 15.5 is even 16, which is 0.
         (0x80, 0x88, 0.5, 0x84, 0x84), // Half a turn ahead goes ahead,
         (0x88, 0x80, 0.5, 0x84, 0x84), // half a turn back goes back.
@@ -163,8 +163,8 @@ fn gradients_of_every_layer_and_length() {
     }
 }
 
-/// As many steps as a way may have; one way is not cut, so a small device has room
-/// for fewer.
+/// The most steps of a sequence; a sequence is not cut, so a small device has room for
+/// fewer.
 fn most_steps() -> u32 {
     if engines::is_small() { 60_000 } else { 65_536 }
 }

@@ -67,7 +67,7 @@ fn states(chunk: u64, count: usize) -> Vec<State> {
 #[test]
 fn results_are_those_of_calls_made_alone_in_order() {
     in_time(|| {
-        // Also where only `flush` sends.
+        // The sessions that only `flush` sends for are tried, too.
         for gpu in both().into_iter().chain(both_manual()) {
             let (source, _) = slow((0..40).map(|k| states(k, length(k))));
             let mut results = gpu.stream(source, |gpu, chunk| gpu.compute_gradients(&chunk));
@@ -286,7 +286,7 @@ fn streams_stay_within_their_budget_and_give_it_back() {
 }
 
 #[test]
-fn a_call_without_memory_on_the_gpu_is_answered_by_the_processor() {
+fn a_call_without_memory_on_the_gpu_is_answered_by_the_cpu() {
     in_time(|| {
         let batch = BatchConfig {
             memory_budget: Some(1 << 20),

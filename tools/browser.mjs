@@ -99,7 +99,7 @@ function find(variable, names) {
     try {
       return execFileSync("which", [name], { encoding: "utf8" }).trim();
     } catch {
-      // Not on PATH: the next name may be.
+      // This name is not on PATH: the next one may be.
     }
   }
   throw new Error(`no ${names.join(" or ")} on PATH; set ${variable}`);

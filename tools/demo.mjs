@@ -4,7 +4,7 @@
 //   SERVE=1 node tools/demo.mjs    serves all pages until interrupted; search/ has
 //                                  the model that `make model` fetched
 //
-// It fails when framebatch needed more than one submission and one read-back for
+// The command fails when framebatch needed more than one submission and one read-back for
 // the frame, or when any way gave a wrong answer.
 
 import { existsSync, mkdirSync } from "node:fs";
@@ -12,7 +12,7 @@ import { launch, openPage } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 import { printTable } from "./table.mjs";
 
-// Of unit quaternions, against a slerp in double precision. WGSL promises little of
+// How far unit quaternions may be from a slerp in double precision. WGSL promises little of
 // the acos that the per-call way uses, so its answers get more room.
 const BOUNDS = { framebatch: 1e-6, "per-call": 1e-3, loop: 1e-6 };
 const SCREENSHOT = "target/demo.png";

@@ -1,6 +1,6 @@
 // Turns wasm-bindgen's glue into a function that makes an instance of it.
 //
-// As a module the glue has one WebAssembly instance for ever. After a trap that
+// The glue, being a module, has one WebAssembly instance for ever. After a trap that
 // instance cannot be trusted, and whatever still calls into it, a promise of the
 // browser's or a finalizer, must not reach its successor. So each instance gets
 // the whole glue to itself, and one that trapped is entered by nobody any more: each

@@ -318,7 +318,7 @@ async function trouble(page, other, seed) {
 
 /** What the page held when it was warm. */
 function warm(looks) {
-  // Of a soak too short to have such a look, the first one counts.
+  // The first look counts in a soak that is too short for another.
   return looks.find(({ minute }) => minute >= WARM_MINUTES) ?? looks[0];
 }
 

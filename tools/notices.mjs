@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 const MODULES = ["framebatch-core", "framebatch-embeddings"];
 const WASM = "wasm32-unknown-unknown";
 
-/** Of the licenses that a crate offers the first of these is taken, with its file's name. */
+/** Licenses with their files' names; the first that a crate offers is taken. */
 const LICENSES = [
   ["MIT", /^LICENSE[-.]MIT/i],
   ["Zlib", /^LICENSE[-.]ZLIB/i],

@@ -5,7 +5,7 @@
 //   node tools/records.mjs FILE            all rows of one record with what was measured before
 //   node tools/records.mjs FILE BEFORE     with those of this record, whatever its machine
 //
-// It measures nothing: records are written by `tools/bench.mjs` and `cargo bench`, to
+// The command measures nothing: records are written by `tools/bench.mjs` and `cargo bench`, to
 // benches/record. A row is slower when it lost more than its limit and more than twice the
 // spread of its rounds. The note is a line of `RECORD.notes.md`, beside `RECORD.json`:
 //

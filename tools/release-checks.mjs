@@ -1,6 +1,6 @@
 // What manifests, changelog and documents must agree on before a release.
 //
-// It only reads, and builds nothing: `problems` says what a person has to mend, each
+// The checks only read, and build nothing: `problems` says what a person has to mend, each
 // with how. tools/release.mjs goes on to the packages.
 
 import { readFileSync } from "node:fs";

@@ -70,7 +70,7 @@ function chain(bodies) {
   );
   const sums = all.map((own) => own.reduce((sum, at) => sum + weights[at], 1));
   const seen = new Int32Array(1 << HASH_BITS);
-  /** Which share of a function was seen. */
+  /** The share of a function that was seen. */
   const share = (number) => {
     let sum = 0;
     for (const hash of all[number]) if (seen[hash] > 0) sum += weights[hash];

@@ -4,7 +4,7 @@
 //   site.url  // http://127.0.0.1:PORT
 //   await site.close()
 //
-// It has no cache, no listing and no upload, and never leaves the folders it is given.
+// The server has no cache, no listing and no upload, and never leaves the folders it is given.
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -43,7 +43,7 @@ export async function serve(
     const type = file && TYPES[extname(file)];
     response.writeHead(file ? 200 : 404, {
       "content-type": type ?? "application/octet-stream",
-      // Not no-store, which would also keep a page from being kept for going back.
+      // With no-store, a browser would not keep the page for going back either.
       "cache-control": "no-cache",
       ...headers(path),
     });

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what the project needs and the machine lacks; prints nothing when all is there.
 #
-# It never installs Rust or Node themselves, and never a browser other than the
+# The script never installs Rust or Node themselves, and never a browser other than the
 # system's package: without apt, it says what to install and stops.
 set -euo pipefail
 cd "$(dirname "$0")/.."

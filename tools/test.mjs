@@ -5,7 +5,7 @@
 //   node tools/test.mjs unit    only those that need neither a browser nor a GPU
 //   node tools/test.mjs web pages    those suites, by their names
 //
-// It runs no test itself: each suite's own runner does, and its counts are read
+// The command runs no test itself: each suite's own runner does, and its counts are read
 // from what it prints. A suite that fails without saying how often counts as one
 // failure, and so does one that ran nothing.
 
@@ -65,7 +65,7 @@ const SUITES = [
       "--",
       ...BEYOND_SMALL.flatMap((name) => ["--skip", name]),
     ],
-    // Of random graphs the native suite has tried 200 on a device of its full size.
+    // The native suite has tried 200 random graphs on a device of its full size.
     env: { NODEVICE_SELECT: "1", SMALL_DEVICE: "1", PROPTEST_CASES: "50" },
   },
   {

@@ -82,7 +82,7 @@ impl PerCall {
         result
     }
 
-    /// Of all calls as one batch; what each of them gets.
+    /// The results of all calls as one batch, a call each.
     pub(crate) fn compute_gradients_of<'a>(
         &self,
         calls: impl Iterator<Item = &'a [State]> + Clone,

@@ -47,7 +47,7 @@ impl Row {
 pub(crate) struct Table {
     /// What is timed.
     pub(crate) about: &'static str,
-    /// Of the times; milliseconds where it is `None`. Of a rate, more is better.
+    /// The unit of the times; milliseconds where it is `None`. Of a rate, more is better.
     pub(crate) unit: Option<Unit>,
     pub(crate) rows: Vec<Row>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Of a run that begins now.
+    /// The record of a run that begins now.
     pub(crate) fn begin() -> Report {
         Report {
             date: now(),
@@ -147,7 +147,7 @@ impl Report {
     }
 }
 
-/// Of all rounds the one with the median of their medians, and all medians.
+/// The round whose median is the middle one of all rounds, and all medians.
 fn middle(rounds: &[&Row]) -> Value {
     let medians: Vec<f64> = rounds.iter().map(|row| row.times.median()).collect();
     let median = Times::new(medians.clone()).median();

@@ -121,7 +121,7 @@ fn from_threads(
     (took, answers)
 }
 
-/// As a program makes calls: without waiting for one before the next, but for
+/// Makes calls as a program does: without waiting for one before the next, but for
 /// room in the queue.
 fn batched(gpu: &Gpu, preset: Preset, part: &[State]) -> Answers {
     let calls: Vec<Call<f32>> = part.chunks(1).map(|call| admitted(gpu, call)).collect();

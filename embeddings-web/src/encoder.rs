@@ -13,8 +13,8 @@ pub struct WebEncoder(Config);
 
 #[wasm_bindgen(js_class = Encoder)]
 impl WebEncoder {
-    /// Of the sizes in their order in [`Config`], with 1 for CLS pooling and 1 to
-    /// normalize, and the epsilon last.
+    /// An encoder of the sizes in their order in [`Config`], with 1 for CLS pooling and 1 to
+    /// normalize; the epsilon is given by itself.
     #[wasm_bindgen(constructor)]
     pub fn new(sizes: &[u32], epsilon: f32) -> Result<WebEncoder, Error> {
         let &[

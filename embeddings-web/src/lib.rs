@@ -1,9 +1,9 @@
 //! What embeddings in the browser need besides the core: a WebAssembly file of
 //! its own, so that other pages do not load it.
 //!
-//! It takes the encoder and the tokenizer of the crate `framebatch`; what else that
-//! library holds, device and session included, is not linked. It computes nothing:
-//! what it says goes to the core as words.
+//! The file takes the encoder and the tokenizer of the crate `framebatch`; the rest of that
+//! library, device and session included, is not linked. The file computes nothing: what it
+//! describes goes to the core as words.
 
 #![cfg(target_arch = "wasm32")]
 

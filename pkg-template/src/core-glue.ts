@@ -16,6 +16,6 @@ export function scalarFile(): URL {
 
 /** The address of the folder of the package's scripts. */
 export function scriptFolder(): string {
-  // Not `new URL(…)`, which bundlers take for the address of an asset.
+  // Bundlers would take `new URL(…)` for the address of an asset.
   return import.meta.url.replace(/[^/]*$/, "");
 }

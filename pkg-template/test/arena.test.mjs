@@ -34,7 +34,7 @@ test("bytes beyond 2 GiB are asked for as they are, and refused by the core", ()
     failure: () => refusal,
   };
   const arena = new Arena(core, new WebAssembly.Memory({ initial: 1 }));
-  // As the arena sees an array: so much memory is not for tests.
+  // An array as the arena sees it: a real one would take more memory than tests have.
   const bytes = (length) => ({ BYTES_PER_ELEMENT: 1, length });
   const structures = { id: () => 0 };
   const write = (length) => () => {

@@ -24,7 +24,7 @@ function world({ facts = [1, 2], kept = {}, adapter = "Some GPU" } = {}) {
     }),
     model: () => core.facts,
     set_model(given) {
-      // As the real one, which refuses what no device can be.
+      // The core refuses numbers that no device can have, and so does this fake.
       if (given.some((fact) => !(fact >= 0))) return;
       core.facts = given;
       core.calibrated = true;

@@ -1,51 +1,15 @@
-// When each clock flushes. A script is a list of what happens; the expected text is
-// the list of flushes, each with its time and the calls in it.
+// When the clocks of the policies flush, other than `auto` (`auto-clock.test.mjs`).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { module } from "./face.mjs";
-import { fakeEnvironment } from "./fake-environment.mjs";
-
-const { clockFor } = await module("clock/clock");
-
-/** A clock over a batch that counts its calls, and the world around both. */
-function rig(policy, { due = () => NaN, dueInFrames = due, ...places } = {}) {
-  const world = fakeEnvironment(places);
-  const log = [];
-  const state = { queued: 0, since: 0 };
-  const batch = {
-    flush() {
-      log.push(`${world.time}: ${state.queued}`);
-      state.queued = 0;
-      clock.flushed();
-    },
-    due: (now) => due(now, state),
-    dueInFrames: (now) => dueInFrames(now, state),
-  };
-  const clock = clockFor(policy, world.environment, batch);
-  const call = (count = 1) => {
-    for (let i = 0; i < count; i += 1) {
-      if (state.queued === 0) state.since = world.time;
-      state.queued += 1;
-      clock.called();
-    }
-  };
-  return { world, clock, batch, call, log };
-}
-
-/** Runs a script against a clock and compares its flushes with the expected ones. */
-function check(name, policy, options, script, expected) {
-  test(name, () => {
-    const it = rig(policy, options);
-    script(it);
-    assert.deepEqual(it.log, expected);
-  });
-}
-
-const nextFrame = (world, ...callbacks) => {
-  world.pass(16);
-  world.frame(...callbacks);
-};
+import {
+  busyDevice,
+  check,
+  nextFrame,
+  rig,
+  waitAtMost,
+  whileIdle,
+} from "./clock-rig.mjs";
 
 check(
   "frame, idle: calls go out together at the end of the coming frame",
@@ -223,11 +187,6 @@ check(
   ["0: 2", "0: 1"],
 );
 
-const waitAtMost =
-  (milliseconds) =>
-  (_, { queued, since }) =>
-    queued === 0 ? NaN : since + milliseconds;
-
 check(
   "frame with a longest wait: whichever comes first",
   "frame",
@@ -246,14 +205,13 @@ check(
 );
 
 test("frame: asked again after each answer", () => {
-  let busy = true;
-  const due = (now, { queued }) => (busy || queued === 0 ? NaN : now);
-  const { world, clock, call, log } = rig("frame", { due });
+  const device = busyDevice();
+  const { world, clock, call, log } = rig("frame", device);
   call();
   clock.settled();
   world.task();
   assert.deepEqual(log, []);
-  busy = false;
+  device.free();
   clock.settled();
   world.task();
   assert.deepEqual(log, ["0: 1"]);
@@ -277,7 +235,7 @@ test("a batch that was sent leaves no timer, and a task no second message", () =
 check(
   "frame, already due: the end of the current task",
   "frame",
-  { due: (now, { queued }) => (queued > 0 ? now : NaN) },
+  { due: whileIdle },
   ({ world, call }) => {
     call(2);
     world.task();
@@ -288,7 +246,7 @@ check(
 check(
   "eager, GPU idle: the end of the current task",
   "eager",
-  { due: (now, { queued }) => (queued > 0 ? now : NaN) },
+  { due: whileIdle },
   ({ world, call }) => {
     call(3);
     world.task();
@@ -298,17 +256,33 @@ check(
   ["0: 3", "0: 1"],
 );
 
+test("an answer with nothing queued asks nothing of the core", () => {
+  for (const policy of ["auto", "frame", "eager"]) {
+    let asked = 0;
+    const due = (now) => {
+      asked += 1;
+      return now;
+    };
+    const { world, clock, call } = rig(policy, { due });
+    call();
+    world.task();
+    const before = asked;
+    clock.settled();
+    world.task();
+    assert.equal(asked, before, policy);
+  }
+});
+
 test("eager, GPU busy: collects until the batch in flight returns", () => {
-  let busy = true;
-  const due = (now, { queued }) => (busy || queued === 0 ? NaN : now);
-  const { world, clock, call, log } = rig("eager", { due });
+  const device = busyDevice();
+  const { world, clock, call, log } = rig("eager", device);
   call();
   world.task();
   call();
   world.task();
   world.pass(1000);
   assert.deepEqual(log, []);
-  busy = false;
+  device.free();
   clock.settled();
   assert.deepEqual(log, [], "not inside the answer");
   world.task();
@@ -435,183 +409,3 @@ test("disposing lets go of frames, timers, channels and listeners", () => {
     assert.equal(log.length, flushes, policy);
   }
 });
-
-// The device of these is idle, or busy until it is set free.
-const idleDevice = {
-  due: (now, { queued }) => (queued > 0 ? now : NaN),
-  dueInFrames: () => NaN,
-};
-const busyDevice = { due: () => NaN };
-
-check(
-  "auto, no calls in frame callbacks: the end of each task",
-  "auto",
-  idleDevice,
-  ({ world, call }) => {
-    call(2);
-    world.task();
-    call();
-    world.pass(3);
-    world.task();
-    nextFrame(world);
-    call(); // right behind a frame
-    world.task();
-  },
-  ["0: 2", "3: 1", "19: 1"],
-);
-
-for (const [order, frame] of [
-  ["behind the clock's", (world, ...calls) => world.frame(...calls)],
-  ["ahead of the clock's", (world, ...calls) => world.frameBehind(...calls)],
-]) {
-  check(
-    `auto, calls in callbacks ${order}: one batch a frame, with those of tasks`,
-    "auto",
-    idleDevice,
-    ({ world, call }) => {
-      call(); // the first is not known to be a frame's
-      world.task();
-      for (let i = 0; i < 3; i += 1) {
-        world.pass(8);
-        if (i > 0) call(); // an event
-        world.task();
-        world.pass(8);
-        frame(
-          world,
-          () => call(2),
-          () => call(),
-        );
-      }
-    },
-    ["0: 1", "16: 3", "32: 4", "48: 4"],
-  );
-}
-
-check(
-  "auto, calls in callbacks behind the clock's, where the browser says nothing of tasks",
-  "auto",
-  { ...idleDevice, scheduler: false },
-  ({ world, call }) => {
-    call();
-    world.task();
-    for (let i = 0; i < 2; i += 1) {
-      nextFrame(world, () => call(2));
-      call(); // an event
-      world.task();
-    }
-  },
-  ["0: 1", "16: 2", "16: 1", "32: 2", "32: 1"],
-);
-
-check(
-  "auto, calls of tasks between a frame and its end are no calls in callbacks",
-  "auto",
-  idleDevice,
-  ({ world, call }) => {
-    call();
-    world.task();
-    world.pass(16);
-    world.messages.push(() => call()); // ahead of the clock's task
-    world.frame();
-    call();
-    world.task();
-  },
-  ["0: 1", "16: 1", "16: 1"],
-);
-
-check(
-  "auto: ten frames without calls in callbacks, and tasks set the pace again",
-  "auto",
-  idleDevice,
-  ({ world, call }) => {
-    call();
-    world.task();
-    nextFrame(world, () => call());
-    for (let i = 0; i < 9; i += 1) nextFrame(world);
-    world.pass(1);
-    call(); // 10 frames behind: it waits for its frame
-    world.task();
-    nextFrame(world);
-    world.pass(1);
-    call();
-    world.task();
-  },
-  ["0: 1", "16: 1", "177: 1", "178: 1"],
-);
-
-check(
-  "auto, device busy, no calls in callbacks: the frame's end at the latest",
-  "auto",
-  busyDevice,
-  ({ world, call }) => {
-    call(2);
-    world.task();
-    world.pass(5);
-    call();
-    world.task();
-    nextFrame(world);
-  },
-  ["21: 3"],
-);
-
-test("auto, device busy: collects until the batch in flight returns", () => {
-  let busy = true;
-  const due = (now, { queued }) => (busy || queued === 0 ? NaN : now);
-  const { world, clock, call, log } = rig("auto", { due });
-  call();
-  world.task();
-  world.pass(2);
-  call();
-  busy = false;
-  clock.settled();
-  world.task();
-  assert.deepEqual(log, ["2: 2"]);
-});
-
-check(
-  "auto, hidden or without frames: as eager, by the core's own wait",
-  "auto",
-  { due: waitAtMost(16), page: false, frames: false },
-  ({ world, call }) => {
-    call();
-    world.task();
-    world.pass(20);
-  },
-  ["16: 1"],
-);
-
-check(
-  "auto, animating, then no frame comes: a timer once, then tasks",
-  "auto",
-  idleDevice,
-  ({ world, call }) => {
-    call();
-    world.task();
-    nextFrame(world, () => call());
-    call();
-    world.pass(100);
-    call();
-    world.task();
-    nextFrame(world, () => call()); // frames return
-    call();
-    world.task();
-    nextFrame(world);
-  },
-  ["0: 1", "16: 1", "116: 1", "116: 1", "132: 1", "148: 1"],
-);
-
-check(
-  "auto, animating: going hidden flushes at once, and then tasks set the pace",
-  "auto",
-  idleDevice,
-  ({ world, call }) => {
-    call();
-    world.task();
-    nextFrame(world, () => call());
-    call(2);
-    world.show(false);
-    call();
-    world.task();
-  },
-  ["0: 1", "16: 1", "16: 2", "16: 1"],
-);

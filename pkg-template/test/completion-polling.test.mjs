@@ -1,4 +1,5 @@
-// Which way answers are hurried, and that nudges end.
+// How a session polls for completed work: the mode that is chosen, and that polling ends
+// with the batches.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +9,7 @@ import { fakeEnvironment } from "./fake-environment.mjs";
 const { CompletionPoller } = await module("clock/completion-polling");
 
 /** A poller, and a GPU under it. */
-function hurried() {
+function polling() {
   const world = fakeEnvironment();
   const target = {
     nudges: 0,
@@ -31,9 +32,9 @@ function hurried() {
   return { world, target, poller, send, settle };
 }
 
-/** A poller that has made up its mind. */
+/** A poller in this mode, which it does not leave. */
 function decided(mode) {
-  const all = hurried();
+  const all = polling();
   all.poller.mode = mode;
   all.poller.measuring = false;
   return all;
@@ -56,7 +57,7 @@ const cases = [
 ];
 for (const [name, times, expected, cold] of cases) {
   test(`chosen when ${name}: ${expected}`, () => {
-    const { world, poller, send, settle } = hurried();
+    const { world, poller, send, settle } = polling();
     for (let batch = 0; poller.measuring; batch += 1) {
       assert.ok(batch < 30, "it never makes up its mind");
       send();
@@ -67,8 +68,8 @@ for (const [name, times, expected, cold] of cases) {
   });
 }
 
-test("the processor's batches are not hurried, and nothing is learned of them", () => {
-  const { world, target, poller } = hurried();
+test("the CPU's batches are not polled for, and nothing is learned of them", () => {
+  const { world, target, poller } = polling();
   for (let batch = 0; batch < 50; batch += 1) {
     poller.sent();
     world.pass(20);
@@ -79,9 +80,9 @@ test("the processor's batches are not hurried, and nothing is learned of them", 
   assert.deepEqual([target.nudges, target.asked.length], [0, 0]);
 });
 
-test("what the processor answers while the GPU is at work is not the GPU's time", () => {
+test("what the CPU answers while the GPU is at work is not the GPU's time", () => {
   const times = { none: 3, echo: 0.4, loop: 2.9 };
-  const { world, poller, send, settle } = hurried();
+  const { world, poller, send, settle } = polling();
   for (let batch = 0; poller.measuring; batch += 1) {
     assert.ok(batch < 30, "it never makes up its mind");
     send();
@@ -94,8 +95,8 @@ test("what the processor answers while the GPU is at work is not the GPU's time"
   assert.equal(poller.mode, "echo");
 });
 
-test("measuring: what is not hurried is helped after ten milliseconds", () => {
-  const { world, target, poller, send, settle } = hurried();
+test("measuring: a batch that nobody polls for is nudged after ten milliseconds", () => {
+  const { world, target, poller, send, settle } = polling();
   send();
   world.pass(9);
   world.task();
@@ -111,7 +112,7 @@ test("measuring: what is not hurried is helped after ten milliseconds", () => {
 });
 
 test("measuring: batches that overlap teach nothing", () => {
-  const { world, poller, send, settle } = hurried();
+  const { world, poller, send, settle } = polling();
   for (let i = 0; i < 60; i += 1) {
     send();
     send();
@@ -186,7 +187,7 @@ async function answer(target) {
 const nothing = () => new Promise((resolve) => setImmediate(resolve));
 
 test("chosen by the usual time: one late batch and one early one change nothing", () => {
-  const { world, poller, send, settle } = hurried();
+  const { world, poller, send, settle } = polling();
   const times = { none: [3, 0.3, 3, 9, 3], echo: [1, 1, 30, 1, 0.9] };
   for (let batch = 0; poller.measuring; batch += 1) {
     send();
@@ -289,7 +290,7 @@ async function slowToNotice({ world, target, send, settle }, { work, pace }) {
 }
 
 test("batches at once behind each other, of a browser that looks every 100 ms: a loop", async () => {
-  const all = hurried();
+  const all = polling();
   for (let batch = 0; all.poller.measuring; batch += 1) {
     assert.ok(batch < 30, "it never makes up its mind");
     await slowToNotice(all, { work: 1, pace: 100 });
@@ -298,7 +299,7 @@ test("batches at once behind each other, of a browser that looks every 100 ms: a
 });
 
 test("a loop no slower than the nudges is kept, however uneven the machine", async () => {
-  const all = hurried();
+  const all = polling();
   const work = [9, 14, 25, 8, 15];
   for (let batch = 0; all.poller.measuring; batch += 1) {
     assert.ok(batch < 30, "it never makes up its mind");
@@ -309,20 +310,20 @@ test("a loop no slower than the nudges is kept, however uneven the machine", asy
 });
 
 test("batches that become far slower are measured again", async () => {
-  const all = hurried();
+  const all = polling();
   const { poller, target } = all;
   const quick = { work: 1, pace: 2 };
   for (let batch = 0; poller.measuring && batch < 30; batch += 1) {
     await slowToNotice(all, quick);
   }
   assert.equal(poller.mode, "echo");
-  poller.mode = "none"; // As if echoes had hurt.
+  poller.mode = "none"; // The poller acts as though echoes had hurt.
   const slow = { work: 1, pace: 100 };
   for (let batch = 0; batch < 20; batch += 1) await slowToNotice(all, slow);
   assert.deepEqual([poller.mode, poller.measuring], ["loop", false]);
   assert.ok(target.nudges > 0);
   // Work that is slow by itself is measured once.
-  const { poller: patient, ...rest } = hurried();
+  const { poller: patient, ...rest } = polling();
   const heavy = { work: 200, pace: 200 };
   for (let batch = 0; batch < 60; batch += 1) {
     await slowToNotice({ poller: patient, ...rest }, heavy);

@@ -47,7 +47,7 @@ test("of a new version what has no validator is fetched as well", async () => {
   assert.deepEqual(server.names(200), []);
   server.files["sentence_bert_config.json"] = json({ max_seq_length: 5 });
   assert.equal((await load(session)).info.maxTokens, 5);
-  // And what was fetched is asked for again before it is believed.
+  // The server is asked again about what was fetched, before it is believed.
   assert.deepEqual(server.names(200), [WEIGHTS, "sentence_bert_config.json"]);
 });
 

@@ -42,7 +42,7 @@ test("what servers answer is told by file and address", async () => {
 test("a compressed file of another origin is no truncated one", async () => {
   const session = await manual();
   const whole = server.files[WEIGHTS];
-  /** Of another origin how a file is compressed is not to be seen, but its length is. */
+  /** A page sees the length of a file of another origin, but not how it is compressed. */
   const compressed = (bytes) => () => {
     const response = new Response(bytes, {
       headers: { "content-length": bytes.length >> 1 },

@@ -249,7 +249,7 @@ test("a file of a wrong kind is told once, while the session opens too", async (
   const hear = (error) => unhandled.push(error);
   process.on("unhandledRejection", hear);
   const gpu = face.shared({ flush: "manual" });
-  const awaited = weights(Promise.resolve(whole)); // Which was forgotten.
+  const awaited = weights(Promise.resolve(whole)); // The broken file was forgotten.
   await assert.rejects(gpu.embedder(folder(awaited)), {
     code: "invalid-input",
     message: /^embedder: model\.safetensors must be .*, got Promise$/,

@@ -65,7 +65,7 @@ test("a length is asked for once, and given up after many others", async () => {
   }
   assert.deepEqual(chunk.asked.slice(length), [3, 4]);
   const known = () => core.structures.filter(Boolean).length;
-  // And the one that loading compiled its kernels by.
+  // One more call: loading compiled the kernels by it.
   assert.equal(known(), 3);
   embedder.dispose();
   assert.equal(known(), 0);
@@ -251,7 +251,7 @@ test("texts and tokens that are wrong are refused in a sentence", async () => {
     });
   }
   assert.equal(core.queued.length, 0);
-  // Nor may who shares what another one asked.
+  // A caller that shares another caller's answer may not write to it either.
   embedder.embed("a").catch(() => {});
   const signal = embedder.embed("a", { signal: "x" });
   await assert.rejects(signal, /signal must be an AbortSignal, got string/);

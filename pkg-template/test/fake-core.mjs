@@ -1,6 +1,6 @@
 // The core in JavaScript: the same boundary, the same rules, real wasm memory.
 //
-// It stands where wasm-bindgen's glue stands, so that the face is tested as it is
+// The fake stands where wasm-bindgen's glue stands, so that the face is tested as it is
 // shipped. It has no GPU and no opinion on when to flush. How its batches are answered is in
 // `fake-batches.mjs`.
 
@@ -18,7 +18,7 @@ export const fake = {
   config: undefined,
   opened: 0,
   instances: 0,
-  /** Those that trapped and were cut off from what still calls them, by number. */
+  /** Instances that trapped and were cut off from their callers, by number. */
   abandoned: new Set(),
   /** Awaited by `init` and `Core.open`; rejects to make them fail. */
   loading: Promise.resolve(),

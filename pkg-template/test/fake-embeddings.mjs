@@ -1,6 +1,6 @@
 // The WebAssembly of embeddings in JavaScript: the same boundary, a small model.
 //
-// It stands where that glue stands. Words are what spaces divide, one token each; an
+// The fake stands where the glue stands. Words are what spaces divide, one token each; an
 // embedding is the mean of its tokens' rows plus one vector. The fused matrix is taken
 // along and not computed with, so that its parts can be looked at.
 
@@ -10,7 +10,7 @@ import { compiling } from "./framebatch.js";
 /** What tests read and turn. */
 export const chunk = {
   instances: 0,
-  /** Those that trapped and were cut off, by number. */
+  /** Instances that trapped and were cut off, by number. */
   abandoned: new Set(),
   /** Awaited by `init`; rejects to make it fail. */
   loading: Promise.resolve(),

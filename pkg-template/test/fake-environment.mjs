@@ -1,6 +1,6 @@
 // A page whose time stands still until a test moves it.
 //
-// It has frames, timers, message channels and visibility, and runs nothing by
+// The environment has frames, timers, message channels and visibility, and runs nothing by
 // itself: `task()`, `frame()` and `pass()` do. Each can be taken away.
 
 /** Makes an environment for a clock, and the controls for a test. */
@@ -27,7 +27,7 @@ export function fakeEnvironment({
   const environment = {
     now: () => world.time,
     setTimer(callback, milliseconds) {
-      // As browsers have it.
+      // The page as browsers have it.
       const pause = milliseconds < 2 ** 31 ? milliseconds : 1;
       const timer = { id: (ids += 1), at: world.time + pause, callback };
       world.timers.push(timer);

@@ -38,7 +38,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20_261_123);
 
 /** Inputs of a target, unless there is a time to fill. */
 const FEW = 300;
-/** Milliseconds of the processor that an input may take. */
+/** Milliseconds of CPU time that an input may take. */
 const SLOW = 5000;
 /** Inputs that mutation begins with, and bytes of each of them, at most. */
 const MOST_KEPT = 1024;

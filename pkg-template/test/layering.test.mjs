@@ -1,4 +1,4 @@
-// Which folders of `src` may import which, that no files import each other in a ring, and
+// The imports that folders of `src` may have, that no files import each other in a ring, and
 // that files which comments name are there.
 
 import assert from "node:assert/strict";

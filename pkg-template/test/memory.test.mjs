@@ -23,7 +23,7 @@ afterEach(() => {
   fake.opening = Promise.resolve();
 });
 
-/** That so many bytes were missing, and a sentence what to do. */
+/** The error says how many bytes were missing, and what to do. */
 const missing =
   (about, bytes = "\\d+") =>
   (error) => {
@@ -42,7 +42,7 @@ const DATA = long();
 const SHORT = f32(1, 2);
 const PLACES = new Uint32Array(LONG);
 const STATES = new Uint8Array(LEAST);
-// Its bits begin between two words.
+// The view begins between two words.
 const HALVES = new Uint16Array(2 * LONG + 2).subarray(1, -1);
 
 /** What throws; what its message begins with; the bytes that it names. */

@@ -29,7 +29,7 @@ test("arrays, delays and easings", async () => {
   const to = new Float32Array([10, -10]);
   const options = { duration: 1, delay: 0.5, easing: "steps(2)" };
   const tween = gpu.tween([0, 0], to, options);
-  to.fill(99); // It was copied.
+  to.fill(99); // The value was copied.
   const seen = [];
   for (const ms of [0, 400, 200, 500, 400]) {
     frame(ms);

@@ -1,6 +1,6 @@
 // Inputs made of others, for fuzz.test.mjs: by the values of JSON, by words, by bytes.
 //
-// As `tests/fuzz/mutation.rs` does it for the native face, without its bits.
+// The same as `tests/fuzz/mutation.rs` for the native face, without changes of single bits.
 
 const NUMBERS = [
   ...[0, 1, 2, -1, 0.5, 1e-12, 1e30, 1e308, -0, 3, 7, 64, 127, 128, 255, 65536],

@@ -50,7 +50,7 @@ for (const event of ["restored", "fallback", "returned"]) {
     assert.equal(core.flights.length, 1);
     given.abort("enough");
     await assert.rejects(first, (reason) => reason === "enough");
-    const second = gpu.lerp(f32(2), f32(2), 0); // It waits for the first.
+    const second = gpu.lerp(f32(2), f32(2), 0); // The second batch waits for the first.
     await settled();
     assert.equal(core.counts.flushes, 1);
     // The first goes back to the queue, where nobody wants it.
@@ -111,10 +111,10 @@ test("ready and desiredSize follow the queue", async () => {
   core.answer();
 });
 
-test("a batch that the core sends by itself is hurried like any other", async () => {
+test("a batch that the core sends by itself is polled for like any other", async () => {
   const { gpu, core } = await manual();
   const call = gpu.lerp(f32(1), f32(1), 0);
-  // Its kernel is not compiled: nothing is on its way when `flush` returns.
+  // The call's kernel is not compiled: nothing is on its way when `flush` returns.
   const { flush } = core;
   core.flush = () => {};
   gpu.flush();
@@ -134,14 +134,14 @@ test("a batch that the core sends by itself is hurried like any other", async ()
   assert.deepEqual([...(await call)], [1]);
 });
 
-test("a batch that the GPU has nothing of is not hurried", async () => {
+test("a batch that the GPU has nothing of is not polled for", async () => {
   const { gpu, core } = await manual();
   const call = gpu.lerp(f32(1), f32(1), 0);
   const at = core.header() + 2;
   const { flush } = core;
   core.flush = () => {
     flush.call(core);
-    core.view()[at] = 1; // On its way, to the processor.
+    core.view()[at] = 1; // On its way, to the CPU.
   };
   gpu.flush();
   await new Promise((run) => setTimeout(run, 50));

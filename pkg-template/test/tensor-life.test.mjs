@@ -218,7 +218,7 @@ test("refused by the core: nothing stays pinned", async () => {
 test("using: disposed at the end of the block; what is computed goes on", async () => {
   const { gpu, core } = await manual();
   const of = (tensor) => {
-    // As `using y = tensor.exp()` does.
+    // The block of `using y = tensor.exp()` ends so.
     const y = tensor.exp();
     const result = y.add(1);
     y[Symbol.dispose]();

@@ -29,7 +29,7 @@ const third = 1 / Math.sqrt(3);
 
 // What is recorded, the shape it says it has, and what reading it gives.
 const RESULTS = [
-  // As they are.
+  // The values as they are.
   [x, [2, 3], [1, -2, 3, -4, 5, -6]],
   [
     (gpu) =>
@@ -59,7 +59,7 @@ const RESULTS = [
   [(gpu) => gpu.tensor(f32(1)).gelu({ approximate: "tanh" }), [1], [0.841192]],
   [(gpu) => gpu.tensor(f32(0, 1)).exp(), [2], [1, Math.E]],
   [(gpu) => gpu.tensor(f32(1, Math.E)).log(), [2], [0, 1]],
-  // Of two, broadcast.
+  // Functions of two tensors, broadcast.
   [(gpu) => x(gpu).add(row(gpu)), [2, 3], [11, 18, 33, 6, 25, 24]],
   [(gpu) => row(gpu).add(x(gpu)), [2, 3], [11, 18, 33, 6, 25, 24]],
   [(gpu) => x(gpu).sub(column(gpu)), [2, 3], [0, -3, 2, -6, 3, -8]],

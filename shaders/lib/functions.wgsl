@@ -50,7 +50,7 @@ fn gelu_tanh(x: F) -> F {
     return select(whole, F(0.0), x < F(-14.0));
 }
 
-// As IEEE's pow, except for infinite exponents. A negative base has a power only if the exponent is whole.
+// The power as IEEE 754's pow has it, except for infinite exponents. A negative base has a power only if the exponent is whole.
 fn power(x: F, y: F) -> F {
     let whole = floor(y) == y;
     let odd = whole & (fract(y * F(0.5)) != F(0.0)) & (abs(y) < F(16777216.0));

@@ -4,7 +4,7 @@
 
 const NOBODY = 0xffffffffu;
 
-// Of each list the best items so far, in order, and behind these the newcomers.
+// For each list, the best items so far in order, and the newcomers behind them.
 var<workgroup> items: array<vec2<u32>, LISTS * LIST>;
 var<workgroup> newcomers: array<atomic<u32>, LISTS>;
 var<workgroup> most_newcomers: u32;

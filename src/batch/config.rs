@@ -9,8 +9,8 @@ pub struct Millis(pub f64);
 /// When an open batch is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// As [`Policy::Frame`] while a page animates, otherwise as [`Policy::Eager`]. Whether
-    /// it animates, the caller knows: [`Queue::due_in_frames`](super::Queue::due_in_frames).
+    /// Like [`Policy::Frame`] while a page animates, otherwise like [`Policy::Eager`]. Whether
+    /// a page animates, the caller knows: [`Queue::due_in_frames`](super::Queue::due_in_frames).
     #[default]
     Auto,
     /// Once a frame; the caller has the frame clock and flushes.
@@ -83,12 +83,12 @@ pub struct BatchConfig {
 /// Named settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// One flush a frame while a page animates, otherwise as soon as the device is idle.
+    /// One flush a frame while a page animates, otherwise one as soon as the device is idle.
     #[default]
     Auto,
     /// One flush a frame.
     Frame,
-    /// As soon as the device is idle.
+    /// A flush as soon as the device is idle.
     Eager,
     /// Small batches, refusal when full.
     Latency,

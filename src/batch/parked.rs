@@ -11,7 +11,7 @@ impl<W, P, F> Queue<W, P, F> {
     pub fn offshoot(&mut self, at: usize, payload: P) -> Batch<W, P> {
         let mut other = self.new_batch(payload, 0);
         let batch = &self.in_flight[at].batch;
-        // Both batches stay as old as the one was, before all that came later.
+        // The new batch is as old as the batch in flight: ahead of all that came later.
         (other.oldest, other.first) = (batch.oldest, batch.first);
         other
     }

@@ -57,7 +57,7 @@ pub type Clock = fn() -> f64;
 /// What a device is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Its kind.
+    /// Whether the device is a GPU or the CPU.
     pub engine: Engine,
     /// The adapter's name, vendor or description, as the platform gives it.
     pub adapter: String,
@@ -76,7 +76,7 @@ pub struct DeviceInfo {
 pub struct Counters {
     /// Command buffers submitted.
     pub submits: u64,
-    /// Empty submissions that hurried a read-back.
+    /// Empty submissions, by which a read-back is noticed sooner.
     pub nudges: u64,
     /// Copies of host memory to the device.
     pub uploads: u64,
@@ -107,7 +107,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// These counts with those of a device that is gone: what that device did is added, what it
+    /// The counts of this device and of one that is gone: what that device did is added, what it
     /// held is not.
     pub fn after(self, gone: Counters) -> Counters {
         Counters {

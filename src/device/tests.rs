@@ -29,7 +29,7 @@ fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Chunk]) ->
         let plan = assemble(recipes, calls, &[], chunk);
         let flight = Cpu::default().launch(&plan, arena);
         let Ok(Readback::Host(words)) = pollster::block_on(flight) else {
-            panic!("the processor does not fail");
+            panic!("the CPU does not fail");
         };
         for (index, span) in (chunk.first..chunk.end).zip(&plan.results) {
             results[index].extend(&words[span.at as usize..][..span.words as usize]);
@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn a_tensor_that_the_processor_has_no_memory_for_is_an_error() {
+fn a_tensor_that_the_cpu_has_no_memory_for_is_an_error() {
     let error = Cpu::room(usize::MAX >> 3).expect_err("more than is addressed");
     assert_eq!(error.code(), Code::OutOfMemory);
     let text = error.to_string();

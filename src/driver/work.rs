@@ -28,7 +28,7 @@ pub enum Work {
     Answer {
         /// The ticket.
         ticket: Ticket,
-        /// Its answer.
+        /// The answer of its call.
         outcome: Result<(), Error>,
     },
     /// Tell the listeners.

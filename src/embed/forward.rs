@@ -3,7 +3,7 @@
 
 use super::config::{Config, Pooling};
 use crate::error::Error;
-use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
+use crate::graph::chain::{Axes, Chain, Heads, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::tensor::DType;
@@ -115,7 +115,7 @@ impl Pass<'_> {
 
     fn pool(&mut self, x: NodeId) -> Result<NodeId, Error> {
         let pooled = match self.config.pooling {
-            Pooling::Mean => self.chain.reduce(Reduction::Mean, x, (&[0], false))?,
+            Pooling::Mean => self.chain.reduce(Reduction::Mean, x, Axes::of(&[0]))?,
             Pooling::Cls => {
                 let first = self.chain.slice(x, &[(0, 1, 1)])?;
                 let shape = Shape::new(&[self.config.hidden])?;

@@ -1,6 +1,6 @@
 //! The one place where errors become JavaScript values: `{ code, message }`.
 //!
-//! Both WebAssembly files throw what comes out; TypeScript makes a `FramebatchError` of it.
+//! The WebAssembly files throw these values; TypeScript makes a `FramebatchError` of each.
 
 use js_sys::{Object, Reflect};
 use wasm_bindgen::JsValue;

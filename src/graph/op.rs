@@ -1,6 +1,6 @@
 //! Variants that several row ops have.
 //!
-//! Which row ops there are is said in `ops`.
+//! The row ops themselves are in `ops`.
 
 /// How the phase of a state moves between two states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -69,7 +69,7 @@ pub struct Mask {
 impl Mask {
     const LISTED: u32 = 1 << 31;
 
-    /// Both fields in one word, as entries and TypeScript hold a mask.
+    /// The mask in one word, as entries and TypeScript hold it.
     pub const fn code(self) -> u32 {
         self.words | if self.is_listed { Mask::LISTED } else { 0 }
     }

@@ -43,7 +43,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::open`].
     pub fn open(config: Config) -> Result<Blocking, Error> {
         block_on(Gpu::open(config)).map(Blocking::new)
     }
@@ -84,7 +84,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::tensor`].
     pub fn tensor(&self, data: &[f32], dims: &[u32]) -> Result<Tensor, Error> {
         self.gpu.tensor(data, dims)
     }
@@ -93,7 +93,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::tensor_as`].
+    /// The errors of [`Gpu::tensor_as`].
     pub fn tensor_as<'a>(
         &self,
         data: impl Into<TensorData<'a>>,
@@ -108,7 +108,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::index`].
     pub fn index(&self, vectors: &[f32], config: IndexConfig) -> Result<Index, Error> {
         self.gpu.index(vectors, config)
     }
@@ -117,7 +117,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::load_index`].
     pub fn load_index(&self, bytes: &[u8]) -> Result<Index, Error> {
         self.gpu.load_index(bytes)
     }
@@ -318,7 +318,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::ready`].
     pub fn ready(&self) -> Result<(), Error> {
         block_on(self.gpu.ready())
     }
@@ -342,7 +342,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::warmup`].
     pub fn warmup(&self, calls: impl FnOnce(&Gpu)) -> Result<(), Error> {
         block_on(self.gpu.warmup(calls))
     }

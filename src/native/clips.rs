@@ -44,9 +44,9 @@ pub(super) struct Entry {
 pub struct Layer<'a> {
     /// The clip.
     pub clip: &'a Clip,
-    /// Its time in seconds for each row.
+    /// The clip's time in seconds for each row.
     pub times: &'a [f32],
-    /// Its weight, for all rows or for each row; a layer with a weight of 0 or less is left out.
+    /// The layer's weight, for all rows or for each row; a layer with a weight of 0 or less is left out.
     pub weight: Parameter<'a>,
     /// What becomes of times outside of the clip.
     pub wrap: Wrap,
@@ -79,7 +79,7 @@ impl Clip {
     /// The clip at these times: a row of [`width`](Clip::width) floats for each time. Calls of
     /// any clips are computed together.
     ///
-    /// Of values near 1 within 10⁻⁵ of the formulas of glTF 2.0, appendix C. A
+    /// Values near 1 are within 10⁻⁵ of the formulas of glTF 2.0, appendix C. A
     /// time that is folded by [`Wrap`] is off by at most 2⁻²² of itself.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Clip {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::blend_to`].
+    /// The errors of [`Gpu::blend_to`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -260,7 +260,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::blend`], and [`Error::InvalidInput`] for a tensor that is too short,
+    /// The errors of [`Gpu::blend`], and [`Error::InvalidInput`] for a tensor that is too short,
     /// imported, of another session or in fewer bits.
     pub fn blend_to(&self, tensor: &Tensor, offset: u32, layers: &[Layer<'_>]) -> Call<f32> {
         self.sample_layers(layers, Some((tensor, offset)))
@@ -350,7 +350,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::clip`].
     pub fn clip(&self, tracks: &[Track<'_>], duration: Option<f32>) -> Result<Clip, Error> {
         self.gpu().clip(tracks, duration)
     }

@@ -1,6 +1,6 @@
 //! The threads that compile kernels, and tell the worker of each.
 //!
-//! Which kernels are compiled and what becomes of them is the session's matter.
+//! The session decides which kernels are compiled, and what becomes of them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which words of a store are in use.
+//! The words of a store that are in use, and those that are free.
 //!
 //! Numbers only: what lies in the words, and on which device, is the store's matter.
 

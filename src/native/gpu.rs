@@ -301,7 +301,7 @@ impl Gpu {
         platform::wgpu_device(self.shared().lock().driver.session.device())
     }
 
-    /// Its queue, likewise, and what [`wgpu_device`](Gpu::wgpu_device) says of
+    /// The device's queue, likewise, and what [`wgpu_device`](Gpu::wgpu_device) says of
     /// callbacks holds for those of the queue.
     pub fn wgpu_queue(&self) -> Option<wgpu::Queue> {
         platform::wgpu_queue(self.shared().lock().driver.session.device())

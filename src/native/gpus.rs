@@ -44,7 +44,7 @@ impl Gpus {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::open`], of the first device that cannot be opened, and
+    /// The errors of [`Gpu::open`], of the first device that cannot be opened, and
     /// [`Error::InvalidInput`] for a [`Config::adapter`]: list the sessions yourself
     /// with [`Gpus::new`].
     pub async fn open(config: Config) -> Result<Gpus, Error> {
@@ -73,12 +73,12 @@ impl Gpus {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpus::open`].
     pub fn open_blocking(config: Config) -> Result<Gpus, Error> {
         block_on(Gpus::open(config))
     }
 
-    /// These sessions, which may be on one device as well.
+    /// A group of these sessions, several of which may be on one device.
     ///
     /// ```
     /// use framebatch::{Blocking, Config, EngineChoice, Gpus};

@@ -158,7 +158,7 @@ impl Blocking {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Gpu::import_buffer`].
     pub fn import_buffer(&self, buffer: Arc<wgpu::Buffer>, dims: &[u32]) -> Result<Tensor, Error> {
         self.gpu().import_buffer(buffer, dims)
     }
@@ -171,7 +171,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::import_buffer`], and [`Error::InvalidInput`] after
+    /// The errors of [`Gpu::import_buffer`], and [`Error::InvalidInput`] after
     /// [`execute`](Batch::execute).
     pub fn import_buffer(&mut self, buffer: Arc<wgpu::Buffer>, len: u32) -> Result<Value, Error> {
         let tensor = self.gpu().import_buffer(buffer, &[len])?;

@@ -35,7 +35,7 @@ pub(super) struct Entry {
     held: Arc<Mutex<Held>>,
 }
 
-/// Which vectors a search may give.
+/// The vectors that a search may give.
 #[derive(Clone, Copy)]
 pub enum Filter<'a> {
     /// All of them.

@@ -1,7 +1,8 @@
-//! The listeners of a session to events of one kind.
+//! The listeners of a session to events of one kind, and the events that they are to hear of.
 //!
 //! Who calls the listeners, and when, is not known here.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Hears of an event.
@@ -15,6 +16,10 @@ pub(super) struct Listeners<E> {
     listening: Vec<u64>,
     /// How many there were so far.
     numbered: u64,
+    /// Events that the listeners have not heard of, oldest first.
+    events: VecDeque<E>,
+    /// Whether a thread is calling the listeners.
+    is_calling: bool,
 }
 
 /// A listener and its number in the session.
@@ -29,6 +34,8 @@ impl<E> Default for Listeners<E> {
             resting: Vec::new(),
             listening: Vec::new(),
             numbered: 0,
+            events: VecDeque::new(),
+            is_calling: false,
         }
     }
 }
@@ -56,9 +63,22 @@ impl<E> Listeners<E> {
         Some(self.resting.remove(at))
     }
 
-    /// All listeners, to be called with nothing locked and then given back.
-    pub(super) fn take(&mut self) -> Vec<Numbered<E>> {
-        std::mem::take(&mut self.resting)
+    /// Takes an event. `true` where the caller is to call the listeners; otherwise the thread
+    /// that is calling them goes on with this event, so that events stay in order.
+    pub(super) fn note(&mut self, event: E) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        self.events.push_back(event);
+        !std::mem::replace(&mut self.is_calling, true)
+    }
+
+    /// The oldest event that nobody has heard of, and all listeners, to be called with nothing
+    /// locked and then given back.
+    pub(super) fn next(&mut self) -> Option<(E, Vec<Numbered<E>>)> {
+        let event = self.events.pop_front();
+        self.is_calling = event.is_some();
+        Some((event?, std::mem::take(&mut self.resting)))
     }
 
     /// Takes listeners back that were called; those that ended meanwhile, to be dropped with

@@ -40,7 +40,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`], and `InvalidInput` for a `width` of 0 or one that
+    /// The errors of [`Gpu::lerp`], and `InvalidInput` for a `width` of 0 or one that
     /// the length is not a multiple of.
     ///
     /// ```
@@ -70,7 +70,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`], and `InvalidInput` for a length that is not a
+    /// The errors of [`Gpu::lerp`], and `InvalidInput` for a length that is not a
     /// multiple of 4.
     ///
     /// ```
@@ -98,7 +98,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::slerp`].
+    /// The errors of [`Gpu::slerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -122,7 +122,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`].
+    /// The errors of [`Gpu::lerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -140,7 +140,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp_items`].
+    /// The errors of [`Gpu::lerp_items`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -213,7 +213,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`].
+    /// The errors of [`Gpu::lerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, Mode, State};
@@ -239,7 +239,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`], and `InvalidInput` for fewer than 2 or more than
+    /// The errors of [`Gpu::lerp`], and `InvalidInput` for fewer than 2 or more than
     /// 65,536 steps.
     ///
     /// ```
@@ -264,7 +264,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`].
+    /// The errors of [`Gpu::lerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, State};
@@ -289,7 +289,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`].
+    /// The errors of [`Gpu::lerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, State};
@@ -309,7 +309,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`].
+    /// The errors of [`Gpu::lerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, State};
@@ -332,7 +332,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::lerp`].
+    /// The errors of [`Gpu::lerp`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, State};

@@ -19,21 +19,9 @@ impl From<f32> for Parameter<'_> {
     }
 }
 
-impl<'a> From<&'a [f32]> for Parameter<'a> {
-    fn from(t: &'a [f32]) -> Self {
-        Parameter::Each(t)
-    }
-}
-
-impl<'a> From<&'a Vec<f32>> for Parameter<'a> {
-    fn from(t: &'a Vec<f32>) -> Self {
-        Parameter::Each(t)
-    }
-}
-
-impl<'a, const N: usize> From<&'a [f32; N]> for Parameter<'a> {
-    fn from(t: &'a [f32; N]) -> Self {
-        Parameter::Each(t)
+impl<'a, T: AsRef<[f32]> + ?Sized> From<&'a T> for Parameter<'a> {
+    fn from(t: &'a T) -> Self {
+        Parameter::Each(t.as_ref())
     }
 }
 

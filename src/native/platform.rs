@@ -79,8 +79,7 @@ pub(super) fn import(
     match device {
         AnyDevice::Gpu(gpu) => gpu.import(tensor, buffer, words),
         AnyDevice::Cpu(_) => Err(Error::InvalidInput(
-            "import_buffer: calls run on the processor, which reads no buffers; use `tensor`"
-                .into(),
+            "import_buffer: calls run on the CPU, which reads no buffers; use `tensor`".into(),
         )),
     }
 }

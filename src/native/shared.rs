@@ -52,7 +52,7 @@ pub(super) struct Shared {
 pub(super) enum Purpose {
     /// A worker sends them.
     Send,
-    /// They are planned, and refused as soon as they are.
+    /// Calls are planned, and refused as soon as they are.
     Explain,
 }
 
@@ -133,7 +133,7 @@ impl Shared {
     pub(super) fn close(&self, reason: &Error) {
         let mut state = self.lock();
         if state.is_broken && matches!(reason, Error::Fatal(_)) {
-            state.closed = Some(reason.clone()); // This reason has the panic's message.
+            state.closed = Some(reason.clone()); // The newer reason has the panic's message.
         }
         let reason = state.closed.get_or_insert_with(|| reason.clone()).clone();
         self.sound.store(false, Ordering::Relaxed);

@@ -137,7 +137,7 @@ impl Shared {
             .superseded
             .and_then(|older| state.answers.remove(&older));
         if is_next {
-            self.state.work.notify_one(); // It may sleep for longer.
+            self.state.work.notify_one(); // The worker may sleep for longer than the call can wait.
         }
         self.wake_worker(state);
         if let Some(older) = superseded {

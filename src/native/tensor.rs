@@ -101,12 +101,12 @@ impl Tensor {
         self.resident.packing.map_or(Home::Resident, Home::Packed)
     }
 
-    /// Its number in its session.
+    /// The tensor's number in its session.
     pub(super) fn number(&self) -> u32 {
         self.resident.number
     }
 
-    /// Its session, and its number there.
+    /// The tensor's session, and its number there.
     pub(super) fn place(&self) -> (&Arc<Shared>, u32) {
         (&self.resident.shared, self.resident.number)
     }
@@ -204,7 +204,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Those of [`Gpu::tensor`], and [`Error::InvalidInput`] for 16-bit data with
+    /// The errors of [`Gpu::tensor`], and [`Error::InvalidInput`] for 16-bit data with
     /// another storage than the two that it may be in, and for NaN and magnitudes
     /// from 65,009 on as [`Storage::Int8`].
     pub fn tensor_as<'a>(

@@ -136,7 +136,7 @@ impl Drop for Watch {
 
 /// Tells everyone who listens what a batch was.
 pub(super) fn tell_batch(shared: &Shared, facts: &Facts) {
-    tell(shared, facts, |state| &mut state.listeners);
+    tell(shared, *facts, |state| &mut state.listeners);
     let mut state = shared.lock();
     if state.listeners.is_empty() {
         state.driver.session.measure_batches(None);
@@ -145,25 +145,33 @@ pub(super) fn tell_batch(shared: &Shared, facts: &Facts) {
 
 /// Tells everyone who listens what became of the device.
 pub(super) fn tell_device(shared: &Shared, event: DeviceEvent) {
-    tell(shared, &event, |state| &mut state.device_listeners);
+    tell(shared, event, |state| &mut state.device_listeners);
 }
 
-fn tell<E>(shared: &Shared, event: &E, listeners: fn(&mut State) -> &mut Listeners<E>) {
-    let mut called = listeners(&mut shared.lock()).take();
-    let mut panicked = Vec::new();
-    for Numbered { number, listener } in &mut called {
-        // A listener's panic is no reason for calls to fail.
-        if catch_unwind(AssertUnwindSafe(|| listener(event))).is_err() {
-            panicked.push(*number);
+fn tell<E>(shared: &Shared, event: E, listeners: fn(&mut State) -> &mut Listeners<E>) {
+    if !listeners(&mut shared.lock()).note(event) {
+        return;
+    }
+    loop {
+        let next = listeners(&mut shared.lock()).next();
+        let Some((event, mut called)) = next else {
+            return;
+        };
+        let mut panicked = Vec::new();
+        for Numbered { number, listener } in &mut called {
+            // A listener's panic is no reason for calls to fail.
+            if catch_unwind(AssertUnwindSafe(|| listener(&event))).is_err() {
+                panicked.push(*number);
+            }
         }
+        let mut state = shared.lock();
+        let listeners = listeners(&mut state);
+        for number in panicked {
+            listeners.remove(number);
+        }
+        // A listener may have ended others, or itself.
+        let ended = listeners.give_back(called);
+        drop(state);
+        drop(ended); // Outside the lock: a listener may hold anything.
     }
-    let mut state = shared.lock();
-    let listeners = listeners(&mut state);
-    for number in panicked {
-        listeners.remove(number);
-    }
-    // A listener may have ended others, or itself.
-    let ended = listeners.give_back(called);
-    drop(state);
-    drop(ended); // Outside the lock: a listener may hold anything.
 }

@@ -109,8 +109,13 @@ impl Worker<'_> {
         if self.is_idle() {
             wake(shared, &mut state);
         }
-        while state.closed.is_none() {
+        loop {
             state = shared.expire(state);
+            // Asked behind `expire`, which may have unlocked the state: of a session that is
+            // closed by now nobody wakes the worker again.
+            if state.closed.is_some() {
+                return false;
+            }
             let work = state.driver.next_by_policy(shared.clock.now());
             state = match work {
                 Work::Sleep { .. } if !self.is_idle() => return true,
@@ -156,7 +161,6 @@ impl Worker<'_> {
                 }
             };
         }
-        false
     }
 
     /// Does work that needs no lock.

@@ -1,7 +1,7 @@
 //! Turns the calls of a chunk into a plan: results end to end, one dispatch for each stage of
 //! merged calls, a slot for every intermediate until its last use.
 //!
-//! Which calls are merged is decided in `merging`.
+//! The calls that are merged are chosen in `merging`.
 
 use std::borrow::Borrow;
 

@@ -18,9 +18,9 @@ pub struct Call {
     pub inputs: Span,
     /// The scalar, encoded; 0 where the structure has none.
     pub scalar: u32,
-    /// Which of the batch's sets of resident tensors the call names.
+    /// The set of resident tensors that the call names, among the batch's sets.
     pub set: SetId,
-    /// Which numbers came with the call.
+    /// The numbers that came with the call: calls with equal ids have equal numbers.
     pub numbers: NumbersId,
 }
 
@@ -46,6 +46,6 @@ pub struct RowSlice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SegmentList {
     pub(super) segments: Vec<Segment>,
-    /// As [`Dispatch::entries`](super::Dispatch::entries).
+    /// The words of all entries, as in [`Dispatch::entries`](super::Dispatch::entries).
     pub(super) entries: Vec<u32>,
 }

@@ -163,7 +163,7 @@ impl Recipe {
         }
         self.rows?;
         let suits = |rows| self.computes(rows);
-        // Both sides need the program of the whole call, and a lone row may have another.
+        // The rows on either side need the program of the whole call, and a lone row may have another.
         let near = (first..rows.saturating_sub(GRAIN - 1)).step_by(GRAIN as usize);
         near.take(TRIES)
             .find(|first| suits(*first) && (rows - first > *first || suits(rows - first)))

@@ -1,7 +1,7 @@
 //! In which stages calls are coalesced, as the text of plans says.
 
 use crate::error::Error;
-use crate::graph::chain::{Chain, Home, Norm, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, assemble};
@@ -91,7 +91,7 @@ fn rows_that_lie_end_to_end_are_one_calls() {
     };
     check("parts of a row", 8, parts, &[1, 1]);
     let sums: Record = |g, [x, ..]| {
-        let y = g.reduce(Reduction::Sum, x, (&[1], true))?;
+        let y = g.reduce(Reduction::Sum, x, Axes::of(&[1]).kept())?;
         g.binary(BinaryFn::Div, x, y)
     };
     check("short rows", 8, sums, &[1]);
@@ -100,7 +100,7 @@ fn rows_that_lie_end_to_end_are_one_calls() {
 
 #[test]
 fn what_is_a_calls_own_stays_so() {
-    let mean: Record = |g, [x, ..]| g.reduce(Reduction::Mean, x, (&[0], false));
+    let mean: Record = |g, [x, ..]| g.reduce(Reduction::Mean, x, Axes::of(&[0]));
     check("a mean over the rows", 8, mean, &[4]);
     // A call's numbers lie between its rows and the next call's. The first two calls have the
     // same numbers, and the last two have the same.

@@ -1,4 +1,4 @@
-//! Which runs of the arena are copied to the slot of operands, and where each goes.
+//! The runs of the arena that are copied to the slot of operands, and where each goes.
 //!
 //! Whole calls keep the order and the distances that they have in the arena, so that many
 //! calls are one run. A sliced call is packed: it lies in the slot like a call of fewer rows.

@@ -1,4 +1,4 @@
-use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Reduction};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{Mask, Scan, Searching};
 use crate::graph::shape::Shape;
@@ -50,7 +50,7 @@ fn elements_are_counted_with_what_is_done_to_each() {
     let exp = |chain: &mut Chain, x: &[NodeId]| chain.unary(UnaryFn::Exp, x[0]).expect("fits");
     let sum = |chain: &mut Chain, x: &[NodeId]| {
         chain
-            .reduce(Reduction::Sum, x[0], (&[1], false))
+            .reduce(Reduction::Sum, x[0], Axes::of(&[1]))
             .expect("fits")
     };
     let found = [
@@ -66,9 +66,7 @@ fn elements_are_counted_with_what_is_done_to_each() {
 #[test]
 fn long_rows_cost_what_they_hold() {
     let sum = |chain: &mut Chain, x: &[NodeId]| {
-        chain
-            .reduce(Reduction::Sum, x[0], (&[], false))
-            .expect("fits")
+        chain.reduce(Reduction::Sum, x[0], Axes::ALL).expect("fits")
     };
     for length in [1_000, 100_000, 1_000_000] {
         let terms = of_chain(&[&[length]], sum)[Kind::Term as usize];

@@ -1,7 +1,7 @@
 //! Chunks whose plans no device holds: these are recognized, and halved.
 
 use super::*;
-use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId};
 use crate::kernel::{Kernel, Named, Settings};
@@ -55,12 +55,12 @@ fn result(chain: &mut Chain, value: NodeId) {
 }
 
 fn largest(chain: &mut Chain, value: NodeId) {
-    let most = chain.reduce(Reduction::Max, value, (&[0, 1], false));
+    let most = chain.reduce(Reduction::Max, value, Axes::of(&[0, 1]));
     result(chain, most.expect("not empty"));
 }
 
 fn largest_of_all(chain: &mut Chain, value: NodeId) {
-    let most = chain.reduce(Reduction::Max, value, (&[0, 1, 2, 3], false));
+    let most = chain.reduce(Reduction::Max, value, Axes::of(&[0, 1, 2, 3]));
     result(chain, most.expect("not empty"));
 }
 
@@ -115,7 +115,7 @@ fn threads_that_no_number_counts_do_not_wrap() {
 }
 
 /// A dispatch of calls of so many rows each.
-fn dispatch(kernel: Kernel, width: u32, (calls, rows): (usize, u32)) -> Dispatch {
+fn dispatch(kernel: Kernel, width: u32, rows: u32, calls: usize) -> Dispatch {
     let segment = Segment { rows, result: 0 };
     Dispatch {
         kernel,
@@ -144,7 +144,7 @@ fn threads_of_ops_that_no_number_counts_do_not_wrap() {
         (Kernel::Named(Named::StateGradients), 1, 1 << 29),
         (field, 1, 1 << 28),
     ] {
-        let work = dispatch(kernel, width, (1, rows));
+        let work = dispatch(kernel, width, rows, 1);
         let Table { threads, words, .. } = Table::of(&work);
         let floats = matches!(
             work.kernel,
@@ -163,11 +163,7 @@ fn threads_of_ops_that_no_number_counts_do_not_wrap() {
 #[test]
 fn entries_of_more_words_than_32_bits_count_are_counted() {
     // Each call takes 2^16 blocks of 2^16 threads, with an entry of 5 words for each block.
-    let table = Table::of(&dispatch(
-        Kernel::Named(Named::Slerp),
-        4,
-        (14_000, u32::MAX),
-    ));
+    let table = Table::of(&dispatch(Kernel::Named(Named::Slerp), 4, u32::MAX, 14_000));
     assert_eq!(table.words, 14_000 * (1 << 16) * 5);
     assert_eq!(table.threads, 14_000 << 32);
 }

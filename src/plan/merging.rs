@@ -28,7 +28,7 @@ pub(super) struct ChunkSource<'a, C> {
 /// The calls of a chunk, merged and with their addresses.
 pub(super) struct ChunkLayout<'a> {
     recipes: &'a [Recipe],
-    /// As in [`ChunkSource`].
+    /// The calls before each chunk, as in [`ChunkSource`].
     before: &'a [u32],
     pub(super) copies: CopyRuns,
     pub(super) merged: Vec<MergedCalls>,
@@ -67,7 +67,7 @@ struct AddressedCall<'a> {
     inputs: u32,
     /// The word where the numbers begin.
     numbers: u32,
-    /// As in [`ChunkSource`].
+    /// The calls before each chunk, as in [`ChunkSource`].
     before: &'a [u32],
     /// The word where the result begins.
     result: u32,

@@ -42,8 +42,6 @@ impl Slot {
     pub const INPUTS: Slot = Slot(0);
     /// The slot of the results of all calls.
     pub const RESULTS: Slot = Slot(1);
-    /// The first slot of intermediates, which stages pass to one another.
-    pub const SCRATCH: Slot = Slot(2);
 
     /// The slot of a resident tensor.
     pub const fn resident(tensor: u32) -> Slot {

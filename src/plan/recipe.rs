@@ -142,7 +142,7 @@ impl Recipe {
     /// uploaded and what is read back. Two slices together weigh what both weigh as one: an
     /// operand that every slice carries whole counts nothing.
     ///
-    /// Of a chain that cannot be cut by rows, half of both counts, and less the more stages
+    /// A chain that cannot be cut by rows counts half of both, and less the more stages
     /// there are: each stage is one more dispatch a chunk, and the copies that overlap are
     /// less of the work.
     pub(super) fn weight(&self, rows: u32) -> u64 {
@@ -250,7 +250,7 @@ impl Recipe {
         before.fold(at, |next, operand| next + aligned(operand.words(rows)))
     }
 
-    /// As [`Recipe::result_words`], of rows that were admitted and so fit 32 bits.
+    /// [`Recipe::result_words`] of rows that were admitted and so fit 32 bits.
     pub fn words_of(&self, rows: u32) -> u32 {
         u32::try_from(self.result_words(rows)).expect("rows that fit")
     }

@@ -1,4 +1,4 @@
-//! Which of the kernels that are compiled for a chain its calls get.
+//! The kernel that a call of a chain gets, of those that are compiled for the chain.
 
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;

@@ -82,7 +82,7 @@ impl Table {
         for (call, segment) in dispatch.segments.iter().enumerate() {
             let words = &dispatch.entries[call * behind..][..behind];
             let count = threads(dispatch, call);
-            // Such a map has a thread for four elements, and needs the count of elements.
+            // A flat map has a thread for four elements, and needs the count of elements.
             let length = match &dispatch.kernel {
                 Kernel::Fused(stage) if stage.is_flat_map() => segment.rows,
                 _ => count,

@@ -14,7 +14,7 @@ pub const STRIP: u32 = 4096;
 /// The most values of a row that one thread folds; a workgroup folds a longer row.
 pub const NARROW: u32 = 32;
 
-/// As [`NARROW`], for rows that do not run along the last axis: neighboring threads then read
+/// The same as [`NARROW`] for rows that do not run along the last axis: neighboring threads then read
 /// neighboring words. Sums over a call's own rows, such as the tokens of a text, are one
 /// program for all lengths up to here.
 pub const TALL: u32 = 512;

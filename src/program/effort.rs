@@ -37,7 +37,7 @@ const WAVE: f64 = 14.0;
 const ERROR_FUNCTION: f64 = 48.0;
 
 impl Effort {
-    /// So many operations of one kind.
+    /// A number of operations of one kind.
     pub fn of(kind: Kind, count: f64) -> Effort {
         let mut effort = Effort::default();
         effort.0[kind as usize] = count;

@@ -36,8 +36,8 @@ fn whole(bits: u32) -> Option<i32> {
 /// Prints the variable of this number.
 type Variable<'a> = &'a dyn Fn(&mut Formatter<'_>, usize) -> fmt::Result;
 
-/// Prints an expression as plans show it: one line, in which a term that is used twice gets a
-/// name.
+/// Prints an expression as plans show it: one line, in which a term that is used twice is
+/// printed once, under a name.
 pub(super) fn show(f: &mut Formatter<'_>, expr: &Expr, variable: Variable<'_>) -> fmt::Result {
     let terms = expr.terms();
     let mut uses = vec![0; terms.len()];
@@ -51,13 +51,13 @@ pub(super) fn show(f: &mut Formatter<'_>, expr: &Expr, variable: Variable<'_>) -
     };
     for id in (0..terms.len()).filter(|id| line.is_named(*id)) {
         write!(f, "t{id} = ")?;
-        line.term(f, id, Parentheses::Without)?;
+        line.value(f, id, Parentheses::Without)?;
         f.write_str("; ")?;
     }
-    line.term(f, terms.len() - 1, Parentheses::Without)
+    line.value(f, terms.len() - 1, Parentheses::Without)
 }
 
-/// Whether a term with a sign stands in parentheses, and a named one as its name.
+/// Whether a term with a sign stands in parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parentheses {
     With,
@@ -77,10 +77,16 @@ impl Line<'_> {
         self.uses[id] > 1 && self.terms[id].operands().next().is_some()
     }
 
-    fn term(&self, f: &mut Formatter<'_>, id: usize, around: Parentheses) -> fmt::Result {
-        if around == Parentheses::With && self.is_named(id) {
+    /// Prints an operand: a term that has a name as its name.
+    fn operand(&self, f: &mut Formatter<'_>, id: usize, around: Parentheses) -> fmt::Result {
+        if self.is_named(id) {
             return write!(f, "t{id}");
         }
+        self.value(f, id, around)
+    }
+
+    /// Prints what a term computes.
+    fn value(&self, f: &mut Formatter<'_>, id: usize, around: Parentheses) -> fmt::Result {
         let (name, separator, [a, b], inner) = match self.terms[id] {
             Term::Const(bits) => return Number(bits).fmt(f),
             Term::Variable(variable) => return (self.variable)(f, variable as usize),
@@ -101,7 +107,7 @@ impl Line<'_> {
         for (operand, separator) in [(a, ""), (b, separator)] {
             if let Some(operand) = operand {
                 f.write_str(separator)?;
-                self.term(f, operand.index(), inner)?;
+                self.operand(f, operand.index(), inner)?;
             }
         }
         f.write_str(if is_bare { "" } else { ")" })

@@ -58,9 +58,9 @@ enum Threads {
     Quads,
     /// One for each element of a row.
     Elements,
-    /// This many for each row.
+    /// A number of threads for each row.
     Row(u32),
-    /// As many as the recipe says.
+    /// The number of threads that the recipe gives.
     Counted,
 }
 
@@ -170,7 +170,7 @@ impl Named {
     }
 }
 
-/// This many operations for each layer of a state.
+/// A number of operations for each layer of a state.
 const fn of_layers(count: f64) -> (Kind, f64, Unit) {
     (Kind::Layer, LAYERS * count, Unit::Row)
 }

@@ -70,7 +70,7 @@ impl<D: Device> Session<D> {
     ) -> Result<(), Error> {
         match engine {
             Some(Engine::Gpu) if self.devices.engine() == Engine::Cpu => Err(Error::NoAdapter(
-                "engine: calls run on the processor here; leave engine out, or open a session with \
+                "engine: calls run on the CPU here; leave engine out, or open a session with \
                  engine 'gpu'"
                     .into(),
             )),

@@ -1,6 +1,6 @@
 //! The arena pool: arenas of settled batches, kept for the next ones.
 //!
-//! Which batch gets an arena, and when the pool is emptied, is not decided here.
+//! Others decide which batch gets an arena, and when the pool is emptied.
 
 use crate::tensor::Arena;
 

@@ -1,8 +1,8 @@
 //! The devices of a session: the one that batches are sent to, and a second one where there
 //! is one.
 //!
-//! Which calls go where, when a device is replaced, and what becomes of calls and tensors
-//! then, is not decided here.
+//! Others decide which calls go where, when a device is replaced, and what becomes of calls
+//! and tensors then.
 
 use crate::device::{Device, Engine};
 

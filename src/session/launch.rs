@@ -1,6 +1,6 @@
 //! Launching: batches are sent in chunks.
 //!
-//! Of a large batch the first chunks go at once, and another one with each that returns, so
+//! The first chunks of a large batch go at once, and another one with each that returns, so
 //! that the memory of what is in flight has a bound.
 //!
 //! When a batch is due is the queue's business, what flights bring that of `settlement`, and

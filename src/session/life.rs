@@ -27,7 +27,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Which device is in use. The number changes when the device is lost and when another
+    /// The number of the device in use. The number changes when the device is lost and when another
     /// one takes its place: what was sent before is not what is sent from here on.
     pub(super) fn generation(&self) -> Generation {
         self.generation

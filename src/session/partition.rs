@@ -1,7 +1,7 @@
 //! Partition: divides a batch between the GPU and the CPU beside it.
 //!
-//! Which calls may go where is decided here. Where calls go that may go anywhere is decided
-//! by `router`.
+//! This file decides where a call may go; `router` decides where calls go that may go
+//! anywhere.
 
 use super::Session;
 use super::compile_gate::State;
@@ -66,10 +66,11 @@ impl<D: Device> Session<D> {
         Some((router.model, router.is_calibrated))
     }
 
-    /// Goes by a model that was measured, here or before.
+    /// Goes by a model that was measured, here or before. While the CPU has taken over, the
+    /// model is kept for the GPU that comes back. Nothing changes where no device is chosen,
+    /// or for numbers that no model has.
     pub fn set_model(&mut self, model: Model) {
-        let is_sound = model.is_sound() && self.is_routing();
-        if let Some(router) = self.router.as_mut().filter(|_| is_sound) {
+        if let Some(router) = self.router.as_mut().filter(|_| model.is_sound()) {
             router.adopt(model);
         }
     }

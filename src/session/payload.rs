@@ -41,7 +41,7 @@ impl Borrow<plan::Call> for Call {
 pub(super) struct Numbers {
     /// Where the numbers of the last call that has some lie.
     pub(super) last: Span,
-    /// Which numbers these are: a call with the same numbers as the call before has the
+    /// The id of those numbers: a call with the same numbers as the call before has the
     /// same id.
     pub(super) id: NumbersId,
 }

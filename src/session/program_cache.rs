@@ -1,7 +1,8 @@
 //! The program cache: the recipes in use by number, what each was lowered from, and who
 //! holds each.
 //!
-//! Of what was asked it knows equality alone: a new kind of structure changes nothing here.
+//! The cache knows no more of a structure than whether it equals another: a new kind of
+//! structure changes nothing here.
 //! When to give a structure up is the holder's business.
 
 use std::any::Any;

@@ -1,7 +1,7 @@
 //! Shards: tensors that no buffer of the device holds are kept there in several buffers.
 //!
-//! Which shards a chunk reads is the planner's business, and where tensors come from the
-//! face's.
+//! The planner knows which shards a chunk reads, and the face where the words of a tensor
+//! come from.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of `copy`, [`Error::TooLarge`] where a few rows are more than a buffer
+    /// The errors of `copy`, [`Error::TooLarge`] where a few rows are more than a buffer
     /// holds, and [`Error::InvalidInput`] for a tensor that is not held.
     pub fn fill_rows(
         &mut self,

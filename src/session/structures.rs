@@ -38,11 +38,6 @@ impl<D: Device> Session<D> {
         self.sweep();
     }
 
-    /// A structure's recipe.
-    pub fn recipe_of(&self, id: RecipeId) -> Option<&Recipe> {
-        self.programs.get(id)
-    }
-
     /// Frees the structures that neither a holder nor a call needs any more.
     pub(super) fn sweep(&mut self) {
         if !self.programs.has_abandoned() {

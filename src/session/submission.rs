@@ -81,7 +81,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::submit`]; [`Error::NoAdapter`] where there is no such device,
+    /// The errors of [`Session::submit`]; [`Error::NoAdapter`] where there is no such device,
     /// and [`Error::InvalidInput`] for the CPU where it lacks a tensor that the call reads,
     /// or the call writes to one.
     pub fn submit_to(

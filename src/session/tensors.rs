@@ -40,7 +40,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::fill`].
+    /// The errors of [`Session::fill`].
     pub fn fill_packed(
         &mut self,
         tensor: u32,
@@ -80,7 +80,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of `copy`, and [`Error::InvalidInput`] for a tensor that is not
+    /// The errors of `copy`, and [`Error::InvalidInput`] for a tensor that is not
     /// held.
     pub fn fill_with(
         &mut self,
@@ -117,7 +117,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::fill_with`].
+    /// The errors of [`Session::fill_with`].
     pub fn place_with(
         &mut self,
         tensor: u32,
@@ -137,7 +137,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::fill`].
+    /// The errors of [`Session::fill`].
     pub fn bring(&mut self, tensor: u32) -> Result<(), Error> {
         let Some(words) = self.tensors.deferred(tensor) else {
             return Ok(());

@@ -19,7 +19,7 @@ pub(super) struct Options {
     pub(super) stall_ms: f64,
 }
 
-/// Which device to take.
+/// The device to take.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Engine {
     /// A hardware GPU, or else the CPU.

@@ -1,6 +1,6 @@
 //! Reads the fields of a plain object. Errors say which name or value is wrong.
 //!
-//! This is done by hand: serde's deserializer prints floats, which costs the package 13 KB gzip,
+//! Options are read by hand: serde's deserializer prints floats, which costs the package 13 KB gzip,
 //! a seventh of its size.
 
 use js_sys::{Array, Object, Reflect};

@@ -108,7 +108,7 @@ impl Inner {
     /// Does the driver's work until the driver sleeps.
     pub(super) fn pump(self: &Rc<Self>) {
         loop {
-            // As the scrutinee of the match, the borrow would last through all arms.
+            // In the head of the match the borrow would last through all arms.
             let work = self.driver.borrow_mut().next(report::now());
             match work {
                 Work::Launch(launch) => self.follow(launch),
@@ -136,7 +136,7 @@ impl Inner {
                 Work::Look { pauses } => self.open(pauses),
                 Work::Probe { generation, flight } => self.probe(generation, flight),
                 Work::EndCalibration => self.tell_calibrated(),
-                // This face has frames, and keeps no memory besides the session's.
+                // The browser's face has frames, and keeps no memory besides the session's.
                 Work::Gather | Work::Trim => {}
                 Work::Sleep { until } => {
                     self.sleep(until);

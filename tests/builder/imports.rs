@@ -170,9 +170,9 @@ fn buffers_that_cannot_be_read_are_refused_at_once() {
     }
     assert_eq!(block_on(gpu.relu(&[1.0])).unwrap(), [1.0]);
 
-    let processor = open(EngineChoice::Cpu, manual());
-    let error = double(&processor, &make(&device, 32, USAGES)).unwrap_err();
-    assert!(error.to_string().contains("processor"), "{error}");
+    let cpu = open(EngineChoice::Cpu, manual());
+    let error = double(&cpu, &make(&device, 32, USAGES)).unwrap_err();
+    assert!(error.to_string().contains("the CPU"), "{error}");
 }
 
 #[test]

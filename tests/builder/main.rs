@@ -15,8 +15,12 @@ mod engines;
 #[path = "../samples/mod.rs"]
 mod samples;
 
+mod attention;
+mod bounds;
 mod errors;
+mod functions;
 mod imports;
+mod products;
 mod shapes;
 mod sharing;
 mod storage;

@@ -115,7 +115,7 @@ fn memory_is_what_was_asked_for() {
                 assert!(own as f64 <= most * whole as f64, "{storage:?}: {own}");
                 assert!(own > 0);
             } else {
-                assert!(own >= whole, "the processor keeps floats");
+                assert!(own >= whole, "the CPU keeps floats");
             }
             drop(packed);
             assert_eq!(gpu.stats().tensors.sum(), whole);

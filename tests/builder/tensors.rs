@@ -128,7 +128,7 @@ fn the_last_clone_frees_a_tensor_when_nobody_reads_it() {
         drop(gpu.tensor(&[value; 4], &[4]).unwrap());
         assert_eq!(held(), with_small);
     }
-    // And never more than a few do.
+    // A few tensors' memory is kept, however many there were.
     let many: Vec<_> = (0..1000).map(|_| gpu.tensor(&[1.0], &[1])).collect();
     drop(many);
     assert_eq!(held(), (before.0 + 16, before.1 + 16 * 16));
@@ -225,7 +225,7 @@ fn what_has_no_source_is_lost_with_the_device() {
 }
 
 #[test]
-fn the_processor_takes_tensors_over() {
+fn the_cpu_takes_tensors_over() {
     in_time(|| {
         let gpu = open(EngineChoice::Gpu, Preset::Eager.config());
         let tensor = gpu.tensor(&[10.0; 4], &[4]).unwrap();

@@ -10,9 +10,9 @@ use framebatch::tensor::DType;
 
 use crate::bounded::{Q, U};
 use crate::by_example::hold;
+use crate::cpu::compute;
 use crate::gpu::Harness;
 use crate::oracle::{Tensor, largest, places, products};
-use crate::processor::process;
 use crate::random::{Sample, values};
 
 /// Attention from its definition, with what devices may be off: beside the
@@ -61,7 +61,7 @@ pub(crate) fn expected(heads: Heads, node: &Node, [q, k, v, scale]: [&Tensor; 4]
         let weights = &weights.last().expect("just found").1;
         let value = |key: usize| v.broadcast(&[stack, &[key, *column]].concat());
         if (seen..keys).any(|key| value(key).e.is_infinite()) {
-            return Q::new(0.0, f64::INFINITY, 0.0); // It may be NaN, of which 0 is no part.
+            return Q::new(0.0, f64::INFINITY, 0.0); // The value may be NaN, and NaN times 0 is NaN.
         }
         let weighed = weights.iter().enumerate();
         let weighed: Vec<Q> = weighed
@@ -367,6 +367,6 @@ fn no_queries_are_answered_with_nothing() {
         let (program, sizes) = fuse(&chain);
         let results = harness.run(&program, &[(&sizes, &call)]).remove(0);
         assert!(results[0].is_empty());
-        assert!(process(&program, &sizes, &call)[0].is_empty());
+        assert!(compute(&program, &sizes, &call)[0].is_empty());
     }
 }

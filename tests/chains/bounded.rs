@@ -60,7 +60,7 @@ impl Q {
     /// A function that grows or falls all the way between the ends.
     fn monotone(self, f: impl Fn(f64) -> f64, own: impl Fn(f64) -> f64) -> Q {
         if !self.e.is_finite() {
-            return self; // Of what nothing is known nothing becomes known.
+            return self; // A function of an unknown value is unknown.
         }
         let v = f(self.v);
         let (low, high) = (f(self.v - self.e), f(self.v + self.e));

@@ -2,15 +2,15 @@
 //! what IEEE leaves open, and what is refused.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::plan::fuse::fuse;
 use framebatch::tensor::DType;
 use framebatch::{Code, Error};
 
+use crate::cpu::{Call, compute};
 use crate::gpu::Harness;
-use crate::processor::{Call, process};
 use crate::random::{Sample, values};
 use crate::under_random::{Tally, check};
 
@@ -23,7 +23,7 @@ fn input(chain: &mut Chain, dims: &[u32]) -> NodeId {
 /// The results of a call on both devices.
 fn both(harness: &mut Harness, sample: &Sample) -> [Vec<Vec<u32>>; 2] {
     let (program, sizes) = fuse(&sample.chain);
-    let cpu = process(&program, &sizes, &sample.call);
+    let cpu = compute(&program, &sizes, &sample.call);
     let gpu = harness.run(&program, &[(&sizes, &sample.call)]).remove(0);
     [cpu, gpu]
 }
@@ -87,15 +87,8 @@ fn long_rows_are_trees() {
     for count in [1, 32, 33, 64, 65, 4096, 4097, 8192, 100_003] {
         let mut chain = Chain::default();
         let x = input(&mut chain, &[2, count]);
-        let ask = |reduction| (reduction, (&[-1][..], false));
-        for (reduction, over) in [
-            ask(Reduction::Sum),
-            ask(Reduction::Mean),
-            ask(Reduction::Max),
-            ask(Reduction::Min),
-            ask(Reduction::Argmax),
-        ] {
-            let y = chain.reduce(reduction, x, over).unwrap();
+        for reduction in Reduction::ALL {
+            let y = chain.reduce(reduction, x, Axes::of(&[-1])).unwrap();
             chain.output(y).unwrap();
         }
         let y = chain.norm(Norm::Softmax, x, -1, None).unwrap();
@@ -249,7 +242,7 @@ fn nan_and_infinities_go_where_it_is_said() {
         chain.output(y).unwrap();
         let expected: Vec<f32> = pairs.iter().map(|(_, y)| *y).collect();
         let inputs = vec![pairs.iter().map(|(x, _)| x.to_bits()).collect()];
-        expect(&mut harness, chain, inputs, (function.name(), &expected));
+        expect(&mut harness, chain, inputs, function.name(), &expected);
     }
     for (function, triples) in OF_TWO {
         let mut chain = Chain::default();
@@ -260,12 +253,7 @@ fn nan_and_infinities_go_where_it_is_said() {
         let expected: Vec<f32> = triples.iter().map(|(.., y)| *y).collect();
         let a = triples.iter().map(|(a, ..)| a.to_bits()).collect();
         let b = triples.iter().map(|(_, b, _)| b.to_bits()).collect();
-        expect(
-            &mut harness,
-            chain,
-            vec![a, b],
-            (function.name(), &expected),
-        );
+        expect(&mut harness, chain, vec![a, b], function.name(), &expected);
     }
 }
 
@@ -288,7 +276,7 @@ fn nan_is_the_largest_the_smallest_and_the_first() {
         ] {
             let mut chain = Chain::default();
             let x = input(&mut chain, &[rows.len() as u32, width as u32]);
-            let y = chain.reduce(reduction, x, (&[1], false)).unwrap();
+            let y = chain.reduce(reduction, x, Axes::of(&[1])).unwrap();
             chain.output(y).unwrap();
             let words = rows.iter().flat_map(|(row, ..)| {
                 let filler = std::iter::repeat_n(row[3], width - 4);
@@ -297,7 +285,7 @@ fn nan_is_the_largest_the_smallest_and_the_first() {
             let expected: Vec<f32> = rows.iter().map(|row| [row.1, row.2, row.3][pick]).collect();
             let inputs = vec![words.collect()];
             let name = ["max", "min", "argmax"][pick];
-            expect(&mut harness, chain, inputs, (name, &expected));
+            expect(&mut harness, chain, inputs, name, &expected);
         }
     }
 }
@@ -307,7 +295,8 @@ fn expect(
     harness: &mut Harness,
     chain: Chain,
     inputs: Vec<Vec<u32>>,
-    (name, expected): (&str, &[f32]),
+    name: &str,
+    expected: &[f32],
 ) {
     let is_float = chain.node(chain.outputs()[0]).dtype == DType::F32;
     let call = Call {
@@ -365,7 +354,7 @@ fn empty_tensors_are_results() {
     let mut chain = Chain::default();
     let x = input(&mut chain, &[3, 0]);
     let y = chain.unary(UnaryFn::Relu, x).unwrap();
-    let sums = chain.reduce(Reduction::Sum, y, (&[1], false)).unwrap();
+    let sums = chain.reduce(Reduction::Sum, y, Axes::of(&[1])).unwrap();
     chain.output(y).unwrap();
     chain.output(sums).unwrap();
     let call = values(&chain, 1);
@@ -415,11 +404,11 @@ const REFUSED: [(Record, &str); 16] = [
         "dot: shapes [3, 4] and [5] do not broadcast",
     ),
     (
-        |chain, x, _| chain.reduce(Reduction::Sum, x, (&[2], false)),
+        |chain, x, _| chain.reduce(Reduction::Sum, x, Axes::of(&[2])),
         "sum: axis 2 is outside of shape [3, 4]",
     ),
     (
-        |chain, x, _| chain.reduce(Reduction::Max, x, (&[1, -1], false)),
+        |chain, x, _| chain.reduce(Reduction::Max, x, Axes::of(&[1, -1])),
         "max: an axis is named twice",
     ),
     (
@@ -456,7 +445,7 @@ const REFUSED: [(Record, &str); 16] = [
     ),
     (
         |chain, x, _| {
-            let places = chain.reduce(Reduction::Argmax, x, (&[0], false))?;
+            let places = chain.reduce(Reduction::Argmax, x, Axes::of(&[0]))?;
             chain.unary(UnaryFn::Exp, places)
         },
         "exp: an operand must hold floats, not indexes",
@@ -466,7 +455,7 @@ const REFUSED: [(Record, &str); 16] = [
             let other = Chain::default().input(Shape::SCALAR, DType::F32, Home::Call);
             other?;
             let none = chain.slice(x, &[(0, 0, 1)])?;
-            chain.reduce(Reduction::Mean, none, (&[0], false))
+            chain.reduce(Reduction::Mean, none, Axes::of(&[0]))
         },
         "mean: shape [0, 4] holds nothing along an axis that is reduced",
     ),

@@ -6,7 +6,7 @@ use framebatch::Error;
 use framebatch::device::{
     Compiled, Counters, Cpu, Device, DeviceInfo, DeviceLimits, Engine, Flight, Readiness,
 };
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::kernel::Kernel;
@@ -119,7 +119,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
                 chain.norm(norm, x, 1, epsilon)
             }
             7 => {
-                let mean = chain.reduce(words.pick(&Reduction::ALL[..4]), x, (&[1], true));
+                let mean = chain.reduce(words.pick(&Reduction::ALL[..4]), x, Axes::of(&[1]).kept());
                 mean.and_then(|mean| chain.binary(BinaryFn::Sub, x, mean))
             }
             8 => {
@@ -128,7 +128,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
             }
             9 => chain.slice(x, &[(0, i32::MAX, 1), (1, i32::MAX, 2)]),
             // Refused where there are no columns.
-            _ => match chain.reduce(Reduction::Argmax, x, (&[1], false)) {
+            _ => match chain.reduce(Reduction::Argmax, x, Axes::of(&[1])) {
                 Ok(best) => {
                     let table = input(&mut words, &mut chain, &[columns, 6]);
                     chain.gather(table, best, 0)
@@ -140,7 +140,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
     }
     let last = *layers.last().unwrap();
     if words.below(3) == 0 {
-        let sum = chain.reduce(Reduction::Sum, last, (&[1], false)).unwrap();
+        let sum = chain.reduce(Reduction::Sum, last, Axes::of(&[1])).unwrap();
         chain.output(sum).unwrap();
         chain.output(words.pick(&layers)).unwrap();
     }
@@ -191,7 +191,7 @@ fn explore<D: Device>(open: impl Fn() -> D) {
 }
 
 #[test]
-fn random_graphs_have_the_same_bits_in_chunks_on_the_processor() {
+fn random_graphs_have_the_same_bits_in_chunks_on_the_cpu() {
     explore(Cpu::default);
 }
 

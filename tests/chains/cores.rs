@@ -1,4 +1,4 @@
-//! The processor's bits depend neither on who computes which lines of a result
+//! The CPU's bits depend neither on who computes which lines of a result
 //! nor on what else there is.
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use framebatch::tensor::DType;
 use framebatch::{Blocking, Config, EngineChoice};
 use proptest::prelude::*;
 
-use crate::processor::{Call, process, process_shared};
+use crate::cpu::{Call, compute, compute_in_shares};
 use crate::random::{sample, values};
 
 proptest! {
@@ -25,8 +25,8 @@ proptest! {
     ) {
         let sample = sample(&words, rows);
         let (program, sizes) = fuse(&sample.chain);
-        let whole = process(&program, &sizes, &sample.call);
-        let shared = process_shared(&program, &sizes, &sample.call, share);
+        let whole = compute(&program, &sizes, &sample.call);
+        let shared = compute_in_shares(&program, &sizes, &sample.call, share);
         prop_assert!(whole == shared, "shares of {share}\n{program}");
     }
 
@@ -39,14 +39,14 @@ proptest! {
     ) {
         let first = first % m;
         let count = count.min(m - first);
-        let all = product((m, k, n), lies);
+        let all = product([m, k, n], lies);
         let call = values(&all, u64::from(m * 31 + n));
-        let some = product((count, k, n), lies);
+        let some = product([count, k, n], lies);
         let mut few = call.clone();
-        few.inputs[0] = rows_of(&call.inputs[0], (m, k), first..first + count, lies);
+        few.inputs[0] = rows_of(&call.inputs[0], [m, k], first..first + count, lies);
         let [whole, part] = [(&all, &call), (&some, &few)].map(|(chain, call)| {
             let (program, sizes) = fuse(chain);
-            process(&program, &sizes, call).remove(0)
+            compute(&program, &sizes, call).remove(0)
         });
         let own = (first * n) as usize..((first + count) * n) as usize;
         prop_assert!(whole[own] == part[..], "rows {first} to {} of {m}x{k}x{n}, {lies:?}", first + count);
@@ -54,7 +54,7 @@ proptest! {
 }
 
 /// A product of `m x k` and `k x n`, of which each factor may lie turned.
-fn product((m, k, n): (u32, u32, u32), lies: [bool; 2]) -> Chain {
+fn product([m, k, n]: [u32; 3], lies: [bool; 2]) -> Chain {
     let mut chain = Chain::default();
     let [a, b] = [([m, k], lies[0]), ([k, n], lies[1])].map(|([down, across], is_turned)| {
         let dims = if is_turned {
@@ -82,7 +82,7 @@ fn input(chain: &mut Chain, dims: &[u32]) -> NodeId {
 /// Some rows of the left factor, in the way that it lies.
 fn rows_of(
     words: &[u32],
-    (m, k): (u32, u32),
+    [m, k]: [u32; 2],
     rows: Range<u32>,
     [is_turned, _]: [bool; 2],
 ) -> Vec<u32> {

@@ -2,7 +2,8 @@
 //! are one program, and that a text gives the same bits in any company.
 
 use framebatch::device::{Cpu, Device};
-use framebatch::graph::chain::{Chain, Heads, Home, Norm, Reduction};
+use framebatch::embed::Pooling;
+use framebatch::graph::chain::{Axes, Chain, Heads, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::plan::fuse::fuse;
@@ -122,9 +123,9 @@ impl Encoder {
     }
 }
 
-/// The encoder of a text of so many tokens: the mean of its rows, of length 1, or
-/// its first row, of length 1.
-fn encoder(sizes: Sizes, (home, is_mean): (Home, bool), tokens: u32) -> Chain {
+/// The encoder of a text of so many tokens: the mean of its rows or the first row, scaled to
+/// length 1.
+fn encoder(sizes: Sizes, home: Home, pooling: Pooling, tokens: u32) -> Chain {
     let mut chain = Chain::default();
     let ids = Shape::new(&[tokens]).unwrap();
     let ids = chain.input(ids, DType::U32, Home::Call).unwrap();
@@ -142,9 +143,11 @@ fn encoder(sizes: Sizes, (home, is_mean): (Home, bool), tokens: u32) -> Chain {
         x = encoder.layer(x);
     }
     let mut chain = encoder.chain;
-    let x = match is_mean {
-        true => chain.reduce(Reduction::Mean, x, (&[0], true)).unwrap(),
-        false => chain.slice(x, &[(0, 1, 1)]).unwrap(),
+    let x = match pooling {
+        Pooling::Mean => chain
+            .reduce(Reduction::Mean, x, Axes::of(&[0]).kept())
+            .unwrap(),
+        Pooling::Cls => chain.slice(x, &[(0, 1, 1)]).unwrap(),
     };
     let x = chain.norm(Norm::Normalize, x, -1, Some(epsilon)).unwrap();
     chain.output(x).unwrap();
@@ -161,8 +164,8 @@ const HOMES: [Home; 3] = [
 #[test]
 fn a_layer_is_seven_dispatches_and_texts_of_all_lengths_are_one_program() {
     for home in HOMES {
-        for is_mean in [true, false] {
-            let own = |tokens| fuse(&encoder(SMALL, (home, is_mean), tokens)).0;
+        for pooling in [Pooling::Mean, Pooling::Cls] {
+            let own = |tokens| fuse(&encoder(SMALL, home, pooling, tokens)).0;
             let usual = own(9);
             let count = usual.stages.len();
             assert!(count <= 7 * SMALL.layers + 3, "{count} stages:\n{usual}");
@@ -179,9 +182,10 @@ fn a_layer_is_seven_dispatches_and_texts_of_all_lengths_are_one_program() {
 fn hold_together<D: Device>(device: D, home: Home) -> u64 {
     let mut session = Sent::to(device);
     let lengths = [5, 1, 33, 64, 2, 70, 17, 32];
-    let weights = values(&encoder(SMALL, (home, true), 1), 11);
+    let weights = values(&encoder(SMALL, home, Pooling::Mean, 1), 11);
     let samples = lengths.map(|tokens| {
-        let chain = encoder(SMALL, (home, tokens % 2 == 0), tokens);
+        let pooling = [Pooling::Mean, Pooling::Cls][tokens as usize % 2];
+        let chain = encoder(SMALL, home, pooling, tokens);
         let mut call = weights.clone();
         call.inputs[0] = (0..tokens)
             .map(|i| (i * i + tokens) % SMALL.words)

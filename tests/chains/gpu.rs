@@ -10,7 +10,7 @@ use framebatch::program::{Products, Program, Sizes, Source, Stage, StageSizes, T
 use framebatch::tensor::{Packing, aligned};
 use pollster::block_on;
 
-use crate::processor::Call;
+use crate::cpu::Call;
 
 /// Threads of a block in the segment tables, as a power of two: a workgroup.
 const SHIFT: u32 = WORKGROUP.ilog2();
@@ -113,8 +113,14 @@ impl Harness {
                     Source::Scalar => unreachable!("a chain has none"),
                     Source::Buffer(buffer) => homes[c][buffer.0 as usize],
                 };
-                let entry = (home, constants[c], self.tiles);
-                blocks += push_entries(&mut words, (stage, numbers), entry);
+                let entry = Entry {
+                    stage,
+                    numbers,
+                    home,
+                    constants: constants[c],
+                    tiles: self.tiles,
+                };
+                blocks += push_entries(&mut words, entry);
             }
             let params = Params {
                 table,
@@ -126,7 +132,8 @@ impl Harness {
                 let arena = self.upload(&words);
                 self.dispatch(
                     stage,
-                    (&arena, &params),
+                    &arena,
+                    &params,
                     |source| match source {
                         Source::Input(_) | Source::Scalar => &arena,
                         Source::Resident(input) => &residents[input as usize],
@@ -158,7 +165,8 @@ impl Harness {
     fn dispatch<'a>(
         &mut self,
         stage: &Stage,
-        (arena, params): (&wgpu::Buffer, &Params),
+        arena: &wgpu::Buffer,
+        params: &Params,
         buffer_of: impl Fn(Source) -> &'a wgpu::Buffer,
         output: &wgpu::Buffer,
     ) {
@@ -302,12 +310,26 @@ fn packing(program: &Program, input: u32) -> Option<Packing> {
     load.and_then(|load| load.packing)
 }
 
+/// One call of a stage, in a segment table.
+struct Entry<'a, F> {
+    stage: &'a Stage,
+    numbers: &'a StageSizes,
+    /// The place of a source of the call.
+    home: F,
+    /// The place of the call's constants.
+    constants: u32,
+    tiles: Tiles,
+}
+
 /// Appends a call's entries to a segment table; how many.
-fn push_entries(
-    words: &mut Vec<u32>,
-    (stage, numbers): (&Stage, &StageSizes),
-    (home, constants, tiles): (impl Fn(Source) -> u32, u32, Tiles),
-) -> u32 {
+fn push_entries(words: &mut Vec<u32>, entry: Entry<'_, impl Fn(Source) -> u32>) -> u32 {
+    let Entry {
+        stage,
+        numbers,
+        home,
+        constants,
+        tiles,
+    } = entry;
     let mut rest = vec![home(Source::Buffer(stage.buffer().unwrap())) + numbers.result];
     for (load, offset) in stage.loads.iter().zip(&numbers.offsets) {
         rest.push(home(load.source).wrapping_add(*offset));

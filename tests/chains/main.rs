@@ -1,4 +1,4 @@
-//! Chains: the processor and the generated kernels against a float64 oracle,
+//! Chains: the CPU and the generated kernels against a float64 oracle,
 //! by example and at random, alone and merged.
 
 #![cfg(not(target_arch = "wasm32"))]
@@ -14,6 +14,7 @@ mod by_example;
 mod chunks;
 mod codes;
 mod cores;
+mod cpu;
 mod encoder;
 #[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../engines/mod.rs"]
@@ -22,7 +23,6 @@ mod gpu;
 mod matmul;
 mod merging;
 mod oracle;
-mod processor;
 mod random;
 mod sessions;
 mod shapes;

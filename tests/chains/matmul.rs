@@ -11,8 +11,8 @@ use framebatch::program::Tiles;
 use framebatch::tensor::{DType, Packing};
 
 use crate::by_example::hold;
+use crate::cpu::Call;
 use crate::gpu::{Harness, SIZES};
-use crate::processor::Call;
 use crate::random::{Sample, values};
 
 fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
@@ -24,7 +24,8 @@ fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
 /// in every way.
 fn check(
     harness: &mut Harness,
-    (what, shapes): (&str, [&[u32]; 2]),
+    what: &str,
+    shapes: [&[u32]; 2],
     record: impl Fn(&mut Chain, [NodeId; 2]) -> NodeId,
 ) {
     let mut chain = Chain::default();
@@ -55,11 +56,9 @@ fn sizes_around_the_borders_of_a_tile() {
         (7, 4097, 3),
     ] {
         let what = format!("{m}x{k}x{n}");
-        check(
-            &mut harness,
-            (&what, [&[m, k], &[k, n]]),
-            |chain, [a, b]| chain.matmul(a, b).unwrap(),
-        );
+        check(&mut harness, &what, [&[m, k], &[k, n]], |chain, [a, b]| {
+            chain.matmul(a, b).unwrap()
+        });
     }
 }
 
@@ -69,7 +68,8 @@ fn factors_lie_in_any_way() {
     let turned = |chain: &mut Chain, x| chain.transpose(x, &[1, 0]).unwrap();
     check(
         &mut harness,
-        ("left transposed", [&[20, 33], &[20, 18]]),
+        "left transposed",
+        [&[20, 33], &[20, 18]],
         |chain, [a, b]| {
             let a = turned(chain, a);
             chain.matmul(a, b).unwrap()
@@ -77,7 +77,8 @@ fn factors_lie_in_any_way() {
     );
     check(
         &mut harness,
-        ("right transposed", [&[33, 20], &[18, 20]]),
+        "right transposed",
+        [&[33, 20], &[18, 20]],
         |chain, [a, b]| {
             let b = turned(chain, b);
             chain.matmul(a, b).unwrap()
@@ -85,7 +86,8 @@ fn factors_lie_in_any_way() {
     );
     check(
         &mut harness,
-        ("both, with steps", [&[40, 66], &[36, 40]]),
+        "both, with steps",
+        [&[40, 66], &[36, 40]],
         |chain, [a, b]| {
             let a = chain.slice(a, &[(0, 40, 2), (60, 0, -3)]).unwrap();
             let a = turned(chain, a);
@@ -96,7 +98,8 @@ fn factors_lie_in_any_way() {
     );
     check(
         &mut harness,
-        ("computed first", [&[9, 30], &[30, 11]]),
+        "computed first",
+        [&[9, 30], &[30, 11]],
         |chain, [a, b]| {
             let a = chain.unary(UnaryFn::Gelu, a).unwrap();
             let b = chain.unary(UnaryFn::Tanh, b).unwrap();
@@ -109,22 +112,25 @@ fn factors_lie_in_any_way() {
 fn stacks_broadcast() {
     let mut harness = Harness::open();
     let product = |chain: &mut Chain, [a, b]: [NodeId; 2]| chain.matmul(a, b).unwrap();
-    check(&mut harness, ("both", [&[3, 5, 7], &[3, 7, 9]]), product);
-    check(&mut harness, ("left alone", [&[3, 5, 7], &[7, 9]]), product);
+    check(&mut harness, "both", [&[3, 5, 7], &[3, 7, 9]], product);
+    check(&mut harness, "left alone", [&[3, 5, 7], &[7, 9]], product);
     check(
         &mut harness,
-        ("right alone", [&[5, 7], &[2, 3, 7, 9]]),
+        "right alone",
+        [&[5, 7], &[2, 3, 7, 9]],
         product,
     );
     check(
         &mut harness,
-        ("one of each", [&[2, 1, 5, 7], &[1, 3, 7, 4]]),
+        "one of each",
+        [&[2, 1, 5, 7], &[1, 3, 7, 4]],
         product,
     );
     // Heads of an attention: [rows, heads, width] looked at from the side.
     check(
         &mut harness,
-        ("turned", [&[20, 2, 8], &[20, 2, 8]]),
+        "turned",
+        [&[20, 2, 8], &[20, 2, 8]],
         |chain, [q, k]| {
             let q = chain.transpose(q, &[1, 0, 2]).unwrap();
             let k = chain.transpose(k, &[1, 2, 0]).unwrap();
@@ -150,7 +156,7 @@ fn a_vector_is_one_row_or_column_that_the_result_has_not() {
     ];
     for (shapes, expected) in cases {
         let what = format!("{shapes:?}");
-        check(&mut harness, (&what, shapes), |chain, [a, b]| {
+        check(&mut harness, &what, shapes, |chain, [a, b]| {
             let y = chain.matmul(a, b).unwrap();
             assert_eq!(chain.node(y).shape.dims(), expected, "{what}");
             y
@@ -159,7 +165,8 @@ fn a_vector_is_one_row_or_column_that_the_result_has_not() {
     // Looked at from the side, and with something behind.
     check(
         &mut harness,
-        ("every other one", [&[40], &[20, 18]]),
+        "every other one",
+        [&[40], &[20, 18]],
         |chain, [a, b]| {
             let a = chain.slice(a, &[(0, 40, 2)]).unwrap();
             let bias = input(chain, &[18], Home::Resident);
@@ -175,7 +182,8 @@ fn what_follows_is_fused_behind() {
     let mut harness = Harness::open();
     check(
         &mut harness,
-        ("bias, gelu and residual", [&[70, 24], &[24, 70]]),
+        "bias, gelu and residual",
+        [&[70, 24], &[24, 70]],
         |chain, [a, b]| {
             let bias = input(chain, &[70], Home::Resident);
             let residual = input(chain, &[70, 70], Home::Call);
@@ -194,7 +202,8 @@ fn what_follows_is_fused_behind() {
     );
     check(
         &mut harness,
-        ("a sum of two", [&[10, 12], &[12, 10]]),
+        "a sum of two",
+        [&[10, 12], &[12, 10]],
         |chain, [a, b]| {
             let (first, second) = (chain.matmul(a, b).unwrap(), chain.matmul(b, a).unwrap());
             let second = chain.slice(second, &[(0, 10, 1), (2, 12, 1)]).unwrap();
@@ -203,7 +212,8 @@ fn what_follows_is_fused_behind() {
     );
     check(
         &mut harness,
-        ("softmax, and another", [&[33, 12], &[12, 40]]),
+        "softmax, and another",
+        [&[33, 12], &[12, 40]],
         |chain, [a, b]| {
             let y = chain.matmul(a, b).unwrap();
             let y = chain
@@ -291,16 +301,20 @@ enum Lies {
     Rows,
     /// Column by column.
     Columns,
-    /// As a part of a larger one, with no row at a multiple of four.
+    /// A part of a larger matrix, with no row at a multiple of four.
     Inside,
 }
 
-/// A matrix of this shape as an input that lies so, and its words.
-fn laid(
-    chain: &mut Chain,
-    (dims, home): ([u32; 2], Home),
-    (lies, words): (Lies, &[u32]),
-) -> (NodeId, Vec<u32>) {
+/// A factor of a product: its shape, where its words come from, and how they lie.
+struct Factor {
+    dims: [u32; 2],
+    home: Home,
+    lies: Lies,
+}
+
+/// A factor as an input of a chain, and its words as they lie; `words` are row by row.
+fn laid(chain: &mut Chain, factor: Factor, words: &[u32]) -> (NodeId, Vec<u32>) {
+    let Factor { dims, home, lies } = factor;
     let [rows, columns] = dims;
     let at = |row: u32, column: u32| words[(row * columns + column) as usize];
     match lies {
@@ -350,13 +364,19 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
         ];
         let mut product = |tiles: Tiles, packed: usize, (lies, home): (Lies, Home)| {
             let mut chain = Chain::default();
-            let ways = [0, 1].map(|side| match side == packed {
-                true => (home, lies),
-                false => (Home::Call, Lies::Rows),
+            let [(a, left), (b, right)] = [0, 1].map(|side| {
+                let dims = [[m, k], [k, n]][side];
+                let (home, lies) = if side == packed {
+                    (home, lies)
+                } else {
+                    (Home::Call, Lies::Rows)
+                };
+                laid(
+                    &mut chain,
+                    Factor { dims, home, lies },
+                    &values[packed][side],
+                )
             });
-            let [left, right] = &values[packed];
-            let (a, left) = laid(&mut chain, ([m, k], ways[0].0), (ways[0].1, left));
-            let (b, right) = laid(&mut chain, ([k, n], ways[1].0), (ways[1].1, right));
             let y = chain.matmul(a, b).unwrap();
             chain.output(y).unwrap();
             let call = Call {
@@ -414,8 +434,18 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
                 let mut chain = Chain::default();
                 let dims = [rows.len() as u32, k];
                 let own = &left[(rows.start * k) as usize..(rows.end * k) as usize];
-                let (a, own) = laid(&mut chain, (dims, Home::Call), (left_lies, own));
-                let (b, right) = laid(&mut chain, ([k, n], home), (lies, &right));
+                let first = Factor {
+                    dims,
+                    home: Home::Call,
+                    lies: left_lies,
+                };
+                let second = Factor {
+                    dims: [k, n],
+                    home,
+                    lies,
+                };
+                let (a, own) = laid(&mut chain, first, own);
+                let (b, right) = laid(&mut chain, second, &right);
                 let y = chain.matmul(a, b).unwrap();
                 chain.output(y).unwrap();
                 let call = Call {
@@ -465,7 +495,7 @@ fn products_of_nothing_are_nothing_or_zero() {
                 let is_zero = |word: &u32| f32::from_bits(*word) == 0.0;
                 assert!(results[0].iter().all(is_zero), "{m}x{k}x{n}, {tiles:?}");
             }
-            let results = crate::processor::process(&program, &sizes, &call);
+            let results = crate::cpu::compute(&program, &sizes, &call);
             assert_eq!(results[0].len(), (m * n) as usize);
             assert!(results[0].iter().all(|word| f32::from_bits(*word) == 0.0));
         }

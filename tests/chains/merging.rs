@@ -1,15 +1,15 @@
 //! A call gives the same bits alone and beside others of the same program.
 
 use framebatch::Error;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::plan::fuse::fuse;
 use framebatch::program::{Program, Sizes};
 use framebatch::tensor::DType;
 
+use crate::cpu::Call;
 use crate::gpu::Harness;
-use crate::processor::Call;
 use crate::random::values;
 use crate::views::written_over;
 
@@ -42,7 +42,7 @@ fn network(rows: u32) -> Chain {
     let x = chain.binary(BinaryFn::Add, x, bias).unwrap();
     let x = chain.unary(UnaryFn::Gelu, x).unwrap();
     let x = chain.norm(Norm::Softmax, x, -1, None).unwrap();
-    let place = chain.reduce(Reduction::Argmax, x, (&[-1], false)).unwrap();
+    let place = chain.reduce(Reduction::Argmax, x, Axes::of(&[-1])).unwrap();
     chain.output(x).unwrap();
     chain.output(place).unwrap();
     chain
@@ -74,16 +74,16 @@ fn what_is_folded_over_a_calls_rows_is_one_program() {
     type Record = fn(&mut Chain, NodeId) -> Result<NodeId, Error>;
     let cases: [(&str, Record); 10] = [
         ("sum", |chain, x| {
-            chain.reduce(Reduction::Sum, x, (&[0], false))
+            chain.reduce(Reduction::Sum, x, Axes::of(&[0]))
         }),
         ("mean", |chain, x| {
-            chain.reduce(Reduction::Mean, x, (&[0], true))
+            chain.reduce(Reduction::Mean, x, Axes::of(&[0]).kept())
         }),
         ("max", |chain, x| {
-            chain.reduce(Reduction::Max, x, (&[0], false))
+            chain.reduce(Reduction::Max, x, Axes::of(&[0]))
         }),
         ("argmax", |chain, x| {
-            chain.reduce(Reduction::Argmax, x, (&[0], false))
+            chain.reduce(Reduction::Argmax, x, Axes::of(&[0]))
         }),
         ("softmax", |chain, x| chain.norm(Norm::Softmax, x, 0, None)),
         ("layerNorm", |chain, x| {
@@ -99,11 +99,11 @@ fn what_is_folded_over_a_calls_rows_is_one_program() {
             chain.norm(Norm::Normalize, x, 0, Some(epsilon))
         }),
         ("what is above the mean", |chain, x| {
-            let mean = chain.reduce(Reduction::Mean, x, (&[0], true))?;
+            let mean = chain.reduce(Reduction::Mean, x, Axes::of(&[0]).kept())?;
             chain.binary(BinaryFn::Sub, x, mean)
         }),
         ("the mean, turned", |chain, x| {
-            let mean = chain.reduce(Reduction::Mean, x, (&[0], true))?;
+            let mean = chain.reduce(Reduction::Mean, x, Axes::of(&[0]).kept())?;
             chain.unary(UnaryFn::Neg, mean)
         }),
     ];

@@ -76,7 +76,7 @@ fn argmax(values: &[Q]) -> Q {
     }
 }
 
-fn norm(norm: Norm, (row, narrow): (&[Q], usize), epsilon: Q) -> Vec<Q> {
+fn norm(norm: Norm, row: &[Q], narrow: usize, epsilon: Q) -> Vec<Q> {
     let sum = |row: &[Q]| sum(row, narrow);
     let mean = |row: &[Q]| mean(row, narrow);
     let scale = |row: &[Q], by: Q| row.iter().map(|q| q.div(by)).collect::<Vec<_>>();
@@ -261,7 +261,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                     of(0).at(&place)
                 };
                 let row: Vec<Q> = (0..node.shape.dims()[axis] as usize).map(along).collect();
-                known.push((start.clone(), norm(*which, (&row, narrow), epsilon)));
+                known.push((start.clone(), norm(*which, &row, narrow, epsilon)));
             }
             each(&|place| {
                 let mut start = place.to_vec();

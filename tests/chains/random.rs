@@ -2,13 +2,13 @@
 //! words, so that a shorter list is a smaller chain.
 
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Heads, Home, Norm, Op, Reduction};
+use framebatch::graph::chain::{Axes, Chain, Heads, Home, Norm, Op, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::tensor::{DType, Packing};
 
+use crate::cpu::Call;
 use crate::oracle::Tensor;
-use crate::processor::Call;
 
 /// A chain, and a call of it.
 #[derive(Clone, Debug)]
@@ -69,7 +69,15 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
             _ => words.pick(&nodes[recent..]),
         };
         let b = words.pick(&nodes);
-        let made = step(&mut chain, &mut words, (a, b, &nodes));
+        let made = step(
+            &mut chain,
+            &mut words,
+            Candidates {
+                a,
+                b,
+                nodes: &nodes,
+            },
+        );
         nodes.extend(made.filter(|node| chain.node(*node).shape.count() <= 4000));
     }
     let mut last: Vec<NodeId> = nodes
@@ -86,12 +94,17 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
     Sample { chain, call }
 }
 
+/// Values to record operations on: two that were picked, and all of them in order.
+#[derive(Clone, Copy)]
+struct Candidates<'a> {
+    a: NodeId,
+    b: NodeId,
+    nodes: &'a [NodeId],
+}
+
 /// Records one operation, if the operands suit it.
-fn step(
-    chain: &mut Chain,
-    words: &mut Words<'_>,
-    (a, b, nodes): (NodeId, NodeId, &[NodeId]),
-) -> Option<NodeId> {
+fn step(chain: &mut Chain, words: &mut Words<'_>, candidates: Candidates<'_>) -> Option<NodeId> {
+    let Candidates { a, b, .. } = candidates;
     let shape = chain.node(a).shape;
     let rank = shape.rank();
     let axis = words.below(rank) as i32;
@@ -105,7 +118,13 @@ fn step(
             } else {
                 vec![axis]
             };
-            chain.reduce(reduction, a, (&axes, words.below(2) == 0))
+            let over = Axes::of(&axes);
+            let over = if words.below(2) == 0 {
+                over.kept()
+            } else {
+                over
+            };
+            chain.reduce(reduction, a, over)
         }
         9 | 10 => {
             let norm = words.pick(&Norm::ALL);
@@ -139,7 +158,7 @@ fn step(
         14 => {
             let indexes = Shape::new(&[3]).ok()?;
             let indexes = match words.below(2) {
-                0 if rank > 0 => chain.reduce(Reduction::Argmax, a, (&[axis], false)).ok()?,
+                0 if rank > 0 => chain.reduce(Reduction::Argmax, a, Axes::of(&[axis])).ok()?,
                 _ => chain.input(indexes, DType::U32, Home::Call).ok()?,
             };
             chain.gather(a, indexes, axis)
@@ -154,7 +173,7 @@ fn step(
             chain.matmul(a, turned)
         }
         18 => return layer(chain, words, a),
-        19..=21 => return attention(chain, words, (a, b, nodes)),
+        19..=21 => return attention(chain, words, candidates),
         _ => chain.concat(&[a, b, a][..1 + words.below(3)], axis),
     };
     let made = made.ok()?;
@@ -196,12 +215,13 @@ fn layer(chain: &mut Chain, words: &mut Words<'_>, x: NodeId) -> Option<NodeId> 
 fn attention(
     chain: &mut Chain,
     words: &mut Words<'_>,
-    (a, b, nodes): (NodeId, NodeId, &[NodeId]),
+    candidates: Candidates<'_>,
 ) -> Option<NodeId> {
+    let Candidates { a, b, nodes } = candidates;
     let scale = chain.constant().ok()?;
-    // The last rows before it, where it has none itself.
-    let mut candidates = [a].into_iter().chain(nodes.iter().rev().copied());
-    let a = candidates.find(|node| chain.node(*node).shape.rank() >= 2)?;
+    // Where `a` has no rows, the last value before it that has rows.
+    let mut values = [a].into_iter().chain(nodes.iter().rev().copied());
+    let a = values.find(|node| chain.node(*node).shape.rank() >= 2)?;
     let rank = chain.node(a).shape.rank();
     let width = *chain.node(a).shape.dims().last()?;
     let whole = vec![(0, i32::MAX, 1); rank];

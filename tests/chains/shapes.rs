@@ -2,7 +2,7 @@
 //! the browser's face read too (`pkg-template/test/shapes.test.mjs`).
 
 use framebatch::Error;
-use framebatch::graph::chain::{Chain, Heads, Home, Norm, OPEN, Op, Reduced, Reduction};
+use framebatch::graph::chain::{Axes, Chain, Heads, Home, Norm, OPEN, Op, Reduced, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, NodeId, UnaryFn};
 use framebatch::tensor::DType;
@@ -51,7 +51,9 @@ fn apply(chain: &mut Chain, row: &Row, of: &[NodeId]) -> Result<NodeId, Error> {
     }
     for reduction in Reduction::ALL {
         if reduce(reduction).name() == op {
-            return chain.reduce(reduction, of[0], (&axes, is("keep")));
+            let over = Axes::of(&axes);
+            let over = if is("keep") { over.kept() } else { over };
+            return chain.reduce(reduction, of[0], over);
         }
     }
     for norm in Norm::ALL {

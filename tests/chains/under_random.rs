@@ -105,7 +105,7 @@ fn company(words: &[u32], rows: u32) -> Vec<Sample> {
         }
         all.push(neighbor);
     }
-    // Its place among them is random too.
+    // The place of the call among its neighbors is random too.
     let place = words[1] as usize % all.len();
     all.swap(0, place);
     all
@@ -202,7 +202,7 @@ fn explore<D: Device>(open: impl Fn() -> D) {
 }
 
 #[test]
-fn random_graphs_are_right_alone_and_the_same_merged_on_the_processor() {
+fn random_graphs_are_right_alone_and_the_same_merged_on_the_cpu() {
     explore(Cpu::default);
 }
 
@@ -234,7 +234,7 @@ fn check_wgsl(text: &str) -> Result<(), TestCaseError> {
         .map_err(|error| TestCaseError::fail(error.emit_to_string(text)))?;
     naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
-        // Which every WebGPU device has, and those that the kernels are for.
+        // Every WebGPU device has this capability, and the kernels need no other.
         naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32,
     )
     .validate(&module)

@@ -4,7 +4,7 @@
 use framebatch::Error;
 use framebatch::device::{Cpu, Device};
 use framebatch::graph::NodeId;
-use framebatch::graph::chain::{Chain, Home, Norm, Reduction};
+use framebatch::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, UnaryFn};
 use framebatch::tensor::DType;
@@ -38,7 +38,7 @@ const VIEWS: [(&str, Record); 8] = [
         g.reshape(x, Shape::new(&[5, 6, 8])?)
     }),
     ("slice of a gather of a slice", |g, x| {
-        let places = g.reduce(Reduction::Argmax, x, (&[1], false))?;
+        let places = g.reduce(Reduction::Argmax, x, Axes::of(&[1]))?;
         let x = g.slice(x, &[(0, 6, 1), (0, 10, 1), (3, i32::MIN, -1)])?;
         let x = g.gather(x, places, 1)?;
         g.slice(x, &[(1, 5, 2), (2, 6, 3), (1, 4, 2), (0, 3, 1)])
@@ -63,24 +63,24 @@ const VIEWS: [(&str, Record); 8] = [
 const READERS: [(&str, Record); 6] = [
     ("exp", |g, x| g.unary(UnaryFn::Exp, x)),
     ("softmax", |g, x| g.norm(Norm::Softmax, x, 1, None)),
-    ("sum", |g, x| g.reduce(Reduction::Sum, x, (&[0, 2], false))),
+    ("sum", |g, x| g.reduce(Reduction::Sum, x, Axes::of(&[0, 2]))),
     ("gelu twice", |g, x| {
         let y = g.unary(UnaryFn::Gelu, x)?;
-        let z = g.reduce(Reduction::Max, y, (&[-1], true))?;
+        let z = g.reduce(Reduction::Max, y, Axes::of(&[-1]).kept())?;
         g.binary(BinaryFn::Sub, y, z)
     }),
     // A row's own sum is part of its kernel, another row's largest is not.
     ("values of other rows", |g, x| {
-        let largest = g.reduce(Reduction::Max, x, (&[1], true))?;
+        let largest = g.reduce(Reduction::Max, x, Axes::of(&[1]).kept())?;
         let largest = g.slice(largest, &[(-1, i32::MIN, -1)])?;
-        let sum = g.reduce(Reduction::Sum, x, (&[1], true))?;
+        let sum = g.reduce(Reduction::Sum, x, Axes::of(&[1]).kept())?;
         let x = g.binary(BinaryFn::Sub, x, sum)?;
         g.binary(BinaryFn::Mul, x, largest)
     }),
     ("buffers that are written over", written_over),
 ];
 
-/// Of two readers of gelu(x), the last one writes over it.
+/// A chain with two readers of gelu(x), the last of which writes over it.
 pub(crate) fn written_over(g: &mut Chain, x: NodeId) -> Result<NodeId, Error> {
     let flip = |g: &mut Chain, x| g.slice(x, &[(-1, i32::MIN, -1)]);
     let y = g.unary(UnaryFn::Gelu, x)?;

@@ -14,7 +14,7 @@ fn blend(kind: Kind, base: &[(Vec<f64>, f64)], added: &[(Vec<f64>, f64)]) -> Opt
     for (value, weight) in base.iter().filter(|(_, weight)| *weight > 0.0) {
         let cosine = dot(&sum, value);
         if kind == Kind::Quaternion && cosine != 0.0 && cosine.abs() < 1e-5 {
-            return None; // Which side is decided by rounding.
+            return None; // Rounding decides which arc is the shorter one.
         }
         let sign = if kind == Kind::Quaternion && cosine < 0.0 {
             -1.0

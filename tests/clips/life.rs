@@ -85,8 +85,8 @@ fn what_a_batch_reads_is_what_it_stored() {
     for gpu in engines::both_manual() {
         let tensor = gpu.tensor(&[0.0; 4], &[4]).unwrap();
         let up = ramp(&gpu, 0.0, 8.0);
-        // Of several chunks, if that many floats are between both; a small device would
-        // send more of them as a batch of their own.
+        // The batch goes in several chunks if that many floats are between both calls; a small
+        // device would send more floats as a batch of their own.
         let floats = if engines::is_small() {
             1 << 13
         } else {
@@ -147,7 +147,7 @@ fn places_are_given_again_when_no_call_needs_them() {
             let old = ramp(&gpu, value, value);
             let call = old.sample(&[0.0], Wrap::Clamp);
             drop(old);
-            // It would lie in the same place.
+            // A clip in the place of the old one, if that were free.
             let new = ramp(&gpu, -1.0, -1.0);
             let beside = new.sample(&[0.0], Wrap::Clamp);
             gpu.flush();
@@ -171,7 +171,7 @@ fn wide(gpu: &Gpu, value: f32) -> Clip {
     gpu.clip(&[track], None).unwrap()
 }
 
-/// Both engines, with one chunk of a batch on its way at a time. The kernels are
+/// A session on each engine, with one chunk of a batch in flight at a time. The kernels are
 /// compiled: calls that wait for one would be a batch of their own.
 fn both_in_chunks() -> [Gpu; 2] {
     [EngineChoice::Cpu, EngineChoice::Gpu].map(|engine| {
@@ -202,7 +202,7 @@ fn a_place_is_not_given_away_while_a_batch_samples_it() {
             let stall = Stall::behind(&gpu, first);
             let chunks = gpu.stats().pieces;
             drop((given_up, old));
-            // Its words would be taken for addresses of the old one's lanes.
+            // The new clip's words would be taken for addresses of the old clip's lanes.
             let values = vec![1e30; 256];
             let track = Track {
                 times: &values,
@@ -269,7 +269,7 @@ fn clips_that_grow_one_after_the_other_take_no_more_than_the_largest() {
         let held = after.pool_peak_bytes - before.pool_bytes;
         assert!(held <= 1 << 18, "{held} bytes for the smallest store");
         assert!(after.host_bytes - before.host_bytes <= 1 << 18);
-        // Their places are good for others.
+        // The places of the disposed clips are good for other clips.
         let up = ramp(&gpu, 0.0, 10.0).sample(&[0.5], Wrap::Clamp);
         gpu.flush();
         assert_eq!(up.wait().unwrap(), [5.0]);

@@ -79,7 +79,7 @@ fn clips_of_many_tracks_wrap_and_merge() {
                     let count = 1 + samples.below(9);
                     let tracks: Vec<Track> = (0..count).map(|_| samples.track()).collect();
                     let clip = clip_of(&gpu, &tracks);
-                    // Not at the seam, where both ends are as near.
+                    // Times at the seam are left out: both ends are as near.
                     let times: Vec<f32> = (0..20)
                         .map(|_| (samples.unit() * 6.0 - 3.0) * clip.duration())
                         .filter(|t| {
@@ -160,7 +160,7 @@ fn ends_single_keys_and_equal_keys_are_exact() {
             track(&[1.0, 3.0], &[2.0, 4.0]),
             vec![(0.0, 2.0), (1.0, 2.0), (2.0, 3.0), (3.0, 4.0), (8.0, 4.0)],
         ),
-        // Of equal keys the last counts from there on, the first up to there.
+        // From equal keys on the last of them counts, and up to them the first.
         (
             track(&[0.0, 1.0, 1.0, 1.0, 2.0], &[0.0, 8.0, 50.0, 2.0, 4.0]),
             vec![(0.5, 4.0), (1.0, 2.0), (1.5, 3.0), (2.0, 4.0)],

@@ -29,7 +29,7 @@ fn copied(gpu: &Gpu, tensor: &Tensor) -> Vec<f32> {
 fn a_program_finds_in_its_own_commands_what_was_sampled_in_its_frame() {
     let gpu = engines::open(EngineChoice::Gpu, engines::manual());
     let up = ramp(&gpu, 0.0, 8.0);
-    // Of a few bytes and of many.
+    // Tensors of a few bytes and of many.
     for length in [3_usize, 5000] {
         let tensor = gpu.tensor(&vec![1.0; length], &[u32::try_from(length).unwrap()]);
         let tensor = tensor.unwrap();
@@ -71,7 +71,7 @@ fn a_tensor_has_a_buffer_where_it_lies_in_one() {
     gpu.dispose();
     assert_eq!(kept.wgpu_buffer(), None);
 
-    let processor = engines::open(EngineChoice::Cpu, engines::manual());
-    let tensor = processor.tensor(&[3.0; 4], &[4]).unwrap();
+    let cpu = engines::open(EngineChoice::Cpu, engines::manual());
+    let tensor = cpu.tensor(&[3.0; 4], &[4]).unwrap();
     assert_eq!(tensor.wgpu_buffer(), None);
 }

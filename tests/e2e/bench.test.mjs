@@ -41,7 +41,7 @@ async function bench(query, use, prepare) {
 
 async function result(page) {
   await page.waitForFunction(() => window.__result, { timeout: 180_000 });
-  // As JSON says it: what is undefined is not there.
+  // The result as JSON says it: without fields that are undefined.
   return JSON.parse(await page.evaluate(() => JSON.stringify(window.__result)));
 }
 
@@ -146,7 +146,7 @@ test("clips: every system's rows are right, also in the buffer that is drawn fro
       run: "",
       quick: "",
       workloads: "clip-10k,clip-100k",
-      // Of 100,000 submissions it would take a minute here.
+      // A system with 100,000 submissions would take a minute here.
       systems: "one-batch,framebatch,cpu-loop,animation-mixer",
     },
     async (page) => {
@@ -307,7 +307,7 @@ test("cancel stops it: what is on its way ends, and nothing follows", () =>
       const before = await page.evaluate(() => window.submits);
       await new Promise((resolve) => setTimeout(resolve, 300));
       assert.equal(await page.evaluate(() => window.submits), before);
-      // And it can be started again.
+      // The bench can be started again.
       assert.equal(
         await page.$eval("#run", (button) => button.disabled),
         false,

@@ -19,7 +19,7 @@ const pages = openSite();
 
 const MEMORY = 5;
 const WITH_MAXIMUM = 1;
-/** Of 64 KiB: 48 MiB. */
+/** Pages of 64 KiB: 48 MiB in all. */
 const MORE_PAGES = 768;
 
 /** The module with so many pages more than it begins with, and no more. */

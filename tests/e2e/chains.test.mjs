@@ -7,7 +7,7 @@ import { BROWSER } from "../../tools/browser.mjs";
 import { openSite, times } from "./site.mjs";
 
 /**
- * The processor compiles nothing, and tries more of them in the same time. Chromium's
+ * The CPU compiles nothing, and tries more of them in the same time. Chromium's
  * software adapter takes seconds to compile a product, and the native suite tries 200.
  */
 const GRAPHS = {
@@ -37,7 +37,7 @@ for (const [engine, graphs] of Object.entries(GRAPHS)) {
       const { held, open, merged, saved } = tally;
       assert.equal(merged, graphs);
       assert.ok(held > open, `${held} results held, ${open} open`);
-      // The processor counts none.
+      // The CPU counts none.
       if (engine === "gpu") {
         assert.ok(saved > graphs, `merging saved ${saved} dispatches`);
       }

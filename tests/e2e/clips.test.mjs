@@ -97,7 +97,7 @@ test("20,000 instances in a renderer's buffer: no read-back, values of this fram
           gpu.flush();
           return stored;
         });
-        // As a renderer does: what it submits next finds the values.
+        // The page submits as a renderer does, and finds the values.
         const encoder = gpu.device.createCommandEncoder();
         const { buffer, offset, size } = pose.gpuBuffer();
         encoder.copyBufferToBuffer(buffer, offset, mine, 0, size);
@@ -275,7 +275,7 @@ test("clips and what they wrote are there after a loss, and gone after dispose",
       const other = gpu.clip({ tracks: [{ times: [0], values: [5] }] });
       const kept = clip.sample(1);
       clip.dispose();
-      // It would lie in the same place.
+      // A clip in the place of the old one, if that were free.
       const next = gpu.clip({ tracks: [{ times: [0], values: [7] }] });
       for (const row of await Promise.all([
         kept,

@@ -159,7 +159,7 @@ test("64 texts of a frame are one submission, and a new length makes nothing", (
         await all(sixtyFour);
         await all(sixtyFour);
         const warm = await counting.during(() => all(sixtyFour));
-        // Of a length that there was none of, and as many tokens in all as fit before.
+        // Texts of a new length, and as many tokens in all as fit before.
         const fresh = await counting.during(() =>
           all(texts.filter((ids) => ids.length >= 30).slice(0, 8)),
         );

@@ -183,7 +183,7 @@ test("every call gives what the oracle gives, all of them in one batch", () =>
       bezier: 12 * 2 ** -24,
       stateBezier: 0,
       sequence: 0,
-      // Of 32 magnitudes, each below 4; and of 16 distances, each below 17.
+      // The sums of 32 magnitudes, each below 4, and of 16 distances, each below 17.
       distance: 128 * 2 ** -19,
       geodesicDistance: 272 * 2 ** -20,
       // 2^-12 of the largest value on the way, which is below 16 but for a layer squared.

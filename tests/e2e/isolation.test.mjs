@@ -21,8 +21,8 @@ test("a buffer that cannot be made rejects its batch alone, and the next works",
       };
       await small();
       const { createBuffer } = GPUDevice.prototype;
-      // As the GPU answers when it has little memory left: an invalid buffer. One that
-      // has none for a few bytes counts as lost.
+      // A GPU with little memory left answers with an invalid buffer. A GPU without
+      // memory for a few bytes counts as lost.
       GPUDevice.prototype.createBuffer = function (desc) {
         const usage = desc.size > 4096 ? 0 : desc.usage;
         return createBuffer.call(this, { ...desc, usage });

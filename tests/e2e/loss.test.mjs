@@ -190,7 +190,7 @@ test("a device that never stays: the CPU takes over, until there is one again", 
     await opened(page, { flush: "manual" });
     const seen = await page.evaluate(async () => {
       const { requestAdapter } = GPU.prototype;
-      // As soon as the CPU has taken over, there is no adapter for a while.
+      // There is no adapter for a while once the CPU has taken over.
       gpu.on("fallback", () => {
         GPU.prototype.requestAdapter = async () => null;
       });

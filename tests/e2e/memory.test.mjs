@@ -155,7 +155,7 @@ test("batches behind one that there was no memory for are computed, too", () =>
           ({ code }) => code,
         );
       };
-      // As many as are in flight at once: memory for the results is there after that.
+      // The batches that may be in flight at once: memory for their results is there after that.
       const before = await Promise.all([1, 2, 3].map((ones) => ask(512, ones)));
       const end = scarcity.refuseBuffers(4 << 20);
       const during = await Promise.all(

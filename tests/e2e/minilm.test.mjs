@@ -1,5 +1,5 @@
 // A real model in a real page: texts of `tests/data/minilm-reference.jsonl`, whose tokens
-// and float64 vectors another implementation computed. All 35 of them on the processor; on
+// and float64 vectors another implementation computed. All 35 of them on the CPU; on
 // a GPU, which is one in software here, a few, since `tests/embed` has all of them there.
 
 import assert from "node:assert/strict";
@@ -56,11 +56,11 @@ for (const [engine, dtype, { off = Infinity, like = 0.999 }] of CASES) {
         const texts = asked.map(({ text }) => text);
         const vectors = await page.evaluate(embed, texts);
         if (engine === "cpu" && dtype === "f32") {
-          // Of equal tokens, and of no others, come equal bits.
+          // Equal tokens give equal bits: the tokenizer finds the tokens of the reference.
           const tokens = asked.map(({ ids }) => ids);
           assert.deepEqual(await page.evaluate(embed, tokens), vectors);
         }
-        // Not what took over from a device that was lost.
+        // No other device took over from a lost one.
         const { engine: used } = await page.evaluate(() => embedder.info);
         assert.equal(used, engine);
         // All layers share their kernels, of which those of four products have two sizes.

@@ -93,7 +93,7 @@ for (const engine of ["cpu", "gpu"]) {
         while (heard.size < 10_000) await frames(1);
         const moving = framesAsked();
         app.unmount();
-        // Of motions; a call that is queued asks for one of its own.
+        // Frames that motions ask for; a call that is queued asks for a frame of its own.
         const asked = engine === "cpu" ? framesAsked() : 0;
         // What was on its way lands.
         await new Promise((done) => setTimeout(done, 1000));

@@ -48,7 +48,7 @@ test("calls of one frame run where they ask to", () =>
     assert.match(plan, /^on the cpu\n[^]*\non the gpu\n/);
   }));
 
-test("what the processor answers asks nothing of the GPU", () =>
+test("what the CPU answers asks nothing of the GPU", () =>
   site.page(async (page) => {
     const { ranOn, asked, late } = await page.evaluate(async () => {
       let asked = 0;
@@ -102,7 +102,7 @@ test("a device that there is not is an error of the call alone", () =>
         cpu.lerp(one, one, 0, { engine: "cpu" }).then(String),
         large.sum().read({ engine: "gpu" }).then(String),
       ]);
-      // The processor has what is no longer than 262,144 floats, however it is packed.
+      // The CPU has what is no longer than 262,144 floats, however it is packed.
       for (const dtype of ["f16", "bf16", "int8"]) {
         for (const floats of [262_144, 262_208]) {
           const packed = gpu.tensor(new Float32Array(floats), undefined, {

@@ -11,7 +11,7 @@ const site = openSite();
 
 // Firefox takes 3 ms a frame on lavapipe.
 const FRAMES = BROWSER === "firefox" ? 3000 : 10_000;
-// And computes some 30 small batches a second, in two sessions at once fewer.
+// Firefox computes some 30 small batches a second, in two sessions at once fewer.
 const PER_SECOND = BROWSER === "firefox" ? 100 : 2000;
 
 test(`${FRAMES} frames hold what 1,000 held`, { timeout: 120_000 }, () =>

@@ -146,6 +146,6 @@ test("what int8 cannot hold is refused, and takes no memory", () =>
       assert.match(text, /^invalid-input: tensor: int8 holds magnitudes below/);
     }
     assert.equal(bytes, 0);
-    // Nor does it leave batches less.
+    // Refused tensors change nothing about later batches.
     assert.equal(submits[1], submits[0]);
   }));

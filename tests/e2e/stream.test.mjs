@@ -103,7 +103,7 @@ test("large chunks of a stream go in several chunks of a batch, and no more of t
 
 test("a stream does not wait for frames", () =>
   site.page(async (page) => {
-    // What waited for frames would see one a chunk on the processor as well, and that
+    // What waited for frames would see one a chunk on the CPU as well, and that
     // answers within any frame.
     await opened(page, { engine: "cpu" });
     const frames = await page.evaluate(async () => {
@@ -242,7 +242,7 @@ test("pipeThrough: from a response to results, and cancelled from behind", () =>
       await new Promise((run) => setTimeout(run, 20));
       return seen;
 
-      // Not every browser goes through a ReadableStream by itself.
+      // Some browsers do not iterate over a ReadableStream.
       async function* iterate(stream) {
         const reader = stream.getReader();
         for (;;) {

@@ -57,7 +57,7 @@ chromiumTest(
       assert.ok(pages <= 1, `WebAssembly's memory grew by ${pages} pages`);
       const grown = later.heap - warm.heap;
       assert.ok(grown < 100_000, `the heap grew by ${grown} bytes`);
-      // Those of the beginning are forgotten, and as good as new.
+      // The structures of the beginning are forgotten, and as good as new.
       assert.equal(await page.evaluate(() => ask(gpu, 0, 200)), 0);
     }),
 );

@@ -200,7 +200,7 @@ test("a frame's equal chains, whatever their lengths: one upload, dispatch and r
     assert.equal(counts.readMaps, 1);
   }));
 
-// As the command builder has them, and as the bench does.
+// Chains that the command builder and the bench have too.
 const CHAINS = {
   "relu scale add": (x, y) => x.relu().scale(2).add(y),
   "relu scale add mul relu": (x, y) => x.relu().scale(2).add(y).mul(y).relu(),
@@ -327,7 +327,7 @@ test("a short tensor that is new each frame, and shared by its calls, makes noth
       return { lasting: counting.lasting(counts), live, wrong };
     });
     assert.equal(wrong, 0);
-    // Of the frame that has the old length again.
+    // The frame that has the old length again makes one of each.
     assert.deepEqual(lasting, { createBuffer: 1, createBindGroup: 1 });
     assert.equal(live[1], live[0]);
   }));

@@ -64,13 +64,13 @@ fn equal_texts_that_wait_are_computed_once() {
     let given_up = embedder.embed_ids(&same);
     let second = embedder.clone().embed_ids(&same);
     let third = embedder.embed_ids(&other);
-    drop(given_up); // Of no consequence for the others.
+    drop(given_up); // The other calls of the text are answered all the same.
     assert_eq!(gpu.stats().calls, 2);
     gpu.flush();
     let first = first.wait().unwrap();
     assert_eq!(first, second.wait().unwrap());
     assert_ne!(first, third.wait().unwrap());
-    // It is not kept once it was answered.
+    // A text's vector is not kept once it was answered.
     let again = embedder.embed_ids(&same);
     assert_eq!(gpu.stats().calls, 3);
     gpu.flush();

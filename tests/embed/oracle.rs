@@ -14,7 +14,7 @@ pub(crate) struct Oracle {
 type Rows = Vec<Vec<f64>>;
 
 impl Oracle {
-    /// Of a file of 32-bit floats.
+    /// The oracle of a file of 32-bit floats.
     pub(crate) fn new(config: &Config, file: &[u8]) -> Oracle {
         let file = SafeTensors::deserialize(file).unwrap();
         let floats = |bytes: &[u8]| {

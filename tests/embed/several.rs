@@ -87,7 +87,7 @@ fn equal_texts_are_computed_once_wherever_they_are() {
     let (same, other) = (ids(&TINY, 1, 9), ids(&TINY, 2, 9));
     let calls = [&same, &other, &same, &other, &same].map(|ids| embedder.embed_ids(ids));
     assert_eq!(pending(&embedder), [9, 9, 0]);
-    drop(embedder.embed_ids(&same)); // Of no consequence for the others.
+    drop(embedder.embed_ids(&same)); // The other calls of the text are answered all the same.
     gpus.flush();
     let [a, b, c, d, e] = calls.map(|call| call.wait().unwrap());
     assert!(a == c && c == e && b == d && a != b);
@@ -157,7 +157,7 @@ fn a_lost_device_hands_its_texts_to_the_others() {
         assert_eq!((stats[0].texts, stats[1].texts), (0, 40));
         assert_eq!(stats[0].handed_over, given);
         assert_eq!(pending(&embedder), [0, 0]);
-        // It is there again, and gets its share.
+        // The lost session's GPU is there again, and gets its share.
         while gpus.as_ref()[0].info().engine == Engine::Gpu {
             let calls = texts[..8].iter().map(|ids| embedder.embed_ids(ids));
             let calls: Vec<Embedding> = calls.collect();
@@ -169,7 +169,7 @@ fn a_lost_device_hands_its_texts_to_the_others() {
                 return;
             }
         }
-        panic!("lost once, it gave way to the processor");
+        panic!("lost once, it gave way to the CPU");
     });
 }
 
@@ -181,7 +181,7 @@ fn a_corpus_moves_on_from_a_lost_device_as_one_batch() {
         let [lost, other] = gpus.as_ref() else {
             panic!("there are two");
         };
-        // So that nothing is answered until all texts are there.
+        // The stall keeps every answer until all texts are there.
         let stall = Stall::new(other);
         let before = other.stats().batches;
         destroy(lost);
@@ -240,7 +240,7 @@ fn losses_at_any_moment_cost_no_text() {
     });
 }
 
-/// Destroys the device of a session until the processor is in its place, and stalls the
+/// Destroys the device of a session until the CPU is in its place, and stalls the
 /// session's worker, so that it opens no GPU: it would after a second.
 fn give_way(gpu: &Gpu) -> Stall {
     loop {
@@ -254,7 +254,7 @@ fn give_way(gpu: &Gpu) -> Stall {
             while gpu.info().engine == Engine::Gpu {
                 let call = gpu.lerp(&[0.0], &[1.0], 0.5);
                 gpu.flush();
-                let _ = call.wait(); // It may be refused.
+                let _ = call.wait(); // The call may be refused.
             }
         });
         let stall = Stall::new(gpu);
@@ -266,7 +266,7 @@ fn give_way(gpu: &Gpu) -> Stall {
 }
 
 #[test]
-fn a_session_that_gave_way_to_the_processor_gets_nothing_more() {
+fn a_session_that_gave_way_to_the_cpu_gets_nothing_more() {
     in_time(|| {
         let gpus = sessions(2, EngineChoice::Gpu, &manual());
         let embedder = tiny(&gpus);
@@ -307,7 +307,7 @@ fn what_a_session_refuses_another_one_takes() {
     let refused: Vec<Code> = refused.map(|error| error.code()).collect();
     assert_eq!(refused, [Code::QueueFull; 2], "5 of 7 found a place");
     assert_eq!(fill.wait().unwrap(), [0.5]);
-    // So do those of one that is closed, until all are.
+    // The texts of a session that is closed find a place too, until all sessions are closed.
     let [first, rest @ ..] = gpus.as_ref() else {
         panic!("there are three");
     };

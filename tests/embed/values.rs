@@ -154,7 +154,7 @@ fn files_of_all_formats_are_read() {
         let mut parts = parts(&TINY);
         for part in &mut parts {
             for x in &mut part.floats {
-                *x = f32::from_bits(x.to_bits() & 0xffff_0000); // Both formats hold these 8 bits
+                *x = f32::from_bits(x.to_bits() & 0xffff_0000); // The two formats hold these 8 bits
                 *x = (*x * 4096.0).trunc() / 4096.0; // and no finer ones.
             }
         }

@@ -130,7 +130,7 @@ impl Harness {
         for subject in subjects {
             let (text, loops) = counting(&subject.text);
             if loops == 0 || !known.insert(&subject.text) {
-                continue; // It ends, or was looked at.
+                continue; // The kernel has no loop, or was looked at.
             }
             let pipeline = self.pipeline(&text);
             self.write(COUNT, &[u32::MAX, 0, 0]);

@@ -23,7 +23,7 @@ mod words;
 use framebatch::Preset;
 use framebatch::batch::Millis;
 use framebatch::device::Cpu;
-use framebatch::graph::chain::{Heads, Home, Norm, Reduction};
+use framebatch::graph::chain::{Axes, Heads, Home, Norm, Reduction};
 use framebatch::graph::sampling::Sampling;
 use framebatch::graph::shape::Shape;
 use framebatch::graph::{BinaryFn, Term, UnaryFn};
@@ -98,7 +98,7 @@ fn samplings_of_clips_end() {
 }
 
 #[test]
-fn the_processor_samples_whatever_a_store_holds() {
+fn the_cpu_samples_whatever_a_store_holds() {
     let samples = &mut Samples(5);
     let mut session = Session::new(Cpu::default(), Preset::Eager.config()).unwrap();
     let store = session.hold();
@@ -192,11 +192,11 @@ fn rows_end() {
         for packing in packings() {
             subjects.extend(fused(|chain| {
                 let x = resident(chain, &dims, packing);
-                let sum = chain.reduce(Reduction::Sum, x, (&[1], false)).unwrap();
-                let most = chain.reduce(Reduction::Argmax, x, (&[0], false)).unwrap();
+                let sum = chain.reduce(Reduction::Sum, x, Axes::of(&[1])).unwrap();
+                let most = chain.reduce(Reduction::Argmax, x, Axes::of(&[0])).unwrap();
                 let soft = chain.norm(Norm::Softmax, x, -1, None).unwrap();
                 let tall = chain.norm(Norm::Softmax, x, 0, None).unwrap();
-                let all = chain.reduce(Reduction::Min, x, (&[], false)).unwrap();
+                let all = chain.reduce(Reduction::Min, x, Axes::ALL).unwrap();
                 vec![sum, most, soft, tall, all]
             }));
         }

@@ -9,12 +9,12 @@ use std::time::Duration;
 use framebatch::device::{self, GpuOptions};
 use framebatch::{BatchConfig, Config, EngineChoice, Gpu, Policy, Preset};
 
-/// Both engines, sending eagerly.
+/// A session on each engine, sending eagerly.
 pub(crate) fn both() -> [Gpu; 2] {
     engines().map(|engine| open(engine, Preset::Eager.config()))
 }
 
-/// Both engines, sending only when told.
+/// A session on each engine, sending only when told.
 pub(crate) fn both_manual() -> [Gpu; 2] {
     engines().map(|engine| open(engine, manual()))
 }

@@ -10,14 +10,14 @@ use framebatch::{
 
 use crate::mutation::Form;
 
-/// What an input is given to: a session on the processor, and a model's folder.
+/// What an input is given to: a session on the CPU, and a model's folder.
 pub(crate) struct Bench {
     gpu: Gpu,
     folder: Vec<(String, Vec<u8>)>,
 }
 
 pub(crate) struct Target {
-    /// That of its corpus as well.
+    /// The name of the target, and of its corpus.
     pub(crate) name: &'static str,
     pub(crate) form: Form,
     /// What the face says of an input, in a word and in a sentence.

@@ -1,7 +1,7 @@
 // What the documents promise of themselves: links and files that are there, a README that
 // is short, one accuracy table, a glossary in order.
 //
-// Their examples are run by tests/e2e/docs.test.mjs and by `cargo test --doc`.
+// The examples of documents are run by tests/e2e/docs.test.mjs and by `cargo test --doc`.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

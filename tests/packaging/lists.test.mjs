@@ -1,7 +1,7 @@
 // What is published: which files the crate and the npm package hold, what these refer
 // to, and whose work they name.
 //
-// Both lists are exact, derived from what lies in the folders that are to be published.
+// The two lists are exact, derived from what lies in the folders that are to be published.
 // Whether the packages work is told by package.test.mjs and `make release`.
 
 import assert from "node:assert/strict";

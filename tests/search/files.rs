@@ -270,7 +270,7 @@ fn words_that_packing_does_not_give_are_refused() {
     let gpu = engines::open(EngineChoice::Cpu, engines::manual());
     let scale = (f64::from(1e17_f32) / 127.0) as f32;
     let float = 1e17_f32.to_bits();
-    // Of one vector the scale is word 8, and its floats begin with word 9.
+    // In a file of one vector the scale is word 8, and the floats begin with word 9.
     for (packing, word, last, first) in [
         (Some(Packing::Int8), 8, scale.to_bits(), scale.to_bits() + 1),
         (Some(Packing::Int8), 8, 0, (-scale).to_bits()),

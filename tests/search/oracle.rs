@@ -104,7 +104,7 @@ impl Saved {
                 (got - score).abs() <= bound,
                 "{hit:?} is {score}, within {bound}"
             );
-            // As good as what the sort has here: the same, where scores differ.
+            // The hit is as good as the sort's at this place: the same, where scores differ.
             let here = scores[place].0;
             assert!(
                 (score - here).abs() <= 2.0 * widest,

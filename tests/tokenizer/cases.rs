@@ -120,7 +120,7 @@ fn options_change_what_they_say() {
 
 #[test]
 fn lines_of_a_vocabulary_are_its_ids() {
-    // As files have them: line ends of two kinds, a hole, a token that is there twice.
+    // Lines as files have them: line ends of two kinds, a hole, a token that is there twice.
     let vocab = "[UNK]\r\n[CLS]\r\n[SEP]\r\n\r\ncat \r\nthe\r\ncat\r\n";
     let mut tokenizer = Tokenizer::new(vocab, Options::default()).unwrap();
     assert_eq!(tokenizer.vocabulary_len(), 7);

@@ -30,7 +30,7 @@ const ALPHABETS: [&str; 12] = [
     "[CLS][SEP][MASK][UNK][PAD][mask]##ing [unused0] <x>",
 ];
 
-/// So many texts of a few hundred characters at most.
+/// Texts of a few hundred characters at most.
 pub(crate) fn texts(seed: u64, amount: usize) -> impl Iterator<Item = String> {
     let mut random = Random(seed);
     let alphabets = ALPHABETS.map(|letters| letters.chars().collect::<Vec<char>>());

@@ -15,7 +15,7 @@ type Peer = TokenizerImpl<
     tokenizers::DecoderWrapper,
 >;
 
-/// Both, to be asked the same.
+/// The two tokenizers, to be asked the same.
 pub(crate) struct Pair {
     pub(crate) ours: Tokenizer,
     peer: Peer,
@@ -72,7 +72,7 @@ impl Pair {
         self.ours.add(content, id, matching).unwrap();
     }
 
-    /// Both must give the same ids.
+    /// Holds that both tokenizers give the same ids.
     pub(crate) fn check(&self, text: &str) {
         let expected = self.peer.encode(text, true).unwrap();
         let ids = ids(&self.ours, text, usize::MAX);
@@ -84,7 +84,7 @@ impl Pair {
         );
     }
 
-    /// And so must they within a limit.
+    /// Holds the same within a limit of tokens.
     pub(crate) fn check_within(&mut self, limit: usize, text: &str) {
         let truncation = TruncationParams {
             max_length: limit,

@@ -97,7 +97,7 @@ fn write_decomposed(table: &mut Vec<u8>) {
                 .copied()
                 .filter(|d| !d.is_mark_nonspacing())
                 .collect();
-            // So no mark that is taken off was what kept others in their order.
+            // No mark that is taken off kept other marks in their order.
             assert_eq!(canonical_combining_class(left[0]), 0, "{c:?}");
             assert!(left.len() < 4, "{c:?}");
             (c, left)

@@ -1,4 +1,4 @@
-// Which rows of a record count as slower than before, and what lets them pass.
+// The rows of a record that count as slower than before, and what lets such a row pass.
 //
 // Records here are made up, but for one that is kept. Nothing is measured.
 
@@ -20,7 +20,7 @@ import { rowsOf } from "../../tools/records/rows.mjs";
 const TOOL = resolve("tools/records.mjs");
 const GRADIENTS = "2026-11-21-nvidia-h200-native-gradients.json";
 
-/** Of one row, in milliseconds unless it says otherwise. */
+/** A row of a record, in milliseconds unless `more` says otherwise. */
 const row = (value, spread, more = {}) => ({
   ...{ name: "small, framebatch-gpu", value, spread },
   ...{ unit: "ms", better: "lower", ...more },
@@ -290,7 +290,7 @@ test("each row's newest measurement is held, against the one before", (t) => {
   });
   const { status, text } = records();
   assert.equal(status, 1, text);
-  // It is slower than a; that c was as slow later is another matter.
+  // Record b is slower than a; that c was as slow later is another matter.
   assert.equal(records("benches/record/b.json").status, 1);
   // What b lost was that record's matter.
   assert.match(text, /c\.json[^]*small, framebatch-gpu .* same/);

@@ -1,4 +1,4 @@
-//! Every op on WebGPU and on the WebAssembly processor against the oracle.
+//! Every op on WebGPU and on the CPU in WebAssembly against the oracle.
 
 use framebatch::graph::{Measure, Mode, Timing};
 use framebatch::ops;
@@ -102,7 +102,7 @@ async fn check_quaternions(
             for (row, got) in floats(&result).as_chunks::<4>().0.iter().enumerate() {
                 let (a, b) = (a.as_chunks::<4>().0[row], b.as_chunks::<4>().0[row]);
                 if oracle::cosine(a, b).abs() < 1e-6 {
-                    continue; // Both ways around are the shorter one.
+                    continue; // Rounding decides which way around is the shorter one.
                 }
                 for (got, expected) in got.iter().zip(expected(a, b, t)) {
                     let error = (f64::from(*got) - expected).abs();

@@ -22,7 +22,7 @@ pub(crate) async fn gpu() -> Session<AnyDevice> {
 }
 
 /// What every call is right on: the browser's GPU, the same with a mebibyte a buffer
-/// and four in all, and the processor.
+/// and four in all, and the CPU.
 pub(crate) async fn devices() -> [Session<AnyDevice>; 3] {
     [gpu().await, small_gpu().await, cpu()]
 }
@@ -41,7 +41,7 @@ async fn small_gpu() -> Session<AnyDevice> {
     Session::new(AnyDevice::Gpu(gpu), config).expect("the preset is valid")
 }
 
-/// The processor, in WebAssembly.
+/// The CPU, in WebAssembly.
 pub(crate) fn cpu() -> Session<AnyDevice> {
     session(AnyDevice::Cpu(Cpu::default()))
 }

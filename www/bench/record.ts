@@ -12,7 +12,7 @@ export interface Row {
   problem?: string;
   /** Timed runs, after warm-up. */
   runs: number;
-  /** Of the time that the workload says it takes; 0 where there is a problem. */
+  /** The median of the times that the workload says; 0 where there is a problem. */
   median: number;
   p95: number;
   min: number;
@@ -33,9 +33,9 @@ export interface About {
   name: string;
   /** What is timed. */
   about: string;
-  /** Of the times; milliseconds where it says nothing. */
+  /** The unit of the times; milliseconds where none is given. */
   unit?: string;
-  /** Which of two values is the better one: the lower, where it says nothing. */
+  /** The better one of two values: the lower, where nothing is given. */
   better?: "higher";
   /** Calls of a run, and items a call, where it has such. */
   calls?: number;
@@ -46,7 +46,7 @@ export interface Result {
   /** When it started, ISO 8601. */
   date: string;
   adapter: string;
-  /** Of a software adapter's times only ratios to one batch by hand count. */
+  /** Whether the adapter is software: only ratios to one batch by hand count then. */
   software: boolean;
   browser: string;
   cores: number;

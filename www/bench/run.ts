@@ -1,7 +1,7 @@
 // Runs what was chosen: every workload on every system, one after the other; in rounds,
 // if there are several, so that a page's moods meet all systems alike.
 //
-// It shows nothing. Stopping takes effect between two runs, which is when nothing is
+// The run shows nothing. Stopping takes effect between two runs, which is when nothing is
 // on its way; what was measured until then is kept.
 
 import { type Effort, pause, QUICK, type Terms } from "./measure.ts";
@@ -13,7 +13,7 @@ export type Finding = Omit<Row, "workload" | "system" | "ratio" | "rounds">;
 
 /** What is compared, by name. */
 export interface Named {
-  /** As in the record, and in `?systems=`. */
+  /** The name in the record, and in `?systems=`. */
   readonly name: string;
   /** How it is written, in a few words. */
   readonly about: string;
@@ -21,7 +21,7 @@ export interface Named {
 
 /** What is measured of systems of a kind. */
 export interface Measured<System extends Named> extends About {
-  /** Those that it is about, in order. */
+  /** The systems that the measurement is about, in order. */
   readonly systems: readonly System[];
   /** Seconds a run on a software adapter: measured there only where it is asked for. */
   readonly isLong?: true;
@@ -113,7 +113,7 @@ function summed(found: readonly Row[]): Row[] {
   return rows.map((row) => compared(row, rows));
 }
 
-/** Of all rounds the one with the median of their medians; the first that failed, if one did. */
+/** The round whose median is the middle one of all; the first round that failed, if one did. */
 function middle(rounds: readonly Row[]): Row {
   const failed = rounds.find((row) => row.problem !== undefined);
   if (failed || rounds.length === 1) return failed ?? rounds[0];

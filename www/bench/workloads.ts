@@ -80,7 +80,7 @@ const VECTORS = ["1e4", "1e5", "1e6"];
 const deep5 = (items: string) =>
   calls(`deep5-${items}`, deep, { calls: 1, items: Number(items) });
 
-/** Not for who uploads every time, whatever was there before. */
+/** Systems that upload every time, whatever was there before, are left out. */
 const deep5Resident = (items: string): Workload => ({
   ...calls(`deep5-resident-${items}`, deepResident, {
     calls: 1,
@@ -155,7 +155,7 @@ const tracks = (together: number, name: string, whose: string): Workload =>
     [oneBatch, ...framebatch, cpuLoop, animationMixer, perCall],
   );
 
-/** Where a processor takes a minute. */
+/** Where a CPU takes a minute. */
 const onGpus = SYSTEMS.filter(
   (system) => system !== cpuLoop && system !== framebatchCpu,
 );

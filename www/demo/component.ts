@@ -1,6 +1,6 @@
 // A shard: two rotations, a rhythm, and the rotation it shows now.
 //
-// It asks for its own rotation once a frame and knows neither the other shards
+// A shard asks for its own rotation once a frame and knows neither the other shards
 // nor how its call is answered.
 
 import { facing } from "./quaternion.ts";

@@ -1,6 +1,6 @@
 // Runs the same calls the three ways, counts, times and checks them.
 //
-// It shows nothing; the page and the command line do that with what it returns.
+// Nothing is shown here; the page and the command line show what is returned.
 
 import type { Component } from "./component.ts";
 import { counted, type Counts } from "../ways/counting.ts";

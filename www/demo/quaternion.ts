@@ -1,6 +1,6 @@
 // The slerp of the plain loop, and the float64 one that every way is checked against.
 //
-// Both take quaternions as xyzw and go the short way. Nothing here uses a GPU.
+// The two functions take quaternions as xyzw and go the short way. Nothing here uses a GPU.
 
 /** Interpolates one quaternion by the textbook, in the double precision of JavaScript. */
 export function slerp64(

@@ -1,7 +1,7 @@
 // Draws the shards on a 2D canvas: apart from the WebGPU that is counted, and from
 // the GPU, whose time is for the calls.
 //
-// It takes the components' rotations and knows nothing of how they came about.
+// The scene takes the components' rotations and knows nothing of how they came about.
 
 import type { Component } from "./component.ts";
 import { FACES, POINTS } from "./shard.ts";

@@ -6,7 +6,7 @@
 /** What shapes look like, from untouched to just under the pointer. */
 export const FORMS = {
   times: [0, 0.5, 1],
-  /** Its long radius, its short one (both in places), its turn in radians, its hue from 0 to 1. */
+  /** The long and the short radius of a form in places, its turn in radians, its hue from 0 to 1. */
   values: [
     ...[0.34, 0.1, 0.5, 0.05],
     ...[0.62, 0.3, 2.2, 0.5],

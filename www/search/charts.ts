@@ -1,6 +1,6 @@
 // What indexing looks like: tokens a second, and how many texts were in each batch.
 //
-// It draws what it is told, over the seconds since indexing began.
+// A chart draws what it is told, over the seconds since indexing began.
 
 import uPlot from "uplot";
 

@@ -1,6 +1,6 @@
 // Passages as vectors: indexed one slice after another, and searched meanwhile.
 //
-// It makes the calls and shows nothing. Nothing here waits for a pause in typing: what
+// The library makes the calls and shows nothing. Nothing here waits for a pause in typing: what
 // is asked in one frame, or while the device is busy, is one batch anyway.
 
 import type { BatchFacts, Session } from "framebatch";

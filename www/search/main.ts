@@ -143,7 +143,7 @@ async function askAgain(): Promise<void> {
       const hits = await own.askAgain();
       if (hits === undefined || own !== library) continue;
       panel.list(hits);
-      // Not with every slice: it is read out.
+      // Screen readers read the count out, so it is not told with every slice.
       if (stop === undefined || panel.found === "") tellFound(hits.length, "");
     } catch (problem) {
       if (own === library) panel.complain(problem);

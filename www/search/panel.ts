@@ -1,6 +1,6 @@
 // Everything that is seen: the field, the list, the figures, the words.
 //
-// It shows what it is told and says what is typed; it makes no call.
+// The panel shows what it is told and says what is typed; it makes no call.
 
 import type { Embedder } from "framebatch/embeddings";
 import type { Session } from "framebatch";

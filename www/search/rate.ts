@@ -19,7 +19,7 @@ export class Rate {
     this.marks = [{ at: start, texts: 0, tokens: 0 }];
   }
 
-  /** So much more was done at this moment; the speed of late. */
+  /** Notes what more was done at this moment; returns the speed of late. */
   add(at: number, texts: number, tokens: number): Speed {
     const { marks } = this;
     const last = marks.at(-1)!;

@@ -1,7 +1,7 @@
 // What pages share that answer the same calls in several ways: the switch, the live
 // figures, and what is said where there is no GPU.
 //
-// It shows what it is told and says what is chosen; it makes no call and counts nothing.
+// The panel shows what it is told and says what is chosen; it makes no call and counts nothing.
 
 /** Figures change no more often, in milliseconds, so that one can read them. */
 const READABLE = 200;

@@ -2,7 +2,7 @@
 
 import { allocate, type Want } from "../checks/allocation.js";
 
-/** So many words. Throws `out-of-memory` where the page lacks these. */
+/** An array of this many words. Throws `out-of-memory` where the page lacks the memory. */
 export function wordsOf(
   about: string,
   count: number,
@@ -10,12 +10,12 @@ export function wordsOf(
   return allocate(wantOf(about, count), () => new Uint32Array(count));
 }
 
-/** So many floats, as {@link wordsOf}. */
+/** An array of this many floats; throws as {@link wordsOf} does. */
 export function floatsFor(about: string, count: number): Float32Array {
   return allocate(wantOf(about, count), () => new Float32Array(count));
 }
 
-/** A copy of floats, as {@link wordsOf}. */
+/** A copy of floats; throws as {@link wordsOf} does. */
 export function copyOf(about: string, floats: ArrayLike<number>): Float32Array {
   const copy = floatsFor(about, floats.length);
   copy.set(floats);

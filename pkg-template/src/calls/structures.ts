@@ -1,6 +1,6 @@
 // The core's numbers of what methods on arrays compute.
 //
-// Which methods there are is said in `methods.ts`; the structures of tensors, clips and
+// The methods are listed in `methods.ts`; the structures of tensors, clips and
 // indexes have tables of their own.
 
 import { checked, type Core, forget } from "../core/core.js";

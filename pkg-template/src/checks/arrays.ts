@@ -5,7 +5,7 @@ import { invalid, kindOf } from "./errors.js";
 
 /** An array that is to receive a result. */
 export interface Receiver {
-  /** As errors call it. */
+  /** The array's name in errors. */
   readonly name: string;
   readonly type: "Float32Array" | "Uint32Array";
   /** Elements of the result. */

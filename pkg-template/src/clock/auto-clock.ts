@@ -69,7 +69,6 @@ export class AutoClock implements Clock {
     const isAnimating = this.frames - this.lastWithCalls < ANIMATING_FRAMES;
     this.isEager = !isAnimating || !framed.comes;
     if (framed.comes) framed.called();
-    else framed.listen();
   }
 
   private began(time: number): void {

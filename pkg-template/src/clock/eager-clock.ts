@@ -8,7 +8,6 @@ import { FlushTimer } from "./flush-timer.js";
 
 /** The clock behind `flush: "eager"`. */
 export class EagerClock implements Clock {
-  private waiting = false;
   private readonly timer: FlushTimer;
 
   constructor(environment: Environment, batch: Clocked) {
@@ -16,17 +15,15 @@ export class EagerClock implements Clock {
   }
 
   called(): void {
-    this.waiting = true;
     this.timer.askLater();
   }
 
   flushed(): void {
-    this.waiting = false;
-    this.timer.clear();
+    this.timer.sent();
   }
 
   settled(): void {
-    if (this.waiting) this.timer.ask();
+    this.timer.askAgain();
   }
 
   dispose(): void {

@@ -8,7 +8,7 @@ import { EndOfTask, type Environment } from "../platform/environment.js";
 /** The longest wait of a timer: with a longer one it rings at once. A longer wait is taken in several. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What a timer flushes. */
+/** A batch that a timer flushes. */
 export interface Flushable {
   /** Sends what is queued. */
   flush(): void;
@@ -18,6 +18,8 @@ export interface Flushable {
 
 /** Flushes when the batch says that it is due, and not before. */
 export class FlushTimer {
+  /** Whether calls are queued, and not sent yet. */
+  isWaiting = false;
   private timer: unknown;
   private readonly soon: EndOfTask;
 
@@ -28,8 +30,9 @@ export class FlushTimer {
     this.soon = new EndOfTask(environment, () => this.fire());
   }
 
-  /** Asks when the batch is due, and asks again at that time. */
+  /** Asks when the queued calls are due, and asks again at that time. */
   ask(): void {
+    this.isWaiting = true;
     this.clear();
     const now = this.environment.now();
     const due = this.batch.due(now);
@@ -39,19 +42,30 @@ export class FlushTimer {
 
   /** Asks at the end of the current task, when all calls of the task are queued. */
   askLater(): void {
+    this.isWaiting = true;
     this.soon.post();
   }
 
-  /** Forgets when the batch is due, because it was sent. */
-  clear(): void {
-    if (this.timer === undefined) return;
-    this.environment.clearTimer(this.timer);
-    this.timer = undefined;
+  /** Asks anew, if calls are queued: an answer may have made them due. */
+  askAgain(): void {
+    if (this.isWaiting) this.ask();
+  }
+
+  /** Forgets when the queued calls are due, because they were sent. */
+  sent(): void {
+    this.isWaiting = false;
+    this.clear();
   }
 
   dispose(): void {
     this.clear();
     this.soon.close();
+  }
+
+  private clear(): void {
+    if (this.timer === undefined) return;
+    this.environment.clearTimer(this.timer);
+    this.timer = undefined;
   }
 
   private wait(milliseconds: number): void {

@@ -24,14 +24,12 @@ export interface FrameListener {
 
 /** The clock behind `flush: "frame"`. */
 export class FrameClock implements Clock {
-  /** Whether calls are queued. */
-  private waiting = false;
   /** When the newest batch got its first call. */
   private since = 0;
   /** Whether a frame is asked for that has not come yet. */
   private asked = false;
   private frame = 0;
-  /** Whether frames failed to come, so that tasks take their place. */
+  /** Whether a frame that is asked for failed to come, so that tasks take the place of frames until it comes. */
   private missing = false;
   private watch: unknown;
   private readonly task: EndOfTask;
@@ -54,8 +52,7 @@ export class FrameClock implements Clock {
   }
 
   called(): void {
-    if (this.waiting) return;
-    this.waiting = true;
+    if (this.timer.isWaiting) return;
     this.since = this.environment.now();
     if (this.drawn) {
       this.ask();
@@ -68,12 +65,11 @@ export class FrameClock implements Clock {
   }
 
   flushed(): void {
-    this.waiting = false;
-    this.timer.clear();
+    this.timer.sent();
   }
 
   settled(): void {
-    if (this.waiting) this.timer.ask();
+    this.timer.askAgain();
   }
 
   dispose(): void {
@@ -91,11 +87,6 @@ export class FrameClock implements Clock {
   /** Whether frames come, as far as is known. */
   get comes(): boolean {
     return this.drawn && !this.missing;
-  }
-
-  /** Asks for a frame, if the page is drawn, to hear whether frames come again. */
-  listen(): void {
-    if (this.drawn) this.ask();
   }
 
   /** Whether the browser draws the page, so that frames should come. */
@@ -126,7 +117,7 @@ export class FrameClock implements Clock {
     // The task of the last frame has not run: the calls of that frame must not wait for two.
     if (this.task.posted) this.send();
     const sinceLast = this.environment.now() - this.since;
-    if (!this.waiting && sinceLast >= ARMED_MS) return;
+    if (!this.timer.isWaiting && sinceLast >= ARMED_MS) return;
     this.ask();
     this.task.post();
   };
@@ -142,7 +133,7 @@ export class FrameClock implements Clock {
   // One timer serves many batches: it is set again, and not cleared, when its batch has gone.
   private readonly onWatch = (): void => {
     this.watch = undefined;
-    if (!this.waiting || !this.drawn) return;
+    if (!this.timer.isWaiting || !this.drawn) return;
     const left = this.since + MISSING_MS - this.environment.now();
     if (left > 0) return this.expectFrame(left);
     this.missing = true;
@@ -150,6 +141,6 @@ export class FrameClock implements Clock {
   };
 
   private send(): void {
-    if (this.waiting) this.batch.flush();
+    if (this.timer.isWaiting) this.batch.flush();
   }
 }

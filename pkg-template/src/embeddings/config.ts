@@ -134,7 +134,7 @@ async function limitOf(
 ): Promise<number> {
   const limit = texts.limit("max_seq_length");
   if (limit !== undefined) return Math.min(limit, positions);
-  // Otherwise the tokenizer's own limit counts, as in sentence-transformers.
+  // Without `max_seq_length` the tokenizer's own limit counts, as in sentence-transformers.
   const settings = Fields.ofFile(SETTINGS, await readJson(folder, SETTINGS));
   const own = settings.limit("model_max_length");
   return Math.min(own ?? positions, positions);

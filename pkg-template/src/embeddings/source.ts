@@ -74,7 +74,7 @@ export function streamed(
         throw broken(cause);
       }
     },
-    // Not awaited, because it would wait for the cache, which reads the same bytes.
+    // The cache reads the same bytes: an awaited cancellation would wait for the cache.
     cancel: () => void reader.cancel().catch(() => {}),
   };
 }

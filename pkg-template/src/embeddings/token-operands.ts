@@ -24,7 +24,7 @@ export class TokenOperands extends Operands {
   constructor(
     method: CallMethod,
     private readonly model: Model,
-    /** Not shared with the caller. */
+    /** A copy that the caller does not share. */
     private readonly ids: Uint32Array,
   ) {
     super(method);

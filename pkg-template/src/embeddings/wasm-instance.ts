@@ -1,8 +1,8 @@
 // The WebAssembly of embeddings, which splits texts and describes forward passes.
 //
-// It is loaded once for a page, and entered through `Tokenizer` and `ModelEncoder` alone:
+// The file is loaded once for a page, and entered through `Tokenizer` and `ModelEncoder` alone:
 // an instance that traps ends every embedder on it, and the next embedder gets another
-// instance. It has no device, and neither memory nor calls in common with the core.
+// instance. The file has no device, and neither memory nor calls in common with the core.
 
 import { endedError } from "../calls/call-errors.js";
 import { FramebatchError, isCoreFailure } from "../checks/errors.js";

@@ -110,7 +110,7 @@ export class WebFolder implements Folder {
     await this.discardRest();
     const kept = await this.kept;
     if (kept === undefined) return;
-    // Not awaited, because it waits for responses to end.
+    // Giving up waits for responses to end, so nobody awaits it here.
     if (this.fetched.size > 0) {
       const left = kept.giveUp();
       if (this.isDamaged) void left.then(() => kept.forget());

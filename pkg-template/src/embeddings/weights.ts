@@ -96,7 +96,7 @@ export class Weight {
   }
 }
 
-/** So many bytes of a file. Throws where the page has no memory for them. */
+/** An array for this many bytes of a file. Throws where the page has no memory for them. */
 export function bytesFor(bytes: number): Uint8Array {
   return allocate(wantOf(bytes), () => new Uint8Array(bytes));
 }

@@ -22,7 +22,7 @@ export interface Span {
 /** Beyond this many elements, `set` and `slice` are faster than a loop. */
 export const LOOP_LIMIT = 16;
 
-/** As many words, rounded up to a multiple of four. */
+/** A count of words, rounded up to a multiple of four. */
 export function aligned(words: number): number {
   return words + (-words & 3); // Beyond 2^31 too.
 }

@@ -1,6 +1,6 @@
 // The results of a batch, as TypeScript copies them out.
 //
-// Which words are whose result is said by the settle table, which is not read here.
+// The settle table says which words are whose result; it is not read here.
 
 import { LOOP_LIMIT, type Result, wordsIn } from "./arrays.js";
 import { type Memory, Views } from "./views.js";

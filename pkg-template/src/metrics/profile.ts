@@ -24,7 +24,7 @@ export interface Profile {
   subBatches: number;
   bytesUp: number;
   bytesDown: number;
-  /** As of {@link BatchFacts}, added up over the batches of a run. */
+  /** The time of {@link BatchFacts}, added up over the batches of a run. */
   encodeMs: number;
   transferMs: number;
   /** Null unless it is known of every batch. */

@@ -19,7 +19,7 @@ export interface Stats {
   subBatches: number;
   /** Submissions with work in them. */
   submits: number;
-  /** Empty submissions that hurried read-backs. */
+  /** Empty submissions, by which completed work is noticed sooner. */
   nudges: number;
   /** Buffers written. */
   uploads: number;

@@ -1,5 +1,5 @@
-// Which session the components below use. None is opened before a component that
-// asks for it renders in a browser.
+// The session that the components below a provider use. No session is opened before a
+// component that asks for one renders in a browser.
 
 import {
   createContext,

@@ -56,7 +56,7 @@ export function toInt8(value: number, scale: number): number {
   if (scale === 0) return 0;
   const quotient = value / scale;
   let near = Math.round(quotient);
-  // Of two the even one.
+  // Halfway between two whole numbers, the even one is taken.
   if (near - quotient === 0.5 && near % 2 !== 0) near -= 1;
   return Math.max(-127, Math.min(127, near)) & 0xff;
 }

@@ -55,7 +55,7 @@ export interface IndexOptions {
 }
 
 /**
- * Which vectors may be found: those of these ids; those whose bit is set in a mask, the
+ * The vectors that may be found: those of these ids; those whose bit is set in a mask, the
  * lowest id in the lowest bit; or those that a function says yes to, which is asked once
  * for every vector of the index. Whichever, a bit for each id that was ever given, or four
  * bytes for each vector where that is less, go to the device with the call.
@@ -65,14 +65,14 @@ export type Filter =
 
 /** What `index.search` takes last. */
 export type SearchOptions = Omit<CallOptions<never>, "into"> & {
-  /** Which vectors may be found. Default: all. */
+  /** The vectors that may be found. Default: all. */
   filter?: Filter;
 };
 
 /** What was found for a query, best first, of equals the lower id. */
 export interface Found {
   ids: Uint32Array<ArrayBuffer>;
-  /** Of each id, as the metric says. */
+  /** The score of each id, by the index's metric. */
   scores: Float32Array<ArrayBuffer>;
 }
 

@@ -371,7 +371,7 @@ export function checkVectors(
   return floats.length / dim;
 }
 
-/** So many words. Throws where the page has no memory for them. */
+/** An array of this many words. Throws where the page has no memory for them. */
 export function wordsOf(count: number): Uint32Array<ArrayBuffer> {
   const instead = "keep fewer vectors in it, or as int8";
   return allocate(

@@ -100,6 +100,6 @@ function tell(listener: BatchListener, facts: BatchFacts): void {
   try {
     listener({ ...facts });
   } catch (error) {
-    report(error); // As errors of a page's own event listeners are.
+    report(error); // Browsers report what a page's own event listeners throw, too.
   }
 }

@@ -41,7 +41,7 @@ export class DeviceListeners {
       try {
         listener({ type, message });
       } catch (error) {
-        report(error); // As errors of a page's own event listeners are.
+        report(error); // Browsers report what a page's own event listeners throw, too.
       }
     }
   }

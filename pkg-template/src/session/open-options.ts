@@ -91,7 +91,7 @@ export interface OpenOptions {
    * Default: 512 MiB; 256 MiB where the device offers no more than WebGPU guarantees.
    */
   memoryBudget?: number;
-  /** Which adapter to prefer where there are two. Default: the browser's choice. */
+  /** The adapter to prefer where there are two. Default: the browser's choice. */
   powerPreference?: "low-power" | "high-performance";
   /**
    * WebGPU features the device must have, for the page's own use of `gpu.device`, such as

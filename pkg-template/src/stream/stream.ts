@@ -76,7 +76,7 @@ class Entry<Result> implements ChunkContext {
 
   constructor(
     readonly index: number,
-    /** Of the chunk. */
+    /** Bytes of the chunk. */
     readonly bytes: number,
   ) {}
 

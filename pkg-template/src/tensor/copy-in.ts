@@ -115,7 +115,7 @@ function dataOf(slab: Slab, data: Exclude<TensorData, NestedNumbers>): Span {
   if (type === "Float32Array" && words <= SHORT) {
     return slab.put(data as Float32Array);
   }
-  // Not asked of short floats: engines make a small array's buffer only when it is asked for.
+  // Short floats do not get here: engines make a small array's buffer only when it is asked for.
   const { buffer, byteOffset } = data;
   // Whole numbers from 0 have the same bits in both kinds of arrays.
   const Class = CLASSES[type] ?? Uint32Array;

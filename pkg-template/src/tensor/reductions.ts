@@ -11,7 +11,7 @@ import { CODE, FLOATS, INDEXES, NORM, REDUCTION } from "./codes.js";
 import { constant, type DType, type Node, operation } from "./node.js";
 import { axisOf, type Shape, shapeOf, text } from "./shape.js";
 
-/** Which axes a reduction goes over, and whether they stay. */
+/** The axes that a reduction goes over, and whether they stay. */
 export interface ReduceOptions {
   /** One axis or several; negative ones count from the end. Default: all. */
   axis?: number | readonly number[];

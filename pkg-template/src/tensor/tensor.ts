@@ -129,7 +129,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   add(other: Tensor | number): Tensor {
     return this.#binary(BINARY.add, "add", other);
   }
-  /** This one less the other. */
+  /** The difference, element by element: this tensor less the other. */
   sub(other: Tensor | number): Tensor {
     return this.#binary(BINARY.sub, "sub", other);
   }
@@ -138,7 +138,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
     return this.#binary(BINARY.mul, "mul", other);
   }
   /**
-   * This one divided by the other. Division by zero gives infinities and NaN where
+   * The quotient, element by element: this tensor by the other. Division by zero gives infinities and NaN where
    * the device has them: WGSL does not promise it.
    */
   div(other: Tensor | number): Tensor {
@@ -152,7 +152,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   maximum(other: Tensor | number): Tensor {
     return this.#binary(BINARY.maximum, "maximum", other);
   }
-  /** This one to the power of the other. */
+  /** The power, element by element: this tensor to the power of the other. */
   pow(other: Tensor | number): Tensor {
     return this.#binary(BINARY.pow, "pow", other);
   }
@@ -304,7 +304,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
       : nodeOf("gather", this.#calls, indexes);
     return this.#give(movement.gather(x, places, axis));
   }
-  /** This one and others laid end to end along an axis. Default axis: 0. */
+  /** This tensor and others, laid end to end along an axis. Default axis: 0. */
   concat(
     others: Tensor<Kind> | readonly Tensor<Kind>[],
     axis = 0,

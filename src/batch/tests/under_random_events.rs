@@ -33,7 +33,7 @@ enum News {
     Led(u16),
     /// The calls whose bits are set go apart: they are the back.
     Parted(u16),
-    /// So many calls from a place on are answered.
+    /// A number of calls from a place on are answered.
     Answered(usize, usize),
 }
 

@@ -21,7 +21,7 @@ pub(super) fn dispatch(
     let loads: Vec<&[u32]> = (stage.loads.iter())
         .map(|load| match work.operands.get(load.binding as usize) {
             Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
-            // Such a load is read from the output.
+            // A load without an operand is read from the output, in place.
             Some(Operand::Scalar) | None => &[],
         })
         .collect();

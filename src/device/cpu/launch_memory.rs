@@ -32,7 +32,7 @@ pub(super) fn grow(memory: &mut Vec<u32>, words: usize) -> Result<(), Error> {
     memory.try_reserve_exact(more).map_err(|_| {
         let bytes = words as u64 * u64::from(WORD);
         Error::OutOfMemory(format!(
-            "the processor has none for {bytes} bytes; give it less at a time, or dispose of tensors"
+            "the CPU has none for {bytes} bytes; give it less at a time, or dispose of tensors"
         ))
     })
 }

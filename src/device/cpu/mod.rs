@@ -1,6 +1,6 @@
 //! The CPU as a device, beside a GPU or where there is none.
 //!
-//! It works on the host arena in place, so nothing is uploaded or read back. A launch is
+//! The device works on the host arena in place, so nothing is uploaded or read back. A launch is
 //! finished when it returns.
 
 mod clip;

@@ -12,22 +12,22 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Adapter {
-    /// Its place in the list.
+    /// The adapter's place in the list.
     pub index: usize,
-    /// Its name, as the GPU driver gives it.
+    /// The adapter's name, as the GPU driver gives it.
     pub name: String,
     /// The GPU driver's name and version.
     pub driver: String,
     /// The graphics API: `vulkan`, `metal` or `dx12`. A GPU that several of them
     /// offer is in the list as often.
     pub backend: &'static str,
-    /// What it is.
+    /// The kind of the adapter.
     pub kind: AdapterKind,
-    /// Where it is plugged in, such as `0000:01:00.0`; empty where that is unknown.
+    /// Where the adapter is plugged in, such as `0000:01:00.0`; empty where that is unknown.
     pub bus: String,
 }
 
-/// What an adapter is.
+/// A kind of adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdapterKind {
@@ -135,7 +135,7 @@ mod tests {
     fn an_adapter_is_found_by_what_it_is() {
         let before = listed(&[("a", "1"), ("a", "2"), ("b", ""), ("b", "")]);
         let cases = [
-            // As before; without the first; without one of equals; with a new one in front.
+            // The same list; without the first; without one of two equals; with a new adapter in front.
             (before.clone(), [Some(0), Some(1), Some(2), Some(3)]),
             (
                 listed(&[("a", "2"), ("b", ""), ("b", "")]),

@@ -39,7 +39,7 @@ struct State {
     waiting: Vec<oneshot::Sender<()>>,
 }
 
-/// Which objects may be invalid.
+/// The objects that may be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Suspicion {
     /// Buffers, because there was no memory for one.
@@ -159,7 +159,7 @@ impl DeviceErrors {
         state.suspicion = state.suspicion.max(Some(suspicion));
     }
 
-    /// Which objects may be invalid; each suspicion is returned once.
+    /// The objects that may be invalid; each suspicion is returned once.
     pub(super) fn take_suspicion(&self) -> Option<Suspicion> {
         self.lock().suspicion.take()
     }

@@ -24,7 +24,7 @@ struct AdapterName {
     software: bool,
 }
 
-/// Which adapter to prefer where there are several.
+/// The adapter to prefer where there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PowerPreference {
     /// The platform decides.
@@ -39,7 +39,7 @@ pub enum PowerPreference {
 /// What to ask of the platform.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuOptions {
-    /// Which adapter to prefer.
+    /// The adapter to prefer.
     pub power: PowerPreference,
     /// WebGPU names of features that must be there, for other users of the device:
     /// those that [`wgpu`] knows in browsers, such as `float32-filterable`.
@@ -301,7 +301,7 @@ fn info(name: AdapterName, has: Features, limits: &wgpu::Limits) -> DeviceInfo {
     }
 }
 
-/// Not every platform marks software adapters; their names do.
+/// Whether a name is that of a software adapter: not every platform marks these otherwise.
 pub(super) fn names_software(adapter: &str) -> bool {
     let names = ["swiftshader", "llvmpipe", "lavapipe", "software"];
     let holds = |name: &str| {

@@ -42,9 +42,9 @@ enum Polled {
 /// How long a poll may block.
 #[derive(Clone, Debug)]
 enum Patience {
-    /// Not at all.
+    /// The poll does not wait.
     None,
-    /// Until a submission is done, the last one if none is named, or the time is over.
+    /// The poll waits until a submission is done, the last one if none is named, or the time is over.
     Until(Option<wgpu::SubmissionIndex>, Duration),
 }
 

@@ -8,7 +8,7 @@ use crate::session::tests::ask_of;
 #[derive(Debug, PartialEq)]
 enum Next {
     Launch(usize),
-    /// These calls failed.
+    /// Calls that failed.
     Refuse(Vec<Ticket>),
     Gather,
     Tell(News),
@@ -234,7 +234,7 @@ fn what_the_policy_waits_for_is_slept_for() {
 }
 
 #[test]
-fn the_processor_takes_over_after_losses_in_a_row_until_a_gpu_is_found() {
+fn the_cpu_takes_over_after_losses_in_a_row_until_a_gpu_is_found() {
     let mut story = Story::paged();
     let mut now = 0.0;
     for _ in 0..3 {

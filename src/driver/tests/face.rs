@@ -22,11 +22,11 @@ pub(super) enum Call {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Arrives,
-    /// It fails for lack of memory.
+    /// The flight or the compilation fails for lack of memory.
     Short,
-    /// It fails with the device.
+    /// The flight or the compilation fails with the device.
     Lost,
-    /// It never comes while its device is there.
+    /// The flight or the compilation never ends while its device is there.
     Hangs,
 }
 

@@ -37,7 +37,7 @@ impl Vocabulary {
 
     fn push(&mut self, id: u32, token: &[u8]) {
         let hash = token.iter().fold(SEED, extend);
-        // Of equal lines the last one counts.
+        // The last of equal lines counts.
         let slot = self.find(hash, &[], token);
         self.slots[slot] = (hash, id + 1);
         self.longest = self.longest.max(token.len());

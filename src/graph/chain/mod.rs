@@ -18,7 +18,7 @@ mod rows;
 mod shape_inference;
 mod wire;
 
-pub use op::{Heads, Home, MAX_HEAD, Norm, Op, Range, Reduced, Reduction};
+pub use op::{Axes, Heads, Home, MAX_HEAD, Norm, Op, Range, Reduced, Reduction};
 pub use product_shapes::{as_column, as_row};
 pub use record::OPEN;
 pub use rows::ByRows;

@@ -75,7 +75,7 @@ pub enum Op {
     Attention(Heads),
     /// One value for each place outside of the axes.
     Reduce {
-        /// Which reduction.
+        /// The reduction.
         reduction: Reduction,
         /// Along which axes.
         over: Reduced,
@@ -83,7 +83,7 @@ pub enum Op {
     /// Each row along an axis, scaled by what the row holds. All norms but softmax take an epsilon
     /// as the second operand.
     Norm {
-        /// Which norm.
+        /// The norm.
         norm: Norm,
         /// Along which axis.
         axis: u8,
@@ -223,6 +223,39 @@ impl Op {
             Op::Reshape { .. } => "reshape",
             Op::Gather { .. } => "gather",
             Op::Concat { .. } => "concat",
+        }
+    }
+}
+
+/// The axes that a reduction removes, counted from the front, or from the back where they are
+/// negative. `Batch::sum` has an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axes<'a> {
+    pub(super) axes: &'a [i32],
+    pub(super) is_kept: bool,
+}
+
+impl<'a> Axes<'a> {
+    /// Every axis: the result is one number.
+    pub const ALL: Axes<'static> = Axes {
+        axes: &[],
+        is_kept: false,
+    };
+
+    /// Axes that the result does not have. None means all axes.
+    pub const fn of(axes: &'a [i32]) -> Axes<'a> {
+        Axes {
+            axes,
+            is_kept: false,
+        }
+    }
+
+    /// The same axes, which the result has with dimension 1.
+    #[must_use]
+    pub const fn kept(self) -> Axes<'a> {
+        Axes {
+            axes: self.axes,
+            is_kept: true,
         }
     }
 }

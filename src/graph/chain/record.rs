@@ -1,7 +1,7 @@
 //! The operations of chains as methods, whose arguments are as callers give them: axes counted
 //! from either end, ranges by Python's rules.
 
-use super::op::{Heads, Norm, Op, Range, Reduced, Reduction};
+use super::op::{Axes, Heads, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -46,16 +46,20 @@ impl Chain {
         self.apply(Op::Attention(heads), &[q, k, v, scale])
     }
 
-    /// No `axes` means all axes.
+    /// No axes means all axes.
     pub fn reduce(
         &mut self,
         reduction: Reduction,
         x: NodeId,
-        (axes, keep): (&[i32], bool),
+        over: Axes<'_>,
     ) -> Result<NodeId, Error> {
+        let Axes { axes, is_kept } = over;
         let op = |axes| Op::Reduce {
             reduction,
-            over: Reduced { axes, keep },
+            over: Reduced {
+                axes,
+                keep: is_kept,
+            },
         };
         let shape = self.shape(x, op(0).name())?;
         let mut mask = 0_u8;
@@ -168,8 +172,9 @@ impl Chain {
     }
 }
 
-/// The range of a (start, end, step), as Python's `slice.indices` has it.
-fn range((start, end, step): (i32, i32, i32), dim: u32) -> Result<Range, Error> {
+/// The range of a start, an end and a step, as Python's `slice.indices` has it.
+fn range(part: (i32, i32, i32), dim: u32) -> Result<Range, Error> {
+    let (start, end, step) = part;
     if step == 0 {
         return Err(refuse(|| ["slice: a step must not be 0"].concat()));
     }

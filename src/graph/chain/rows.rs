@@ -1,4 +1,4 @@
-//! Which chains are computed row by row along the first axis, so that some rows are a chain of
+//! Chains that are computed row by row along the first axis, so that some rows are a chain of
 //! their own.
 //!
 //! Only shapes decide. The planner decides when a chain is sliced, and where.
@@ -15,7 +15,7 @@ pub struct ByRows {
     pub inputs: Vec<u32>,
     /// For each result the elements of a row.
     pub outputs: Vec<u32>,
-    /// Which nodes have rows.
+    /// Whether each node has rows.
     has_rows: Vec<bool>,
 }
 
@@ -112,7 +112,7 @@ impl Chain {
                 }
             }
             Op::Attention(_) if own.rank() > 2 && place < 3 => Some(broadcast(own.rank())),
-            // Which keys a causal query attends to depends on its place among all queries.
+            // A causal query attends to other keys at another place among all queries.
             Op::Attention(heads) if place == 0 => only(!heads.is_causal),
             Op::Attention(_) => Some(Reading::Whole),
             Op::Reduce { over, .. } => only(!over.has(0)),

@@ -11,7 +11,7 @@ pub(super) enum Reads {
     Single,
     /// Four neighbors, from a multiple of four on.
     Quads,
-    /// As [`Reads::Quads`], and also four elements from any places.
+    /// Four neighbors as [`Reads::Quads`] has them, and also four elements from any places.
     Four,
 }
 
@@ -106,7 +106,8 @@ return (w >> (at % 2u * 16u)) << U(16u);
 }
 ";
 
-// Both products are exact, so that the order of the factors changes no bit.
+// The products with the scale and with the power of two are exact, so that the order of the
+// factors changes no bit.
 const INT8: &str = "fn read#(at: u32) -> u32 {
 let q = i32(in#[at / 4u + at / 64u] << (24u - at % 4u * 8u)) >> 24u;
 let s = in#[at / 64u * 17u + 16u] >> (at / 32u % 2u * 16u);

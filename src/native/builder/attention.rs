@@ -52,7 +52,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for shapes that do not agree in their last
+    /// The errors of [`Batch::relu`], and for shapes that do not agree in their last
     /// dimension or in the rows of `k` and `v`, for rows that are not so many
     /// heads, for no keys, and for more queries than keys where it is causal.
     pub fn attention(

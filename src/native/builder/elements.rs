@@ -59,7 +59,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn sigmoid(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("sigmoid", UnaryFn::Sigmoid, x)
     }
@@ -68,7 +68,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn tanh(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("tanh", UnaryFn::Tanh, x)
     }
@@ -77,7 +77,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn swish(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("swish", UnaryFn::Silu, x)
     }
@@ -87,7 +87,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn gelu(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("gelu", UnaryFn::Gelu, x)
     }
@@ -97,7 +97,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn scale(&mut self, x: Value, factor: f32) -> Result<Value, Error> {
         let x = self.operand("scale", x)?;
         let constant = self.constant(factor)?;
@@ -123,7 +123,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn add(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Add, a, b)
     }
@@ -132,7 +132,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn sub(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Sub, a, b)
     }
@@ -142,7 +142,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn mul(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Mul, a, b)
     }
@@ -151,7 +151,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn exp(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("exp", UnaryFn::Exp, x)
     }
@@ -161,7 +161,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn log(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("log", UnaryFn::Log, x)
     }
@@ -170,7 +170,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn sqrt(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("sqrt", UnaryFn::Sqrt, x)
     }
@@ -179,7 +179,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn abs(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("abs", UnaryFn::Abs, x)
     }
@@ -188,7 +188,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn neg(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("neg", UnaryFn::Neg, x)
     }
@@ -199,7 +199,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn gelu_tanh(&mut self, x: Value) -> Result<Value, Error> {
         self.unary("geluTanh", UnaryFn::GeluTanh, x)
     }
@@ -209,7 +209,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn div(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Div, a, b)
     }
@@ -219,7 +219,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn minimum(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Minimum, a, b)
     }
@@ -229,7 +229,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn maximum(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Maximum, a, b)
     }
@@ -239,7 +239,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`].
+    /// The errors of [`Batch::relu`].
     pub fn pow(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         self.binary(BinaryFn::Pow, a, b)
     }
@@ -261,7 +261,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for bounds that do not broadcast to the
+    /// The errors of [`Batch::relu`], and for bounds that do not broadcast to the
     /// shape of `x`.
     pub fn clamp(&mut self, x: Value, low: Value, high: Value) -> Result<Value, Error> {
         let operands = self.operands("clamp", [x, low, high])?;

@@ -11,9 +11,9 @@ mod record;
 mod rows;
 mod single;
 
+pub use crate::graph::chain::Axes;
 pub use attention::Attention;
 pub use moves::Part;
-pub use rows::Axes;
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -276,7 +276,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::read`], and for floats.
+    /// The errors of [`Batch::read`], and for floats.
     pub fn read_indexes(&self, value: Value) -> Call<u32> {
         Call::known(self.indexes(value))
     }
@@ -288,7 +288,7 @@ impl Batch<'_, Blocking> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::<Gpu>::execute`](Batch::execute).
+    /// The errors of [`Batch::<Gpu>::execute`](Batch::execute).
     pub fn execute(&mut self) -> Result<(), Error> {
         self.gpu.shared().wait_for_room();
         let results = block_on(self.submit())?;
@@ -310,7 +310,7 @@ impl Batch<'_, Blocking> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::read`], and for floats.
+    /// The errors of [`Batch::read`], and for floats.
     pub fn read_indexes(&self, value: Value) -> Result<Vec<u32>, Error> {
         self.indexes(value)
     }

@@ -76,7 +76,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::upload_shaped`].
+    /// The errors of [`Batch::upload_shaped`].
     pub fn upload_indexes(
         &mut self,
         data: impl Into<Cow<'a, [u32]>>,
@@ -107,7 +107,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for an order that does not name each axis once.
+    /// The errors of [`Batch::relu`], and for an order that does not name each axis once.
     pub fn transpose(&mut self, x: Value, order: &[i32]) -> Result<Value, Error> {
         let x = self.operand("transpose", x)?;
         let node = self.chain.transpose(x, order)?;
@@ -131,7 +131,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for more parts than axes or a step of 0.
+    /// The errors of [`Batch::relu`], and for more parts than axes or a step of 0.
     pub fn slice(&mut self, x: Value, parts: &[Part]) -> Result<Value, Error> {
         let x = self.operand("slice", x)?;
         let parts: Vec<(i32, i32, i32)> = parts.iter().map(|part| part.places()).collect();
@@ -143,7 +143,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for a shape of another number of elements.
+    /// The errors of [`Batch::relu`], and for a shape of another number of elements.
     pub fn reshape(&mut self, x: Value, dims: &[u32]) -> Result<Value, Error> {
         let x = self.operand("reshape", x)?;
         let node = self.chain.reshape(x, Shape::new(dims)?)?;
@@ -167,7 +167,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], for an axis that the shape does not have, and
+    /// The errors of [`Batch::relu`], for an axis that the shape does not have, and
     /// for indexes that are floats.
     pub fn gather(&mut self, x: Value, indexes: Value, axis: i32) -> Result<Value, Error> {
         let operands = self.operands("gather", [x, indexes])?;
@@ -191,7 +191,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], for no value or more than 255, and for shapes
+    /// The errors of [`Batch::relu`], for no value or more than 255, and for shapes
     /// that differ in another axis.
     pub fn concat(&mut self, parts: &[Value], axis: i32) -> Result<Value, Error> {
         let parts = parts.iter().map(|part| self.operand("concat", *part));

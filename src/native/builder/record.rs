@@ -90,7 +90,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for two numbers, which have no axis.
+    /// The errors of [`Batch::relu`], and for two numbers, which have no axis.
     pub fn dot(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         let [a, b] = self.operands("dot", [a, b])?;
         let node = self.chain.dot(a, b)?;
@@ -122,7 +122,7 @@ impl<'a, G> Batch<'a, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for numbers, shapes of 8 dimensions, and those
+    /// The errors of [`Batch::relu`], and for numbers, shapes of 8 dimensions, and those
     /// which do not agree in `k`; both are named.
     pub fn matmul(&mut self, a: Value, b: Value) -> Result<Value, Error> {
         let [a, b] = self.operands("matmul", [a, b])?;

@@ -2,47 +2,13 @@
 
 use super::{Batch, Value};
 use crate::error::Error;
-use crate::graph::chain::{Norm, Reduction};
+use crate::graph::chain::{Axes, Norm, Reduction};
 
-/// The axes that a reduction removes, counted from the front, or from the back where they are
-/// negative. [`Batch::sum`] has an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axes<'a> {
-    axes: &'a [i32],
-    is_kept: bool,
-}
-
-/// A norm of rows along an axis.
+/// The rows of a norm: an axis of a value, and the number that keeps divisors from 0.
 struct RowNorm {
-    norm: Norm,
     x: Value,
     axis: i32,
     epsilon: f32,
-}
-
-impl<'a> Axes<'a> {
-    /// Every axis: the result is one number.
-    pub const ALL: Axes<'static> = Axes {
-        axes: &[],
-        is_kept: false,
-    };
-
-    /// These axes, which the result does not have. None means all of them.
-    pub const fn of(axes: &'a [i32]) -> Axes<'a> {
-        Axes {
-            axes,
-            is_kept: false,
-        }
-    }
-
-    /// The same axes, which the result has with dimension 1.
-    #[must_use]
-    pub const fn kept(self) -> Axes<'a> {
-        Axes {
-            axes: self.axes,
-            is_kept: true,
-        }
-    }
 }
 
 impl<G> Batch<'_, G> {
@@ -67,7 +33,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for axes that the shape does not have, or
+    /// The errors of [`Batch::relu`], and for axes that the shape does not have, or
     /// that are named twice.
     pub fn sum(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("sum", Reduction::Sum, x, axes)
@@ -77,7 +43,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::sum`], and where there is nothing along the axes.
+    /// The errors of [`Batch::sum`], and where there is nothing along the axes.
     pub fn mean(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("mean", Reduction::Mean, x, axes)
     }
@@ -86,7 +52,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::mean`].
+    /// The errors of [`Batch::mean`].
     pub fn max(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("max", Reduction::Max, x, axes)
     }
@@ -95,7 +61,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::mean`].
+    /// The errors of [`Batch::mean`].
     pub fn min(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("min", Reduction::Min, x, axes)
     }
@@ -117,7 +83,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::mean`].
+    /// The errors of [`Batch::mean`].
     pub fn argmax(&mut self, x: Value, axes: Axes<'_>) -> Result<Value, Error> {
         self.reduce("argmax", Reduction::Argmax, x, axes)
     }
@@ -138,7 +104,7 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::relu`], and for an axis that the shape does not have.
+    /// The errors of [`Batch::relu`], and for an axis that the shape does not have.
     pub fn softmax(&mut self, x: Value, axis: i32) -> Result<Value, Error> {
         let x = self.operand("softmax", x)?;
         let node = self.chain.norm(Norm::Softmax, x, axis, None)?;
@@ -163,32 +129,18 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::softmax`], and for an epsilon below 0.
+    /// The errors of [`Batch::softmax`], and for an epsilon below 0.
     pub fn layer_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
-        let norm = Norm::Layer;
-        let rows = RowNorm {
-            norm,
-            x,
-            axis,
-            epsilon,
-        };
-        self.norm("layer_norm", rows)
+        self.norm("layer_norm", Norm::Layer, RowNorm { x, axis, epsilon })
     }
 
     /// x / √(mean of squares + epsilon) along an axis. The result has the shape of `x`.
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::layer_norm`].
+    /// The errors of [`Batch::layer_norm`].
     pub fn rms_norm(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
-        let norm = Norm::Rms;
-        let rows = RowNorm {
-            norm,
-            x,
-            axis,
-            epsilon,
-        };
-        self.norm("rms_norm", rows)
+        self.norm("rms_norm", Norm::Rms, RowNorm { x, axis, epsilon })
     }
 
     /// x / maximum(length, epsilon) along an axis, where the length is the root
@@ -196,16 +148,9 @@ impl<G> Batch<'_, G> {
     ///
     /// # Errors
     ///
-    /// Those of [`Batch::layer_norm`].
+    /// The errors of [`Batch::layer_norm`].
     pub fn normalize(&mut self, x: Value, axis: i32, epsilon: f32) -> Result<Value, Error> {
-        let norm = Norm::Normalize;
-        let rows = RowNorm {
-            norm,
-            x,
-            axis,
-            epsilon,
-        };
-        self.norm("normalize", rows)
+        self.norm("normalize", Norm::Normalize, RowNorm { x, axis, epsilon })
     }
 
     fn reduce(
@@ -216,18 +161,12 @@ impl<G> Batch<'_, G> {
         over: Axes<'_>,
     ) -> Result<Value, Error> {
         let x = self.operand(name, x)?;
-        let over = (over.axes, over.is_kept);
         let node = self.chain.reduce(reduction, x, over)?;
         Ok(self.operation(node, &[x]))
     }
 
-    fn norm(&mut self, name: &str, rows: RowNorm) -> Result<Value, Error> {
-        let RowNorm {
-            norm,
-            x,
-            axis,
-            epsilon,
-        } = rows;
+    fn norm(&mut self, name: &str, norm: Norm, rows: RowNorm) -> Result<Value, Error> {
+        let RowNorm { x, axis, epsilon } = rows;
         let x = self.operand(name, x)?;
         if epsilon.is_nan() || epsilon < 0.0 {
             return Err(super::invalid(name, "epsilon must be 0 or more"));

@@ -1,6 +1,6 @@
 //! The builder's operations as calls of their own, each with its own operands and its own answer.
 //!
-//! Such calls merge with others, but a result that is the next call's operand travels to the host
+//! Calls of single operations merge with others, but a result that is the next call's operand travels to the host
 //! and back; a [`Batch`] keeps it on the device.
 
 use super::{Batch, Value};

@@ -95,7 +95,7 @@ fn texts(files: &ModelFiles<'_>, positions: u32) -> Result<(u32, bool), Error> {
             return Ok((most, lowercase));
         }
     }
-    // Otherwise the tokenizer's own limit counts, as in sentence-transformers.
+    // Without that limit the tokenizer's own limit counts, as in sentence-transformers.
     let most = match Json::find(files, TOKENIZER_CONFIG)? {
         Some(json) => json.limit("model_max_length", positions)?,
         None => None,

@@ -68,7 +68,7 @@ impl Embedder {
     ///
     /// An error is one of the results; those before it and behind it stand.
     ///
-    /// As many tokens are on their way as come back within a tenth of a second, so
+    /// The tokens that are on their way come back within a tenth of a second, so
     /// that a text of [`Embedder::embed`] need not wait for long, whatever the
     /// devices; they are sent whatever the session's policy. Many texts are taken at
     /// once, and split into tokens on all cores.

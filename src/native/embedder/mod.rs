@@ -57,10 +57,10 @@ pub struct EmbedderOptions {
 /// What is done with a text of more tokens than the model takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LongTexts {
-    /// Its end is cut off, as the model's own library does.
+    /// The text's end is cut off, as the model's own library does.
     #[default]
     Truncate,
-    /// It fails with [`Error::InvalidInput`].
+    /// The text fails with [`Error::InvalidInput`].
     Reject,
 }
 
@@ -277,7 +277,7 @@ impl Embedder {
     ///
     /// # Errors
     ///
-    /// Those of [`Embedder::embed`] that are the text's.
+    /// The errors of [`Embedder::embed`] that are the text's.
     pub fn ids(&self, text: &str) -> Result<Vec<u32>, Error> {
         let model = &*self.model;
         let tokenizer = model.tokenizer.as_ref().map_err(Error::clone)?;

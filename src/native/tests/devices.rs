@@ -1,5 +1,8 @@
 //! Devices that are lost, never answer or are not there, and who answers instead.
 
+use std::sync::Mutex;
+
+use super::super::device_event::DeviceEvent;
 use super::*;
 use crate::Model;
 use crate::device::{DeviceInfo, Engine};
@@ -19,6 +22,36 @@ fn a_lost_device_is_replaced_under_everyone() {
         join(asking);
         join(taking);
         assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
+fn listeners_hear_every_event_of_the_device_in_its_order() {
+    let world = World {
+        flights: &[Fate::Arrives, Fate::LostWith],
+        opens: &[Opens::Hardware],
+        ..KIND
+    };
+    explore(world, eager(), |gpu| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let own = Arc::clone(&heard);
+        let watch = gpu.on_device(move |event| {
+            // A slow listener: meanwhile another device may be lost.
+            (0..10).for_each(|_| thread::yield_now());
+            own.lock().unwrap().push(*event);
+        });
+        join(threads(3, &gpu, |gpu, n| three_calls(gpu, n, ROUGHLY)));
+        drop(watch);
+        let heard = heard.lock().unwrap();
+        for pair in heard.windows(2) {
+            let may_follow: &[DeviceEvent] = match pair[0] {
+                DeviceEvent::Lost => &[DeviceEvent::Restored, DeviceEvent::Fallback],
+                DeviceEvent::Restored => &[DeviceEvent::Lost],
+                // The CPU is never lost: a GPU was found.
+                DeviceEvent::Fallback => &[DeviceEvent::Restored],
+            };
+            assert!(may_follow.contains(&pair[1]), "{heard:?}");
+        }
     });
 }
 
@@ -69,7 +102,7 @@ fn what_devices_take_is_measured_once_in_a_process() {
 }
 
 #[test]
-fn the_processor_takes_over_where_no_other_device_opens() {
+fn the_cpu_takes_over_where_no_other_device_opens() {
     let world = World {
         flights: &[Fate::LostWith],
         opens: &[Opens::Nothing],
@@ -106,7 +139,7 @@ fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
 }
 
 #[test]
-fn the_processor_takes_over_from_devices_that_never_answer() {
+fn the_cpu_takes_over_from_devices_that_never_answer() {
     let world = World {
         flights: &[Fate::LostBefore, Fate::LostWith],
         ..KIND

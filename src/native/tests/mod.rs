@@ -52,6 +52,14 @@ const ROUGH: World = World {
 /// The errors of calls in [`ROUGH`].
 const ROUGHLY: &[Code] = &[Code::OutOfMemory, Code::Shader, Code::DeviceLost];
 
+/// The errors of a session that ends in such a world.
+const ENDING: &[Code] = &[
+    Code::Disposed,
+    Code::OutOfMemory,
+    Code::Shader,
+    Code::DeviceLost,
+];
+
 /// No wait ends by time, because the model never times out.
 fn eager() -> BatchConfig {
     BatchConfig {

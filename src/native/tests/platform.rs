@@ -1,7 +1,7 @@
 //! The outside world as a model: at every lock and every wait another thread may go on, and a test
 //! decides what becomes of devices.
 //!
-//! This is the twin of `platform.rs`, with the same names. All threads of a run share one thread of
+//! The file is the twin of `platform.rs`, with the same names. All threads of a run share one thread of
 //! the system, so the run's world is a thread-local.
 
 pub(super) use shuttle::future::block_on;
@@ -52,11 +52,11 @@ pub(super) enum Opens {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Arrives,
-    /// It fails for lack of memory.
+    /// The flight fails for lack of memory.
     Fails,
     /// The device is lost before the batch is sent.
     LostBefore,
-    /// It never comes while the device is there.
+    /// The flight never comes while the device is there.
     Stalls,
     /// The device is lost with the batch.
     LostWith,

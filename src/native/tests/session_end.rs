@@ -1,6 +1,7 @@
 //! How sessions end: disposed of, dropped, or by a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use shuttle::rand::{Rng, thread_rng};
 
@@ -61,14 +62,8 @@ fn a_lock_that_is_taken_while_a_thread_unwinds_ends_nothing() {
 
 #[test]
 fn disposal_at_any_moment_answers_everyone() {
-    const ALLOWED: &[Code] = &[
-        Code::Disposed,
-        Code::OutOfMemory,
-        Code::Shader,
-        Code::DeviceLost,
-    ];
     explore(ROUGH, eager(), |gpu| {
-        let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ALLOWED));
+        let asking = threads(2, &gpu, |gpu, n| three_calls(gpu, n, ENDING));
         join(threads(2, &gpu, |gpu, _| gpu.dispose()));
         join(asking);
         assert_quiet(gpu.shared());
@@ -78,18 +73,23 @@ fn disposal_at_any_moment_answers_everyone() {
 }
 
 #[test]
+fn a_session_that_is_disposed_of_as_a_deadline_passes_ends_its_worker() {
+    explore(KIND, manual(), |gpu| {
+        let hasty = gpu.with_deadline(Duration::from_micros(1));
+        check(1, ask(&hasty, 1).wait(), &[Code::Timeout]);
+        // The worker may still be telling of the deadline.
+        gpu.dispose();
+        assert_quiet(gpu.shared());
+    });
+}
+
+#[test]
 fn calls_outlive_the_last_handle() {
-    const ALLOWED: &[Code] = &[
-        Code::Disposed,
-        Code::OutOfMemory,
-        Code::Shader,
-        Code::DeviceLost,
-    ];
     explore(ROUGH, eager(), |gpu| {
         let calls = [1, 2].map(|value| (value, ask(&gpu, value)));
         let mut waiting: Vec<JoinHandle<()>> = calls
             .into_iter()
-            .map(|(value, call)| thread::spawn(move || check(value, call.wait(), ALLOWED)))
+            .map(|(value, call)| thread::spawn(move || check(value, call.wait(), ENDING)))
             .collect();
         waiting.extend(threads(2, &gpu, |gpu, n| drop(ask(gpu, n))));
         drop(gpu);

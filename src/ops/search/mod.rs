@@ -122,7 +122,7 @@ impl IndexConfig {
     ///
     /// # Errors
     ///
-    /// Those of [`IndexConfig::check`].
+    /// The errors of [`IndexConfig::check`].
     pub fn queries(&self, floats: &[f32]) -> Result<Vec<f32>, Error> {
         // Queries are not packed, so that a packing's range does not hold for them.
         let unpacked = IndexConfig {

@@ -1,6 +1,6 @@
 //! The vectors of an index, as they lie on the device that searches it.
 //!
-//! These pages are the source of truth. The index knows what changed since its device was told,
+//! The pages hold every vector, also where a device has copies of the pages. The index knows what changed since its device was told,
 //! and can tell another device everything.
 
 use std::collections::{BTreeMap, HashMap};
@@ -98,7 +98,7 @@ impl Vectors {
     ///
     /// # Errors
     ///
-    /// Those of [`IndexConfig::check`]; no vector is added then.
+    /// The errors of [`IndexConfig::check`]. No vector is added where there is an error.
     pub fn add(&mut self, floats: &[f32]) -> Result<u32, Error> {
         let count = self.config.check(["index.add", "vector"], floats)?;
         let first = self.next;
@@ -177,7 +177,7 @@ impl Vectors {
     ///
     /// # Errors
     ///
-    /// Those of `tell`. Changes that the device was not told are told the next time.
+    /// The errors of `tell`. Changes that the device was not told are told the next time.
     pub fn tell(
         &mut self,
         mut tell: impl FnMut(Change<'_>) -> Result<(), Error>,

@@ -1,8 +1,8 @@
-//! Which values are best computed in the stage of a product or of folds: those made of a
-//! product, or of rows that were folded more than once, element by element.
+//! Finds the values that are best computed in the stage of a product or of folds: values made
+//! of a product, or of rows that were folded more than once, element by element.
 //!
-//! A stage that computes neither the product nor the rows reads such a value from memory.
-//! Computing the value there would leave the product, or each of the folds, to a stage of its
+//! A stage that computes neither the product nor the rows reads each of these values from
+//! memory. Computing the value there would leave the product, or each of the folds, to a stage of its
 //! own.
 
 use super::lower::{Lowered, Primitive, Value};

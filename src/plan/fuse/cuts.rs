@@ -69,7 +69,7 @@ impl Cutter<'_> {
                         self.forced[base(values, *operand)] = true;
                     }
                 }
-                // Which values are bound does not depend on the dimensions of a call.
+                // The values that are bound are the same whatever the dimensions of a call.
                 Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => {
                     let moved = value.operands[0];
                     let is_reshape = value.primitive == Primitive::Reshape;

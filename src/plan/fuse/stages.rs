@@ -1,6 +1,6 @@
 //! The stages of a chain while they grow: the values that each computes, and on which domain.
 //!
-//! Which values get stages of their own is decided in `cuts`; what a stage computes is put
+//! `cuts` decides which values get stages of their own; what a stage computes is put
 //! together in `draft`.
 
 use super::lower::{Lowered, Primitive};

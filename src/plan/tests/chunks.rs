@@ -1,4 +1,4 @@
-//! Which chunks batches are cut into, and the plans of chunks as text.
+//! The chunks that batches are cut into, and the plans of chunks as text.
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn small_products(count: u32, summed: &[i32]) -> Recipe {
     let mut y = chain.matmul(a, b).expect("they fit");
     if !summed.is_empty() {
         y = chain
-            .reduce(Reduction::Sum, y, (summed, false))
+            .reduce(Reduction::Sum, y, Axes::of(summed))
             .expect("three axes");
     }
     chain.output(y).expect("its own");

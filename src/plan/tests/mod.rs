@@ -6,7 +6,7 @@ mod table;
 use proptest::prelude::*;
 
 use super::*;
-use crate::graph::chain::{Chain, Home, Norm, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, Mode, Timing};
 use crate::ops;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Code;
-use crate::graph::chain::{Chain, Home, Norm, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::tensor::DType;
@@ -46,13 +46,7 @@ fn read(session: &mut Session<Frail>, elements: u32, factor: f32, y: Result<f32,
     if let Err(tensor) = y {
         room[next + 4] = f32::from_bits(tensor);
     }
-    let submission = Submission {
-        recipe,
-        rows: 0,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken")
+    submit(session, recipe, 0)
 }
 
 fn right(elements: u32, factor: f32, y: f32) -> Vec<f32> {
@@ -160,13 +154,7 @@ fn read_normed(session: &mut Session<Frail>, rows: u32, epsilon: f32, w: u32) {
     room[..words].fill(1.0);
     room[words] = epsilon;
     room[words + 4] = f32::from_bits(w);
-    let submission = Submission {
-        recipe,
-        rows: 0,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken");
+    submit(session, recipe, 0);
 }
 
 #[test]
@@ -211,7 +199,7 @@ fn a_chain_of_more_threads_than_are_counted_is_refused() {
             .expect("room")
     });
     let products = chain.matmul(a, b).expect("they fit");
-    let sum = chain.reduce(Reduction::Sum, products, (&[], false));
+    let sum = chain.reduce(Reduction::Sum, products, Axes::ALL);
     chain.output(sum.expect("all of it")).expect("a node of it");
     let recipe = session.recipe(chain);
     let tensors = [session.hold(), session.hold()];

@@ -1,7 +1,7 @@
 //! A CPU share that the CPU beside a GPU has no memory for at once.
 
 use super::*;
-use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Reduction};
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 
@@ -31,7 +31,7 @@ fn sum_of_products(session: &mut Session<Frail>, value: f32) -> Ticket {
         chain.input(shape, DType::F32, Home::Call).expect("room")
     });
     let product = chain.matmul(inputs[0], inputs[1]).expect("they fit");
-    let sum = chain.reduce(Reduction::Sum, product, (&[0, 1], false));
+    let sum = chain.reduce(Reduction::Sum, product, Axes::of(&[0, 1]));
     chain.output(sum.expect("two axes")).expect("a node");
     let recipe = session.recipe(chain);
     let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(128).expect("room"));

@@ -252,8 +252,9 @@ fn explained_chunks_are_told_apart() {
     assert!(text.contains("piece 4 of "), "{text}");
 }
 
-/// Asks for calls of so many rows, 4 floats of each multiplied to `wide` and back.
-fn chunks_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
+/// The chunks of eight calls of a network: rows of 4 floats, multiplied to `wide` floats and
+/// back.
+fn chunks_of_networks(device: Frail, rows: u32, wide: u32) -> usize {
     let limits = BatchConfig {
         memory_budget: Some(10 << 20),
         ..config()
@@ -272,31 +273,23 @@ fn chunks_of_networks(device: Frail, (rows, wide): (u32, u32)) -> usize {
     for _ in 0..8 {
         let words = u64::from(4 * rows + 8 * wide);
         session.room(words).expect("room");
-        let submission = Submission {
-            recipe,
-            rows: 0,
-            scalar: 0,
-            key: None,
-        };
-        session.submit(&submission, NOW).expect("taken");
+        submit(&mut session, recipe, 0);
     }
     let plan = session.end_explain();
     plan.matches("piece ").count().max(1)
 }
 
-/// Of 8 MiB of live bytes, a chunk's intermediates may take three quarters on a GPU.
+/// A chunk's intermediates may take three quarters of the 8 MiB of live bytes on a GPU.
 /// Operands and results are in a GPU's memory six times; a CPU answers as it goes.
 #[test]
 fn what_stays_on_the_gpu_counts_once() {
-    let chunks = |device: Frail, sizes| chunks_of_networks(device, sizes);
     let cpu = || Frail::new(1 << 28);
     // 4 MiB of intermediates, 64 KiB of operands and results.
-    let wide = (512, 256);
-    assert_eq!(chunks(cpu().gpu(), wide), 1);
-    assert_eq!(chunks(cpu(), wide), 8);
+    assert_eq!(chunks_of_networks(cpu().gpu(), 512, 256), 1);
+    assert_eq!(chunks_of_networks(cpu(), 512, 256), 8);
     // 8 MiB of intermediates.
-    assert_eq!(chunks(cpu().gpu(), (512, 512)), 2);
+    assert_eq!(chunks_of_networks(cpu().gpu(), 512, 512), 2);
     // 2 MiB of operands and results, and half of that of intermediates.
-    assert_eq!(chunks(cpu().gpu(), (8192, 4)), 4);
-    assert_eq!(chunks(cpu(), (8192, 4)), 4);
+    assert_eq!(chunks_of_networks(cpu().gpu(), 8192, 4), 4);
+    assert_eq!(chunks_of_networks(cpu(), 8192, 4), 4);
 }

@@ -4,7 +4,7 @@
 use super::*;
 use crate::Code;
 use crate::batch::{Capacity, Overflow};
-use crate::graph::chain::{Chain, Home, Reduction};
+use crate::graph::chain::{Axes, Chain, Home, Reduction};
 use crate::graph::sampling::Sampling;
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
@@ -49,13 +49,7 @@ fn put_stored(session: &mut Session<Frail>) -> Ticket {
     let room = session.room(words as u64 + 4).expect("room");
     room[..words].fill(0);
     room[words..words + 2].copy_from_slice(&names);
-    let submission = Submission {
-        recipe,
-        rows: 1,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken").ticket
+    submit(session, recipe, 1).ticket
 }
 
 /// Lands the next flight of a batch at this moment.
@@ -275,13 +269,7 @@ fn what_was_given_up_is_not_held_until_the_batch_goes() {
 /// Asks for the sum of a tensor of four floats.
 fn put_sum(session: &mut Session<Frail>, recipe: RecipeId, tensor: u32) -> Ticket {
     session.room(4).expect("room")[0] = tensor;
-    let submission = Submission {
-        recipe,
-        rows: 0,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken").ticket
+    submit(session, recipe, 0).ticket
 }
 
 #[test]
@@ -292,7 +280,7 @@ fn calls_without_operands_that_were_given_up_leave_their_tensors() {
     let x = chain
         .input(shape, DType::F32, Home::Resident)
         .expect("room");
-    let sum = chain.reduce(Reduction::Sum, x, (&[], false));
+    let sum = chain.reduce(Reduction::Sum, x, Axes::ALL);
     chain.output(sum.expect("all of it")).expect("a node of it");
     let recipe = session.recipe(chain);
     let [kept, gone] = [1.0_f32, 2.0].map(|value| {

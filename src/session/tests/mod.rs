@@ -267,6 +267,17 @@ pub(crate) fn ask_of(
     session.submit_to(engine, &submission, NOW)
 }
 
+/// Takes a call of a recipe, whose operands are in their place.
+fn submit(session: &mut Session<impl Device>, recipe: RecipeId, rows: u32) -> Accepted {
+    let submission = Submission {
+        recipe,
+        rows,
+        scalar: 0,
+        key: None,
+    };
+    session.submit(&submission, NOW).expect("taken")
+}
+
 fn put(session: &mut Session<impl Device>, value: f32, rows: u32) -> Ticket {
     ask(session, value, rows, None).expect("taken").ticket
 }

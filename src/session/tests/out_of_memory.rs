@@ -145,13 +145,7 @@ fn a_device_without_memory_for_its_tensors_is_given_up() {
     session.devices.primary_mut().max_side_bytes = 1 << 24;
     session.devices.primary_mut().capacity = 100;
     session.room(8).expect("room")[0] = tensor;
-    let submission = Submission {
-        recipe,
-        rows: 0,
-        scalar: 0,
-        key: None,
-    };
-    let ticket = session.submit(&submission, NOW).expect("taken").ticket;
+    let ticket = submit(&mut session, recipe, 0).ticket;
     assert!(finish(&mut session).is_empty());
     assert_eq!(session.life.loss(), Some(recovery::Loss::Exhausted));
 

@@ -40,7 +40,7 @@ fn check(story: &[(f64, Event)]) -> Recovery {
     recovery
 }
 
-/// So many times a device that is lost, and the next one.
+/// A number of devices that are lost, one after the other, and the next one.
 fn losses(loss: Loss, seconds: &[f64]) -> Vec<(f64, Event)> {
     let each = |second: &f64| [(*second, Lost(loss)), (*second, REOPEN), (*second, Found)];
     seconds.iter().flat_map(each).collect()

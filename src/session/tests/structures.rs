@@ -17,13 +17,7 @@ fn ask_row(session: &mut Session<impl Device>, recipe: RecipeId, width: u32) -> 
     room[..side].fill(0.0);
     room[side..2 * side].fill(2.0 * width as f32);
     room[2 * side] = 0.5;
-    let submission = Submission {
-        recipe,
-        rows: 1,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken")
+    submit(session, recipe, 1)
 }
 
 #[test]
@@ -64,7 +58,7 @@ fn a_number_is_good_until_its_last_holder_and_its_last_call() {
         scalar: 0,
         key: None,
     };
-    assert!(session.recipe_of(twice[1]).is_none());
+    assert!(session.programs.get(twice[1]).is_none());
     let error = session.submit(&refused, NOW).unwrap_err();
     assert_eq!(error.code(), Code::InvalidInput);
     let other = structure(&mut session, 6);
@@ -88,7 +82,7 @@ fn a_number_is_good_until_its_last_holder_and_its_last_call() {
         twice[1],
         "it can be given again"
     );
-    assert!(session.recipe_of(other).is_some());
+    assert!(session.programs.get(other).is_some());
 }
 
 #[test]
@@ -101,7 +95,7 @@ fn what_is_asked_for_again_in_time_is_the_same() {
     let sent = launch(&mut session);
     let settlement = land(&mut session, sent);
     assert_eq!(values(&settlement), [(ticket, vec![5.0; 5])]);
-    assert!(session.recipe_of(recipe).is_some(), "somebody holds it");
+    assert!(session.programs.get(recipe).is_some(), "somebody holds it");
 }
 
 #[test]

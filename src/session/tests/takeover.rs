@@ -85,6 +85,20 @@ fn a_gpu_takes_over_with_every_tensor_and_the_cpu_beside_it() {
 }
 
 #[test]
+fn a_model_set_while_the_cpu_answers_serves_the_gpu_that_comes_back() {
+    let mut session = session(0.0);
+    let pose = pose(&mut session);
+    let (mut model, _) = session.model().expect("there is one");
+    fall_back(&mut session, pose);
+    model.0[0] = 7.0;
+    session.set_model(model);
+    assert_eq!(session.model(), None, "nothing is chosen yet");
+    session.welcome(gpu(), LATER);
+    assert!(session.take_over(LATER), "nothing is on its way");
+    assert_eq!(session.model(), Some((model, true)));
+}
+
+#[test]
 fn what_is_on_its_way_lands_first_and_nothing_follows() {
     let mut session = session(0.0);
     let pose = pose(&mut session);

@@ -113,7 +113,7 @@ fn the_cpus_copy_is_old_once_a_write_is_taken() {
     let session = Session::new(Frail::new(1 << 20).gpu(), one).expect("valid settings");
     let mut session = session.with_companion(Frail::new(1 << 20), None);
     let pose = pose(&mut session);
-    // Neither an explained call drops the copy, nor a refused one.
+    // An explained call does not drop the copy, and a refused call does not.
     session.begin_explain();
     written(&mut session, pose, 1.0);
     session.end_explain();
@@ -130,7 +130,7 @@ fn the_cpus_copy_is_old_once_a_write_is_taken() {
 
     written(&mut session, pose, 1.0);
     assert!(!may_leave(&mut session, pose));
-    // Nor has the CPU what a write makes of the tensor that the next device is filled with.
+    // The CPU lacks what a write makes of the tensor that the next device is filled with, too.
     session.lose(session.generation());
     session.replace_device(Frail::new(1 << 20).gpu(), NOW);
     fill(&mut session, pose);

@@ -1,7 +1,7 @@
 // Counts what reaches WebGPU, by wrapping the methods of its prototypes.
 //
-// It sees every caller in the page or worker, the package included, and changes
-// nothing that they do. Submissions without command buffers are nudges, and count apart.
+// The wrappers see every caller in the page or worker, the package included, and change
+// nothing that callers do. Submissions without command buffers are nudges, and count apart.
 
 const counts = {
   submits: 0,
@@ -13,7 +13,7 @@ const counts = {
   /** By the method's name: createBuffer, createBindGroup, … */
   created: {},
   liveBuffers: 0,
-  /** Of those that are live, now and at most. */
+  /** Bytes of the live buffers, now and at most. */
   liveBytes: 0,
   mostBytes: 0,
 };

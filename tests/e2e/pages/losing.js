@@ -52,7 +52,7 @@ export async function losing({ seed, engine, losses = 3, ms = 600 }) {
   return { seed, engine, perSecond, flush, ...told, ...report };
 }
 
-/** So many of them, `atOnce` at a time; those that did not come to a good end. */
+/** Many losses, `atOnce` at a time; the runs that did not come to a good end. */
 export async function losingOften({ first, count, engines, atOnce = 1 }) {
   const bad = [];
   let [next, calls, lost] = [first, 0, 0];

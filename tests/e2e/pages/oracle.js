@@ -60,7 +60,7 @@ export function gradients(states) {
   return out;
 }
 
-/** Of a function of rho, theta and layer: central differences, one-sided at the ends of rho. */
+/** The gradients of a function of rho, theta and layer: central differences, one-sided at the ends of rho. */
 export function fieldGradients(states, f) {
   const out = new Float64Array(states.length * 2);
   const step = 2 ** -10;

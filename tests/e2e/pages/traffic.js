@@ -1,7 +1,7 @@
 // A steady stream of calls, each checked against the oracle: what became of them.
 //
-// It makes calls and judges answers. What happens to the device meanwhile is the
-// test's doing.
+// The traffic makes calls and judges answers. Tests decide what happens to the device
+// meanwhile.
 
 import * as oracle from "/oracle.js";
 import { bytes, floats, quaternions } from "/workload.js";

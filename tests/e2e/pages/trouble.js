@@ -10,9 +10,9 @@ import { random } from "/workload.js";
 const sleep = (ms) => new Promise((run) => setTimeout(run, ms));
 
 /**
- * So many seconds' calls come at once while the device is away, and later no more than
- * one second's are pending, however slow the machine: so every round, the first one too,
- * needs the most memory that any does.
+ * Seconds whose calls come at once while the device is away. Later no more than one second's
+ * calls are pending, however slow the machine: so every round, the first one too, needs the
+ * most memory that any does.
  */
 const BURST = 5;
 

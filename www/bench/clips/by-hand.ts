@@ -44,7 +44,7 @@ export async function oneBatch(scene: Scene): Promise<Posing> {
   };
 }
 
-/** As an API of single calls does it. */
+/** A submission and a read-back for each instance, as an API of single calls does it. */
 export async function perCall(scene: Scene): Promise<Posing> {
   const bench = await openBench(scene, "times.x", "uniform", "times.y");
   const { device, drawn, make, draw } = bench;

@@ -1,4 +1,4 @@
-// This package: a clip for each component, or one clip to a tensor that is drawn from.
+// framebatch: a clip for each component, or one clip to a tensor that is drawn from.
 
 import { open, type Session } from "framebatch";
 import type { ClipOptions } from "framebatch/animation";
@@ -24,7 +24,7 @@ export async function framebatch(
   return scene.isDrawn ? toTensor(gpu, scene) : each(gpu, scene);
 }
 
-/** Of an instance and those that are at its time. */
+/** The clip of an instance and of its neighbors at the same time. */
 function clipOf(scene: Scene, i: number): ClipOptions {
   const tracks = Array.from({ length: scene.together }, (_, member) =>
     scene.kinds.map((_, k) => trackOf(scene, i + member, k)),
@@ -60,7 +60,7 @@ function toTensor(gpu: Session, scene: Scene): Posing {
       putTimes(times, now);
       const stored = clip.sampleTo(pose, times, { wrap: "loop" });
       gpu.flush();
-      await stored; // It is submitted.
+      await stored; // The batch is submitted.
       await gpu.device!.queue.onSubmittedWorkDone();
     },
     rows: () => readBack(gpu.device!, pose.gpuBuffer()!),

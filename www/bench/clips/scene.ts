@@ -18,11 +18,11 @@ export interface Scene {
   readonly instances: number;
   /** The tracks of a row, in order. */
   readonly kinds: readonly Track["kind"][];
-  /** Those of every instance, or those of the first, of the second, and so on. */
+  /** The tracks of every instance, or of the first, of the second, and so on. */
   readonly tracks: readonly Track[];
   /** Whether each instance has tracks of its own. */
   readonly isOwn: boolean;
-  /** So many neighbors are at one time; where tracks are their own, they are one clip. */
+  /** Neighbors that are at one time; where instances have tracks of their own, these neighbors are one clip. */
   readonly together: number;
   /** Whether rows are drawn from a buffer, and not wanted back. */
   readonly isDrawn: boolean;
@@ -47,7 +47,7 @@ export function rotations(instances: number, together: number): Scene {
   };
 }
 
-/** So many instances of one movement: position, rotation, scale. */
+/** Instances of one movement: position, rotation, scale. */
 export function crowd(instances: number): Scene {
   const next = sequence();
   const kinds = ["vector", "quaternion", "vector"] as const;

@@ -92,7 +92,7 @@ async function gpuMs(
 function layer(gpu: Session, dtype: StorageType) {
   const next = sequence();
   const matrix = (rows: number, columns: number) => {
-    // So that rows keep their length.
+    // The factor keeps the length of rows.
     const drawn = floats(rows * columns, next).map(
       (x) => x * Math.sqrt(3 / columns),
     );

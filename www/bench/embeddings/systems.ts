@@ -1,4 +1,4 @@
-// Who embeds: framebatch in each dtype and on the processor, transformers.js as it runs best.
+// Who embeds: framebatch in each dtype and on the CPU, transformers.js as it runs best.
 //
 // The model is at `./models/`, the rival at `./rival/`; `tools/bench.mjs --page embeddings/`
 // serves both there. What is not there cannot be opened, and its rows say so.
@@ -26,7 +26,7 @@ export interface Embeds extends Named {
   open(): Promise<Opened>;
 }
 
-/** As transformers.js asks for it. */
+/** The model's name, as transformers.js asks for it. */
 const MODEL = "all-MiniLM-L6-v2";
 const at = (path: string) => new URL(path, location.href).href;
 
@@ -89,7 +89,7 @@ function transformers(
   return {
     name: `transformers.js-${device}-${dtype}`,
     about,
-    // Its tokenizer takes some texts apart in other ways than the model was trained with.
+    // The library's tokenizer takes some texts apart in other ways than the model was trained with.
     bound: 0.1,
     async open() {
       const { env, pipeline } = await load();

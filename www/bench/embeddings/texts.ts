@@ -22,10 +22,10 @@ export function textOf(tokens: number, seed: number): string {
   return words.join(" ");
 }
 
-/** So many texts of as many tokens each. */
+/** Texts of the same number of tokens each. */
 export const equallyLong = (texts: number, tokens: number): string[] =>
   Array.from({ length: texts }, (_, i) => textOf(tokens, i));
 
-/** So many texts of 8 to 32 tokens. */
+/** Texts of 8 to 32 tokens. */
 export const short = (texts: number): string[] =>
   Array.from({ length: texts }, (_, i) => textOf(8 + ((i * 5) % 25), i));

@@ -12,7 +12,7 @@ import { equallyLong, short, textOf } from "./texts.ts";
 /** Systems stay open, because a model takes longer to load than to measure. */
 const opened = new Map<Embeds, Promise<{ of: Opened; error: number }>>();
 
-/** Those on the GPU that tell of their batches. */
+/** The systems on the GPU that tell of their batches. */
 const OURS = SYSTEMS.filter(({ name }) => name.startsWith("framebatch-gpu"));
 
 function workload(

@@ -23,7 +23,7 @@ function kernel(operands: number, body: string): Kernel {
   };
 }
 
-/** Of the operand before, and of x where there is none. */
+/** A step on the result of the step before, or on x where there is none. */
 const RELU: Step = { ...step("max(in0[i], vec4f())"), takes: [] };
 const DOUBLE = step("in0[i] * 2.0");
 const ADD = step("in0[i] + in1[i]", 1);

@@ -54,7 +54,7 @@ export const gradients: Op = {
   },
 
   tfjs(tf, call) {
-    // It has no shifts and no 8-bit integers: a table for every byte.
+    // TensorFlow.js has no shifts and no 8-bit integers: a table has the answer for every byte.
     const table = Float32Array.from({ length: 512 }, (_, k) =>
       k % 2 === 0 ? SLOPES[k >> 5] : 0,
     );

@@ -13,7 +13,7 @@ const operands = ({ operands: [a, b] }: Call) =>
 /** `items` numbers of a side: both matrices between -1 and 1. */
 export const matmul: Op = {
   name: "matmul",
-  // Of 4,096 products of numbers up to 1, each partial sum rounded.
+  // A sum of 4,096 products of numbers up to 1, each partial sum rounded.
   bounds: { own: 1e-3, builtin: 1e-3 },
 
   calls(count, items) {

@@ -28,7 +28,7 @@ export const network: Op = {
   /** Calls of 1 to `items` rows. */
   calls(count, items) {
     const next = sequence();
-    // So that hidden numbers are about 1, and probabilities differ.
+    // Scaled weights keep hidden numbers at about 1, and probabilities apart.
     const [w1, b1] = [INPUTS * HIDDEN, HIDDEN].map((n) => floats(n, next));
     const [w2, b2] = [HIDDEN * CLASSES, CLASSES].map((n) => floats(n, next));
     for (let i = 0; i < w1.length; i++) w1[i] *= 0.3;

@@ -90,7 +90,7 @@ export const slerp: Op = {
     const [a, b] = operands(call).map((operand) =>
       tf.tensor2d(operand, [operand.length / 4, 4]),
     );
-    // Its `sum` over so short an axis takes 200 times as long.
+    // TensorFlow.js's `sum` over so short an axis takes 200 times as long.
     const [x, y, z, w] = tf.unstack(a.mul(b), 1);
     const dot = x.add(y).add(z.add(w)).expandDims(1);
     const angle = dot.abs().minimum(tf.scalar(1)).acos();

@@ -1,6 +1,6 @@
 // What a call costs on the main thread, and whether runs leave memory behind.
 //
-// Not what the caller does with the answers: its own promise reactions come after.
+// The caller's work with the answers is not counted: its promise reactions come after.
 
 import { open, type Session } from "framebatch";
 import { check, pause, repeat, type Terms } from "../measure.ts";

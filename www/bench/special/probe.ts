@@ -1,6 +1,6 @@
 // The longest time in which a page could not do anything else.
 //
-// Its own messages follow each other as tasks; what comes between two of them is a
+// The probe's own messages follow each other as tasks; what comes between two of them is a
 // task of somebody else. Long-task entries of the browser start at 50 ms, too late.
 
 export class Probe {

@@ -30,7 +30,7 @@ export const jaxJs: System = {
         if (kept === undefined) for (const array of held) array.dispose();
         return Promise.all(answers);
       },
-      // Its device is the page's, and cannot be given back.
+      // The library's device is the page's, and cannot be given back.
       close() {
         for (const array of kept ?? []) array.dispose();
       },

@@ -1,6 +1,6 @@
 // TensorFlow.js on its WebGPU backend: a call's tensors, their operations, `data()`.
 //
-// As it comes, the backend computes some operations on small tensors (fewer than
+// Unless told otherwise, the backend computes some operations on small tensors (fewer than
 // 1,000 elements) in JavaScript. `tfjs` leaves that on; `tfjs-gpu` turns it off, so
 // that every call reaches the GPU.
 

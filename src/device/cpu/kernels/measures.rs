@@ -8,7 +8,7 @@ use crate::kernel::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES, Settings};
 /// The mode that measures in steps of rho and theta.
 const GEODESIC: u32 = 1;
 
-/// Both gradients of a layer by its rho, so that one copy writes the two.
+/// The two gradients of a layer by its rho, side by side, so that one copy writes them.
 static GRADIENTS: [[f32; 2]; 16] = {
     let mut gradients = [[0.0; 2]; 16];
     let mut rho = 0;

@@ -7,11 +7,7 @@ use crate::program::{Access, Map};
 
 /// Computes some elements of one call.
 pub(super) fn run(run: &Run<'_>, map: &Map, wanted: RowLines<'_>) {
-    let RowLines {
-        lines,
-        columns,
-        mut output,
-    } = wanted;
+    let (lines, columns, mut output) = (wanted.lines, wanted.columns, wanted.output);
     let dims = run.dims(run.layout.outer, map.rank);
     run.fill_scalars(columns, BLOCK.min(lines.len()));
     for first in lines.clone().step_by(BLOCK) {

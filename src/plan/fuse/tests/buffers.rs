@@ -1,4 +1,4 @@
-//! Which values are kept in buffers, and which stages share a buffer.
+//! Programs as text: the values that are kept in buffers, and the stages that share one.
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn parts_of_a_concat_are_written_in_place() {
         &[&[3, 4], &[3, 5]],
         |g, x| {
             let a = g.unary(UnaryFn::Exp, x[0])?;
-            let b = g.reduce(Reduction::Sum, x[1], (&[1], true))?;
+            let b = g.reduce(Reduction::Sum, x[1], Axes::of(&[1]).kept())?;
             Ok(vec![g.concat(&[a, b], 1)?])
         },
         "dispatch map(exp(in0)) as a part in0 -> result

@@ -6,7 +6,7 @@ mod limits;
 use super::fuse;
 use crate::error::Error;
 use crate::graph::NodeId;
-use crate::graph::chain::{Chain, Heads, Home, Norm, Reduction};
+use crate::graph::chain::{Axes, Chain, Heads, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, UnaryFn};
 use crate::program::{LANES, MAX_OPERANDS, Products, Program, Sizes, tiles};
@@ -65,6 +65,19 @@ fn elementwise_chains_are_one_kernel() {
             Ok(vec![g.binary(BinaryFn::Add, a, b)?])
         },
         "dispatch map(t1 = exp(in0); t1 + t1) in0 -> result",
+    );
+}
+
+#[test]
+fn a_shared_term_is_printed_once() {
+    check(
+        &[&[100]],
+        |g, x| {
+            let shared = g.binary(BinaryFn::Add, x[0], x[0])?;
+            let power = g.unary(UnaryFn::Exp, shared)?;
+            Ok(vec![g.binary(BinaryFn::Mul, power, shared)?])
+        },
+        "dispatch map(t1 = in0 + in0; exp(t1) * t1) in0 -> result",
     );
 }
 
@@ -158,17 +171,17 @@ fn rows_take_what_is_before_and_behind_them() {
     );
     check(
         &[&[500, 384]],
-        |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], (&[0], false))?]),
+        |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], Axes::of(&[0]))?]),
         "dispatch rows(r0 = max(in0); r1 = first(same(in0, r0)); r1) in0 -> result",
     );
     check(
         &[&[513, 384]],
-        |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], (&[0], false))?]),
+        |g, x| Ok(vec![g.reduce(Reduction::Argmax, x[0], Axes::of(&[0]))?]),
         "dispatch wide rows(r0 = max(in0); r1 = first(same(in0, r0)); r1) in0 -> result",
     );
     check(
         &[&[1_000_000]],
-        |g, x| Ok(vec![g.reduce(Reduction::Mean, x[0], (&[], false))?]),
+        |g, x| Ok(vec![g.reduce(Reduction::Mean, x[0], Axes::ALL)?]),
         "dispatch wide rows(r0 = sum(in0); r0) of chunks in0 -> b0
          dispatch wide rows(r0 = sum(b0); r0 / count) b0 -> result",
     );
@@ -194,7 +207,7 @@ fn what_is_made_of_a_product_or_of_folds_is_computed_beside_them() {
             let y = g.norm(Norm::Softmax, x[0], -1, None)?;
             let y = g.binary(BinaryFn::Mul, y, x[1])?;
             let first = g.slice(y, &[(0, 1, 1)])?;
-            let mean = g.reduce(Reduction::Mean, y, (&[0], false))?;
+            let mean = g.reduce(Reduction::Mean, y, Axes::of(&[0]))?;
             Ok(vec![first, mean])
         },
         "dispatch rows(r0 = max(in0); r1 = sum(exp(in0 - r0)); \
@@ -209,7 +222,7 @@ fn gathers_read_by_index() {
     check(
         &[&[30, 40], &[30, 7]],
         |g, x| {
-            let places = g.reduce(Reduction::Argmax, x[1], (&[1], false))?;
+            let places = g.reduce(Reduction::Argmax, x[1], Axes::of(&[1]))?;
             let y = g.gather(x[0], places, 1)?;
             Ok(vec![g.unary(UnaryFn::Neg, y)?])
         },
@@ -242,7 +255,10 @@ fn programs_hold_no_sizes() {
         let y = g.binary(BinaryFn::Add, x[0], x[1])?;
         let y = g.norm(Norm::Softmax, y, -1, None)?;
         let y = g.transpose(y, &[])?;
-        Ok(vec![y, g.reduce(Reduction::Mean, x[0], (&[0], true))?])
+        Ok(vec![
+            y,
+            g.reduce(Reduction::Mean, x[0], Axes::of(&[0]).kept())?,
+        ])
     };
     let of = |rows: u32| program(&[&[rows, 12], &[12]], Home::Call, record);
     for rows in 1..=32 {

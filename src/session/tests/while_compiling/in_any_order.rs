@@ -93,7 +93,7 @@ impl Run {
         if keeps_order && is_well {
             self.assert_older_writes_are_sent(&tickets);
         }
-        // Of the writes of a batch, which come first in it, the last one stays.
+        // The writes of a batch come first in it, and the last of these stays.
         for kind in [WRITE, READ] {
             let own = |ticket: &&Ticket| is_well && self.pending[*ticket].0 == kind;
             for ticket in tickets.iter().filter(own) {

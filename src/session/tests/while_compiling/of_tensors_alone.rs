@@ -8,7 +8,7 @@ use crate::graph::shape::Shape;
 use crate::tensor::DType;
 
 /// Asks for a function of a tensor of so many elements.
-fn ask(session: &mut Session<Frail>, function: UnaryFn, (tensor, elements): (u32, u32)) -> Ticket {
+fn ask(session: &mut Session<Frail>, function: UnaryFn, tensor: u32, elements: u32) -> Ticket {
     let shape = Shape::new(&[elements]).expect("a small shape");
     let mut chain = Chain::default();
     let x = chain.input(shape, DType::F32, Home::Resident);
@@ -16,13 +16,7 @@ fn ask(session: &mut Session<Frail>, function: UnaryFn, (tensor, elements): (u32
     chain.output(y).expect("a node");
     let recipe = session.recipe(chain);
     session.room(4).expect("room")[0] = tensor;
-    let submission = Submission {
-        recipe,
-        rows: 0,
-        scalar: 0,
-        key: None,
-    };
-    session.submit(&submission, NOW).expect("taken").ticket
+    submit(session, recipe, 0).ticket
 }
 
 #[test]
@@ -37,7 +31,7 @@ fn they_go_one_kernel_after_another() {
         (UnaryFn::Abs, [2.0, 1.0, 1.0, 2.0]),
     ];
     let expected = asked.map(|(function, floats)| {
-        let ticket = ask(&mut session, function, (tensor, 4));
+        let ticket = ask(&mut session, function, tensor, 4);
         (ticket, floats.to_vec())
     });
     session.flush();

@@ -165,7 +165,7 @@ export function attention(q, k, v, { heads, scale, causal }) {
     const values = Array.from({ length: keys }, (_, key) =>
       at(v, [...front, key, column]),
     );
-    // It may be NaN, of which 0 is no part.
+    // The value may be NaN, and NaN times 0 is NaN.
     if (values.slice(seen).some(({ e }) => e === Infinity))
       return { v: NaN, e: Infinity };
     const weighed = weights.map((weight, key) => mul(weight, values[key]));

@@ -66,7 +66,7 @@ export class Property {
     const { values, results } = await this.ask([own], true);
     own.dispatches = this.gpu.stats().dispatches - before;
     values[0].forEach((root, i) => this.hold(root, results[0][i], i));
-    // Of the rest WGSL says nothing, and a GPU may give what it finds: of x / 0, for one.
+    // WGSL says nothing of the other values, such as x / 0, and a GPU may give anything.
     const known = values[0].map(({ expected }) =>
       expected.values.map(({ e }) => this.isExact || e < Infinity),
     );

@@ -45,7 +45,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// Both steps as signed numbers: places wrap, so that steps may lead back.
+    /// The steps down and across as signed numbers: places wrap, so that steps may lead back.
     fn steps(&self) -> [isize; 2] {
         [self.down, self.across].map(|step| step.cast_signed() as isize)
     }

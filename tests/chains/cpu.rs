@@ -1,4 +1,4 @@
-//! Runs programs on the processor.
+//! Runs programs on the CPU.
 
 use framebatch::device::program::{Numbers, Operands, Output, Runner, StageCall};
 use framebatch::program::{Program, Sizes, Source};
@@ -12,13 +12,13 @@ pub(crate) struct Call {
 }
 
 /// The results of one call.
-pub(crate) fn process(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<u32>> {
-    process_shared(program, sizes, call, usize::MAX)
+pub(crate) fn compute(program: &Program, sizes: &Sizes, call: &Call) -> Vec<Vec<u32>> {
+    compute_in_shares(program, sizes, call, usize::MAX)
 }
 
 /// The same in shares of so many lines wherever these lie one after the other,
 /// the last share first, and each without the words of others.
-pub(crate) fn process_shared(
+pub(crate) fn compute_in_shares(
     program: &Program,
     sizes: &Sizes,
     call: &Call,

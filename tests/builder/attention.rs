@@ -1,0 +1,59 @@
+//! Attention of several heads, against float64.
+
+use framebatch::Attention;
+use framebatch::device::Engine;
+use pollster::block_on;
+
+use crate::engines::both;
+use crate::samples::Samples;
+
+#[test]
+fn attention_of_several_heads() {
+    let (heads, size, queries, keys) = (3_usize, 5_usize, 40_usize, 37_usize);
+    let width = heads * size;
+    let mut samples = Samples(13);
+    let [q, k, v] = [queries, keys, keys].map(|rows| samples.units(rows * width));
+    let dims = |rows: usize| [rows as u32, width as u32];
+    for gpu in both() {
+        let mut batch = gpu.batch();
+        let x = batch.upload_shaped(&q, &dims(queries)).unwrap();
+        let y = batch.upload_shaped(&k, &dims(keys)).unwrap();
+        let z = batch.upload_shaped(&v, &dims(keys)).unwrap();
+        let usual = batch.attention(x, y, z, Attention::heads(3)).unwrap();
+        let causal = Attention {
+            scale: Some(0.25),
+            is_causal: true,
+            ..Attention::heads(3)
+        };
+        let causal = batch.attention(y, y, z, causal).unwrap();
+        assert_eq!(batch.shape(usual).unwrap(), dims(queries));
+        block_on(batch.execute()).unwrap();
+        if gpu.info().engine == Engine::Gpu {
+            assert_eq!(gpu.stats().device.dispatches, 2);
+        }
+        let usual = block_on(batch.read(usual)).unwrap();
+        let causal = block_on(batch.read(causal)).unwrap();
+        let root = 1.0 / (size as f64).sqrt();
+        for (results, q, scale, is_causal) in [(usual, &q, root, false), (causal, &k, 0.25, true)] {
+            for (i, got) in results.iter().enumerate() {
+                let (row, column) = (i / width, i % width);
+                let seen = if is_causal { row + 1 } else { keys };
+                let head = column / size * size..column / size * size + size;
+                let weights: Vec<f64> = (0..seen)
+                    .map(|key| {
+                        let products = head.clone().map(|at| {
+                            f64::from(q[row * width + at]) * f64::from(k[key * width + at])
+                        });
+                        (products.sum::<f64>() * scale).exp()
+                    })
+                    .collect();
+                let weighed = weights.iter().enumerate();
+                let sum: f64 = weighed
+                    .map(|(key, weight)| weight * f64::from(v[key * width + column]))
+                    .sum();
+                let off = (f64::from(*got) - sum / weights.iter().sum::<f64>()).abs();
+                assert!(off < 2e-6, "element {i} is off by {off:e}");
+            }
+        }
+    }
+}
