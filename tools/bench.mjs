@@ -23,16 +23,11 @@ import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { launch, openPage } from "./browser.mjs";
 import { report } from "./bench-report.mjs";
-import { serve } from "./serve.mjs";
+import { ISOLATED, serve } from "./serve.mjs";
 
 /** Longer than the whole bench takes on two cores. */
 const LONGEST_MS = 40 * 60_000;
 
-/** Headers for which browsers have fine clocks, and tell how much memory a page uses. */
-const ISOLATED = {
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-embedder-policy": "require-corp",
-};
 const SWITCHES = ["--js-flags=--expose-gc", "--enable-precise-memory-info"];
 
 const { values: options } = parseArgs({

@@ -33,7 +33,7 @@ export function dueTimes(
 }
 
 function* poisson(rate: number) {
-  const next = sequence(rate);
+  const next = sequence();
   for (let time = 0; ;) {
     // The distance of independent arrivals is exponential.
     time -= (Math.log(1 - next()) * 1000) / rate;

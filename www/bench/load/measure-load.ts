@@ -84,7 +84,8 @@ async function runOnce(setting: Setting): Promise<Run> {
   try {
     const times = dueTimes(load, seconds);
     const loop = new OpenLoop(target, kinds, times, signal);
-    await pause(loop.start - performance.now());
+    // A load that is stopped before it begins ends this, too.
+    await Promise.race([loop.done, pause(loop.start - performance.now())]);
     const before = target.stats?.();
     watch.restart();
     const outcome = await loop.done;
