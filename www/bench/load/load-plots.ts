@@ -14,6 +14,14 @@ import { SYSTEMS } from "./workloads.ts";
 
 const HEIGHT = 300;
 
+/** Shares of calls that have a mark. */
+const MARKS = [0, 0.5, 0.9, 0.99, 0.999];
+
+/** A share as a number of nines, so that the tail has as much room as the rest. */
+const nines = (share: number) => -Math.log10(1 - share);
+
+const percent = (share: number) => `${+(100 * share).toFixed(1)} %`;
+
 export class LoadPlots {
   private readonly panels = new Map<string, LoadPanel>();
 
@@ -46,8 +54,8 @@ class LoadPanel {
       about:
         "Milliseconds from due to answered, by the share of calls that took less",
       label: "calls that took less",
-      marks: (_, splits) =>
-        splits.map((nines) => `${+(100 - 10 ** (2 - nines)).toPrecision(5)} %`),
+      marks: { at: MARKS.map(nines), names: MARKS.map(percent) },
+      tell: (value) => (value === null ? "" : percent(1 - 10 ** -value)),
     });
     this.timeline = new Lines(panel, {
       about:
@@ -62,9 +70,10 @@ class LoadPanel {
       this.traces.has(name),
     );
     const traces = names.map((name) => this.traces.get(name)!);
-    // A share as a number of nines, so that the tail has as much room as the rest.
-    const nines = SHARES.map((share) => -Math.log10(1 - share));
-    this.tails.draw(names, [nines, ...traces.map(({ curve }) => [...curve])]);
+    this.tails.draw(names, [
+      SHARES.map(nines),
+      ...traces.map(({ curve }) => [...curve]),
+    ]);
     const times = new Set(
       traces.flatMap(({ moments }) => moments.map(({ at }) => at)),
     );
@@ -83,7 +92,12 @@ class LoadPanel {
 interface Axis {
   readonly about: string;
   readonly label: string;
-  readonly marks?: (plot: uPlot, splits: number[]) => string[];
+  readonly marks?: {
+    readonly at: readonly number[];
+    readonly names: readonly string[];
+  };
+  /** How the legend says a value. */
+  readonly tell?: (value: number | null) => string;
 }
 
 /** One plot, milliseconds on a logarithmic axis. */
@@ -106,18 +120,24 @@ class Lines {
 
   draw(names: readonly string[], values: uPlot.AlignedData): void {
     this.plot?.destroy();
-    const { label, marks } = this.axis;
+    const { label, marks, tell } = this.axis;
     const axis = axisStyle();
     const options: uPlot.Options = {
       width: this.into.clientWidth,
       height: HEIGHT,
       scales: { x: { time: false }, y: { distr: LOGARITHMIC } },
       axes: [
-        { ...axis, label, ...(marks && { values: marks }) },
+        {
+          ...{ ...axis, label },
+          ...(marks && {
+            splits: () => [...marks.at],
+            values: () => [...marks.names],
+          }),
+        },
         { ...axis, label: "ms", size: 56, values: powersOfTen },
       ],
       series: [
-        { label },
+        { label, ...(tell && { value: (_, value) => tell(value) }) },
         ...names.map((name) => ({
           label: name,
           stroke: color(`--${name}`),

@@ -16,7 +16,10 @@ for (const field of document.querySelectorAll<
 >("#own [name]")) {
   const value = query.get(field.name);
   if (value === null) continue;
-  if (field instanceof HTMLInputElement && field.type === "checkbox") {
+  if (field instanceof HTMLSelectElement) {
+    const option = [...field.options].find((option) => option.value === value);
+    if (option) option.selected = true;
+  } else if (field.type === "checkbox") {
     field.checked = value === field.value;
   } else {
     field.value = value;

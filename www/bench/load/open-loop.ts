@@ -48,7 +48,10 @@ export interface Outcome {
 }
 
 export class OpenLoop {
-  private readonly ticker = new Ticker(() => this.makeDue());
+  private readonly ticker = new Ticker(
+    () => this.makeDue(),
+    (error) => this.fail(error),
+  );
   private readonly again = new MessageChannel();
   /** When the first call may be due, by the page's clock. */
   readonly start = performance.now() + LEAD_MS;

@@ -19,8 +19,17 @@ export class Ticker {
     ? new Int32Array(new SharedArrayBuffer(8))
     : undefined;
 
-  /** `tick` is called in a task of its own whenever calls have become due. */
-  constructor(tick: () => void) {
+  /**
+   * `tick` is called in a task of its own whenever calls have become due; `fail` where the
+   * worker cannot be started.
+   */
+  constructor(tick: () => void, fail: (error: Error) => void) {
+    this.worker.onerror = ({ message }) =>
+      fail(
+        new Error(
+          message ?? "the worker that knows when calls are due is not there",
+        ),
+      );
     this.worker.onmessage = () => {
       if (this.taken) {
         Atomics.store(this.taken, 0, 1);

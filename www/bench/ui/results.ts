@@ -84,8 +84,11 @@ function lines(
   bar.append(amount);
   const shown: HTMLElement[] = [line];
   if (row.note !== undefined) shown.push(noted(row.note));
-  if (row.parts === undefined) return shown;
-  return [...shown, partsOf(row.parts, workload.isSum ?? false)];
+  const { p99, p99Ratio, parts } = row;
+  const tails = { ...(p99 && { p99 }), ...(p99Ratio && { "p99 ×": p99Ratio }) };
+  const all = { ...tails, ...parts };
+  if (Object.keys(all).length === 0) return shown;
+  return [...shown, partsOf(all, workload.isSum ?? false)];
 }
 
 function noted(text: string): HTMLElement {
