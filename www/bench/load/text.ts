@@ -10,8 +10,11 @@ import { drawnEncoder } from "./drawn-encoder.ts";
 import type { Answering } from "./system.ts";
 import { summary } from "./trace.ts";
 
-/** How far from the CPU's answer another device's may be, for floats up to 1. */
-const BOUND = 1e-4;
+/**
+ * How far from the CPU's answer another device's may be, for floats up to 1: a GPU in
+ * hardware keeps the encoder's weights in 16 bits, the CPU in 32.
+ */
+const BOUND = 5e-3;
 
 /** What the CPU answers to a text, by the text. */
 const expected = new Map<string, Float32Array>();
