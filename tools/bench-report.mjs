@@ -10,7 +10,7 @@ export function report(result) {
     `${version.replace("/", " ")}, ${cores} cores, ${seconds} s in all` +
       (load === undefined ? ". " : `, load ${digits(load)} before it began. `) +
       "Medians, in milliseconds unless a row says otherwise; `×` is the time " +
-      "over that of `one-batch`; in parentheses, runs where there were fewer than 15." +
+      `over that of ${compared(result.workloads)}; in parentheses, runs where there were fewer than 15.` +
       (result.rows.some(({ rounds }) => rounds)
         ? " Of rounds that systems took turns for, the one in the middle."
         : "") +
@@ -18,7 +18,9 @@ export function report(result) {
         ? " Software adapter: only ratios to one batch by hand count."
         : ""),
     markdown(times(result)),
+    ...tails(result),
     ...inRounds(result),
+    ...notes(result),
     "## What times are made of",
     ...result.workloads.flatMap((workload) => made(result, workload)),
     "## What was measured",
@@ -51,6 +53,49 @@ function times({ workloads, systems, rows }) {
       ...names.map((system) => cell(name, system)),
     ]),
   ];
+}
+
+/** With what ratios compare, by the words of the workloads. */
+function compared(workloads) {
+  const all = workloads.map(({ compared }) => compared ?? "`one-batch`");
+  return [...new Set(all)].join(" or ");
+}
+
+/** What one call in a hundred took longer than, where single calls were timed. */
+function tails({ workloads, systems, rows }) {
+  const names = Object.keys(systems);
+  const own = workloads.filter(({ name }) =>
+    rows.some(({ workload, p99 }) => workload === name && p99 !== undefined),
+  );
+  if (own.length === 0) return [];
+  const cell = (workload, system) => {
+    const { p99, p99Ratio } =
+      rows.find((row) => row.workload === workload && row.system === system) ??
+      {};
+    if (p99 === undefined) return "";
+    const ratio =
+      p99Ratio === undefined || p99Ratio === 1 ? "" : ` × ${digits(p99Ratio)}`;
+    return `${digits(p99)}${ratio}`;
+  };
+  const table = [
+    ["99 of 100 below", ...names],
+    ...own.map(({ name }) => [
+      name,
+      ...names.map((system) => cell(name, system)),
+    ]),
+  ];
+  return ["## Tails", markdown(table)];
+}
+
+/** What is to be known of some rows. */
+function notes({ rows }) {
+  const own = rows.filter(({ note }) => note !== undefined);
+  if (own.length === 0) return [];
+  const lines = own.map(({ workload, system, note }) => [
+    `${workload}, ${system}`,
+    note,
+  ]);
+  return ["## Notes", list(lines)];
 }
 
 /** The medians of each round. */

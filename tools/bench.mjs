@@ -2,11 +2,13 @@
 //
 //   node tools/bench.mjs [--workloads A,B] [--systems A,B] [--quick] [--rounds N] [--machine NAME] [--keep WHAT]
 //   node tools/bench.mjs --page embeddings/ …
+//   node tools/bench.mjs --page load/ [--ask "rate=500,2000&policy=auto,frame&seconds=3"] …
 //   node tools/bench.mjs --from FILE [--machine NAME] [--keep WHAT]
 //
 // With `--rounds` the systems of a workload take turns so often, and a row is of the round
 // in the middle. `--page` names another page of the bench. That of embeddings needs a
-// model and its rival: `make model`, then `tools/rival.sh`.
+// model and its rival: `make model`, then `tools/rival.sh`. `--ask` is more of the page's
+// address, for pages that take more than the options here.
 //
 // `--from` takes a record that the page made elsewhere (its download, or what it
 // posted with `?report`) instead of measuring. NAME says which machine that was: a
@@ -21,16 +23,11 @@ import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { launch, openPage } from "./browser.mjs";
 import { report } from "./bench-report.mjs";
-import { serve } from "./serve.mjs";
+import { ISOLATED, serve } from "./serve.mjs";
 
 /** Longer than the whole bench takes on two cores. */
 const LONGEST_MS = 40 * 60_000;
 
-/** Headers for which browsers have fine clocks, and tell how much memory a page uses. */
-const ISOLATED = {
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-embedder-policy": "require-corp",
-};
 const SWITCHES = ["--js-flags=--expose-gc", "--enable-precise-memory-info"];
 
 const { values: options } = parseArgs({
@@ -43,6 +40,7 @@ const { values: options } = parseArgs({
     from: { type: "string" },
     machine: { type: "string" },
     page: { type: "string", default: "" },
+    ask: { type: "string" },
   },
 });
 
@@ -84,7 +82,8 @@ async function measure() {
   const browser = await launch({ switches: SWITCHES });
   try {
     const page = await openPage(browser);
-    const query = new URLSearchParams({ run: "" });
+    const query = new URLSearchParams(options.ask);
+    query.set("run", "");
     if (options.quick) query.set("quick", "");
     for (const of of ["workloads", "systems", "rounds"]) {
       if (options[of]) query.set(of, options[of]);

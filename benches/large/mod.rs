@@ -32,7 +32,9 @@ pub(crate) fn measure(old: &PerCall, options: &Options) -> Table {
         usize::MAX
     };
     let largest = options.largest.unwrap_or(default);
-    println!("\n    states   calls   per call ms   by hand ms   batched ms   ratio   submissions");
+    println!(
+        "\n    states   calls   per call ms   by hand ms   batched ms   ratio   own memory ms   ratio   submissions"
+    );
     let cases = CASES.into_iter().filter(|(states, _)| *states <= largest);
     let rows: Vec<Row> = cases
         .flat_map(|(count, each)| rows(old, &gpu, count, each, runs))
@@ -63,6 +65,20 @@ fn rows(old: &PerCall, gpu: &Gpu, count: usize, each: usize, runs: usize) -> Vec
         let answers = calls.into_iter().map(Call::wait);
         answers.collect::<Result<_, _>>().expect("answered")
     };
+    // Each result lies where the same call's result of the run before lay.
+    let mut memory: Vec<Vec<f32>> = Vec::new();
+    let mut into_own_memory = || {
+        let mut lent = std::mem::take(&mut memory).into_iter();
+        let calls: Vec<Call<f32>> = states
+            .chunks(each)
+            .map(|call| {
+                let lent = lent.next().unwrap_or_default();
+                gpu.compute_gradients(call).with_memory(lent)
+            })
+            .collect();
+        let answers = calls.into_iter().map(Call::wait);
+        memory = answers.collect::<Result<_, _>>().expect("answered");
+    };
     let expected = one_by_one();
     assert!(expected == together(), "the two ways differ");
     assert!(expected == by_hand(), "one batch answers otherwise");
@@ -72,17 +88,23 @@ fn rows(old: &PerCall, gpu: &Gpu, count: usize, each: usize, runs: usize) -> Vec
     let before = gpu.stats();
     let batched = times_of(runs, || time(together));
     let after = gpu.stats();
+    into_own_memory();
+    let owned = times_of(runs, || time(&mut into_own_memory));
+    assert!(one_by_one() == memory, "lent memory holds something else");
     let calls = count.div_ceil(each);
     let submits = (after.device.submits - before.device.submits) as f64;
     let submits = submits * calls as f64 / (after.calls - before.calls) as f64;
-    let [alone, hand, ours] = [&per_call, &one_batch, &batched].map(|times| times.median());
-    let ratio = alone / ours;
+    let medians = [&per_call, &one_batch, &batched, &owned].map(|times| times.median());
+    let [alone, hand, ours, own] = medians;
+    let ratios = [alone / ours, alone / own];
     println!(
-        "{count:10} {calls:7} {alone:13.3} {hand:12.3} {ours:12.3} {ratio:7.1} {submits:13.1}"
+        "{count:10} {calls:7} {alone:13.3} {hand:12.3} {ours:12.3} {:7.1} {own:15.3} {:7.1} {submits:13.1}",
+        ratios[0], ratios[1]
     );
     vec![
         Row::new(&workload, "per-call", per_call),
         Row::new(&workload, BY_HAND, one_batch),
         Row::new(&workload, "framebatch", batched).with("submits", submits),
+        Row::new(&workload, "framebatch-own-memory", owned),
     ]
 }

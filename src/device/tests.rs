@@ -6,7 +6,9 @@ use super::*;
 use crate::error::Code;
 use crate::graph::{Mode, Timing};
 use crate::ops;
-use crate::plan::{Call, Chunk, ChunkSizes, NumbersId, Recipe, RecipeId, SetId, assemble, chunks};
+use crate::plan::{
+    Call, Chunk, ChunkSize, ChunkSizes, NumbersId, Recipe, RecipeId, SetId, assemble, chunks,
+};
 use crate::program::RowOp;
 
 fn ops() -> Vec<RowOp> {
@@ -60,7 +62,7 @@ proptest! {
             let inputs = arena.push(&operands);
             calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), numbers: NumbersId::default() });
         }
-        let cut = chunks(&recipes, &calls, ChunkSizes { whole: 0, target });
+        let cut = chunks(&recipes, &calls, ChunkSizes::equal(ChunkSize { whole: 0, target }));
         let whole = run(&recipes, &calls, &mut arena, &[Chunk::all(&calls)]);
         let parts = run(&recipes, &calls, &mut arena, &cut);
         prop_assert_eq!(parts, whole, "{} chunks", cut.len());

@@ -10,9 +10,11 @@ use std::task::{Context, Poll};
 use futures_channel::oneshot::Receiver;
 
 use super::platform::block_on;
+use super::result_buffer::Words;
 use super::shared::Shared;
 use crate::batch::Ticket;
 use crate::error::Error;
+use crate::ops::State;
 
 /// A call under way. It resolves to its own values or to its own error.
 ///
@@ -81,6 +83,51 @@ impl<T> Call<T> {
                 answer,
             },
         }
+    }
+}
+
+impl Call<f32> {
+    /// Has the result written to memory of the caller's, which comes back as the result. What
+    /// the memory holds is overwritten; a result that is longer makes the memory grow.
+    ///
+    /// The first write to fresh memory takes the system several times as long as a copy, so
+    /// large results are read faster to memory that was used before. Say so right behind the
+    /// call: a result that has arrived keeps its own memory, and so does that of a call that is
+    /// computed once more because a device was lost while the result was copied.
+    ///
+    /// ```
+    /// use framebatch::{Config, Gpu, State};
+    ///
+    /// # pollster::block_on(async {
+    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let states = vec![State::default(); 1000];
+    /// let mut gradients = Vec::new();
+    /// for _ in 0..3 {
+    ///     let call = gpu.compute_gradients(&states);
+    ///     gradients = call.with_memory(gradients).await?;
+    ///     assert_eq!(gradients.len(), 1000 * 32);
+    /// }
+    /// # Ok::<(), framebatch::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn with_memory(self, memory: Vec<f32>) -> Self {
+        self.lend(Words::Floats(memory))
+    }
+}
+
+impl Call<State> {
+    /// [`Call::with_memory`] for results of states.
+    pub fn with_memory(self, memory: Vec<State>) -> Self {
+        self.lend(Words::States(memory))
+    }
+}
+
+impl<T> Call<T> {
+    fn lend(self, memory: Words) -> Self {
+        if let Stage::Pending { shared, ticket, .. } = &self.stage {
+            shared.lend(*ticket, memory);
+        }
+        self
     }
 }
 

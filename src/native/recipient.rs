@@ -19,6 +19,8 @@ pub(super) enum Recipient {
     /// Somebody who wants at most so many floats of a text, and the load that the text is on its
     /// device.
     Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
+    /// Somebody who lent memory for the result; `None` once the result lies there.
+    Lender(Box<(Recipient, Option<Words>)>),
 }
 
 impl From<Sender<Result<Vec<f32>, Error>>> for Recipient {
@@ -36,12 +38,27 @@ impl From<Sender<Result<Vec<State>, Error>>> for Recipient {
 impl Recipient {
     /// Whether another session can give the answer.
     pub(super) fn may_move(&self) -> bool {
-        matches!(self, Recipient::Embedded(_, _, burden) if burden.may_move())
+        match self {
+            Recipient::Embedded(_, _, burden) => burden.may_move(),
+            Recipient::Lender(lender) => lender.0.may_move(),
+            Recipient::Floats(..) | Recipient::States(_) => false,
+        }
+    }
+
+    /// Somebody who lends this memory for the result.
+    pub(super) fn lending(self, memory: Words) -> Recipient {
+        Recipient::Lender(Box::new((self, Some(memory))))
     }
 
     /// Memory for a result of `total` words, in the form that is wanted.
-    pub(super) fn words(&self, spare: &mut Spare, total: u32) -> Words {
+    pub(super) fn words(&mut self, spare: &mut Spare, total: u32) -> Words {
         match self {
+            Recipient::Lender(lender) => {
+                let (recipient, memory) = &mut **lender;
+                memory
+                    .take()
+                    .unwrap_or_else(|| recipient.words(spare, total))
+            }
             Recipient::Floats(..) | Recipient::Embedded(..) => {
                 Words::Floats(spare.take(total as usize))
             }
@@ -68,6 +85,7 @@ impl Recipient {
                 }
                 Recipient::Floats(sender, most).send(outcome);
             }
+            Recipient::Lender(lender) => lender.0.send(outcome),
             Recipient::States(sender) => {
                 let _ = sender.send(outcome.map(Words::states));
             }

@@ -14,7 +14,7 @@ pub(super) const MOST: usize = 64;
 pub(super) const MOST_FLOATS: usize = (512 << 20) / size_of::<f32>();
 
 /// Bytes that one core copies; larger results are copied by several cores at once.
-const SHARE: usize = 256 << 10;
+pub(super) const SHARE: usize = 64 << 10;
 
 /// A result, or the first parts of one.
 #[derive(Debug)]
@@ -65,8 +65,7 @@ where
         all.reserve_exact(total - all.len());
     }
     if at == all.len() {
-        all.extend_from_slice(part);
-        return;
+        return append(all, part);
     }
     let end = at + part.len();
     if all.len() < end {
@@ -79,6 +78,16 @@ where
     let shares = part.par_chunks(share);
     let shares = shares.zip(place.par_chunks_mut(share));
     pool.install(|| shares.for_each(|(from, to)| to.copy_from_slice(from)));
+}
+
+/// Appends a part of a result. The first write to fresh memory takes several times as long as
+/// the copy, so the cores share that too.
+fn append<T: Copy + Send + Sync>(all: &mut Vec<T>, part: &[T]) {
+    let share = SHARE / size_of::<T>();
+    match cores().filter(|_| part.len() > share) {
+        Some(pool) => pool.install(|| all.par_extend(part.par_iter().with_min_len(share))),
+        None => all.extend_from_slice(part),
+    }
 }
 
 /// Memory of results that callers gave back, for results to come: the system takes as long to hand

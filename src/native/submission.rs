@@ -12,6 +12,7 @@ use super::call::Call;
 use super::embedder::Burden;
 use super::recipient::Recipient;
 use super::request::{Request, Structure};
+use super::result_buffer::Words;
 use super::shared::{Purpose, Shared};
 use super::state::State;
 use crate::batch::{Millis, Ticket};
@@ -172,6 +173,17 @@ impl Shared {
             state.driver.session.flush();
             self.wake_worker(state);
         }
+    }
+
+    /// Has the result of a pending call lie in the caller's memory. A result that has arrived
+    /// stays where it is.
+    pub(super) fn lend(&self, ticket: Ticket, memory: Words) {
+        let mut state = self.lock();
+        let Some(recipient) = state.answers.remove(&ticket) else {
+            drop(state);
+            return drop(memory); // Freeing much memory takes long.
+        };
+        state.answers.insert(ticket, recipient.lending(memory));
     }
 
     pub(super) fn abort(&self, ticket: Ticket) {

@@ -264,7 +264,7 @@ impl Worker<'_> {
         } = &mut *state;
         let parts = answers.into_iter().map(|part| {
             let begins = part.at == 0 && outcome.is_ok();
-            let caller = callers.get(&part.ticket).filter(|_| begins);
+            let caller = callers.get_mut(&part.ticket).filter(|_| begins);
             Part {
                 begun: caller.map(|caller| caller.words(spare, part.total)),
                 caller: match part.is_last() || outcome.is_err() {

@@ -13,11 +13,20 @@ use crate::tensor::WORD;
 
 /// How large chunks should be, in bytes of operands or of results, whichever are more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkSizes {
+pub struct ChunkSize {
     /// A batch no larger than this stays whole.
     pub whole: u64,
     /// About the size of each chunk of a larger batch.
     pub target: u64,
+}
+
+/// How large chunks should be, by what their time is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkSizes {
+    /// Where all calls are computed row by row: the time is in copies.
+    pub by_row: ChunkSize,
+    /// Where other calls are among these: the time may be in arithmetic.
+    pub others: ChunkSize,
 }
 
 /// Consecutive calls of a batch, the first and the last of which may be cut.
@@ -40,12 +49,43 @@ const TRIES: usize = 4;
 /// GPU less busy.
 const COARSE: u64 = 8;
 
+impl ChunkSize {
+    /// So many bytes, for whole batches as for chunks.
+    pub const fn of(bytes: u64) -> ChunkSize {
+        ChunkSize {
+            whole: bytes,
+            target: bytes,
+        }
+    }
+
+    /// Half the size, so many times over.
+    fn halved(self, times: u32) -> ChunkSize {
+        ChunkSize {
+            whole: self.whole >> times,
+            target: self.target >> times,
+        }
+    }
+}
+
 impl ChunkSizes {
     /// Every batch stays whole.
-    pub const WHOLE: ChunkSizes = ChunkSizes {
-        whole: u64::MAX,
-        target: u64::MAX,
-    };
+    pub const WHOLE: ChunkSizes = ChunkSizes::equal(ChunkSize::of(u64::MAX));
+
+    /// One size, whatever the calls compute.
+    pub const fn equal(size: ChunkSize) -> ChunkSizes {
+        ChunkSizes {
+            by_row: size,
+            others: size,
+        }
+    }
+
+    /// Half the sizes, so many times over.
+    pub fn halved(self, times: u32) -> ChunkSizes {
+        ChunkSizes {
+            by_row: self.by_row.halved(times),
+            others: self.others.halved(times),
+        }
+    }
 }
 
 impl Chunk {
@@ -134,20 +174,24 @@ impl Recipe {
 /// in order.
 pub fn chunks<C: Borrow<Call>>(recipes: &[Recipe], calls: &[C], sizes: ChunkSizes) -> Vec<Chunk> {
     let (mut up, mut down, mut all) = (0, 0, 0);
+    let mut size = sizes.by_row;
     for call in calls.iter().map(Borrow::borrow) {
         let recipe = &recipes[call.recipe.0 as usize];
         let (sent, asked) = match recipe.is_by_row() {
             true => (call.inputs.words.into(), recipe.result_words(call.rows)),
-            false => [recipe.weight(call.rows); 2].into(),
+            false => {
+                size = sizes.others;
+                [recipe.weight(call.rows); 2].into()
+            }
         };
         up += sent;
         down += asked;
         all += sent.max(asked);
     }
-    if up.max(down) * u64::from(WORD) <= sizes.whole {
+    if up.max(down) * u64::from(WORD) <= size.whole {
         return vec![Chunk::all(calls)];
     }
-    let target = sizes.target / u64::from(WORD);
+    let target = size.target / u64::from(WORD);
     let mut space = Space::of(all, target);
     let mut open = Chunk::default();
     let mut chunks = Vec::new();

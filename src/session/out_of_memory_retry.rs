@@ -71,11 +71,8 @@ impl<D: Device> Session<D> {
 
     /// The sizes of the chunks of a batch that memory was short for so often.
     pub(super) fn chunk_sizes(&self, shortages: u32) -> ChunkSizes {
-        let ChunkSizes { whole, target } = self.devices.primary().limits().chunks;
-        ChunkSizes {
-            whole: whole >> shortages,
-            target: target >> shortages,
-        }
+        let sizes = self.devices.primary().limits().chunks;
+        sizes.halved(shortages)
     }
 
     /// Whether the CPU took a batch that the device had no memory for since the last time

@@ -25,12 +25,12 @@ export function chromiumTest(name, why, body) {
 }
 
 /** A server of `mounts` and a browser, for as long as the tests of a file run. */
-function openServer(mounts, options) {
+function openServer(mounts, options, headers = {}) {
   let browser;
   let server;
 
   before(async () => {
-    server = await serve(mounts);
+    server = await serve(mounts, { headers: () => headers });
     browser = await launch(options);
   });
   after(async () => {
@@ -48,9 +48,9 @@ function openServer(mounts, options) {
   };
 }
 
-/** The site as built, and what lies beside it. */
-export function openBuilt(beside = {}) {
-  const at = openServer({ ...beside, "/": "www/dist" });
+/** The site as built, and what lies beside it, served with `headers`. */
+export function openBuilt(beside = {}, headers) {
+  const at = openServer({ ...beside, "/": "www/dist" }, {}, headers);
   return {
     get url() {
       return at.server.url;

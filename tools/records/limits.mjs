@@ -21,6 +21,12 @@ export const LIMITS = [
       "a call in each of 15 fresh pages, with all that a browser does when a page opens",
   },
   {
+    rows: /^(poisson|burst)-/,
+    limit: 0.2,
+    reason:
+      "which of the calls that come at random share a batch differs from run to run",
+  },
+  {
     rows: /, framebatch-auto$/,
     limit: 0.1,
     reason:

@@ -21,6 +21,10 @@ export interface Effort {
   readonly embedded: number;
   /** Batches over which memory may grow. */
   readonly batches: number;
+  /** Seconds of a load, its warm-up not counted. */
+  readonly seconds: number;
+  /** Calls that are awaited one after the other. */
+  readonly awaited: number;
 }
 
 /** For a record. */
@@ -31,6 +35,8 @@ export const FULL: Effort = {
   probed: 5,
   embedded: 3,
   batches: 30,
+  seconds: 5,
+  awaited: 200,
 };
 /** For a look, and for tests of the page. */
 export const QUICK: Effort = {
@@ -40,6 +46,8 @@ export const QUICK: Effort = {
   probed: 1,
   embedded: 1,
   batches: 3,
+  seconds: 1.5,
+  awaited: 20,
 };
 
 /** Warming up ends after so long. */
@@ -100,7 +108,7 @@ export const frame = () =>
 /** The largest difference from float64; throws where it is out of bounds. */
 export function check(
   op: Op,
-  system: System,
+  system: Pick<System, "bound">,
   calls: Call[],
   answers: Float32Array[],
 ): number {

@@ -15,13 +15,21 @@ export interface Row {
   /** The median of the times that the workload says; 0 where there is a problem. */
   median: number;
   p95: number;
+  /** Where single calls are timed, so that there are hundreds of times. */
+  p99?: number;
   min: number;
   /** A quarter of the runs took less than the first, a quarter more than the second. */
   quartiles?: [number, number];
-  /** The median over that of `one-batch`, where both have one. */
+  /** The median over that of `one-batch`, or of what the workload names, where both have one. */
   ratio?: number;
+  /** The same of `p99`. */
+  p99Ratio?: number;
   /** The medians of all rounds, in order, where there were several. */
   rounds?: number[];
+  /** The same of `p99`. */
+  p99Rounds?: number[];
+  /** What else is to be known of the time, such as why it is of fewer runs than others. */
+  note?: string;
   /** The largest difference from float64 in the answers that were checked. */
   error?: number;
   /** What the time is made of, or stands beside it, by name; the workload says what. */
@@ -37,6 +45,8 @@ export interface About {
   unit?: string;
   /** The better one of two values: the lower, where nothing is given. */
   better?: "higher";
+  /** What ratios compare with, in two or three words; one batch by hand, where it says nothing. */
+  compared?: string;
   /** Calls of a run, and items a call, where it has such. */
   calls?: number;
   items?: number;

@@ -9,7 +9,10 @@ import { type About, quantile, type Result, type Row } from "./record.ts";
 import { REFERENCE } from "./systems/index.ts";
 
 /** What a measurement found: a row without its names. */
-export type Finding = Omit<Row, "workload" | "system" | "ratio" | "rounds">;
+export type Finding = Omit<
+  Row,
+  "workload" | "system" | "ratio" | "rounds" | "p99Ratio" | "p99Rounds"
+>;
 
 /** What is compared, by name. */
 export interface Named {
@@ -25,6 +28,8 @@ export interface Measured<System extends Named> extends About {
   readonly systems: readonly System[];
   /** Seconds a run on a software adapter: measured there only where it is asked for. */
   readonly isLong?: true;
+  /** The system that this one is compared with, by name; one batch by hand where it is undefined. */
+  referenceOf?(system: string): string;
   measure(system: System, terms: Terms): Promise<Finding>;
 }
 
@@ -67,7 +72,7 @@ export async function run<System extends Named>(
     const row = await measure(workload, system, { signal, effort });
     if (row === undefined) break;
     found.push(row);
-    rows = summed(found);
+    rows = summed(found, workloads);
     listener.rows(rows, row);
   }
   return {
@@ -79,13 +84,16 @@ export async function run<System extends Named>(
     systems: Object.fromEntries(
       systems.map(({ name, about }) => [name, about]),
     ),
-    workloads: workloads.map(({ name, about, unit, calls, items }) => ({
-      name,
-      about,
-      unit,
-      calls,
-      items,
-    })),
+    workloads: workloads.map(
+      ({ name, about, unit, compared, calls, items }) => ({
+        name,
+        about,
+        unit,
+        compared,
+        calls,
+        items,
+      }),
+    ),
     rows,
   };
 }
@@ -107,10 +115,18 @@ async function measure<System extends Named>(
 }
 
 /** One row of each workload and system. */
-function summed(found: readonly Row[]): Row[] {
+function summed<System extends Named>(
+  found: readonly Row[],
+  workloads: readonly Measured<System>[],
+): Row[] {
   const pairs = Map.groupBy(found, (row) => `${row.workload} ${row.system}`);
   const rows = Array.from(pairs.values(), middle);
-  return rows.map((row) => compared(row, rows));
+  return rows.map((row) => {
+    const { referenceOf } = workloads.find(
+      ({ name }) => name === row.workload,
+    )!;
+    return compared(row, rows, referenceOf?.(row.system) ?? REFERENCE);
+  });
 }
 
 /** The round whose median is the middle one of all; the first round that failed, if one did. */
@@ -119,15 +135,25 @@ function middle(rounds: readonly Row[]): Row {
   if (failed || rounds.length === 1) return failed ?? rounds[0];
   const medians = rounds.map((row) => row.median);
   const row = rounds[medians.indexOf(quantile(medians, 0.5))];
-  return { ...row, rounds: medians };
+  const tails = rounds.flatMap(({ p99 }) => p99 ?? []);
+  return {
+    ...row,
+    rounds: medians,
+    // The tail of the round in the middle is as good as any: that of all rounds says more.
+    ...(tails.length > 0 && { p99: quantile(tails, 0.5), p99Rounds: tails }),
+  };
 }
 
-function compared(row: Row, rows: readonly Row[]): Row {
-  const reference = rows.find(
-    ({ workload, system }) => workload === row.workload && system === REFERENCE,
+function compared(row: Row, rows: readonly Row[], reference: string): Row {
+  const other = rows.find(
+    ({ workload, system }) => workload === row.workload && system === reference,
   );
-  if (row.problem !== undefined || !reference?.median) return row;
-  return { ...row, ratio: row.median / reference.median };
+  if (row.problem !== undefined || !other?.median) return row;
+  return {
+    ...row,
+    ratio: row.median / other.median,
+    ...(row.p99 && other.p99 && { p99Ratio: row.p99 / other.p99 }),
+  };
 }
 
 /** Where it runs. */

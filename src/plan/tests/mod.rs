@@ -44,7 +44,8 @@ impl Case {
     }
 
     fn chunks(&self, whole: u64, target: u64) -> Vec<Chunk> {
-        chunks(&self.recipes, &self.calls, ChunkSizes { whole, target })
+        let size = ChunkSize { whole, target };
+        chunks(&self.recipes, &self.calls, ChunkSizes::equal(size))
     }
 
     fn plan(&self) -> Plan {

@@ -29,7 +29,7 @@ use crate::device::{
 use crate::graph::Timing;
 use crate::kernel::Kernel;
 use crate::ops;
-use crate::plan::{self, ChunkSizes, RecipeId};
+use crate::plan::{self, ChunkSize, ChunkSizes, RecipeId};
 use crate::tensor::{Packing, Span};
 
 const NOW: Millis = Millis(0.0);
@@ -102,12 +102,8 @@ impl Frail {
 
     /// A device that likes chunks of so many bytes.
     pub(crate) fn in_chunks(max_side_bytes: u64, target: u64) -> Self {
-        let chunks = ChunkSizes {
-            whole: target,
-            target,
-        };
         Frail {
-            chunks,
+            chunks: ChunkSizes::equal(ChunkSize::of(target)),
             ..Frail::new(max_side_bytes)
         }
     }

@@ -23,7 +23,7 @@ function framebatch(engine: "gpu" | "cpu" | "auto", about: string): System {
 }
 
 /** Waits until the devices are measured, as they are from a page's second visit on. */
-async function known(gpu: Session) {
+export async function known(gpu: Session): Promise<void> {
   const until = performance.now() + KNOWN_MS;
   const isMissing = () => gpu.info?.routing?.calibrated === false;
   if (!isMissing()) return;
@@ -60,7 +60,7 @@ function resident(gpu: Session, op: Op) {
 }
 
 /** What the calls of a run share, as tensors. */
-export const hold = (gpu: Session, op: Op, calls: Call[]): Tensor[] =>
+export const hold = (gpu: Session, op: Op, calls: readonly Call[]): Tensor[] =>
   heldOf(op, calls[0]).map(({ data, shape }) => gpu.tensor(data, shape));
 
 export const framebatchGpu = framebatch("gpu", "this package, on the GPU");

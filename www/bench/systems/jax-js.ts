@@ -10,23 +10,14 @@ export const jaxJs: System = {
   bound: "builtin",
   async open(op) {
     if (op.jax === undefined) throw new Error(`it has no ${op.name}`);
-    const jax = await import("@jax-js/jax");
-    const devices = await jax.init("webgpu");
-    if (!devices.includes("webgpu")) throw new Error("no WebGPU adapter");
-    jax.defaultDevice("webgpu");
-    const jitted = op.jax.jitted(jax);
-    const { inputs } = op.jax;
+    const jax = await startJax();
+    const answer = answererByJax(jax, op);
     let kept: numpy.Array[] | undefined;
     return {
       async run(calls) {
-        const held = kept ?? hold(jax, op, calls);
+        const held = kept ?? holdInJax(jax, op, calls);
         if (op.held?.since === "open") kept = held;
-        const answers = calls.map(async (call) => {
-          // A function takes its arguments over, but for references.
-          const more = held.map((array) => array.ref);
-          const result = jitted(...inputs(jax, call), ...more);
-          return (await result.data()) as Float32Array;
-        });
+        const answers = calls.map((call) => answer(call, held));
         if (kept === undefined) for (const array of held) array.dispose();
         return Promise.all(answers);
       },
@@ -38,5 +29,31 @@ export const jaxJs: System = {
   },
 };
 
-const hold = ({ numpy: np }: Jax, op: Op, calls: Call[]) =>
+/** The library on WebGPU. */
+export async function startJax(): Promise<Jax> {
+  const jax = await import("@jax-js/jax");
+  const devices = await jax.init("webgpu");
+  if (!devices.includes("webgpu")) throw new Error("no WebGPU adapter");
+  jax.defaultDevice("webgpu");
+  return jax;
+}
+
+/** What answers a call of an operation that the library has. */
+export function answererByJax(jax: Jax, op: Op) {
+  const { inputs, jitted } = op.jax!;
+  const run = jitted(jax);
+  return async (call: Call, held: readonly numpy.Array[]) => {
+    // A function takes its arguments over, but for references.
+    const more = held.map((array) => array.ref);
+    const result = run(...inputs(jax, call), ...more);
+    return (await result.data()) as Float32Array;
+  };
+}
+
+/** What the calls share, as arrays. */
+export const holdInJax = (
+  { numpy: np }: Jax,
+  op: Op,
+  calls: readonly Call[],
+): numpy.Array[] =>
   heldOf(op, calls[0]).map(({ data, shape }) => np.array(data, { shape }));

@@ -11,24 +11,29 @@ export const perCall: System = {
   bound: "builtin",
   async open(op: Op) {
     const device = await openDevice();
-    const { kernel } = op;
-    const steps = op.steps ?? [{ kernel, takes: [...kernel.operands.keys()] }];
-    const made = await Promise.all(steps.map((step) => single(device, step)));
-    const answer = async ({ operands, t }: Call) => {
-      // Where there are steps, the first one is of the first operand alone.
-      let before: Operand[] = op.steps ? [operands[0]] : [];
-      for (const { takes, ask } of made) {
-        const given = takes.map((k) => operands[k]);
-        before = [await ask([...before, ...given], t)];
-      }
-      return before[0] as Float32Array;
-    };
+    const answer = await answererByHand(device, op);
     return {
       run: (calls) => Promise.all(calls.map(answer)),
       close: () => device.destroy(),
     };
   },
 };
+
+/** What answers a call, its pipelines made. */
+export async function answererByHand(device: GPUDevice, op: Op) {
+  const { kernel } = op;
+  const steps = op.steps ?? [{ kernel, takes: [...kernel.operands.keys()] }];
+  const made = await Promise.all(steps.map((step) => single(device, step)));
+  return async ({ operands, t }: Call): Promise<Float32Array> => {
+    // Where there are steps, the first one is of the first operand alone.
+    let before: Operand[] = op.steps ? [operands[0]] : [];
+    for (const { takes, ask } of made) {
+      const given = takes.map((k) => operands[k]);
+      before = [await ask([...before, ...given], t)];
+    }
+    return before[0] as Float32Array;
+  };
+}
 
 async function single(device: GPUDevice, { kernel, takes }: Step) {
   const pipeline = await device.createComputePipelineAsync({

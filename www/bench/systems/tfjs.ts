@@ -26,17 +26,13 @@ function tfjs(name: string, about: string, forward: boolean): System {
     async open(op) {
       const { tfjs: make } = op;
       if (make === undefined) throw new Error(`it has no ${op.name}`);
-      const { tf, device } = await start(forward);
-      const answer = async (call: Call, held: Tensor[]) => {
-        const tensor = tf.tidy(() => make(tf, call, held));
-        const answer = await tensor.data<"float32">();
-        tensor.dispose();
-        return answer;
-      };
+      const { tf, device } = await startTfjs(forward);
+      const answer = (call: Call, held: Tensor[]) =>
+        answerByTfjs(tf, make, call, held);
       let kept: Tensor[] | undefined;
       return {
         run(calls) {
-          const held = kept ?? hold(tf, op, calls);
+          const held = kept ?? holdInTfjs(tf, op, calls);
           if (op.held?.since === "open") kept = held;
           const answers = calls.map((call) => answer(call, held));
           if (kept === undefined) tf.dispose(held);
@@ -51,10 +47,29 @@ function tfjs(name: string, about: string, forward: boolean): System {
   };
 }
 
-const hold = (tf: TensorFlow, op: Op, calls: Call[]): Tensor[] =>
+/** What the calls share, as tensors. */
+export const holdInTfjs = (
+  tf: TensorFlow,
+  op: Op,
+  calls: readonly Call[],
+): Tensor[] =>
   heldOf(op, calls[0]).map(({ data, shape }) => tf.tensor(data, shape));
 
-async function start(forward: boolean) {
+/** One call: its tensors live until its answer is there. */
+export async function answerByTfjs(
+  tf: TensorFlow,
+  make: NonNullable<Op["tfjs"]>,
+  call: Call,
+  held: Tensor[],
+): Promise<Float32Array> {
+  const tensor = tf.tidy(() => make(tf, call, held));
+  const answer = await tensor.data<"float32">();
+  tensor.dispose();
+  return answer;
+}
+
+/** The library on a device that can be destroyed; `forward` leaves small tensors to JavaScript. */
+export async function startTfjs(forward: boolean) {
   const tf = await import("@tensorflow/tfjs-core");
   const [{ WebGPUBackend }] = await Promise.all([
     import("@tensorflow/tfjs-backend-webgpu"),

@@ -11,18 +11,21 @@ import type { Choice, Measured, Named } from "../run.ts";
 export interface Menu<System extends Named> {
   readonly workloads: readonly Measured<System>[];
   readonly systems: readonly System[];
+  /** What the address asks for in other words than `?workloads=` and `?systems=`: lists as these have. */
+  readonly asked?: { readonly workloads?: string; readonly systems?: string };
 }
 
 /** Shows the boxes, ticked as `query` says. Throws for a name that is not there. */
 export function showChoice<System extends Named>(
   form: HTMLFormElement,
-  { workloads, systems }: Menu<System>,
+  { workloads, systems, asked }: Menu<System>,
   query: URLSearchParams,
   isSoftware: boolean,
 ) {
   const short = workloads.filter(({ isLong }) => !(isLong && isSoftware));
-  fill(form, "workloads", workloads, query.get("workloads") ?? short);
-  fill(form, "systems", systems, query.get("systems") ?? systems);
+  const named = (of: "workloads" | "systems") => asked?.[of] ?? query.get(of);
+  fill(form, "workloads", workloads, named("workloads") ?? short);
+  fill(form, "systems", systems, named("systems") ?? systems);
   form.querySelector<HTMLInputElement>("[name=quick]")!.checked =
     query.has("quick");
   const rounds = form.querySelector<HTMLInputElement>("[name=rounds]")!;

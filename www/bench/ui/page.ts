@@ -45,9 +45,14 @@ export async function showBench<System extends Named>(
     showChoice(form, menu, query, (await machine()).software);
     if (query.has("run") || query.has("report")) void start(menu, showMore);
   } catch (error) {
-    tell(String(error));
-    Object.assign(window, { __result: { problem: String(error) } });
+    refuse(error);
   }
+}
+
+/** Says why nothing can be measured. */
+export function refuse(error: unknown): void {
+  tell(String(error));
+  Object.assign(window, { __result: { problem: String(error) } });
 }
 
 async function start<System extends Named>(

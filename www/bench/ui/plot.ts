@@ -12,8 +12,15 @@ import {
 import { SYSTEMS } from "../systems/index.ts";
 import type { System } from "../systems/system.ts";
 import { WORKLOADS, type Workload } from "../workloads.ts";
+import {
+  axisStyle,
+  color,
+  LOGARITHMIC,
+  milliseconds,
+  plain,
+  powersOfTen,
+} from "./axes.ts";
 
-const LOGARITHMIC = 3;
 const HEIGHT = 380;
 
 /** What is drawn in one plot. */
@@ -121,22 +128,7 @@ class Plot {
 
   private options(): uPlot.Options {
     const { label } = this.family;
-    const style = getComputedStyle(document.documentElement);
-    const color = (name: string) => style.getPropertyValue(name).trim();
-    const axis = {
-      stroke: color("--quiet"),
-      grid: { stroke: color("--line"), width: 1 },
-      ticks: { stroke: color("--line"), width: 1 },
-    };
-    const text = (value: number | null) =>
-      value === null ? "" : value.toLocaleString("en");
-    const marks = (_: uPlot, splits: number[]) =>
-      splits.map((value) =>
-        Number.isInteger(Math.log10(value)) ||
-        Math.abs(Math.log10(value) % 1) < 1e-9
-          ? text(value)
-          : null,
-      );
+    const axis = axisStyle();
     return {
       width: this.into.clientWidth,
       height: HEIGHT,
@@ -145,19 +137,18 @@ class Plot {
         y: { distr: LOGARITHMIC },
       },
       axes: [
-        { ...axis, label, values: marks },
-        { ...axis, label: "ms", size: 56, values: marks },
+        { ...axis, label, values: powersOfTen },
+        { ...axis, label: "ms", size: 56, values: powersOfTen },
       ],
       series: [
-        { label, value: (_, value) => text(value) },
+        { label, value: (_, value) => plain(value) },
         ...this.names.map((name) => ({
           label: name,
           stroke: color(`--${name}`),
           width: 2,
           points: { show: true, size: 6 },
           spanGaps: true,
-          value: (_: uPlot, value: number | null) =>
-            value === null ? "–" : `${value.toPrecision(3)} ms`,
+          value: milliseconds,
         })),
       ],
     };

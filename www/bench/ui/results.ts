@@ -7,7 +7,7 @@ import type { About, Row } from "../record.ts";
 /** A workload; whether its parts add up to its time. */
 type Shown = About & { readonly isSum?: true };
 
-const COLUMNS = ["system", "median", "p95", "runs", "× one batch", ""];
+const COLUMNS = ["system", "median", "p95", "runs", "×", ""];
 /** Columns that a narrow screen has no room for. */
 const OPTIONAL = ["p95", "runs"];
 
@@ -34,7 +34,8 @@ function panel(workload: Shown, rows: Row[]): HTMLElement {
   for (const name of COLUMNS) {
     const cell = element("th", OPTIONAL.includes(name) ? "optional" : "");
     cell.scope = "col";
-    cell.textContent = name;
+    cell.textContent =
+      name === "×" ? `× ${workload.compared ?? "one batch"}` : name;
     head.append(cell);
   }
   table.createTHead().append(head);
@@ -81,8 +82,21 @@ function lines(
   const amount = element("span", "amount");
   amount.style.setProperty("--share", share(row.median, ...range));
   bar.append(amount);
-  if (row.parts === undefined) return [line];
-  return [line, partsOf(row.parts, workload.isSum ?? false)];
+  const shown: HTMLElement[] = [line];
+  if (row.note !== undefined) shown.push(noted(row.note));
+  const { p99, p99Ratio, parts } = row;
+  const tails = { ...(p99 && { p99 }), ...(p99Ratio && { "p99 ×": p99Ratio }) };
+  const all = { ...tails, ...parts };
+  if (Object.keys(all).length === 0) return shown;
+  return [...shown, partsOf(all, workload.isSum ?? false)];
+}
+
+function noted(text: string): HTMLElement {
+  const line = element("tr", "parts");
+  const cell = line.insertCell();
+  cell.colSpan = COLUMNS.length;
+  cell.textContent = text;
+  return line;
 }
 
 /** The parts by name; where they add up, as one bar too. */
