@@ -4,6 +4,7 @@
 //! Nothing here computes, plans or decides when to send.
 
 mod arrival;
+mod blending;
 mod blocking;
 mod builder;
 mod calibration;
@@ -54,10 +55,11 @@ mod platform;
 #[path = "tests/platform.rs"]
 mod platform;
 
+pub use blending::Layer;
 pub use blocking::Blocking;
 pub use builder::{Attention, Axes, Batch, Part, Value};
 pub use call::Call;
-pub use clips::{Clip, Layer};
+pub use clips::Clip;
 pub use config::{Config, EngineChoice};
 pub use device_event::DeviceEvent;
 pub use embedder::{

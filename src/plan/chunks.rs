@@ -50,7 +50,7 @@ const TRIES: usize = 4;
 const COARSE: u64 = 8;
 
 impl ChunkSize {
-    /// So many bytes, for whole batches as for chunks.
+    /// The same bytes for whole batches as for chunks.
     pub const fn of(bytes: u64) -> ChunkSize {
         ChunkSize {
             whole: bytes,

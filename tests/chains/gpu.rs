@@ -89,15 +89,9 @@ impl Harness {
             .iter()
             .map(|(_, call)| push(&call.constants))
             .collect();
-        // Calls lie end to end in each buffer.
         let mut lengths = vec![0; program.buffers as usize];
         let homes: Vec<Vec<u32>> = (calls.iter())
-            .map(|(sizes, _)| {
-                let words = sizes.buffers.iter().zip(&mut lengths);
-                words
-                    .map(|(words, length)| std::mem::replace(length, *length + aligned(*words)))
-                    .collect()
-            })
+            .map(|(sizes, _)| append_call(&mut lengths, sizes))
             .collect();
         let buffers: Vec<wgpu::Buffer> = lengths.iter().map(|words| self.buffer(*words)).collect();
         let residents = self.residents(program, calls[0].1);
@@ -130,17 +124,11 @@ impl Harness {
             };
             if blocks > 0 {
                 let arena = self.upload(&words);
-                self.dispatch(
-                    stage,
-                    &arena,
-                    &params,
-                    |source| match source {
-                        Source::Input(_) | Source::Scalar => &arena,
-                        Source::Resident(input) => &residents[input as usize],
-                        Source::Buffer(buffer) => &buffers[buffer.0 as usize],
-                    },
-                    &buffers[stage.buffer().unwrap().0 as usize],
-                );
+                self.dispatch(stage, &params, |source| match source {
+                    Source::Input(_) | Source::Scalar => &arena,
+                    Source::Resident(input) => &residents[input as usize],
+                    Source::Buffer(buffer) => &buffers[buffer.0 as usize],
+                });
             }
         }
         let read: HashMap<u32, Vec<u32>> = (program.outputs.iter())
@@ -165,10 +153,8 @@ impl Harness {
     fn dispatch<'a>(
         &mut self,
         stage: &Stage,
-        arena: &wgpu::Buffer,
         params: &Params,
         buffer_of: impl Fn(Source) -> &'a wgpu::Buffer,
-        output: &wgpu::Buffer,
     ) {
         let uniform = self.upload_as(
             bytemuck::cast_slice(&[*params]),
@@ -181,8 +167,9 @@ impl Harness {
         for (binding, source) in sources.iter().enumerate() {
             bound[binding] = buffer_of(*source);
         }
-        bound[RESULT as usize] = output;
-        bound[SEGMENTS as usize] = arena;
+        bound[RESULT as usize] = buffer_of(Source::Buffer(stage.buffer().unwrap()));
+        // The segment table lies behind the operands.
+        bound[SEGMENTS as usize] = buffer_of(Source::Scalar);
         bound[PARAMS as usize] = &uniform;
         let entries: Vec<wgpu::BindGroupEntry<'_>> = (0_u32..)
             .zip(&bound)
@@ -301,6 +288,13 @@ impl Harness {
         let view = staging.slice(..).get_mapped_range().unwrap();
         bytemuck::cast_slice(&view).to_vec()
     }
+}
+
+/// Where the words of a call begin in each buffer, behind the words of the calls before.
+fn append_call(lengths: &mut [u32], sizes: &Sizes) -> Vec<u32> {
+    let words = sizes.buffers.iter().zip(lengths);
+    let place = words.map(|(words, length)| std::mem::replace(length, *length + aligned(*words)));
+    place.collect()
 }
 
 /// How an input is packed, if it is.

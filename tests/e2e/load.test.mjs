@@ -39,7 +39,7 @@ async function load(query, use, { prepare, at = isolated } = {}) {
 
 async function result(page) {
   await page.waitForFunction(() => window.__result, { timeout: 180_000 });
-  // As JSON says it: what is undefined is not there.
+  // The result as JSON says it: without fields that are undefined.
   return JSON.parse(await page.evaluate(() => JSON.stringify(window.__result)));
 }
 

@@ -1,5 +1,5 @@
 // Runs what was chosen: every workload on every system, one after the other; in rounds,
-// if there are several, so that a page's moods meet all systems alike.
+// if there are several, so that slow moments of the page meet all systems alike.
 //
 // The run shows nothing. Stopping takes effect between two runs, which is when nothing is
 // on its way; what was measured until then is kept.

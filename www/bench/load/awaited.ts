@@ -52,7 +52,7 @@ export async function awaited(
   return times;
 }
 
-/** So many calls of so many items in the callback of a frame. */
+/** Calls of as many items each in the callback of a frame. */
 interface FrameOfCalls {
   readonly op: Op;
   readonly count: number;

@@ -15,7 +15,7 @@ export interface Waits {
 const REFUSED = -1;
 
 export class Latencies {
-  /** Of the call at each place; NaN while there is no answer. */
+  /** The latency of the call at each place; NaN while there is no answer. */
   private readonly ms: Float64Array;
   answered = 0;
   refused = 0;
@@ -50,7 +50,7 @@ export class Latencies {
     return this.first < due.length ? Math.max(0, now - due[this.first]) : 0;
   }
 
-  /** Of all calls that were due by `now` and not refused, in the order of their due times. */
+  /** The waits of all calls that were due by `now` and not refused, in the order of their due times. */
   until(now: number): Waits {
     const { ms, due } = this;
     const kept = Array.from(due.keys()).filter(

@@ -17,7 +17,7 @@ export type Frames = "still" | "animated";
 export interface Load extends Rhythm {
   readonly mix: Mix;
   readonly frames: Frames;
-  /** As long as the effort says, where it is undefined. */
+  /** The run is as long as the effort says where nothing is given. */
   readonly seconds?: number;
 }
 

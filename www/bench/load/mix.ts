@@ -16,7 +16,7 @@ export interface Kind {
 export const MIXES = ["mixed", "lerp"] as const;
 export type Mix = (typeof MIXES)[number];
 
-/** Of what a mix is made, in words. */
+/** The parts of a mix, in words. */
 export const ABOUT_MIX: Record<Mix, string> = {
   mixed:
     "lerps of 64 floats, slerps of 16 rotations, chains of three operations on 256 floats, a network of 32, 64 and 10 numbers for 1 to 8 rows, gradients of 16 states, as many of each",
@@ -38,7 +38,7 @@ export function kindsOf(mix: Mix): readonly Kind[] {
       ];
 }
 
-/** So many items a call; as many calls as are different. */
+/** A kind of calls of so many items each, of which a mix has a pool of different ones. */
 export const kind = (op: Op, items: number): Kind => ({
   op,
   calls: op.calls(POOL, items),

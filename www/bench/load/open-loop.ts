@@ -1,6 +1,6 @@
 // Makes the calls of a load when they are due, and waits for none of them.
 //
-// It is an open loop: whoever answers slowly is asked no less often. Where the answers fall
+// The loop is open: whoever answers slowly is asked no less often. Where the answers fall
 // behind by some seconds it stops, because everything after that waits longer and longer.
 // It opens nothing, and decides nothing about what is asked.
 
@@ -12,7 +12,7 @@ import type { Kind } from "./mix.ts";
 import type { Target } from "./system.ts";
 import { Ticker } from "./ticker.ts";
 
-/** Not that of the due times: what a call is has nothing to do with when it comes. */
+/** The seed of the calls' kinds, other than that of due times: what a call is has nothing to do with when it comes. */
 const KIND_SEED = 54321;
 /** Nobody waits longer for an answer than this; the load then ends. */
 const BEHIND_MS = 3000;

@@ -54,7 +54,7 @@ const jax = answering(jaxJs, async (kinds) => {
   });
   return {
     ask: (kind, call) => made[kind].answer(call, made[kind].held),
-    // Its device is the page's, and cannot be given back.
+    // The library's device is the page's, and cannot be given back.
     close() {
       for (const array of made.flatMap(({ held }) => held)) array.dispose();
     },

@@ -1,6 +1,6 @@
 // Says when calls are due, from a thread of its own: the page it wakes may be busy.
 //
-// It knows times and nothing else. A page's own timers round to milliseconds, and asking
+// The worker knows times and nothing else. A page's own timers round to milliseconds, and asking
 // the clock all the time would keep the page from its work.
 
 import type { Schedule } from "./ticker.ts";

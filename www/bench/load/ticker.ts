@@ -6,7 +6,7 @@ export interface Schedule {
   readonly times: Float64Array;
   /** Milliseconds since 1970. */
   readonly start: number;
-  /** Its first word is 1 when the page has heard the last message; its second word never changes. */
+  /** The first word is 1 when the page has heard the last message; the second word never changes. */
   readonly taken?: Int32Array<SharedArrayBuffer>;
 }
 
