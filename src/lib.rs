@@ -49,7 +49,7 @@ mod native;
 #[cfg(all(target_arch = "wasm32", feature = "javascript"))]
 mod wasm;
 
-pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
+pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset, Priority};
 pub use device::DeviceInfo;
 #[cfg(not(target_arch = "wasm32"))]
 pub use device::{Adapter, AdapterKind};

@@ -4,6 +4,7 @@ export { isSupported, open, shared } from "./session/open.js";
 export { CODES, type Code, FramebatchError } from "./checks/errors.js";
 export type { Session } from "./session/session.js";
 export type { Mode, States } from "./session/states.js";
+export type { Priority } from "./checks/priority.js";
 export type { Fraction, Points } from "./calls/arguments.js";
 export type {
   CallOptions,

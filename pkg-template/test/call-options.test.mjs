@@ -22,6 +22,43 @@ test("a call says where it runs", async () => {
   );
 });
 
+test("a call says how urgent it is", async () => {
+  const { gpu, core } = await manual();
+  const tensor = gpu.tensor([1, 2]);
+  const states = u8(16, 2);
+  const calls = [
+    (options) => gpu.lerp(f32(1), f32(1), 0, options),
+    (options) => gpu.slerp(f32(0, 0, 0, 1), f32(0, 0, 0, 1), 0, options),
+    (options) => tensor.exp().read(options),
+    (options) => gpu.readAll([tensor.exp(), tensor.neg()], options),
+    (options) => gpu.states.gradients(states, options),
+    (options) => gpu.states.lerp(states, states, 0.5, options),
+  ];
+  const rows = [
+    [undefined, "queued", 0],
+    ["normal", "queued", 0],
+    ["high", "high", 1],
+    ["low", "low", 2],
+  ];
+  for (const call of calls) {
+    for (const [priority, list, number] of rows) {
+      const before = core[list].length;
+      call(priority === undefined ? undefined : { priority });
+      assert.equal(core[list].length, before + 1, `${call} ${priority}`);
+      assert.equal(core[list].at(-1).priority, number);
+    }
+  }
+  for (const wrong of ["urgent", 1, null]) {
+    await assert.rejects(
+      gpu.lerp(f32(1), f32(1), 0, { priority: wrong, label: "x" }),
+      {
+        code: "invalid-input",
+        message: `lerp (label 'x'): priority must be 'high', 'normal' or 'low', got '${wrong}'`,
+      },
+    );
+  }
+});
+
 test("keys are numbers only under 'latest', and live as long as their calls", async () => {
   const plain = await manual();
   plain.gpu.lerp(f32(1), f32(1), 0, { key: "k" });

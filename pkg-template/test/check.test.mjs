@@ -180,7 +180,7 @@ const CASES = [
   ],
   [
     () => gpu.states.lerp(bytes(16), bytes(16), 0, { width: 3 }),
-    "states.lerp: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, onMetrics, label",
+    "states.lerp: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, priority, onMetrics, label",
   ],
   [
     () => gpu.states.gradients(bytes(16), { field: 3 }),
@@ -188,7 +188,7 @@ const CASES = [
   ],
   [
     () => gpu.lerp(floats(1), floats(1), 0, { field: "rho" }),
-    "lerp: there is no option 'field'; the options are width, signal, deadlineMs, into, key, engine, flush, onMetrics, label",
+    "lerp: there is no option 'field'; the options are width, signal, deadlineMs, into, key, engine, flush, priority, onMetrics, label",
   ],
   // Detached.
   [
@@ -241,11 +241,11 @@ const CASES = [
   // Options.
   [
     () => gpu.lerp(floats(1), floats(1), 0, { widht: 1 }),
-    "lerp: there is no option 'widht'; the options are width, signal, deadlineMs, into, key, engine, flush, onMetrics, label",
+    "lerp: there is no option 'widht'; the options are width, signal, deadlineMs, into, key, engine, flush, priority, onMetrics, label",
   ],
   [
     () => gpu.slerp(floats(4), floats(4), 0, { width: 4 }),
-    "slerp: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, onMetrics, label",
+    "slerp: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, priority, onMetrics, label",
   ],
   [
     () => gpu.lerp(floats(1), floats(1), 0, 7),

@@ -175,7 +175,7 @@ test("wrong samplings reject in a sentence", async () => {
     ],
     [
       () => clip.sample(0, { width: 2 }),
-      "sample: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, onMetrics, label",
+      "sample: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, priority, onMetrics, label",
     ],
     [
       () => clip.sampleTo({}, 0),

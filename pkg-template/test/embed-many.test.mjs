@@ -1,13 +1,13 @@
-// Many texts in and their vectors out: in order, by slices, from any source, and the more
-// urgent first.
+// Many texts in and their vectors out: in order, by slices, from any source and of any
+// priority.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { module, settled } from "./face.mjs";
-import { answer, made } from "./embedder-session.mjs";
+import { made } from "./embedder-session.mjs";
 import { vector } from "./folder.mjs";
 
-const { SliceSize, MOST_TOKENS } = await module("embeddings/priorities");
+const { MOST_TOKENS } = await module("embeddings/embed-many");
 
 test("many texts come back in their order, by slices and with progress", async () => {
   const { core, embedder } = await made();
@@ -39,17 +39,15 @@ test("an array of texts waits for no task but its answer's", async () => {
   };
   let tasks = 0;
   const count = setInterval(() => (tasks += 1), 0);
-  for (const priority of ["low", "normal", "high"]) {
-    let vectors;
-    embedder.embedMany(texts.slice(0, 4), { priority }).then((all) => {
-      vectors = all;
-    });
-    await microtasks();
-    assert.equal(core.flights.length, 1, priority);
-    core.answer();
-    await microtasks();
-    assert.equal(vectors?.length, 4, priority);
-  }
+  let vectors;
+  embedder.embedMany(texts.slice(0, 4)).then((all) => {
+    vectors = all;
+  });
+  await microtasks();
+  assert.equal(core.flights.length, 1);
+  core.answer();
+  await microtasks();
+  assert.equal(vectors?.length, 4);
   const all = embedder.embedMany(texts).then();
   await microtasks();
   assert.deepEqual([core.flights.length, tasks], [1, 0]);
@@ -157,51 +155,33 @@ test("a text that is wrong rejects at its place, and a signal at once", async ()
   assert.throws(() => embedder.embedMany(["a"]), { code: "disposed" });
 });
 
-test("what is less urgent is begun when nothing more urgent waits", async () => {
-  const { gpu, core, embedder } = await made();
-  const finished = [];
-  const note = (name, promise) => promise.then(() => finished.push(name));
-  const urgent = note("high", embedder.embed("a", { priority: "high" }));
-  const many = note("low", embedder.embedMany(["b"], { priority: "low" }));
-  const normal = note("normal", embedder.embedMany(["c"]));
-  await settled();
-  const waiting = () =>
-    [...core.queued, ...core.flights.flat()].map(({ ticket }) => ticket).length;
-  assert.equal(waiting(), 1);
-  answer({ gpu, core });
-  await urgent;
-  await settled();
-  assert.equal(waiting(), 1);
-  core.answer();
-  await normal;
-  await settled();
-  assert.equal(waiting(), 1);
-  core.answer();
-  await many;
-  assert.deepEqual(finished, ["high", "normal", "low"]);
+test("texts have the priority that was asked for, and slices of low ones need no flush", async () => {
+  const { core, embedder } = await made();
+  for (const [name, expected] of [
+    [undefined, { queued: 0, flights: 1, high: 0, low: 0 }],
+    ["high", { queued: 0, flights: 0, high: 2, low: 0 }],
+    ["low", { queued: 0, flights: 0, high: 0, low: 2 }],
+  ]) {
+    const options = name === undefined ? {} : { priority: name };
+    const all = embedder.embedMany(["a", "b"], options).then();
+    for (let i = 0; i < 200; i += 1) await undefined;
+    const found = Object.keys(expected).map((list) => [
+      list,
+      core[list].length,
+    ]);
+    assert.deepEqual(Object.fromEntries(found), expected, name);
+    await settled();
+    core.answer();
+    assert.deepEqual(await all, [vector(2, 4, 3), vector(2, 5, 3)]);
+  }
 });
 
-test("slices of low priority get as large as fits a frame or two", () => {
-  const size = new SliceSize();
-  let now = 0;
-  const after = (perToken) => {
-    const { tokens } = size;
-    const sent = now;
-    now += tokens * perToken;
-    size.took(tokens, sent, now);
-    return size.tokens;
-  };
-  // 1 M tokens a second: from few on four times as many, until 25 ms or the largest batch.
-  const sizes = [size.tokens, ...[0, 1, 2, 3, 4].map(() => after(0.001))];
-  assert.deepEqual(sizes, [64, 256, 1024, 4096, MOST_TOKENS, MOST_TOKENS]);
-  // A slow device: at once as few as it needs.
-  assert.equal(after(1), 25);
-  // One that hardly moves still gets a text at a time.
-  for (let i = 0; i < 5; i += 1) after(100);
-  assert.equal(size.tokens, 1);
-  // Two on their way: the second one's time begins with the first one's end.
-  const two = new SliceSize();
-  two.took(1024, 0, 10);
-  two.took(1024, 0, 20);
-  assert.equal(two.tokens, 2560);
+test("low texts go slice by slice, as the core cuts them", async () => {
+  const { core, embedder } = await made();
+  core.slice = 2;
+  core.answersAtOnce = true;
+  const texts = ["a", "b", "c", "a b", "b c"];
+  const before = core.batch;
+  const vectors = await embedder.embedMany(texts, { priority: "low" });
+  assert.deepEqual([vectors.length, core.batch - before], [5, 3]);
 });

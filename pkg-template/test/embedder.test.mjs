@@ -88,7 +88,7 @@ test("equal texts are computed once, and each caller has its own array", async (
   const others = [
     embedder.embed("a", { label: "mine" }),
     embedder.embed("a", { into }),
-    embedder.embed("a", { priority: "high" }),
+    embedder.embed("a", { priority: "normal" }),
   ];
   // What may differ, or be told of by itself, is a call of its own.
   const own = [
@@ -107,6 +107,25 @@ test("equal texts are computed once, and each caller has its own array", async (
   // What was answered is not kept.
   void embedder.embed("a");
   assert.equal(core.queued.length, 1);
+});
+
+test("an urgent text does not wait for an equal one that is less so", async () => {
+  const { gpu, core, embedder } = await made();
+  const asked = [{ priority: "low" }, {}, { priority: "high" }];
+  const calls = [...asked, ...asked].map((options) =>
+    embedder.embed("a", options),
+  );
+  const { low, queued, high } = core;
+  assert.deepEqual(
+    [low, queued, high].map(({ length }) => length),
+    [1, 1, 1],
+  );
+  await settled();
+  answer({ gpu, core });
+  core.answer();
+  core.answer();
+  for (const array of await Promise.all(calls))
+    assert.deepEqual(array, vector(2, 4, 3));
 });
 
 test("who gives up takes nothing from those who asked the same", async () => {
@@ -214,7 +233,7 @@ test("texts and tokens that are wrong are refused in a sentence", async () => {
     ],
     [
       ["embed", "a", { speed: 1 }],
-      "there is no option 'speed'; the options are priority, prompt, truncate, signal",
+      "there is no option 'speed'; the options are prompt, truncate, signal",
     ],
     [["embed", "a", null], "options must be an object, got null"],
     [
@@ -303,9 +322,8 @@ test("what still waits to be called when an embedder is disposed of rejects", as
   const { freed } = chunk;
   const leader = new AbortController();
   const calls = [
-    embedder.embed("a", { priority: "high", signal: leader.signal }),
+    embedder.embed("a", { signal: leader.signal }),
     embedder.embed("a"),
-    embedder.embedMany(["b"], { priority: "low" }).then(),
   ];
   for (const call of calls) call.catch(() => {});
   const pending = embedder.embed("c");

@@ -30,6 +30,9 @@ export class Batches {
     /** What lies on the device, by number; undefined until it is filled. */
     this.tensors = new Map();
     this.queued = [];
+    /** What waits of other priorities than normal. */
+    this.high = [];
+    this.low = [];
     this.flights = [];
     /** The number of the batch that is open. */
     this.batch = 0;

@@ -80,6 +80,9 @@ class Core extends Batches {
     this.growsOnRelease = false;
     /** Calls after which `submit` flushes by itself. */
     this.full = Infinity;
+    /** Calls of low priority that a turn sends, and whether they wait for a flush. */
+    this.slice = Infinity;
+    this.lowNeedsFlush = false;
     /** What `due` answers. */
     this.dueAt = NaN;
     /** Thrown by the next call of the method it is named after. */
@@ -88,6 +91,7 @@ class Core extends Batches {
     this.counts = {
       submits: 0,
       flushes: 0,
+      turns: 0,
       atOnce: 0,
       reserves: 0,
       aborts: 0,
@@ -228,7 +232,7 @@ class Core extends Batches {
     return 0;
   }
 
-  submit(structure, rows, scalar, key, engine) {
+  submit(structure, rows, scalar, key, engine, priority) {
     if (this.fails("submit")) return -1;
     this.counts.submits += 1;
     const spec = this.structures[structure];
@@ -237,10 +241,20 @@ class Core extends Batches {
     const at = this.view()[HEADER];
     const ticket = this.nextTicket;
     this.nextTicket = (ticket + 1) >>> 0;
-    const call = { ticket, spec, shape, rows, scalar, key, engine, at };
+    const call = {
+      ticket,
+      spec,
+      shape,
+      rows,
+      scalar,
+      key,
+      engine,
+      priority,
+      at,
+    };
     this.words[HEADER] = at + shape.words;
     if (this.explained) this.explained.push(call);
-    else this.queued.push(call);
+    else [this.queued, this.high, this.low][priority].push(call);
     if (this.queued.length >= this.full) this.flush(false);
     return ticket;
   }
@@ -256,6 +270,21 @@ class Core extends Batches {
     if (this.answersAtOnce) this.answer();
   }
 
+  turn(goes) {
+    this.fail("turn");
+    this.counts.turns += 1;
+    this.launch(this.high.splice(0));
+    if (goes) this.launch(this.low.splice(0, this.slice));
+    return this.low.length > 0 && !this.lowNeedsFlush;
+  }
+
+  launch(calls) {
+    if (calls.length === 0) return;
+    this.flights.push(Object.assign(calls, { batch: this.batch }));
+    this.batch += 1;
+    if (this.answersAtOnce) this.answer();
+  }
+
   due(now) {
     this.fail("due");
     return typeof this.dueAt === "function" ? this.dueAt(now) : this.dueAt;
@@ -267,7 +296,8 @@ class Core extends Batches {
 
   abort(ticket) {
     this.counts.aborts += 1;
-    for (const batch of [this.queued, ...this.flights]) {
+    const waiting = [this.queued, this.high, this.low];
+    for (const batch of [...waiting, ...this.flights]) {
       const at = batch.findIndex((call) => call.ticket === ticket);
       if (at < 0) continue;
       batch.splice(at, 1);
@@ -335,9 +365,10 @@ class Core extends Batches {
   dispose() {
     this.fail("dispose");
     this.counts.disposed += 1;
-    const left = [...this.flights.flat(), ...this.queued];
+    const waiting = [this.queued, this.high, this.low];
+    const left = [...this.flights, ...waiting].flat();
     this.flights = [];
-    this.queued = [];
+    [this.queued, this.high, this.low] = [[], [], []];
     if (left.length > 0)
       this.settle(left, { code: "disposed", message: "disposed" });
   }

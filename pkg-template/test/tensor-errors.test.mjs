@@ -430,7 +430,7 @@ const READINGS = [
   [
     () => x.read({ width: 1 }),
     "invalid-input",
-    "read: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, onMetrics, label",
+    "read: there is no option 'width'; the options are signal, deadlineMs, into, key, engine, flush, priority, onMetrics, label",
   ],
   [
     () => x.read({ into: floats(3) }),

@@ -14,6 +14,16 @@ pub(super) enum Room {
     Superseded(Ticket),
 }
 
+impl Room {
+    /// The queued call whose place the new one takes, if it takes one.
+    pub(super) fn superseded(&self) -> Option<Ticket> {
+        match self {
+            Room::Superseded(older) => Some(*older),
+            Room::Free | Room::Sealed => None,
+        }
+    }
+}
+
 impl<W, P, F> Queue<W, P, F> {
     /// Calls that may still wait before the queue is full; not above 0 when full.
     pub fn desired_size(&self) -> i64 {
@@ -37,7 +47,7 @@ impl<W, P, F> Queue<W, P, F> {
 
     /// Whether the queue has room for a call. A call larger than the whole capacity still
     /// fits where none waits.
-    fn has_room(&self, request: &Request) -> bool {
+    pub(super) fn has_room(&self, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
         if self.pending_calls < calls && self.pending_bytes + request.bytes <= bytes {
             return true; // What is in flight need not be told apart.
@@ -56,7 +66,7 @@ impl<W, P, F> Queue<W, P, F> {
         match self.config.overflow {
             Overflow::Wait => {
                 // Sealing the open batch at every newcomer would send batches of one.
-                Ok(match self.open_reaches_capacity(request) {
+                Ok(match self.reaches_capacity(&self.open, request) {
                     true => Room::Sealed,
                     false => Room::Free,
                 })
@@ -80,46 +90,49 @@ impl<W, P, F> Queue<W, P, F> {
     /// no place for it.
     pub fn closes_for(&self, request: &Request) -> bool {
         let waits = self.config.overflow == Overflow::Wait && !self.has_room(request);
-        let is_over = || waits && self.open_reaches_capacity(request);
-        !self.open.is_empty() && (self.exceeds(request) || is_over())
+        let is_over = || waits && self.reaches_capacity(&self.open, request);
+        !self.open.is_empty() && (self.exceeds(&self.open, request) || is_over())
     }
 
-    fn open_reaches_capacity(&self, request: &Request) -> bool {
+    /// Whether a batch is as large as the whole queue may be.
+    pub(super) fn reaches_capacity(&self, batch: &Batch<W, P>, request: &Request) -> bool {
         let Capacity { calls, bytes } = self.config.queue_capacity;
-        self.open.live >= calls || self.open.bytes + request.bytes > bytes
+        batch.live >= calls || batch.bytes + request.bytes > bytes
     }
 
     fn oldest_of(&self, key: Option<u32>) -> Option<Ticket> {
         let key = key?;
-        let queued = self.parked.iter().chain(&self.sealed).chain([&self.open]);
-        let mut calls = queued.flat_map(Batch::calls);
-        calls
-            .find(|call| call.is_live && call.request.key == Some(key))
-            .map(|call| call.ticket)
+        let calls = self.waiting().flat_map(Batch::calls);
+        let calls = calls.filter(|call| call.is_live && call.request.key == Some(key));
+        calls.map(|call| call.ticket).reduce(older)
     }
 
-    /// Whether the open batch is too full for one more call.
-    pub(super) fn exceeds(&self, request: &Request) -> bool {
+    /// Whether a batch is too full for one more call.
+    pub(super) fn exceeds(&self, batch: &Batch<W, P>, request: &Request) -> bool {
         let BatchConfig {
             max_batch_size,
             max_batch_cost,
             max_batch_bytes,
             ..
         } = self.config;
-        self.open.bytes + request.bytes > max_batch_bytes
-            || self.open.cost + request.cost > max_batch_cost
-            || max_batch_size.is_some_and(|most| self.open.items + request.items > most)
+        batch.bytes + request.bytes > max_batch_bytes
+            || batch.cost + request.cost > max_batch_cost
+            || max_batch_size.is_some_and(|most| batch.items + request.items > most)
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self, batch: &Batch<W, P>) -> bool {
         let BatchConfig {
             max_batch_size,
             max_batch_cost,
             max_batch_bytes,
             ..
         } = self.config;
-        self.open.bytes >= max_batch_bytes
-            || self.open.cost >= max_batch_cost
-            || max_batch_size.is_some_and(|most| self.open.items >= most)
+        batch.bytes >= max_batch_bytes
+            || batch.cost >= max_batch_cost
+            || max_batch_size.is_some_and(|most| batch.items >= most)
     }
+}
+
+fn older(a: Ticket, b: Ticket) -> Ticket {
+    if b.is_before(a) { b } else { a }
 }

@@ -4,7 +4,7 @@
 //! places of other calls stay right. It leaves the list when the batch is taken to be sent.
 //! When that is, the queue decides.
 
-use super::{Call, Millis, Request, Ticket};
+use super::{Call, Millis, Priority, Request, Ticket};
 use std::ops::Range;
 
 /// A batch's number.
@@ -29,11 +29,15 @@ pub struct Batch<W, P> {
     pub origin: BatchId,
     /// When the oldest call was taken.
     pub oldest: Millis,
+    /// The priority of the calls.
+    pub priority: Priority,
     /// What the caller keeps with the batch.
     pub payload: P,
     /// The ticket that says how old the batch is: that of its oldest call, live or not, or
     /// that of the batch which its calls left.
     pub(super) first: Ticket,
+    /// The number of the batch's last launch, if it was ever launched.
+    pub(super) launch: Option<u64>,
     /// The calls, in up to three runs, each in the order of tickets: the front, the middle
     /// and the back. All calls of a batch that waits are its middle.
     calls: Vec<Call<W>>,
@@ -55,8 +59,10 @@ impl<W, P> Batch<W, P> {
             id,
             origin: id,
             oldest: Millis::default(),
+            priority: Priority::Normal,
             payload,
             first: Ticket(0),
+            launch: None,
             calls: Vec::with_capacity(calls),
             front: 0,
             back: 0,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Batch, BatchId, Queue};
+use super::{Batch, BatchId, Priority, Queue};
 
 /// A batch in flight, and what the caller knows of its way.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ impl<W, P, F> Queue<W, P, F> {
     /// there.
     pub(super) fn fly(&mut self, mut batch: Batch<W, P>, way: F) -> usize {
         batch.is_urgent = false; // If the batch is sent again there is no hurry.
+        batch.launch = Some(self.launches);
+        self.launches += 1;
         batch.purge();
         self.in_flight.push(InFlight { batch, way });
         self.in_flight.len() - 1
@@ -72,12 +74,14 @@ impl<W, P, F> Queue<W, P, F> {
     }
 
     /// Puts a batch, by its place, that was lost in flight back among those that wait to be
-    /// sent, before everything that came after it.
+    /// sent, before everything that came after it. Its calls are of normal priority from
+    /// here on, so that batches which were launched in one order go again in that order.
     pub fn requeue(&mut self, at: usize) -> (&mut Batch<W, P>, F) {
         let InFlight { mut batch, way } = self.in_flight.remove(at);
         batch.reunite();
         batch.purge();
-        let place = self.place(&self.sealed, &batch);
+        batch.priority = Priority::Normal;
+        let place = self.place_again(&batch);
         self.sealed.insert(place, batch);
         (&mut self.sealed[place], way)
     }

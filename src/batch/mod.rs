@@ -12,14 +12,21 @@ mod calls;
 mod config;
 mod in_flight;
 mod parked;
+mod priority;
 mod queue;
+mod slices;
+mod tiers;
+mod turns;
 
 pub use budget::MemoryBudget;
 pub use call::{Call, Request, Ticket};
 pub use calls::{Batch, BatchId};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
 pub use in_flight::InFlight;
+pub use priority::Priority;
 pub use queue::{Accepted, Admission, Due, Queue};
+pub use tiers::Promotion;
+pub use turns::LowWork;
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

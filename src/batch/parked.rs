@@ -3,7 +3,7 @@
 //!
 //! What a parked batch waits for is not known here.
 
-use super::{Batch, BatchId, Call, Queue};
+use super::{Batch, BatchId, Call, Priority, Queue};
 
 impl<W, P, F> Queue<W, P, F> {
     /// Makes a batch for calls that leave a batch in flight, by its place; it is as old as
@@ -13,6 +13,7 @@ impl<W, P, F> Queue<W, P, F> {
         let batch = &self.in_flight[at].batch;
         // The new batch is as old as the batch in flight: ahead of all that came later.
         (other.oldest, other.first) = (batch.oldest, batch.first);
+        (other.priority, other.launch) = (batch.priority, batch.launch);
         other
     }
 
@@ -109,8 +110,9 @@ impl<W, P, F> Queue<W, P, F> {
 
     /// Puts the parked batches back among those that wait to be taken.
     pub fn resume_all(&mut self) {
-        for batch in std::mem::take(&mut self.parked) {
-            let place = self.place(&self.sealed, &batch);
+        for mut batch in std::mem::take(&mut self.parked) {
+            batch.priority = Priority::Normal;
+            let place = self.place_again(&batch);
             self.sealed.insert(place, batch);
         }
     }

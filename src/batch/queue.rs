@@ -5,10 +5,14 @@
 //! between these lists as one value. A ticket leaves exactly once: with its batch, by
 //! abort, superseded, or when everything is drained.
 //!
-//! Parked batches, batches in flight and backpressure are in files of their own.
+//! What waits here is of normal priority. Other priorities, parked batches, batches in
+//! flight and backpressure are in files of their own.
 
 use super::backpressure::Room;
-use super::{Batch, BatchConfig, BatchId, Capacity, InFlight, Millis, Policy, Request, Ticket};
+use super::tiers::Tiers;
+use super::{
+    Batch, BatchConfig, BatchId, Capacity, InFlight, Millis, Policy, Priority, Request, Ticket,
+};
 use crate::error::Error;
 
 /// What sets the pace of calls just now, as far as the caller knows.
@@ -65,9 +69,13 @@ pub struct Queue<W, P, F> {
     /// Whether a flush was asked for that the open batch still waits for.
     asked: bool,
     pub(super) sealed: Vec<Batch<W, P>>,
+    /// What waits of high and of low priority.
+    pub(super) tiers: Tiers<W, P>,
     /// Batches that wait for something besides their turn.
     pub(super) parked: Vec<Batch<W, P>>,
     pub(super) in_flight: Vec<InFlight<W, P, F>>,
+    /// How many launches there were.
+    pub(super) launches: u64,
     next_batch: u32,
     next_ticket: u32,
     pub(super) pending_calls: usize,
@@ -89,8 +97,10 @@ impl<W, P, F> Queue<W, P, F> {
             open: Batch::new(BatchId(0), payload, 0),
             asked: false,
             sealed: Vec::new(),
+            tiers: Tiers::default(),
             parked: Vec::new(),
             in_flight: Vec::new(),
+            launches: 0,
             next_batch: 1,
             next_ticket: 0,
             pending_calls: 0,
@@ -113,15 +123,11 @@ impl<W, P, F> Queue<W, P, F> {
         next: impl FnOnce(&mut P) -> P,
     ) -> Result<Admission, Error> {
         let room = self.make_room(request)?;
-        let is_due = matches!(room, Room::Sealed) || self.exceeds(request);
+        let is_due = matches!(room, Room::Sealed) || self.exceeds(&self.open, request);
         let is_sealed = is_due && self.seal(next);
-        let superseded = match room {
-            Room::Superseded(older) => Some(older),
-            Room::Free | Room::Sealed => None,
-        };
         Ok(Admission {
             is_sealed,
-            superseded,
+            superseded: room.superseded(),
         })
     }
 
@@ -142,14 +148,19 @@ impl<W, P, F> Queue<W, P, F> {
             self.open.is_urgent = false;
         }
         self.open.push(ticket, request, work);
-        self.pending_calls += 1;
-        self.pending_bytes += request.bytes;
-        self.accepted_bytes += request.bytes;
+        self.count(&request);
         let batch = self.open.id;
-        if self.is_full() {
+        if self.is_full(&self.open) {
             self.seal(next);
         }
         (ticket, batch)
+    }
+
+    /// Counts a call that was just taken.
+    pub(super) fn count(&mut self, request: &Request) {
+        self.pending_calls += 1;
+        self.pending_bytes += request.bytes;
+        self.accepted_bytes += request.bytes;
     }
 
     /// A number for a call that is never queued.
@@ -163,15 +174,16 @@ impl<W, P, F> Queue<W, P, F> {
     /// take it, so that the calls made meanwhile go along.
     pub fn flush(&mut self) {
         self.asked = true;
+        self.tiers.flush();
     }
 
     /// Asks for everything queued to be sent, however many batches are in flight: what the
-    /// caller does next depends on what was sent.
+    /// caller does next depends on what was sent. Calls of low priority go in slices all
+    /// the same; [`Queue::promote`] those that the caller depends on.
     pub fn flush_at_once(&mut self) {
         self.flush();
-        let waiting = self.sealed.iter_mut().chain(&mut self.parked);
-        for batch in waiting.chain([&mut self.open]) {
-            batch.is_urgent = true;
+        for batch in self.waiting_mut() {
+            batch.is_urgent = batch.priority != Priority::Low;
         }
     }
 
@@ -189,7 +201,7 @@ impl<W, P, F> Queue<W, P, F> {
         is_sealed
     }
 
-    fn close(&mut self, next: impl FnOnce(&mut P) -> P) -> Option<Batch<W, P>> {
+    pub(super) fn close(&mut self, next: impl FnOnce(&mut P) -> P) -> Option<Batch<W, P>> {
         self.asked = false;
         if self.open.is_empty() {
             return None;
@@ -206,23 +218,30 @@ impl<W, P, F> Queue<W, P, F> {
         Batch::new(id, payload, calls)
     }
 
-    /// Takes the next batch that is full or was asked for, now in flight, unless too many
-    /// are; its place in flight.
-    pub fn take(&mut self, way: F, next: impl FnOnce(&mut P) -> P) -> Option<usize> {
-        if !self.may_take() {
-            return None;
-        }
-        let oldest = self.sealed.iter().position(|batch| !batch.is_empty());
-        let batch = match oldest {
-            Some(at) => Some(self.sealed.remove(at)), // Few batches ever wait.
-            None if self.asked => self.close(next),
-            None => None,
+    /// Takes the batch whose turn it is, now in flight, unless too many are; its place in
+    /// flight. Of normal priority a batch goes that is full or was asked for.
+    pub fn take(&mut self, now: Millis, way: F, next: impl FnOnce(&mut P) -> P) -> Option<usize> {
+        let batch = match self.turn(now)? {
+            Priority::Normal => self.take_normal(next),
+            other => self.tiers.tier_mut(other).take_oldest(),
         };
         batch.map(|batch| self.fly(batch, way))
     }
 
-    /// Takes a sealed or parked batch whose calls were all given up.
+    fn take_normal(&mut self, next: impl FnOnce(&mut P) -> P) -> Option<Batch<W, P>> {
+        let oldest = self.sealed.iter().position(|batch| !batch.is_empty());
+        match oldest {
+            Some(at) => Some(self.sealed.remove(at)), // Few batches ever wait.
+            None if self.asked => self.close(next),
+            None => None,
+        }
+    }
+
+    /// Takes a batch that waits, besides the open one, and whose calls were all given up.
     pub fn take_abandoned(&mut self) -> Option<Batch<W, P>> {
+        if let Some(abandoned) = self.tiers.take_abandoned() {
+            return Some(abandoned);
+        }
         let lists = [&mut self.sealed, &mut self.parked];
         lists.into_iter().find_map(|batches| {
             let at = batches.iter().position(Batch::is_empty)?;
@@ -230,9 +249,9 @@ impl<W, P, F> Queue<W, P, F> {
         })
     }
 
-    /// Whether the next batch may go as far as the batches in flight are concerned.
-    fn may_take(&self) -> bool {
-        self.may_go(self.sealed.iter().chain([&self.open]))
+    /// Whether the next batch of normal priority may go as far as the batches in flight are concerned.
+    pub(super) fn may_take(&self) -> bool {
+        self.may_fly() || self.is_urgent()
     }
 
     /// Whether fewer batches are in flight than may be.
@@ -240,17 +259,19 @@ impl<W, P, F> Queue<W, P, F> {
         self.in_flight.len() < self.config.max_in_flight
     }
 
+    /// Whether the next batch of normal priority is urgent.
+    pub(super) fn is_urgent(&self) -> bool {
+        is_oldest_urgent(self.sealed.iter().chain([&self.open]))
+    }
+
     /// Whether the oldest of these batches may go: there is room in flight, or that batch
     /// is urgent.
-    pub(super) fn may_go<'a>(&self, mut waiting: impl Iterator<Item = &'a Batch<W, P>>) -> bool
+    pub(super) fn may_go<'a>(&self, waiting: impl Iterator<Item = &'a Batch<W, P>>) -> bool
     where
         W: 'a,
         P: 'a,
     {
-        self.may_fly()
-            || waiting
-                .find(|batch| !batch.is_empty())
-                .is_some_and(|oldest| oldest.is_urgent)
+        self.may_fly() || is_oldest_urgent(waiting)
     }
 
     /// Gives up a call; `true` if it was pending.
@@ -259,7 +280,8 @@ impl<W, P, F> Queue<W, P, F> {
         let mut batches = flying
             .chain(&mut self.parked)
             .chain(&mut self.sealed)
-            .chain([&mut self.open]);
+            .chain([&mut self.open])
+            .chain(self.tiers.batches_mut());
         let given_up = batches.find_map(|batch| batch.give_up(ticket));
         if let Some(request) = given_up {
             self.pending_calls -= 1;
@@ -277,6 +299,7 @@ impl<W, P, F> Queue<W, P, F> {
         let mut batches = std::mem::take(&mut self.sealed);
         batches.push(open);
         batches.append(&mut self.parked);
+        batches.extend(self.tiers.drain());
         let flying = std::mem::take(&mut self.in_flight).into_iter();
         batches.extend(flying.map(|flying| flying.batch));
         let mut tickets = Vec::with_capacity(self.pending_calls);
@@ -322,7 +345,9 @@ impl<W, P, F> Queue<W, P, F> {
         if self.open.is_empty() {
             return Due::Idle;
         }
-        let is_device_idle = self.in_flight.is_empty();
+        // Low work leaves a device to all others.
+        let is_low = |flying: &InFlight<W, P, F>| flying.batch.priority == Priority::Low;
+        let is_device_idle = self.in_flight.iter().all(is_low);
         let BatchConfig {
             policy,
             min_batch_size,
@@ -367,15 +392,17 @@ impl<W, P, F> Queue<W, P, F> {
         &mut self.open
     }
 
-    /// The batches that wait: sealed, parked, and the open one.
+    /// The batches that wait: sealed, parked, and the open ones.
     pub fn waiting(&self) -> impl Iterator<Item = &Batch<W, P>> {
-        self.sealed.iter().chain(&self.parked).chain([&self.open])
+        let normal = self.sealed.iter().chain(&self.parked).chain([&self.open]);
+        normal.chain(self.tiers.batches())
     }
 
     /// The batches that wait, to be changed.
     pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
         let closed = self.sealed.iter_mut().chain(&mut self.parked);
-        closed.chain([&mut self.open])
+        let normal = closed.chain([&mut self.open]);
+        normal.chain(self.tiers.batches_mut())
     }
 
     /// Every batch, waiting or in flight.
@@ -425,8 +452,28 @@ impl<W, P, F> Queue<W, P, F> {
         others.partition_point(|other| age(other) > own)
     }
 
+    /// Where a batch that was launched belongs among the sealed ones. Where priorities had
+    /// batches overtake older ones, they go again in the order in which they went, because
+    /// the later may read what the earlier wrote.
+    pub(super) fn place_again(&self, batch: &Batch<W, P>) -> usize {
+        if !self.tiers.is_used {
+            return self.place(&self.sealed, batch);
+        }
+        let goes_before = |other: &Batch<W, P>| {
+            let launches = other.launch.zip(batch.launch);
+            launches.is_some_and(|(other, own)| other < own)
+        };
+        self.sealed.partition_point(goes_before)
+    }
+
     pub(super) fn forget(&mut self, batch: &Batch<W, P>) {
         self.pending_calls -= batch.live;
         self.pending_bytes -= batch.bytes;
     }
+}
+
+/// Whether the first of these batches that has a live call is urgent.
+fn is_oldest_urgent<'a, W: 'a, P: 'a>(mut waiting: impl Iterator<Item = &'a Batch<W, P>>) -> bool {
+    let oldest = waiting.find(|batch| !batch.is_empty());
+    oldest.is_some_and(|oldest| oldest.is_urgent)
 }

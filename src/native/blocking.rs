@@ -10,6 +10,7 @@ use super::parameter::Parameter;
 use super::platform::block_on;
 use super::storage::{Storage, TensorData};
 use super::tensor::Tensor;
+use crate::batch::Priority;
 use crate::device::DeviceInfo;
 use crate::error::Error;
 use crate::graph::Mode;
@@ -73,6 +74,12 @@ impl Blocking {
     #[must_use]
     pub fn with_deadline(&self, deadline: Duration) -> Blocking {
         Blocking::new(self.gpu.with_deadline(deadline))
+    }
+
+    /// [`Gpu::with_priority`].
+    #[must_use]
+    pub fn with_priority(&self, priority: Priority) -> Blocking {
+        Blocking::new(self.gpu.with_priority(priority))
     }
 
     /// [`Gpu::batch`], with methods that block.

@@ -13,7 +13,7 @@ use super::room::Room;
 use super::shared::{Purpose, Shared};
 use super::submission::Terms;
 use super::worker;
-use crate::batch::Preset;
+use crate::batch::{Preset, Priority};
 use crate::device::{Cpu, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::session::{Model, Stats};
@@ -180,6 +180,44 @@ impl Gpu {
         let deadline_ms = Some(deadline.as_secs_f64() * 1e3);
         let terms = Terms {
             deadline_ms,
+            ..self.terms
+        };
+        Gpu {
+            terms,
+            ..self.clone()
+        }
+    }
+
+    /// The same session with calls of this priority.
+    ///
+    /// - [`High`](Priority::High) is sent at once, whatever the policy, before all that waits;
+    ///   one such batch may pass
+    ///   [`max_in_flight`](crate::BatchConfig::max_in_flight).
+    /// - [`Normal`](Priority::Normal) is sent by the policy, as without this method.
+    /// - [`Low`](Priority::Low) fills what others leave, whatever the policy but
+    ///   [`Manual`](crate::Policy::Manual), in slices: for a second after a call of high
+    ///   priority each takes at most 4 ms of the device, by what those before took, and one is
+    ///   in flight; otherwise 12.5 ms, and two. While others keep the device busy, low work gets
+    ///   a tenth of its time. A call is never cut, however long it takes.
+    ///
+    /// Calls that read or write a tensor which another of them writes keep their order: what a
+    /// more urgent call must find done goes before that call, as urgent as it.
+    ///
+    /// ```
+    /// use framebatch::{Blocking, Config, Priority};
+    ///
+    /// let gpu = Blocking::open(Config::default())?;
+    /// let corpus = gpu.gpu().with_priority(Priority::Low);
+    /// let calls: Vec<_> = (0..100).map(|_| corpus.lerp(&[0.0], &[1.0], 0.5)).collect();
+    /// let asked = gpu.with_priority(Priority::High).lerp(&[0.0], &[1.0], 0.25)?;
+    /// assert_eq!(asked, [0.25]);
+    /// # for call in calls { assert_eq!(call.wait()?, [0.5]); }
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_priority(&self, priority: Priority) -> Gpu {
+        let terms = Terms {
+            priority,
             ..self.terms
         };
         Gpu {

@@ -15,7 +15,7 @@ use super::request::{Request, Structure};
 use super::result_buffer::Words;
 use super::shared::{Purpose, Shared};
 use super::state::State;
-use crate::batch::{Millis, Ticket};
+use crate::batch::{Millis, Priority, Ticket};
 use crate::device::Engine;
 use crate::error::Error;
 use crate::plan::RecipeId;
@@ -31,6 +31,8 @@ pub(super) struct Terms {
     pub(super) engine: Option<Engine>,
     /// Milliseconds after which a call that is not answered fails.
     pub(super) deadline_ms: Option<f64>,
+    /// The calls' priority.
+    pub(super) priority: Priority,
 }
 
 impl Shared {
@@ -106,18 +108,19 @@ impl Shared {
         };
         state.copy(request)?;
         let now = self.clock.now();
-        let accepted = match state
-            .driver
-            .session
-            .submit_to(terms.engine, &submission, now)
-        {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // A full queue is sent, also where the call was refused.
-                self.wake_worker(state);
-                return Err(error);
-            }
-        };
+        let accepted =
+            match state
+                .driver
+                .session
+                .submit_with(terms.priority, terms.engine, &submission, now)
+            {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // A full queue is sent, also where the call was refused.
+                    self.wake_worker(state);
+                    return Err(error);
+                }
+            };
         if self.purpose == Purpose::Explain {
             return Err(Error::InvalidInput(
                 "a call made in explain is planned and never sent; ask for its value outside"

@@ -19,10 +19,17 @@ impl<D: Device> Session<D> {
     /// A fence behind every call taken so far.
     pub fn fence(&self) -> Fence {
         let open = self.queue.open();
-        match open.calls().is_empty() {
-            true => Fence(open.id.0.wrapping_sub(1)),
-            false => Fence(open.id.0),
-        }
+        let newest = BatchId(match open.calls().is_empty() {
+            true => open.id.0.wrapping_sub(1),
+            false => open.id.0,
+        });
+        // A batch of another priority may be younger. What joins either batch later holds the
+        // fence longer, and does no harm.
+        let other = self.queue.newest_in_tiers();
+        Fence(match other {
+            Some(other) if newest.is_before(other) => other.0,
+            _ => newest.0,
+        })
     }
 
     /// Whether every batch with a call from before a fence has ended: no chunk of such a

@@ -52,6 +52,8 @@ pub(super) struct Way {
     /// The batch's calls by structure, where they had a choice of devices.
     pub(super) groups: Vec<Group>,
     pub(super) company: Company,
+    /// What a slice of low work is foreseen to take; 0 for other batches.
+    pub(super) slice: f64,
     /// Whether there was no memory for a chunk of the batch.
     pub(super) is_short: bool,
 }
@@ -87,6 +89,7 @@ impl Way {
             timing: None,
             groups: Vec::new(),
             company,
+            slice: 0.0,
             is_short: false,
         }
     }

@@ -45,7 +45,11 @@ impl<D: Device> Session<D> {
         if self.is_stopped() {
             return None;
         }
-        let resumed = self.resume(now);
+        // What is urgent goes before what waited for a kernel.
+        let resumed = match self.queue.has_high() {
+            true => None,
+            false => self.resume(now),
+        };
         let at = match resumed {
             Some(at) => at,
             None => self.take(now)?,
@@ -108,7 +112,9 @@ impl<D: Device> Session<D> {
         }
         loop {
             let way = self.way(now);
-            let at = self.queue.take(way, next_payload(&mut self.arenas))?;
+            let next = next_payload(&mut self.arenas);
+            let at = self.queue.take(now, way, next)?;
+            self.cut_slice(at, now);
             self.prepare(at, now);
             if self.park_unready(at, now) {
                 return Some(at);

@@ -27,6 +27,7 @@ mod out_of_memory_retry;
 mod parked;
 mod partition;
 mod payload;
+mod priorities;
 mod program_cache;
 mod recovery;
 mod router;
@@ -73,8 +74,9 @@ use self::payload::{Batch, Payload};
 use self::program_cache::ProgramCache;
 use self::recovery::Recovery;
 use self::router::Router;
+use self::submission::next_payload;
 use self::tensor_table::TensorTable;
-use crate::batch::{BatchConfig, Due, Millis, Ticket};
+use crate::batch::{BatchConfig, Due, Millis, Priority, Promotion, Ticket};
 use crate::device::{Clock, Device, DeviceInfo};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
@@ -98,6 +100,8 @@ pub struct Session<D> {
     /// The tensors that the call being submitted names.
     named_tensors: Vec<u32>,
     gate: CompileGate,
+    /// When the last flight of a batch landed.
+    last_landing: Millis,
     /// The calls made while explaining, which are never sent.
     explained: Option<Batch>,
     metrics: Metrics,
@@ -131,6 +135,7 @@ impl<D: Device> Session<D> {
             tensors: TensorTable::default(),
             named_tensors: Vec::new(),
             gate: CompileGate::default(),
+            last_landing: Millis::default(),
             explained: None,
             metrics: Metrics::default(),
         })
@@ -148,6 +153,16 @@ impl<D: Device> Session<D> {
 
     /// What should happen next, and when.
     pub fn due(&self, now: Millis) -> Due {
+        let due = || match self.queue.has_turn(now) {
+            true => Due::Now,
+            false => self.queue.due(now),
+        };
+        self.due_first().unwrap_or_else(due)
+    }
+
+    /// When [`Session::flush`] should be called, for a face that sends batches of other
+    /// priorities than normal by itself.
+    pub fn flush_due(&self, now: Millis) -> Due {
         self.due_first().unwrap_or_else(|| self.queue.due(now))
     }
 
@@ -174,8 +189,16 @@ impl<D: Device> Session<D> {
     }
 
     /// Asks for everything queued to be sent, however many batches are in flight: for
-    /// whoever submits something next that reads what the queued calls write.
+    /// whoever submits something next that reads what the queued calls write. Of low work
+    /// this is what writes to tensors, and all before.
     pub fn flush_at_once(&mut self) {
+        let promotion = Promotion {
+            from: Priority::Low,
+            to: Priority::Normal,
+        };
+        let writes = |batch: &Batch| !batch.payload.written.is_empty();
+        let next = next_payload(&mut self.arenas);
+        self.queue.promote(promotion, writes, next);
         self.queue.flush_at_once();
     }
 

@@ -149,6 +149,7 @@ impl<D: Device> Session<D> {
         };
         let luck = |batch: &Batch| (batch.payload.losses, batch.payload.shortages);
         let may_join = luck(batch) == luck(other)
+            && batch.priority == other.priority
             && words.sum::<u32>() <= FEW
             && !batch.calls().iter().chain(other.calls()).any(writes)
             && self.queue.may_join(newest, marked().map(|(call, _)| call));
@@ -245,7 +246,12 @@ impl<D: Device> Session<D> {
 
 /// Moves the marked calls of a batch to another one, which reads their tensors from here
 /// on.
-fn move_calls(batch: &mut Batch, leaves: &[bool], other: &mut Batch, tensors: &mut TensorTable) {
+pub(super) fn move_calls(
+    batch: &mut Batch,
+    leaves: &[bool],
+    other: &mut Batch,
+    tensors: &mut TensorTable,
+) {
     let known = other.payload.read.len();
     batch.move_marked(leaves, other);
     for tensor in &other.payload.read[known..] {

@@ -130,6 +130,7 @@ impl<D: Device> Session<D> {
         outcome: &Result<Readback, Error>,
         now: Millis,
     ) {
+        self.note_turn(launch, now);
         let Some(at) = self.place_in_flight(launch.batch, launch.generation) else {
             return;
         };

@@ -58,6 +58,8 @@ pub(super) struct Payload {
     pub(super) numbers: Numbers,
     /// Every tensor that a call names, as often as one does.
     pub(super) read: Vec<u32>,
+    /// The tensors that calls write, each once.
+    pub(super) written: Vec<u32>,
     /// Words that given-up calls took in the open batch.
     pub(super) wasted: usize,
     /// Whether a call names the CPU as its device.
@@ -81,6 +83,7 @@ impl Payload {
             sets: vec![Box::default()],
             numbers: Numbers::default(),
             read: Vec::new(),
+            written: Vec::new(),
             wasted: 0,
             asks_cpu: false,
             is_sent: false,
@@ -165,10 +168,25 @@ impl Payload {
         }
     }
 
+    /// Notes that a call writes a tensor.
+    pub(super) fn note_written(&mut self, tensor: u32) {
+        if !self.written.contains(&tensor) {
+            self.written.push(tensor);
+        }
+    }
+
+    /// Whether a call that names these tensors, and may write one, is to stay behind the
+    /// calls of this batch: one of both writes what the other names.
+    pub(super) fn precedes(&self, named: &[u32], written: Option<u32>) -> bool {
+        let reads = |tensor: u32| self.sets.iter().any(|set| set.contains(&tensor));
+        self.written.iter().any(|tensor| named.contains(tensor)) || written.is_some_and(reads)
+    }
+
     /// Forgets the operands. Returns the tensors that calls read.
     pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
         self.sets.truncate(1);
+        self.written.clear();
         self.numbers = Numbers::default();
         self.wasted = 0;
         self.asks_cpu = false;
@@ -221,6 +239,7 @@ impl Batch {
         others.doubts = others.doubts.max(own.doubts);
         others.shortages = own.shortages;
         others.asks_cpu |= own.asks_cpu;
+        others.written.extend_from_slice(&own.written);
         // The ids of one batch's numbers say nothing in the other, and later calls are
         // compared with none.
         let behind = others.numbers.id.0 + 1;

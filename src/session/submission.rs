@@ -7,7 +7,7 @@ use super::arena_pool::ArenaPool;
 use super::budget::most_room;
 use super::payload::{Computation, Payload};
 use super::program_cache::Footprint;
-use crate::batch::{Accepted, Admission, Millis, Request};
+use crate::batch::{Accepted, Admission, Millis, Priority, Request, Ticket};
 use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
@@ -77,6 +77,31 @@ impl<D: Device> Session<D> {
         self.submit_to(None, submission, now)
     }
 
+    /// Takes a call as [`Session::submit_to`] does, of this priority.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::submit_to`].
+    pub fn submit_with(
+        &mut self,
+        priority: Priority,
+        engine: Option<Engine>,
+        submission: &Submission,
+        now: Millis,
+    ) -> Result<Accepted, Error> {
+        let read = self.read(engine, submission)?;
+        if self.explained.is_some() {
+            return Ok(self.explain(read));
+        }
+        if priority == Priority::Normal && self.queue.is_all_normal() {
+            return self.enqueue(read, now);
+        }
+        match self.keep_order(priority, &read)? {
+            Priority::Normal => self.enqueue(read, now),
+            other => self.enqueue_in(other, read, now),
+        }
+    }
+
     /// Takes a call as [`Session::submit`] does, for a device of one kind.
     ///
     /// # Errors
@@ -90,11 +115,7 @@ impl<D: Device> Session<D> {
         submission: &Submission,
         now: Millis,
     ) -> Result<Accepted, Error> {
-        let read = self.read(engine, submission)?;
-        if self.explained.is_some() {
-            return Ok(self.explain(read));
-        }
-        self.enqueue(read, now)
+        self.submit_with(Priority::Normal, engine, submission, now)
     }
 
     /// Reads the call in the free room, and the tensors that it names into `named_tensors`.
@@ -184,18 +205,11 @@ impl<D: Device> Session<D> {
             full.arena.hand_over(words, &mut arena);
             Payload::new(arena)
         })?;
-        if let Some(tensor) = written {
-            self.outdate(tensor);
-        }
-        self.metrics.calls += 1;
-        self.metrics.rejected += u64::from(superseded.is_some());
-        if superseded.is_some() {
-            self.gate.open(); // Parked calls may have waited for what the superseded call writes.
-        }
-        for tensor in &self.named_tensors {
-            self.tensors.read(*tensor);
-        }
+        self.note_call(written, superseded);
         let payload = &mut self.queue.open_mut().payload;
+        if let Some(tensor) = written {
+            payload.note_written(tensor);
+        }
         payload.claim(&mut work, &self.named_tensors, numbers);
         let next = next_payload(&mut self.arenas);
         let (ticket, batch) = self.queue.push(request, work, now, next);
@@ -209,9 +223,24 @@ impl<D: Device> Session<D> {
         })
     }
 
+    /// Notes a call that is taken, and the one that it supersedes.
+    pub(super) fn note_call(&mut self, written: Option<u32>, superseded: Option<Ticket>) {
+        if let Some(tensor) = written {
+            self.outdate(tensor);
+        }
+        self.metrics.calls += 1;
+        self.metrics.rejected += u64::from(superseded.is_some());
+        if superseded.is_some() {
+            self.gate.open(); // Parked calls may have waited for what the superseded call writes.
+        }
+        for tensor in &self.named_tensors {
+            self.tensors.read(*tensor);
+        }
+    }
+
     /// Sees to it that the next batch can have the operands in the free room; `false` where
     /// there is no memory for them.
-    fn prepare_next(&mut self, words: u32) -> bool {
+    pub(super) fn prepare_next(&mut self, words: u32) -> bool {
         if self.queue.open().payload.arena.is_free_apart() {
             return true;
         }
@@ -220,13 +249,13 @@ impl<D: Device> Session<D> {
 }
 
 /// A call that was read from the free room.
-struct ReadCall {
-    work: Computation,
-    request: Request,
+pub(super) struct ReadCall {
+    pub(super) work: Computation,
+    pub(super) request: Request,
     /// The tensor that the call writes.
-    written: Option<u32>,
+    pub(super) written: Option<u32>,
     /// How many numbers come last in the operands.
-    numbers: u32,
+    pub(super) numbers: u32,
 }
 
 /// Makes the payload of the next batch, with a spare arena if there is one.
@@ -234,7 +263,7 @@ pub(super) fn next_payload(arenas: &mut ArenaPool) -> impl FnOnce(&mut Payload) 
     |_| Payload::new(arenas.take())
 }
 
-fn no_memory(words: u32) -> Error {
+pub(super) fn no_memory(words: u32) -> Error {
     let bytes = u64::from(words) * u64::from(WORD);
     Error::OutOfMemory(format!(
         "there is none for the call's operands of {bytes} bytes; stream them in chunks"

@@ -15,7 +15,7 @@ use super::header::Header;
 use super::report;
 use super::table::Table;
 use super::timer::{sleep, start, within};
-use crate::batch::{Millis, Ticket};
+use crate::batch::{Millis, Priority, Ticket};
 use crate::device::{AnyDevice, Compile, Engine, Flight, Generation, GpuOptions};
 use crate::driver::{Driver, Landing, Work};
 use crate::error::Error;
@@ -82,16 +82,18 @@ impl Inner {
 
     pub(super) fn submit(
         self: &Rc<Self>,
+        priority: Priority,
         engine: Option<Engine>,
         submission: &Submission,
     ) -> Result<Ticket, Error> {
         let mut session = self.session();
-        // Only a batch's oldest call is timed, because a clock costs as much as a call. A call
-        // that finds its batch full opens the next batch with the time of that one.
-        if session.is_open_empty() {
+        // Only a batch's oldest call is timed, because a clock costs as much as a call, and
+        // calls of other priorities than normal, which are rare. A call that finds its batch
+        // full opens the next batch with the time of that one.
+        if priority != Priority::Normal || session.is_open_empty() {
             self.opened.set(report::now());
         }
-        let accepted = session.submit_to(engine, submission, self.opened.get());
+        let accepted = session.submit_with(priority, engine, submission, self.opened.get());
         let is_ready = session.is_ready();
         self.header.point_at(session.free_room());
         drop(session);

@@ -25,7 +25,7 @@ use wasm_bindgen::prelude::*;
 use self::config::{Options, read_options};
 use self::header::Header;
 use self::inner::Inner;
-use crate::batch::{Due, Millis, Ticket};
+use crate::batch::{Due, LowWork, Millis, Priority, Ticket};
 use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
 use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
@@ -67,7 +67,9 @@ impl Core {
         let device = config::open_device(engine, &gpu).await?;
         let routing = config::routing(engine, &batch);
         let session = Session::new(device, batch)?;
-        let session = session.with_companion(AnyDevice::Cpu(Cpu::default()), routing);
+        let mut session = session.with_companion(AnyDevice::Cpu(Cpu::default()), routing);
+        // Low work has tasks of its own: the page gets its turn in between.
+        session.set_low_work(LowWork::Rests);
         let config = DriverConfig {
             stall_ms,
             pauses: &recovery::PAUSES,
@@ -255,12 +257,20 @@ impl Core {
     }
 
     /// Takes the call whose operands lie at the cursor; the call's ticket. `engine` is 0 for
-    /// any, 1 for the GPU, 2 for the CPU.
+    /// any, 1 for the GPU, 2 for the CPU; `priority` 0 for normal, 1 for high, 2 for low.
     #[expect(
         clippy::too_many_arguments,
         reason = "integers only: anything else costs as much as the call"
     )]
-    pub fn submit(&self, structure: u32, rows: u32, scalar: f32, key: u32, engine: u32) -> f64 {
+    pub fn submit(
+        &self,
+        structure: u32,
+        rows: u32,
+        scalar: f32,
+        key: u32,
+        engine: u32,
+        priority: u32,
+    ) -> f64 {
         let engine = match engine {
             0 => None,
             1 => Some(Engine::Gpu),
@@ -272,7 +282,12 @@ impl Core {
             scalar: scalar.to_bits(),
             key: (key != 0).then_some(key),
         };
-        let ticket = self.inner.submit(engine, &submission);
+        let priority = match priority {
+            0 => Priority::Normal,
+            1 => Priority::High,
+            _ => Priority::Low,
+        };
+        let ticket = self.inner.submit(priority, engine, &submission);
         self.inner.number(ticket.map(|ticket| ticket.0))
     }
 
@@ -294,9 +309,22 @@ impl Core {
         self.inner.pump();
     }
 
+    /// Sends what waits of high priority, and low work if it `goes`, which nothing else sends.
+    /// Whether low work waits that needs no flush.
+    #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
+    pub fn turn(&self, goes: bool) -> bool {
+        let set = |low_work| self.inner.session().set_low_work(low_work);
+        if goes {
+            set(LowWork::Goes);
+        }
+        self.inner.pump();
+        set(LowWork::Rests);
+        self.inner.session().has_low()
+    }
+
     /// When `flush` should be called; NaN: nothing to schedule.
     pub fn due(&self, now: f64) -> f64 {
-        moment_of(self.inner.session().due(Millis(now)), now)
+        moment_of(self.inner.session().flush_due(Millis(now)), now)
     }
 
     /// The same while `flush` is called at the end of each frame anyway.

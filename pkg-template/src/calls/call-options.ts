@@ -11,6 +11,7 @@ import {
   checkSignal,
   labeled,
 } from "../checks/options.js";
+import { checkPriority, type Priority } from "../checks/priority.js";
 import type { Operand, Result } from "../memory/arrays.js";
 import type { BatchFacts } from "../metrics/batch-facts.js";
 import type { CallMethod } from "./operands.js";
@@ -38,6 +39,16 @@ export interface CallOptions<Into = Operand> {
    * batches are on their way, as soon as one of them is back. Default: the policy decides.
    */
   flush?: "now";
+  /**
+   * `high` goes at the end of its task, whatever the policy, before all that waits; of such
+   * batches one may pass `maxInFlight`. `low` fills what others leave, in slices: for a
+   * second after a call of high priority each takes at most 4 ms of the device, by what
+   * those before took, and otherwise 12.5 ms. Where others keep the device busy, low work
+   * gets a tenth of its time. Under `manual` and functions a flush sends it. Calls that read
+   * or write a tensor that one of them writes keep their order. Default: that of the stream
+   * whose function makes the call, else `normal`.
+   */
+  priority?: Priority;
   /** Hears what the batch of this call was, once all of it is back. Default: none. */
   onMetrics?: (facts: BatchFacts) => void;
   /** Appears in the message of every error of this call. Default: none. */
@@ -75,6 +86,7 @@ export interface CheckedOptions {
   readonly key: string | undefined;
   readonly engine: "gpu" | "cpu" | undefined;
   readonly now: boolean;
+  readonly priority: Priority;
   readonly onMetrics: ((facts: BatchFacts) => void) | undefined;
   readonly label: string | undefined;
 }
@@ -88,6 +100,7 @@ export const CALL_NAMES: Record<keyof CallOptions, true> = {
   key: true,
   engine: true,
   flush: true,
+  priority: true,
   onMetrics: true,
   label: true,
 };
@@ -105,10 +118,11 @@ const NAMES = {
   field: GRADIENTS_NAMES,
 };
 
-/** Checks a call's options and copies them. */
+/** Checks a call's options and copies them; `inherited` is the priority of a call that says none. */
 export function checkCallOptions(
   method: CallMethod,
   options: AnyOptions | CallOptions<CheckedOptions["into"]>,
+  inherited: Priority = "normal",
 ): CheckedOptions {
   checkObject(method.name, options);
   const { label } = options;
@@ -123,6 +137,7 @@ export function checkCallOptions(
     key,
     engine,
     flush,
+    priority = inherited,
     onMetrics,
   } = options as Omit<AnyOptions, "into"> & { into?: CheckedOptions["into"] };
   if (!Number.isSafeInteger(width) || width < 1) {
@@ -150,6 +165,7 @@ export function checkCallOptions(
   if (flush !== undefined && flush !== "now") {
     throw invalid(about, `flush must be 'now' or left out, got '${flush}'`);
   }
+  checkPriority(about, priority);
   checkFunction(about, "onMetrics", onMetrics);
   return {
     width,
@@ -160,6 +176,7 @@ export function checkCallOptions(
     key,
     engine,
     now: flush === "now",
+    priority,
     onMetrics,
     label,
   };

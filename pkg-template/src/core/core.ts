@@ -103,7 +103,7 @@ export interface Core {
   reserve(words: number): number;
   /**
    * Takes the call whose operands lie at the cursor; returns its ticket. `engine` is 0
-   * for any, 1 for the GPU, 2 for the CPU.
+   * for any, 1 for the GPU, 2 for the CPU; `priority` is a place in `PRIORITIES`.
    */
   submit(
     structure: number,
@@ -111,6 +111,7 @@ export interface Core {
     scalar: number,
     key: number,
     engine: number,
+    priority: number,
   ): number;
   /** Why the last method failed: a plain `{ code, message }`. */
   failure(): unknown;
@@ -119,6 +120,11 @@ export interface Core {
    * in flight allows, or all of them.
    */
   flush(atOnce: boolean): void;
+  /**
+   * Sends what waits of high priority, and low work if it `goes`, which nothing else
+   * sends. Whether low work waits that needs no flush.
+   */
+  turn(goes: boolean): boolean;
   /** When to flush next, in milliseconds of `performance.now`; NaN is never. */
   due(now: number): number;
   /** The same where `flush` is called at the end of each frame anyway. */

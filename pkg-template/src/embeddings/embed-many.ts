@@ -3,18 +3,17 @@
 // Slices go through a stream like that of `gpu.stream`. How a text is split into tokens
 // and embedded is known in `embedder.ts`.
 
-import { invalid } from "../checks/errors.js";
 import { checkFunction, checkOptions } from "../checks/options.js";
+import { checkPriority, type Priority } from "../checks/priority.js";
 import { nextTask, hostEnvironment } from "../platform/environment.js";
 import { chunksOf, type StreamSource } from "../stream/source.js";
 import { Stream, type Streaming } from "../stream/stream.js";
-import {
-  MOST_TOKENS,
-  SliceSize,
-  PRIORITIES,
-  type Priorities,
-  type Priority,
-} from "./priorities.js";
+
+/** Tokens of a slice: what a GPU is busy with, and its memory holds. */
+export const MOST_TOKENS = 16_384;
+
+/** The same at low priority, where the session cuts further: vectors come as they are there. */
+const LOW_TOKENS = 1024;
 
 /** How far `embedMany` has come. */
 export interface EmbedProgress {
@@ -29,9 +28,9 @@ export interface EmbedProgress {
 /** What `embedMany` takes last. All of it is optional. */
 export interface EmbedManyOptions {
   /**
-   * `low` goes in slices that aim at 25 ms, by what those before took, each only when
-   * nothing else of this embedder waits; `normal` in slices of 16,384 tokens, which let calls
-   * of priority `high` go first; `high` waits for nobody. Default: `normal`.
+   * As of every call: `low` fills what others leave, and `high` goes before all that waits.
+   * Texts go in slices of 16,384 tokens; at `low` of 1,024, which the session cuts further,
+   * or joins, by what they take. Default: `normal`.
    */
   priority?: Priority;
   /** Ends it: it rejects with `signal.reason`. Default: none. */
@@ -55,7 +54,6 @@ const NAMES: Record<keyof EmbedManyOptions, true> = {
 /** What `embedMany` asks of its embedder. */
 export interface Embeds {
   readonly streams: Streaming;
-  readonly priorities: Priorities;
   /** A text's tokens. Throws for what is none, or too long. */
   split(text: unknown, place: number): Uint32Array;
   embed(text: string, ids: Uint32Array): Promise<Float32Array>;
@@ -124,12 +122,11 @@ function slicesOf(
   options: EmbedManyOptions,
 ): AsyncIterable<Float32Array[]> {
   const { priority = "normal", signal, onProgress } = options;
-  const { priorities, streams } = embeds;
-  const size = new SliceSize();
+  const { streams } = embeds;
   const environment = hostEnvironment();
+  const most = priority === "low" ? LOW_TOKENS : MOST_TOKENS;
   const chunks = chunksOf("embedMany", source);
   const progress = { done: 0, total: chunks.total, tokens: 0 };
-  const tokens = (): number => (priority === "low" ? size.tokens : MOST_TOKENS);
 
   let isSpent = false;
   let stopped: Promise<void> | undefined;
@@ -149,7 +146,7 @@ function slicesOf(
           if (isSpent) break;
           const ids = embeds.split(value, place);
           place += 1;
-          if (slice.tokens > 0 && slice.tokens + ids.length > tokens()) {
+          if (slice.tokens > 0 && slice.tokens + ids.length > most) {
             yield slice;
             slice = { texts: [], ids: [], tokens: 0 };
           }
@@ -181,36 +178,26 @@ function slicesOf(
 
   let isFirst = true;
 
-  const compute = async (slice: Slice, signal: AbortSignal): Promise<Done> => {
+  const work = async (
+    slice: Slice,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<Done> => {
     // The CPU answers before a flush returns: without tasks in between, all slices
     // would be one long task of the page. The first slice waits for nothing.
     const goesOn = !isFirst;
     isFirst = false;
     if (goesOn && priority !== "high") await nextTask(environment);
-    await priorities.turn(priority);
     signal.throwIfAborted();
-    const sent = performance.now();
     const calls = slice.texts.map((text, i) =>
       embeds.embed(text, slice.ids[i]),
     );
-    // Each slice is a batch of its own.
-    embeds.flush();
-    const vectors = await Promise.all(calls);
-    size.took(slice.tokens, sent, performance.now());
-    return { slice, vectors };
-  };
-
-  const work = (
-    slice: Slice,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<Done> => {
-    const done = compute(slice, signal);
-    priorities.add(priority, done);
-    return done;
+    // Each slice is a batch of its own; calls of other priorities go by themselves.
+    if (priority === "normal") embeds.flush();
+    return { slice, vectors: await Promise.all(calls) };
   };
 
   async function* run(): AsyncGenerator<Float32Array[], void> {
-    const depth = priority === "low" ? 2 : 3;
+    const depth = priority === "low" ? MOST_TOKENS / LOW_TOKENS : 3;
     const terms = signal === undefined ? { depth } : { depth, signal };
     const stream = new Stream("embedMany", sliced, work, streams, terms);
     for await (const { slice, vectors } of stream) {
@@ -229,14 +216,4 @@ function check(options: EmbedManyOptions): void {
   const { priority, onProgress } = options;
   checkPriority(about, priority);
   checkFunction(about, "onProgress", onProgress);
-}
-
-/** Throws unless this is a priority, or none was given. */
-export function checkPriority(about: string, priority: unknown): void {
-  const known: readonly unknown[] = PRIORITIES;
-  if (priority === undefined || known.includes(priority)) return;
-  throw invalid(
-    about,
-    `priority must be 'high', 'normal' or 'low', got '${String(priority)}'`,
-  );
 }

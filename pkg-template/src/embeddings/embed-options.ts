@@ -2,15 +2,10 @@
 
 import type { CallOptions } from "../calls/call-options.js";
 import type { Pooling } from "./modules.js";
-import type { Priority } from "./priorities.js";
 
 /** What `embedIds` takes last: as every call. */
-export interface EmbedIdsOptions<
-  Into extends Float32Array = Float32Array,
-> extends CallOptions<Into> {
-  /** `high` goes before what is `normal` or `low` in `embedMany`. Default: `normal`. */
-  priority?: Priority;
-}
+export type EmbedIdsOptions<Into extends Float32Array = Float32Array> =
+  CallOptions<Into>;
 
 /** What `embed` takes last. All of it is optional. */
 export interface EmbedOptions<

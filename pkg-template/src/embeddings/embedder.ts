@@ -16,18 +16,13 @@ import { checkNames, checkObject } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
 import type { StreamSource } from "../stream/source.js";
 import { Deduplication } from "./deduplication.js";
-import {
-  checkPriority,
-  Embeddings,
-  type EmbedManyOptions,
-} from "./embed-many.js";
+import { Embeddings, type EmbedManyOptions } from "./embed-many.js";
 import type {
   EmbedderInfo,
   EmbedIdsOptions,
   EmbedOptions,
 } from "./embed-options.js";
 import type { Model } from "./model.js";
-import { Priorities, type Priority } from "./priorities.js";
 import { idsOf, refusePadding } from "./token-ids.js";
 import {
   EMBED,
@@ -37,8 +32,7 @@ import {
 } from "./token-operands.js";
 import type { Tokenizer } from "./wasm-instance.js";
 
-const OWN = { priority: true, prompt: true, truncate: true } as const;
-const IDS_OWN = { priority: true } as const;
+const OWN = { prompt: true, truncate: true } as const;
 
 /** Options that leave a call equal to others of the same text. */
 const SHARED = ["into", "signal", "label", "priority", "prompt", "truncate"];
@@ -58,7 +52,6 @@ export class Embedder {
   /** An error says why the model takes only the ids of another tokenizer. */
   readonly #tokenizer: Tokenizer | FramebatchError;
   readonly #deduplication = new Deduplication();
-  readonly #priorities = new Priorities();
 
   /** Embedders come from `gpu.embedder`. */
   constructor(
@@ -105,17 +98,14 @@ export class Embedder {
   ): Promise<Into> {
     try {
       const about = this.#begin(EMBED, options, OWN);
-      const { priority = "normal", prompt, truncate, ...terms } = options;
-      checkPriority(about, priority);
+      const { prompt, truncate, ...terms } = options;
       const ids = this.#split(about, text, { prompt, truncate });
       const isShared = Object.keys(options).every((name) =>
         SHARED.includes(name),
       );
-      const key = isShared
-        ? `${this.#prompt(about, prompt)}${text}`
-        : undefined;
+      const key = isShared ? this.#key(about, text, options) : undefined;
       const operands = new TokenOperands(EMBED, this.#model, ids);
-      return this.#hurry(priority, this.#take(operands, terms, key));
+      return this.#take(operands, terms, key);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -133,12 +123,10 @@ export class Embedder {
     options: EmbedIdsOptions<Into> = {},
   ): Promise<Into> {
     try {
-      const about = this.#begin(EMBED_IDS, options, IDS_OWN);
-      const { priority = "normal", ...terms } = options;
-      checkPriority(about, priority);
+      const about = this.#begin(EMBED_IDS, options, {});
       const own = idsOf(about, ids, this.#model.config);
       const operands = new TokenOperands(EMBED_IDS, this.#model, own);
-      return this.#hurry(priority, this.#take(operands, terms, undefined));
+      return this.#take(operands, options, undefined);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -165,13 +153,14 @@ export class Embedder {
       texts,
       {
         streams: this.#calls.streams,
-        priorities: this.#priorities,
         split: (text, place) =>
           this.#split(`embedMany: text ${place}`, text, options ?? {}),
         embed: (text, ids) => {
           const operands = new TokenOperands(EMBED_MANY, this.#model, ids);
-          const prompt = this.#prompt("embedMany", options?.prompt);
-          return this.#take(operands, {}, `${prompt}${text}`);
+          const { priority } = options ?? {};
+          const terms = priority === undefined ? {} : { priority };
+          const key = this.#key("embedMany", text, options ?? {});
+          return this.#take(operands, terms, key);
         },
         flush: () => this.#calls.send(),
       },
@@ -222,6 +211,16 @@ export class Embedder {
       about,
       `prompt must be one of the model's (${[...prompts.keys()].join(", ") || "it has none"}), got '${String(name)}'`,
     );
+  }
+
+  // By what texts are equal: one that is more urgent does not wait for another.
+  #key(
+    about: string,
+    text: string,
+    { prompt, priority }: Pick<EmbedOptions, "prompt" | "priority">,
+  ): string {
+    const own = priority ?? this.#calls.inherited ?? "normal";
+    return `${own} ${this.#prompt(about, prompt)}${text}`;
   }
 
   #split(
@@ -283,10 +282,5 @@ export class Embedder {
     const about = subject(operands.method.name, label);
     const asked = { about, into, signal };
     return this.#deduplication.ask(key, compute, asked) as Promise<Into>;
-  }
-
-  #hurry<Into>(priority: Priority, result: Promise<Into>): Promise<Into> {
-    this.#priorities.add(priority, result);
-    return result;
   }
 }

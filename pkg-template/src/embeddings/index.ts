@@ -21,7 +21,7 @@ export type {
   EmbedProgress,
 } from "./embed-many.js";
 export type { Pooling } from "./modules.js";
-export type { Priority } from "./priorities.js";
+export type { Priority } from "../checks/priority.js";
 export type { FileData, ModelFiles, ModelSource } from "./source.js";
 
 declare module "../session/session.js" {

@@ -9,6 +9,7 @@ import type { Call } from "../calls/call.js";
 import { about } from "../calls/call-errors.js";
 import type { CheckedOptions } from "../calls/call-options.js";
 import { fromCore, isCoreFailure } from "../checks/errors.js";
+import { PRIORITIES } from "../checks/priority.js";
 import { checked, type Core } from "../core/core.js";
 import { Arena } from "../memory/arena.js";
 import { Keys } from "./keys.js";
@@ -47,10 +48,12 @@ export class Tickets {
       call.elements = elements;
       const structure = operands.write(this.arena, terms);
       const engine = terms === undefined ? 0 : engineOf(terms);
+      const priority =
+        terms === undefined ? 0 : PRIORITIES.indexOf(terms.priority);
       this.entering = call;
       const ticket = checked(
         core,
-        core.submit(structure, rows, scalar, key, engine),
+        core.submit(structure, rows, scalar, key, engine, priority),
       );
       if (this.entering === undefined) return;
       this.entering = undefined;

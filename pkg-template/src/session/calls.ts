@@ -20,6 +20,7 @@ import type { Method } from "../calls/methods.js";
 import type { Operands } from "../calls/operands.js";
 import { Structures } from "../calls/structures.js";
 import { type FramebatchError, fromCore, subject } from "../checks/errors.js";
+import type { Priority } from "../checks/priority.js";
 import type { Core, Notify, Settle } from "../core/core.js";
 import type { CoreInstance } from "../core/core-instance.js";
 import type { Operand } from "../memory/arrays.js";
@@ -70,6 +71,8 @@ export class Calls {
   readonly batchListeners = new BatchListeners();
   /** The memory for copies of short data. */
   readonly slab = new Slab();
+  /** The priority of calls that say none, if a stream's function makes them. */
+  inherited: Priority | undefined;
   /** The streams, whose calls wait for no frame. */
   readonly streams = new Streams(this);
 
@@ -107,7 +110,13 @@ export class Calls {
     let call: Call | undefined;
     try {
       const terms =
-        options === undefined ? undefined : checkCallOptions(method, options);
+        options === undefined && this.inherited === undefined
+          ? undefined
+          : checkCallOptions(
+              method,
+              options === undefined ? {} : options,
+              this.inherited,
+            );
       const about = subject(method.name, terms?.label);
       if (this.ended !== undefined) throw endedError(about, this.ended);
       operands.check(about, terms);
@@ -143,7 +152,9 @@ export class Calls {
   /** The core is up: enters the calls that waited for it, in order. */
   run({ core, keyed, ...config }: Running): void {
     const { tickets } = this;
-    const sender = new Sender(core, tickets, config, this.fail);
+    const sender = new Sender(core, tickets, config, this.fail, () => {
+      if (this.core !== undefined) this.backpressure.offer(this.core);
+    });
     if (this.ended !== undefined) {
       sender.dispose();
       core.dispose();
@@ -162,7 +173,9 @@ export class Calls {
       (call) => {
         tickets.enter(call);
         if (call.terms !== undefined) this.noteTicket(call, call.terms);
-        if (call.ticket !== ANSWERED) sender.queued += 1;
+        const priority = call.terms?.priority ?? "normal";
+        if (priority !== "normal") sender.calledWith(priority);
+        else if (call.ticket !== ANSWERED) sender.queued += 1;
         if (call.terms?.now) this.send();
       },
       () => this.flush(),
@@ -363,7 +376,7 @@ export class Calls {
   private postpone(call: Call, about: string): void {
     call.operands.copy(about);
     this.backlog.add(call);
-    this.streams.called();
+    if (call.terms?.priority !== "low") this.streams.called();
   }
 
   private enter(call: Call): void {
@@ -373,9 +386,11 @@ export class Calls {
     if (this.dryRun !== undefined) this.dryRun.add(call);
     else if (call.ticket !== ANSWERED) {
       const isNow = terms !== undefined && terms.now;
-      this.sender.called(isNow);
+      const isNormal = terms === undefined || terms.priority === "normal";
+      if (isNormal) this.sender.called(isNow);
+      else this.sender.calledWith(terms.priority);
       if (isNow) this.send();
-      else this.streams.called();
+      else if (isNormal) this.streams.called();
     }
   }
 

@@ -3,10 +3,12 @@
 //
 // The sender knows how many calls are queued, and nothing of any call.
 
+import type { Priority } from "../checks/priority.js";
 import type { Clock } from "../clock/clock.js";
 import type { CompletionPoller } from "../clock/completion-polling.js";
 import type { LonelyWarning } from "../clock/lonely-warning.js";
 import type { MainThreadBudget } from "../clock/main-thread-budget.js";
+import { PriorityClock } from "../clock/priority-clock.js";
 import type { Core } from "../core/core.js";
 import type { Environment, Page } from "../platform/environment.js";
 import type { Tickets } from "../queue/tickets.js";
@@ -29,6 +31,7 @@ export class Sender {
   /** Calls taken since the last flush. */
   queued = 0;
   private readonly clock: Clock;
+  private readonly priorityClock: PriorityClock;
   private readonly budget: MainThreadBudget;
   private readonly environment: Environment;
   private readonly poller: CompletionPoller;
@@ -46,9 +49,15 @@ export class Sender {
     { environment, clock, budget, poller, calibrator, warning }: SenderConfig,
     /** Hears of a defect: what was being done, and what the core threw. */
     private readonly fail: (doing: string, thrown: unknown) => void,
+    /** Hears that calls went which the queue may have room for now. */
+    private readonly turned: () => void = () => {},
   ) {
     this.environment = environment;
     this.clock = clock;
+    this.priorityClock = new PriorityClock(environment, {
+      turn: (goes) => this.turn(goes),
+      freeFrom: (now) => budget.after(now),
+    });
     this.budget = budget;
     this.poller = poller;
     this.calibrator = calibrator;
@@ -66,21 +75,40 @@ export class Sender {
     if (!isNow) this.clock.called();
   }
 
+  /** A call of another priority than normal was queued, which waits for no policy. */
+  calledWith(priority: Priority): void {
+    this.priorityClock.called(priority);
+  }
+
   /** Sends the queued calls; `atOnce` however many batches are in flight. */
   flush(atOnce: boolean): void {
     // The clock is told first: a core on the CPU answers inside `flush`.
     this.queued = 0;
     this.clock.flushed();
+    this.encode("flush", () => this.core.flush(atOnce));
+    this.priorityClock.flushed();
+  }
+
+  // Sends calls of high priority, and low work if it `goes`; whether low work waits.
+  private turn(goes: boolean): boolean {
+    let waits = false;
+    this.encode("turn", () => (waits = this.core.turn(goes)));
+    this.turned();
+    return waits;
+  }
+
+  // Has the core send batches, and counts what of the main thread it takes.
+  private encode(doing: string, send: () => void): void {
     const owed = this.tickets.arena.owed;
     const began = this.environment.now();
     // What a listener makes of an answer may flush again.
     const isOuter = !this.isFlushing;
     this.isFlushing = true;
     try {
-      this.core.flush(atOnce);
+      send();
       this.sent();
     } catch (thrown) {
-      this.fail("flush", thrown);
+      this.fail(doing, thrown);
     }
     if (!isOuter) return;
     this.isFlushing = false;
@@ -135,6 +163,7 @@ export class Sender {
     }
     this.preallocator.returned();
     this.clock.settled();
+    this.priorityClock.settled();
   }
 
   /** Results were filled, and the main thread is free for what the page makes of them. */
@@ -158,6 +187,7 @@ export class Sender {
   dispose(): void {
     this.page?.removeEventListener("visibilitychange", this.onVisibility);
     this.clock.dispose();
+    this.priorityClock.dispose();
     this.poller.dispose();
     this.calibrator.dispose();
     this.preallocator.dispose();

@@ -6,6 +6,7 @@
 
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkFunction, checkOptions, checkSignal } from "../checks/options.js";
+import { checkPriority, type Priority } from "../checks/priority.js";
 import { bytesOf, depthFor } from "./depth.js";
 import { type Chunks, chunksOf, type StreamSource } from "./source.js";
 
@@ -29,6 +30,11 @@ export interface StreamOptions {
   depth?: number;
   /** Ends the stream: it rejects with `signal.reason`. Default: none. */
   signal?: AbortSignal;
+  /**
+   * The priority of the calls that `fn` makes before it first awaits and that say none of
+   * their own. Default: `normal`.
+   */
+  priority?: Priority;
   /** Hears of each result before it is handed over; what it throws ends the stream. Default: none. */
   onProgress?: (progress: StreamProgress) => void;
 }
@@ -52,6 +58,8 @@ export interface Streaming {
   /** While more chunks began than ended, calls wait for no frame. One that is left ends too. */
   begin(): void;
   end(): void;
+  /** Runs what makes calls, which have this priority unless they say another. */
+  run<Result>(priority: Priority | undefined, work: () => Result): Result;
   /** Sends what was called so far. */
   flush(): void;
   /** Items of so many bytes that the memory budget holds. */
@@ -61,6 +69,7 @@ export interface Streaming {
 const NAMES: Record<keyof StreamOptions, true> = {
   depth: true,
   signal: true,
+  priority: true,
   onProgress: true,
 };
 
@@ -260,12 +269,14 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
     const bytes = bytesOf(chunk);
     const entry = this.enter(bytes);
     const { session } = this;
+    const { priority } = this.options;
     entry.isCounted = true;
     session.begin();
     entry.result = new Promise<Awaited<Result>>((resolve) => {
-      resolve(this.work(chunk, entry) as Awaited<Result>);
+      const work = (): unknown => this.work(chunk, entry);
+      resolve(session.run(priority, work) as Awaited<Result>);
     });
-    if (bytes >= LARGE) session.flush();
+    if (bytes >= LARGE && priority !== "low") session.flush();
     entry.result.then(
       (value) => {
         this.uncount(entry);
@@ -317,10 +328,11 @@ function checkStream(
     throw invalid(about, `fn must be a function, got ${kindOf(work)}`);
   }
   checkOptions(about, options, NAMES);
-  const { depth, signal, onProgress } = options;
+  const { depth, signal, priority, onProgress } = options;
   if (depth !== undefined && !(Number.isSafeInteger(depth) && depth >= 1)) {
     throw invalid(about, `depth must be a whole number from 1, got ${depth}`);
   }
   checkSignal(about, signal);
+  checkPriority(about, priority);
   checkFunction(about, "onProgress", onProgress);
 }

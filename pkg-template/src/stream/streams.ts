@@ -3,6 +3,7 @@
 // Chunks in flight are counted, and meanwhile each task that made calls ends with a
 // flush; other calls of that task go along. Chunks are taken in `stream.ts`.
 
+import type { Priority } from "../checks/priority.js";
 import type { Core } from "../core/core.js";
 import { EndOfTask, type Environment } from "../platform/environment.js";
 import type { Streaming } from "./stream.js";
@@ -10,6 +11,8 @@ import type { Streaming } from "./stream.js";
 /** What streams ask of the session's calls. */
 interface StreamSession {
   readonly core: Core | undefined;
+  /** The priority of calls that say none. */
+  inherited: Priority | undefined;
   send(): void;
 }
 
@@ -36,6 +39,17 @@ export class Streams implements Streaming {
 
   end(): void {
     this.chunks -= 1;
+  }
+
+  run<Result>(priority: Priority | undefined, work: () => Result): Result {
+    const { session } = this;
+    const before = session.inherited;
+    session.inherited = priority;
+    try {
+      return work();
+    } finally {
+      session.inherited = before;
+    }
   }
 
   flush(): void {

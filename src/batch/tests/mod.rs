@@ -1,6 +1,7 @@
 //! The queue by example, and as a state machine.
 
 mod limits;
+mod priorities;
 mod under_random_events;
 
 use super::*;
@@ -35,10 +36,54 @@ impl Queue {
         })
     }
 
+    /// Takes a call of this priority.
+    fn accept_in(
+        &mut self,
+        priority: Priority,
+        request: Request,
+        now: Millis,
+    ) -> Result<Accepted, Error> {
+        if priority == Priority::Normal {
+            return self.accept(request, now);
+        }
+        let superseded = self.admit_in(&request)?;
+        self.open_in(priority, &request, || ());
+        let work = u32::try_from(request.bytes).expect("small");
+        let (ticket, batch) = self.push_in(priority, request, work, now);
+        Ok(Accepted {
+            ticket,
+            batch,
+            superseded,
+        })
+    }
+
     /// Sends the next batch, if one may go.
     fn launch(&mut self) -> Option<BatchId> {
-        let at = self.take((), |()| ())?;
-        Some(self.flying(at).id)
+        self.launch_at(Millis::default())
+    }
+
+    /// Sends the next batch, if one may go; of low work a slice, whose units are bytes.
+    fn launch_at(&mut self, now: Millis) -> Option<BatchId> {
+        let at = self.take(now, (), |()| ())?;
+        let most = self.slice(now);
+        let batch = self.flying(at);
+        let id = batch.id;
+        if batch.priority != Priority::Low {
+            return Some(id);
+        }
+        let mut units = 0.0;
+        let leaves = batch.calls().iter().enumerate().map(|(place, call)| {
+            units += call.request.bytes as f64;
+            place > 0 && units > most
+        });
+        let leaves: Vec<bool> = leaves.collect();
+        if leaves.contains(&true) {
+            let mut other = self.offshoot(at, ());
+            let batch = self.flying_mut(at);
+            other.append(batch.extract(&leaves), batch.origin);
+            self.wait_in_low(other);
+        }
+        Some(id)
     }
 
     /// A batch in flight.

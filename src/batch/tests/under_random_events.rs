@@ -9,7 +9,7 @@ use super::*;
 
 #[derive(Clone, Debug)]
 enum Event {
-    Push(Request),
+    Push(Priority, Request),
     Tick(f64),
     Flush,
     FlushAtOnce,
@@ -47,16 +47,19 @@ fn news() -> impl Strategy<Value = News> {
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let push = (0_u64..5, 0_u64..9, 0_u64..40, prop::option::of(0_u32..3)).prop_map(
-        |(items, cost, bytes, key)| {
-            Event::Push(Request {
-                items,
-                cost,
-                bytes,
-                key,
-            })
-        },
-    );
+    let priority = prop_oneof![
+        4 => Just(Priority::Normal),
+        1 => Just(Priority::High),
+        1 => Just(Priority::Low),
+    ];
+    let request = (0_u64..5, 0_u64..9, 0_u64..40, prop::option::of(0_u32..3));
+    let request = request.prop_map(|(items, cost, bytes, key)| Request {
+        items,
+        cost,
+        bytes,
+        key,
+    });
+    let push = (priority, request).prop_map(|(priority, request)| Event::Push(priority, request));
     let event = prop_oneof![
         8 => push,
         3 => (0.0..20.0).prop_map(Event::Tick),
@@ -186,7 +189,8 @@ impl Model {
         if self.flying.len() >= config.max_in_flight || queue.open().is_empty() {
             return;
         }
-        let is_idle = self.flying.is_empty();
+        let is_low = |id: &BatchId| queue.sent(*id).expect("flying").priority == Priority::Low;
+        let is_idle = self.flying.iter().all(is_low);
         let wait = match config.policy {
             Policy::Manual => None,
             Policy::Frame => config.max_wait,
@@ -289,9 +293,9 @@ impl Model {
         }
     }
 
-    fn push(&mut self, queue: &mut Queue, request: &Request) {
+    fn push(&mut self, queue: &mut Queue, priority: Priority, request: &Request) {
         let before = self.waiting.len();
-        if let Ok(accepted) = queue.accept(*request, Millis(self.now)) {
+        if let Ok(accepted) = queue.accept_in(priority, *request, Millis(self.now)) {
             if let Some(older) = accepted.superseded {
                 let same = |(t, r): &(Ticket, Request)| *t == older && r.key == request.key;
                 assert!(
@@ -321,9 +325,12 @@ impl Model {
     }
 
     fn step(&mut self, queue: &mut Queue, event: &Event) {
-        let mut most = self.flying.len().max(queue.config().max_in_flight);
+        // A batch of high priority may pass the limit.
+        let is_high = |id: &BatchId| queue.sent(*id).expect("flying").priority == Priority::High;
+        let passing = usize::from(!self.flying.iter().any(is_high));
+        let mut most = self.flying.len().max(queue.config().max_in_flight) + passing;
         match event {
-            Event::Push(request) => self.push(queue, request),
+            Event::Push(priority, request) => self.push(queue, *priority, request),
             Event::Tick(ms) => {
                 self.now += ms;
                 self.send_due(queue);

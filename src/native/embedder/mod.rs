@@ -172,7 +172,8 @@ impl Embedder {
     }
 
     /// The same model with calls through another handle of its session, or of one of
-    /// them: one with a [`key`](Gpu::keyed), on one [engine](Gpu::on), or that of
+    /// them: one with a [`key`](Gpu::keyed), on one [engine](Gpu::on), of another
+    /// [priority](Gpu::with_priority), or that of
     /// [`Gpu::explain`] and [`Gpu::warmup`].
     #[must_use]
     pub fn through(&self, gpu: &Gpu) -> Embedder {

@@ -12,12 +12,15 @@ mod in_chunks;
 mod in_flight;
 mod on_both;
 mod out_of_memory;
+mod priorities;
 mod structures;
 mod takeover;
 mod under_random_events;
 mod while_compiling;
 pub(crate) mod writing;
 mod writing_on_both;
+
+use std::cell::Cell;
 
 use super::arena_pool::MOST_SPARE;
 use super::recovery::ATTEMPTS;
@@ -33,6 +36,11 @@ use crate::plan::{self, ChunkSize, ChunkSizes, RecipeId};
 use crate::tensor::{Packing, Span};
 
 const NOW: Millis = Millis(0.0);
+
+thread_local! {
+    /// The priority of the calls that are asked for.
+    static ASKED: Cell<Priority> = const { Cell::new(Priority::Normal) };
+}
 
 /// The CPU with limits, faults and lives of its own.
 #[derive(Debug)]
@@ -264,7 +272,7 @@ pub(crate) fn ask_of(
         scalar: 0.5_f32.to_bits(),
         key,
     };
-    session.submit_to(engine, &submission, NOW)
+    session.submit_with(ASKED.get(), engine, &submission, NOW)
 }
 
 /// Takes a call of a recipe, whose operands are in their place.

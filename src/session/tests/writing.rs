@@ -67,7 +67,7 @@ pub(crate) fn write(
         scalar: 0,
         key,
     };
-    session.submit_to(engine, &submission, NOW)
+    session.submit_with(ASKED.get(), engine, &submission, NOW)
 }
 
 /// Asks for a call that reads the target.
@@ -89,7 +89,7 @@ pub(crate) fn read(
         scalar: 0,
         key,
     };
-    session.submit_to(engine, &submission, NOW)
+    session.submit_with(ASKED.get(), engine, &submission, NOW)
 }
 
 pub(super) fn written(session: &mut Session<Frail>, pose: Pose, value: f32) -> Ticket {

@@ -1,0 +1,301 @@
+//! Tiers: what waits of high and of low priority, and how it moves to a higher one.
+//!
+//! Calls of normal priority wait in the queue's own lists. A tier is like these: an open
+//! batch, made for the first call, and sealed ones. When each goes, `turns` decides.
+
+use super::turns::Turns;
+use super::{Batch, BatchId, Millis, Overflow, Priority, Queue, Request, Ticket};
+use crate::error::Error;
+
+/// Calls of a batch of low priority at most: cutting a slice off moves all the others.
+const MOST_LOW_CALLS: usize = 512;
+
+/// What waits of one priority.
+#[derive(Debug)]
+pub(super) struct Tier<W, P> {
+    open: Option<Batch<W, P>>,
+    /// Oldest first.
+    sealed: Vec<Batch<W, P>>,
+}
+
+/// What waits of other priorities than normal.
+#[derive(Debug)]
+pub(super) struct Tiers<W, P> {
+    high: Tier<W, P>,
+    low: Tier<W, P>,
+    /// Whether a call of another priority than normal ever came.
+    pub(super) is_used: bool,
+    /// Whether a flush asked for low work, where nothing goes without.
+    pub(super) is_low_flushed: bool,
+    pub(super) turns: Turns,
+}
+
+/// From which priority batches move to which higher one.
+#[derive(Clone, Copy, Debug)]
+pub struct Promotion {
+    /// The priority that the batches have.
+    pub from: Priority,
+    /// The priority that they get.
+    pub to: Priority,
+}
+
+impl<W, P> Default for Tier<W, P> {
+    fn default() -> Self {
+        Tier {
+            open: None,
+            sealed: Vec::new(),
+        }
+    }
+}
+
+impl<W, P> Default for Tiers<W, P> {
+    fn default() -> Self {
+        Tiers {
+            high: Tier::default(),
+            low: Tier::default(),
+            is_used: false,
+            is_low_flushed: false,
+            turns: Turns::default(),
+        }
+    }
+}
+
+impl<W, P> Tier<W, P> {
+    fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
+        self.sealed.iter().chain(&self.open)
+    }
+
+    fn batches_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
+        self.sealed.iter_mut().chain(&mut self.open)
+    }
+
+    fn has_calls(&self) -> bool {
+        self.batches().any(|batch| !batch.is_empty())
+    }
+
+    /// Takes the oldest batch that has a live call.
+    pub(super) fn take_oldest(&mut self) -> Option<Batch<W, P>> {
+        let oldest = self.sealed.iter().position(|batch| !batch.is_empty());
+        match oldest {
+            Some(at) => Some(self.sealed.remove(at)),
+            None => self.open.take_if(|open| !open.is_empty()),
+        }
+    }
+
+    fn seal(&mut self) {
+        self.sealed.extend(self.open.take());
+    }
+
+    /// Takes every batch up to the last that `is_needed`.
+    fn take_until_last(&mut self, is_needed: impl Fn(&Batch<W, P>) -> bool) -> Vec<Batch<W, P>> {
+        if self.open.as_ref().is_some_and(&is_needed) {
+            self.seal();
+        }
+        let last = self.sealed.iter().rposition(is_needed);
+        self.sealed
+            .drain(..last.map_or(0, |last| last + 1))
+            .collect()
+    }
+}
+
+impl<W, P> Tiers<W, P> {
+    /// Whether no batch waits here, so that priorities cost nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_empty = |tier: &Tier<W, P>| tier.open.is_none() && tier.sealed.is_empty();
+        is_empty(&self.high) && is_empty(&self.low)
+    }
+
+    pub(super) fn has_high(&self) -> bool {
+        self.high.has_calls()
+    }
+
+    pub(super) fn has_low(&self) -> bool {
+        self.low.has_calls()
+    }
+
+    pub(super) fn is_high_urgent(&self) -> bool {
+        self.high.batches().any(|batch| batch.is_urgent)
+    }
+
+    /// The tier of a priority other than normal.
+    pub(super) fn tier_mut(&mut self, priority: Priority) -> &mut Tier<W, P> {
+        match priority {
+            Priority::Low => &mut self.low,
+            Priority::Normal => unreachable!("the queue's own lists"),
+            Priority::High => &mut self.high,
+        }
+    }
+
+    pub(super) fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
+        self.high.batches().chain(self.low.batches())
+    }
+
+    pub(super) fn batches_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
+        self.high.batches_mut().chain(self.low.batches_mut())
+    }
+
+    /// Notes that everything queued was asked for.
+    pub(super) fn flush(&mut self) {
+        self.is_low_flushed = self.has_low();
+    }
+
+    /// Takes a batch without live calls.
+    pub(super) fn take_abandoned(&mut self) -> Option<Batch<W, P>> {
+        [&mut self.high, &mut self.low]
+            .into_iter()
+            .find_map(|tier| {
+                let at = tier.sealed.iter().position(Batch::is_empty);
+                match at {
+                    Some(at) => Some(tier.sealed.remove(at)),
+                    None => tier.open.take_if(|open| open.is_empty()),
+                }
+            })
+    }
+
+    /// Lets go of every batch.
+    pub(super) fn drain(&mut self) -> Vec<Batch<W, P>> {
+        self.is_low_flushed = false;
+        self.high.seal();
+        self.low.seal();
+        let mut all = std::mem::take(&mut self.high.sealed);
+        all.append(&mut self.low.sealed);
+        all
+    }
+}
+
+impl<W, P, F> Queue<W, P, F> {
+    /// Whether nothing waits but calls of normal priority.
+    pub fn is_all_normal(&self) -> bool {
+        self.tiers.is_empty()
+    }
+
+    /// The batch that a call of another priority than normal joins, with a place for the
+    /// call: a new one with this payload, where there is none. The open batch of normal
+    /// priority comes along.
+    pub fn open_in(
+        &mut self,
+        priority: Priority,
+        request: &Request,
+        payload: impl FnOnce() -> P,
+    ) -> (&mut Batch<W, P>, &mut Batch<W, P>) {
+        let tier = self.tiers.tier_mut(priority);
+        if let Some(open) = tier.open.take() {
+            let waits = self.config.overflow == Overflow::Wait && !self.has_room(request);
+            let is_over = self.exceeds(&open, request)
+                || waits && self.reaches_capacity(&open, request)
+                || priority == Priority::Low && open.calls().len() >= MOST_LOW_CALLS;
+            let tier = self.tiers.tier_mut(priority);
+            match is_over && !open.is_empty() {
+                true => tier.sealed.push(open),
+                false => tier.open = Some(open),
+            }
+        }
+        if self.tiers.tier_mut(priority).open.is_none() {
+            let mut batch = self.new_batch(payload(), 0);
+            batch.priority = priority;
+            self.tiers.tier_mut(priority).open = Some(batch);
+        }
+        let open = self.tiers.tier_mut(priority).open.as_mut();
+        (open.expect("just made"), &mut self.open)
+    }
+
+    /// Makes room for a call of another priority than normal; the queued call whose place it
+    /// takes, if it takes one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Queue::admit`].
+    pub fn admit_in(&mut self, request: &Request) -> Result<Option<Ticket>, Error> {
+        Ok(self.make_room(request)?.superseded())
+    }
+
+    /// Takes an admitted call into the batch of [`Queue::open_in`].
+    pub fn push_in(
+        &mut self,
+        priority: Priority,
+        request: Request,
+        work: W,
+        now: Millis,
+    ) -> (Ticket, BatchId) {
+        let ticket = self.number();
+        self.count(&request);
+        self.tiers.is_used = true;
+        match priority {
+            Priority::High => self.tiers.turns.called_high(now),
+            // Whoever asked for a flush has given up every call since.
+            _ if !self.tiers.has_low() => self.tiers.is_low_flushed = false,
+            _ => {}
+        }
+        let tier = self.tiers.tier_mut(priority);
+        let open = tier.open.as_mut().expect("opened for this call");
+        if open.is_empty() {
+            (open.oldest, open.first) = (now, ticket);
+            open.is_urgent = false;
+        }
+        open.push(ticket, request, work);
+        (ticket, open.id)
+    }
+
+    /// Whether a waiting batch of this priority is such a one. Parked batches do not count.
+    pub fn any_in(&self, priority: Priority, mut is_one: impl FnMut(&Batch<W, P>) -> bool) -> bool {
+        match priority {
+            Priority::High => self.tiers.high.batches().any(is_one),
+            Priority::Normal => self.sealed.iter().any(&mut is_one) || is_one(&self.open),
+            Priority::Low => self.tiers.low.batches().any(is_one),
+        }
+    }
+
+    /// Has the waiting batches of a priority go with those of a higher one, up to the last
+    /// that `is_needed`: something more urgent depends on them.
+    pub fn promote(
+        &mut self,
+        Promotion { from, to }: Promotion,
+        is_needed: impl Fn(&Batch<W, P>) -> bool,
+        next: impl FnOnce(&mut P) -> P,
+    ) {
+        let promoted = match from {
+            Priority::Normal => {
+                if is_needed(&self.open) {
+                    let closed = self.close(next);
+                    self.sealed.extend(closed);
+                }
+                let last = self.sealed.iter().rposition(is_needed);
+                self.sealed
+                    .drain(..last.map_or(0, |last| last + 1))
+                    .collect()
+            }
+            other => self.tiers.tier_mut(other).take_until_last(is_needed),
+        };
+        let promoted: Vec<Batch<W, P>> = promoted;
+        let sealed = match to {
+            Priority::Normal => &mut self.sealed,
+            other => {
+                // What waits there would have gone before.
+                let tier = self.tiers.tier_mut(other);
+                if !promoted.is_empty() {
+                    tier.seal();
+                }
+                &mut tier.sealed
+            }
+        };
+        sealed.extend(promoted.into_iter().map(|mut batch| {
+            batch.priority = to;
+            batch
+        }));
+    }
+
+    /// Has calls of low priority that left a slice wait again, before all other low work.
+    pub fn wait_in_low(&mut self, batch: Batch<W, P>) {
+        self.tiers.low.sealed.insert(0, batch);
+    }
+
+    /// The newest batch that a waiting call of another priority than normal was ever in.
+    pub fn newest_in_tiers(&self) -> Option<BatchId> {
+        let held = self
+            .tiers
+            .batches()
+            .filter(|batch| !batch.calls().is_empty());
+        let newer = |a: BatchId, b: BatchId| if a.is_before(b) { b } else { a };
+        held.map(|batch| batch.origin).reduce(newer)
+    }
+}

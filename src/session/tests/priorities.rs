@@ -1,0 +1,198 @@
+//! Calls of high and of low priority: their answers, their order on tensors that are written,
+//! and slices.
+
+use proptest::prelude::*;
+
+use super::writing::{Pose, pose};
+use super::*;
+
+const PRIORITIES: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
+
+/// Makes what `call` asks for a call of this priority.
+fn of<T>(
+    session: &mut Session<Frail>,
+    priority: Priority,
+    call: impl FnOnce(&mut Session<Frail>) -> T,
+) -> T {
+    ASKED.set(priority);
+    let made = call(session);
+    ASKED.set(Priority::Normal);
+    made
+}
+
+/// Sends and lands everything; the answers, and which calls were in one batch.
+fn land_everything(session: &mut Session<Frail>) -> (Vec<Settlement>, Vec<Vec<Ticket>>) {
+    let (mut settlements, mut batches) = (Vec::new(), Vec::new());
+    let mut now = 0.0;
+    session.flush();
+    while session.pending() > 0 {
+        let sent = session.launch(Millis(now)).expect("a batch to send");
+        batches.push(tickets(last_sent(session)));
+        let launch = LaunchId {
+            batch: sent.batch,
+            generation: sent.generation,
+        };
+        for flight in flights(session, sent) {
+            let outcome = pollster::block_on(flight);
+            now += 1.0;
+            session.note_landing(launch, &outcome, Millis(now));
+            let settled = session.settle(launch.batch, launch.generation, outcome);
+            settlements.push(settled.expect("on its way"));
+        }
+        session.flush();
+    }
+    (settlements, batches)
+}
+
+#[test]
+fn calls_of_all_priorities_are_answered_and_high_ones_first() {
+    let mut session = session(1 << 24);
+    // With so many rows memory moves along.
+    let mut expected = Vec::new();
+    for (n, rows) in [7, 300, 40_000, 3].into_iter().enumerate() {
+        for priority in PRIORITIES {
+            let value = (10 * n + priority as usize) as f32;
+            let ticket = of(&mut session, priority, |session| put(session, value, rows));
+            expected.push((ticket, value + 1.0, rows as usize));
+        }
+    }
+    let (settlements, batches) = land_everything(&mut session);
+    for (ticket, value, rows) in expected {
+        assert_eq!(writing::result_of(&settlements, ticket), vec![value; rows]);
+    }
+    assert_eq!(batches[0].len(), 4, "all of high priority");
+    assert!(batches.len() > 3, "low work went in slices");
+    assert_eq!(session.queue.pending_bytes(), 0);
+}
+
+#[test]
+fn slices_grow_while_they_take_no_time() {
+    let mut session = session(1 << 20);
+    for n in 0..40_u8 {
+        of(&mut session, Priority::Low, |session| {
+            put(session, n.into(), 4)
+        });
+    }
+    let (_, batches) = land_everything(&mut session);
+    let sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), 40);
+    assert!(sizes[0] == 1 && sizes.len() <= 5, "{sizes:?}");
+    let mut pairs = sizes.windows(2);
+    assert!(pairs.all(|pair| pair[1] <= 4 * pair[0]), "{sizes:?}");
+}
+
+#[test]
+fn a_fence_waits_for_calls_of_every_priority() {
+    for priority in PRIORITIES {
+        let mut session = session(1 << 20);
+        put(&mut session, 1.0, 1);
+        land_everything(&mut session);
+        of(&mut session, priority, |session| put(session, 1.0, 1));
+        let fence = session.fence();
+        assert!(!session.has_passed(fence), "{priority:?}");
+        put(&mut session, 1.0, 1);
+        land_everything(&mut session);
+        assert!(session.has_passed(fence), "{priority:?}");
+    }
+}
+
+#[test]
+fn what_goes_at_once_goes_with_all_that_writes() {
+    let mut session = session(1 << 20);
+    let pose = pose(&mut session);
+    of(&mut session, Priority::Low, |session| {
+        writing::written(session, pose, 3.0)
+    });
+    session.flush_at_once();
+    assert!(session.is_ready(), "low work that writes goes along");
+    of(&mut session, Priority::Low, |session| put(session, 1.0, 1));
+    land_everything(&mut session);
+    of(&mut session, Priority::Low, |session| put(session, 1.0, 1));
+    session.flush_at_once();
+    assert!(!session.is_ready(), "other low work goes in slices");
+    land_everything(&mut session);
+}
+
+/// What a call does with the tensor that is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Use {
+    Reads,
+    Writes,
+    /// Nothing.
+    Ignores,
+}
+
+fn uses() -> impl Strategy<Value = Vec<(usize, Use, bool)>> {
+    let kind = prop_oneof![Just(Use::Reads), Just(Use::Writes), Just(Use::Ignores)];
+    prop::collection::vec((0_usize..3, kind, prop::bool::weighted(0.2)), 1..40)
+}
+
+/// A call that reads, the last value that was written before it, and all later ones with the
+/// calls that write them.
+fn check_reads(
+    reads: &[(Ticket, f32)],
+    writes: &[(Ticket, f32)],
+    (settlements, batches): &(Vec<Settlement>, Vec<Vec<Ticket>>),
+) {
+    for (ticket, before) in reads {
+        let seen = writing::result_of(settlements, *ticket)[0];
+        let own = batches.iter().find(|batch| batch.contains(ticket));
+        let own = own.expect("was sent");
+        // A batch is a set of calls: those that read find what those that write wrote.
+        let beside = writes
+            .iter()
+            .any(|(writer, value)| own.contains(writer) && *value == seen);
+        assert!(
+            seen == *before || beside,
+            "{ticket:?} read {seen}, not {before}"
+        );
+    }
+}
+
+proptest! {
+    /// Whatever the priorities, a call that reads a tensor finds what was written before,
+    /// and nothing that a later batch writes.
+    #[test]
+    fn calls_keep_their_order_on_a_tensor_that_is_written(uses in uses()) {
+        let mut session = session(1 << 20);
+        let pose: Pose = pose(&mut session);
+        let (mut reads, mut writes, mut value) = (Vec::new(), Vec::new(), 0.0);
+        let mut flying: Vec<Launch> = Vec::new();
+        let mut all = (Vec::new(), Vec::new());
+        for (priority, kind, goes) in uses {
+            let priority = PRIORITIES[priority];
+            match kind {
+                Use::Reads => {
+                    let ticket = of(&mut session, priority, |s| writing::asked(s, pose, None));
+                    reads.push((ticket, value));
+                }
+                Use::Writes => {
+                    value += 1.0;
+                    let ticket = of(&mut session, priority, |s| writing::written(s, pose, value));
+                    writes.push((ticket, value));
+                }
+                Use::Ignores => {
+                    of(&mut session, priority, |s| put(s, 1.0, 3));
+                }
+            }
+            if goes {
+                session.flush();
+                if let Some(sent) = session.launch(NOW) {
+                    all.1.push(tickets(last_sent(&session)));
+                    flying.push(sent);
+                }
+            }
+            if flying.len() > 1 {
+                let sent = flying.remove(0);
+                all.0.extend(land_all(&mut session, sent));
+            }
+        }
+        for sent in flying {
+            all.0.extend(land_all(&mut session, sent));
+        }
+        let (settlements, batches) = land_everything(&mut session);
+        all.0.extend(settlements);
+        all.1.extend(batches);
+        check_reads(&reads, &writes, &all);
+    }
+}
