@@ -11,6 +11,7 @@ use super::platform::block_on;
 use super::storage::{Storage, TensorData};
 use super::tensor::Tensor;
 use crate::device::DeviceInfo;
+use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Mode;
 use crate::ops::search::IndexConfig;
@@ -331,6 +332,11 @@ impl Blocking {
     /// [`Gpu::optimal_batch_size`].
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
         self.gpu.optimal_batch_size(model_bytes, bytes_per_item)
+    }
+
+    /// [`Gpu::optimal_text_batch_size`].
+    pub fn optimal_text_batch_size(&self, model_bytes: u64, text: &Activations) -> u64 {
+        self.gpu.optimal_text_batch_size(model_bytes, text)
     }
 
     /// [`Gpu::explain`].

@@ -15,6 +15,7 @@ use super::submission::Terms;
 use super::worker;
 use crate::batch::Preset;
 use crate::device::{Cpu, DeviceInfo, Engine};
+use crate::embed::Activations;
 use crate::error::Error;
 use crate::session::{Model, Stats};
 
@@ -250,6 +251,25 @@ impl Gpu {
             .driver
             .session
             .optimal_batch_size(model_bytes, bytes_per_item)
+    }
+
+    /// Texts of a batch that memory holds beside a model, where each has these
+    /// [`Activations`]: the rule of [`optimal_batch_size`](Gpu::optimal_batch_size) with
+    /// [`Activations::bytes`] for each text, and at most as many texts as
+    /// [`BatchConfig::max_batch_cost`](crate::BatchConfig::max_batch_cost) has tokens for.
+    ///
+    /// ```
+    /// use framebatch::embed::Activations;
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let text = Activations { tokens: 128, hidden: 384, intermediate: 1536 };
+    /// assert_eq!(gpu.optimal_text_batch_size(90_900_000, &text), 128); // 16,384 tokens
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn optimal_text_batch_size(&self, model_bytes: u64, text: &Activations) -> u64 {
+        let state = self.shared().lock();
+        let session = &state.driver.session;
+        session.optimal_text_batch_size(model_bytes, text.bytes(), text.tokens)
     }
 
     /// The plan of the calls that `calls` makes through the handle it is

@@ -229,7 +229,22 @@ impl<D: Device> Session<D> {
     /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own limit
     /// of items.
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
-        let most = self.queue.config().max_batch_size.unwrap_or(u64::MAX);
+        self.fitting(model_bytes, bytes_per_item, u64::MAX)
+    }
+
+    /// The same for texts of so many tokens: at most as many as a batch's limit of cost lets.
+    pub fn optimal_text_batch_size(
+        &self,
+        model_bytes: u64,
+        bytes_per_text: u64,
+        tokens: u64,
+    ) -> u64 {
+        let most = self.queue.config().max_batch_cost / tokens.max(1);
+        self.fitting(model_bytes, bytes_per_text, most)
+    }
+
+    fn fitting(&self, model_bytes: u64, bytes_per_item: u64, most: u64) -> u64 {
+        let most = self.queue.config().max_batch_size.unwrap_or(most).min(most);
         self.limits
             .budget()
             .optimal_batch_size(model_bytes, bytes_per_item, most)

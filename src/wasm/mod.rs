@@ -28,6 +28,7 @@ use self::inner::Inner;
 use crate::batch::{Due, Millis, Ticket};
 use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
 use crate::driver::{Driver, DriverConfig};
+use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
@@ -324,6 +325,30 @@ impl Core {
         let [model, item] = [model_bytes as u64, bytes_per_item as u64];
         let session = self.inner.session();
         session.optimal_batch_size(model, item) as f64
+    }
+
+    /// The same for texts of so many tokens, by the sizes of their encoder.
+    pub fn optimal_text_batch_size(
+        &self,
+        model_bytes: f64,
+        tokens: f64,
+        hidden: f64,
+        intermediate: f64,
+    ) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a saturated number is too large"
+        )]
+        let [model, tokens, hidden, intermediate] =
+            [model_bytes, tokens, hidden, intermediate].map(|size| size as u64);
+        let text = Activations {
+            tokens,
+            hidden,
+            intermediate,
+        };
+        let session = self.inner.session();
+        session.optimal_text_batch_size(model, text.bytes(), tokens) as f64
     }
 
     /// From now on calls are planned and never sent.

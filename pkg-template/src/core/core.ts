@@ -129,6 +129,13 @@ export interface Core {
   desired_size(): number;
   /** Items of a batch that the memory budget holds beside a model; sizes in bytes. */
   optimal_batch_size(modelBytes: number, bytesPerItem: number): number;
+  /** The same for texts of so many tokens, by the floats of their encoder's vectors. */
+  optimal_text_batch_size(
+    modelBytes: number,
+    tokens: number,
+    hidden: number,
+    intermediate: number,
+  ): number;
   /** Calls made from here on are planned and never sent. */
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */
