@@ -49,7 +49,7 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import those before it, and none the
 /// session.
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 20] = [
     "devices",
     "cost_model",
     "drift",
@@ -69,6 +69,7 @@ const PARTS: [&str; 19] = [
     "in_flight",
     "budget",
     "limits",
+    "tuning",
 ];
 
 /// Words that belong to some places only, by the start or end of their path.

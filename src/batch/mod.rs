@@ -19,7 +19,7 @@ pub use call::{Call, Request, Ticket};
 pub use calls::{Batch, BatchId};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
 pub use in_flight::InFlight;
-pub use queue::{Accepted, Admission, Due, Queue};
+pub use queue::{Accepted, Admission, Due, FRAME_MS, Queue};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::graph::Mode;
 use crate::ops::search::IndexConfig;
 use crate::ops::{Field, State};
-use crate::session::Stats;
+use crate::session::{Stats, Tuning};
 
 /// A [`Gpu`] whose calls block the thread until their answer is there.
 ///
@@ -327,6 +327,11 @@ impl Blocking {
     /// [`Gpu::desired_size`].
     pub fn desired_size(&self) -> i64 {
         self.gpu.desired_size()
+    }
+
+    /// [`Gpu::tuning`].
+    pub fn tuning(&self) -> Tuning {
+        self.gpu.tuning()
     }
 
     /// [`Gpu::optimal_batch_size`].

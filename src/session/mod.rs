@@ -38,6 +38,7 @@ mod structures;
 mod submission;
 mod tensor_table;
 mod tensors;
+mod tuning;
 mod warmup;
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -60,6 +61,7 @@ pub use settlement::Settlement;
 pub use shards::Filling;
 pub use stats::{Stats, TensorBytes};
 pub use submission::Submission;
+pub use tuning::{Kept, Tuning};
 
 use self::arena_pool::ArenaPool;
 use self::calibration::Calibration;
@@ -74,8 +76,9 @@ use self::program_cache::ProgramCache;
 use self::recovery::Recovery;
 use self::router::Router;
 use self::tensor_table::TensorTable;
+use self::tuning::Tuner;
 use crate::batch::{BatchConfig, Due, Millis, Ticket};
-use crate::device::{Clock, Device, DeviceInfo};
+use crate::device::{Clock, Device, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
 
@@ -89,6 +92,9 @@ pub struct Session<D> {
     /// pair.
     router: Option<Router>,
     calibration: Option<Box<Calibration>>,
+    tuner: Tuner,
+    /// Whether a tuned value has changed since [`Session::take_retuned`].
+    is_retuned: bool,
     limits: Limits,
     /// Every batch, from its first call to its last answer.
     queue: Queue,
@@ -115,15 +121,18 @@ impl<D: Device> Session<D> {
             max_batch_bytes: limits.batch_bytes(0),
             ..config
         };
+        let tuner = Tuner::new(&config);
         let queue = Queue::new(config, Payload::new(Arena::default()))?;
         device.allow(limits.budget().0);
         let devices = Devices::new(device);
-        Ok(Session {
+        let mut session = Session {
             life: Life::default(),
             recovery: Recovery::new(devices.engine()),
             devices,
             router: None,
             calibration: None,
+            tuner,
+            is_retuned: false,
             limits,
             queue,
             arenas: ArenaPool::default(),
@@ -133,7 +142,9 @@ impl<D: Device> Session<D> {
             gate: CompileGate::default(),
             explained: None,
             metrics: Metrics::default(),
-        })
+        };
+        session.retune();
+        Ok(session)
     }
 
     /// Whether no call is in the open batch, so that the next one is its oldest.
@@ -286,6 +297,40 @@ impl<D: Device> Session<D> {
     /// Notes how long a launch took; the face has the clock.
     pub fn note_encode(&mut self, ms: f64) {
         self.metrics.encode_ms += ms;
+        if self.devices.engine() == Engine::Gpu {
+            self.tuner.note_encode(ms);
+        }
+    }
+
+    /// What is tuned to the load, and by what.
+    pub fn tuning(&self) -> Tuning {
+        self.tuner.tuning()
+    }
+
+    /// What is tuned, for [`Session::restore_tuning`] of later sessions on the same adapter.
+    pub fn kept_tuning(&self) -> Kept {
+        self.tuner.kept()
+    }
+
+    /// Goes by what an earlier session on the same adapter kept. What cannot be right is
+    /// ignored.
+    pub fn restore_tuning(&mut self, kept: &[f64]) {
+        if self.tuner.restore(kept) {
+            self.retune();
+        }
+    }
+
+    /// Whether a tuned value has changed since this was asked last.
+    pub fn take_retuned(&mut self) -> bool {
+        std::mem::take(&mut self.is_retuned)
+    }
+
+    /// Goes by the values that are tuned.
+    pub(super) fn retune(&mut self) {
+        if let Some(wait) = self.tuner.tuning().wait_ms {
+            self.queue.limit_wait(wait);
+        }
+        self.fit_batches();
     }
 
     /// What the primary device is.

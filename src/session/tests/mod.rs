@@ -14,6 +14,7 @@ mod on_both;
 mod out_of_memory;
 mod structures;
 mod takeover;
+mod tuned;
 mod under_random_events;
 mod while_compiling;
 pub(crate) mod writing;
