@@ -216,10 +216,10 @@ fn activations_are_the_slots_of_the_plan() {
 
 /// Bytes of all slots of a plan of so many texts.
 fn planned_bytes(config: &Config, tokens: u32, texts: u32) -> u64 {
-    let chain = forward(config, tokens, &homes(config, Home::Resident)).unwrap();
+    let chain = forward(config, tokens, &homes(config, Home::Resident)).expect("sound sizes");
     let recipe = Recipe::fuse(&chain, &[]);
-    let rows = recipe.rows().unwrap();
-    let words = u32::try_from(recipe.input_words(rows)).unwrap();
+    let rows = recipe.rows().expect("a chain knows its rows");
+    let words = u32::try_from(recipe.input_words(rows)).expect("few words");
     let call = |number| Call {
         recipe: RecipeId(0),
         rows,

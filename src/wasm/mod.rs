@@ -409,20 +409,29 @@ impl Core {
     /// What the device is, as a plain object.
     pub fn info(&self) -> JsValue {
         let session = self.inner.session();
-        report::info(&session.info(), session.model())
+        report::info(&session.info(), session.model(), &session.tuning())
     }
 
-    /// The numbers of the cost model; empty in a session without one.
+    /// The numbers of the cost model, in a session with one, and behind them what is kept of
+    /// tuned values.
     pub fn model(&self) -> Box<[f64]> {
-        let model = self.inner.session().model();
-        model.map_or_else(Box::default, |(model, _)| model.0.into())
+        let session = self.inner.session();
+        let mut kept = session
+            .model()
+            .map_or_else(Vec::new, |(model, _)| model.0.into());
+        kept.extend(session.kept_tuning());
+        kept.into()
     }
 
-    /// Sets the cost model to numbers that were measured before.
-    pub fn set_model(&self, facts: &[f64]) {
-        if let Ok(facts) = facts.try_into() {
-            self.inner.session().set_model(Model(facts));
+    /// Goes by numbers that [`Core::model`] returned before.
+    pub fn set_model(&self, kept: &[f64]) {
+        let mut session = self.inner.session();
+        let mut tuning = kept;
+        if let Some((facts, rest)) = kept.split_first_chunk() {
+            session.set_model(Model(*facts));
+            tuning = rest;
         }
+        session.restore_tuning(tuning);
     }
 
     /// Measures the cost model in the background, and calls `done` at the end.

@@ -155,7 +155,10 @@ export interface Core {
   facts(): CoreFacts | undefined;
   stats(): object;
   info(): Info;
-  /** The numbers of the cost model; none where a session does not choose between devices. */
+  /**
+   * The numbers of the cost model, none where a session does not choose between devices, and
+   * behind them what is kept of tuned values.
+   */
   model(): Float64Array;
   /** Goes by numbers that `model` returned before. */
   set_model(facts: Float64Array): void;
@@ -202,9 +205,10 @@ export function forget(core: Core, structures: readonly number[]): void {
  * - `regained`: a GPU took the place of the CPU, and has all tensors.
  * - `sent`: calls were sent whose kernels are compiled by now.
  * - `returned`: a batch came back without an answer; if it goes again, it is in flight.
+ * - `tuned`: `model` tells another value.
  */
 export type Notify = (
-  event: DeviceEvent | "sent" | "relieved" | "regained" | "returned",
+  event: DeviceEvent | "sent" | "relieved" | "regained" | "returned" | "tuned",
   message: string,
 ) => void;
 

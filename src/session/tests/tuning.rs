@@ -19,7 +19,10 @@ struct Recorded {
 
 fn trace(text: &str) -> Vec<Recorded> {
     let lines = text.lines().map(|line| {
-        let fields: Vec<f64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let fields: Vec<f64> = line
+            .split(' ')
+            .map(|word| word.parse().expect("a number"))
+            .collect();
         Recorded {
             bytes: fields[0] as u64,
             took_ms: fields[1],
@@ -132,8 +135,8 @@ fn check_bounds(tuner: &Tuner, target: Option<f64>) {
         None => (1.0..=16.0, 1 << 20..=64 << 20),
         Some(target) => (target / 16.0..=target / 2.0, 64 << 10..=64 << 20),
     };
-    assert!(waits.contains(&wait_ms.unwrap()), "{wait_ms:?}");
-    assert!(bytes.contains(&batch_bytes.unwrap()), "{batch_bytes:?}");
+    assert!(wait_ms.is_some_and(|wait| waits.contains(&wait)));
+    assert!(batch_bytes.is_some_and(|most| bytes.contains(&most)));
     for number in [fixed_ms, ms_per_megabyte, encode_ms] {
         assert!(number >= 0.0 && number.is_finite(), "{number}");
     }
