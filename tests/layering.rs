@@ -49,7 +49,7 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import those before it, and none the
 /// session.
-const PARTS: [&str; 20] = [
+const PARTS: [&str; 21] = [
     "devices",
     "cost_model",
     "drift",
@@ -69,6 +69,7 @@ const PARTS: [&str; 20] = [
     "in_flight",
     "budget",
     "limits",
+    "batch_cost",
     "tuning",
 ];
 

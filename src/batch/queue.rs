@@ -20,7 +20,8 @@ enum Pace {
     Tasks,
 }
 
-/// How long a frame is taken to be where none come, in milliseconds.
+/// How long a frame is taken to be where none come, in milliseconds. The wait while the device is
+/// busy starts there.
 pub const FRAME_MS: f64 = 16.0;
 
 /// The answer to an accepted call.

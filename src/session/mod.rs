@@ -6,6 +6,7 @@
 
 mod admission;
 mod arena_pool;
+mod batch_cost;
 mod batch_metrics;
 mod calibration;
 mod cancellation;
@@ -38,6 +39,7 @@ mod structures;
 mod submission;
 mod tensor_table;
 mod tensors;
+mod tuned_values;
 mod tuning;
 mod warmup;
 
@@ -300,37 +302,6 @@ impl<D: Device> Session<D> {
         if self.devices.engine() == Engine::Gpu {
             self.tuner.note_encode(ms);
         }
-    }
-
-    /// What is tuned to the load, and by what.
-    pub fn tuning(&self) -> Tuning {
-        self.tuner.tuning()
-    }
-
-    /// What is tuned, for [`Session::restore_tuning`] of later sessions on the same adapter.
-    pub fn kept_tuning(&self) -> Kept {
-        self.tuner.kept()
-    }
-
-    /// Goes by what an earlier session on the same adapter kept. What cannot be right is
-    /// ignored.
-    pub fn restore_tuning(&mut self, kept: &[f64]) {
-        if self.tuner.restore(kept) {
-            self.retune();
-        }
-    }
-
-    /// Whether a tuned value has changed since this was asked last.
-    pub fn take_retuned(&mut self) -> bool {
-        std::mem::take(&mut self.is_retuned)
-    }
-
-    /// Goes by the values that are tuned.
-    pub(super) fn retune(&mut self) {
-        if let Some(wait) = self.tuner.tuning().wait_ms {
-            self.queue.limit_wait(wait);
-        }
-        self.fit_batches();
     }
 
     /// What the primary device is.

@@ -11,18 +11,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::batch_cost::{Cost, Line, Mean, is_time};
 use crate::batch::{BatchConfig, FRAME_MS, Policy};
 
 /// Batches between two looks at a value, and so the least number between two changes.
 pub(super) const PERIOD: u32 = 64;
-
-/// How many batches the estimates remember, about.
-const REMEMBERED: f64 = 512.0;
-
-/// Batches after which an estimate is believed so far that an outlier counts for no more than
-/// so many times what was foreseen.
-const KNOWN: u32 = 16;
-const OUTLIER: f64 = 4.0;
 
 /// A value that is less than one over this of what is wanted is doubled. Halved and doubled
 /// values lie a factor 2 apart, and the rest is the distance that keeps noise from switching
@@ -51,10 +44,6 @@ const FORESEEABLE: f64 = 16.0;
 /// Batches press against their limit where some are larger than one over this of it. Only then the
 /// limit is raised.
 const PRESSING: f64 = 4.0;
-
-/// The least standard deviation of the sizes of batches, as a share of their mean, by which a slope
-/// is known.
-const LEAST_DEVIATION: f64 = 0.1;
 
 const MILLION: f64 = 1e6;
 
@@ -219,7 +208,7 @@ impl Tuner {
     }
 
     /// Goes by what an earlier session kept: `true` where a value is another one now. What is
-    /// of another version, or no value that tuning comes to, is ignored.
+    /// of another version, or beyond the bounds, is ignored.
     pub(super) fn restore(&mut self, kept: &[f64]) -> bool {
         let [version, wait, bytes] = *kept else {
             return false;
@@ -310,106 +299,14 @@ impl Knob {
         self.value != before
     }
 
-    /// Takes one of the values that halving comes to.
+    /// Takes a value that was kept, if it is within the bounds: `true` where it is another one.
     fn restore(&mut self, kept: f64) -> bool {
-        let mut value = self.most;
-        while value > kept && value > self.least {
-            value = (value / 2.0).max(self.least);
+        let is_new = (self.least..=self.most).contains(&kept) && kept != self.value;
+        if is_new {
+            self.value = kept;
         }
-        let is_known = value == kept && value != self.value;
-        if is_known {
-            self.value = value;
-        }
-        is_known
+        is_new
     }
-}
-
-/// What a batch takes: milliseconds whatever its size, and for each million bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Cost {
-    fixed: f64,
-    slope: f64,
-}
-
-/// A line through what batches of different sizes took, newer ones weighing more.
-#[derive(Clone, Copy, Debug, Default)]
-struct Line {
-    count: u32,
-    x: f64,
-    y: f64,
-    variance: f64,
-    covariance: f64,
-}
-
-impl Line {
-    fn add(&mut self, x: f64, y: f64) {
-        let foreseen = self.cost();
-        let y = match self.count >= KNOWN {
-            true => outlier(foreseen.fixed + foreseen.slope * x).min(y),
-            false => y,
-        };
-        self.count = self.count.saturating_add(1);
-        let share = 1.0 / f64::from(self.count).min(REMEMBERED);
-        let (dx, dy) = (x - self.x, y - self.y);
-        self.x += share * dx;
-        self.y += share * dy;
-        self.variance = (1.0 - share) * (self.variance + share * dx * dx);
-        self.covariance = (1.0 - share) * (self.covariance + share * dx * dy);
-    }
-
-    /// A size that few batches exceed.
-    fn reach(&self) -> f64 {
-        self.x + 2.0 * self.variance.sqrt()
-    }
-
-    /// Whether the sizes of batches differ by so much that the line's slope says something.
-    fn is_sloped(&self) -> bool {
-        self.variance > (self.x * LEAST_DEVIATION).powi(2)
-    }
-
-    /// The line's two numbers, neither below 0. Where the slope says nothing, half of what
-    /// batches take is taken for what each takes whatever its size.
-    fn cost(&self) -> Cost {
-        let fixed = match self.is_sloped() {
-            true => self.y - self.covariance / self.variance * self.x,
-            false => self.y / 2.0,
-        };
-        let fixed = fixed.clamp(0.0, self.y);
-        let slope = match self.x > 0.0 {
-            true => (self.y - fixed).max(0.0) / self.x,
-            false => 0.0,
-        };
-        Cost { fixed, slope }
-    }
-}
-
-/// A mean of times, newer ones weighing more.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    count: u32,
-    mean: f64,
-}
-
-impl Mean {
-    fn add(&mut self, ms: f64) {
-        let ms = match self.count >= KNOWN {
-            true => outlier(self.mean).min(ms),
-            false => ms,
-        };
-        self.count = self.count.saturating_add(1);
-        self.mean += (ms - self.mean) / f64::from(self.count).min(REMEMBERED);
-    }
-}
-
-/// The most that a time counts for which was foreseen to be so long. A millisecond is what
-/// the clocks of browsers may be off.
-fn outlier(foreseen_ms: f64) -> f64 {
-    1.0 + foreseen_ms * OUTLIER
-}
-
-/// Whether a batch can have taken such a time: a clock that was set back tells nothing.
-fn is_time(ms: f64) -> bool {
-    (0.0..1e9).contains(&ms)
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -3,21 +3,21 @@ use proptest::prelude::*;
 use super::*;
 use crate::batch::Preset;
 
-/// Batches that a software adapter answered, each with its bytes, milliseconds from the launch to
-/// the last result, and milliseconds that the host took to send it.
-const STEADY: &str = include_str!("traces/steady.txt");
-const BURSTY: &str = include_str!("traces/bursty.txt");
-const ALTERNATING: &str = include_str!("traces/alternating.txt");
-
-/// A line of a trace.
+/// A batch that a software adapter answered.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     bytes: u64,
+    /// From the launch to the last result.
     took_ms: f64,
+    /// Of the host, to send the batch.
     encode_ms: f64,
 }
 
-fn trace(text: &str) -> Vec<Recorded> {
+/// A trace that was recorded, with a batch in each line.
+fn trace(name: &str) -> Vec<Recorded> {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let path = format!("{root}/tests/data/batches/{name}.txt");
+    let text = std::fs::read_to_string(path).expect("the trace is there");
     let lines = text.lines().map(|line| {
         let fields: Vec<f64> = line
             .split(' ')
@@ -91,7 +91,7 @@ const MOST_LATER: usize = 4;
 
 #[test]
 fn values_settle_on_every_trace() {
-    let (steady, bursty, alternating) = (trace(STEADY), trace(BURSTY), trace(ALTERNATING));
+    let (steady, bursty, alternating) = (trace("steady"), trace("bursty"), trace("alternating"));
     let cases = [
         ("steady", steady.clone()),
         ("bursty", bursty.clone()),
@@ -221,7 +221,7 @@ fn nothing_moves_before_enough_batches_were_seen() {
         (start.wait_ms, start.batch_bytes),
         (Some(16.0), Some(64 << 20))
     );
-    let Played { tuner, changes } = play(&config(None), &trace(BURSTY), PERIOD as usize - 1);
+    let Played { tuner, changes } = play(&config(None), &trace("bursty"), PERIOD as usize - 1);
     assert!(changes.is_empty());
     assert!(!tuner.is_in_effect());
 }
@@ -329,7 +329,7 @@ fn what_cannot_be_right_is_ignored() {
         &[1.0],
         &[1.0, 2.0, 4e6, 0.0],
         &[2.0, 2.0, 4_194_304.0],
-        &[1.0, 3.0, 3e6],
+        &[1.0, 17.0, 1e9],
         &[1.0, f64::NAN, f64::NAN],
         &[1.0, -2.0, -4.0],
         &[1.0, f64::INFINITY, f64::NEG_INFINITY],
