@@ -64,7 +64,7 @@ pub use native::{
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};
-pub use session::{Facts, Measured, Model, Stats, TensorBytes};
+pub use session::{Facts, Measured, Model, Stats, TensorBytes, Tuning};
 
 /// Compiles what the README and the pages of `docs/` show.
 #[cfg(doctest)]

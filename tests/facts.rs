@@ -10,9 +10,9 @@ mod samples;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use engines::{both_manual, in_time};
+use engines::{both_manual, in_time, open};
 use framebatch::device::Engine;
-use framebatch::{Facts, Gpu, Watch};
+use framebatch::{EngineChoice, Facts, Gpu, Preset, Watch};
 use samples::Samples;
 
 /// Listens, and what was heard.
@@ -133,5 +133,33 @@ fn a_listener_that_panics_hears_no_more() {
             assert_eq!(gpu.stats().measured, before);
             drop((panicking, last));
         }
+    });
+}
+
+/// What one session tuned, the next one of the process begins with; answers stay as they are.
+#[test]
+fn tuned_values_are_kept_for_later_sessions() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, Preset::Auto.config());
+        let (a, b) = (vec![0.5; 1000], vec![1.5; 1000]);
+        for _ in 0..320 {
+            assert_eq!(gpu.lerp(&a, &b, 0.5).wait().unwrap(), vec![1.0; 1000]);
+        }
+        let tuned = gpu.tuning();
+        assert!(tuned.batches >= 256, "{tuned:?}");
+        assert!(tuned.wait_ms < Some(16.0), "{tuned:?}");
+        let plan = gpu.explain(|gpu| drop(gpu.lerp(&a, &b, 0.5)));
+        assert!(plan.lines().last().unwrap().starts_with("tuned "), "{plan}");
+        gpu.dispose();
+        let next = open(EngineChoice::Gpu, Preset::Auto.config());
+        next.lerp(&a, &b, 0.5).wait().unwrap(); // The worker has begun.
+        assert_eq!(next.tuning().wait_ms, tuned.wait_ms);
+        assert_eq!(next.tuning().batch_bytes, tuned.batch_bytes);
+        let given = open(EngineChoice::Gpu, Preset::Balanced.config());
+        given.lerp(&a, &b, 0.5).wait().unwrap();
+        assert_eq!(
+            (given.tuning().wait_ms, given.tuning().batch_bytes),
+            (None, None)
+        );
     });
 }

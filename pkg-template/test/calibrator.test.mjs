@@ -6,10 +6,15 @@ import { module } from "./face.mjs";
 
 const { Calibrator } = await module("session/calibrator");
 
-const KEY = "framebatch 1.2.3 Some GPU 42";
+const KEY = "framebatch 1.2.3 Some GPU 42 2";
 
 /** A core that has numbers to measure, a store, and idle time when the test says so. */
-function world({ facts = [1, 2], kept = {}, adapter = "Some GPU" } = {}) {
+function world({
+  facts = [1, 2],
+  kept = {},
+  adapter = "Some GPU",
+  routes = true,
+} = {}) {
   const items = new Map(Object.entries(kept));
   const idle = [];
   const core = {
@@ -20,7 +25,7 @@ function world({ facts = [1, 2], kept = {}, adapter = "Some GPU" } = {}) {
       adapter,
       driver: "42",
       version: "1.2.3",
-      routing: { calibrated: core.calibrated },
+      routing: routes ? { calibrated: core.calibrated } : undefined,
     }),
     model: () => core.facts,
     set_model(given) {
@@ -70,8 +75,8 @@ test("the next visit goes by what the last one found", () => {
 });
 
 for (const [about, kept] of [
-  ["another adapter", { "framebatch 1.2.3 Other GPU 42": "[3.5,4]" }],
-  ["another version", { "framebatch 1.2.2 Some GPU 42": "[3.5,4]" }],
+  ["another adapter", { "framebatch 1.2.3 Other GPU 42 2": "[3.5,4]" }],
+  ["another version", { "framebatch 1.2.2 Some GPU 42 2": "[3.5,4]" }],
   ["a model of other numbers", { [KEY]: "[1,2,3]" }],
   ["no numbers", { [KEY]: '["a",{}]' }],
   ["what is no JSON", { [KEY]: "{" }],
@@ -86,11 +91,36 @@ for (const [about, kept] of [
   });
 }
 
-test("a session that chooses nothing measures nothing", () => {
-  const { core, host, rest } = world({ facts: [], kept: { [KEY]: "[]" } });
-  new Calibrator(core, host).returned();
+test("a session that chooses nothing measures nothing, and goes by what was tuned", () => {
+  const { core, items, host, rest } = world({
+    kept: { [KEY]: "[1,7]" },
+    routes: false,
+  });
+  const calibrator = new Calibrator(core, host);
+  calibrator.returned();
   rest();
   assert.equal(core.calibrations, 0);
+  assert.deepEqual([...core.facts], [1, 7]);
+  core.facts = Float64Array.of(1, 8);
+  calibrator.remember();
+  assert.equal(items.get(KEY), "[1,8]");
+});
+
+test("what was tuned is remembered once the devices are measured", () => {
+  const { core, items, host, rest } = world();
+  const calibrator = new Calibrator(core, host);
+  calibrator.remember();
+  assert.equal(items.size, 0, "the devices are not measured yet");
+  calibrator.returned();
+  rest();
+  core.finish([3.5, 4]);
+  core.facts = Float64Array.of(3.5, 5);
+  calibrator.remember();
+  assert.equal(items.get(KEY), "[3.5,5]");
+  calibrator.dispose();
+  core.facts = Float64Array.of(3.5, 6);
+  calibrator.remember();
+  assert.equal(items.get(KEY), "[3.5,5]", "the session is over");
 });
 
 test("a page that may not store anything is measured all the same", () => {

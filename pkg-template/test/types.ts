@@ -2,6 +2,7 @@
 
 import {
   type BatchSizes,
+  type EncoderSizes,
   type CallOptions,
   CODES,
   type Code,
@@ -267,6 +268,10 @@ embedder.embed("text", { priority: "urgent" });
 
 const sizes: BatchSizes = { modelBytes: 1, bytesPerItem: 2 };
 const items: number = gpu.optimalBatchSize(sizes);
+const texts: EncoderSizes = { sequenceLength: 128, hiddenSize: 384 };
+gpu.optimalBatchSize({ ...texts, intermediateSize: 1536 }) satisfies number;
+// @ts-expect-error Heads take no memory.
+gpu.optimalBatchSize({ ...texts, heads: 12 });
 
 const plan: string = gpu.explain(() => gpu.slerp(floats, floats, 1));
 const stats: Stats = gpu.stats();

@@ -62,10 +62,15 @@ pub struct BatchConfig {
     /// more than WebGPU guarantees.
     pub memory_budget: Option<u64>,
     /// Longest wait of a batch's oldest call, in milliseconds, whether the device is busy or
-    /// not; `max_in_flight` still holds. `None`: 16 under [`Policy::Auto`] while no page
-    /// animates and the device is busy, otherwise any. Nothing goes by time under
-    /// [`Policy::Manual`].
+    /// not; `max_in_flight` still holds. `None`: tuned under [`Policy::Auto`] while no page
+    /// animates and the device is busy, from 16 down to 1; otherwise any. Nothing goes by time
+    /// under [`Policy::Manual`].
     pub max_wait: Option<f64>,
+    /// Milliseconds from a call to its answer that batches are to keep to: `max_wait` and
+    /// the bytes of a batch, as far as they are `None` and `max_batch_size` is, are tuned so
+    /// that the largest batches do by what was measured. `None`: no target. A target that the
+    /// device cannot meet, or calls beyond what it can do at all, are answered later.
+    pub target_latency: Option<f64>,
     /// Items for which an idle device waits, at most `max_wait`, under [`Policy::Auto`] and
     /// [`Policy::Eager`].
     pub min_batch_size: u64,
@@ -112,6 +117,7 @@ impl Preset {
             max_batch_bytes: 64 * MIB,
             memory_budget: None,
             max_wait: Some(5.0),
+            target_latency: None,
             min_batch_size: 1,
             queue_capacity: Capacity {
                 calls: 65_536,
@@ -205,6 +211,7 @@ impl BatchConfig {
                 "max wait is negative or not finite; give 0 ms or more".into(),
             ));
         }
+        self.validate_target()?;
         if self
             .max_batch_size
             .is_some_and(|most| most < self.min_batch_size)
@@ -224,5 +231,19 @@ impl BatchConfig {
             )));
         }
         Ok(())
+    }
+
+    fn validate_target(&self) -> Result<(), Error> {
+        let Some(target) = self.target_latency else {
+            return Ok(());
+        };
+        let problem = if !(target > 0.0 && target.is_finite()) {
+            "is not above 0 and finite; give milliseconds above 0"
+        } else if self.max_wait.is_some() && self.max_batch_size.is_some() {
+            "tunes max wait and max batch size, and both are given; leave one of them out"
+        } else {
+            return Ok(());
+        };
+        Err(Error::InvalidInput(["target latency ", problem].concat()))
     }
 }

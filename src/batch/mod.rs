@@ -24,7 +24,7 @@ pub use calls::{Batch, BatchId};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
 pub use in_flight::InFlight;
 pub use priority::Priority;
-pub use queue::{Accepted, Admission, Due, Queue};
+pub use queue::{Accepted, Admission, Due, FRAME_MS, Queue};
 pub use tiers::Promotion;
 pub use turns::LowWork;
 

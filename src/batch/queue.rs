@@ -24,8 +24,9 @@ enum Pace {
     Tasks,
 }
 
-/// How long a frame is taken to be where none come, in milliseconds.
-const FRAME_MS: f64 = 16.0;
+/// How long a frame is taken to be where none come, in milliseconds. The wait while the device is
+/// busy starts there.
+pub const FRAME_MS: f64 = 16.0;
 
 /// The answer to an accepted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub enum Due {
 #[derive(Debug)]
 pub struct Queue<W, P, F> {
     pub(super) config: BatchConfig,
+    /// Milliseconds that calls wait under [`Policy::Auto`] while the device is busy.
+    busy_wait: f64,
     pub(super) open: Batch<W, P>,
     /// Whether a flush was asked for that the open batch still waits for.
     asked: bool,
@@ -94,6 +97,7 @@ impl<W, P, F> Queue<W, P, F> {
         config.validate()?;
         Ok(Queue {
             config,
+            busy_wait: FRAME_MS,
             open: Batch::new(BatchId(0), payload, 0),
             asked: false,
             sealed: Vec::new(),
@@ -362,7 +366,7 @@ impl<W, P, F> Queue<W, P, F> {
                 let is_enough = self.open.items >= min_batch_size;
                 max_wait.filter(|_| !is_enough).or(Some(0.0))
             }
-            (Policy::Auto, Pace::Tasks) => max_wait.or(Some(FRAME_MS)),
+            (Policy::Auto, Pace::Tasks) => max_wait.or(Some(self.busy_wait)),
             (Policy::Eager, _) => max_wait,
         };
         match wait.map(|wait| Millis(self.open.oldest.0 + wait)) {
@@ -375,6 +379,15 @@ impl<W, P, F> Queue<W, P, F> {
     /// Seals batches at so many bytes from here on.
     pub fn limit_bytes(&mut self, most: u64) {
         self.config.max_batch_bytes = most;
+    }
+
+    /// Has calls wait no longer than so many milliseconds from here on: under
+    /// [`BatchConfig::target_latency`] whatever the device does, otherwise while it is busy.
+    pub fn limit_wait(&mut self, ms: f64) {
+        match self.config.target_latency {
+            Some(_) => self.config.max_wait = Some(ms),
+            None => self.busy_wait = ms,
+        }
     }
 
     /// The settings.

@@ -4,12 +4,14 @@
 //! The faces read files and parse JSON. There is no device here: the result is a chain like any
 //! other.
 
+mod activations;
 mod config;
 mod forward;
 mod weights;
 
 pub mod tokenizer;
 
+pub use activations::Activations;
 pub use config::{Config, Pooling};
 pub use forward::{forward, numbers};
 pub use weights::{PREFIXES, Role, Weight, weights};

@@ -4,7 +4,9 @@ use super::*;
 use crate::graph::chain::{Chain, Home};
 use crate::kernel::Kernel;
 use crate::plan::fuse::fuse;
+use crate::plan::{self, Call, Chunk, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::Stage;
+use crate::tensor::Span;
 
 fn config() -> Config {
     Config {
@@ -177,4 +179,69 @@ fn sizes_that_cannot_work_are_refused() {
     ] {
         forward(&good, tokens, &homes).unwrap_err();
     }
+}
+
+/// The formula says what the planner lays out, for texts of any length, in any number, of
+/// encoders of any shape.
+#[test]
+fn activations_are_the_slots_of_the_plan() {
+    for (hidden, heads, intermediate) in [(64, 2, 256), (64, 4, 96), (384, 12, 1536), (60, 2, 512)]
+    {
+        for layers in [1, 2, 12] {
+            for (tokens, texts) in [(1, 1), (5, 3), (32, 16), (127, 2)] {
+                let sizes = Config {
+                    hidden,
+                    heads,
+                    intermediate,
+                    layers,
+                    positions: 128,
+                    max_tokens: 128,
+                    ..config()
+                };
+                let each = Activations {
+                    tokens: tokens.into(),
+                    hidden: hidden.into(),
+                    intermediate: intermediate.into(),
+                };
+                let planned = planned_bytes(&sizes, tokens, texts);
+                let foreseen = each.bytes() * u64::from(texts);
+                match layers {
+                    1 => assert!(planned <= foreseen, "{each:?}: {planned}"),
+                    _ => assert_eq!(planned, foreseen, "{each:?}, {layers} layers"),
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of all slots of a plan of so many texts.
+fn planned_bytes(config: &Config, tokens: u32, texts: u32) -> u64 {
+    let chain = forward(config, tokens, &homes(config, Home::Resident)).expect("sound sizes");
+    let recipe = Recipe::fuse(&chain, &[]);
+    let rows = recipe.rows().expect("a chain knows its rows");
+    let words = u32::try_from(recipe.input_words(rows)).expect("few words");
+    let call = |number| Call {
+        recipe: RecipeId(0),
+        rows,
+        inputs: Span {
+            at: number * words,
+            words,
+        },
+        scalar: 0,
+        set: SetId::default(),
+        numbers: NumbersId::default(),
+    };
+    let calls: Vec<Call> = (0..texts).map(call).collect();
+    let tensors = (0..weights(config).len() as u32).collect();
+    plan::assemble(&[recipe], &calls, &[tensors], &Chunk::all(&calls)).bytes()
+}
+
+#[test]
+fn activations_of_absurd_sizes_are_many() {
+    let absurd = Activations {
+        tokens: u64::MAX,
+        hidden: u64::MAX,
+        intermediate: u64::MAX,
+    };
+    assert_eq!(absurd.bytes(), u64::MAX);
 }

@@ -12,11 +12,12 @@ use super::storage::{Storage, TensorData};
 use super::tensor::Tensor;
 use crate::batch::Priority;
 use crate::device::DeviceInfo;
+use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Mode;
 use crate::ops::search::IndexConfig;
 use crate::ops::{Field, State};
-use crate::session::Stats;
+use crate::session::{Stats, Tuning};
 
 /// A [`Gpu`] whose calls block the thread until their answer is there.
 ///
@@ -335,9 +336,19 @@ impl Blocking {
         self.gpu.desired_size()
     }
 
+    /// [`Gpu::tuning`].
+    pub fn tuning(&self) -> Tuning {
+        self.gpu.tuning()
+    }
+
     /// [`Gpu::optimal_batch_size`].
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
         self.gpu.optimal_batch_size(model_bytes, bytes_per_item)
+    }
+
+    /// [`Gpu::optimal_text_batch_size`].
+    pub fn optimal_text_batch_size(&self, model_bytes: u64, text: &Activations) -> u64 {
+        self.gpu.optimal_text_batch_size(model_bytes, text)
     }
 
     /// [`Gpu::explain`].

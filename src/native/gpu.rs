@@ -15,8 +15,9 @@ use super::submission::Terms;
 use super::worker;
 use crate::batch::{Preset, Priority};
 use crate::device::{Cpu, DeviceInfo, Engine};
+use crate::embed::Activations;
 use crate::error::Error;
-use crate::session::{Model, Stats};
+use crate::session::{Model, Stats, Tuning};
 
 /// A session on a device, shared by all clones of this handle.
 ///
@@ -290,9 +291,28 @@ impl Gpu {
             .optimal_batch_size(model_bytes, bytes_per_item)
     }
 
+    /// Texts of a batch that memory holds beside a model, where each has these
+    /// [`Activations`]: the rule of [`optimal_batch_size`](Gpu::optimal_batch_size) with
+    /// [`Activations::bytes`] for each text, and at most as many texts as
+    /// [`BatchConfig::max_batch_cost`](crate::BatchConfig::max_batch_cost) has tokens for.
+    ///
+    /// ```
+    /// use framebatch::embed::Activations;
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let text = Activations { tokens: 128, hidden: 384, intermediate: 1536 };
+    /// assert_eq!(gpu.optimal_text_batch_size(90_900_000, &text), 128); // 16,384 tokens
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn optimal_text_batch_size(&self, model_bytes: u64, text: &Activations) -> u64 {
+        let state = self.shared().lock();
+        let session = &state.driver.session;
+        session.optimal_text_batch_size(model_bytes, text.bytes(), text.tokens)
+    }
+
     /// The plan of the calls that `calls` makes through the handle it is
-    /// given, as text. They are not sent, and asking for their values is an
-    /// error.
+    /// given, as text, and a line of what is [tuned](Gpu::tuning) once something is. They are
+    /// not sent, and asking for their values is an error.
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -302,7 +322,8 @@ impl Gpu {
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     pub fn explain(&self, calls: impl FnOnce(&Gpu)) -> String {
-        record(calls).shared().lock().driver.session.end_explain()
+        let plan = record(calls).shared().lock().driver.session.end_explain();
+        plan + &self.shared().lock().driver.session.explain_tuning()
     }
 
     /// Counts since the session was opened; times in milliseconds, sizes in bytes.
@@ -327,6 +348,25 @@ impl Gpu {
     /// whether it was measured in this process; `None` where nothing is chosen.
     pub fn model(&self) -> Option<(Model, bool)> {
         self.shared().lock().driver.session.model()
+    }
+
+    /// What is tuned to the load, and by what was measured: how long calls wait while the GPU
+    /// is busy, and how large batches grow. Tuned values are kept for later sessions of this
+    /// process on the same adapter. A value that the settings or their preset give is not
+    /// tuned; see [`BatchConfig::max_wait`](crate::BatchConfig::max_wait) and
+    /// [`BatchConfig::max_batch_size`](crate::BatchConfig::max_batch_size).
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice, Preset};
+    /// let mut config = Config::from(Preset::Auto);
+    /// # config.engine = EngineChoice::Cpu;
+    /// config.batch.target_latency = Some(8.0); // milliseconds from a call to its answer
+    /// let gpu = Blocking::open(config)?;
+    /// assert_eq!(gpu.tuning().wait_ms, Some(4.0)); // until more is known
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn tuning(&self) -> Tuning {
+        self.shared().lock().driver.session.tuning()
     }
 
     /// The wgpu device in use, to share with other users of it; `None` on the

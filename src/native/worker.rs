@@ -86,7 +86,7 @@ fn work(shared: &Arc<Shared>, opener: Opener) {
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
     opener: Opener,
-    /// The adapter's name, by which the cost model is kept.
+    /// The adapter's name, by which what was measured on the adapter is kept.
     adapter: String,
     flights: VecDeque<Sent>,
     /// Answers that are still to be handed out.
@@ -239,6 +239,9 @@ impl Worker<'_> {
             outcome,
         };
         let settlement = state.driver.settle(landing, shared.clock.now());
+        if state.driver.session.take_retuned() {
+            calibration::remember(&state, &self.adapter);
+        }
         let Some(mut settlement) = settlement else {
             // The session was closed meanwhile, or the chunk is sent again.
             return;

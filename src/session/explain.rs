@@ -39,9 +39,23 @@ impl<D: Device> Session<D> {
     /// as text, under the names of the devices where there is a choice. The tickets of the
     /// calls are forgotten.
     pub fn end_explain(&mut self) -> String {
-        let Some(mut batch) = self.explained.take() else {
+        let Some(batch) = self.explained.take() else {
             return String::new();
         };
+        let text = self.explain_batch(batch);
+        text + &self.explain_tuning()
+    }
+
+    /// A line of what is tuned, for the end of a plan, once something is.
+    pub fn explain_tuning(&self) -> String {
+        match self.tuner.is_in_effect() {
+            true => ["\n", &self.tuner.tuning().to_string()].concat(),
+            false => String::new(),
+        }
+    }
+
+    /// The plan of calls that are not sent, as text.
+    fn explain_batch(&mut self, mut batch: Batch) -> String {
         let mut text = String::new();
         if self.devices.has_companion() && (self.router.is_some() || batch.payload.asks_cpu) {
             self.routed(&batch).apply(&mut batch);

@@ -6,6 +6,7 @@
 
 mod admission;
 mod arena_pool;
+mod batch_cost;
 mod batch_metrics;
 mod calibration;
 mod cancellation;
@@ -39,6 +40,8 @@ mod structures;
 mod submission;
 mod tensor_table;
 mod tensors;
+mod tuned_values;
+mod tuning;
 mod warmup;
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -61,6 +64,7 @@ pub use settlement::Settlement;
 pub use shards::Filling;
 pub use stats::{Stats, TensorBytes};
 pub use submission::Submission;
+pub use tuning::{Kept, Tuning};
 
 use self::arena_pool::ArenaPool;
 use self::calibration::Calibration;
@@ -76,8 +80,9 @@ use self::recovery::Recovery;
 use self::router::Router;
 use self::submission::next_payload;
 use self::tensor_table::TensorTable;
+use self::tuning::Tuner;
 use crate::batch::{BatchConfig, Due, Millis, Priority, Promotion, Ticket};
-use crate::device::{Clock, Device, DeviceInfo};
+use crate::device::{Clock, Device, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
 
@@ -91,6 +96,9 @@ pub struct Session<D> {
     /// pair.
     router: Option<Router>,
     calibration: Option<Box<Calibration>>,
+    tuner: Tuner,
+    /// Whether a tuned value has changed since [`Session::take_retuned`].
+    is_retuned: bool,
     limits: Limits,
     /// Every batch, from its first call to its last answer.
     queue: Queue,
@@ -119,15 +127,18 @@ impl<D: Device> Session<D> {
             max_batch_bytes: limits.batch_bytes(0),
             ..config
         };
+        let tuner = Tuner::new(&config);
         let queue = Queue::new(config, Payload::new(Arena::default()))?;
         device.allow(limits.budget().0);
         let devices = Devices::new(device);
-        Ok(Session {
+        let mut session = Session {
             life: Life::default(),
             recovery: Recovery::new(devices.engine()),
             devices,
             router: None,
             calibration: None,
+            tuner,
+            is_retuned: false,
             limits,
             queue,
             arenas: ArenaPool::default(),
@@ -138,7 +149,9 @@ impl<D: Device> Session<D> {
             last_landing: Millis::default(),
             explained: None,
             metrics: Metrics::default(),
-        })
+        };
+        session.retune();
+        Ok(session)
     }
 
     /// Whether no call is in the open batch, so that the next one is its oldest.
@@ -252,7 +265,22 @@ impl<D: Device> Session<D> {
     /// `model_bytes`) / `bytes_per_item`⌋, at least 1 and at most the session's own limit
     /// of items.
     pub fn optimal_batch_size(&self, model_bytes: u64, bytes_per_item: u64) -> u64 {
-        let most = self.queue.config().max_batch_size.unwrap_or(u64::MAX);
+        self.fitting(model_bytes, bytes_per_item, u64::MAX)
+    }
+
+    /// The same for texts of so many tokens: at most as many as a batch's limit of cost lets.
+    pub fn optimal_text_batch_size(
+        &self,
+        model_bytes: u64,
+        bytes_per_text: u64,
+        tokens: u64,
+    ) -> u64 {
+        let most = self.queue.config().max_batch_cost / tokens.max(1);
+        self.fitting(model_bytes, bytes_per_text, most)
+    }
+
+    fn fitting(&self, model_bytes: u64, bytes_per_item: u64, most: u64) -> u64 {
+        let most = self.queue.config().max_batch_size.unwrap_or(most).min(most);
         self.limits
             .budget()
             .optimal_batch_size(model_bytes, bytes_per_item, most)
@@ -294,6 +322,9 @@ impl<D: Device> Session<D> {
     /// Notes how long a launch took; the face has the clock.
     pub fn note_encode(&mut self, ms: f64) {
         self.metrics.encode_ms += ms;
+        if self.devices.engine() == Engine::Gpu {
+            self.tuner.note_encode(ms);
+        }
     }
 
     /// What the primary device is.

@@ -12,6 +12,7 @@ use super::payload::{Batch, Call};
 use super::program_cache::ProgramCache;
 use super::router::{Group, Router, Routing};
 use super::tensor_table::TensorTable;
+use super::tuning::Observation;
 use crate::batch::{BatchId, Millis};
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
@@ -141,12 +142,25 @@ impl<D: Device> Session<D> {
         // A CPU share keeps the face from noticing results, and a failure tells nothing of
         // speed.
         let is_told = outcome.is_ok()
+            && self.devices.engine() == Engine::Gpu
             && way.company == Company::Alone
             && way.is_at_last()
-            && !way.chunks.iter().any(|sent| sent.is_cpu_share)
-            && self.devices.has_companion();
-        if let (Some(router), true) = (&mut self.router, is_told) {
-            router.note_gpu(&way.groups, now.0 - way.sent.0);
+            && !way.chunks.iter().any(|sent| sent.is_cpu_share);
+        if !is_told {
+            return;
+        }
+        let took_ms = now.0 - way.sent.0;
+        if let Some(router) = self
+            .router
+            .as_mut()
+            .filter(|_| self.devices.has_companion())
+        {
+            router.note_gpu(&way.groups, took_ms);
+        }
+        let bytes = way.chunks.iter().map(|sent| sent.bytes).sum();
+        if self.tuner.observe(Observation { bytes, took_ms }) {
+            self.is_retuned = true;
+            self.retune();
         }
     }
 }

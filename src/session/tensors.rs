@@ -238,8 +238,10 @@ impl<D: Device> Session<D> {
 
     /// Leaves batches the memory that tensors do not take.
     pub(super) fn fit_batches(&mut self) {
-        let bytes = self.limits.batch_bytes(self.tensors.resident_bytes);
-        self.queue.limit_bytes(bytes);
+        let fitting = self.limits.batch_bytes(self.tensors.resident_bytes);
+        let tuned = self.tuner.tuning().batch_bytes;
+        self.queue
+            .limit_bytes(tuned.map_or(fitting, |tuned| tuned.min(fitting)));
     }
 
     fn free_tensor(&mut self, tensor: u32) {

@@ -35,13 +35,14 @@ pub(super) enum Engine {
 const STALL_MS: f64 = 10_000.0;
 
 /// Every option, so that a wrong name can be answered with the right ones.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "engine",
     "flush",
     "preset",
     "maxBatchSize",
     "minBatchSize",
     "maxWaitMs",
+    "targetLatencyMs",
     "maxBatchCost",
     "maxInFlight",
     "maxPiecesInFlight",
@@ -125,19 +126,28 @@ fn batch_config(fields: &Fields) -> Result<BatchConfig, Error> {
         Ok(given.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     };
     let size = fields.whole("maxBatchSize")?;
+    let target = fields.number("targetLatencyMs")?;
+    // What a preset says of the values that a target tunes makes way for the target.
+    let of_preset = target.is_none();
     let calls = count("queueCalls")?;
     // What is not given makes way for what is: a batch is never larger than the queue.
     let most = calls.map_or(u64::MAX, |calls| calls as u64);
     let least = size.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
     Ok(BatchConfig {
         policy: policy.unwrap_or(base.policy),
-        max_batch_size: size.or(base.max_batch_size.map(|size| size.min(most))),
+        max_batch_size: size.or(base
+            .max_batch_size
+            .filter(|_| of_preset)
+            .map(|size| size.min(most))),
         max_batch_cost: fields.whole("maxBatchCost")?.unwrap_or(base.max_batch_cost),
         max_in_flight: count("maxInFlight")?.unwrap_or(base.max_in_flight),
         max_pieces_in_flight: count("maxPiecesInFlight")?,
         memory_budget: fields.whole("memoryBudget")?,
         min_batch_size: fields.whole("minBatchSize")?.unwrap_or(base.min_batch_size),
-        max_wait: fields.number("maxWaitMs")?.or(base.max_wait),
+        max_wait: fields
+            .number("maxWaitMs")?
+            .or(base.max_wait.filter(|_| of_preset)),
+        target_latency: target,
         queue_capacity: Capacity {
             calls: calls.unwrap_or(queue.calls.max(least)),
             bytes: fields.whole("queueBytes")?.unwrap_or(queue.bytes),

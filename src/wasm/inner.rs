@@ -189,6 +189,9 @@ impl Inner {
             self.answer(&settlement);
             settlement.next
         });
+        if self.session().take_retuned() {
+            self.notify("tuned", "");
+        }
         self.pump();
         if !is_answered {
             self.notify("returned", "");

@@ -28,6 +28,7 @@ use self::inner::Inner;
 use crate::batch::{Due, LowWork, Millis, Priority, Ticket};
 use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
 use crate::driver::{Driver, DriverConfig};
+use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::{Chain, Home};
@@ -354,6 +355,30 @@ impl Core {
         session.optimal_batch_size(model, item) as f64
     }
 
+    /// The same for texts of so many tokens, by the sizes of their encoder.
+    pub fn optimal_text_batch_size(
+        &self,
+        model_bytes: f64,
+        tokens: f64,
+        hidden: f64,
+        intermediate: f64,
+    ) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a saturated number is too large"
+        )]
+        let [model, tokens, hidden, intermediate] =
+            [model_bytes, tokens, hidden, intermediate].map(|size| size as u64);
+        let text = Activations {
+            tokens,
+            hidden,
+            intermediate,
+        };
+        let session = self.inner.session();
+        session.optimal_text_batch_size(model, text.bytes(), tokens) as f64
+    }
+
     /// From now on calls are planned and never sent.
     pub fn begin_explain(&self) {
         self.inner.session().begin_explain();
@@ -412,20 +437,29 @@ impl Core {
     /// What the device is, as a plain object.
     pub fn info(&self) -> JsValue {
         let session = self.inner.session();
-        report::info(&session.info(), session.model())
+        report::info(&session.info(), session.model(), &session.tuning())
     }
 
-    /// The numbers of the cost model; empty in a session without one.
+    /// The numbers of the cost model, in a session with one, and behind them what is kept of
+    /// tuned values.
     pub fn model(&self) -> Box<[f64]> {
-        let model = self.inner.session().model();
-        model.map_or_else(Box::default, |(model, _)| model.0.into())
+        let session = self.inner.session();
+        let mut kept = session
+            .model()
+            .map_or_else(Vec::new, |(model, _)| model.0.into());
+        kept.extend(session.kept_tuning());
+        kept.into()
     }
 
-    /// Sets the cost model to numbers that were measured before.
-    pub fn set_model(&self, facts: &[f64]) {
-        if let Ok(facts) = facts.try_into() {
-            self.inner.session().set_model(Model(facts));
+    /// Goes by numbers that [`Core::model`] returned before.
+    pub fn set_model(&self, kept: &[f64]) {
+        let mut session = self.inner.session();
+        let mut tuning = kept;
+        if let Some((facts, rest)) = kept.split_first_chunk() {
+            session.set_model(Model(*facts));
+            tuning = rest;
         }
+        session.restore_tuning(tuning);
     }
 
     /// Measures the cost model in the background, and calls `done` at the end.

@@ -5,7 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::batch::Millis;
 use crate::device::{DeviceInfo, Engine};
-use crate::session::{FACTS, Facts, Model, Stats};
+use crate::session::{FACTS, Facts, Model, Stats, Tuning};
 
 #[wasm_bindgen]
 extern "C" {
@@ -113,7 +113,7 @@ pub(super) fn facts(facts: &Facts) -> JsValue {
 }
 
 /// `gpu.info`.
-pub(super) fn info(info: &DeviceInfo, model: Option<(Model, bool)>) -> JsValue {
+pub(super) fn info(info: &DeviceInfo, model: Option<(Model, bool)>, tuning: &Tuning) -> JsValue {
     let limits = Object::new();
     for (name, value) in &info.limits {
         set(&limits, name, &(*value as f64).into());
@@ -130,6 +130,18 @@ pub(super) fn info(info: &DeviceInfo, model: Option<(Model, bool)>) -> JsValue {
     set(&object, "features", &features);
     set(&object, "limits", &limits);
     set(&object, "version", &env!("CARGO_PKG_VERSION").into());
+    let tuned = numbers(&[
+        ("waitMs", known(tuning.wait_ms)),
+        (
+            "batchBytes",
+            known(tuning.batch_bytes.map(|bytes| bytes as f64)),
+        ),
+        ("fixedMs", tuning.fixed_ms),
+        ("msPerMegabyte", tuning.ms_per_megabyte),
+        ("encodeMs", tuning.encode_ms),
+        ("batches", tuning.batches as f64),
+    ]);
+    set(&object, "tuning", &tuned);
     if let Some((model, is_calibrated)) = model {
         let facts = Object::new();
         for (name, value) in FACTS.into_iter().zip(model.0) {

@@ -195,8 +195,8 @@ test("a session that chooses measures once, remembers it, and answers rightly", 
       assert.match(found.plan, /^on the (c|g)pu\n/);
       const [[key, text]] = found.kept;
       assert.equal(found.kept.length, 1);
-      assert.match(key, /^framebatch \d+\.\d+\.\d+ some hardware hardware$/);
-      assert.deepEqual(JSON.parse(text), Object.values(facts));
+      assert.match(key, /^framebatch \d+\.\d+\.\d+ some hardware hardware 19$/);
+      assert.deepEqual(JSON.parse(text).slice(0, 16), Object.values(facts));
       assert.deepEqual(found.again, found.routing);
     },
     { prepare: pretend },

@@ -1,5 +1,6 @@
 //! What embeddings cost the device.
 
+use framebatch::embed::Activations;
 use framebatch::{BatchConfig, EngineChoice, Gpu, Storage};
 use safetensors::tensor::Dtype;
 
@@ -121,4 +122,65 @@ fn a_plan_can_be_seen_and_compiled_ahead() {
     gpu.flush();
     call.wait().unwrap();
     assert_eq!(gpu.stats().device.pipelines_compiled, before);
+}
+
+/// The rule for texts of a batch counts what the GPU really allocates for them.
+#[test]
+fn texts_take_the_memory_that_their_batch_size_counts() {
+    let gpu = on_gpu();
+    let embedder = folder(&TINY, Dtype::F32).open(&gpu, Storage::F32).unwrap();
+    let tokens = 40;
+    let held = |texts: u64| {
+        let calls: Vec<_> = (0..texts)
+            .map(|text| embedder.embed_ids(&ids(&TINY, text, tokens)))
+            .collect();
+        gpu.flush();
+        for call in calls {
+            call.wait().unwrap();
+        }
+        gpu.stats().device.pool_live_bytes
+    };
+    let (few, many) = (held(8), held(64));
+    let text = Activations {
+        tokens: tokens as u64,
+        hidden: TINY.hidden.into(),
+        intermediate: TINY.intermediate.into(),
+    };
+    let each = (many - few) / (64 - 8);
+    assert!(
+        each >= text.bytes() && each <= text.bytes() + text.bytes() / 4,
+        "{each}"
+    );
+}
+
+#[test]
+fn texts_of_a_batch_are_limited_by_memory_and_by_tokens() {
+    let text = Activations {
+        tokens: 128,
+        hidden: 384,
+        intermediate: 1536,
+    };
+    // Budget, cost of a batch, model: floor((0.8 x budget - model) / 1,771,536), or the tokens'.
+    let cases = [
+        (100_000_000, 16_384, 30_000_000, 28),
+        (100_000_000, 1024, 30_000_000, 8),
+        (100_000_000, 16_384, 90_000_000, 1),
+        (100_000_000, 1, 0, 1),
+        (1 << 31, 16_384, 0, 128),
+    ];
+    for (budget, max_batch_cost, model, expected) in cases {
+        let gpu = open(
+            EngineChoice::Cpu,
+            BatchConfig {
+                memory_budget: Some(budget),
+                max_batch_cost,
+                ..manual()
+            },
+        );
+        assert_eq!(
+            gpu.optimal_text_batch_size(model, &text),
+            expected,
+            "{budget}"
+        );
+    }
 }

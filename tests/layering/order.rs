@@ -39,7 +39,7 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import the parts before it, and none the
 /// session.
-pub(crate) const PARTS: [&str; 19] = [
+pub(crate) const PARTS: [&str; 21] = [
     "devices",
     "cost_model",
     "drift",
@@ -59,6 +59,8 @@ pub(crate) const PARTS: [&str; 19] = [
     "in_flight",
     "budget",
     "limits",
+    "batch_cost",
+    "tuning",
 ];
 
 /// Words that belong to some places only, by the start or end of their path.

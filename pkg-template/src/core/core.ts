@@ -135,6 +135,13 @@ export interface Core {
   desired_size(): number;
   /** Items of a batch that the memory budget holds beside a model; sizes in bytes. */
   optimal_batch_size(modelBytes: number, bytesPerItem: number): number;
+  /** The same for texts of so many tokens, by the floats of their encoder's vectors. */
+  optimal_text_batch_size(
+    modelBytes: number,
+    tokens: number,
+    hidden: number,
+    intermediate: number,
+  ): number;
   /** Calls made from here on are planned and never sent. */
   begin_explain(): void;
   /** The plan of those calls as text; their tickets are forgotten. */
@@ -154,7 +161,10 @@ export interface Core {
   facts(): CoreFacts | undefined;
   stats(): object;
   info(): Info;
-  /** The numbers of the cost model; none where a session does not choose between devices. */
+  /**
+   * The numbers of the cost model, none where a session does not choose between devices, and
+   * behind them what is kept of tuned values.
+   */
   model(): Float64Array;
   /** Goes by numbers that `model` returned before. */
   set_model(facts: Float64Array): void;
@@ -201,9 +211,10 @@ export function forget(core: Core, structures: readonly number[]): void {
  * - `regained`: a GPU took the place of the CPU, and has all tensors.
  * - `sent`: calls were sent whose kernels are compiled by now.
  * - `returned`: a batch came back without an answer; if it goes again, it is in flight.
+ * - `tuned`: `model` tells another value.
  */
 export type Notify = (
-  event: DeviceEvent | "sent" | "relieved" | "regained" | "returned",
+  event: DeviceEvent | "sent" | "relieved" | "regained" | "returned" | "tuned",
   message: string,
 ) => void;
 

@@ -96,8 +96,32 @@ export interface Info {
   limits: Record<string, number>;
   /** The library's version. */
   version: string;
+  /** What is tuned to the load. */
+  tuning: Tuning;
   /** What the devices are chosen by; undefined where nothing is chosen. */
   routing?: Routing;
+}
+
+/**
+ * Values that are tuned by what batches of a GPU took, and what they are tuned by. Null is a
+ * value that an option or its preset gives, or that the flush policy has no use for.
+ */
+export interface Tuning {
+  /**
+   * Longest wait of a batch's oldest call, in milliseconds: under `targetLatencyMs` in any
+   * case, otherwise while the device is busy and no frames set the pace.
+   */
+  waitMs: number | null;
+  /** Bytes of operands and results at which a batch is sent early. */
+  batchBytes: number | null;
+  /** Milliseconds that a batch takes whatever its size. */
+  fixedMs: number;
+  /** Milliseconds that a million bytes of operands and results add. */
+  msPerMegabyte: number;
+  /** Milliseconds that sending a batch takes of the main thread. */
+  encodeMs: number;
+  /** Batches that were observed: those that were alone on the GPU. */
+  batches: number;
 }
 
 /**

@@ -1,8 +1,8 @@
-// Has the core measure its cost model once for each adapter, and remembers the numbers
-// for the next visit.
+// Has the core measure its cost model once for each adapter, and remembers for the next visit
+// the numbers and the values that the core tuned to the load.
 //
-// What is measured, and what follows from the numbers, the core decides. Only sessions
-// that choose between devices measure anything.
+// What is measured and tuned, and what follows from it, the core decides. Only sessions that
+// choose between devices have a cost model.
 
 import type { Core } from "../core/core.js";
 import type { Info } from "../metrics/stats.js";
@@ -32,14 +32,12 @@ export class Calibrator {
     private readonly host: CalibrationHost,
   ) {
     const { adapter, driver, version } = core.info() as Info;
-    this.key = `framebatch ${version} ${adapter} ${driver}`;
+    // Sessions with a cost model and sessions without one have entries of their own.
     const { length } = core.model();
-    this.isNeeded = length > 0;
-    if (!this.isNeeded) return;
+    this.key = `framebatch ${version} ${adapter} ${driver} ${length}`;
     const known = this.remembered();
-    if (known?.length !== length) return;
-    core.set_model(known);
-    this.isNeeded = !this.isKnown;
+    if (known?.length === length) core.set_model(known);
+    this.isNeeded = this.isMissing;
   }
 
   /** A batch was answered, so the page has what it waited for. */
@@ -61,8 +59,9 @@ export class Calibrator {
     this.isOver = true;
   }
 
-  private get isKnown(): boolean {
-    return (this.core.info() as Info).routing?.calibrated === true;
+  /** Whether there is a cost model that was not measured. */
+  private get isMissing(): boolean {
+    return (this.core.info() as Info).routing?.calibrated === false;
   }
 
   private remembered(): Float64Array | undefined {
@@ -74,9 +73,10 @@ export class Calibrator {
     }
   }
 
-  private remember(): void {
-    // A GPU that was lost meanwhile was not measured to the end.
-    if (this.isOver || !this.isKnown) return;
+  /** The core has numbers that the next visit should have. */
+  remember(): void {
+    // A model that is not measured yet, or of a GPU that was lost meanwhile, is measured again.
+    if (this.isOver || this.isMissing) return;
     const facts = JSON.stringify(Array.from(this.core.model()));
     try {
       this.host.store?.setItem(this.key, facts);

@@ -235,6 +235,7 @@ export class Calls {
   readonly notify: Notify = (event, message) => {
     if (event === "sent") return this.sender.sent();
     if (event === "returned") return this.sender.returned(false);
+    if (event === "tuned") return this.sender.tuned();
     if (event === "relieved" || event === "regained") {
       // No tensor is filled again: only one batch left the device, or the core brought
       // all tensors to the other device. A call may be entering the core at this moment,

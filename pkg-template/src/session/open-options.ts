@@ -45,8 +45,8 @@ export interface OpenOptions {
     | "embeddings";
   /**
    * Items held before a batch is sent early. Default: as many as have 64 MiB of operands
-   * and results, fewer where the device or the budget holds less; 256 under `latency`,
-   * 1,024 under `balanced`, 2,048 under `throughput`.
+   * and results, fewer where the device or the budget holds less or `gpu.info.tuning` says
+   * so; 256 under `latency`, 1,024 under `balanced`, 2,048 under `throughput`.
    */
   maxBatchSize?: number;
   /**
@@ -57,11 +57,19 @@ export interface OpenOptions {
   /**
    * Longest wait of a batch's oldest call, in milliseconds, whether the device is busy or
    * not, as far as `maxInFlight` lets. Under `manual` and a function nothing goes by time.
-   * Default: none under `frame`; under `auto` until the frame's end, or 16 without frames;
-   * 5 under `eager` and `balanced`, 1 under `latency`, 10 under `throughput` and
+   * Default: none under `frame`; under `auto` until the frame's end, or without frames as
+   * long as `gpu.info.tuning` says, which is 16 at first and 1 at least; 5 under `eager` and `balanced`, 1 under `latency`, 10 under `throughput` and
    * `embeddings`.
    */
   maxWaitMs?: number;
+  /**
+   * Milliseconds from a call to its answer that batches are to keep to. The longest wait and
+   * the bytes of a batch are tuned so that the largest batches do, by what was measured. What
+   * `maxWaitMs` or `maxBatchSize` gives is not tuned, and both with a target are
+   * `invalid-input`; what a preset says of either makes way. A target that the device cannot
+   * meet, and calls beyond what it can do at all, are answered later. Default: none.
+   */
+  targetLatencyMs?: number;
   /**
    * What the calls of a batch may cost together: a text to be embedded costs as much as it
    * has tokens, other calls nothing. One that costs more goes alone. Default: 16,384.
@@ -135,6 +143,7 @@ const OPEN_NAMES: Record<keyof OpenOptions, true> = {
   maxInFlight: true,
   maxPiecesInFlight: true,
   maxWaitMs: true,
+  targetLatencyMs: true,
   queueCapacity: true,
   overflow: true,
   memoryBudget: true,

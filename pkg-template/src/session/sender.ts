@@ -166,6 +166,11 @@ export class Sender {
     this.priorityClock.settled();
   }
 
+  /** A value that is tuned to the load is another one now. */
+  tuned(): void {
+    this.calibrator.remember();
+  }
+
   /** Results were filled, and the main thread is free for what the page makes of them. */
   filled(): void {
     if (this.isFlushing) return;

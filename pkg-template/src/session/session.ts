@@ -35,7 +35,11 @@ import {
   readTensors,
 } from "../tensor/session-methods.js";
 import type { Tensor } from "../tensor/tensor.js";
-import { type BatchSizes, optimalBatchSize } from "./batch-size.js";
+import {
+  type BatchSizes,
+  type EncoderSizes,
+  optimalBatchSize,
+} from "./batch-size.js";
 import type { Calls } from "./calls.js";
 import { startOn } from "./control-points.js";
 import type { DeviceListener } from "./device-listeners.js";
@@ -280,14 +284,20 @@ export class Session {
   /**
    * Items of a batch that memory holds beside a model of `modelBytes` (0 unless given):
    * `floor((0.8 * memoryBudget - modelBytes) / bytesPerItem)`, at least 1 and at most
-   * `maxBatchSize`. The session limits its own batches by the same rule. Throws
-   * `invalid-input` for sizes that are none, and while the session opens.
+   * `maxBatchSize`. The session limits its own batches by the same rule.
+   *
+   * For texts of an encoder it takes the encoder's sizes instead of bytes. With T tokens,
+   * H hidden and I intermediate floats a text takes `4 * (T * (2 * max(I, 3 * H) + H) + T +
+   * H)` bytes, a little more for alignment, and there are at most as many texts as have
+   * `maxBatchCost` tokens. Throws `invalid-input` for sizes that are none, and while the
+   * session opens.
    *
    * @example
    * const gpu = await open({ memoryBudget: 100e6 });
    * gpu.optimalBatchSize({ modelBytes: 30e6, bytesPerItem: 1e6 }); // 50
+   * gpu.optimalBatchSize({ modelBytes: 30e6, sequenceLength: 128, hiddenSize: 384 }); // 28
    */
-  optimalBatchSize(sizes: BatchSizes): number {
+  optimalBatchSize(sizes: BatchSizes | EncoderSizes): number {
     this.#refuseIfEnded("optimalBatchSize");
     return optimalBatchSize(this.#calls.core, sizes);
   }

@@ -226,3 +226,24 @@ fn settings_that_cannot_work_are_refused() {
         assert!(error.to_string().contains(part), "{error}");
     }
 }
+
+#[test]
+fn a_limit_of_the_wait_counts_while_the_device_is_busy_or_for_a_target() {
+    for target_latency in [None, Some(8.0)] {
+        let mut queue = queue(BatchConfig {
+            target_latency,
+            policy: Policy::Auto,
+            max_wait: None,
+            ..config()
+        });
+        queue.limit_wait(3.0);
+        queue.accept(request(), Millis(0.0)).unwrap();
+        assert_eq!(queue.due(Millis(0.0)), Due::TaskEnd);
+        let in_frames = target_latency.map_or(Due::Idle, |_| Due::At(Millis(3.0)));
+        assert_eq!(queue.due_in_frames(Millis(0.0)), in_frames);
+        queue.flush();
+        queue.launch().expect("asked for");
+        queue.accept(request(), Millis(0.0)).unwrap();
+        assert_eq!(queue.due(Millis(0.0)), Due::At(Millis(3.0)));
+    }
+}

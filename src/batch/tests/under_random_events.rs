@@ -115,6 +115,7 @@ fn any_config() -> impl Strategy<Value = BatchConfig> {
                 bytes,
             },
             max_wait,
+            target_latency: None,
             min_batch_size: 2,
         },
     )

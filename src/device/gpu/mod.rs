@@ -23,6 +23,13 @@ mod uploads;
 mod adapters;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "chunk_sizes_native.rs"]
+mod chunk_sizes;
+#[cfg(target_arch = "wasm32")]
+#[path = "chunk_sizes_web.rs"]
+mod chunk_sizes;
+
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "compile_native.rs"]
 mod compile;
 #[cfg(target_arch = "wasm32")]
@@ -115,21 +122,8 @@ use super::{
 };
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::plan::{self, ChunkSize, ChunkSizes, Plan, Slot};
+use crate::plan::{self, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
-
-/// Sizes of chunks that overlap copies, link and GPU best. Below them, cutting a batch gains
-/// nothing. A page copies each result twice, on one thread, and what waits for the other is
-/// better small; natively all cores copy, and waking these costs as much as a smaller copy.
-/// Measured on an H200 and on SwiftShader.
-const CHUNKS: ChunkSizes = ChunkSizes {
-    by_row: ChunkSize::of(if cfg!(target_arch = "wasm32") {
-        1 << 20
-    } else {
-        16 << 20
-    }),
-    others: ChunkSize::of(1 << 20),
-};
 
 /// A GPU.
 #[derive(Debug)]
@@ -153,7 +147,7 @@ impl Device for Gpu {
     fn limits(&self) -> DeviceLimits {
         DeviceLimits {
             max_side_bytes: self.max_buffer_bytes(),
-            chunks: CHUNKS,
+            chunks: chunk_sizes::CHUNKS,
             max_threads: plan::most_threads(self.limits.max_compute_workgroups_per_dimension),
         }
     }

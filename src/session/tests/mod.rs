@@ -15,6 +15,7 @@ mod out_of_memory;
 mod priorities;
 mod structures;
 mod takeover;
+mod tuned;
 mod under_random_events;
 mod while_compiling;
 pub(crate) mod writing;
