@@ -53,13 +53,13 @@ const STRIPPED = ["debug", "producers", "target-features"].map(
 
 /**
  * Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry: 236,000
- * for calls and tensors, 2,000 for choosing between frames and tasks, and 2,800 for tuning to
- * the load.
+ * for calls and tensors, 2,000 for choosing between frames and tasks, 8,000 for priorities,
+ * and 2,800 for tuning to the load.
  */
-const BUDGET = 240_800;
+const BUDGET = 248_800;
 
 /** The limit with the entry of embeddings: what a page loads before the first embedding. */
-const EMBEDDINGS_BUDGET = 298_800;
+const EMBEDDINGS_BUDGET = 306_800;
 
 const PAPERS = {
   "pkg-template/README.md": "README.md",

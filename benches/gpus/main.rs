@@ -1,4 +1,5 @@
-//! How embedding a corpus, and a stream of gradients, gain from more GPUs.
+//! How embedding a corpus, and a stream of gradients, gain from more GPUs; and what a text of
+//! high priority waits for beside a corpus of low priority, on one.
 //!
 //!     cargo bench --bench gpus [-- --gpus N] [--same] [--texts N] [--tiny] [--record FOLDER]
 //!
@@ -17,6 +18,7 @@
 #[path = "../clock/mod.rs"]
 mod clock;
 mod model;
+mod priorities;
 #[path = "../report/mod.rs"]
 mod report;
 
@@ -61,6 +63,8 @@ fn main() {
     report.add(host(&model, &texts));
     report.add(embeddings(&model, &texts, &sessions));
     report.add(gradients(&options, &sessions));
+    let embedder = open_model(&model, &sessions[..1], Storage::F16);
+    report.add(priorities::measure(&embedder, &sessions[0], &texts));
     if let Some(folder) = options.record {
         let what = format!("x{}-native-gpus", sessions.len());
         report.write(&folder, &info, &what);
