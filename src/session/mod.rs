@@ -127,7 +127,7 @@ impl<D: Device> Session<D> {
             max_batch_bytes: limits.batch_bytes(0),
             ..config
         };
-        let tuner = Tuner::new(&config);
+        let tuner = Tuner::new(&config, device.limits().chunks.by_row.whole);
         let queue = Queue::new(config, Payload::new(Arena::default()))?;
         device.allow(limits.budget().0);
         let devices = Devices::new(device);

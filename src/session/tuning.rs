@@ -26,9 +26,9 @@ const HYSTERESIS: f64 = 3.0;
 /// where tuning starts.
 const WAIT_MS: [f64; 2] = [1.0, FRAME_MS];
 
-/// Bytes that a batch may have at least: as many as a chunk, or fewer under a target. The most is
-/// the limit that the session has anyway, where tuning starts.
-const LEAST_BYTES: f64 = (1 << 20) as f64;
+/// Bytes that a batch may have at least under a target. Otherwise that is as many as a chunk has,
+/// because smaller batches would be smaller chunks. The most is the limit that the session has
+/// anyway, where tuning starts.
 const LEAST_BYTES_FOR_TARGET: f64 = (64 << 10) as f64;
 
 /// The share of a batch's time that may be what a batch takes whatever its size. Larger batches
@@ -119,12 +119,12 @@ pub(super) struct Tuner {
 }
 
 impl Tuner {
-    /// The tuner of a session with these settings.
-    pub(super) fn new(config: &BatchConfig) -> Tuner {
+    /// The tuner of a session with these settings, on a device whose chunks have so many bytes.
+    pub(super) fn new(config: &BatchConfig, chunk_bytes: u64) -> Tuner {
         let target = config.target_latency;
         let ([least, most], least_bytes) = match target {
             Some(target) => ([target * LEAST_SHARE, target / 2.0], LEAST_BYTES_FOR_TARGET),
-            None => (WAIT_MS, LEAST_BYTES),
+            None => (WAIT_MS, chunk_bytes as f64),
         };
         let is_timed = match target {
             Some(_) => config.policy != Policy::Manual,

@@ -5,7 +5,7 @@ use crate::session::launch::LaunchId;
 
 /// A session on a device that passes for a GPU.
 fn on_gpu(config: BatchConfig) -> Session<Frail> {
-    Session::new(Frail::new(1 << 30).gpu(), config).expect("valid settings")
+    Session::new(Frail::in_chunks(1 << 30, 2 << 20).gpu(), config).expect("valid settings")
 }
 
 fn auto() -> BatchConfig {

@@ -50,6 +50,9 @@ fn disturbed(trace: &[Recorded]) -> Vec<Recorded> {
     trace.iter().enumerate().map(disturb).collect()
 }
 
+/// Bytes of a chunk.
+const CHUNK: u64 = 1 << 20;
+
 fn config(target: Option<f64>) -> BatchConfig {
     BatchConfig {
         target_latency: target,
@@ -65,7 +68,7 @@ struct Played {
 }
 
 fn play(config: &BatchConfig, trace: &[Recorded], batches: usize) -> Played {
-    let mut tuner = Tuner::new(config);
+    let mut tuner = Tuner::new(config, CHUNK);
     let mut changes = Vec::new();
     for (at, batch) in trace.iter().cycle().take(batches).enumerate() {
         tuner.note_encode(batch.encode_ms);
@@ -174,6 +177,22 @@ fn batches_grow_until_what_each_costs_is_a_tenth() {
     }
 }
 
+/// A limit below a chunk would make chunks smaller than the device likes them.
+#[test]
+fn batches_are_never_bound_to_less_than_a_chunk() {
+    for chunk in [1 << 20, 16 << 20, u64::MAX] {
+        let mut tuner = Tuner::new(&config(None), chunk);
+        for batch in linear(0.1, 10.0).iter().cycle().take(ALL) {
+            tuner.observe(Observation {
+                bytes: batch.bytes,
+                took_ms: batch.took_ms,
+            });
+            let tuned = tuner.tuning().batch_bytes;
+            assert!(tuned >= Some(chunk.min(64 << 20)), "{tuned:?}");
+        }
+    }
+}
+
 #[test]
 fn calls_wait_about_as_long_as_another_batch_costs() {
     for (encode_ms, expected) in [(0.0, 1.0), (0.3, 1.0), (1.3, 2.0), (3.0, 4.0), (50.0, 16.0)] {
@@ -216,7 +235,7 @@ fn a_target_that_cannot_be_met_is_kept_to_as_near_as_can_be() {
 
 #[test]
 fn nothing_moves_before_enough_batches_were_seen() {
-    let start = Tuner::new(&config(None)).tuning();
+    let start = Tuner::new(&config(None), CHUNK).tuning();
     assert_eq!(
         (start.wait_ms, start.batch_bytes),
         (Some(16.0), Some(64 << 20))
@@ -296,7 +315,7 @@ fn given_values_stay() {
         (Preset::Throughput.config(), false, false),
     ];
     for (config, waits, bytes) in cases {
-        let tuned = Tuner::new(&config).tuning();
+        let tuned = Tuner::new(&config, CHUNK).tuning();
         let found = (tuned.wait_ms.is_some(), tuned.batch_bytes.is_some());
         assert_eq!(found, (waits, bytes), "{config:?}");
     }
@@ -306,7 +325,7 @@ fn given_values_stay() {
 fn a_later_session_begins_with_what_was_kept() {
     let Played { tuner, .. } = play(&config(None), &linear(1.0, 1.0), ALL);
     let kept = tuner.kept();
-    let mut later = Tuner::new(&config(None));
+    let mut later = Tuner::new(&config(None), CHUNK);
     assert!(later.restore(&kept));
     assert_eq!(later.tuning().wait_ms, tuner.tuning().wait_ms);
     assert_eq!(later.tuning().batch_bytes, tuner.tuning().batch_bytes);
@@ -316,7 +335,7 @@ fn a_later_session_begins_with_what_was_kept() {
         max_wait: Some(3.0),
         ..config(None)
     };
-    let mut between = Tuner::new(&given);
+    let mut between = Tuner::new(&given, CHUNK);
     assert!(between.restore(&kept));
     assert_eq!(between.kept(), kept);
     assert_eq!(between.tuning().wait_ms, None);
@@ -336,12 +355,12 @@ fn what_cannot_be_right_is_ignored() {
         &[1.0, 0.5, 1.0],
     ];
     for kept in wrong {
-        let mut tuner = Tuner::new(&config(None));
+        let mut tuner = Tuner::new(&config(None), CHUNK);
         let before = tuner.tuning();
         assert!(!tuner.restore(kept), "{kept:?}");
         assert_eq!(tuner.tuning(), before);
     }
-    let mut targeted = Tuner::new(&config(Some(5.0)));
+    let mut targeted = Tuner::new(&config(Some(5.0)), CHUNK);
     assert!(
         !targeted.restore(&[1.0, 2.0, 4_194_304.0]),
         "values of no target"
@@ -362,7 +381,7 @@ proptest! {
         target in prop::option::of(0.1..1000.0_f64),
         batches in prop::collection::vec((any::<u32>(), any_time(), any_time()), 1..1000),
     ) {
-        let mut tuner = Tuner::new(&config(target));
+        let mut tuner = Tuner::new(&config(target), CHUNK);
         let mut changes = 0;
         for (bytes, took_ms, encode_ms) in &batches {
             tuner.note_encode(*encode_ms);
