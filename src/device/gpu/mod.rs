@@ -23,6 +23,12 @@ mod uploads;
 mod adapters;
 
 #[cfg(not(target_arch = "wasm32"))]
+#[path = "chunk_size_native.rs"]
+mod chunk_size;
+#[cfg(target_arch = "wasm32")]
+#[path = "chunk_size_web.rs"]
+mod chunk_size;
+#[cfg(not(target_arch = "wasm32"))]
 #[path = "compile_native.rs"]
 mod compile;
 #[cfg(target_arch = "wasm32")]
@@ -119,15 +125,9 @@ use crate::plan::{self, ChunkSize, ChunkSizes, Plan, Slot};
 use crate::tensor::{Arena, Packing, WORD};
 
 /// Sizes of chunks that overlap copies, link and GPU best. Below them, cutting a batch gains
-/// nothing. A page copies each result twice, on one thread, and what waits for the other is
-/// better small; natively all cores copy, and waking these costs as much as a smaller copy.
-/// Measured on an H200 and on SwiftShader.
+/// nothing. Measured on an H200 and on SwiftShader.
 const CHUNKS: ChunkSizes = ChunkSizes {
-    by_row: ChunkSize::of(if cfg!(target_arch = "wasm32") {
-        1 << 20
-    } else {
-        16 << 20
-    }),
+    by_row: ChunkSize::of(chunk_size::BY_ROW),
     others: ChunkSize::of(1 << 20),
 };
 
