@@ -72,7 +72,8 @@ pub struct BatchConfig {
     /// device cannot meet, or calls beyond what it can do at all, are answered later.
     pub target_latency: Option<f64>,
     /// Items for which an idle device waits, at most `max_wait`, under [`Policy::Auto`] and
-    /// [`Policy::Eager`].
+    /// [`Policy::Eager`]. Without `max_wait` it waits for 16 ms under `Auto`, and not at all
+    /// under `Eager`.
     pub min_batch_size: u64,
     /// How much may wait; no fewer calls than `max_batch_size`.
     pub queue_capacity: Capacity,

@@ -361,11 +361,14 @@ impl<W, P, F> Queue<W, P, F> {
         let wait = match (policy, pace) {
             (Policy::Manual, _) => return Due::Idle,
             (Policy::Frame, _) | (Policy::Auto, Pace::Frames) => max_wait,
-            (Policy::Auto | Policy::Eager, _) if is_device_idle => {
-                // An idle device waits for nothing but for a larger batch.
-                let is_enough = self.open.items >= min_batch_size;
-                max_wait.filter(|_| !is_enough).or(Some(0.0))
+            // An idle device waits for nothing but for a larger batch.
+            (Policy::Auto | Policy::Eager, _)
+                if is_device_idle && self.open.items >= min_batch_size =>
+            {
+                Some(0.0)
             }
+            (Policy::Auto, Pace::Tasks) if is_device_idle => max_wait.or(Some(FRAME_MS)),
+            (Policy::Eager, _) if is_device_idle => max_wait.or(Some(0.0)),
             (Policy::Auto, Pace::Tasks) => max_wait.or(Some(self.busy_wait)),
             (Policy::Eager, _) => max_wait,
         };

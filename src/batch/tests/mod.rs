@@ -196,7 +196,7 @@ fn each_policy_has_its_moment() {
     let cases = [
         (Policy::Auto, None, 1, [Due::TaskEnd, at(16.0), Due::Idle]),
         (Policy::Auto, wait, 1, [Due::TaskEnd, at(5.0), at(5.0)]),
-        (Policy::Auto, None, 2, [Due::TaskEnd, at(16.0), Due::Idle]),
+        (Policy::Auto, None, 2, [at(16.0), at(16.0), Due::Idle]),
         (Policy::Auto, wait, 2, [at(5.0), at(5.0), at(5.0)]),
         (Policy::Frame, None, 1, [Due::Idle; 3]),
         (Policy::Frame, wait, 1, [at(5.0); 3]),

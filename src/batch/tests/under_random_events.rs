@@ -198,11 +198,11 @@ impl Model {
             Policy::Eager | Policy::Auto if is_idle => {
                 let is_enough = queue.open().items >= config.min_batch_size;
                 assert!(!is_enough, "an idle device waits for no more");
-                Some(
-                    config
-                        .max_wait
-                        .expect("the smallest batch is waited for no longer"),
-                )
+                let otherwise = match config.policy {
+                    Policy::Auto => 16.0,
+                    _ => 0.0,
+                };
+                Some(config.max_wait.unwrap_or(otherwise))
             }
             Policy::Eager => config.max_wait,
             Policy::Auto => Some(config.max_wait.unwrap_or(16.0)),
