@@ -22,7 +22,7 @@ test("values are tuned by batches, and the next session begins with them", () =>
       const next = await framebatch.open({ engine: "gpu" });
       const { tuning: again } = next.info;
       await next.dispose();
-      localStorage.setItem(kept[0]?.[0], '[1,"7",null]');
+      localStorage.setItem(kept[0]?.[0], '[1,"long",null]');
       const spoiled = await framebatch.open({ engine: "gpu" });
       const { tuning: anew } = spoiled.info;
       await spoiled.dispose();
