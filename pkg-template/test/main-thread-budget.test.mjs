@@ -12,6 +12,8 @@ const CASES = [
   ["a GPU's batches, within", [["Gpu", 5.9, 10]], 10, 10],
   ["a GPU's batches, beyond", [["Gpu", 6, 10]], 10, 20],
   ["many small ones", Array(12).fill(["Gpu", 0.5, 10]), 10, 25.5],
+  ["one as long as the window, rests as long", [["Gpu", 16, 30]], 30, 46],
+  ["a far longer one rests a window", [["Gpu", 90, 100]], 100, 116],
   ["what is due later than that", [["Gpu", 6, 10]], 31, 31],
   [
     "the window before",

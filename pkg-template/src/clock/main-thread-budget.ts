@@ -14,6 +14,8 @@ const CPU_MS = 4;
 /** The budget of one session. */
 export class MainThreadBudget {
   private since = -Infinity;
+  /** When the newest batch ended. */
+  private last = -Infinity;
   private gpu = 0;
   private cpu = 0;
 
@@ -24,19 +26,24 @@ export class MainThreadBudget {
   spendOnGpu(milliseconds: number, now: number): void {
     this.open(now - milliseconds);
     this.gpu += milliseconds;
+    this.last = now;
   }
 
   /** The CPU took so long for a batch, until now. */
   spendOnCpu(milliseconds: number, now: number): void {
     this.open(now - milliseconds);
     this.cpu += milliseconds;
+    this.last = now;
   }
 
   /** When a batch that is due may go. */
   after(due: number): number {
     const isSpent =
       this.gpu >= GPU_MS || (this.cpu >= CPU_MS && this.hasPage());
-    return isSpent ? Math.max(due, this.since + WINDOW_MS) : due;
+    if (!isSpent) return due;
+    // A batch may outlast the window; the page gets as long as the batches took, too.
+    const rest = Math.min(WINDOW_MS, this.gpu + this.cpu);
+    return Math.max(due, this.since + WINDOW_MS, this.last + rest);
   }
 
   private open(now: number): void {
