@@ -1,7 +1,7 @@
 //! What embeddings cost the device.
 
 use framebatch::embed::Activations;
-use framebatch::{BatchConfig, EngineChoice, Gpu, Storage};
+use framebatch::{BatchConfig, Config, EngineChoice, Gpu, Storage};
 use safetensors::tensor::Dtype;
 
 use crate::engines::{manual, open};
@@ -124,10 +124,21 @@ fn a_plan_can_be_seen_and_compiled_ahead() {
     assert_eq!(gpu.stats().device.pipelines_compiled, before);
 }
 
+/// A session whose memory is that of these settings, also where the suite runs on a device with
+/// little memory.
+fn with_memory_of(engine: EngineChoice, batch: BatchConfig) -> Gpu {
+    let config = Config {
+        engine,
+        batch,
+        ..Config::default()
+    };
+    pollster::block_on(Gpu::open(config)).unwrap()
+}
+
 /// The rule for texts of a batch counts what the GPU really allocates for them.
 #[test]
 fn texts_take_the_memory_that_their_batch_size_counts() {
-    let gpu = on_gpu();
+    let gpu = with_memory_of(EngineChoice::Gpu, manual());
     let embedder = folder(&TINY, Dtype::F32).open(&gpu, Storage::F32).unwrap();
     let tokens = 40;
     let held = |texts: u64| {
@@ -169,7 +180,7 @@ fn texts_of_a_batch_are_limited_by_memory_and_by_tokens() {
         (1 << 31, 16_384, 0, 128),
     ];
     for (budget, max_batch_cost, model, expected) in cases {
-        let gpu = open(
+        let gpu = with_memory_of(
             EngineChoice::Cpu,
             BatchConfig {
                 memory_budget: Some(budget),
