@@ -4,7 +4,7 @@
 //! batch, made for the first call, and sealed ones. When each goes, `turns` decides.
 
 use super::turns::Turns;
-use super::{Batch, BatchId, Millis, Overflow, Priority, Queue, Request, Ticket};
+use super::{Batch, BatchId, Millis, Overflow, Policy, Priority, Queue, Request, Ticket};
 use crate::error::Error;
 
 /// Calls of a batch of low priority at most: cutting a slice off moves all the others.
@@ -27,6 +27,9 @@ pub(super) struct Tiers<W, P> {
     pub(super) is_used: bool,
     /// Whether a flush asked for low work, where nothing goes without.
     pub(super) is_low_flushed: bool,
+    /// Whether a call of low priority joined the open batch of normal calls, of which no
+    /// clock was told.
+    has_joined_normal: bool,
     pub(super) turns: Turns,
 }
 
@@ -55,6 +58,7 @@ impl<W, P> Default for Tiers<W, P> {
             low: Tier::default(),
             is_used: false,
             is_low_flushed: false,
+            has_joined_normal: false,
             turns: Turns::default(),
         }
     }
@@ -284,18 +288,23 @@ impl<W, P, F> Queue<W, P, F> {
         }));
     }
 
-    /// Has calls of low priority that left a slice wait again, before all other low work.
-    pub fn wait_in_low(&mut self, batch: Batch<W, P>) {
-        self.tiers.low.sealed.insert(0, batch);
+    /// Notes that a call of low priority joins the open batch of normal calls.
+    pub fn join_normal(&mut self) {
+        self.tiers.has_joined_normal = true;
     }
 
-    /// The newest batch that a waiting call of another priority than normal was ever in.
-    pub fn newest_in_tiers(&self) -> Option<BatchId> {
-        let held = self
-            .tiers
-            .batches()
-            .filter(|batch| !batch.calls().is_empty());
-        let newer = |a: BatchId, b: BatchId| if a.is_before(b) { b } else { a };
-        held.map(|batch| batch.origin).reduce(newer)
+    /// Asks for the open batch where a call of low priority joined it, unless the caller
+    /// alone decides when batches go.
+    pub fn flush_joined(&mut self) {
+        let has_joined = std::mem::take(&mut self.tiers.has_joined_normal);
+        if has_joined && self.config.policy != Policy::Manual {
+            self.flush();
+        }
+    }
+
+    /// Has calls of low priority that left a slice wait again, before all other low work.
+    pub fn wait_in_low(&mut self, mut batch: Batch<W, P>) {
+        batch.launch = None; // None of these calls was ever sent.
+        self.tiers.low.sealed.insert(0, batch);
     }
 }

@@ -17,6 +17,9 @@ const OTHERS_PER_LOW: f64 = 9.0;
 /// The least that a batch counts as taking: clocks of browsers are coarse.
 const LEAST_MS: f64 = 0.1;
 
+/// The most that a batch counts as taking: a page may be suspended, and its device with it.
+const MOST_MS: f64 = 100.0;
+
 /// Slices in flight at once, unless calls of high priority are recent: while one is on its
 /// way back, the device works on the other.
 const SLICES_IN_FLIGHT: usize = 2;
@@ -57,13 +60,13 @@ impl Turns {
     }
 
     fn took_low(&mut self, ms: f64) {
-        let ms = ms.max(LEAST_MS);
+        let ms = ms.clamp(LEAST_MS, MOST_MS);
         // Slices that found the device idle are not held against those to come.
         self.owed = (self.owed - ms).max(-ms);
     }
 
     fn took_other(&mut self, ms: f64) {
-        self.owed += ms.max(LEAST_MS) / OTHERS_PER_LOW;
+        self.owed += ms.clamp(LEAST_MS, MOST_MS) / OTHERS_PER_LOW;
     }
 }
 
@@ -98,6 +101,11 @@ impl<W, P, F> Queue<W, P, F> {
     /// Whether calls of high priority wait.
     pub fn has_high(&self) -> bool {
         self.tiers.has_high()
+    }
+
+    /// Whether calls of low priority wait.
+    pub fn has_low_calls(&self) -> bool {
+        self.tiers.has_low()
     }
 
     /// Whether low work waits that nobody has to ask for.
@@ -146,12 +154,23 @@ impl<W, P, F> Queue<W, P, F> {
             Traffic::Recent => 1,
             Traffic::Calm => SLICES_IN_FLIGHT.min(self.config.max_in_flight - 1).max(1),
         };
-        self.has_low() && self.may_fly() && self.slices_in_flight() < most
+        self.has_low()
+            && self.may_fly()
+            && self.slices_in_flight() < most
+            && !self.has_parked_slice()
     }
 
     /// Whether low work that waits did not get its tenth of the time.
     fn is_low_owed(&self) -> bool {
-        self.tiers.turns.owed > 0.0 && self.has_low() && self.slices_in_flight() == 0
+        let is_served = self.slices_in_flight() > 0 || self.has_parked_slice();
+        self.tiers.turns.owed > 0.0 && self.has_low() && !is_served
+    }
+
+    /// Whether a slice waits for its kernels, say. Others would join it, until all low work
+    /// was one batch.
+    fn has_parked_slice(&self) -> bool {
+        let mut parked = self.parked.iter();
+        parked.any(|batch| batch.priority == Priority::Low && !batch.is_empty())
     }
 
     fn slices_in_flight(&self) -> usize {

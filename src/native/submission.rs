@@ -172,7 +172,8 @@ impl Shared {
     /// Sends what is queued, if anything is.
     pub(super) fn flush_queued(&self) {
         let mut state = self.lock();
-        if !state.driver.session.is_open_empty() {
+        let session = &state.driver.session;
+        if !session.is_open_empty() || session.has_low_calls() {
             state.driver.session.flush();
             self.wake_worker(state);
         }

@@ -23,13 +23,14 @@ impl<D: Device> Session<D> {
             true => open.id.0.wrapping_sub(1),
             false => open.id.0,
         });
-        // A batch of another priority may be younger. What joins either batch later holds the
-        // fence longer, and does no harm.
-        let other = self.queue.newest_in_tiers();
-        Fence(match other {
-            Some(other) if newest.is_before(other) => other.0,
-            _ => newest.0,
-        })
+        // A batch of another priority may be younger than the open one, wherever it is. What
+        // joins a batch later holds the fence longer, and does no harm.
+        let held = self
+            .queue
+            .batches()
+            .filter(|batch| !batch.calls().is_empty());
+        let newer = |a: BatchId, b: BatchId| if a.is_before(b) { b } else { a };
+        Fence(held.map(|batch| batch.origin).fold(newest, newer).0)
     }
 
     /// Whether every batch with a call from before a fence has ended: no chunk of such a

@@ -131,7 +131,9 @@ impl<D: Device> Session<D> {
         outcome: &Result<Readback, Error>,
         now: Millis,
     ) {
-        self.note_turn(launch, now);
+        if outcome.is_ok() {
+            self.note_turn(launch, now);
+        }
         let Some(at) = self.place_in_flight(launch.batch, launch.generation) else {
             return;
         };

@@ -126,6 +126,16 @@ impl<D: Device> Session<D> {
         self.queue.has_low()
     }
 
+    /// Whether calls of low priority wait, also where they need a flush.
+    pub fn has_low_calls(&self) -> bool {
+        self.queue.has_low_calls()
+    }
+
+    /// Asks for the open batch where a call of low priority had to join it.
+    pub fn flush_joined(&mut self) {
+        self.queue.flush_joined();
+    }
+
     /// Says whether low work may be sent from here on. At first it may.
     pub fn set_low_work(&mut self, low_work: LowWork) {
         self.queue.set_low_work(low_work);
@@ -161,8 +171,8 @@ impl<D: Device> Session<D> {
         self.queue.wait_in_low(other);
     }
 
-    /// Notes a flight that has landed: how long the device took for its batch, if it was the
-    /// batch's last.
+    /// Notes a flight that has landed well: how long the device took for its batch, if it was
+    /// the batch's last.
     pub(super) fn note_turn(&mut self, launch: LaunchId, now: Millis) {
         let Some(at) = self.place_in_flight(launch.batch, launch.generation) else {
             return;

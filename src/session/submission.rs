@@ -97,7 +97,12 @@ impl<D: Device> Session<D> {
             return self.enqueue(read, now);
         }
         match self.keep_order(priority, &read)? {
-            Priority::Normal => self.enqueue(read, now),
+            Priority::Normal => {
+                if priority == Priority::Low {
+                    self.queue.join_normal();
+                }
+                self.enqueue(read, now)
+            }
             other => self.enqueue_in(other, read, now),
         }
     }

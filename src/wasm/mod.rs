@@ -318,6 +318,7 @@ impl Core {
         if goes {
             set(LowWork::Goes);
         }
+        self.inner.session().flush_joined();
         self.inner.pump();
         set(LowWork::Rests);
         self.inner.session().has_low()

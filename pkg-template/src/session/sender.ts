@@ -85,14 +85,23 @@ export class Sender {
     // The clock is told first: a core on the CPU answers inside `flush`.
     this.queued = 0;
     this.clock.flushed();
-    this.encode("flush", () => this.core.flush(atOnce));
+    this.encode("flush", () => {
+      this.core.flush(atOnce);
+      this.sent();
+    });
     this.priorityClock.flushed();
   }
 
   // Sends calls of high priority, and low work if it `goes`; whether low work waits.
   private turn(goes: boolean): boolean {
     let waits = false;
-    this.encode("turn", () => (waits = this.core.turn(goes)));
+    this.encode("turn", () => {
+      const { arena } = this.tickets;
+      const owed = arena.owed;
+      waits = this.core.turn(goes);
+      // Where nothing went, batches on their way are timed from when they did.
+      if (arena.owed > owed) this.sent();
+    });
     this.turned();
     return waits;
   }
@@ -106,7 +115,6 @@ export class Sender {
     this.isFlushing = true;
     try {
       send();
-      this.sent();
     } catch (thrown) {
       this.fail(doing, thrown);
     }

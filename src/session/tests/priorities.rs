@@ -20,6 +20,15 @@ fn of<T>(
     made
 }
 
+/// A session that sends without being asked.
+fn by_itself(device: Frail) -> Session<Frail> {
+    let config = BatchConfig {
+        policy: crate::batch::Policy::Auto,
+        ..config()
+    };
+    Session::new(device, config).expect("valid settings")
+}
+
 /// Sends and lands everything; the answers, and which calls were in one batch.
 fn land_everything(session: &mut Session<Frail>) -> (Vec<Settlement>, Vec<Vec<Ticket>>) {
     let (mut settlements, mut batches) = (Vec::new(), Vec::new());
@@ -94,6 +103,58 @@ fn a_fence_waits_for_calls_of_every_priority() {
         land_everything(&mut session);
         assert!(session.has_passed(fence), "{priority:?}");
     }
+}
+
+#[test]
+fn a_fence_waits_for_a_batch_of_every_priority_that_is_in_flight() {
+    for priority in PRIORITIES {
+        let mut session = session(1 << 20);
+        of(&mut session, priority, |session| put(session, 1.0, 1));
+        session.flush();
+        let sent = session.launch(Millis(0.0)).expect("a batch to send");
+        let fence = session.fence();
+        assert!(!session.has_passed(fence), "{priority:?}");
+        for flight in flights(&mut session, sent) {
+            let outcome = pollster::block_on(flight);
+            let last = last_sent(&session).id;
+            session.settle(last, Generation(0), outcome);
+        }
+        assert!(session.has_passed(fence), "{priority:?}");
+    }
+}
+
+#[test]
+fn low_work_behind_a_call_of_high_priority_is_asked_for_with_the_next_turn() {
+    let mut session = by_itself(Frail::new(1 << 20));
+    let pose = pose(&mut session);
+    of(&mut session, Priority::High, |session| {
+        writing::written(session, pose, 3.0)
+    });
+    of(&mut session, Priority::Low, |session| {
+        writing::read(session, pose, (None, None)).expect("room")
+    });
+    let sent = session.launch(Millis(0.0)).expect("high work");
+    assert!(!session.is_ready() && !session.has_low());
+    session.flush_joined();
+    assert!(session.is_ready(), "no clock was told of the call");
+    drop(sent);
+}
+
+#[test]
+fn low_work_whose_kernels_compile_is_parked_a_slice_at_a_time() {
+    let mut session = by_itself(Frail::new(1 << 20).compiling());
+    for n in 0..20_u8 {
+        of(&mut session, Priority::Low, |session| {
+            put(session, n.into(), 4)
+        });
+    }
+    for _ in 0..5 {
+        assert!(session.launch(Millis(0.0)).is_none(), "nothing is compiled");
+    }
+    let parked = session.queue.waiting().map(|batch| batch.calls().len());
+    let mut sizes: Vec<usize> = parked.filter(|calls| *calls > 0).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [1, 19]);
 }
 
 #[test]
