@@ -2,7 +2,7 @@
 //!
 //! What follows from priorities is decided in `tiers` and `turns`.
 
-/// Which of the waiting calls go first. Calls of one priority share batches, and keep their
+/// The priority of a call: waiting calls of a higher one go first. Calls of one priority share batches, and keep their
 /// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {

@@ -208,7 +208,7 @@ impl<W, P, F> Queue<W, P, F> {
     ///
     /// # Errors
     ///
-    /// Those of [`Queue::admit`].
+    /// The errors of [`Queue::admit`].
     pub fn admit_in(&mut self, request: &Request) -> Result<Option<Ticket>, Error> {
         Ok(self.make_room(request)?.superseded())
     }

@@ -27,7 +27,7 @@ const SLICES_IN_FLIGHT: usize = 2;
 /// Whether low work may be sent just now, as far as the caller is concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LowWork {
-    /// It may.
+    /// Low work may be sent.
     #[default]
     Goes,
     /// The caller has other things to do first, and says when it may.

@@ -1,7 +1,7 @@
 //! Priorities: takes calls of high and of low priority, keeps the order of calls on tensors
 //! that are written, and cuts low work into slices.
 //!
-//! Which batch goes next is the queue's business.
+//! The queue says which batch goes next.
 
 use super::Session;
 use super::cost_model::{Model, Sum};
@@ -111,14 +111,11 @@ impl<D: Device> Session<D> {
         }
         own.claim(&mut work, &self.named_tensors, numbers);
         let (ticket, batch) = self.queue.push_in(priority, request, work, now);
-        if let Some(older) = superseded {
-            self.note_waste(older);
-        }
-        Ok(Accepted {
+        Ok(self.accepted(Accepted {
             ticket,
             batch,
             superseded,
-        })
+        }))
     }
 
     /// Whether low work waits that may be sent at some time without a flush.

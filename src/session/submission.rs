@@ -81,7 +81,7 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// Those of [`Session::submit_to`].
+    /// The errors of [`Session::submit_to`].
     pub fn submit_with(
         &mut self,
         priority: Priority,
@@ -218,14 +218,19 @@ impl<D: Device> Session<D> {
         payload.claim(&mut work, &self.named_tensors, numbers);
         let next = next_payload(&mut self.arenas);
         let (ticket, batch) = self.queue.push(request, work, now, next);
-        if let Some(older) = superseded {
-            self.note_waste(older);
-        }
-        Ok(Accepted {
+        Ok(self.accepted(Accepted {
             ticket,
             batch,
             superseded,
-        })
+        }))
+    }
+
+    /// Notes what a call that was taken leaves without use.
+    pub(super) fn accepted(&mut self, accepted: Accepted) -> Accepted {
+        if let Some(older) = accepted.superseded {
+            self.note_waste(older);
+        }
+        accepted
     }
 
     /// Notes a call that is taken, and the one that it supersedes.

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
+import { result, usePage } from "./bench-page.mjs";
 import { openBuilt } from "./site.mjs";
 
 const SYSTEMS = [
@@ -26,24 +27,8 @@ const TRACKS = ["", "-by-100", "-by-1"].map((by) => `clip-10k-tracks${by}`);
 const site = openBuilt();
 
 /** Opens the page with this query, `prepare`d before its scripts run. */
-async function bench(query, use, prepare) {
-  const complaints = [];
-  const page = await site.open((text) => complaints.push(text));
-  if (prepare) await page.evaluateOnNewDocument(prepare);
-  await page.goto(`${site.url}/bench/?${new URLSearchParams(query)}`);
-  try {
-    await use(page);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await page.close();
-  }
-}
-
-async function result(page) {
-  await page.waitForFunction(() => window.__result, { timeout: 180_000 });
-  // The result as JSON says it: without fields that are undefined.
-  return JSON.parse(await page.evaluate(() => JSON.stringify(window.__result)));
-}
+const bench = (query, use, prepare) =>
+  usePage(site, "/bench/", query, use, prepare);
 
 test("every system answers, within its bound, and is shown", () =>
   bench({ run: "", quick: "", workloads: "small-lerp-1x16" }, async (page) => {

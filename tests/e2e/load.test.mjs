@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { ISOLATED } from "../../tools/serve.mjs";
+import { result, usePage } from "./bench-page.mjs";
 import { openBuilt } from "./site.mjs";
 
 /** Calls that come at random within a second at 40 a second, by the page's seed. */
@@ -24,24 +25,8 @@ const isolated = openBuilt({}, ISOLATED);
 const site = openBuilt();
 
 /** Opens the page with this query, `prepare`d before its scripts run. */
-async function load(query, use, { prepare, at = isolated } = {}) {
-  const complaints = [];
-  const page = await at.open((text) => complaints.push(text));
-  if (prepare) await page.evaluateOnNewDocument(prepare);
-  await page.goto(`${at.url}/bench/load/?${new URLSearchParams(query)}`);
-  try {
-    await use(page);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await page.close();
-  }
-}
-
-async function result(page) {
-  await page.waitForFunction(() => window.__result, { timeout: 180_000 });
-  // The result as JSON says it: without fields that are undefined.
-  return JSON.parse(await page.evaluate(() => JSON.stringify(window.__result)));
-}
+const load = (query, use, { prepare, at = isolated } = {}) =>
+  usePage(at, "/bench/load/", query, use, prepare);
 
 /** Fails unless each call that was due is answered, refused or unanswered. */
 function assertAllTold({ system, problem, runs, parts, ...row }) {

@@ -7,7 +7,7 @@ import { invalid } from "./errors.js";
 /** All priorities, in the order of the core's numbers. */
 export const PRIORITIES = ["normal", "high", "low"] as const;
 
-/** Which of the waiting calls go first. */
+/** The priority of a call: waiting calls of a higher one go first. */
 export type Priority = (typeof PRIORITIES)[number];
 
 /** Throws unless this is a priority, or none was given. */

@@ -1,8 +1,16 @@
 use super::*;
 
-/// Slices of a device that takes `trip` milliseconds and `rate` more for each unit: how long
-/// the last of so many takes, the trip included.
-fn settled(slices: &mut Slices, traffic: Traffic, (trip, rate): (f64, f64)) -> f64 {
+/// What a device takes for a slice.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Milliseconds that a slice takes whatever its size.
+    trip: f64,
+    /// Milliseconds more for each unit.
+    rate: f64,
+}
+
+/// How long the last of many slices takes, the trip included.
+fn settled(slices: &mut Slices, traffic: Traffic, Pace { trip, rate }: Pace) -> f64 {
     let mut ms = 0.0;
     for _ in 0..40 {
         let units = slices.most(traffic).max(1.0); // A call at least.
@@ -26,7 +34,7 @@ fn slices_come_to_take_what_they_aim_at() {
                 (Traffic::Calm, 12.5),
                 (Traffic::Recent, 4.0),
             ] {
-                let took = settled(&mut slices, traffic, (trip, rate));
+                let took = settled(&mut slices, traffic, Pace { trip, rate });
                 // Of the smallest slice all counts as the trip, up to a millisecond.
                 let most = trip + aim + 1.0 + rate;
                 assert!(
@@ -41,8 +49,22 @@ fn slices_come_to_take_what_they_aim_at() {
 #[test]
 fn a_device_that_slows_down_gets_smaller_slices() {
     let mut slices = Slices::default();
-    settled(&mut slices, Traffic::Recent, (0.5, 0.01));
-    let took = settled(&mut slices, Traffic::Recent, (0.5, 1.0));
+    settled(
+        &mut slices,
+        Traffic::Recent,
+        Pace {
+            trip: 0.5,
+            rate: 0.01,
+        },
+    );
+    let took = settled(
+        &mut slices,
+        Traffic::Recent,
+        Pace {
+            trip: 0.5,
+            rate: 1.0,
+        },
+    );
     assert!(took <= 0.5 + 4.0 + 1.0 + 1.0, "{took}");
 }
 

@@ -2,7 +2,7 @@
 //
 // The loop is open: whoever answers slowly is asked no less often. Where the answers fall
 // behind by some seconds it stops, because everything after that waits longer and longer.
-// It opens nothing, and decides nothing about what is asked.
+// The loop opens nothing, and decides nothing about what is asked.
 
 import { FramebatchError } from "framebatch";
 import { sequence } from "../ops/inputs.ts";
