@@ -33,13 +33,13 @@ pub(super) struct Tiers<W, P> {
     pub(super) turns: Turns,
 }
 
-/// From which priority batches move to which higher one.
+/// What is to go before what, as far as the caller knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Promotion {
-    /// The priority that the batches have.
-    pub from: Priority,
-    /// The priority that they get.
-    pub to: Priority,
+pub struct Order<C, B> {
+    /// Whether a batch is to go before the call that asks.
+    pub precedes_call: C,
+    /// Whether a batch is to go before a later one.
+    pub precedes: B,
 }
 
 impl<W, P> Default for Tier<W, P> {
@@ -89,17 +89,22 @@ impl<W, P> Tier<W, P> {
     fn seal(&mut self) {
         self.sealed.extend(self.open.take());
     }
+}
 
-    /// Takes every batch up to the last that `is_needed`.
-    fn take_until_last(&mut self, is_needed: impl Fn(&Batch<W, P>) -> bool) -> Vec<Batch<W, P>> {
-        if self.open.as_ref().is_some_and(&is_needed) {
-            self.seal();
-        }
-        let last = self.sealed.iter().rposition(is_needed);
-        self.sealed
-            .drain(..last.map_or(0, |last| last + 1))
-            .collect()
+/// Which of these batches, oldest first, a call is to stay behind: those that `order` says
+/// precede the call, and those that precede one of these.
+fn preceding<W, P>(
+    batches: &[Batch<W, P>],
+    order: &Order<impl Fn(&Batch<W, P>) -> bool, impl Fn(&Batch<W, P>, &Batch<W, P>) -> bool>,
+) -> Vec<bool> {
+    let mut precedes = vec![false; batches.len()];
+    for (at, batch) in batches.iter().enumerate().rev() {
+        let later = batches.iter().zip(&precedes).skip(at + 1);
+        let mut later = later.filter(|(_, precedes)| **precedes);
+        precedes[at] =
+            (order.precedes_call)(batch) || later.any(|(later, _)| (order.precedes)(batch, later));
     }
+    precedes
 }
 
 impl<W, P> Tiers<W, P> {
@@ -249,41 +254,69 @@ impl<W, P, F> Queue<W, P, F> {
         }
     }
 
-    /// Has the waiting batches of a priority go with those of a higher one, up to the last
-    /// that `is_needed`: something more urgent depends on them.
+    /// Has the waiting batches of lower priority that are to go before a call go before those
+    /// of the call's priority. For a normal call these are batches of low priority, which go
+    /// when the open batch does.
     pub fn promote(
         &mut self,
-        Promotion { from, to }: Promotion,
-        is_needed: impl Fn(&Batch<W, P>) -> bool,
+        to: Priority,
+        order: &Order<impl Fn(&Batch<W, P>) -> bool, impl Fn(&Batch<W, P>, &Batch<W, P>) -> bool>,
         next: impl FnOnce(&mut P) -> P,
     ) {
-        let promoted = match from {
-            Priority::Normal => {
-                if is_needed(&self.open) {
-                    let closed = self.close(next);
-                    self.sealed.extend(closed);
-                }
-                let last = self.sealed.iter().rposition(is_needed);
-                self.sealed
-                    .drain(..last.map_or(0, |last| last + 1))
-                    .collect()
+        let low = &mut self.tiers.low;
+        if low.open.as_ref().is_some_and(&order.precedes_call) {
+            low.seal();
+        }
+        if to == Priority::High {
+            if (order.precedes_call)(&self.open) {
+                let closed = self.close(next);
+                self.sealed.extend(closed);
             }
-            other => self.tiers.tier_mut(other).take_until_last(is_needed),
-        };
-        let promoted: Vec<Batch<W, P>> = promoted;
-        let sealed = match to {
-            Priority::Normal => &mut self.sealed,
-            other => {
-                // What waits there would have gone before.
-                let tier = self.tiers.tier_mut(other);
-                if !promoted.is_empty() {
-                    tier.seal();
-                }
-                &mut tier.sealed
+            return self.promote_to_high(order);
+        }
+        let precedes = preceding(&low.sealed, order);
+        for (batch, precedes) in low.sealed.iter_mut().zip(precedes) {
+            batch.is_raised |= precedes;
+        }
+    }
+
+    fn promote_to_high(
+        &mut self,
+        order: &Order<impl Fn(&Batch<W, P>) -> bool, impl Fn(&Batch<W, P>, &Batch<W, P>) -> bool>,
+    ) {
+        let Tiers { high, low, .. } = &mut self.tiers;
+        // Calls of low priority that were to be behind normal ones are normal themselves, so
+        // that all low work may go first, and what is normal by now before the rest.
+        let sealed = std::mem::take(&mut self.sealed);
+        let (mut all, normal): (Vec<_>, Vec<_>) =
+            sealed.into_iter().partition(|batch| batch.is_raised);
+        all.append(&mut low.sealed);
+        all.extend(normal);
+        let precedes = preceding(&all, order);
+        if precedes.contains(&true) {
+            high.seal(); // What waits there would have gone before.
+        }
+        for (mut batch, precedes) in all.into_iter().zip(precedes) {
+            if precedes {
+                batch.go_as(Priority::High);
+                high.sealed.push(batch);
+            } else if batch.priority == Priority::Low {
+                low.sealed.push(batch);
+            } else {
+                self.sealed.push(batch);
             }
-        };
-        sealed.extend(promoted.into_iter().map(|mut batch| {
-            batch.priority = to;
+        }
+    }
+
+    /// Has low work go that normal calls are to stay behind.
+    pub(super) fn release_raised(&mut self) {
+        let raised = self
+            .tiers
+            .low
+            .sealed
+            .extract_if(.., |batch| batch.is_raised);
+        self.sealed.extend(raised.map(|mut batch| {
+            batch.go_as(Priority::Normal);
             batch
         }));
     }

@@ -182,6 +182,15 @@ impl Payload {
         self.written.iter().any(|tensor| named.contains(tensor)) || written.is_some_and(reads)
     }
 
+    /// Whether the calls of this batch are to go before those of another one: one of both
+    /// writes what the other names.
+    pub(super) fn precedes_batch(&self, other: &Payload) -> bool {
+        let named = |sets: &[Box<[u32]>], tensor: &u32| sets.iter().any(|set| set.contains(tensor));
+        let is_read_there = |tensor: &u32| named(&other.sets, tensor);
+        let is_read_here = |tensor: &u32| named(&self.sets, tensor);
+        self.written.iter().any(is_read_there) || other.written.iter().any(is_read_here)
+    }
+
     /// Forgets the operands. Returns the tensors that calls read.
     pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
