@@ -74,7 +74,7 @@ use self::in_flight::Queue;
 use self::life::Life;
 use self::limits::Limits;
 use self::metrics::Metrics;
-use self::payload::{Batch, Payload};
+use self::payload::{Batch, Payload, precedes_batch};
 use self::program_cache::ProgramCache;
 use self::recovery::Recovery;
 use self::router::Router;
@@ -210,8 +210,8 @@ impl<D: Device> Session<D> {
     /// this is what writes to tensors, and what is to go before.
     pub fn flush_at_once(&mut self) {
         let order = Order {
-            precedes_call: |batch: &Batch| !batch.payload.written.is_empty(),
-            precedes: |batch: &Batch, later: &Batch| batch.payload.precedes_batch(&later.payload),
+            precedes_call: &|batch: &Batch| !batch.payload.written.is_empty(),
+            precedes: &precedes_batch,
         };
         let next = next_payload(&mut self.arenas);
         self.queue.promote(Priority::Normal, &order, next);

@@ -182,15 +182,6 @@ impl Payload {
         self.written.iter().any(|tensor| named.contains(tensor)) || written.is_some_and(reads)
     }
 
-    /// Whether the calls of this batch are to go before those of another one: one of both
-    /// writes what the other names.
-    pub(super) fn precedes_batch(&self, other: &Payload) -> bool {
-        let named = |sets: &[Box<[u32]>], tensor: &u32| sets.iter().any(|set| set.contains(tensor));
-        let is_read_there = |tensor: &u32| named(&other.sets, tensor);
-        let is_read_here = |tensor: &u32| named(&self.sets, tensor);
-        self.written.iter().any(is_read_there) || other.written.iter().any(is_read_here)
-    }
-
     /// Forgets the operands. Returns the tensors that calls read.
     pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
@@ -270,6 +261,16 @@ impl Batch {
         }
         other.append(leaving, self.origin);
     }
+}
+
+/// Whether the calls of a batch are to go before those of another one: one of both writes what
+/// the other names.
+pub(super) fn precedes_batch(batch: &Batch, other: &Batch) -> bool {
+    let writes = |one: &Batch, other: &Batch| {
+        let mut named = other.payload.sets.iter().flatten();
+        named.any(|tensor| one.payload.written.contains(tensor))
+    };
+    writes(batch, other) || writes(other, batch)
 }
 
 fn refused(format: Format, row: Option<usize>) -> Error {

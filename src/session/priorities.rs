@@ -7,7 +7,7 @@ use super::cost_model::{Model, Sum};
 use super::in_flight::InFlight;
 use super::launch::LaunchId;
 use super::parked::move_calls;
-use super::payload::{Call, Payload};
+use super::payload::{Call, Payload, precedes_batch};
 use super::submission::{ReadCall, no_memory};
 use super::{Batch, Session};
 use crate::batch::{Accepted, LowWork, Millis, Order, Priority};
@@ -56,10 +56,8 @@ impl<D: Device> Session<D> {
         if priority > Priority::Low {
             let named = &self.named_tensors;
             let order = Order {
-                precedes_call: |batch: &Batch| batch.payload.precedes(named, read.written),
-                precedes: |batch: &Batch, later: &Batch| {
-                    batch.payload.precedes_batch(&later.payload)
-                },
+                precedes_call: &|batch: &Batch| batch.payload.precedes(named, read.written),
+                precedes: &precedes_batch,
             };
             let arenas = &mut self.arenas;
             self.queue.promote(priority, &order, |full| {

@@ -169,8 +169,8 @@ fn has(batch: &Batch, work: u32) -> bool {
 /// the pairs say goes before that.
 fn promote(queue: &mut Queue, to: Priority, needed: u32, pairs: &[(u32, u32)]) {
     let order = Order {
-        precedes_call: |batch: &Batch| has(batch, needed),
-        precedes: |batch: &Batch, later: &Batch| {
+        precedes_call: &|batch: &Batch| has(batch, needed),
+        precedes: &|batch: &Batch, later: &Batch| {
             let mut pairs = pairs.iter();
             pairs.any(|(first, second)| has(batch, *first) && has(later, *second))
         },
