@@ -39,8 +39,11 @@ pub struct Order<'a, W, P> {
     /// Whether a batch is to go before the call that asks.
     pub precedes_call: &'a dyn Fn(&Batch<W, P>) -> bool,
     /// Whether a batch is to go before a later one.
-    pub precedes: &'a dyn Fn(&Batch<W, P>, &Batch<W, P>) -> bool,
+    pub precedes: &'a Precedes<'a, W, P>,
 }
+
+/// Whether the first of two batches is to go before the second.
+type Precedes<'a, W, P> = dyn Fn(&Batch<W, P>, &Batch<W, P>) -> bool + 'a;
 
 impl<W, P> Default for Tier<W, P> {
     fn default() -> Self {
