@@ -116,7 +116,8 @@ impl<W, P> Tiers<W, P> {
     }
 
     pub(super) fn is_high_urgent(&self) -> bool {
-        self.high.batches.iter().any(|batch| batch.is_urgent)
+        let is_urgent = |batch: &Batch<W, P>| batch.is_urgent && !batch.is_empty();
+        self.high.batches.iter().any(is_urgent)
     }
 
     /// The tier of a priority other than normal.

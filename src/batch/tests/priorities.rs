@@ -234,6 +234,23 @@ fn a_call_that_joins_a_batch_already_asked_for_waits_for_low_work_that_it_depend
 }
 
 #[test]
+fn a_high_call_that_was_given_up_lends_its_hurry_to_no_other() {
+    let limits = BatchConfig {
+        max_in_flight: 1,
+        max_batch_bytes: 10,
+        ..config()
+    };
+    let mut queue = queue(limits);
+    let given_up = put(&mut queue, Priority::High, 1, 0.0);
+    let first = put(&mut queue, Priority::High, 10, 0.0);
+    assert!(queue.abort(given_up));
+    queue.flush_at_once();
+    assert_eq!(sent(&mut queue, 0.0), [[first]]);
+    put(&mut queue, Priority::High, 1, 0.0);
+    assert!(sent(&mut queue, 0.0).is_empty(), "another is on its way");
+}
+
+#[test]
 fn low_work_whose_successor_is_given_up_stays_low_work() {
     let (mut queue, _) = queue_of_low_batches(&[6]);
     promote(&mut queue, Priority::Normal, 6, &[]);
