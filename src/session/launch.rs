@@ -123,6 +123,7 @@ impl<D: Device> Session<D> {
             self.cut_slice(at, now);
             self.prepare(at, now);
             if self.park_unready(at, now) {
+                self.weigh_slice(at);
                 return Some(at);
             }
         }

@@ -166,7 +166,6 @@ impl<D: Device> Session<D> {
             kept += 1;
         }
         let leaves: Vec<bool> = (0..batch.calls().len()).map(|call| call >= kept).collect();
-        self.queue.in_flight_mut()[at].way.slice = units;
         if !leaves.contains(&true) {
             return;
         }
@@ -175,6 +174,18 @@ impl<D: Device> Session<D> {
         let batch = self.queue.flying_mut(at);
         move_calls(batch, &leaves, &mut other, &mut self.tensors);
         self.queue.wait_in_low(other);
+    }
+
+    /// Notes what a slice, by its place in flight, is foreseen to take, once all calls that wait
+    /// for kernels have left it.
+    pub(super) fn weigh_slice(&mut self, at: usize) {
+        let batch = self.queue.flying(at);
+        if batch.priority == Priority::Low {
+            let recipes = self.programs.recipes();
+            let calls = batch.calls().iter();
+            let units = calls.map(|call| foreseen(recipes, call)).sum();
+            self.queue.in_flight_mut()[at].way.slice = units;
+        }
     }
 
     /// Notes a flight that has landed well: how long the device took for its batch, if it was
