@@ -135,6 +135,7 @@ fn is_settled(face: &Face) -> bool {
     face.pending.is_empty()
         && face.warming.is_empty()
         && face.calibrating == 0
+        && session.in_flight() == 0
         && session.info().engine == Engine::Gpu
         && !session.is_lost()
 }
