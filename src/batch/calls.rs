@@ -38,10 +38,9 @@ pub struct Batch<W, P> {
     pub(super) first: Ticket,
     /// The number of the batch's last launch, if it was ever launched.
     pub(super) launch: Option<u64>,
-    /// The calls, in up to three runs, each in the order of tickets: the front, the middle
-    /// and the back. All calls of a batch that waits are its middle.
+    /// The calls, in two runs, each in the order of tickets. Of a batch that waits the second
+    /// run, the back, is empty.
     calls: Vec<Call<W>>,
-    front: usize,
     back: usize,
     /// How many calls are live; the weights of these follow.
     pub(super) live: usize,
@@ -67,7 +66,6 @@ impl<W, P> Batch<W, P> {
             first: Ticket(0),
             launch: None,
             calls: Vec::with_capacity(calls),
-            front: 0,
             back: 0,
             live: 0,
             items: 0,
@@ -95,7 +93,7 @@ impl<W, P> Batch<W, P> {
         (works, &mut self.payload)
     }
 
-    /// The calls at the front and in the middle.
+    /// The calls that are not at the back.
     pub fn ahead(&self) -> &[Call<W>] {
         &self.calls[..self.calls.len() - self.back]
     }
@@ -109,11 +107,6 @@ impl<W, P> Batch<W, P> {
     pub fn behind_and_payload(&mut self) -> (&[Call<W>], &mut P) {
         let from = self.calls.len() - self.back;
         (&self.calls[from..], &mut self.payload)
-    }
-
-    /// How many calls are at the front.
-    pub fn front(&self) -> usize {
-        self.front
     }
 
     /// The tickets of the live calls; oldest first while the batch waits.
@@ -157,8 +150,8 @@ impl<W, P> Batch<W, P> {
 
     /// Gives up the call of a ticket; its weight, if it was a live call of this batch.
     pub(super) fn give_up(&mut self, ticket: Ticket) -> Option<Request> {
-        let (front, behind) = (self.front, self.calls.len() - self.back);
-        let mut runs = [0..front, front..behind, behind..self.calls.len()].into_iter();
+        let behind = self.calls.len() - self.back;
+        let mut runs = [0..behind, behind..self.calls.len()].into_iter();
         let at = runs.find_map(|run| self.place_in(run, ticket))?;
         self.end(at)
     }
@@ -186,37 +179,21 @@ impl<W, P> Batch<W, P> {
         self.calls.clear();
     }
 
-    /// Moves the chosen calls of the front and the middle to the front.
-    pub fn move_to_front(&mut self, is_chosen: impl Fn(&W) -> bool) {
-        let behind = self.calls.split_off(self.calls.len() - self.back);
-        let all = std::mem::take(&mut self.calls).into_iter();
-        let (front, middle): (Vec<_>, Vec<_>) = all.partition(|call| is_chosen(&call.work));
-        self.front = front.len();
-        self.calls = front;
-        self.calls.extend(middle);
-        self.calls.extend(behind);
-    }
-
     /// Moves the chosen calls of a batch that waited to its back.
     pub fn move_to_back(&mut self, is_chosen: impl Fn(&W) -> bool) {
         let all = std::mem::take(&mut self.calls).into_iter();
-        let (back, middle): (Vec<_>, Vec<_>) = all.partition(|call| is_chosen(&call.work));
+        let (back, ahead): (Vec<_>, Vec<_>) = all.partition(|call| is_chosen(&call.work));
         self.back = back.len();
-        self.calls = middle;
+        self.calls = ahead;
         self.calls.extend(back);
     }
 
     /// Puts the calls back into the order of their tickets.
     pub(super) fn reunite(&mut self) {
-        let (front, back) = (self.front, self.back);
-        if front + back == 0 {
-            return;
-        }
-        let behind = self.calls.split_off(self.calls.len() - back);
-        let middle = self.calls.split_off(front);
-        let front = std::mem::take(&mut self.calls);
-        self.calls = merge(merge(middle, front), behind);
-        (self.front, self.back) = (0, 0);
+        let behind = self
+            .calls
+            .split_off(self.calls.len() - std::mem::take(&mut self.back));
+        self.calls = merge(std::mem::take(&mut self.calls), behind);
     }
 
     /// Takes the marked calls out of a batch that waits. `leaves` has a mark for each.

@@ -10,6 +10,7 @@ use crate::plan::{
     Call, Chunk, ChunkSize, ChunkSizes, NumbersId, Recipe, RecipeId, SetId, assemble, chunks,
 };
 use crate::program::RowOp;
+use crate::tensor::Span;
 
 fn ops() -> Vec<RowOp> {
     vec![
@@ -60,7 +61,7 @@ proptest! {
                 operands.resize(operands.len().next_multiple_of(4), 0);
             }
             let inputs = arena.push(&operands);
-            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), numbers: NumbersId::default() });
+            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), stored: Span::default(), numbers: NumbersId::default() });
         }
         let cut = chunks(&recipes, &calls, ChunkSizes::equal(ChunkSize { whole: 0, target }));
         let whole = run(&recipes, &calls, &mut arena, &[Chunk::all(&calls)]);

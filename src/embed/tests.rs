@@ -228,6 +228,7 @@ fn planned_bytes(config: &Config, tokens: u32, texts: u32) -> u64 {
             words,
         },
         scalar: 0,
+        stored: Span::default(),
         set: SetId::default(),
         numbers: NumbersId::default(),
     };

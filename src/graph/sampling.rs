@@ -48,6 +48,12 @@ impl Sampling {
         HEADER + LAYER * self.layers
     }
 
+    /// The words of the target that a call of so many rows with this header writes: the first,
+    /// and how many.
+    pub fn written(header: &[u32], rows: u32) -> (u32, u32) {
+        (header[2], rows.saturating_mul(header[3]))
+    }
+
     /// How many resident tensors a call names.
     pub const fn tensors(&self) -> u32 {
         1 + self.is_stored as u32

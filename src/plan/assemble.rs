@@ -38,7 +38,7 @@ impl<C: Borrow<Call>> ChunkSource<'_, C> {
         if self.calls.is_empty() {
             return Plan::default(); // Nothing was asked: there is nothing to do.
         }
-        let mut layout = ChunkLayout::new(self, chunk.end - chunk.first);
+        let mut layout = ChunkLayout::new(self, chunk);
         for index in chunk.first..chunk.end {
             layout.add(self.calls[index].borrow(), chunk.rows_of(self.calls, index));
         }
@@ -56,6 +56,7 @@ struct Builder {
 
 impl Builder {
     fn build(mut self, recipes: &[Recipe], sets: &[Box<[u32]>], layout: ChunkLayout<'_>) -> Plan {
+        let phases = layout.phases();
         let CopyRuns { runs, words } = layout.copies;
         // In the order of their numbers: `INPUTS`, `RESULTS`, and later scratch slots.
         self.plan.slots = vec![words, layout.result_words];
@@ -65,14 +66,17 @@ impl Builder {
             words,
             runs,
         });
-        // Invariant: tensors are written before anything of the batch reads them.
-        let is_stored = |merged: &MergedCalls| recipes[merged.recipe.0 as usize].is_stored();
-        let (first, rest): (Vec<MergedCalls>, Vec<MergedCalls>) =
-            layout.merged.into_iter().partition(is_stored);
-        for merged in first.into_iter().chain(rest) {
-            let set = sets.get(merged.set.0 as usize);
-            let recipe = &recipes[merged.recipe.0 as usize];
-            self.add_program(recipe, merged, set.map_or(&[][..], |set| set));
+        let mut all: Vec<Option<MergedCalls>> = layout.merged.into_iter().map(Some).collect();
+        // Invariant: each phase finds what those before it wrote.
+        for phase in 0..phases {
+            for merged in &mut all {
+                let Some(own) = merged.take_if(|merged| merged.phase == phase) else {
+                    continue;
+                };
+                let set = sets.get(own.set.0 as usize);
+                let recipe = &recipes[own.recipe.0 as usize];
+                self.add_program(recipe, own, set.map_or(&[][..], |set| set));
+            }
         }
         self.plan.steps.push(Step::Download {
             slot: Slot::RESULTS,

@@ -20,6 +20,8 @@ pub struct Call {
     pub scalar: u32,
     /// The set of resident tensors that the call names, among the batch's sets.
     pub set: SetId,
+    /// The words that the call writes of a tensor, where it writes one.
+    pub stored: Span,
     /// The numbers that came with the call: calls with equal ids have equal numbers.
     pub numbers: NumbersId,
 }

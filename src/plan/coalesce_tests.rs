@@ -40,6 +40,7 @@ fn calls_of_stages(width: u32, record: Record) -> Vec<usize> {
             scalar: 0,
             set: SetId::default(),
             // The first two calls have the same numbers, and the last two have the same.
+            stored: Span::default(),
             numbers: NumbersId(number / 2),
         });
         recipes.push(recipe);

@@ -45,6 +45,7 @@ fn products(
         },
         scalar: 0,
         set: SetId::default(),
+        stored: Span::default(),
         numbers: NumbersId::default(),
     });
     (recipe, calls.collect())
@@ -191,6 +192,7 @@ fn sums(results: usize, count: u32) -> (Recipe, Vec<Call>) {
         },
         scalar: 0,
         set: SetId::default(),
+        stored: Span::default(),
         numbers: NumbersId::default(),
     };
     (recipe, (0..count).map(call).collect())

@@ -16,7 +16,7 @@ use crate::program::{
     Access, Body, BufferId, Effort, Kind, Load, Program, RowOp, Sizes, Source, Stage, StageSizes,
     Target,
 };
-use crate::tensor::{DType, Format, aligned};
+use crate::tensor::{DType, Format, Span, aligned};
 
 /// What makes calls equal in kind: equal structures have one recipe. A new kind of work is
 /// one more type with this trait.
@@ -173,6 +173,17 @@ impl Recipe {
             effort: Effort::of(Kind::Blend, 8.0 * lanes),
             ..of_one_stage(Program::of(stage), sampling.lanes, known)
         }
+    }
+
+    /// The words of a tensor that a call of `rows` rows with these operands writes, if it writes
+    /// one.
+    pub fn stored(&self, operands: &[u32], rows: u32) -> Span {
+        if !self.is_stored() {
+            return Span::default();
+        }
+        let header = self.address(1, 0, rows) as usize;
+        let (at, words) = Sampling::written(&operands[header..], rows);
+        Span { at, words }
     }
 
     /// The recipe of a search of an index, whose operands are queries and a mask of ids.

@@ -1,16 +1,18 @@
-//! Merges the calls of a chunk that have one program and name the same resident tensors, and
-//! gives every call its addresses.
+//! Merges the calls of a chunk that have one program, name the same resident tensors and are of
+//! one phase, and gives every call its addresses.
 //!
 //! Each call has one entry for each stage; calls whose rows lie end to end may share an
 //! entry. Which slots the addresses are in is not decided here.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::call::SegmentList;
 use super::copy_runs::CopyRuns;
+use super::phases::Phases;
 use super::schedule::StageRun;
 use super::slicing::Slicing;
-use super::{Call, NumbersId, Recipe, RecipeId, RowSlice, Segment, SetId};
+use super::{Call, Chunk, NumbersId, Recipe, RecipeId, RowSlice, Segment, SetId};
 use crate::program::{Access, Body, Sizes, Source, Stage, StageSizes, Target};
 use crate::tensor::{Span, aligned};
 
@@ -28,6 +30,9 @@ pub(super) struct ChunkSource<'a, C> {
 /// The calls of a chunk, merged and with their addresses.
 pub(super) struct ChunkLayout<'a> {
     recipes: &'a [Recipe],
+    sets: &'a [Box<[u32]>],
+    /// The phases of the calls; `None` where no call writes a tensor, so that one phase has all.
+    phases: Option<Phases>,
     /// The calls before each chunk, as in [`ChunkSource`].
     before: &'a [u32],
     pub(super) copies: CopyRuns,
@@ -47,6 +52,7 @@ pub(super) struct MergedCalls {
     /// The recipe of the first call.
     pub(super) recipe: RecipeId,
     pub(super) set: SetId,
+    pub(super) phase: u32,
     /// How many calls there are so far.
     pub(super) calls: u32,
     /// For each stage that is run, the segments of the calls.
@@ -74,15 +80,23 @@ struct AddressedCall<'a> {
 }
 
 impl<'a> ChunkLayout<'a> {
-    /// An empty layout with room for so many calls.
-    pub(super) fn new<C>(source: &ChunkSource<'a, C>, calls: usize) -> ChunkLayout<'a> {
+    /// An empty layout with room for the calls of a chunk.
+    pub(super) fn new<C: Borrow<Call>>(
+        source: &ChunkSource<'a, C>,
+        chunk: &Chunk,
+    ) -> ChunkLayout<'a> {
+        let recipes = source.recipes;
+        let mut own = source.calls[chunk.first..chunk.end].iter();
+        let is_stored = |call: &C| recipes[call.borrow().recipe.0 as usize].is_stored();
         ChunkLayout {
-            recipes: source.recipes,
+            recipes,
+            sets: source.sets,
+            phases: own.any(is_stored).then(Phases::default),
             before: source.before,
             copies: CopyRuns::default(),
             merged: Vec::new(),
             merged_with: vec![None; source.recipes.len()],
-            results: Vec::with_capacity(calls),
+            results: Vec::with_capacity(chunk.end - chunk.first),
             numbers: None,
             result_words: 0,
         }
@@ -127,14 +141,28 @@ impl<'a> ChunkLayout<'a> {
         at
     }
 
-    /// The merged calls that a call belongs to: all calls of equal programs that name the same
-    /// resident tensors, whatever the shapes.
+    /// How many phases the calls have.
+    pub(super) fn phases(&self) -> u32 {
+        self.phases.as_ref().map_or(1, |phases| phases.count)
+    }
+
+    /// The merged calls that a call belongs to: all calls of one phase and of equal programs that
+    /// name the same resident tensors, whatever the shapes.
     fn merged_calls(&mut self, call: &Call) -> &mut MergedCalls {
         let recipes = self.recipes;
+        let phase = self.phases.as_mut().map_or(0, |phases| {
+            let set = self.sets.get(call.set.0 as usize);
+            let set = set.map_or(&[][..], |set| set);
+            let written = recipes[call.recipe.0 as usize].written(set);
+            phases.add(set, written.map(|tensor| (tensor, call.stored)))
+        });
         let schedule = |recipe: RecipeId| &recipes[recipe.0 as usize].schedule;
         let own = schedule(call.recipe);
-        let belongs =
-            |known: &MergedCalls| known.set == call.set && Arc::ptr_eq(schedule(known.recipe), own);
+        let belongs = |known: &MergedCalls| {
+            known.set == call.set
+                && known.phase == phase
+                && Arc::ptr_eq(schedule(known.recipe), own)
+        };
         let known = match self.merged_with[call.recipe.0 as usize] {
             Some(index) if belongs(&self.merged[index]) => Some(index),
             _ => self.merged.iter().position(belongs),
@@ -143,6 +171,7 @@ impl<'a> ChunkLayout<'a> {
             self.merged.push(MergedCalls {
                 recipe: call.recipe,
                 set: call.set,
+                phase,
                 calls: 0,
                 stages: vec![SegmentList::default(); own.runs.len()],
                 filled: vec![0; own.program.buffers as usize],

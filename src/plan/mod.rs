@@ -12,6 +12,7 @@ mod fit;
 pub mod fuse;
 mod lowering;
 mod merging;
+mod phases;
 mod print;
 mod recipe;
 mod schedule;

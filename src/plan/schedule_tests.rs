@@ -42,6 +42,7 @@ fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
             },
             scalar: 0,
             set: SetId::default(),
+            stored: Span::default(),
             numbers: NumbersId::default(),
         };
         let of_batch: Vec<Call> = (0..calls).map(call).collect();

@@ -12,7 +12,7 @@ use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
-use crate::tensor::{Arena, DType, Format};
+use crate::tensor::{Arena, DType, Format, Span};
 
 /// Probes on their way to a model.
 #[derive(Debug)]
@@ -183,6 +183,7 @@ impl Calibration {
                     inputs: self.arena.take(words),
                     scalar: 0,
                     set: SetId::default(),
+                    stored: Span::default(),
                     numbers: NumbersId(number),
                 }
             })

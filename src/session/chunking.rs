@@ -19,43 +19,22 @@ pub(super) struct Chunker<'a> {
 }
 
 impl Chunker<'_> {
-    /// All chunks of a batch, the first one last.
+    /// All chunks of a batch, the first one last. Calls keep their order, so that each finds what
+    /// those before it wrote, however the batch is cut.
     pub(super) fn chunks(&self, batch: &Batch) -> Vec<Chunk> {
-        let (recipes, sizes) = (self.recipes, self.sizes);
-        let (leading, others) = batch.ahead().split_at(batch.front());
-        let mut chunks = match batch.front() {
-            0 => Vec::new(),
-            _ => plan::chunks(recipes, leading, sizes),
-        };
-        if chunks.is_empty() || !others.is_empty() {
-            let behind = plan::chunks(recipes, others, sizes).into_iter();
-            chunks.extend(behind.map(|chunk| Chunk {
-                first: chunk.first + leading.len(),
-                end: chunk.end + leading.len(),
-                ..chunk
-            }));
-        }
+        let mut chunks = plan::chunks(self.recipes, batch.ahead(), self.sizes);
         chunks.reverse();
         chunks
     }
 
-    /// Takes the next chunk of a batch from the `rest`, and plans it. A batch that is cut
-    /// before a call which writes to a tensor is cut anew, with all such calls in front:
-    /// the whole batch finds what is written, however the batch is cut.
-    pub(super) fn next(&self, batch: &mut Batch, rest: &mut Vec<Chunk>) -> Option<(Chunk, Plan)> {
-        loop {
-            let source = PlanSource {
-                recipes: self.recipes,
-                calls: batch.ahead(),
-                sets: &batch.payload.sets,
-                sharded: self.sharded,
-            };
-            let (chunk, plan) = plan::assemble_next(source, rest, &self.limits)?;
-            let is_first = batch.front() == 0 && chunk.first == 0 && chunk.skipped == 0;
-            if !is_first || !batch.move_writers_to_front(self.recipes, chunk.end) {
-                return Some((chunk, plan));
-            }
-            *rest = self.chunks(batch);
-        }
+    /// Takes the next chunk of a batch from the `rest`, and plans it.
+    pub(super) fn next(&self, batch: &Batch, rest: &mut Vec<Chunk>) -> Option<(Chunk, Plan)> {
+        let source = PlanSource {
+            recipes: self.recipes,
+            calls: batch.ahead(),
+            sets: &batch.payload.sets,
+            sharded: self.sharded,
+        };
+        plan::assemble_next(source, rest, &self.limits)
     }
 }

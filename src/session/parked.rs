@@ -16,6 +16,23 @@ use crate::tensor::Arena;
 /// Words of operands up to which calls join others that wait, 256 KiB: joining copies them.
 const FEW: u32 = 1 << 16;
 
+/// The oldest parked calls that use a tensor.
+#[derive(Clone, Copy, Debug, Default)]
+struct OldestUse {
+    /// The oldest that names the tensor, to read or to write it.
+    named: Option<Ticket>,
+    /// The oldest that writes it.
+    written: Option<Ticket>,
+}
+
+/// How calls use a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    None,
+    Named,
+    Written,
+}
+
 impl<D: Device> Session<D> {
     /// The compilations that launches have begun. Await each, and give the outcome to
     /// [`Session::compiled`], with the generation of now.
@@ -68,8 +85,8 @@ impl<D: Device> Session<D> {
         let states = self.states(at);
         let batch = self.queue.flying(at);
         let is_ready = |state: &State| matches!(state, State::Ready);
-        let finds = self.written_before(batch);
-        if states.iter().flatten().all(is_ready) && !finds.contains(&true) {
+        let behind = self.behind_parked(batch);
+        if states.iter().flatten().all(is_ready) && !behind.contains(&true) {
             return true;
         }
         let calls = batch.calls();
@@ -85,13 +102,13 @@ impl<D: Device> Session<D> {
         let leaves = (0..calls.len()).map(|at| match failed {
             // A call whose kernel fails goes alone: its error is nobody else's.
             Some(_) => failure(at) != failed,
-            None => matches!(state(at), Some(State::Compiling)) || finds.get(at) == Some(&true),
+            None => matches!(state(at), Some(State::Compiling)) || behind.get(at) == Some(&true),
         });
         let mut leaves: Vec<bool> = leaves.collect();
         if failed.is_some() {
             self.gate.open();
         } else {
-            self.keep_readers(self.queue.flying(at), &mut leaves);
+            self.keep_order_of_parked(self.queue.flying(at), &mut leaves);
         }
         if !leaves.contains(&true) {
             return true;
@@ -160,59 +177,72 @@ impl<D: Device> Session<D> {
         may_join
     }
 
-    /// For each call whether it goes to the device and names a tensor that an older, parked
-    /// call writes: it is to find there what that call wrote. An empty list where no parked
-    /// call writes.
-    fn written_before(&self, batch: &Batch) -> Vec<bool> {
-        let oldest = self.parked_writers();
-        if oldest.is_empty() {
-            return Vec::new();
+    /// For each call whether it goes to the device and is to stay behind an older, parked call:
+    /// one of both writes a tensor that the other names. An empty list where no call writes.
+    fn behind_parked(&self, batch: &Batch) -> Vec<bool> {
+        let writes = |batch: &Batch| !batch.payload.written.is_empty();
+        if !writes(batch) && !self.queue.parked().iter().any(writes) {
+            return Vec::new(); // Most batches write nothing.
         }
-        let finds = |call: &Call| {
-            let mut set = batch.payload.tensors_of(call).iter();
-            !call.work.is_cpu_share
-                && set.any(|tensor| {
-                    let writer = oldest[*tensor as usize];
-                    writer.is_some_and(|writer| writer.is_before(call.ticket))
-                })
+        let oldest = self.parked_uses();
+        let is_behind = |call: &Call| {
+            let written = batch.written(self.programs.recipes(), call);
+            let older = |used: Option<Ticket>| used.is_some_and(|used| used.is_before(call.ticket));
+            let conflicts = |tensor: &u32| {
+                let used = oldest.get(*tensor as usize).copied().unwrap_or_default();
+                older(used.written) || written == Some(*tensor) && older(used.named)
+            };
+            !call.work.is_cpu_share && batch.payload.tensors_of(call).iter().any(conflicts)
         };
-        batch.calls().iter().map(finds).collect()
+        batch.calls().iter().map(is_behind).collect()
     }
 
-    /// For each tensor the oldest parked call that writes it, if any does.
-    fn parked_writers(&self) -> Vec<Option<Ticket>> {
-        let mut oldest: Vec<Option<Ticket>> = Vec::new();
-        let recipes = self.programs.recipes();
+    /// For each tensor the oldest parked calls that use it.
+    fn parked_uses(&self) -> Vec<OldestUse> {
+        let mut oldest = vec![OldestUse::default(); self.tensors.count()];
+        let note = |known: &mut Option<Ticket>, ticket: Ticket| {
+            if known.is_none_or(|known| ticket.is_before(known)) {
+                *known = Some(ticket);
+            }
+        };
         for batch in self.queue.parked() {
             for call in batch.calls().iter().filter(|call| call.is_live) {
-                let Some(tensor) = batch.written(recipes, call) else {
-                    continue;
-                };
-                oldest.resize(self.tensors.count(), None);
-                let known = &mut oldest[tensor as usize];
-                if known.is_none_or(|known| call.ticket.is_before(known)) {
-                    *known = Some(call.ticket);
+                for tensor in batch.payload.tensors_of(call) {
+                    note(&mut oldest[*tensor as usize].named, call.ticket);
+                }
+                if let Some(tensor) = batch.written(self.programs.recipes(), call) {
+                    note(&mut oldest[tensor as usize].written, call.ticket);
                 }
             }
         }
         oldest
     }
 
-    /// Marks the calls that name a tensor which a marked call writes: they are to find
-    /// there what that call wrote.
-    fn keep_readers(&self, batch: &Batch, leaves: &mut [bool]) {
-        let recipes = self.programs.recipes();
-        let marked = batch.calls().iter().zip(&*leaves);
-        let written: Vec<u32> = marked
-            .filter(|(_, leaves)| **leaves)
-            .filter_map(|(call, _)| batch.written(recipes, call))
-            .collect();
-        if written.is_empty() {
+    /// Marks the calls that are to stay behind a marked one: one of both writes a tensor that the
+    /// other names.
+    fn keep_order_of_parked(&self, batch: &Batch, leaves: &mut [bool]) {
+        if batch.payload.written.is_empty() {
             return; // Most batches write nothing.
         }
+        let mut uses = vec![Use::None; self.tensors.count()];
         for (call, leaves) in batch.calls().iter().zip(leaves) {
-            let mut set = batch.payload.tensors_of(call).iter();
-            *leaves |= set.any(|tensor| written.contains(tensor));
+            let set = batch.payload.tensors_of(call);
+            let written = batch.written(self.programs.recipes(), call);
+            let own = |tensor: u32| match written == Some(tensor) {
+                true => Use::Written,
+                false => Use::Named,
+            };
+            let conflicts = |tensor: &u32| {
+                let known = uses[*tensor as usize];
+                known.max(own(*tensor)) == Use::Written && known != Use::None
+            };
+            *leaves |= set.iter().any(conflicts);
+            if *leaves {
+                for tensor in set {
+                    let known = &mut uses[*tensor as usize];
+                    *known = own(*tensor).max(*known);
+                }
+            }
         }
     }
 

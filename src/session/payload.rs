@@ -208,17 +208,6 @@ impl Batch {
         }
     }
 
-    /// Puts the device's calls that write to tensors in front of the others, if one of them
-    /// is at `from` or behind; whether that is so.
-    pub(super) fn move_writers_to_front(&mut self, recipes: &[Recipe], from: usize) -> bool {
-        let writes = |work: &Computation| recipes[work.planned.recipe.0 as usize].is_stored();
-        let has_more = self.ahead()[from..].iter().any(|call| writes(&call.work));
-        if has_more {
-            self.move_to_front(writes);
-        }
-        has_more
-    }
-
     /// Forgets the routes of a batch that waits again.
     pub(super) fn forget_routes(&mut self) {
         let (works, payload) = self.works_and_payload();

@@ -143,6 +143,7 @@ impl<D: Device> Session<D> {
         let scalar = payload.encode(known, rows, scalar)?;
         payload.read_tensors(words, known.residents(), &mut self.named_tensors);
         let (written, numbers) = (known.written(&self.named_tensors), known.numbers());
+        let stored = known.stored(payload.arena.free(), rows);
         for tensor in &self.named_tensors {
             self.check_tensor(*tensor)?;
         }
@@ -154,6 +155,7 @@ impl<D: Device> Session<D> {
             inputs: Span { at: 0, words },
             scalar,
             set: SetId::default(),
+            stored,
             numbers: NumbersId::default(),
         };
         let work = Computation {

@@ -157,9 +157,9 @@ export class Clip {
    * draws it; resolves as soon as it is submitted. The first call waits for its kernel, unless
    * `gpu.warmup` compiled it. Without `gpu.flush()` it waits while three batches are on
    * their way.
-   * Calls sent in the same batch or later that read the tensor find what was written. Where
-   * calls of a batch write to the same floats, one of them wins. After a loss of the device
-   * the tensor holds its own data until it is written again.
+   * Calls on one tensor keep the order in which they were made: one that reads it finds what
+   * calls before it wrote. After a loss of the device the tensor holds its own data until it
+   * is written again.
    *
    * @example
    * const pose = gpu.tensor(new Float32Array(instances * clip.width));

@@ -29,8 +29,6 @@ enum Event {
 enum News {
     /// The calls whose bits are set cannot go yet: they are parked.
     Divided(u16),
-    /// The calls whose bits are set go first: they are the front.
-    Led(u16),
     /// The calls whose bits are set go apart: they are the back.
     Parted(u16),
     /// A number of calls from a place on are answered.
@@ -40,7 +38,6 @@ enum News {
 fn news() -> impl Strategy<Value = News> {
     prop_oneof![
         2 => any::<u16>().prop_map(News::Divided),
-        1 => any::<u16>().prop_map(News::Led),
         1 => any::<u16>().prop_map(News::Parted),
         2 => (0_usize..4, 0_usize..4).prop_map(|(from, count)| News::Answered(from, count)),
     ]
@@ -241,34 +238,22 @@ impl Model {
     fn travel(&mut self, queue: &mut Queue, id: BatchId, news: News) {
         match news {
             News::Divided(leaves) => self.divide(queue, id, leaves),
-            News::Led(_) | News::Parted(_) => Self::reorder(queue, id, news),
+            News::Parted(chosen) => Self::reorder(queue, id, chosen),
             News::Answered(from, count) => self.answer(queue, id, from..from + count),
         }
     }
 
-    fn reorder(queue: &mut Queue, id: BatchId, news: News) {
+    fn reorder(queue: &mut Queue, id: BatchId, chosen: u16) {
         let at = queue.place_in_flight(id).expect("flying");
         let batch = queue.flying_mut(at);
-        let mut before: Vec<Ticket> = batch.calls().iter().map(|call| call.ticket).collect();
-        let is_chosen = |chosen: u16| move |work: &u32| chosen >> (work % 16) & 1 == 1;
-        let all_are_chosen = |calls: &[Call<u32>], chosen| {
-            let mut works = calls.iter().map(|call| call.work);
-            works.all(|work| is_chosen(chosen)(&work))
-        };
-        match news {
-            // The back is chosen once, and the front among the other calls.
-            News::Parted(chosen) if batch.front() == 0 && batch.behind().is_empty() => {
-                batch.move_to_back(is_chosen(chosen));
-                assert!(all_are_chosen(batch.behind(), chosen));
-            }
-            News::Led(chosen) if batch.front() == 0 => {
-                batch.move_to_front(is_chosen(chosen));
-                assert!(all_are_chosen(&batch.calls()[..batch.front()], chosen));
-            }
-            _ => return,
+        if !batch.behind().is_empty() {
+            return; // The back is chosen once.
         }
-        let (front, middle) = batch.ahead().split_at(batch.front());
-        let runs = [front, middle, batch.behind()];
+        let mut before: Vec<Ticket> = batch.calls().iter().map(|call| call.ticket).collect();
+        let is_chosen = |work: &u32| chosen >> (work % 16) & 1 == 1;
+        batch.move_to_back(is_chosen);
+        assert!(batch.behind().iter().all(|call| is_chosen(&call.work)));
+        let runs = [batch.ahead(), batch.behind()];
         assert!(
             runs.iter()
                 .all(|run| run.is_sorted_by_key(|call| call.ticket))

@@ -39,6 +39,7 @@ impl Case {
             inputs,
             scalar: 0,
             set: SetId::default(),
+            stored: Span::default(),
             numbers: NumbersId::default(),
         });
     }
