@@ -79,9 +79,9 @@ impl Clip {
     }
 
     /// Samples like [`Clip::sample`] to the floats of a tensor, from float number `offset` on;
-    /// the call resolves to no floats. Calls that read the tensor and are sent together with this
-    /// call or later find what it wrote, and so do the program's own commands in
-    /// [`Tensor::wgpu_buffer`], which has an example.
+    /// the call resolves to no floats. Calls on the tensor that are made later find what this call
+    /// wrote, and so do the program's own commands in [`Tensor::wgpu_buffer`], which has an
+    /// example.
     ///
     /// # Errors
     ///

@@ -76,7 +76,7 @@ impl<D: Device> Session<D> {
     }
 
     /// Appends the plan of the calls that go to the primary device.
-    fn describe(&self, mut batch: Batch, text: &mut String) {
+    fn describe(&self, batch: Batch, text: &mut String) {
         let chunker = Chunker {
             recipes: self.programs.recipes(),
             sharded: self.tensors.sharded(),
@@ -84,7 +84,7 @@ impl<D: Device> Session<D> {
             limits: self.chunk_limits(0),
         };
         let mut rest = chunker.chunks(&batch);
-        let next = || chunker.next(&mut batch, &mut rest);
+        let next = || chunker.next(&batch, &mut rest);
         let plans: Vec<(Chunk, Plan)> = std::iter::from_fn(next).collect();
         list(&plans, text);
     }
