@@ -3,7 +3,7 @@
 //! How long an operation takes is measured elsewhere, and where a call goes is not decided
 //! here.
 
-use crate::graph::{Expr, Term, UnaryFn};
+use crate::graph::{BinaryFn, Expr, Term, UnaryFn};
 
 /// A kind of operation that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Effort(pub [f64; KINDS]);
 /// Terms that an exponential or a similar function counts for, measured in a browser.
 pub(crate) const FUNCTION: f64 = 8.0;
 
-/// Terms that a sine or a similar function counts for, measured in a browser.
+/// Terms that a sine, an angle, a remainder or a similar function counts for, measured in a browser.
 const WAVE: f64 = 14.0;
 
 /// Terms that the error function counts for, measured in a browser.
@@ -56,12 +56,10 @@ impl Effort {
 pub(crate) fn terms(value: &Expr) -> f64 {
     let costs = value.terms().iter().map(|term| match term {
         Term::Const(_) | Term::Variable(_) => 0.0,
-        Term::Binary(..)
-        | Term::Unary(
-            UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg | UnaryFn::Recip | UnaryFn::Sqrt,
-            _,
-        ) => 1.0,
-        Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
+        Term::Binary(BinaryFn::Mod | BinaryFn::Atan2, ..)
+        | Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
+        Term::Binary(..) | Term::Where(_) | Term::Unary(UnaryFn::Recip | UnaryFn::Sqrt, _) => 1.0,
+        Term::Unary(function, _) if function.is_cheap() => 1.0,
         Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,
         Term::Unary(..) => FUNCTION,
     });

@@ -26,5 +26,6 @@ mod oracle;
 mod random;
 mod sessions;
 mod shapes;
+mod simulation;
 mod under_random;
 mod views;
