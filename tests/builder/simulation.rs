@@ -1,7 +1,7 @@
 //! What simulations ask of the builder, against float64 on both engines: waves, whole numbers,
 //! angles, remainders, comparisons and conditions, of plain and of packed tensors.
 
-use framebatch::{Batch, Error, Storage, Value};
+use framebatch::{Batch, Error, Gpu, Storage, Value};
 use pollster::block_on;
 
 use crate::bounds::{U, near};
@@ -193,22 +193,32 @@ fn packed_operands_give_what_their_kept_values_do() {
     }
 }
 
-/// One dispatch for a step of everything, which is what `explain` shows.
+/// A batch of a step of everything.
+fn step<'a>(gpu: &Gpu, a: &'a [f32], b: &'a [f32]) -> Batch<'a> {
+    let mut batch = gpu.batch();
+    let [x, y] = [batch.upload(a), batch.upload(b)];
+    let angle = batch.atan2(y, x).unwrap();
+    let wave = batch.sin(angle).unwrap();
+    let rest = batch.mod_(wave, x).unwrap();
+    let is_less = batch.less(rest, y).unwrap();
+    batch.where_(is_less, rest, angle).unwrap();
+    batch
+}
+
 #[test]
-fn a_step_is_one_dispatch() {
+fn a_step_is_explained_as_one_dispatch_and_compiled_ahead() {
     let (a, b) = (quarters(64, 13), quarters(64, 15));
     for gpu in both() {
-        let plan = gpu.explain(|gpu| {
-            let mut batch = gpu.batch();
-            let [x, y] = [batch.upload(&a), batch.upload(&b)];
-            let angle = batch.atan2(y, x).unwrap();
-            let wave = batch.sin(angle).unwrap();
-            let rest = batch.mod_(wave, x).unwrap();
-            let is_less = batch.less(rest, y).unwrap();
-            batch.where_(is_less, rest, angle).unwrap();
-            assert!(block_on(batch.execute()).is_err(), "it is never sent");
-        });
+        let record = |gpu: &Gpu| {
+            let sent = block_on(step(gpu, &a, &b).execute());
+            assert!(sent.is_err(), "neither sends it");
+        };
+        let plan = gpu.explain(record);
         assert_eq!(plan.matches("dispatch").count(), 1, "{plan}");
         assert!(plan.contains("where(less("), "{plan}");
+        block_on(gpu.warmup(record)).unwrap();
+        let compiled = gpu.stats().device.pipelines_compiled;
+        block_on(step(&gpu, &a, &b).execute()).unwrap();
+        assert_eq!(gpu.stats().device.pipelines_compiled, compiled);
     }
 }
