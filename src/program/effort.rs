@@ -30,8 +30,11 @@ pub struct Effort(pub [f64; KINDS]);
 /// Terms that an exponential or a similar function counts for, measured in a browser.
 pub(crate) const FUNCTION: f64 = 8.0;
 
-/// Terms that a sine, an angle, a remainder or a similar function counts for, measured in a browser.
+/// Terms that a sine or a similar function counts for, measured in a browser.
 const WAVE: f64 = 14.0;
+
+/// Terms that a remainder or an angle counts for, measured in a browser.
+const DIVISION: f64 = 25.0;
 
 /// Terms that the error function counts for, measured in a browser.
 const ERROR_FUNCTION: f64 = 48.0;
@@ -56,8 +59,8 @@ impl Effort {
 pub(crate) fn terms(value: &Expr) -> f64 {
     let costs = value.terms().iter().map(|term| match term {
         Term::Const(_) | Term::Variable(_) => 0.0,
-        Term::Binary(BinaryFn::Mod | BinaryFn::Atan2, ..)
-        | Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
+        Term::Binary(BinaryFn::Mod | BinaryFn::Atan2, ..) => DIVISION,
+        Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
         Term::Binary(..) | Term::Where(_) | Term::Unary(UnaryFn::Recip | UnaryFn::Sqrt, _) => 1.0,
         Term::Unary(function, _) if function.is_cheap() => 1.0,
         Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,

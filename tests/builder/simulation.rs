@@ -20,10 +20,6 @@ fn exactly(_: f64) -> f64 {
     0.0
 }
 
-fn truth(is_so: bool) -> f64 {
-    f64::from(u8::from(is_so))
-}
-
 /// Name, how it is asked, what is right, and how far off it may be.
 const CASES: [Case; 16] = [
     ("sin", |g, [a, ..]| g.sin(a), |[a, ..]| a.sin(), |_| 4.0 * U),
@@ -66,37 +62,37 @@ const CASES: [Case; 16] = [
     (
         "less",
         |g, [a, b, _]| g.less(a, b),
-        |[a, b, _]| truth(a < b),
+        |[a, b, _]| f64::from(a < b),
         exactly,
     ),
     (
         "less_equal",
         |g, [a, b, _]| g.less_equal(a, b),
-        |[a, b, _]| truth(a <= b),
+        |[a, b, _]| f64::from(a <= b),
         exactly,
     ),
     (
         "greater",
         |g, [a, b, _]| g.greater(a, b),
-        |[a, b, _]| truth(a > b),
+        |[a, b, _]| f64::from(a > b),
         exactly,
     ),
     (
         "greater_equal",
         |g, [a, b, _]| g.greater_equal(a, b),
-        |[a, b, _]| truth(a >= b),
+        |[a, b, _]| f64::from(a >= b),
         exactly,
     ),
     (
         "equal",
         |g, [a, _, c]| g.equal(a, c),
-        |[a, _, c]| truth(a == c),
+        |[a, _, c]| f64::from(a == c),
         exactly,
     ),
     (
         "not_equal",
         |g, [a, _, c]| g.not_equal(a, c),
-        |[a, _, c]| truth(a != c),
+        |[a, _, c]| f64::from(a != c),
         exactly,
     ),
     (
