@@ -83,6 +83,7 @@ class Core extends Batches {
     /** Calls of low priority that a turn sends, and whether they wait for a flush. */
     this.slice = Infinity;
     this.lowNeedsFlush = false;
+    this.isLowFlushed = false;
     /** What `due` answers. */
     this.dueAt = NaN;
     /** Thrown by the next call of the method it is named after. */
@@ -263,6 +264,7 @@ class Core extends Batches {
     this.fail("flush");
     this.counts.flushes += 1;
     this.counts.atOnce += Number(atOnce);
+    this.isLowFlushed = this.low.length > 0;
     if (this.queued.length === 0) return;
     this.flights.push(Object.assign(this.queued, { batch: this.batch }));
     this.batch += 1;
@@ -274,8 +276,9 @@ class Core extends Batches {
     this.fail("turn");
     this.counts.turns += 1;
     this.launch(this.high.splice(0));
-    if (goes) this.launch(this.low.splice(0, this.slice));
-    return this.low.length > 0 && !this.lowNeedsFlush;
+    const isAsked = !this.lowNeedsFlush || this.isLowFlushed;
+    if (goes && isAsked) this.launch(this.low.splice(0, this.slice));
+    return this.low.length > 0 && isAsked;
   }
 
   launch(calls) {

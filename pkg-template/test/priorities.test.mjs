@@ -166,16 +166,49 @@ test("low work goes slice by slice, each with the answer to the one before", asy
 test("low work that waits for a flush goes with it", async () => {
   const { gpu, core } = await manual();
   core.lowNeedsFlush = true;
-  core.slice = 0;
   const call = gpu.lerp(f32(1), f32(1), 0, { priority: "low" });
   await settled();
   assert.equal(core.flights.length, 0);
-  core.slice = 1;
   gpu.flush();
   await settled();
   core.answer();
   assert.deepEqual([...(await call)], [1]);
 });
+
+test("a scheduler of the caller's is asked for calls of low priority too", async () => {
+  const flushes = [];
+  const { gpu, core } = await manual({ flush: (flush) => flushes.push(flush) });
+  core.lowNeedsFlush = true;
+  const calls = [1, 2].map((value) =>
+    gpu.lerp(f32(value), f32(value), 0, { priority: "low" }),
+  );
+  await settled();
+  assert.deepEqual([flushes.length, core.flights.length], [1, 0]);
+  flushes[0]();
+  await settled();
+  core.answer();
+  assert.equal((await Promise.all(calls)).length, 2);
+});
+
+for (const flush of ["manual", () => {}]) {
+  test(`a stream of low priority waits for no flush by hand: ${flush}`, async () => {
+    const { gpu, core } = await manual({ flush });
+    core.lowNeedsFlush = true;
+    const seen = [];
+    const work = (chunk) => gpu.lerp(f32(chunk), f32(chunk), 0);
+    const streamed = (async () => {
+      const options = { priority: "low" };
+      for await (const [value] of gpu.stream([1, 2], work, options))
+        seen.push(value);
+    })();
+    for (let i = 0; i < 8; i += 1) {
+      await settled();
+      while (core.flights.length > 0) core.answer();
+    }
+    await streamed;
+    assert.deepEqual(seen, [1, 2]);
+  });
+}
 
 test("calls that are made while a session opens keep their priorities", async () => {
   let open;

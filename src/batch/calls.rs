@@ -50,6 +50,9 @@ pub struct Batch<W, P> {
     pub(super) bytes: u64,
     /// Whether somebody asked for the batch now, however many are in flight.
     pub(super) is_urgent: bool,
+    /// Whether this batch is of calls of low priority and goes with those of a higher one: before
+    /// the open batch, or already as one of that priority.
+    pub(super) is_raised: bool,
 }
 
 impl<W, P> Batch<W, P> {
@@ -71,7 +74,14 @@ impl<W, P> Batch<W, P> {
             cost: 0,
             bytes: 0,
             is_urgent: false,
+            is_raised: false,
         }
+    }
+
+    /// Has the batch go with those of another priority than low.
+    pub(super) fn go_as(&mut self, priority: Priority) {
+        self.is_raised |= self.priority == Priority::Low;
+        self.priority = priority;
     }
 
     /// All calls, live or not.

@@ -80,7 +80,7 @@ impl<W, P, F> Queue<W, P, F> {
         let InFlight { mut batch, way } = self.in_flight.remove(at);
         batch.reunite();
         batch.purge();
-        batch.priority = Priority::Normal;
+        batch.go_as(Priority::Normal);
         let place = self.place_again(&batch);
         self.sealed.insert(place, batch);
         (&mut self.sealed[place], way)

@@ -10,6 +10,7 @@ mod budget;
 mod call;
 mod calls;
 mod config;
+mod due;
 mod in_flight;
 mod parked;
 mod priority;
@@ -22,10 +23,11 @@ pub use budget::MemoryBudget;
 pub use call::{Call, Request, Ticket};
 pub use calls::{Batch, BatchId};
 pub use config::{BatchConfig, Capacity, Millis, Overflow, Policy, Preset};
+pub use due::{Due, FRAME_MS};
 pub use in_flight::InFlight;
 pub use priority::Priority;
-pub use queue::{Accepted, Admission, Due, FRAME_MS, Queue};
-pub use tiers::Promotion;
+pub use queue::{Accepted, Admission, Queue};
+pub use tiers::Order;
 pub use turns::LowWork;
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

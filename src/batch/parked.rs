@@ -14,6 +14,7 @@ impl<W, P, F> Queue<W, P, F> {
         // The new batch is as old as the batch in flight: ahead of all that came later.
         (other.oldest, other.first) = (batch.oldest, batch.first);
         (other.priority, other.launch) = (batch.priority, batch.launch);
+        other.is_raised = batch.is_raised;
         other
     }
 
@@ -111,7 +112,7 @@ impl<W, P, F> Queue<W, P, F> {
     /// Puts the parked batches back among those that wait to be taken.
     pub fn resume_all(&mut self) {
         for mut batch in std::mem::take(&mut self.parked) {
-            batch.priority = Priority::Normal;
+            batch.go_as(Priority::Normal);
             let place = self.place_again(&batch);
             self.sealed.insert(place, batch);
         }

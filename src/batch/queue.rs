@@ -5,28 +5,14 @@
 //! between these lists as one value. A ticket leaves exactly once: with its batch, by
 //! abort, superseded, or when everything is drained.
 //!
-//! What waits here is of normal priority. Other priorities, parked batches, batches in
-//! flight and backpressure are in files of their own.
+//! What waits here is of normal priority. When a batch is due, other priorities, parked
+//! batches, batches in flight and backpressure are in files of their own.
 
 use super::backpressure::Room;
+use super::due::FRAME_MS;
 use super::tiers::Tiers;
-use super::{
-    Batch, BatchConfig, BatchId, Capacity, InFlight, Millis, Policy, Priority, Request, Ticket,
-};
+use super::{Batch, BatchConfig, BatchId, Capacity, InFlight, Millis, Priority, Request, Ticket};
 use crate::error::Error;
-
-/// What sets the pace of calls just now, as far as the caller knows.
-#[derive(Clone, Copy, Debug)]
-enum Pace {
-    /// Frames: a page makes calls in its frame callbacks.
-    Frames,
-    /// Tasks: calls come at any time.
-    Tasks,
-}
-
-/// How long a frame is taken to be where none come, in milliseconds. The wait while the device is
-/// busy starts there.
-pub const FRAME_MS: f64 = 16.0;
 
 /// The answer to an accepted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,26 +34,13 @@ pub struct Admission {
     pub superseded: Option<Ticket>,
 }
 
-/// When the caller should flush, or take a batch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Due {
-    /// Nothing depends on time now; a push or a settlement may change that.
-    Idle,
-    /// A batch can be taken at once.
-    Now,
-    /// At the end of the current task.
-    TaskEnd,
-    /// At this moment.
-    At(Millis),
-}
-
 /// Owns batches and decides when each is sent. `W` is what a call computes, `P` what a
 /// batch carries, `F` what is known of the way of a batch in flight.
 #[derive(Debug)]
 pub struct Queue<W, P, F> {
     pub(super) config: BatchConfig,
     /// Milliseconds that calls wait under [`Policy::Auto`] while the device is busy.
-    busy_wait: f64,
+    pub(super) busy_wait: f64,
     pub(super) open: Batch<W, P>,
     /// Whether a flush was asked for that the open batch still waits for.
     asked: bool,
@@ -178,12 +151,13 @@ impl<W, P, F> Queue<W, P, F> {
     /// take it, so that the calls made meanwhile go along.
     pub fn flush(&mut self) {
         self.asked = true;
+        self.release_raised();
         self.tiers.flush();
     }
 
     /// Asks for everything queued to be sent, however many batches are in flight: what the
     /// caller does next depends on what was sent. Calls of low priority go in slices all
-    /// the same; [`Queue::promote`] those that the caller depends on.
+    /// the same, but for those of [`Queue::promote`].
     pub fn flush_at_once(&mut self) {
         self.flush();
         for batch in self.waiting_mut() {
@@ -201,6 +175,9 @@ impl<W, P, F> Queue<W, P, F> {
     fn seal(&mut self, next: impl FnOnce(&mut P) -> P) -> bool {
         let sealed = self.close(next);
         let is_sealed = sealed.is_some();
+        if is_sealed {
+            self.release_raised();
+        }
         self.sealed.extend(sealed);
         is_sealed
     }
@@ -233,6 +210,9 @@ impl<W, P, F> Queue<W, P, F> {
     }
 
     fn take_normal(&mut self, next: impl FnOnce(&mut P) -> P) -> Option<Batch<W, P>> {
+        if self.asked {
+            self.release_raised();
+        }
         let oldest = self.sealed.iter().position(|batch| !batch.is_empty());
         match oldest {
             Some(at) => Some(self.sealed.remove(at)), // Few batches ever wait.
@@ -326,56 +306,6 @@ impl<W, P, F> Queue<W, P, F> {
             };
             *done += 1;
             tickets.push(ticket);
-        }
-    }
-
-    /// What should happen next, and when.
-    pub fn due(&self, now: Millis) -> Due {
-        self.due_by(now, Pace::Tasks)
-    }
-
-    /// The same while the caller flushes at the end of each frame anyway.
-    pub fn due_in_frames(&self, now: Millis) -> Due {
-        self.due_by(now, Pace::Frames)
-    }
-
-    fn due_by(&self, now: Millis, pace: Pace) -> Due {
-        if !self.may_take() {
-            return Due::Idle;
-        }
-        if self.is_ready() {
-            return Due::Now;
-        }
-        if self.open.is_empty() {
-            return Due::Idle;
-        }
-        // Low work leaves a device to all others.
-        let is_low = |flying: &InFlight<W, P, F>| flying.batch.priority == Priority::Low;
-        let is_device_idle = self.in_flight.iter().all(is_low);
-        let BatchConfig {
-            policy,
-            min_batch_size,
-            max_wait,
-            ..
-        } = self.config;
-        let wait = match (policy, pace) {
-            (Policy::Manual, _) => return Due::Idle,
-            (Policy::Frame, _) | (Policy::Auto, Pace::Frames) => max_wait,
-            // An idle device waits for nothing but for a larger batch.
-            (Policy::Auto | Policy::Eager, _)
-                if is_device_idle && self.open.items >= min_batch_size =>
-            {
-                Some(0.0)
-            }
-            (Policy::Auto, Pace::Tasks) if is_device_idle => max_wait.or(Some(FRAME_MS)),
-            (Policy::Eager, _) if is_device_idle => max_wait.or(Some(0.0)),
-            (Policy::Auto, Pace::Tasks) => max_wait.or(Some(self.busy_wait)),
-            (Policy::Eager, _) => max_wait,
-        };
-        match wait.map(|wait| Millis(self.open.oldest.0 + wait)) {
-            Some(moment) if moment <= now => Due::TaskEnd,
-            Some(moment) => Due::At(moment),
-            None => Due::Idle,
         }
     }
 

@@ -2,11 +2,11 @@
 //!
 //! Numbers only: work comes in units of the caller's choice, and nothing is cut here.
 
-/// Milliseconds of the device that a slice aims at while calls of high priority are recent.
-const RECENT_MS: f64 = 4.0;
+/// Milliseconds of the device that a short slice aims at.
+const SHORT_MS: f64 = 4.0;
 
-/// The same otherwise. Two such slices are in flight at once.
-const CALM_MS: f64 = 12.5;
+/// The same of a long slice. Two of them are in flight at once.
+const LONG_MS: f64 = 12.5;
 
 /// The most that a slice without work counts as taking: all beyond is work.
 const MOST_TRIP_MS: f64 = 1.0;
@@ -17,11 +17,13 @@ const GROWTH: f64 = 4.0;
 /// How much earlier slices count with each new one.
 const FADING: f64 = 0.75;
 
-/// Whether calls of high priority came within the last second.
+/// How long a slice may keep the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Traffic {
-    Recent,
-    Calm,
+pub(super) enum Length {
+    /// Others may wait for the slice: calls of high priority, or a page on its own thread.
+    Short,
+    /// Nobody is known to wait.
+    Long,
 }
 
 /// What is known of slices.
@@ -52,10 +54,10 @@ impl Default for Slices {
 impl Slices {
     /// Units that the next slice may have. Before a slice was measured there are none: the
     /// first slice is one call.
-    pub(super) fn most(&self, traffic: Traffic) -> f64 {
-        let aim = match traffic {
-            Traffic::Recent => RECENT_MS,
-            Traffic::Calm => CALM_MS,
+    pub(super) fn most(&self, length: Length) -> f64 {
+        let aim = match length {
+            Length::Short => SHORT_MS,
+            Length::Long => LONG_MS,
         };
         // A small slice says little of much larger ones. A clock that is too coarse to see
         // any time makes the quotient infinite.

@@ -1,7 +1,7 @@
 //! Tiers: what waits of high and of low priority, and how it moves to a higher one.
 //!
-//! Calls of normal priority wait in the queue's own lists. A tier is like these: an open
-//! batch, made for the first call, and sealed ones. When each goes, `turns` decides.
+//! Calls of normal priority wait in the queue's own lists. In a tier only the last batch may
+//! be open, and there is one only while calls wait. When each goes, `turns` decides.
 
 use super::turns::Turns;
 use super::{Batch, BatchId, Millis, Overflow, Policy, Priority, Queue, Request, Ticket};
@@ -13,9 +13,10 @@ const MOST_LOW_CALLS: usize = 512;
 /// What waits of one priority.
 #[derive(Debug)]
 pub(super) struct Tier<W, P> {
-    open: Option<Batch<W, P>>,
     /// Oldest first.
-    sealed: Vec<Batch<W, P>>,
+    batches: Vec<Batch<W, P>>,
+    /// Whether the last batch takes more calls.
+    is_open: bool,
 }
 
 /// What waits of other priorities than normal.
@@ -33,20 +34,22 @@ pub(super) struct Tiers<W, P> {
     pub(super) turns: Turns,
 }
 
-/// From which priority batches move to which higher one.
-#[derive(Clone, Copy, Debug)]
-pub struct Promotion {
-    /// The priority that the batches have.
-    pub from: Priority,
-    /// The priority that they get.
-    pub to: Priority,
+/// What is to go before what, as far as the caller knows.
+pub struct Order<'a, W, P> {
+    /// Whether a batch is to go before the call that asks.
+    pub precedes_call: &'a dyn Fn(&Batch<W, P>) -> bool,
+    /// Whether a batch is to go before a later one.
+    pub precedes: &'a Precedes<'a, W, P>,
 }
+
+/// Whether the first of two batches is to go before the second.
+type Precedes<'a, W, P> = dyn Fn(&Batch<W, P>, &Batch<W, P>) -> bool + 'a;
 
 impl<W, P> Default for Tier<W, P> {
     fn default() -> Self {
         Tier {
-            open: None,
-            sealed: Vec::new(),
+            batches: Vec::new(),
+            is_open: false,
         }
     }
 }
@@ -65,48 +68,43 @@ impl<W, P> Default for Tiers<W, P> {
 }
 
 impl<W, P> Tier<W, P> {
-    fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
-        self.sealed.iter().chain(&self.open)
-    }
-
-    fn batches_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
-        self.sealed.iter_mut().chain(&mut self.open)
-    }
-
     fn has_calls(&self) -> bool {
-        self.batches().any(|batch| !batch.is_empty())
+        self.batches.iter().any(|batch| !batch.is_empty())
     }
 
     /// Takes the oldest batch that has a live call.
     pub(super) fn take_oldest(&mut self) -> Option<Batch<W, P>> {
-        let oldest = self.sealed.iter().position(|batch| !batch.is_empty());
-        match oldest {
-            Some(at) => Some(self.sealed.remove(at)),
-            None => self.open.take_if(|open| !open.is_empty()),
-        }
+        let at = self.batches.iter().position(|batch| !batch.is_empty())?;
+        Some(self.remove(at))
     }
 
-    fn seal(&mut self) {
-        self.sealed.extend(self.open.take());
+    fn remove(&mut self, at: usize) -> Batch<W, P> {
+        self.is_open &= at + 1 < self.batches.len();
+        self.batches.remove(at)
     }
 
-    /// Takes every batch up to the last that `is_needed`.
-    fn take_until_last(&mut self, is_needed: impl Fn(&Batch<W, P>) -> bool) -> Vec<Batch<W, P>> {
-        if self.open.as_ref().is_some_and(&is_needed) {
-            self.seal();
-        }
-        let last = self.sealed.iter().rposition(is_needed);
-        self.sealed
-            .drain(..last.map_or(0, |last| last + 1))
-            .collect()
+    /// The batch that takes more calls, if there is one.
+    fn open_mut(&mut self) -> Option<&mut Batch<W, P>> {
+        self.batches.last_mut().filter(|_| self.is_open)
     }
+}
+
+/// Which of these batches, oldest first, a call is to stay behind: those that `order` says
+/// precede the call, and those that precede one of these.
+fn preceding<W, P>(batches: &[Batch<W, P>], order: &Order<W, P>) -> Vec<bool> {
+    let mut precedes = vec![false; batches.len()];
+    for (at, batch) in batches.iter().enumerate().rev() {
+        let mut later = at + 1..batches.len();
+        precedes[at] = (order.precedes_call)(batch)
+            || later.any(|later| precedes[later] && (order.precedes)(batch, &batches[later]));
+    }
+    precedes
 }
 
 impl<W, P> Tiers<W, P> {
     /// Whether no batch waits here, so that priorities cost nothing.
     pub(super) fn is_empty(&self) -> bool {
-        let is_empty = |tier: &Tier<W, P>| tier.open.is_none() && tier.sealed.is_empty();
-        is_empty(&self.high) && is_empty(&self.low)
+        self.high.batches.is_empty() && self.low.batches.is_empty()
     }
 
     pub(super) fn has_high(&self) -> bool {
@@ -118,10 +116,20 @@ impl<W, P> Tiers<W, P> {
     }
 
     pub(super) fn is_high_urgent(&self) -> bool {
-        self.high.batches().any(|batch| batch.is_urgent)
+        let is_urgent = |batch: &Batch<W, P>| batch.is_urgent && !batch.is_empty();
+        self.high.batches.iter().any(is_urgent)
     }
 
     /// The tier of a priority other than normal.
+    fn tier(&self, priority: Priority) -> &Tier<W, P> {
+        match priority {
+            Priority::Low => &self.low,
+            Priority::Normal => unreachable!("the queue's own lists"),
+            Priority::High => &self.high,
+        }
+    }
+
+    /// The tier of a priority other than normal, to be changed.
     pub(super) fn tier_mut(&mut self, priority: Priority) -> &mut Tier<W, P> {
         match priority {
             Priority::Low => &mut self.low,
@@ -131,11 +139,11 @@ impl<W, P> Tiers<W, P> {
     }
 
     pub(super) fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
-        self.high.batches().chain(self.low.batches())
+        self.high.batches.iter().chain(&self.low.batches)
     }
 
     pub(super) fn batches_mut(&mut self) -> impl Iterator<Item = &mut Batch<W, P>> {
-        self.high.batches_mut().chain(self.low.batches_mut())
+        self.high.batches.iter_mut().chain(&mut self.low.batches)
     }
 
     /// Notes that everything queued was asked for.
@@ -148,21 +156,17 @@ impl<W, P> Tiers<W, P> {
         [&mut self.high, &mut self.low]
             .into_iter()
             .find_map(|tier| {
-                let at = tier.sealed.iter().position(Batch::is_empty);
-                match at {
-                    Some(at) => Some(tier.sealed.remove(at)),
-                    None => tier.open.take_if(|open| open.is_empty()),
-                }
+                let at = tier.batches.iter().position(Batch::is_empty)?;
+                Some(tier.remove(at))
             })
     }
 
     /// Lets go of every batch.
     pub(super) fn drain(&mut self) -> Vec<Batch<W, P>> {
         self.is_low_flushed = false;
-        self.high.seal();
-        self.low.seal();
-        let mut all = std::mem::take(&mut self.high.sealed);
-        all.append(&mut self.low.sealed);
+        (self.high.is_open, self.low.is_open) = (false, false);
+        let mut all = std::mem::take(&mut self.high.batches);
+        all.append(&mut self.low.batches);
         all
     }
 }
@@ -182,24 +186,22 @@ impl<W, P, F> Queue<W, P, F> {
         request: &Request,
         payload: impl FnOnce() -> P,
     ) -> (&mut Batch<W, P>, &mut Batch<W, P>) {
-        let tier = self.tiers.tier_mut(priority);
-        if let Some(open) = tier.open.take() {
+        let tier = self.tiers.tier(priority);
+        if let Some(open) = tier.batches.last().filter(|_| tier.is_open) {
             let waits = self.config.overflow == Overflow::Wait && !self.has_room(request);
-            let is_over = self.exceeds(&open, request)
-                || waits && self.reaches_capacity(&open, request)
+            let is_over = self.exceeds(open, request)
+                || waits && self.reaches_capacity(open, request)
                 || priority == Priority::Low && open.calls().len() >= MOST_LOW_CALLS;
-            let tier = self.tiers.tier_mut(priority);
-            match is_over && !open.is_empty() {
-                true => tier.sealed.push(open),
-                false => tier.open = Some(open),
-            }
+            self.tiers.tier_mut(priority).is_open = !is_over || open.is_empty();
         }
-        if self.tiers.tier_mut(priority).open.is_none() {
+        if !self.tiers.tier(priority).is_open {
             let mut batch = self.new_batch(payload(), 0);
             batch.priority = priority;
-            self.tiers.tier_mut(priority).open = Some(batch);
+            let tier = self.tiers.tier_mut(priority);
+            tier.batches.push(batch);
+            tier.is_open = true;
         }
-        let open = self.tiers.tier_mut(priority).open.as_mut();
+        let open = self.tiers.tier_mut(priority).open_mut();
         (open.expect("just made"), &mut self.open)
     }
 
@@ -231,7 +233,7 @@ impl<W, P, F> Queue<W, P, F> {
             _ => {}
         }
         let tier = self.tiers.tier_mut(priority);
-        let open = tier.open.as_mut().expect("opened for this call");
+        let open = tier.open_mut().expect("opened for this call");
         if open.is_empty() {
             (open.oldest, open.first) = (now, ticket);
             open.is_urgent = false;
@@ -243,49 +245,70 @@ impl<W, P, F> Queue<W, P, F> {
     /// Whether a waiting batch of this priority is such a one. Parked batches do not count.
     pub fn any_in(&self, priority: Priority, mut is_one: impl FnMut(&Batch<W, P>) -> bool) -> bool {
         match priority {
-            Priority::High => self.tiers.high.batches().any(is_one),
+            Priority::High => self.tiers.high.batches.iter().any(is_one),
             Priority::Normal => self.sealed.iter().any(&mut is_one) || is_one(&self.open),
-            Priority::Low => self.tiers.low.batches().any(is_one),
+            Priority::Low => self.tiers.low.batches.iter().any(is_one),
         }
     }
 
-    /// Has the waiting batches of a priority go with those of a higher one, up to the last
-    /// that `is_needed`: something more urgent depends on them.
-    pub fn promote(
-        &mut self,
-        Promotion { from, to }: Promotion,
-        is_needed: impl Fn(&Batch<W, P>) -> bool,
-        next: impl FnOnce(&mut P) -> P,
-    ) {
-        let promoted = match from {
-            Priority::Normal => {
-                if is_needed(&self.open) {
-                    let closed = self.close(next);
-                    self.sealed.extend(closed);
-                }
-                let last = self.sealed.iter().rposition(is_needed);
-                self.sealed
-                    .drain(..last.map_or(0, |last| last + 1))
-                    .collect()
+    /// Has the waiting batches of lower priority that are to go before a call go before those
+    /// of the call's priority. For a normal call these are batches of low priority, which go
+    /// when the open batch does.
+    pub fn promote(&mut self, to: Priority, order: &Order<W, P>, next: impl FnOnce(&mut P) -> P) {
+        let low = &mut self.tiers.low;
+        if low.batches.last().is_some_and(order.precedes_call) {
+            low.is_open = false;
+        }
+        if to == Priority::High {
+            if (order.precedes_call)(&self.open) {
+                let closed = self.close(next);
+                self.sealed.extend(closed);
             }
-            other => self.tiers.tier_mut(other).take_until_last(is_needed),
-        };
-        let promoted: Vec<Batch<W, P>> = promoted;
-        let sealed = match to {
-            Priority::Normal => &mut self.sealed,
-            other => {
-                // What waits there would have gone before.
-                let tier = self.tiers.tier_mut(other);
-                if !promoted.is_empty() {
-                    tier.seal();
-                }
-                &mut tier.sealed
+            return self.promote_to_high(order);
+        }
+        let precedes = preceding(&low.batches, order);
+        for (batch, precedes) in low.batches.iter_mut().zip(precedes) {
+            batch.is_raised |= precedes;
+        }
+    }
+
+    fn promote_to_high(&mut self, order: &Order<W, P>) {
+        let Tiers { high, low, .. } = &mut self.tiers;
+        // Calls of low priority that were to be behind normal ones are normal themselves, so
+        // that all low work may go first, and what is normal by now before the rest.
+        let (mut all, mut normal) = (Vec::new(), Vec::new());
+        for batch in std::mem::take(&mut self.sealed) {
+            match batch.is_raised {
+                true => all.push(batch),
+                false => normal.push(batch),
             }
-        };
-        sealed.extend(promoted.into_iter().map(|mut batch| {
-            batch.priority = to;
-            batch
-        }));
+        }
+        all.append(&mut low.batches);
+        all.append(&mut normal);
+        let precedes = preceding(&all, order);
+        if precedes.contains(&true) {
+            high.is_open = false; // What waits there would have gone before.
+        }
+        for (mut batch, precedes) in all.into_iter().zip(precedes) {
+            if precedes {
+                batch.go_as(Priority::High);
+                high.batches.push(batch);
+            } else if batch.priority == Priority::Low {
+                low.batches.push(batch);
+            } else {
+                self.sealed.push(batch);
+            }
+        }
+    }
+
+    /// Has low work go that normal calls are to stay behind.
+    pub(super) fn release_raised(&mut self) {
+        let low = &mut self.tiers.low;
+        while let Some(at) = low.batches.iter().position(|batch| batch.is_raised) {
+            let mut raised = low.remove(at);
+            raised.go_as(Priority::Normal);
+            self.sealed.push(raised);
+        }
     }
 
     /// Notes that a call of low priority joins the open batch of normal calls.
@@ -305,6 +328,6 @@ impl<W, P, F> Queue<W, P, F> {
     /// Has calls of low priority that left a slice wait again, before all other low work.
     pub fn wait_in_low(&mut self, mut batch: Batch<W, P>) {
         batch.launch = None; // None of these calls was ever sent.
-        self.tiers.low.sealed.insert(0, batch);
+        self.tiers.low.batches.insert(0, batch);
     }
 }

@@ -5,8 +5,8 @@
 //! work waits, every nine milliseconds of other work earn one that goes before all others. Batches that wait
 //! are in `tiers`, and how large a slice is says `slices`.
 
-use super::slices::{Slices, Traffic};
-use super::{Millis, Policy, Priority, Queue};
+use super::slices::{Length, Slices};
+use super::{Batch, Millis, Policy, Priority, Queue};
 
 /// Milliseconds for which a call of high priority counts as recent.
 const RECENT_MS: f64 = 1000.0;
@@ -20,8 +20,7 @@ const LEAST_MS: f64 = 0.1;
 /// The most that a batch counts as taking: a page may be suspended, and its device with it.
 const MOST_MS: f64 = 100.0;
 
-/// Slices in flight at once, unless calls of high priority are recent: while one is on its
-/// way back, the device works on the other.
+/// Long slices in flight at once: while one is on its way back, the device works on the other.
 const SLICES_IN_FLIGHT: usize = 2;
 
 /// Whether low work may be sent just now, as far as the caller is concerned.
@@ -30,6 +29,8 @@ pub enum LowWork {
     /// Low work may be sent.
     #[default]
     Goes,
+    /// One short slice may be sent: the caller is kept from other things while it is computed.
+    GoesBriefly,
     /// The caller has other things to do first, and says when it may.
     Rests,
 }
@@ -51,11 +52,13 @@ impl Turns {
         self.newest_high = Some(now);
     }
 
-    pub(super) fn traffic(&self, now: Millis) -> Traffic {
+    /// How long slices may be: short ones where others would wait for them.
+    pub(super) fn length(&self, now: Millis) -> Length {
         let is_recent = |high: Millis| now.0 - high.0 < RECENT_MS;
-        match self.newest_high.is_some_and(is_recent) {
-            true => Traffic::Recent,
-            false => Traffic::Calm,
+        let is_brief = self.low_work == LowWork::GoesBriefly;
+        match is_brief || self.newest_high.is_some_and(is_recent) {
+            true => Length::Short,
+            false => Length::Long,
         }
     }
 
@@ -78,7 +81,7 @@ impl<W, P, F> Queue<W, P, F> {
             return normal();
         }
         let is_owed = self.is_low_owed();
-        let goes = self.tiers.turns.low_work == LowWork::Goes;
+        let goes = self.tiers.turns.low_work != LowWork::Rests;
         if is_owed && goes && self.may_fly() {
             return Some(Priority::Low);
         }
@@ -122,7 +125,7 @@ impl<W, P, F> Queue<W, P, F> {
     /// Units of work that the slice which goes now may have; at least a call goes.
     pub fn slice(&self, now: Millis) -> f64 {
         let turns = &self.tiers.turns;
-        turns.slices.most(turns.traffic(now))
+        turns.slices.most(turns.length(now))
     }
 
     /// Notes that the device took so long for a batch; of low work, for so many units.
@@ -150,9 +153,9 @@ impl<W, P, F> Queue<W, P, F> {
     /// there are several.
     fn may_take_low(&self, now: Millis) -> bool {
         let turns = &self.tiers.turns;
-        let most = match turns.traffic(now) {
-            Traffic::Recent => 1,
-            Traffic::Calm => SLICES_IN_FLIGHT.min(self.config.max_in_flight - 1).max(1),
+        let most = match turns.length(now) {
+            Length::Short => 1,
+            Length::Long => SLICES_IN_FLIGHT.min(self.config.max_in_flight - 1).max(1),
         };
         self.has_low()
             && self.may_fly()
@@ -163,7 +166,13 @@ impl<W, P, F> Queue<W, P, F> {
     /// Whether low work that waits did not get its tenth of the time.
     fn is_low_owed(&self) -> bool {
         let is_served = self.slices_in_flight() > 0 || self.has_parked_slice();
-        self.tiers.turns.owed > 0.0 && self.has_low() && !is_served
+        // Low work that was raised comes before what is left of low work.
+        let is_raised = |batch: &Batch<W, P>| batch.is_raised;
+        let is_behind = || {
+            let high = self.any_in(Priority::High, is_raised);
+            high || self.sealed.iter().any(is_raised)
+        };
+        self.tiers.turns.owed > 0.0 && self.has_low() && !is_served && !is_behind()
     }
 
     /// Whether a slice waits for its kernels, say. Others would join it, until all low work

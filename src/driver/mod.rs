@@ -105,7 +105,7 @@ impl<D: Device> Driver<D> {
         if let Some(work) = self.recover(now) {
             return work;
         }
-        if let Some((ticket, outcome)) = self.session.warmed() {
+        if let Some((ticket, outcome)) = self.session.warmed(now) {
             return Work::Answer { ticket, outcome };
         }
         if self.session.take_fallback() {

@@ -67,6 +67,9 @@ fn replace(shared: &Shared, found: Option<AnyDevice>) {
         if news == News::Restored {
             shared.mark_sound();
         }
+        // Noted with the lock: without it the worker may find this device lost as well, and
+        // listeners would hear of that first.
+        let calls = state.device_listeners.note(news.into());
         shared.tell_waiting(state);
         for answer in unreadable {
             answer.send(Err(lost_with_device()));
@@ -74,7 +77,9 @@ fn replace(shared: &Shared, found: Option<AnyDevice>) {
         if news == News::FellBack {
             shared.hand_over();
         }
-        watch::tell_device(shared, news.into());
+        if calls {
+            watch::call_device_listeners(shared);
+        }
     } else {
         drop(state);
     }

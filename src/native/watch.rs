@@ -148,10 +148,19 @@ pub(super) fn tell_device(shared: &Shared, event: DeviceEvent) {
     tell(shared, event, |state| &mut state.device_listeners);
 }
 
+/// Calls the listeners for events of the device that were noted with the lock.
+pub(super) fn call_device_listeners(shared: &Shared) {
+    call(shared, |state| &mut state.device_listeners);
+}
+
 fn tell<E>(shared: &Shared, event: E, listeners: fn(&mut State) -> &mut Listeners<E>) {
-    if !listeners(&mut shared.lock()).note(event) {
-        return;
+    let calls = listeners(&mut shared.lock()).note(event);
+    if calls {
+        call(shared, listeners);
     }
+}
+
+fn call<E>(shared: &Shared, listeners: fn(&mut State) -> &mut Listeners<E>) {
     loop {
         let next = listeners(&mut shared.lock()).next();
         let Some((event, mut called)) = next else {

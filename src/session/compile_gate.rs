@@ -21,6 +21,8 @@ pub(super) struct CompileGate {
     /// When the first of the parked calls was parked, or the compiler was last done with a
     /// kernel.
     since: Millis,
+    /// When kernels were last asked for on behalf of warm-ups, of which some are not over.
+    warmups_since: Millis,
 }
 
 /// The state of several kernels together.
@@ -99,6 +101,7 @@ impl CompileGate {
     pub(super) fn warmed(
         &mut self,
         device: &mut impl Device,
+        now: Millis,
     ) -> Option<(Ticket, Result<(), Error>)> {
         for at in 0..self.warmups.len() {
             let kernels = self.warmups[at].kernels.0.iter();
@@ -110,7 +113,14 @@ impl CompileGate {
             return Some((self.warmups.remove(at).ticket, outcome));
         }
         self.is_warmup_due = false;
+        self.warmups_since = now;
         None
+    }
+
+    /// Since when the compiler owes a kernel, where warm-ups wait for one.
+    pub(super) fn warmups_since(&self) -> Option<Millis> {
+        let waits = !self.is_warmup_due && !self.warmups.is_empty();
+        waits.then_some(self.warmups_since)
     }
 
     /// Whether a warm-up may be over.

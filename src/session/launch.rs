@@ -11,7 +11,7 @@ use super::chunking::Chunker;
 use super::in_flight::{Company, InFlight, Way};
 use super::scatter::Sent;
 use super::submission::next_payload;
-use crate::batch::{BatchId, Millis};
+use crate::batch::{BatchId, Millis, Priority};
 use crate::device::{Device, Engine, Flight, Generation};
 use crate::plan::{Chunk, ChunkLimits};
 
@@ -67,6 +67,12 @@ impl<D: Device> Session<D> {
         self.metrics.launches += 1;
         self.life.sent(now);
         let has_cpu_share = !batch.behind().is_empty();
+        if batch.priority == Priority::Low {
+            self.slice_engine = match has_cpu_share {
+                true => Engine::Cpu,
+                false => self.devices.engine(),
+            };
+        }
         if let Some(router) = &mut self.router {
             router.note_launch(batch.ahead().len());
         }

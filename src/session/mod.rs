@@ -74,14 +74,14 @@ use self::in_flight::Queue;
 use self::life::Life;
 use self::limits::Limits;
 use self::metrics::Metrics;
-use self::payload::{Batch, Payload};
+use self::payload::{Batch, Payload, precedes_batch};
 use self::program_cache::ProgramCache;
 use self::recovery::Recovery;
 use self::router::Router;
 use self::submission::next_payload;
 use self::tensor_table::TensorTable;
 use self::tuning::Tuner;
-use crate::batch::{BatchConfig, Due, Millis, Priority, Promotion, Ticket};
+use crate::batch::{BatchConfig, Due, Millis, Order, Priority, Ticket};
 use crate::device::{Clock, Device, DeviceInfo, Engine};
 use crate::error::Error;
 use crate::tensor::{Arena, WORD};
@@ -110,6 +110,9 @@ pub struct Session<D> {
     gate: CompileGate,
     /// When the last flight of a batch landed.
     last_landing: Millis,
+    /// The device that computed the newest slice of low work, or a part of it if that was the
+    /// CPU.
+    slice_engine: Engine,
     /// The calls made while explaining, which are never sent.
     explained: Option<Batch>,
     metrics: Metrics,
@@ -134,6 +137,7 @@ impl<D: Device> Session<D> {
         let mut session = Session {
             life: Life::default(),
             recovery: Recovery::new(devices.engine()),
+            slice_engine: devices.engine(),
             devices,
             router: None,
             calibration: None,
@@ -203,15 +207,14 @@ impl<D: Device> Session<D> {
 
     /// Asks for everything queued to be sent, however many batches are in flight: for
     /// whoever submits something next that reads what the queued calls write. Of low work
-    /// this is what writes to tensors, and all before.
+    /// this is what writes to tensors, and what is to go before.
     pub fn flush_at_once(&mut self) {
-        let promotion = Promotion {
-            from: Priority::Low,
-            to: Priority::Normal,
+        let order = Order {
+            precedes_call: &|batch: &Batch| !batch.payload.written.is_empty(),
+            precedes: &precedes_batch,
         };
-        let writes = |batch: &Batch| !batch.payload.written.is_empty();
         let next = next_payload(&mut self.arenas);
-        self.queue.promote(promotion, writes, next);
+        self.queue.promote(Priority::Normal, &order, next);
         self.queue.flush_at_once();
     }
 

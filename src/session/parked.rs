@@ -216,11 +216,12 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Since when the compiler owes a kernel that calls wait for; `None` where parked calls
-    /// may go as soon as there is room in flight.
-    pub(super) fn waiting_since(&self) -> Option<Millis> {
+    /// Since when the compiler owes kernels: one that calls wait for, unless parked calls may go
+    /// as soon as there is room in flight, and one that warm-ups wait for.
+    pub(super) fn waiting_since(&self) -> impl Iterator<Item = Millis> {
         let waits = self.queue.has_parked() && !self.gate.is_open();
-        waits.then_some(self.gate.since())
+        let calls = waits.then_some(self.gate.since());
+        calls.into_iter().chain(self.gate.warmups_since())
     }
 
     /// The states of the kernels of the structures that the device's calls are of, by the

@@ -263,6 +263,16 @@ impl Batch {
     }
 }
 
+/// Whether the calls of a batch are to go before those of another one: one of both writes what
+/// the other names.
+pub(super) fn precedes_batch(batch: &Batch, other: &Batch) -> bool {
+    let writes = |one: &Batch, other: &Batch| {
+        let mut named = other.payload.sets.iter().flatten();
+        named.any(|tensor| one.payload.written.contains(tensor))
+    };
+    writes(batch, other) || writes(other, batch)
+}
+
 fn refused(format: Format, row: Option<usize>) -> Error {
     let name = format.dtype.operand_name();
     let place = row.map_or_else(String::new, |row| format!("[{row}]"));

@@ -3,15 +3,15 @@
 //!
 //! The queue says which batch goes next.
 
-use super::Session;
 use super::cost_model::{Model, Sum};
 use super::in_flight::InFlight;
 use super::launch::LaunchId;
 use super::parked::move_calls;
-use super::payload::{Call, Payload};
+use super::payload::{Call, Payload, precedes_batch};
 use super::submission::{ReadCall, no_memory};
-use crate::batch::{Accepted, LowWork, Millis, Priority, Promotion};
-use crate::device::Device;
+use super::{Batch, Session};
+use crate::batch::{Accepted, LowWork, Millis, Order, Priority};
+use crate::device::{Device, Engine};
 use crate::error::Error;
 use crate::plan::Recipe;
 use crate::tensor::{Arena, WORD};
@@ -36,7 +36,7 @@ impl<D: Device> Session<D> {
         if named.is_empty() {
             return Ok(wanted);
         }
-        let precedes = |batch: &super::Batch| batch.payload.precedes(named, read.written);
+        let precedes = |batch: &Batch| batch.payload.precedes(named, read.written);
         let higher = [Priority::High, Priority::Normal];
         let stays_behind = || {
             higher
@@ -53,19 +53,19 @@ impl<D: Device> Session<D> {
         if closes && !self.prepare_next(words) {
             return Err(no_memory(words));
         }
-        let named = &self.named_tensors;
-        let precedes = |batch: &super::Batch| batch.payload.precedes(named, read.written);
-        for from in [Priority::Low, Priority::Normal] {
-            if from < priority {
-                let arenas = &mut self.arenas;
-                let promotion = Promotion { from, to: priority };
-                self.queue.promote(promotion, precedes, |full| {
-                    // The call's operands lie behind those of the full batch.
-                    let mut arena = arenas.take();
-                    full.arena.hand_over(words, &mut arena);
-                    Payload::new(arena)
-                });
-            }
+        if priority > Priority::Low {
+            let named = &self.named_tensors;
+            let order = Order {
+                precedes_call: &|batch: &Batch| batch.payload.precedes(named, read.written),
+                precedes: &precedes_batch,
+            };
+            let arenas = &mut self.arenas;
+            self.queue.promote(priority, &order, |full| {
+                // The call's operands lie behind those of the full batch.
+                let mut arena = arenas.take();
+                full.arena.hand_over(words, &mut arena);
+                Payload::new(arena)
+            });
         }
         Ok(priority)
     }
@@ -131,6 +131,15 @@ impl<D: Device> Session<D> {
     /// Asks for the open batch where a call of low priority had to join it.
     pub fn flush_joined(&mut self) {
         self.queue.flush_joined();
+    }
+
+    /// Says that low work may be sent from here on, for a face whose CPU device computes in the
+    /// thread that everything else there waits for.
+    pub fn let_low_work_go(&mut self) {
+        self.queue.set_low_work(match self.slice_engine {
+            Engine::Cpu => LowWork::GoesBriefly,
+            Engine::Gpu => LowWork::Goes,
+        });
     }
 
     /// Says whether low work may be sent from here on. At first it may.

@@ -254,7 +254,8 @@ impl Tuner {
             // Times that grow faster than sizes would have batches cost nothing by themselves:
             // batches are never bound to much less than there is in one on average.
             let work = work.unwrap_or(fixed.max(y * FIXED_SHARE) / FIXED_SHARE);
-            (work - fixed).max(0.0) / slope
+            // Of smaller batches there would be more than the target gains by each of them.
+            (work - fixed).max(fixed) / slope
         } else {
             f64::INFINITY
         };
@@ -263,10 +264,10 @@ impl Tuner {
         is_seen.then_some(wanted * MILLION)
     }
 
-    /// The part of a target that is for the work of a batch: half of it, or more where a batch
-    /// of any size takes longer.
+    /// The part of a target that is for the work of a batch: half of it, or more where that is
+    /// less than twice what a batch of any size takes.
     fn work_ms(&self, target: f64) -> f64 {
-        self.line.cost().fixed.clamp(target / 2.0, target)
+        (2.0 * self.line.cost().fixed).clamp(target / 2.0, target)
     }
 }
 

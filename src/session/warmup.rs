@@ -5,7 +5,7 @@
 
 use super::Session;
 use super::compile_gate::Kernels;
-use crate::batch::Ticket;
+use crate::batch::{Millis, Ticket};
 use crate::device::Device;
 use crate::error::Error;
 
@@ -20,11 +20,11 @@ impl<D: Device> Session<D> {
 
     /// Takes a warm-up that is over: its kernels are compiled, or one of them does not
     /// compile. A driver asks whenever it asks for [`Session::launch`].
-    pub fn warmed(&mut self) -> Option<(Ticket, Result<(), Error>)> {
+    pub fn warmed(&mut self, now: Millis) -> Option<(Ticket, Result<(), Error>)> {
         if self.is_lost() || !self.gate.has_warmup_due() {
             return None;
         }
-        self.gate.warmed(self.devices.primary_mut())
+        self.gate.warmed(self.devices.primary_mut(), now)
     }
 
     /// Whether calls or warm-ups that wait for kernels may have them by now.

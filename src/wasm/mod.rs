@@ -14,6 +14,7 @@ mod recovery;
 mod report;
 mod structure;
 mod table;
+mod tensors;
 mod timer;
 
 use std::cell::{Cell, RefCell};
@@ -26,21 +27,18 @@ use self::config::{Options, read_options};
 use self::header::Header;
 use self::inner::Inner;
 use crate::batch::{Due, LowWork, Millis, Priority, Ticket};
-use crate::device::{AnyDevice, Clock, Cpu, Device, Engine};
+use crate::device::{AnyDevice, Clock, Cpu, Engine};
 use crate::driver::{Driver, DriverConfig};
 use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Timing;
-use crate::graph::chain::{Chain, Home};
+use crate::graph::chain::Chain;
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{FEW_RESULTS, Mask, Scan, Searching};
 use crate::ops;
 use crate::plan::RecipeId;
-use crate::session::{Fence, Filling, Model, Session, Submission};
+use crate::session::{Fence, Model, Session, Submission};
 use crate::tensor::Packing;
-
-/// Added to the number of a home where the data is packed already.
-const AS_GIVEN: u32 = 8;
 
 /// A session as JavaScript sees it. Every method takes `&self`, so that the callback `settle` may
 /// call methods. A method on the hot path that fails returns a number below 0 and leaves the
@@ -159,70 +157,10 @@ impl Core {
         f64::from(self.inner.session().recipe(searching).0)
     }
 
-    /// Writes a part of a tensor.
-    pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
-        let patched = self.inner.session().patch(tensor, at, words);
-        self.inner.number(patched.map(|()| 0))
-    }
-
     /// Gives up structures. Calls that were made before are still computed.
     pub fn forget(&self, structures: &[u32]) {
         let ids = structures.iter().copied().map(RecipeId);
         self.inner.session().forget(ids);
-    }
-
-    /// A number for a tensor that stays on the device.
-    pub fn hold(&self) -> u32 {
-        self.inner.session().hold()
-    }
-
-    /// Copies a tensor's data to the device, which keeps it in the format of this home; with
-    /// `AS_GIVEN` the data is in that format already. Rows of `row` words may lie in several
-    /// buffers; with 0 all must lie in one.
-    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
-        let packing = Home::ALL[(home & !AS_GIVEN) as usize].packing();
-        let to_pack = packing.filter(|_| home & AS_GIVEN == 0);
-        let mut session = self.inner.session();
-        let words = data.length();
-        let filling = match to_pack {
-            Some(_) => Filling {
-                packing,
-                words,
-                unpacked: words,
-                row,
-            },
-            None => Filling::packed(packing, words, row),
-        };
-        let filled = session.fill_rows(tensor, filling, &|device, tensor, range| {
-            let data = &data.subarray(range.start, range.end);
-            match device {
-                AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
-                AnyDevice::Cpu(cpu) => {
-                    let count = data.length() as usize;
-                    // Data that is packed here is in memory three times for a moment.
-                    if packing.is_some() {
-                        Cpu::room(3 * count)?;
-                    }
-                    let mut words = Cpu::room(count)?;
-                    words.resize(count, 0);
-                    data.copy_to(&mut words);
-                    match to_pack {
-                        Some(to_pack) => cpu.fill(tensor, &to_pack.pack(&words)?, packing),
-                        None if packing.is_some() => cpu.fill(tensor, &words, packing),
-                        None => {
-                            cpu.keep(tensor, words);
-                            Ok(())
-                        }
-                    }
-                }
-            }
-        });
-        self.inner.number(filled.map(|()| 0))
-    }
-
-    /// Gives up a tensor. Calls that were made before still read it.
-    pub fn release(&self, tensor: u32) {
-        self.inner.session().release(tensor);
     }
 
     /// A fence behind every call taken so far.
@@ -233,18 +171,6 @@ impl Core {
     /// Whether every batch with a call from before the fence has ended.
     pub fn has_passed(&self, fence: u32) -> bool {
         self.inner.session().has_passed(Fence(fence))
-    }
-
-    /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
-    pub fn locate(&self, tensor: u32) -> JsValue {
-        let mut session = self.inner.session();
-        if session.bring(tensor).is_err() {
-            return JsValue::UNDEFINED;
-        }
-        match session.device_mut() {
-            AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
-            AnyDevice::Cpu(_) => JsValue::UNDEFINED,
-        }
     }
 
     /// The word index of the header.
@@ -314,14 +240,14 @@ impl Core {
     /// Whether low work waits that needs no flush.
     #[expect(clippy::fn_params_excessive_bools, reason = "so JavaScript says it")]
     pub fn turn(&self, goes: bool) -> bool {
-        let set = |low_work| self.inner.session().set_low_work(low_work);
+        let session = || self.inner.session();
         if goes {
-            set(LowWork::Goes);
+            session().let_low_work_go();
         }
-        self.inner.session().flush_joined();
+        session().flush_joined();
         self.inner.pump();
-        set(LowWork::Rests);
-        self.inner.session().has_low()
+        session().set_low_work(LowWork::Rests);
+        session().has_low()
     }
 
     /// When `flush` should be called; NaN: nothing to schedule.

@@ -19,6 +19,7 @@ mod encoder;
 #[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../engines/mod.rs"]
 mod engines;
+mod factors;
 mod gpu;
 mod matmul;
 mod merging;

@@ -377,7 +377,7 @@ export class Calls {
   private postpone(call: Call, about: string): void {
     call.operands.copy(about);
     this.backlog.add(call);
-    if (call.terms?.priority !== "low") this.streams.called();
+    this.streams.called();
   }
 
   private enter(call: Call): void {
@@ -391,7 +391,8 @@ export class Calls {
       if (isNormal) this.sender.called(isNow);
       else this.sender.calledWith(terms.priority);
       if (isNow) this.send();
-      else if (isNormal) this.streams.called();
+      else if (isNormal || (terms.priority === "low" && this.sender.flushesLow))
+        this.streams.called();
     }
   }
 

@@ -4,7 +4,7 @@
 // What a session does is in `session.ts`.
 
 import { FramebatchError, fromCore, isCoreFailure } from "../checks/errors.js";
-import { clockFor, type FlushPolicy } from "../clock/clock.js";
+import { clockFor } from "../clock/clock.js";
 import { CompletionPoller } from "../clock/completion-polling.js";
 import { isDevelopment, LonelyWarning } from "../clock/lonely-warning.js";
 import { MainThreadBudget } from "../clock/main-thread-budget.js";
@@ -127,6 +127,7 @@ async function bringUp(
   });
   if (options.devtools === true) calls.batchListeners.add(mark);
   const policy = flushPolicy(options);
+  const byCaller = typeof policy === "function" || policy === "manual";
   const { page } = environment;
   calls.run({
     core,
@@ -140,16 +141,12 @@ async function bringUp(
     poller,
     calibrator: new Calibrator(core, calibrationHost()),
     keyed: options.overflow === "latest",
+    byCaller,
     warning:
-      isPaced(policy) && isDevelopment()
+      !byCaller && isDevelopment()
         ? new LonelyWarning((message) => console.warn(message))
         : undefined,
   });
-}
-
-/** Whether a clock of this package decides when calls go. */
-function isPaced(policy: FlushPolicy): boolean {
-  return typeof policy !== "function" && policy !== "manual";
 }
 
 function checkPlatform(): void {

@@ -22,6 +22,8 @@ export interface SenderConfig {
   readonly budget: MainThreadBudget;
   readonly poller: CompletionPoller;
   readonly calibrator: Calibrator;
+  /** Whether the caller decides when batches go, those of low priority too. */
+  readonly byCaller: boolean;
   /** Undefined in production, and where the caller decides when batches go. */
   readonly warning: LonelyWarning | undefined;
 }
@@ -30,6 +32,8 @@ export interface SenderConfig {
 export class Sender {
   /** Calls taken since the last flush. */
   queued = 0;
+  /** Whether calls of low priority wait for a flush as those of normal priority do. */
+  readonly flushesLow: boolean;
   private readonly clock: Clock;
   private readonly priorityClock: PriorityClock;
   private readonly budget: MainThreadBudget;
@@ -46,7 +50,15 @@ export class Sender {
   constructor(
     private readonly core: Core,
     private readonly tickets: Tickets,
-    { environment, clock, budget, poller, calibrator, warning }: SenderConfig,
+    {
+      environment,
+      clock,
+      budget,
+      poller,
+      calibrator,
+      byCaller,
+      warning,
+    }: SenderConfig,
     /** Hears of a defect: what was being done, and what the core threw. */
     private readonly fail: (doing: string, thrown: unknown) => void,
     /** Hears that calls went which the queue may have room for now. */
@@ -61,6 +73,7 @@ export class Sender {
     this.budget = budget;
     this.poller = poller;
     this.calibrator = calibrator;
+    this.flushesLow = byCaller;
     this.warning = warning;
     const flights = () => tickets.arena.flights;
     this.preallocator = new Preallocator(environment, tickets.pending, flights);
@@ -75,8 +88,9 @@ export class Sender {
     if (!isNow) this.clock.called();
   }
 
-  /** A call of another priority than normal was queued, which waits for no policy. */
+  /** A call of another priority than normal was queued. */
   calledWith(priority: Priority): void {
+    if (priority === "low" && this.flushesLow) this.clock.called();
     this.priorityClock.called(priority);
   }
 

@@ -134,23 +134,170 @@ fn a_place_is_kept_for_low_work_that_is_owed_and_rests() {
     assert_eq!(sent(&mut queue, 0.0).len(), 1);
 }
 
-#[test]
-fn what_a_higher_call_depends_on_is_promoted_up_to_the_last_that_is_needed() {
-    let mut queue = queue(config());
-    let needed: Vec<Ticket> = (0..4)
-        .map(|_| put(&mut queue, Priority::Low, 1, 0.0))
+/// A queue whose calls of more than five units have low batches of their own.
+fn queue_of_low_batches(units: &[u64]) -> (Queue, Vec<Ticket>) {
+    let limits = BatchConfig {
+        policy: Policy::Manual,
+        max_batch_bytes: 10,
+        max_in_flight: 1,
+        ..config()
+    };
+    let mut queue = queue(limits);
+    let tickets = units
+        .iter()
+        .map(|units| put(&mut queue, Priority::Low, *units, 0.0))
         .collect();
-    let normal = put(&mut queue, Priority::Normal, 2, 0.0);
-    let is_needed = |batch: &Batch| batch.calls().iter().any(|call| call.work == 1);
-    for (from, to) in [
-        (Priority::Low, Priority::Normal),
-        (Priority::Normal, Priority::High),
-    ] {
-        queue.promote(Promotion { from, to }, is_needed, |()| ());
+    (queue, tickets)
+}
+
+/// The work of each batch that goes, one after the other.
+fn sent_in_turn(queue: &mut Queue) -> Vec<Vec<u32>> {
+    let mut all = Vec::new();
+    while let Some(id) = queue.launch_at(Millis(0.0)) {
+        let batch = queue.sent(id).expect("sent");
+        all.push(batch.calls().iter().map(|call| call.work).collect());
+        queue.land(id);
     }
-    let behind = put(&mut queue, Priority::High, 1, 0.0);
-    assert_eq!(sent(&mut queue, 0.0), [needed, vec![behind]]);
-    assert_eq!(send(&mut queue).1, [normal]);
+    all
+}
+
+fn has(batch: &Batch, work: u32) -> bool {
+    batch.calls().iter().any(|call| call.work == work)
+}
+
+/// Has what precedes a call of this priority go before it: the batch of `needed`, and what
+/// the pairs say goes before that.
+fn promote(queue: &mut Queue, to: Priority, needed: u32, pairs: &[(u32, u32)]) {
+    let order = Order {
+        precedes_call: &|batch: &Batch| has(batch, needed),
+        precedes: &|batch: &Batch, later: &Batch| {
+            let mut pairs = pairs.iter();
+            pairs.any(|(first, second)| has(batch, *first) && has(later, *second))
+        },
+    };
+    queue.promote(to, &order, |()| ());
+}
+
+#[test]
+fn only_what_a_call_depends_on_is_promoted() {
+    // What low batches the call needs, which precede others, and what goes with the call.
+    for (needed, pairs, expected) in [
+        (8, &[][..], vec![8]),
+        (8, &[(6, 8)], vec![6, 8]),
+        (9, &[(6, 8), (7, 9)], vec![7, 9]),
+        (9, &[(6, 7), (7, 9)], vec![6, 7, 9]),
+        (5, &[(6, 7)], vec![]),
+    ] {
+        let mut expected: Vec<Vec<u32>> = expected.into_iter().map(|work| vec![work]).collect();
+        expected.push(vec![1]);
+        let (mut queue, low) = queue_of_low_batches(&[6, 7, 8, 9]);
+        promote(&mut queue, Priority::Normal, needed, pairs);
+        put(&mut queue, Priority::Normal, 1, 0.0);
+        assert!(sent_in_turn(&mut queue).is_empty(), "nobody flushed");
+        queue.flush();
+        let sent = sent_in_turn(&mut queue);
+        assert_eq!(sent[..expected.len()], expected, "{needed} {pairs:?}");
+        assert_eq!(sent.len(), low.len() + 1);
+
+        let (mut queue, low) = queue_of_low_batches(&[6, 7, 8, 9]);
+        promote(&mut queue, Priority::High, needed, pairs);
+        put(&mut queue, Priority::High, 1, 0.0);
+        assert_eq!(sent_in_turn(&mut queue), expected, "without a flush");
+        assert_eq!(waiting_low(&queue), low.len() + 1 - expected.len());
+    }
+}
+
+#[test]
+fn what_a_promoted_normal_batch_depends_on_comes_along() {
+    let (mut queue, _) = queue_of_low_batches(&[6, 7]);
+    promote(&mut queue, Priority::Normal, 7, &[]);
+    put(&mut queue, Priority::Normal, 1, 0.0);
+    promote(&mut queue, Priority::High, 1, &[(7, 1)]);
+    put(&mut queue, Priority::High, 2, 0.0);
+    assert_eq!(sent_in_turn(&mut queue), [[7], [1], [2]]);
+}
+
+#[test]
+fn a_call_that_joins_a_batch_already_asked_for_waits_for_low_work_that_it_depends_on() {
+    let (mut queue, _) = queue_of_low_batches(&[]);
+    put(&mut queue, Priority::Normal, 3, 0.0);
+    queue.flush();
+    let first = queue.launch_at(Millis(0.0)).expect("a batch");
+    put(&mut queue, Priority::Normal, 1, 0.0);
+    queue.flush();
+    put(&mut queue, Priority::Low, 6, 0.0);
+    promote(&mut queue, Priority::Normal, 6, &[]);
+    put(&mut queue, Priority::Normal, 2, 0.0);
+    assert!(queue.launch_at(Millis(0.0)).is_none(), "one is in flight");
+    queue.land(first);
+    assert_eq!(sent_in_turn(&mut queue), [vec![6], vec![1, 2]]);
+}
+
+#[test]
+fn a_high_call_that_was_given_up_lends_its_hurry_to_no_other() {
+    let limits = BatchConfig {
+        max_in_flight: 1,
+        max_batch_bytes: 10,
+        ..config()
+    };
+    let mut queue = queue(limits);
+    let given_up = put(&mut queue, Priority::High, 1, 0.0);
+    let first = put(&mut queue, Priority::High, 10, 0.0);
+    assert!(queue.abort(given_up));
+    queue.flush_at_once();
+    assert_eq!(sent(&mut queue, 0.0), [[first]]);
+    put(&mut queue, Priority::High, 1, 0.0);
+    assert!(sent(&mut queue, 0.0).is_empty(), "another is on its way");
+}
+
+#[test]
+fn low_work_whose_successor_is_given_up_stays_low_work() {
+    let (mut queue, _) = queue_of_low_batches(&[6]);
+    promote(&mut queue, Priority::Normal, 6, &[]);
+    let normal = put(&mut queue, Priority::Normal, 1, 0.0);
+    assert!(queue.abort(normal));
+    assert!(!queue.is_ready() && waiting_low(&queue) == 1);
+    queue.flush();
+    assert_eq!(sent_in_turn(&mut queue), [[6]]);
+}
+
+#[test]
+fn a_slice_that_leaves_an_awaited_batch_leaves_the_rest_awaited() {
+    let limits = BatchConfig {
+        max_in_flight: 1,
+        ..config()
+    };
+    let mut queue = queue(limits);
+    for _ in 0..3 {
+        put(&mut queue, Priority::Low, 6, 0.0);
+    }
+    promote(&mut queue, Priority::Normal, 6, &[]);
+    put(&mut queue, Priority::Normal, 1, 0.0);
+    let slice = queue
+        .launch_at(Millis(0.0))
+        .expect("the first slice is a call");
+    queue.land(slice);
+    queue.flush();
+    assert_eq!(sent_in_turn(&mut queue), [vec![6, 6], vec![1]]);
+}
+
+#[test]
+fn where_the_caller_computes_slices_are_short_and_go_alone() {
+    let mut queue = queue(config());
+    // A unit takes a millisecond.
+    queue.took(Priority::Low, 10.0, 10.0);
+    for _ in 0..30 {
+        put(&mut queue, Priority::Low, 1, 0.0);
+    }
+    queue.set_low_work(LowWork::GoesBriefly);
+    let brief = sent(&mut queue, 0.0);
+    let sizes: Vec<usize> = brief.iter().map(Vec::len).collect();
+    assert!(sizes.len() == 1 && sizes[0] <= 5, "{sizes:?}");
+    queue.set_low_work(LowWork::Goes);
+    assert!(
+        !sent(&mut queue, 0.0).is_empty(),
+        "a device of its own works on"
+    );
 }
 
 /// A device that computes one batch after the other.

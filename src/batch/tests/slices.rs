@@ -10,10 +10,10 @@ struct Pace {
 }
 
 /// How long the last of many slices takes, the trip included.
-fn settled(slices: &mut Slices, traffic: Traffic, Pace { trip, rate }: Pace) -> f64 {
+fn settled(slices: &mut Slices, length: Length, Pace { trip, rate }: Pace) -> f64 {
     let mut ms = 0.0;
     for _ in 0..40 {
-        let units = slices.most(traffic).max(1.0); // A call at least.
+        let units = slices.most(length).max(1.0); // A call at least.
         ms = trip + units * rate;
         slices.took(units, ms);
     }
@@ -26,15 +26,15 @@ fn slices_come_to_take_what_they_aim_at() {
         for rate in [0.000_1, 0.01, 1.0] {
             let mut slices = Slices::default();
             assert!(
-                slices.most(Traffic::Calm) <= 0.0,
+                slices.most(Length::Long) <= 0.0,
                 "the first slice is a call"
             );
-            for (traffic, aim) in [
-                (Traffic::Recent, 4.0),
-                (Traffic::Calm, 12.5),
-                (Traffic::Recent, 4.0),
+            for (length, aim) in [
+                (Length::Short, 4.0),
+                (Length::Long, 12.5),
+                (Length::Short, 4.0),
             ] {
-                let took = settled(&mut slices, traffic, Pace { trip, rate });
+                let took = settled(&mut slices, length, Pace { trip, rate });
                 // Of the smallest slice all counts as the trip, up to a millisecond.
                 let most = trip + aim + 1.0 + rate;
                 assert!(
@@ -51,7 +51,7 @@ fn a_device_that_slows_down_gets_smaller_slices() {
     let mut slices = Slices::default();
     settled(
         &mut slices,
-        Traffic::Recent,
+        Length::Short,
         Pace {
             trip: 0.5,
             rate: 0.01,
@@ -59,7 +59,7 @@ fn a_device_that_slows_down_gets_smaller_slices() {
     );
     let took = settled(
         &mut slices,
-        Traffic::Recent,
+        Length::Short,
         Pace {
             trip: 0.5,
             rate: 1.0,
@@ -72,9 +72,9 @@ fn a_device_that_slows_down_gets_smaller_slices() {
 fn a_slice_grows_by_steps() {
     let mut slices = Slices::default();
     slices.took(10.0, 0.0); // A clock too coarse to see anything.
-    assert!((slices.most(Traffic::Recent) - 40.0).abs() < 1e-9);
+    assert!((slices.most(Length::Short) - 40.0).abs() < 1e-9);
     slices.took(40.0, 0.0);
-    assert!((slices.most(Traffic::Recent) - 160.0).abs() < 1e-9);
+    assert!((slices.most(Length::Short) - 160.0).abs() < 1e-9);
     slices.took(0.0, 1000.0); // It is not known what was computed.
-    assert!((slices.most(Traffic::Recent) - 160.0).abs() < 1e-9);
+    assert!((slices.most(Length::Short) - 160.0).abs() < 1e-9);
 }

@@ -41,15 +41,19 @@ fn a_warm_up_is_over_with_the_last_of_its_kernels() {
     let ticket = Ticket(7);
     gate.warm_up(ticket, Kernels(KERNELS.to_vec()));
     assert!(gate.has_warmup_due());
-    assert!(gate.warmed(&mut device).is_none());
+    assert!(gate.warmed(&mut device, Millis(0.0)).is_none());
     assert!(!gate.has_warmup_due(), "until a kernel is compiled");
+    assert_eq!(gate.warmups_since(), Some(Millis(0.0)));
     let mut works = gate.take_compiles();
     let last = works.split_off(1);
     compile(&mut gate, &mut device, works);
-    assert!(gate.has_warmup_due() && gate.warmed(&mut device).is_none());
+    assert!(gate.has_warmup_due() && gate.warmed(&mut device, Millis(0.0)).is_none());
     compile(&mut gate, &mut device, last);
-    let warmed = gate.warmed(&mut device).expect("all are compiled");
+    let warmed = gate
+        .warmed(&mut device, Millis(0.0))
+        .expect("all are compiled");
     assert!(warmed.0 == ticket && warmed.1.is_ok());
+    assert_eq!(gate.warmups_since(), None);
     assert!(!gate.has_warmup_due() && gate.clear().is_empty());
 }
 
@@ -57,11 +61,11 @@ fn a_warm_up_is_over_with_the_last_of_its_kernels() {
 fn another_device_is_asked_anew() {
     let (mut gate, mut device) = (CompileGate::default(), Frail::new(1 << 20).compiling());
     gate.warm_up(Ticket(0), Kernels(KERNELS.to_vec()));
-    assert!(gate.warmed(&mut device).is_none());
+    assert!(gate.warmed(&mut device, Millis(0.0)).is_none());
     gate.forget_compiles();
     assert!(gate.take_compiles().is_empty() && gate.has_warmup_due());
     let mut other = Frail::new(1 << 20).compiling();
-    assert!(gate.warmed(&mut other).is_none());
+    assert!(gate.warmed(&mut other, Millis(0.0)).is_none());
     assert_eq!(gate.take_compiles().len(), 2);
     assert_eq!(gate.clear(), [Ticket(0)]);
 }

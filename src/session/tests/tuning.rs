@@ -215,22 +215,26 @@ fn a_target_is_kept() {
             let tuned = tuner.tuning();
             let (wait, bytes) = (tuned.wait_ms.unwrap(), tuned.batch_bytes.unwrap());
             let longest = wait + fixed + slope * bytes as f64 / 1e6;
+            // A tighter target cannot be met without batches that are mostly what each takes
+            // whatever its size, and those would cost more than they gain.
+            let is_tight = target < 2.0 * fixed + target / 16.0;
             let is_least = bytes == 64 << 10;
             assert!(
-                longest <= target || is_least,
+                longest <= target || is_least || is_tight && longest <= 2.2 * fixed,
                 "{target} {fixed} {slope}: {longest} {tuned:?}"
             );
         }
     }
 }
 
-/// A target that a batch of any size misses leaves the smallest batches and waits.
+/// A target that a batch of any size misses leaves the shortest waits, and batches whose work is
+/// about half of what they take: smaller ones would do less work, and answer later.
 #[test]
 fn a_target_that_cannot_be_met_is_kept_to_as_near_as_can_be() {
     let Played { tuner, .. } = play(&config(Some(4.0)), &linear(9.0, 1.0), ALL);
     let tuned = tuner.tuning();
     assert_eq!(tuned.wait_ms, Some(0.25));
-    assert_eq!(tuned.batch_bytes, Some(64 << 10));
+    assert_eq!(tuned.batch_bytes, Some(8 << 20));
 }
 
 #[test]

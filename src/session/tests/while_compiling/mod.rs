@@ -353,17 +353,17 @@ fn a_warm_up_is_answered_when_its_kernels_are_compiled() {
     let kernels = session.end_kernels();
     let ticket = session.warm_up(kernels);
     assert_eq!(session.due(NOW), Due::Now, "somebody is to begin");
-    assert!(session.warmed().is_none() && session.launch(NOW).is_none());
+    assert!(session.warmed(NOW).is_none() && session.launch(NOW).is_none());
     assert_eq!(session.due(NOW), Due::Idle);
     compile(&mut session, &mut works, None);
-    assert!(session.warmed().is_none(), "bezier is not ready");
+    assert!(session.warmed(NOW).is_none(), "bezier is not ready");
 
     // The next device begins anew.
     session.lose(session.generation());
-    assert!(session.warmed().is_none());
+    assert!(session.warmed(NOW).is_none());
     session.replace_device(Frail::new(1 << 20).compiling(), NOW);
     works.clear();
-    assert!(session.warmed().is_none());
+    assert!(session.warmed(NOW).is_none());
     works.extend(session.compiles());
     assert_eq!(works.len(), 2);
     // Calls wait for the same compilations.
@@ -372,12 +372,12 @@ fn a_warm_up_is_answered_when_its_kernels_are_compiled() {
     assert!(session.launch(NOW).is_none() && session.compiles().is_empty());
     compile(&mut session, &mut works, None);
     compile(&mut session, &mut works, Some(Error::Shader("no".into())));
-    let (answered, outcome) = session.warmed().expect("it is over");
+    let (answered, outcome) = session.warmed(NOW).expect("it is over");
     assert_eq!(
         (answered, outcome.unwrap_err().code()),
         (ticket, Code::Shader)
     );
-    assert!(session.warmed().is_none(), "answered once");
+    assert!(session.warmed(NOW).is_none(), "answered once");
     let sent = session.launch(NOW).expect("lerp is ready");
     assert_eq!(land(&mut session, sent).answers[0].ticket, lerp);
     // A warm-up counts nowhere, and ends with the session.

@@ -1,0 +1,86 @@
+//! Tensors that stay on a device, as JavaScript holds them: by numbers.
+
+use wasm_bindgen::prelude::*;
+
+use super::Core;
+use crate::device::{AnyDevice, Cpu, Device};
+use crate::graph::chain::Home;
+use crate::session::Filling;
+
+/// Added to the number of a home where the data is packed already.
+const AS_GIVEN: u32 = 8;
+
+#[wasm_bindgen]
+impl Core {
+    /// A number for a tensor that stays on the device.
+    pub fn hold(&self) -> u32 {
+        self.inner.session().hold()
+    }
+
+    /// Copies a tensor's data to the device, which keeps it in the format of this home; with
+    /// `AS_GIVEN` the data is in that format already. Rows of `row` words may lie in several
+    /// buffers; with 0 all must lie in one.
+    pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
+        let packing = Home::ALL[(home & !AS_GIVEN) as usize].packing();
+        let to_pack = packing.filter(|_| home & AS_GIVEN == 0);
+        let mut session = self.inner.session();
+        let words = data.length();
+        let filling = match to_pack {
+            Some(_) => Filling {
+                packing,
+                words,
+                unpacked: words,
+                row,
+            },
+            None => Filling::packed(packing, words, row),
+        };
+        let filled = session.fill_rows(tensor, filling, &|device, tensor, range| {
+            let data = &data.subarray(range.start, range.end);
+            match device {
+                AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
+                AnyDevice::Cpu(cpu) => {
+                    let count = data.length() as usize;
+                    // Data that is packed here is in memory three times for a moment.
+                    if packing.is_some() {
+                        Cpu::room(3 * count)?;
+                    }
+                    let mut words = Cpu::room(count)?;
+                    words.resize(count, 0);
+                    data.copy_to(&mut words);
+                    match to_pack {
+                        Some(to_pack) => cpu.fill(tensor, &to_pack.pack(&words)?, packing),
+                        None if packing.is_some() => cpu.fill(tensor, &words, packing),
+                        None => {
+                            cpu.keep(tensor, words);
+                            Ok(())
+                        }
+                    }
+                }
+            }
+        });
+        self.inner.number(filled.map(|()| 0))
+    }
+
+    /// Gives up a tensor. Calls that were made before still read it.
+    pub fn release(&self, tensor: u32) {
+        self.inner.session().release(tensor);
+    }
+
+    /// Writes a part of a tensor.
+    pub fn patch(&self, tensor: u32, at: u32, words: &[u32]) -> f64 {
+        let patched = self.inner.session().patch(tensor, at, words);
+        self.inner.number(patched.map(|()| 0))
+    }
+
+    /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
+    pub fn locate(&self, tensor: u32) -> JsValue {
+        let mut session = self.inner.session();
+        if session.bring(tensor).is_err() {
+            return JsValue::UNDEFINED;
+        }
+        match session.device_mut() {
+            AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
+            AnyDevice::Cpu(_) => JsValue::UNDEFINED,
+        }
+    }
+}
